@@ -68,13 +68,13 @@ def list_measures(
     measures = sorted(
         _measures_by_name().values(), key=lambda m: (MEASURE_FAMILIES.index(m.family), m.name)
     )
-    known = INVARIANCES + JOINT_INVARIANCES
-    excluded = _check_invariance_names(not_invariant_to, known)
-    required = _check_invariance_names(invariant_to, known)
-    if both := sorted(implied_invariances(required) & excluded):
-        reason = "" if both[0] in required else f", which {', '.join(sorted(required))} implies"
+    choices = INVARIANCES + JOINT_INVARIANCES
+    excluded = _check_invariance_names(not_invariant_to, choices)
+    required = _check_invariance_names(invariant_to, choices)
+    if clashes := sorted(implied_invariances(required) & excluded):
+        reason = "" if clashes[0] in required else f", which {', '.join(sorted(required))} implies"
         raise ValueError(
-            f"invariant_to and not_invariant_to both have {both[0]!r}{reason}; drop one of them"
+            f"invariant_to and not_invariant_to both have {clashes[0]!r}{reason}; drop one of them"
         )
 
     def fits(m: Measure) -> bool:
@@ -83,7 +83,9 @@ def list_measures(
         has_features = n_features is None or n_features >= m.min_features
         return has_claims and has_samples and has_features and not m.invariant_to & excluded
 
-    return list(filter(fits, _filter_entries(measures, family, MEASURE_FAMILIES, required, known)))
+    return list(
+        filter(fits, _filter_entries(measures, family, MEASURE_FAMILIES, required, choices))
+    )
 
 
 def list_statistics(
@@ -102,7 +104,7 @@ def _filter_entries(
     family: str | None,
     families: Sequence[str],
     invariant_to: str | Iterable[str] | None,
-    known: Sequence[str] = INVARIANCES,
+    choices: Sequence[str] = INVARIANCES,
 ) -> list[Entry]:
     """Return the measures or statistics of a family with all these invariances and what they
     imply."""
@@ -112,18 +114,18 @@ def _filter_entries(
         raise ValueError(f"family must be one name, such as {families[0]!r}; got {family!r}")
     if family is not None and family not in families:
         raise ValueError(f"no family {family!r}{did_you_mean(family, families)}")
-    required = implied_invariances(_check_invariance_names(invariant_to, known))
+    required = implied_invariances(_check_invariance_names(invariant_to, choices))
     return [e for e in entries if family in (None, e.family) and required <= e.invariant_to]
 
 
-def _check_invariance_names(names: str | Iterable[str] | None, known: Sequence[str]) -> set[str]:
+def _check_invariance_names(names: str | Iterable[str] | None, choices: Sequence[str]) -> set[str]:
     """Return one or several names of invariances as a set; ``ValueError`` for an unknown name."""
     if not isinstance(names, Iterable | None):
-        raise ValueError(f"an invariance must be a name, such as {known[0]!r}; got {names!r}")
-    chosen = {names} if isinstance(names, str) else set(names or ())
-    for name in sorted(chosen - set(known), key=str):
-        raise ValueError(f"no invariance {name!r}{did_you_mean(str(name), known)}")
-    return chosen
+        raise ValueError(f"an invariance must be a name, such as {choices[0]!r}; got {names!r}")
+    selection = {names} if isinstance(names, str) else set(names or ())
+    for name in sorted(selection - set(choices), key=str):
+        raise ValueError(f"no invariance {name!r}{did_you_mean(str(name), choices)}")
+    return selection
 
 
 def get_measure(spec: str | Measure) -> Measure:
@@ -148,36 +150,38 @@ def get_statistic(spec: str | Statistic) -> Statistic:
     return _entry_for_spec(spec, "statistic", _statistics_by_name())
 
 
-def declaration_of(called: str, kind: str) -> str:
+def declaration_of(function_name: str, kind: str) -> str:
     """Return the decorator, with the claims it needs, that makes a measure or a statistic of a
     function of this name."""
     if kind == "measure":
-        return declaration_template(called, kind, measure, MEASURE_FAMILIES[2])
-    return declaration_template(called, kind, statistic, STATISTIC_FAMILIES[0])
+        return declaration_template(function_name, kind, measure, MEASURE_FAMILIES[2])
+    return declaration_template(function_name, kind, statistic, STATISTIC_FAMILIES[0])
 
 
 def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> Entry:
     """Return the measure or statistic that a specification means."""
     if not isinstance(spec, str):
-        called = getattr(spec, "__name__", None)
+        function_name = getattr(spec, "__name__", None)
         remedy = "give a name"
-        if called:
-            line = declaration_of(called, kind)
-            remedy = f"decorate {called} with {line}, each claim as it is for {called}"
-        shown = "an array" if hasattr(spec, "shape") else repr(spec)
-        raise ValueError(f"not a {kind}: {shown}; {remedy}")
+        if function_name:
+            line = declaration_of(function_name, kind)
+            remedy = (
+                f"decorate {function_name} with {line}, each claim as it is for {function_name}"
+            )
+        value = "an array" if hasattr(spec, "shape") else repr(spec)
+        raise ValueError(f"not a {kind}: {value}; {remedy}")
     match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[(.*)\])?\s*", spec)
     if match is None:
         raise ValueError(f"not a {kind}: {spec!r}; write a name, or name[parameter=value,...]")
     name, parameters = match[1], match[2]
     by_name = dict(entries) | {e.label: e for e in entries.values()}
-    lowered = {key.lower(): e for key, e in by_name.items()}
-    if name.lower() not in lowered:
-        several = [part for part in name.lower().split(",") if part.strip() in lowered]
-        hint = did_you_mean(name.lower(), lowered, show=entries)
-        hint = "; give several as a list" if len(several) > 1 else hint
+    by_lowercase = {key.lower(): e for key, e in by_name.items()}
+    if name.lower() not in by_lowercase:
+        parts = [part for part in name.lower().split(",") if part.strip() in by_lowercase]
+        hint = did_you_mean(name.lower(), by_lowercase, show=entries)
+        hint = "; give several as a list" if len(parts) > 1 else hint
         raise ValueError(f"no {kind} {name!r}{hint}")
-    entry = lowered[name.lower()]
+    entry = by_lowercase[name.lower()]
     return entry.with_parameters(**parse_parameters(parameters)) if parameters else entry
 
 
@@ -202,10 +206,12 @@ def preset(name: str) -> tuple[Measure, ...]:
     repeats of a stimulus. ``"leaderboard"``: the measures of the ranking, which are those of
     ``"all"``, debiased CKA and RSA of Euclidean distances.
     """
-    everything = tuple(m for m in list_measures() if m.family != "outputs" and m.takes != "repeats")
+    all_measures = tuple(
+        m for m in list_measures() if m.family != "outputs" and m.takes != "repeats"
+    )
     presets = {
-        "all": everything,
-        "leaderboard": (*everything, *(m.with_parameters(**p) for m, p in _VARIANT_MEASURES)),
+        "all": all_measures,
+        "leaderboard": (*all_measures, *(m.with_parameters(**p) for m, p in _VARIANT_MEASURES)),
         "resi": tuple(m.with_parameters(**p) for m, p in _RESI_MEASURES),
         "default": tuple(m for m, _ in _RESI_MEASURES),
         "quick": tuple(map(get_measure, QUICK_MEASURES)),

@@ -79,21 +79,23 @@ def citation_keys(name: str) -> tuple[str, ...]:
         return CITATIONS_BY_NAME[name.lower()]
     for get in (get_measure, get_statistic):
         try:
-            chosen = get(name)
+            entry = get(name)
         except ValueError:
             continue
-        choices = [f"{key}={value}" for key, value in chosen.parameters]
+        choices = [f"{key}={value}" for key, value in entry.parameters]
         return (
-            chosen.citation,
+            entry.citation,
             *(key for c in choices for key in CITATIONS_BY_PARAMETER.get(c, ())),
         )
-    shown = (
+    suggestions = (
         SOFTWARE_KEY,
         *CITATIONS_BY_NAME,
         "any measure or statistic",
         "any key of references.bib",
     )
-    raise ValueError(f"nothing to cite for {name!r}{did_you_mean(name, _citable_names(), shown)}")
+    raise ValueError(
+        f"nothing to cite for {name!r}{did_you_mean(name, _citable_names(), suggestions)}"
+    )
 
 
 def bibtex_entry(key: str) -> str:
@@ -152,8 +154,8 @@ def bibliography() -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=1)
-def _parse_bibliography(path: Path, changed: int) -> Mapping[str, str]:
-    """Return the entries of a file; ``changed`` is part of what is remembered."""
+def _parse_bibliography(path: Path, mtime: int) -> Mapping[str, str]:
+    """Return the entries of a file; ``mtime`` is part of what is remembered."""
     text = path.read_text(encoding="utf-8")
     return {match[1]: match[0] for match in BIBTEX_ENTRY.finditer(text)}
 

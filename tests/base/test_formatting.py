@@ -77,7 +77,7 @@ def test_examples(write, texts):
 def test_figures_and_rounding_are_options():
     assert [format_number(v, 4) for v in (0.123456, 18315.6, 2e-5)] == ["0.1235", "18316", "2e−5"]
     assert format_number(1e-10, rounding=1e-9) == "0"
-    assert format_two_decimals(0.0012, small=1) == "0.001"
+    assert format_two_decimals(0.0012, digits=1) == "0.001"
     assert format_fixed(0.5, 3) == "0.500"
 
 

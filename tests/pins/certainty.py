@@ -17,15 +17,7 @@ MEASURES = (
     *("mean_cca", "magnitude_difference", "permutation_procrustes"),
 )
 STREAMED = ("cka[estimator=debiased]", "cka[kernel=cosine]", "aligned_cosine")
-EVIDENCE = (
-    "values",
-    "chance",
-    "chance_std",
-    "pvalue",
-    "low",
-    "high",
-    "standard_error",
-)
+EVIDENCE = ("values", "chance", "chance_std", "pvalue", "low", "high", "standard_error")
 
 
 def designs(n: int) -> dict[str, dict[str, Any]]:

@@ -121,17 +121,20 @@ def full_precision() -> Iterator[None]:
 
 def _disable_tf32(torch: Any, stack: ExitStack) -> None:
     """Set PyTorch to multiply float32 as such, and back at the end of the stack."""
-    both: list[Any] = [torch.backends.cuda.matmul, getattr(torch.backends.mkldnn, "matmul", None)]
-    named = [products for products in both if hasattr(products, "fp32_precision")]
-    if named and all(products.fp32_precision in ("none", "ieee") for products in named):
+    backends: list[Any] = [
+        torch.backends.cuda.matmul,
+        getattr(torch.backends.mkldnn, "matmul", None),
+    ]
+    supported = [backend for backend in backends if hasattr(backend, "fp32_precision")]
+    if supported and all(backend.fp32_precision in ("none", "ieee") for backend in supported):
         return
-    for products in named:
-        stack.callback(setattr, products, "fp32_precision", products.fp32_precision)
+    for backend in supported:
+        stack.callback(setattr, backend, "fp32_precision", backend.fp32_precision)
     with suppress(RuntimeError):  # of a program that uses the names of PyTorch 2.9
         stack.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
         torch.set_float32_matmul_precision("highest")
-    for products in named:
-        products.fp32_precision = "ieee"
+    for backend in supported:
+        backend.fp32_precision = "ieee"
 
 
 def detach(array: Array) -> Array:
@@ -199,9 +202,9 @@ def hash_on_device(tensor: Array) -> bytes:
         places = torch.arange(start, start + len(words), device=words.device) * POSITION_FACTOR
         for half, factor in enumerate(HASH_FACTORS):
             mixed = words * factor + places
-            for shift, by in SPLITMIX_STEPS:
+            for shift, multiplier in SPLITMIX_STEPS:
                 mixed ^= (mixed >> shift) & (2 ** (64 - shift) - 1)  # zeros come in from the left
-                mixed *= by
+                mixed *= multiplier
             sums[half] += mixed.sum()
     return np.array([int(total) for total in sums], dtype="<i8").tobytes()
 
@@ -231,8 +234,8 @@ def take_from_table(table: np.ndarray, places: Array) -> Array:
     if isinstance(places, np.ndarray):
         return table[places]
     xp = namespace(places)
-    copied = xp.asarray(table, device=device(places))
-    return xp.reshape(xp.take(copied, xp.reshape(places, (-1,))), places.shape)
+    device_table = xp.asarray(table, device=device(places))
+    return xp.reshape(xp.take(device_table, xp.reshape(places, (-1,))), places.shape)
 
 
 def supports_bincount(array: Array) -> bool:
@@ -357,18 +360,18 @@ def singular_values(matrix: Array) -> Array:
         return svd(matrix)[1]
 
 
-def concatenate_blocks(blocks: Iterable[Array], into: Array) -> Array:
-    """Return blocks joined along the first axis, in the array ``into`` if its library can write.
+def concatenate_blocks(blocks: Iterable[Array], out: Array) -> Array:
+    """Return blocks joined along the first axis, in the array ``out`` if its library can write.
 
     The blocks may be computed from that array: each is written before the next is asked for.
     """
-    if not (isinstance(into, np.ndarray) or is_torch(into)):
-        return namespace(into).concat(list(blocks), axis=0)
+    if not (isinstance(out, np.ndarray) or is_torch(out)):
+        return namespace(out).concat(list(blocks), axis=0)
     filled = 0
     for block in blocks:
-        into[filled : filled + block.shape[0]] = block
+        out[filled : filled + block.shape[0]] = block
         filled += block.shape[0]
-    return into
+    return out
 
 
 def row_blocks(n: int, height: int | None = None) -> Iterator[tuple[int, int]]:
@@ -394,6 +397,6 @@ def assign(values: Array, index: Array, new: Array) -> Array:
         values[index] = new
         return values
     xp = namespace(values)
-    replaced = to_numpy(values).copy()  # the standard has no assignment by index
-    replaced[to_numpy(index)] = to_numpy(new)
-    return xp.asarray(replaced, dtype=values.dtype, device=device(values))
+    copy = to_numpy(values).copy()  # the standard has no assignment by index
+    copy[to_numpy(index)] = to_numpy(new)
+    return xp.asarray(copy, dtype=values.dtype, device=device(values))

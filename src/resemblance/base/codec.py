@@ -43,9 +43,9 @@ def encode_value(value: Any, tagged: Mapping[str, type] = {}) -> Any:
 def _encode_array(array: np.ndarray) -> dict[str, Any]:
     if array.dtype.kind not in KINDS_OF_NUMBERS:
         raise TypeError(f"an array of {array.dtype} cannot be saved")
-    bare = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    text = base64.b64encode(bare.tobytes()).decode()
-    return {"dtype": bare.dtype.str, "shape": list(array.shape), "data": text}
+    contiguous = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    text = base64.b64encode(contiguous.tobytes()).decode()
+    return {"dtype": contiguous.dtype.str, "shape": list(array.shape), "data": text}
 
 
 def _decode_array(entry: Mapping[str, Any]) -> np.ndarray:
@@ -101,10 +101,10 @@ def _decode_entries(kind: Any, entries: Any) -> Any:
     types = field_types(kind)
     if isinstance(entries, list):
         entries = dict(zip([*types][: len(entries)], entries, strict=True))
-    named = {name: entry for name, entry in entries.items() if name != "kind" or name in types}
-    if unknown := sorted(named.keys() - types):
-        raise ValueError(f"it has an entry {unknown[0]!r}")
-    return kind(**{name: decode_value(types[name], entry) for name, entry in named.items()})
+    arguments = {name: entry for name, entry in entries.items() if name != "kind" or name in types}
+    if unknown_names := sorted(arguments.keys() - types):
+        raise ValueError(f"it has an entry {unknown_names[0]!r}")
+    return kind(**{name: decode_value(types[name], entry) for name, entry in arguments.items()})
 
 
 @cache

@@ -70,17 +70,17 @@ def require_packages(*packages: str, also: tuple[str, ...] = ()) -> None:
 
     ``also``: packages that the same work needs later, named if another one is missing.
     """
-    absent = _missing_packages(packages)
-    if not absent:
+    modules = _missing_packages(packages)
+    if not modules:
         return
-    absent = _missing_packages((*packages, *also))
-    names = [package.partition(".")[0] for package in absent]
-    if len(absent) == 1:
-        require_package(absent[0])
+    modules = _missing_packages((*packages, *also))
+    names = [package.partition(".")[0] for package in modules]
+    if len(modules) == 1:
+        require_package(modules[0])
     extras = dict.fromkeys((*EXTRA_OF_PACKAGE.values(), *CONTAINED_EXTRAS))
-    fitting = [extra for extra in extras if set(names) <= set(packages_in_extra(extra))]
-    separate = ",".join(sorted({EXTRA_OF_PACKAGE[package] for package in absent}))
-    extra = min(fitting, key=lambda name: len(packages_in_extra(name)), default=separate)
+    candidates = [extra for extra in extras if set(names) <= set(packages_in_extra(extra))]
+    separate = ",".join(sorted({EXTRA_OF_PACKAGE[package] for package in modules}))
+    extra = min(candidates, key=lambda name: len(packages_in_extra(name)), default=separate)
     raise ImportError(f"{join_words(names)} are not installed: {install_hint(extra, *names)}")
 
 
@@ -92,7 +92,7 @@ def _missing_packages(packages: tuple[str, ...]) -> list[str]:
 def packages_in_extra(extra: str) -> tuple[str, ...]:
     """Return the packages of an extra, by the names that are imported."""
     extras = (extra, *CONTAINED_EXTRAS.get(extra, ()))
-    modules = [module for module, its_extra in EXTRA_OF_PACKAGE.items() if its_extra in extras]
+    modules = [module for module, candidate in EXTRA_OF_PACKAGE.items() if candidate in extras]
     return tuple(dict.fromkeys(module.partition(".")[0] for module in modules))
 
 
@@ -106,8 +106,8 @@ def install_hint(extra: str, *packages: str) -> str:
     if folder:
         return f'pip install {"-e " if editable else ""}"{folder}[{extra}]"'
     contents = packages_in_extra(extra)
-    absent = packages or [name for name in contents if not _is_package_installed(name)] or contents
-    return f"pip install {' '.join(DISTRIBUTION_NAMES.get(name, name) for name in absent)}"
+    modules = packages or [name for name in contents if not _is_package_installed(name)] or contents
+    return f"pip install {' '.join(DISTRIBUTION_NAMES.get(name, name) for name in modules)}"
 
 
 def _is_package_installed(package: str) -> bool:
@@ -116,9 +116,9 @@ def _is_package_installed(package: str) -> bool:
 
 def _source_checkout() -> tuple[Path | None, bool]:
     """Return the folder of the source if it still exists, and whether the package runs from it."""
-    here = Path(__file__).resolve().parents[2]
-    if _is_resemblance_project(here):
-        return here, True
+    root = Path(__file__).resolve().parents[2]
+    if _is_resemblance_project(root):
+        return root, True
     try:
         text = importlib.metadata.distribution("resemblance").read_text("direct_url.json")
         url = urlsplit(json.loads(text or "{}").get("url", ""))

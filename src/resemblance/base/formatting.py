@@ -36,15 +36,15 @@ def format_range(
     return " to ".join(dict.fromkeys(ends))
 
 
-def format_two_decimals(value: float, small: int = 2) -> str:
+def format_two_decimals(value: float, digits: int = 2) -> str:
     """Write a number with two decimals.
 
-    A number below 0.01 has ``small`` significant digits, a number from 10 on has three.
+    A number below 0.01 has ``digits`` significant digits, a number from 10 on has three.
     """
     size = abs(value)
     if 0.01 <= size < 10:
         return format_fixed(value)
-    return format_number(value, small if size < 1 else 3)
+    return format_number(value, digits if size < 1 else 3)
 
 
 def format_fixed(value: float, places: int = 2) -> str:
@@ -106,23 +106,23 @@ def count_with_noun(value: int, word: str) -> str:
     return f"{format_count(value)} {word}{'' if value == 1 else 's'}"
 
 
-def list_names(names: Iterable[object], most: int | None = None) -> str:
+def list_names(names: Iterable[object], limit: int | None = None) -> str:
     """Join names by commas, and count what is left of a long list: "a, b, c", "a, b and 3 more".
 
-    ``most``: how many names of a long list are written; a list of one name more is written whole.
+    ``limit``: how many names of a long list are written; a list of one name more is written whole.
     """
     texts = [str(name) for name in names]
-    if most is None or len(texts) <= most + 1:
+    if limit is None or len(texts) <= limit + 1:
         return ", ".join(texts)
-    return f"{', '.join(texts[:most])} and {len(texts) - most} more"
+    return f"{', '.join(texts[:limit])} and {len(texts) - limit} more"
 
 
-def join_words(words: Iterable[object], most: int | None = None) -> str:
+def join_words(words: Iterable[object], limit: int | None = None) -> str:
     """Join words by commas, the last one by "and": "a, b and c"; a long list as
     :func:`list_names`."""
     texts = [str(word) for word in words]
-    if len(texts) < 2 or (most is not None and len(texts) > most + 1):
-        return list_names(texts, most)
+    if len(texts) < 2 or (limit is not None and len(texts) > limit + 1):
+        return list_names(texts, limit)
     return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 

@@ -27,7 +27,7 @@ CHECKSUM_FILE = "traits.json"  # whose entry "files" has what is recorded of fil
 
 
 def read_document(
-    path: Path, make: Callable[[Any], Content], what: str, remedy: str = ""
+    path: Path, make: Callable[[Any], Content], kind: str, remedy: str = ""
 ) -> Content:
     """Return what ``make`` builds from the JSON in a file.
 
@@ -37,46 +37,46 @@ def read_document(
     try:
         text = path.read_text(encoding="utf-8")
     except DAMAGED_FILE_ERRORS as error:
-        raise _unreadable_error(str(path), what, remedy, error) from error
-    return parse_document(text, make, str(path), what, remedy)
+        raise _unreadable_error(str(path), kind, remedy, error) from error
+    return parse_document(text, make, str(path), kind, remedy)
 
 
 def parse_document(
-    text: str, make: Callable[[Any], Content], where: str, what: str, remedy: str = ""
+    text: str, make: Callable[[Any], Content], source: str, kind: str, remedy: str = ""
 ) -> Content:
-    """Return what ``make`` builds from a text of JSON; ``where``: its origin, for the error.
+    """Return what ``make`` builds from a text of JSON; ``source``: its origin, for the error.
 
     Raises ``ValueError`` as ``read_document`` does.
     """
     try:
         return make(json.loads(text))
     except DAMAGED_FILE_ERRORS as error:
-        raise _unreadable_error(where, what, remedy, error) from error
+        raise _unreadable_error(source, kind, remedy, error) from error
 
 
-def _unreadable_error(where: str, what: str, remedy: str, error: Exception) -> ValueError:
+def _unreadable_error(source: str, kind: str, remedy: str, error: Exception) -> ValueError:
     problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
     ending = f"; {remedy}" if remedy else ""
     return ValueError(
-        f"{where} is not {what} that can be read ({problem or type(error).__name__}){ending}"
+        f"{source} is not {kind} that can be read ({problem or type(error).__name__}){ending}"
     )
 
 
-def decode_record(kind: Any, value: Any, where: str = "") -> Any:
+def decode_record(kind: Any, value: Any, location: str = "") -> Any:
     """Return what JSON holds as a value of an annotated type, after a check of all types in it.
 
     Objects, and lists of the fields in their order, become named tuples and dataclasses; other
     lists become tuples. In a union of several records, the entry "kind" of an object is the name of
-    its class. ``where``: the name of the value in errors.
+    its class. ``location``: the name of the value in errors.
 
     Raises ``TypeError``, ``ValueError`` or ``KeyError`` for anything that is not of this type.
     """
     record = decode_value(kind, value)
-    check_types(record, kind, where)
+    check_types(record, kind, location)
     return record
 
 
-def check_types(value: Any, kind: Any, where: str = "") -> None:
+def check_types(value: Any, kind: Any, location: str = "") -> None:
     """Raise ``ValueError`` unless a value, and everything in it, has its annotated type.
 
     Knows what results consist of: named tuples and dataclasses, tuples, mappings, unions, and plain
@@ -86,39 +86,41 @@ def check_types(value: Any, kind: Any, where: str = "") -> None:
     if kind is Any:
         return
     if origin in (Union, UnionType):
-        return _check_any(value, parts, where)
+        return _check_any(value, parts, location)
     if origin is Literal and value in parts:
         return
     if origin is list and isinstance(value, list):
         for i, part in enumerate(value):
-            check_types(part, parts[0], f"{where}[{i}]")
+            check_types(part, parts[0], f"{location}[{i}]")
         return
     if origin is tuple and isinstance(value, tuple):
         kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
         if len(kinds) == len(value):
             for i, (part, kind_of_part) in enumerate(zip(value, kinds)):
-                check_types(part, kind_of_part, f"{where}[{i}]")
+                check_types(part, kind_of_part, f"{location}[{i}]")
             return
     elif origin is not None and isinstance(value, Mapping) and issubclass(origin, Mapping):
         for name, part in value.items():
-            check_types(name, parts[0], f"{where} key")
-            check_types(part, parts[1], f"{where}[{name!r}]")
+            check_types(name, parts[0], f"{location} key")
+            check_types(part, parts[1], f"{location}[{name!r}]")
         return
     elif origin is None and _has_builtin_type(value, kind):
         types = field_types(kind) if hasattr(kind, "__annotations__") else {}
         for name, kind_of_field in types.items():
-            check_types(getattr(value, name), kind_of_field, f"{where}.{name}" if where else name)
+            check_types(
+                getattr(value, name), kind_of_field, f"{location}.{name}" if location else name
+            )
         return
-    raise ValueError(f"{where or 'it'} cannot be {_describe_type(value)}")
+    raise ValueError(f"{location or 'it'} cannot be {_describe_type(value)}")
 
 
-def _check_any(value: Any, kinds: tuple[Any, ...], where: str) -> None:
+def _check_any(value: Any, kinds: tuple[Any, ...], location: str) -> None:
     for kind in kinds:
         try:
-            return check_types(value, kind, where)
+            return check_types(value, kind, location)
         except ValueError:
             continue
-    raise ValueError(f"{where} cannot be {_describe_type(value)}")
+    raise ValueError(f"{location or 'it'} cannot be {_describe_type(value)}")
 
 
 def _describe_type(value: Any) -> str:
@@ -138,16 +140,16 @@ def _has_builtin_type(value: Any, kind: Any) -> bool:
     return isinstance(value, kind)
 
 
-def check_finite_json(value: Any, where: str = "") -> None:
+def check_finite_json(value: Any, location: str = "") -> None:
     """Raise ``ValueError`` unless all numbers in what JSON holds are finite, as floats too."""
     if isinstance(value, Mapping):
         for name, part in value.items():
-            check_finite_json(part, f"{where}.{name}" if where else str(name))
+            check_finite_json(part, f"{location}.{name}" if location else str(name))
     elif isinstance(value, list | tuple):
         for i, part in enumerate(value):
-            check_finite_json(part, f"{where}[{i}]")
+            check_finite_json(part, f"{location}[{i}]")
     elif isinstance(value, int | float) and not -MAX_JSON_FLOAT <= value <= MAX_JSON_FLOAT:
-        raise ValueError(f"{where} is not a finite number, or is too large")
+        raise ValueError(f"{location or 'it'} is not a finite number, or is too large")
 
 
 # ---------------------------------------------------------------------------- files written at once
@@ -211,7 +213,7 @@ def read_file_records(folder: Path) -> dict[str, Any]:
     """Return what is recorded of files, by name; nothing where that is missing or damaged."""
     try:
         return read_document(
-            folder / CHECKSUM_FILE, lambda of: dict(of["files"]), "a list of files"
+            folder / CHECKSUM_FILE, lambda document: dict(document["files"]), "a list of files"
         )
     except ValueError:
         return {}

@@ -101,8 +101,8 @@ def file_lock(file: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 @contextmanager
-def soft_lock(file: Path, what: str, patience: float = 0.0) -> Iterator[None]:
-    """Hold a file that only one process can create, in place of a lock on ``what``.
+def soft_lock(file: Path, target: str, patience: float = 0.0) -> Iterator[None]:
+    """Hold a file that only one process can create, in place of a lock on ``target``.
 
     Raises ``ValueError`` while another process holds it, on this machine or another, for longer
     than ``patience`` seconds. The file of a holder that is dead is taken over: one that gave no
@@ -113,18 +113,18 @@ def soft_lock(file: Path, what: str, patience: float = 0.0) -> Iterator[None]:
     while not (_create_lock_file(file, token) or _take_over_stale_lock(file, token)):
         if time.monotonic() > deadline:
             raise ValueError(
-                f"{_describe_lock_holder(file)} is working on {what}; wait until it is done, or "
+                f"{_describe_lock_holder(file)} is working on {target}; wait until it is done, or "
                 "stop it"
             )
         time.sleep(0.05)
-    stopped = threading.Event()
-    beating = threading.Thread(target=_heartbeat, args=(file, token, stopped), daemon=True)
-    beating.start()
+    stop_event = threading.Event()
+    heartbeat = threading.Thread(target=_heartbeat, args=(file, token, stop_event), daemon=True)
+    heartbeat.start()
     try:
         yield
     finally:
-        stopped.set()
-        beating.join()
+        stop_event.set()
+        heartbeat.join()
         if _lock_owner(file).get("token") == token:  # not taken over while this process slept
             file.unlink(missing_ok=True)
 
@@ -139,8 +139,8 @@ def _create_lock_file(file: Path, token: str) -> bool:
     return True
 
 
-def _heartbeat(file: Path, token: str, stopped: threading.Event) -> None:
-    while not stopped.wait(HEARTBEAT_SECONDS):
+def _heartbeat(file: Path, token: str, stop_event: threading.Event) -> None:
+    while not stop_event.wait(HEARTBEAT_SECONDS):
         if _lock_owner(file).get("token", token) != token:
             return
         with suppress(OSError):  # of a disk that is away for a moment

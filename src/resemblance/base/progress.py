@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @contextmanager
 def progress_reporter(
-    progress: Progress, total: int | None, called: str
+    progress: Progress, total: int | None, title: str
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function to call with the number of further steps; ``None``: the total is unknown.
 
@@ -27,9 +27,9 @@ def progress_reporter(
     """
     steps = 0
 
-    def count(more: int) -> None:
+    def count(n_steps: int) -> None:
         nonlocal steps
-        steps += more
+        steps += n_steps
         if callable(progress):
             progress(steps, total or 0)
 
@@ -41,69 +41,71 @@ def progress_reporter(
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _print_progress_lines(total, called)
+        yield _print_progress_lines(total, title)
         return
     with Bar(console=console, transient=True) as bar:
-        job = bar.add_task(called, total=total)
-        yield lambda more: bar.advance(job, more)
+        job = bar.add_task(title, total=total)
+        yield lambda n_steps: bar.advance(job, n_steps)
 
 
-def _print_progress_lines(total: int | None, called: str) -> Callable[[int], None]:
+def _print_progress_lines(total: int | None, title: str) -> Callable[[int], None]:
     """Return a function to call with the number of further steps, which prints a line now and
     then."""
-    start, steps, due = time.monotonic(), 0, SECONDS_BETWEEN_LINES
+    start, steps, next_report = time.monotonic(), 0, SECONDS_BETWEEN_LINES
 
-    def count(more: int) -> None:
-        nonlocal steps, due
-        steps += more
-        passed = time.monotonic() - start
-        if passed < due or not more:
+    def count(n_steps: int) -> None:
+        nonlocal steps, next_report
+        steps += n_steps
+        elapsed = time.monotonic() - start
+        if elapsed < next_report or not n_steps:
             return
-        due = passed + SECONDS_BETWEEN_LINES
+        next_report = elapsed + SECONDS_BETWEEN_LINES
         share = f"{PERCENT_STEPS * steps // total} %" if total else f"{steps:,} steps"
-        left = format_time_left(passed, steps, total)
+        estimate = format_time_left(elapsed, steps, total)
         print(
-            f"{called}: {share} after {format_duration(passed)}{left}", file=sys.stderr, flush=True
+            f"{title}: {share} after {format_duration(elapsed)}{estimate}",
+            file=sys.stderr,
+            flush=True,
         )
 
     return count
 
 
-def format_time_left(passed: float, steps: int, total: int | None) -> str:
+def format_time_left(elapsed: float, steps: int, total: int | None) -> str:
     """Write how long the steps that are left take at the speed so far; empty where that is
     unknown."""
     if not steps or not total or steps >= total:
         return ""
-    return f", about {format_duration(passed / steps * (total - steps))} left"
+    return f", about {format_duration(elapsed / steps * (total - steps))} left"
 
 
-def progress_announcer(progress: Progress, called: str) -> Callable[[str], None]:
+def progress_announcer(progress: Progress, title: str) -> Callable[[str], None]:
     """Return a function that prints what begins as a line on standard error, above a bar; nothing
     without progress, or where a function takes the progress."""
 
     def announce(text: str) -> None:
         if progress is True:
-            print(f"{called}: {text}", file=sys.stderr, flush=True)
+            print(f"{title}: {text}", file=sys.stderr, flush=True)
 
     return announce
 
 
 @contextmanager
 def percent_reporter(
-    progress: Progress, total: float, called: str
+    progress: Progress, total: float, title: str
 ) -> Iterator[Callable[[float], None]]:
     """Yield a function to call with the size of each further part; at the end all is counted."""
-    size, reported = 0.0, 0
-    with progress_reporter(progress, PERCENT_STEPS, called) as advance:
+    size, last_percent = 0.0, 0
+    with progress_reporter(progress, PERCENT_STEPS, title) as advance:
 
-        def count(more: float) -> None:
-            nonlocal size, reported
-            size += more
+        def count(part_size: float) -> None:
+            nonlocal size, last_percent
+            size += part_size
             hundredths = int(
                 PERCENT_STEPS * size / total + 1e-9
             )  # parts may add up to a little less
-            advance(min(PERCENT_STEPS, hundredths) - reported)
-            reported = min(PERCENT_STEPS, hundredths)
+            advance(min(PERCENT_STEPS, hundredths) - last_percent)
+            last_percent = min(PERCENT_STEPS, hundredths)
 
         yield count
         count(total - size)

@@ -13,36 +13,36 @@ PLOT_PACKAGE = ".plot"  # the part that draws
 EVIDENCE_WORDS_MODULE = ".report.evidence_words"
 
 
-def thumbnail(thing: object) -> str:
+def thumbnail(result: object) -> str:
     """Return a small picture of a result as SVG in HTML, which needs no other package."""
-    return str(import_module(f"{PLOT_PACKAGE}.notebook", PACKAGE_NAME).picture(thing))
+    return str(import_module(f"{PLOT_PACKAGE}.notebook", PACKAGE_NAME).picture(result))
 
 
-def to_text(thing: object) -> str:
+def to_text(result: object) -> str:
     """Return a few lines of text about an evidence."""
-    return str(import_module(EVIDENCE_WORDS_MODULE, PACKAGE_NAME).text_of(thing))
+    return str(import_module(EVIDENCE_WORDS_MODULE, PACKAGE_NAME).text_of(result))
 
 
-def to_html(thing: object) -> str:
+def to_html(result: object) -> str:
     """Return a table and maps of an evidence as HTML."""
-    return str(import_module(EVIDENCE_WORDS_MODULE, PACKAGE_NAME).html_of(thing))
+    return str(import_module(EVIDENCE_WORDS_MODULE, PACKAGE_NAME).html_of(result))
 
 
-def plot_result(thing: object, *arguments: Any, **options: Any) -> Any:
+def plot_result(result: object, *arguments: Any, **options: Any) -> Any:
     """Return axes of matplotlib with a figure of a result: see :func:`resemblance.plot.draw`."""
-    return import_module(PLOT_PACKAGE, PACKAGE_NAME).draw(thing, *arguments, **options)
+    return import_module(PLOT_PACKAGE, PACKAGE_NAME).draw(result, *arguments, **options)
 
 
-def write_table(thing: object, path: Path, kind: str | None = None) -> Path:
+def write_table(result: object, path: Path, kind: str | None = None) -> Path:
     """Write a result as a table in a format, by default that of the suffix; return the path."""
-    import_module(".report.output", PACKAGE_NAME).save(thing, path, kind)
+    import_module(".report.output", PACKAGE_NAME).save(result, path, kind)
     return path
 
 
-def write_page(thing: object, path: Path, is_opened: bool, options: Mapping[str, Any]) -> Path:
+def write_page(result: object, path: Path, is_opened: bool, options: Mapping[str, Any]) -> Path:
     """Write a result as one HTML page, and perhaps open it; return the path."""
     page = import_module(".report.page", PACKAGE_NAME)
-    page.write_page(thing, path, **options)
+    page.write_page(result, path, **options)
     if is_opened:
         page.open_page(path)
     return path

@@ -65,8 +65,8 @@ class BaseResult(ABC):
     def _document(self) -> dict[str, Any]:
         """Return what a table in JSON holds."""
         reasons = [str(getattr(failure, "reason", failure)) for failure in self.failures]
-        about = {"summary": self.summary(), "caveats": list(self.caveats), "failures": reasons}
-        return {**about, "records": self.records()}
+        header = {"summary": self.summary(), "caveats": list(self.caveats), "failures": reasons}
+        return {**header, "records": self.records()}
 
     def to_pandas(self) -> Any:
         """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
@@ -99,8 +99,8 @@ class BaseResult(ABC):
         "critical_difference"; "model_scores", "drift", or of other results "points". ``ax``: the
         axes to draw into. ``options``: those of the function.
         """
-        which = () if measure is None else (measure,)
-        return plot_result(self, *which, kind=kind, ax=ax, **options)
+        arguments = () if measure is None else (measure,)
+        return plot_result(self, *arguments, kind=kind, ax=ax, **options)
 
     def save(self, path: str | Path) -> None:
         """Write one file, which :func:`resemblance.load` reads, whatever its suffix."""
@@ -148,17 +148,17 @@ def format_of(name: str) -> str:
     return f"{FORMAT_NAME} {name} {FORMAT_VERSION}"
 
 
-def class_of_format(entry: object, where: str, remedy: str = "") -> str:
+def class_of_format(entry: object, source: str, remedy: str = "") -> str:
     """Return the name of the class that an entry ``format`` names.
 
     Raises ``ValueError`` for an entry of another version or program.
     """
     words = entry.split(" ") if isinstance(entry, str) else []
     if len(words) != 3 or words[0] != FORMAT_NAME:
-        raise unreadable_error(where, f"its format is {entry!r}", remedy or SAVE_REMEDY)
+        raise unreadable_error(source, f"its format is {entry!r}", remedy or SAVE_REMEDY)
     if words[2] != str(FORMAT_VERSION):
         problem = f"it has version {words[2]} of the format, and {FORMAT_VERSION} is read here"
-        raise unreadable_error(where, problem, remedy or DAMAGED_REMEDY)
+        raise unreadable_error(source, problem, remedy or DAMAGED_REMEDY)
     return words[1]
 
 
@@ -166,8 +166,8 @@ def saved_document(result: BaseResult) -> dict[str, Any]:
     """Return everything that a result is made of as JSON can hold it."""
     names = [f.name for f in fields(result)]  # type: ignore[arg-type]
     entries = {name: getattr(result, name) for name in (*names, *result._derived)}
-    named = {name: spell_non_finite(encode_value(part)) for name, part in entries.items()}
-    return {FORMAT_ENTRY: format_of(type(result).__name__), **named}
+    contents = {name: spell_non_finite(encode_value(part)) for name, part in entries.items()}
+    return {FORMAT_ENTRY: format_of(type(result).__name__), **contents}
 
 
 def saved_text(result: BaseResult) -> str:
@@ -177,23 +177,23 @@ def saved_text(result: BaseResult) -> str:
     return json.dumps(document, allow_nan=False, **options) + "\n"
 
 
-def unreadable_error(where: str, problem: object, remedy: str) -> ValueError:
+def unreadable_error(source: str, problem: object, remedy: str) -> ValueError:
     """Return the error of a file or a document that holds no result."""
     words = f"no entry {problem}" if isinstance(problem, KeyError) else str(problem)
-    return ValueError(f"{where} is not a saved result that can be read ({words}); {remedy}")
+    return ValueError(f"{source} is not a saved result that can be read ({words}); {remedy}")
 
 
 def result_from_document(
-    kind: type[AnyResult], document: Mapping[str, Any], where: str, remedy: str = DAMAGED_REMEDY
+    kind: type[AnyResult], document: Mapping[str, Any], source: str, remedy: str = DAMAGED_REMEDY
 ) -> AnyResult:
     """Return the result of a class that a document holds.
 
     Raises ``ValueError`` for a document that does not fit the class.
     """
-    others = {FORMAT_ENTRY, *kind._derived}
-    entries = {name: entry for name, entry in document.items() if name not in others}
+    extra_names = {FORMAT_ENTRY, *kind._derived}
+    entries = {name: entry for name, entry in document.items() if name not in extra_names}
     try:
         result: AnyResult = decode_record(kind, entries)
     except DAMAGED_FILE_ERRORS as error:
-        raise unreadable_error(where, error, remedy) from error
+        raise unreadable_error(source, error, remedy) from error
     return result

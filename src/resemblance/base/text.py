@@ -67,8 +67,8 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
     """Return the end of an error message: the closest name, one of the same letters first, or all
     names (or those to ``show``)."""
     names = list(names)
-    if closest := _closest_name(name, names):
-        return f"; did you mean {closest!r}?"
+    if match := _closest_name(name, names):
+        return f"; did you mean {match!r}?"
     return f"; known: {list_names(names if show is None else show)}" if names else "; it has none"
 
 
@@ -76,9 +76,9 @@ def _closest_name(name: str, names: Sequence[str]) -> str:
     """Return the name that a user may have meant; "" for none."""
     if INVARIANCE_SYNONYMS.get(name.lower(), "").partition("[")[0] in names:
         return INVARIANCE_SYNONYMS[name.lower()]
-    turned = [n for n in names if sorted(n.lower()) == sorted(name.lower())]
-    close = turned or difflib.get_close_matches(name, names, n=1)
-    return close[0] if close else ""
+    anagrams = [n for n in names if sorted(n.lower()) == sorted(name.lower())]
+    matches = anagrams or difflib.get_close_matches(name, names, n=1)
+    return matches[0] if matches else ""
 
 
 def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
@@ -89,8 +89,8 @@ def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
         return
     words = list(map(repr, choices))
     listed = " or ".join(words) if len(words) < 3 else f"one of {list_names(words)}"
-    closest = _closest_name(str(value), [c for c in choices if isinstance(c, str)])
-    hint = f"; did you mean {closest!r}?" if closest else ""
+    match = _closest_name(str(value), [c for c in choices if isinstance(c, str)])
+    hint = f"; did you mean {match!r}?" if match else ""
     raise ValueError(f"{name} must be {listed}; got {value!r}{hint}")
 
 
@@ -124,8 +124,8 @@ def replace_unencodable(text: str, *, keep: str | None = None) -> str:
     text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     if keep is None:
         return text
-    gone = {code: "\ufffd" for code in CONTROL_ESCAPES if chr(code) not in keep}
-    return text.translate(gone)
+    replacements = {code: "\ufffd" for code in CONTROL_ESCAPES if chr(code) not in keep}
+    return text.translate(replacements)
 
 
 def records_to_frame(records: Iterable[Mapping[str, Any]]) -> Any:
@@ -214,10 +214,10 @@ def snap_to_bounds(values: np.ndarray, info: Any) -> np.ndarray:
     return np.asarray(values)
 
 
-def diagnostic_notes(comparison: Any, *, without: str = "") -> dict[str, str]:
+def diagnostic_notes(comparison: Any, *, exclude: str = "") -> dict[str, str]:
     """Return one text per measure with diagnostics, such as "neighbour recall 0.97 to 1".
 
-    ``without``: the name of a diagnostic that is shown elsewhere.
+    ``exclude``: the name of a diagnostic that is shown elsewhere.
     """
     import numpy as np
 
@@ -225,10 +225,10 @@ def diagnostic_notes(comparison: Any, *, without: str = "") -> dict[str, str]:
     for m in comparison.measures:
         for name, matrix in comparison.numbers.get(m.spec, {}).items():
             numbers = matrix[~np.isnan(matrix)]
-            if name != without and numbers.size:
+            if name != exclude and numbers.size:
                 notes.setdefault(m.spec, []).append(_format_diagnostic_range(name, numbers))
         words = [str(c.value) for c in comparison.pair_caveats if c.measure == m.spec]
-        if words and without != "caveat":
+        if words and exclude != "caveat":
             notes.setdefault(m.spec, []).append(_count_texts(words))
     return {spec: "; ".join(texts) for spec, texts in notes.items()}
 

@@ -41,11 +41,11 @@ def run(
     check_choice("suite", suite, SUITES)
     if pack is None:
         return importlib.import_module(f"{__name__}.{suite}.suite").run(folder, **options)
-    opened = pack if isinstance(pack, Pack) else open_pack(pack)
-    manifest = opened.manifest
+    suite_pack = pack if isinstance(pack, Pack) else open_pack(pack)
+    manifest = suite_pack.manifest
     if manifest.suite != suite:
         raise ValueError(
             f"{manifest.identity} is a pack of {manifest.suite}, not of {suite}: run {suite} on "
             f"one of its own packs, or {manifest.suite} on this one"
         )
-    return importlib.import_module(f"{__name__}.pinned").run_pack(opened, folder, **options)
+    return importlib.import_module(f"{__name__}.pinned").run_pack(suite_pack, folder, **options)

@@ -62,19 +62,19 @@ def split_by_map_size(
     """
     if not part.maps:
         return (ComparisonChunk(part.rows, tuple(measures), part.columns),)
-    names, pieces = list(part.rows), list[ComparisonChunk]()
-    if of_samples := tuple(m for m in measures if m.rows_of_maps == "samples"):
-        everything = frozenset((i, j) for i in range(len(names)) for j in range(len(names)))
-        pieces.append(ComparisonChunk(part.rows, of_samples, counted=everything))
-    of_positions = tuple(m for m in measures if m.rows_of_maps == "positions")
+    names, chunks = list(part.rows), list[ComparisonChunk]()
+    if sample_measures := tuple(m for m in measures if m.rows_of_maps == "samples"):
+        all_pairs = frozenset((i, j) for i in range(len(names)) for j in range(len(names)))
+        chunks.append(ComparisonChunk(part.rows, sample_measures, counted=all_pairs))
+    position_measures = tuple(m for m in measures if m.rows_of_maps == "positions")
     shapes = [part.maps.get(name) for name in names]
-    for size, pairs in layer_pairs_by_map_size(shapes).items() if of_positions else ():
+    for size, pairs in layer_pairs_by_map_size(shapes).items() if position_measures else ():
         rows = {
             names[i]: _positions_as_rows(part.rows[names[i]], shapes[i], size, folder)
             for i in sorted({i for i, _ in pairs})
         }
-        pieces.append(ComparisonChunk(rows, of_positions, counted=pairs))
-    return tuple(pieces)
+        chunks.append(ComparisonChunk(rows, position_measures, counted=pairs))
+    return tuple(chunks)
 
 
 def layer_pairs_by_map_size(
@@ -84,8 +84,8 @@ def layer_pairs_by_map_size(
     pairs: dict[MapSize | None, set[tuple[int, int]]] = {}
     for i, x in enumerate(shapes):
         for j, y in enumerate(shapes):
-            (_, *first), (_, *second) = x or (0, 1, 1), y or (0, 1, 1)
-            height, width = map(min, zip(first, second))
+            (_, *size_x), (_, *size_y) = x or (0, 1, 1), y or (0, 1, 1)
+            height, width = map(min, zip(size_x, size_y))
             pairs.setdefault((height, width) if x or y else None, set()).add((i, j))
     return {size: frozenset(members) for size, members in pairs.items()}
 
@@ -94,22 +94,22 @@ def layer_pairs_by_map_size(
 
 
 def _positions_as_rows(
-    x: Representation, known: MapShape | None, size: MapSize | None, folder: Path | None
+    x: Representation, map_shape: MapShape | None, size: MapSize | None, folder: Path | None
 ) -> Representation:
     """Return the positions of maps brought to a size as rows, all or every (rows // MOST)-th."""
     n, width = x.shape
-    shape = known or (width, 1, 1)
+    shape = map_shape or (width, 1, 1)
     if size is None or (position_step(n, size) == 1 and shape[1:] == size == (1, 1)):
         return x
-    named = partial(
+    make_representation = partial(
         Representation, name=x.name, dtype=x.requested_dtype, ids=_position_ids(x, size)
     )
     file = folder and folder / f"{fingerprint(x)}-{'x'.join(map(str, (*shape, *size)))}.npy"
     if file is None:
-        return named(_resized_map_rows(x, shape, size))
+        return make_representation(_resized_map_rows(x, shape, size))
     if not file.exists():
         np.save(file, _resized_map_rows(x, shape, size), allow_pickle=False)
-    return named(file)
+    return make_representation(file)
 
 
 def position_step(n: int, size: MapSize) -> int:
@@ -120,14 +120,16 @@ def position_step(n: int, size: MapSize) -> int:
 
 def _resized_map_rows(x: Representation, shape: MapShape, size: MapSize) -> np.ndarray:
     """Return the rows in the precision of the data, in blocks of samples."""
-    n, each, source = x.shape[0], size[0] * size[1], to_numpy(x.source)
-    chosen = np.arange(0, n * each, position_step(n, size))
-    rows = np.empty((len(chosen), shape[0]), np.promote_types(source.dtype, np.float32))
+    n, n_positions, source = x.shape[0], size[0] * size[1], to_numpy(x.source)
+    indices = np.arange(0, n * n_positions, position_step(n, size))
+    rows = np.empty((len(indices), shape[0]), np.promote_types(source.dtype, np.float32))
     for start in range(0, n, N_MAPS_PER_BLOCK):
         maps = source[start : start + N_MAPS_PER_BLOCK].reshape(-1, *shape)
-        first, last = np.searchsorted(chosen, [start * each, (start + len(maps)) * each])
+        first, last = np.searchsorted(
+            indices, [start * n_positions, (start + len(maps)) * n_positions]
+        )
         positions = map_positions(maps, size)
-        rows[first:last] = positions[chosen[first:last] - start * each]
+        rows[first:last] = positions[indices[first:last] - start * n_positions]
     return rows
 
 
@@ -135,8 +137,11 @@ def _position_ids(x: Representation, size: MapSize) -> list[tuple[Any, int]] | N
     """Return (id of the sample, number of the position) for each row."""
     if x.ids is None:
         return None
-    n, each = x.shape[0], size[0] * size[1]
-    return [(x.ids[row // each], row % each) for row in range(0, n * each, position_step(n, size))]
+    n, n_positions = x.shape[0], size[0] * size[1]
+    return [
+        (x.ids[row // n_positions], row % n_positions)
+        for row in range(0, n * n_positions, position_step(n, size))
+    ]
 
 
 @contextmanager
@@ -161,7 +166,7 @@ def scratch_folder(save: str | Path | None) -> Iterator[Path | None]:
 
 def merge_chunks(
     part: Part,
-    pieces: Sequence[ComparisonChunk],
+    chunks: Sequence[ComparisonChunk],
     comparisons: Sequence[Comparison],
     measures: Sequence[Measure],
 ) -> Comparison:
@@ -172,18 +177,18 @@ def merge_chunks(
     """
     if not part.maps:
         return comparisons[0]
-    names, infos, about = (
+    names, infos, provenance = (
         tuple(part.rows),
         tuple(map(measure_info, measures)),
         _part_provenance(part.rows),
     )
-    data, _ = sides = fingerprints_by_name(names, names, about)
+    data, _ = sides = fingerprints_by_name(names, names, provenance)
     matrices = {m.spec: ScoreMatrix(m.spec, m.version, m.symmetric, *sides) for m in infos}
-    for piece, comparison in zip(pieces, comparisons, strict=True):
-        pairs = sorted(piece.counted)
+    for chunk, comparison in zip(chunks, comparisons, strict=True):
+        pairs = sorted(chunk.counted)
         share, (x, y) = len(pairs) / len(comparison.rows) ** 2, np.array(pairs).T
-        places = {name: place for place, name in enumerate(comparison.rows)}
-        i, j = (np.array([places[names[k]] for k in side]) for side in (x, y))
+        indices = {name: index for index, name in enumerate(comparison.rows)}
+        i, j = (np.array([indices[names[k]] for k in side]) for side in (x, y))
         reasons, caveats = (
             {tuple(entry[:3]): str(entry[-1]) for entry in entries}
             for entries in (comparison.failures, comparison.pair_caveats)
@@ -200,11 +205,11 @@ def merge_chunks(
                     values[i, j],
                     comparison.seconds[spec] * share,
                     {entry: reasons[key] for entry, key in enumerate(keys) if key in reasons},
-                    {name: of[i, j] for name, of in comparison.numbers[spec].items()},
+                    {name: numbers[i, j] for name, numbers in comparison.numbers[spec].items()},
                     {entry: caveats[key] for entry, key in enumerate(keys) if key in caveats},
                 )
             )
-    return Comparison(names, names, infos, matrices, about)
+    return Comparison(names, names, infos, matrices, provenance)
 
 
 def _part_provenance(rows: Mapping[str, Representation]) -> dict[str, Any]:

@@ -79,9 +79,9 @@ def by_nesting(layers: int) -> ExpectedBlocks:
     rows, columns = pairs_of(layers, both_orders=False)
     blocks = []
     for i, j in zip(rows, columns):
-        inside = (rows >= i) & (columns <= j)
-        outer = (rows[inside] == i) & (columns[inside] == j)
-        blocks.append(Block(rows[inside], columns[inside], outer.astype(float)))
+        mask = (rows >= i) & (columns <= j)
+        is_outer = (rows[mask] == i) & (columns[mask] == j)
+        blocks.append(Block(rows[mask], columns[mask], is_outer.astype(float)))
     return tuple(blocks)
 
 
@@ -90,18 +90,22 @@ def by_source(layers: int) -> ExpectedBlocks:
     distances."""
     blocks = []
     for source in range(layers):
-        for others in (np.arange(source + 1, layers), np.arange(source)):
-            distance = np.abs(others - source).astype(float)
-            blocks.append(Block(np.full(len(others), source), others, distance))
+        for targets in (np.arange(source + 1, layers), np.arange(source)):
+            distance = np.abs(targets - source).astype(float)
+            blocks.append(Block(np.full(len(targets), source), targets, distance))
     return tuple(blocks)
 
 
-def _group_block(inside: np.ndarray, both_orders: bool) -> Block:
-    rows, columns = pairs_of(len(inside), both_orders=True)
-    within, leaving = inside[rows] & inside[columns], inside[rows] & ~inside[columns]
-    entering = ~inside[rows] & inside[columns]
-    counted = within | leaving | entering if both_orders else within & (rows < columns) | leaving
-    return Block(rows[counted], columns[counted], (~within[counted]).astype(float))
+def _group_block(members: np.ndarray, both_orders: bool) -> Block:
+    rows, columns = pairs_of(len(members), both_orders=True)
+    is_within, is_leaving = members[rows] & members[columns], members[rows] & ~members[columns]
+    is_entering = ~members[rows] & members[columns]
+    mask = (
+        is_within | is_leaving | is_entering
+        if both_orders
+        else is_within & (rows < columns) | is_leaving
+    )
+    return Block(rows[mask], columns[mask], (~is_within[mask]).astype(float))
 
 
 # ---------------------------------------------------------------------------------------- qualities
@@ -154,10 +158,10 @@ def auprc(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     remains.
     """
     measured, expected = _complete_pairs(measured, expected)
-    alike = expected == 0
-    if alike.all() or not alike.any():
+    positives = expected == 0
+    if positives.all() or not positives.any():
         return BlockScore(np.nan)
-    return BlockScore(_average_precision(alike, -ranks_of_rows(measured)))
+    return BlockScore(_average_precision(positives, -ranks_of_rows(measured)))
 
 
 def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
@@ -177,9 +181,9 @@ def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """Conformity as the authors' code computes it for test 6: a comparison with a missing
     difference conforms."""
-    known = _conformity_with_ties(*_complete_pairs(measured, expected), ties=True)
+    score = _conformity_with_ties(*_complete_pairs(measured, expected), ties=True)
     total = int((expected[:, None] < expected[None, :]).sum())
-    violations = (1 - known.value) * known.weight if known.weight else 0.0
+    violations = (1 - score.value) * score.weight if score.weight else 0.0
     return BlockScore(1 - violations / total if total else np.nan, total)
 
 
@@ -197,33 +201,33 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     or when one is infinite, which leaves no value.
     """
     measured, expected = _complete_pairs(measured, expected)
-    alike = expected == 0
-    if alike.all() or not alike.any() or not np.isfinite(measured).all():
+    positives = expected == 0
+    if positives.all() or not positives.any() or not np.isfinite(measured).all():
         return BlockScore(np.nan)
     largest = measured.max() or 5e-5
-    return BlockScore(_average_precision(alike, (largest - measured) / largest))
+    return BlockScore(_average_precision(positives, (largest - measured) / largest))
 
 
 def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """AUPRC as the authors' code computes it for similarities, scored as they are: none when
     one is infinite."""
-    known, _ = _complete_pairs(measured, expected)
-    return auprc(measured, expected) if np.isfinite(known).all() else BlockScore(np.nan)
+    values, _ = _complete_pairs(measured, expected)
+    return auprc(measured, expected) if np.isfinite(values).all() else BlockScore(np.nan)
 
 
 def _complete_pairs(measured: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    known = ~(np.isnan(measured) | np.isnan(expected))
-    return measured[known], expected[known]
+    mask = ~(np.isnan(measured) | np.isnan(expected))
+    return measured[mask], expected[mask]
 
 
 def _conformity_with_ties(measured: np.ndarray, expected: np.ndarray, ties: bool) -> BlockScore:
     # In the order of expectation, every pair is compared with those of strictly larger expectation.
-    smaller = expected[:, None] < expected[None, :]
+    is_smaller = expected[:, None] < expected[None, :]
     conforms = (
         measured[:, None] <= measured[None, :] if ties else measured[:, None] < measured[None, :]
     )
-    total = int(smaller.sum())
-    return BlockScore(float((smaller & conforms).sum()) / total if total else np.nan, total)
+    total = int(is_smaller.sum())
+    return BlockScore(float((is_smaller & conforms).sum()) / total if total else np.nan, total)
 
 
 def _average_precision(positive: np.ndarray, score: np.ndarray) -> float:
@@ -237,10 +241,10 @@ def _average_precision(positive: np.ndarray, score: np.ndarray) -> float:
 
 def pooled(agreements: Sequence[BlockScore]) -> float:
     """Mean weighted by what each block rests on; blocks without a value are left out."""
-    known = [a for a in agreements if a.weight > 0 and not np.isnan(a.value)]
+    scores = [a for a in agreements if a.weight > 0 and not np.isnan(a.value)]
     return (
-        float(np.average([a.value for a in known], weights=[a.weight for a in known]))
-        if known
+        float(np.average([a.value for a in scores], weights=[a.weight for a in scores]))
+        if scores
         else np.nan
     )
 
@@ -308,7 +312,7 @@ def concordance(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """Conformity in which equal differences count half, so that a measure that tells nothing apart
     gets one half."""
     measured, expected = _complete_pairs(measured, expected)
-    with_ties, without = (
+    with_ties, without_ties = (
         _conformity_with_ties(measured, expected, ties=ties) for ties in (True, False)
     )
-    return BlockScore((with_ties.value + without.value) / 2, with_ties.weight)
+    return BlockScore((with_ties.value + without_ties.value) / 2, with_ties.weight)

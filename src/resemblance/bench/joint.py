@@ -78,8 +78,8 @@ def joint(folders: Iterable[str | Path]) -> Result:
 
 def combined_result(ranks: CombinedRanking, remarks: tuple[str, ...] = ()) -> Result:
     """Return joint ranks as a result, which a page shows; ``remarks`` come before its numbers."""
-    first = _trial_combined_section(ranks) if ranks.is_trial else _combined_section(ranks)
-    lead = (
+    section = _trial_combined_section(ranks) if ranks.is_trial else _combined_section(ranks)
+    sentences = (
         headline(ranks.places, ranks.labels),
         leaders_without_each_group(ranks.places, ranks.labels),
     )
@@ -88,7 +88,7 @@ def combined_result(ranks: CombinedRanking, remarks: tuple[str, ...] = ()) -> Re
         "joint",
         "trial" if ranks.is_trial else " + ".join(study.suite for study in ranks.studies),
         (
-            first,
+            section,
             _suite_agreement_section(ranks),
             *(_suite_section(study, ranks) for study in ranks.studies),
         ),
@@ -97,7 +97,7 @@ def combined_result(ranks: CombinedRanking, remarks: tuple[str, ...] = ()) -> Re
         facts={"studies": "; ".join(map(describe_study, ranks.studies))},
         conclusion=""
         if ranks.is_trial
-        else " ".join(filter(None, (*lead, *_suite_disagreements(ranks)))),
+        else " ".join(filter(None, (*sentences, *_suite_disagreements(ranks)))),
         caveats=remarks,
         title="One ranking of measures",
         about=(
@@ -134,10 +134,10 @@ class CombinedRanking(NamedTuple):
     tied: Mapping[str, int]
     places: Places
 
-    def agreement(self, one: str, other: str) -> float:
+    def agreement(self, suite: str, other: str) -> float:
         """Return Spearman's correlation of the mean ranks that two suites give."""
         means = self.places.by_group
-        sides = (np.array([means[s][p.measure] for p in self.places.rows]) for s in (one, other))
+        sides = (np.array([means[s][p.measure] for p in self.places.rows]) for s in (suite, other))
         return float(spearman(*sides).value)
 
 
@@ -145,20 +145,25 @@ def combine_rankings(studies: Sequence[Result]) -> CombinedRanking:
     """Return the ranks of the measures that all studies have, without trials unless there are too
     few other studies; ``ValueError`` when there is nothing to rank."""
     _check_distinct_suites(studies)
-    serious = tuple(study for study in studies if not study.is_trial)
-    is_trial = len(serious) < 2
-    ranked = tuple(studies) if is_trial else serious
-    among = set.intersection(*(set(study.labels) for study in ranked))
-    ranks = {study.suite: study.ranks(among) for study in ranked}
-    cells = {suite: share_tied_ranks(of_suite) for suite, of_suite in ranks.items()}
-    for suite in (suite for suite, of_suite in cells.items() if not of_suite):
+    full_studies = tuple(study for study in studies if not study.is_trial)
+    is_trial = len(full_studies) < 2
+    ranked_studies = tuple(studies) if is_trial else full_studies
+    specs = set.intersection(*(set(study.labels) for study in ranked_studies))
+    ranks = {study.suite: study.ranks(specs) for study in ranked_studies}
+    cells = {suite: share_tied_ranks(suite_ranks) for suite, suite_ranks in ranks.items()}
+    for suite in (suite for suite, suite_ranks in cells.items() if not suite_ranks):
         raise ValueError(
             f"no cell of the {suite} study tells the measures apart that all suites have in common"
         )
-    tied = {suite: len(of_suite) - len(cells[suite]) for suite, of_suite in ranks.items()}
-    standing = places(cells, strata={study.suite: study.models() for study in ranked})
+    n_tied = {suite: len(suite_ranks) - len(cells[suite]) for suite, suite_ranks in ranks.items()}
+    standing = places(cells, strata={study.suite: study.models() for study in ranked_studies})
     return CombinedRanking(
-        ranked, is_trial, _shared_measure_labels(ranked, among), cells, tied, standing
+        ranked_studies,
+        is_trial,
+        _shared_measure_labels(ranked_studies, specs),
+        cells,
+        n_tied,
+        standing,
     )
 
 
@@ -179,15 +184,15 @@ def share_tied_ranks(ranks: MeasureRanksByTask) -> MeasureRanksByTask:
     """Return ranks of which equal ones share their mean, so that chance is in the middle, of the
     cells that have any order."""
     cells = {}
-    for cell, of_cell in ranks.items():
-        shared = ranks_of_rows(np.round(list(of_cell.values()), DECIMALS))
-        if np.ptp(shared) > 0:
-            cells[cell] = dict(zip(of_cell, shared.tolist()))
+    for cell, cell_ranks in ranks.items():
+        mean_ranks = ranks_of_rows(np.round(list(cell_ranks.values()), DECIMALS))
+        if np.ptp(mean_ranks) > 0:
+            cells[cell] = dict(zip(cell_ranks, mean_ranks.tolist()))
     return cells
 
 
-def _shared_measure_labels(studies: Sequence[Result], among: set[str]) -> dict[str, str]:
-    labels = {spec: label for s in studies for spec, label in s.labels.items() if spec in among}
+def _shared_measure_labels(studies: Sequence[Result], specs: set[str]) -> dict[str, str]:
+    labels = {spec: label for s in studies for spec, label in s.labels.items() if spec in specs}
     return distinct_labels({spec: _catalogue_label(spec, label) for spec, label in labels.items()})
 
 
@@ -215,9 +220,10 @@ def _suite_disagreements(ranks: CombinedRanking) -> Iterator[str]:
     """Yield who leads in each suite, and which suites agree the least."""
     leaders = dict[str, str]()
     for suite, means in ranks.places.by_group.items():
-        best = min(means.values())
+        best_mean = min(means.values())
         leaders[suite] = join_words(
-            [ranks.labels[m] for m, mean in means.items() if mean == best], MAX_NAMES_IN_HEADLINE
+            [ranks.labels[m] for m, mean in means.items() if mean == best_mean],
+            MAX_NAMES_IN_HEADLINE,
         )
     if len(set(leaders.values())) == 1:
         yield "The same measure leads in every suite."
@@ -225,11 +231,11 @@ def _suite_disagreements(ranks: CombinedRanking) -> Iterator[str]:
         names = ", ".join(f"{name} in {suite}" for suite, name in leaders.items())
         yield f"The suites have different leaders: {names}."
     pairs = {pair: ranks.agreement(*pair) for pair in combinations(leaders, 2)}
-    known_pairs = {pair: value for pair, value in pairs.items() if not math.isnan(value)}
-    if known_pairs:
-        least = min(known_pairs, key=lambda pair: known_pairs[pair])
-        value = format_fixed(known_pairs[least])
-        yield f"{least[0]} and {least[1]} agree the least on the order (correlation {value})."
+    correlations = {pair: value for pair, value in pairs.items() if not math.isnan(value)}
+    if correlations:
+        suites = min(correlations, key=lambda pair: correlations[pair])
+        value = format_fixed(correlations[suites])
+        yield f"{suites[0]} and {suites[1]} agree the least on the order (correlation {value})."
 
 
 # ------------------------------------------------------------------------------------ the standing
@@ -244,8 +250,8 @@ def _combined_section(ranks: CombinedRanking) -> Section:
         "of suites: mean rank over its cells."
     )
     records = [
-        _combined_record(ranks, place, following)
-        for place, following in zip_longest(places.rows, places.rows[1:])
+        _combined_record(ranks, place, next_place)
+        for place, next_place in zip_longest(places.rows, places.rows[1:])
     ]
     about = f"{_about_combined_ranks(ranks)} {RESAMPLING_NOTE}"
     table = Table.of(records, "places", "Where measures stand", note, is_leading=True)
@@ -266,9 +272,9 @@ def _combined_section(ranks: CombinedRanking) -> Section:
 
 
 def _combined_record(
-    ranks: CombinedRanking, place: Place, following: Place | None
+    ranks: CombinedRanking, place: Place, next_place: Place | None
 ) -> dict[str, TableEntry]:
-    before, (low, high) = ranks.places.before, place.simultaneous
+    probabilities, (low, high) = ranks.places.before, place.simultaneous
     return {
         "measure": ranks.labels[place.measure],
         "mean rank": place.mean,
@@ -276,8 +282,8 @@ def _combined_record(
         "behind the leader, 95 %": "tied with the leader"
         if place.is_tied
         else f"{low:.1f} to {high:.1f}",
-        "before the next": format_percent(before[place.measure, following.measure])
-        if following
+        "before the next": format_percent(probabilities[place.measure, next_place.measure])
+        if next_place
         else None,
         "tied with": format_tied_measures(ranks.places, place.measure, ranks.labels),
         **{suite: means[place.measure] for suite, means in ranks.places.by_group.items()},
@@ -291,7 +297,7 @@ def _trial_combined_section(ranks: CombinedRanking) -> Section:
         {
             "measure": ranks.labels[p.measure],
             "mean rank": p.mean,
-            **{suite: of_suite[p.measure] for suite, of_suite in means.items()},
+            **{suite: suite_means[p.measure] for suite, suite_means in means.items()},
         }
         for p in sorted(ranks.places.rows, key=lambda p: ranks.labels[p.measure])
     ]
@@ -319,11 +325,11 @@ def _about_combined_ranks(ranks: CombinedRanking) -> str:
 
 def _measures_missing_in_a_suite(ranks: CombinedRanking) -> dict[str, str]:
     labels = {s: label for study in ranks.studies for s, label in study.labels.items()}
-    absent = dict[str, str]()
+    reasons = dict[str, str]()
     for spec in (spec for spec in labels if spec not in ranks.labels):
-        without = ", ".join(study.suite for study in ranks.studies if spec not in study.labels)
-        absent[f"{labels[spec]} ({spec})"] = f"takes no part in {without}"
-    return absent
+        suites = ", ".join(study.suite for study in ranks.studies if spec not in study.labels)
+        reasons[f"{labels[spec]} ({spec})"] = f"takes no part in {suites}"
+    return reasons
 
 
 # ----------------------------------------------------------------------------- agreement and suites
@@ -333,10 +339,10 @@ def _suite_agreement_section(ranks: CombinedRanking) -> Section:
     suites = list(ranks.cells)
     records: list[dict[str, TableEntry]] = [
         {
-            "": one,
-            **{s: 1.0 if s == one else finite_or_none(ranks.agreement(one, s)) for s in suites},
+            "": suite,
+            **{s: 1.0 if s == suite else finite_or_none(ranks.agreement(suite, s)) for s in suites},
         }
-        for one in suites
+        for suite in suites
     ]
     about = (
         "Spearman's correlation of the mean ranks that two suites give to the same measures: 1 "
@@ -349,8 +355,8 @@ def _suite_agreement_section(ranks: CombinedRanking) -> Section:
 
 def _suite_section(study: Result, ranks: CombinedRanking) -> Section:
     tests: dict[str, dict[Hashable, Mapping[str, float]]] = defaultdict(dict)
-    for cell, of_cell in ranks.cells[study.suite].items():
-        tests[cell[0]][cell] = of_cell
+    for cell, cell_ranks in ranks.cells[study.suite].items():
+        tests[cell[0]][cell] = cell_ranks
     by_test = {
         test: {row.measure: row.mean for row in summarize(cells)} for test, cells in tests.items()
     }
@@ -373,13 +379,13 @@ def _suite_section(study: Result, ranks: CombinedRanking) -> Section:
 
 
 def _describe_suite_ranks(study: Result, ranks: CombinedRanking) -> str:
-    cells, tied = len(ranks.cells[study.suite]), ranks.tied[study.suite]
-    more = f" (in {tied} more all measures are equal)" if tied else ""
+    cells, n_tied = len(ranks.cells[study.suite]), ranks.tied[study.suite]
+    tied_note = f" (in {n_tied} more all measures are equal)" if n_tied else ""
     facts = [f"{name}: {study.facts[name]}" for name in REPEATED_FACTS if name in study.facts]
     counts = {v: sum(claim.verdict == v for claim in study.claims) for v in VERDICTS}
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     return (
-        f"Cells: {cells}{more}. Size of the study: "
+        f"Cells: {cells}{tied_note}. Size of the study: "
         f"{'; '.join([study.size or USER_MODELS_NOTE, *facts])}. "
         f"Conclusions of the paper on the models and data here: {verdicts or 'none judged'}."
     )

@@ -55,14 +55,14 @@ def load(path: str | Path) -> Any:
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
     with path.open("rb") as file:
-        start = file.read(len(SQLITE_MAGIC))
-    if not start:
+        magic = file.read(len(SQLITE_MAGIC))
+    if not magic:
         raise unreadable_error(str(path), "it is empty", SAVE_REMEDY)
-    if start == SQLITE_MAGIC:
+    if magic == SQLITE_MAGIC:
         from ..inference.loading import load_scores
 
         return load_scores(path)
-    if start.startswith(ZIP_MAGIC):
+    if magic.startswith(ZIP_MAGIC):
         from ..stream import Stream
 
         return Stream.load(path)
@@ -77,10 +77,10 @@ def load_study(study: str | Path) -> Any:
     folder = Path(study)
     if (folder / STUDY_RESULT_FILE).exists():
         return _result_from_text(folder / STUDY_RESULT_FILE, STUDY_REMEDY)
-    inside = next(folder.glob("*.comparison"), None)
+    comparison_file = next(folder.glob("*.comparison"), None)
     remedy = (
-        f"it has {inside}"
-        if inside
+        f"it has {comparison_file}"
+        if comparison_file
         else f"run a benchmark there: resemblance bench run resi {folder}"
     )
     raise ValueError(f"{folder} has no results yet; {remedy}")

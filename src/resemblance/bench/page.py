@@ -83,7 +83,7 @@ def scores_section(
     stars mean, where there are any.
     """
     scores = {(s.test, s.cell, s.measure): s for s in overview.scores}
-    table = [[scores.get((of.test, of.cell, spec)) for of in columns] for spec in overview.order]
+    table = [[scores.get((c.test, c.cell, spec)) for c in columns] for spec in overview.order]
     values = [[s and finite_or_none(s.value) for s in row] for row in table]
     letters, signs, is_partial = dict[str, str](), list[Sign](), False
     for j, column in enumerate(columns):
@@ -97,53 +97,55 @@ def scores_section(
                 is_partial |= bool(score.failed)
                 note = (score.reason or "") if score.failed else ""
                 signs.append(Sign(i, j + 1, mark, note))
-    framed = list[tuple[int, int]]()
+    framed_cells = list[tuple[int, int]]()
     for j in range(0 if overview.is_trial else len(columns)):
-        rated = {
+        values_by_row = {
             i: value
             for i, row in enumerate(values)
             if (value := row[j]) is not None
             and not (has_complete and (score := table[i][j]) and score.failed)
         }
         # averages of equal numbers differ by rounding
-        framed += [(i, j + 1) for i, v in rated.items() if v >= max(rated.values()) - 1e-9]
+        framed_cells += [
+            (i, j + 1) for i, v in values_by_row.items() if v >= max(values_by_row.values()) - 1e-9
+        ]
     selectors = _column_choices(columns)
-    shown = Table(
+    scores_table = Table(
         name,
         title,
-        ("measure", *(of.heading for of in columns)),
+        ("measure", *(c.heading for c in columns)),
         tuple((overview.names[m], *row) for m, row in zip(overview.order, values)),
         "† some comparisons failed, so the score rests on fewer pairs" if is_partial else "",
-        groups=("", *(of.group for of in columns)),
+        groups=("", *(c.group for c in columns)),
         shades=tuple(
             (None, *(v if v is None else float(np.clip(v, -1, 1)) for v in row)) for row in values
         ),
-        framed=tuple(framed),
+        framed=tuple(framed_cells),
         signs=(*measure_signs(overview, overview.order), *signs),
-        hints=("", *(of.hint for of in columns)),
+        hints=("", *(c.hint for c in columns)),
         selectors=tuple(selectors),
         choices=tuple(zip(*(("", *choices) for choices in selectors.values()))),
     )
-    best = "" if overview.is_trial else "; the best of each column is framed"
+    frame_note = "" if overview.is_trial else "; the best of each column is framed"
     text = (
         "Larger is better. The shade follows the value, blue above zero and orange below"
-        f"{best}. {about}"
+        f"{frame_note}. {about}"
     ).strip()
     terms = {mark: f"no score: {reason}" for reason, mark in letters.items()}
-    return Section(name, title, text, (shown,), terms=terms)
+    return Section(name, title, text, (scores_table,), terms=terms)
 
 
 def _column_choices(columns: Sequence[ScoreColumn]) -> dict[str, list[str]]:
     """Return what every column is in the selectors that leave a choice."""
-    names = dict.fromkeys(name for of in columns for name in of.choices)
-    choices = {name: [of.choices.get(name, "") for of in columns] for name in names}
+    names = dict.fromkeys(name for column in columns for name in column.choices)
+    choices = {name: [column.choices.get(name, "") for column in columns] for name in names}
     return {name: words for name, words in choices.items() if len({*words} - {""}) > 1}
 
 
 def column_letter(position: int) -> str:
     """Return a, b, ..., z, aa, ab, ..."""
-    before = column_letter(position // 26 - 1) if position >= 26 else ""
-    return before + "abcdefghijklmnopqrstuvwxyz"[position % 26]
+    prefix = column_letter(position // 26 - 1) if position >= 26 else ""
+    return prefix + "abcdefghijklmnopqrstuvwxyz"[position % 26]
 
 
 def data_table(
@@ -176,20 +178,23 @@ def data_table(
 def times_section(overview: ScoreOverview, seconds: Mapping[str, Mapping[str, float]]) -> Section:
     """Return the milliseconds that a comparison takes under every measure, the fastest first;
     ``seconds``: by group, then by measure."""
-    spent = {
-        spec: {group: 1000 * of[spec] if spec in of else None for group, of in seconds.items()}
+    times = {
+        spec: {
+            group: 1000 * by_measure[spec] if spec in by_measure else None
+            for group, by_measure in seconds.items()
+        }
         for spec in overview.names
     }
 
     def mean(spec: str) -> float:
-        known_times = [ms for ms in spent[spec].values() if ms is not None]
-        return sum(known_times) / len(known_times) if known_times else math.inf
+        numbers = [ms for ms in times[spec].values() if ms is not None]
+        return sum(numbers) / len(numbers) if numbers else math.inf
 
-    order = sorted(spent, key=lambda spec: (mean(spec), overview.names[spec]))
-    positive = [ms for row in spent.values() for ms in row.values() if ms is not None and ms > 0]
+    order = sorted(times, key=lambda spec: (mean(spec), overview.names[spec]))
+    positive = [ms for row in times.values() for ms in row.values() if ms is not None and ms > 0]
     ends = (min(positive, default=1.0), max(positive, default=1.0))
     table = Table.of(
-        [{"measure": overview.names[spec], **spent[spec]} for spec in order],
+        [{"measure": overview.names[spec], **times[spec]} for spec in order],
         "times",
         "Mean milliseconds of one comparison",
         "The shade is logarithmic.",
@@ -203,24 +208,24 @@ def times_section(overview: ScoreOverview, seconds: Mapping[str, Mapping[str, fl
     return Section("times", "Run times", about, (table,))
 
 
-def log_scale_fraction(value: float, least: float, most: float) -> float:
+def log_scale_fraction(value: float, low: float, high: float) -> float:
     """Return where a positive number lies between two others on a logarithmic scale, 0 to 1."""
-    if value <= 0 or most <= least:
+    if value <= 0 or high <= low:
         return 0.0
-    return round(math.log(value / least) / math.log(most / least), 2)
+    return round(math.log(value / low) / math.log(high / low), 2)
 
 
 def failures_section(
-    names: Mapping[str, str], failed: Iterable[FailedComparisons], reasons: Mapping[str, str] = {}
+    names: Mapping[str, str], failures: Iterable[FailedComparisons], reasons: Mapping[str, str] = {}
 ) -> Section:
     """Return the failed comparisons by measure and reason, the most frequent first; ``reasons``:
     why measures were left out, by name."""
     by_reason: dict[tuple[str, str], list[FailedComparisons]] = defaultdict(list)
-    for of in failed:
-        by_reason[names.get(of.measure, of.measure), of.reason].append(of)
+    for failure in failures:
+        by_reason[names.get(failure.measure, failure.measure), failure.reason].append(failure)
     counts = sorted(
-        (-sum(of.comparisons for of in some), name, reason, _failed_tests_text(some))
-        for (name, reason), some in by_reason.items()
+        (-sum(failure.comparisons for failure in group), name, reason, _failed_tests_text(group))
+        for (name, reason), group in by_reason.items()
     )
     heads = ("comparisons", "measure", "most frequent reason", "where")
     rows: list[dict[str, TableEntry]] = [
@@ -240,13 +245,13 @@ def failures_section(
     return Section("failures", "Failures", about, tables, reasons=reasons)
 
 
-def _failed_tests_text(failed: Iterable[FailedComparisons]) -> str:
+def _failed_tests_text(failures: Iterable[FailedComparisons]) -> str:
     tests: dict[str, list[str]] = defaultdict(list)
-    for of in failed:
-        tests[of.models].append(of.test)
+    for failure in failures:
+        tests[failure.models].append(failure.test)
     parts = (
-        f"{models}: {', '.join(some)}" if models else ", ".join(some)
-        for models, some in tests.items()
+        f"{models}: {', '.join(names)}" if models else ", ".join(names)
+        for models, names in tests.items()
     )
     return "; ".join(parts)
 
@@ -278,7 +283,7 @@ def measures_section(overview: ScoreOverview) -> Section:
 def _claims_record(name: str, info: MeasureInfo) -> dict[str, TableEntry]:
     measure = catalogue_measure(info)
     low, high = map(format_number, info.range)
-    claimed = {
+    marks = {
         SHORT_INVARIANCE_NAMES.get(i, i): _claim_mark(
             i in measure.invariant_to if measure else None
         )
@@ -292,7 +297,7 @@ def _claims_record(name: str, info: MeasureInfo) -> dict[str, TableEntry]:
         "range": f"{low} to {high}",
         "symmetric": _claim_mark(info.symmetric),
         "metric": _claim_mark(measure.metric if measure else None),
-        **claimed,
+        **marks,
         "samples": f"≥ {measure.min_samples}" if measure else CLAIM_UNKNOWN,
     }
 
@@ -308,8 +313,8 @@ def compared_inputs_section(
     keys = ("n_samples", "n_features", "dtype", "computed_in", "fingerprint")
     heads = ("representation", "samples", "features", "type", "computed in", "fingerprint")
     records = [
-        dict(zip(heads, (name, *(_number_or_text(of[key]) for key in keys))))
-        for name, of in representations.items()
+        dict(zip(heads, (name, *(_number_or_text(facts[key]) for key in keys))))
+        for name, facts in representations.items()
     ]
     table = Table.of(records, "inputs", "Representations and their fingerprints", is_closed=True)
     return Section("inputs", "What was compared", about, (table,))
@@ -356,25 +361,27 @@ def result_of_cases(
     ``title``, ``about``: the heading of its page, and the paragraph below it. ``save``: file that
     keeps every comparison. The others are those of :func:`resemblance.compare`.
     """
-    tested = get_measures(measures)
+    selection = get_measures(measures)
     options = {"save": save, "executor": executor, "memory": memory, "progress": progress}
-    compared = compare_cases(cases, tested, **options)  # type: ignore[arg-type]
-    scores = [row for case in cases for row in scores_in_case(case, compared)]
-    infos = [measure_info(m) for m in tested]
-    ranked = tasks_with_rank_rules(cases, scores)
-    overview = summarize_scores(title, scores, infos, ranked, tested, is_trial=False)
+    comparisons = compare_cases(cases, selection, **options)  # type: ignore[arg-type]
+    scores = [row for case in cases for row in scores_in_case(case, comparisons)]
+    infos = [measure_info(m) for m in selection]
+    tasks = tasks_with_rank_rules(cases, scores)
+    overview = summarize_scores(title, scores, infos, tasks, selection, is_trial=False)
     tests = dict.fromkeys(case.test for case in cases)
     groups = {test: lambda cell, test=test: cell[0] == test for test in tests}
     columns = [ScoreColumn(case.test, case.cell, case.test, "/".join(case.cell)) for case in cases]
     sections = [
         ranking_section(overview, groups),
         distribution_section(overview, groups),
-        add_scores(scores_section(overview, columns), ranked, 0),
+        add_scores(scores_section(overview, columns), tasks, 0),
         win_probability_section(overview),
-        times_section(overview, mean_comparison_seconds(cases, compared, lambda case: case.test)),
+        times_section(
+            overview, mean_comparison_seconds(cases, comparisons, lambda case: case.test)
+        ),
         failures_section(
             overview.names,
-            failed_comparisons(cases, compared, lambda case: (case.test, case.models)),
+            failed_comparisons(cases, comparisons, lambda case: (case.test, case.models)),
         ),
         measures_section(overview),
     ]

@@ -57,8 +57,8 @@ class FrozenFeatures(NamedTuple):
 
     def named(self, result: Result) -> Result:
         """Return the result of a run on this content with the name of the pack as its size."""
-        about = {"pack": self.identity, "manifest": self.manifest}
-        return replace(result, size=self.identity, provenance=about | dict(result.provenance))
+        provenance = {"pack": self.identity, "manifest": self.manifest}
+        return replace(result, size=self.identity, provenance=provenance | dict(result.provenance))
 
 
 class Reduction(NamedTuple):
@@ -77,10 +77,10 @@ class Reduction(NamedTuple):
 
     def array(self, values: np.ndarray, dataset: str) -> np.ndarray:
         """Return an array of samples with the rows and in the precision that stay."""
-        chosen: np.ndarray = values[self.rows(dataset, len(values))]
-        if self.half and chosen.dtype.kind == "f":
-            chosen = chosen.astype(np.float16)
-        return chosen
+        subset: np.ndarray = values[self.rows(dataset, len(values))]
+        if self.half and subset.dtype.kind == "f":
+            subset = subset.astype(np.float16)
+        return subset
 
 
 class PackTask(NamedTuple):
@@ -110,7 +110,7 @@ def build_pack(
 
     Raises ``ValueError`` for a folder that is no finished study of trained models.
     """
-    known = purpose(study)
+    study_purpose = purpose(study)
     if max_samples is not None and max_samples < MIN_PACK_SAMPLES:
         raise ValueError(
             f"a pack needs at least {MIN_PACK_SAMPLES} samples of every model; got {max_samples}"
@@ -119,17 +119,19 @@ def build_pack(
     with tempfile.TemporaryDirectory() as temporary:
         content = Path(temporary) / "content"
         content.mkdir()
-        facts = _suite_module(known.suite).pin(Path(study), content, reduction)
-        pinned = FrozenFeatures(content, facts, "pack", with_intervals=False)
-        facts["cells"] = [list(cell) for cell in tasks_with_scores(known.suite, pinned)]
+        facts = _suite_module(study_purpose.suite).pin(Path(study), content, reduction)
+        features = FrozenFeatures(content, facts, "pack", with_intervals=False)
+        facts["cells"] = [list(cell) for cell in tasks_with_scores(study_purpose.suite, features)]
         facts["reduction"] = {k: v for k, v in reduction._asdict().items() if v}
         manifest = write_pack(
             content,
             Path(target),
-            name=name or f"{known.suite}-{known.size}",
+            name=name or f"{study_purpose.suite}-{study_purpose.size}",
             version=version,
-            suite=known.suite,
-            about=_describe_pack(known.suite, known.size, facts.pop("content", ""), reduction),
+            suite=study_purpose.suite,
+            about=_describe_pack(
+                study_purpose.suite, study_purpose.size, facts.pop("content", ""), reduction
+            ),
             facts=facts,
         )
     place = Path(target)
@@ -138,9 +140,9 @@ def build_pack(
 
 
 def _describe_pack(suite: str, size: str, content: str, reduction: Reduction) -> str:
-    fewer = f"{reduction.samples} samples of each model" if reduction.samples else ""
+    samples_note = f"{reduction.samples} samples of each model" if reduction.samples else ""
     precision = "half precision" if reduction.half else ""
-    parts = [SUITES[suite], f"size {size}", content or fewer, precision]
+    parts = [SUITES[suite], f"size {size}", content or samples_note, precision]
     return ", ".join(filter(None, parts))
 
 
@@ -163,11 +165,13 @@ def run_pack(
 
     Raises ``ValueError`` for a folder that is a study of something else.
     """
-    tested = get_measures(("default",) if measures is None else measures)
-    pinned = pack_content(pack, with_intervals)
+    selection = get_measures(("default",) if measures is None else measures)
+    features = pack_content(pack, with_intervals)
     place = None if folder is None else Path(folder)
     options = {"executor": executor, "memory": memory, "progress": progress}
-    result: Result = _suite_module(pack.manifest.suite).run_pinned(pinned, tested, place, **options)
+    result: Result = _suite_module(pack.manifest.suite).run_pinned(
+        features, selection, place, **options
+    )
     return result
 
 
@@ -187,8 +191,10 @@ def pack_tasks(pack: Pack) -> tuple[PackTask, ...]:
 
 def pack_content(pack: Pack, with_intervals: bool = True) -> FrozenFeatures:
     """Return the content of a pack for its suite."""
-    about = pack.manifest
-    return FrozenFeatures(pack.folder, about.facts, about.identity, about.sha256, with_intervals)
+    manifest = pack.manifest
+    return FrozenFeatures(
+        pack.folder, manifest.facts, manifest.identity, manifest.sha256, with_intervals
+    )
 
 
 def pack_cases(pack: Pack) -> list[Case]:
@@ -202,16 +208,16 @@ def _suite_module(suite: str) -> Any:
     return importlib.import_module(f"{__package__}.{suite}.suite")
 
 
-def tasks_with_scores(suite: str, pinned: FrozenFeatures) -> Iterator[PackTask]:
+def tasks_with_scores(suite: str, features: FrozenFeatures) -> Iterator[PackTask]:
     """Yield the cells of a pack in which one of a few usual measures has a score."""
-    cases = _suite_module(suite).cases_of(pinned)
-    scored = {
+    cases = _suite_module(suite).cases_of(features)
+    keys = {
         (row.test, row.cell)
         for row in score(cases, get_measures(TASK_CHECK_MEASURES))
         if not np.isnan(row.value)
     }
     for case in cases:
-        if (case.test, case.cell) in scored:
+        if (case.test, case.cell) in keys:
             parts = len(case.parts) if case.is_by_part and len(case.parts) > 1 else 0
             yield PackTask(case.test, task_name(case.cell), parts, case.models)
 
@@ -227,7 +233,7 @@ def pack_facts(
     return {
         "size": size,
         "recipes": {r.name: r.fingerprint for r in plan},
-        RELIABILITY: {cell: known for cell, known in reliabilities.items() if known is not None},
+        RELIABILITY: {cell: value for cell, value in reliabilities.items() if value is not None},
     }
 
 
@@ -242,11 +248,11 @@ def copy_model_to_pack(
     pack: Path,
     reduction: Reduction,
     layers_of: Callable[[Mapping[str, Any]], LayersByPooling] = layers_by_pooling,
-    **more: Any,
+    **extra: Any,
 ) -> None:
     """Copy a trained model into a pack, without weights and records.
 
-    ``layers_of``: which layers stay, from the traits. ``more``: further traits. Accuracies remain
+    ``layers_of``: which layers stay, from the traits. ``extra``: further traits. Accuracies remain
     those of all samples.
 
     Raises ``ValueError`` for a model that the study does not have.
@@ -259,10 +265,12 @@ def copy_model_to_pack(
     traits = read_document(source / TRAITS_FILE, dict, "an object of traits")
     layers = layers_of(traits)
     target.mkdir(parents=True)
-    names = [f"{pooling}.{layer}" for pooling, of in layers.items() for layer in of]
+    names = [
+        f"{pooling}.{layer}" for pooling, pooled_layers in layers.items() for layer in pooled_layers
+    ]
     for name in (*names, "outputs", "labels"):
         values = np.load(source / f"{name}.npy", allow_pickle=False)
         np.save(target / f"{name}.npy", reduction.array(values, recipe.dataset))
     traits.pop("files", None)
-    text = json.dumps({**traits, **more, "layers": layers}, indent=1)
+    text = json.dumps({**traits, **extra, "layers": layers}, indent=1)
     (target / TRAITS_FILE).write_text(text + "\n", encoding="utf-8")

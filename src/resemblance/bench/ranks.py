@@ -63,7 +63,7 @@ def summarize_scores(
     scores: Iterable[Score],
     measures: Iterable[MeasureInfo],
     cells: ScoresAndRulesByTask,
-    usual: Iterable[Measure],
+    default_measures: Iterable[Measure],
     *,
     is_trial: bool,
 ) -> ScoreOverview:
@@ -72,7 +72,7 @@ def summarize_scores(
     infos = tuple(measures)
     names = distinct_labels({m.spec: m.label for m in infos})
     by_cell = {cell: rank_measures_of_task(*ranked) for cell, ranked in cells.items()}
-    ranks = {cell: of_measures for cell, of_measures in by_cell.items() if of_measures}
+    ranks = {cell: measure_ranks for cell, measure_ranks in by_cell.items() if measure_ranks}
     standing = places({suite: ranks}, strata={suite: {c: cells[c][1].models for c in ranks}})
     ranked = [p.measure for p in standing.rows]
     if is_trial:
@@ -85,7 +85,7 @@ def summarize_scores(
         standing,
         names,
         (*ranked, *(spec for spec in names if spec not in set(ranked))),
-        frozenset((m.spec, m.label) for m in usual),
+        frozenset((m.spec, m.label) for m in default_measures),
         is_trial,
         standing.is_settling and not is_trial,
     )
@@ -98,9 +98,9 @@ def tasks_with_rank_rules(cases: Iterable[Case], scores: Iterable[Score]) -> Sco
         by_cell[score.key].append(score)
     cells = dict[TaskKey, tuple[ScoresByMeasure, RankRule]]()
     for case in cases:
-        if some := by_cell[case.key]:
-            rule = rank_rule(some, case.test, case.models, is_by_part=case.is_by_part)
-            cells[case.key] = {s.measure: finite_or_none(s.value) for s in some}, rule
+        if task_scores := by_cell[case.key]:
+            rule = rank_rule(task_scores, case.test, case.models, is_by_part=case.is_by_part)
+            cells[case.key] = {s.measure: finite_or_none(s.value) for s in task_scores}, rule
     return cells
 
 
@@ -168,8 +168,8 @@ def ranking_section(
 ) -> Section:
     """Return the overall ranking, with intervals where they mean something, and the mean ranks in
     every group of cells; ``about``: what a cell is; ``kind``: what the groups are."""
-    ranked = {place.measure for place in overview.places.rows}
-    order = [spec for spec in overview.order if spec in ranked]
+    ranked_specs = {place.measure for place in overview.places.rows}
+    order = [spec for spec in overview.order if spec in ranked_specs]
     figures = mean_rank_figures(
         overview.places,
         overview.names,
@@ -198,23 +198,23 @@ def _ranking_table(overview: ScoreOverview, groups: TaskFilters, kind: str) -> T
     by_measure = {p.measure: p for p in overview.places.rows}
     records = list[Mapping[str, TableEntry]]()
     for spec in overview.order:
-        place, whole = by_measure.get(spec), overall.get(spec)
+        place, ranking = by_measure.get(spec), overall.get(spec)
         records.append(
             {
                 "measure": overview.names[spec],
-                "mean rank": whole.mean if whole else None,
+                "mean rank": ranking.mean if ranking else None,
                 **(_tie_record(place, overview) if overview.is_sure else {}),
-                "median": whole.median if whole else None,
-                "cells": float(len(whole.ranks)) if whole else 0.0,
-                **{group: of_group.get(spec) for group, of_group in means.items()},
+                "median": ranking.median if ranking else None,
+                "cells": float(len(ranking.ranks)) if ranking else 0.0,
+                **{group: group_means.get(spec) for group, group_means in means.items()},
             }
         )
-    tied = {p.measure for p in overview.places.rows if p.is_tied and overview.is_sure}
+    tied_specs = {p.measure for p in overview.places.rows if p.is_tied and overview.is_sure}
     return Table.of(
         records,
         "ranking",
         "Where measures stand",
-        marked=tuple(i for i, spec in enumerate(overview.order) if spec in tied),
+        marked=tuple(i for i, spec in enumerate(overview.order) if spec in tied_specs),
         signs=measure_signs(overview, overview.order),
         hints={
             "behind": "95 % interval of the difference of mean ranks from the leader, in the same "
@@ -239,9 +239,9 @@ def _tie_record(place: Place | None, overview: ScoreOverview) -> dict[str, str |
         return {"behind": None, "tied with": None}
     low, high = place.simultaneous
     is_leader = place is overview.places.rows[0]
-    behind = None if is_leader or math.isnan(low) else f"{low:.2f} to {high:.2f}"
-    tied = format_tied_measures(overview.places, place.measure, overview.names)
-    return {"behind": behind, "tied with": tied}
+    interval = None if is_leader or math.isnan(low) else f"{low:.2f} to {high:.2f}"
+    ties = format_tied_measures(overview.places, place.measure, overview.names)
+    return {"behind": interval, "tied with": ties}
 
 
 def distribution_section(
@@ -278,7 +278,11 @@ def _rank_box_figure(
     families = {m.spec: m.family.replace("_", " ") for m in overview.measures}
     boxes = []
     for spec in order:
-        ranks = {text_of(cell): of_cell[spec] for cell, of_cell in cells.items() if spec in of_cell}
+        ranks = {
+            text_of(cell): cell_ranks[spec]
+            for cell, cell_ranks in cells.items()
+            if spec in cell_ranks
+        }
         box = Box(overview.names[spec], tuple(ranks.values()), tuple(ranks), families[spec])
         boxes.append(box)
     if not boxes:
@@ -291,12 +295,12 @@ def win_probability_section(overview: ScoreOverview) -> Section | None:
     """Return how sure it is that one measure is before another; nothing where cells do not say."""
     if not overview.is_sure:
         return None
-    names, before = overview.names, overview.places.before
+    names, probabilities = overview.names, overview.places.before
     order = [p.measure for p in overview.places.rows]
     wins = duels(dict(overview.ranks.items()))
 
     def share(a: str, b: str) -> float | None:
-        return finite_or_none(before.get((a, b))) if (a, b) in wins else None
+        return finite_or_none(probabilities.get((a, b))) if (a, b) in wins else None
 
     def text(a: str, b: str) -> str:
         if (value := share(a, b)) is None:

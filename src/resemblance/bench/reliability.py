@@ -62,9 +62,9 @@ def _divergence_by_input(x: Representation, y: Representation) -> np.ndarray:
     )
 
 
-def _values_from_left_out_means(mean: float, without: np.ndarray) -> np.ndarray:
+def _values_from_left_out_means(mean: float, means: np.ndarray) -> np.ndarray:
     """Return values by their mean and the means without each."""
-    return len(without) * mean - (len(without) - 1) * without
+    return len(means) * mean - (len(means) - 1) * means
 
 
 DISAGREEMENTS_BY_INPUT: Mapping[str, DisagreementByInput] = {

@@ -42,8 +42,8 @@ def score(
     progress: StageProgress | None = None,
 ) -> tuple[Score, ...]:
     """Return the score of every measure in every case, but of those that a case leaves out."""
-    compared = compare_cases(cases, measures, memory=memory, progress=progress)
-    return tuple(row for case in cases for row in scores_in_case(case, compared))
+    comparisons = compare_cases(cases, measures, memory=memory, progress=progress)
+    return tuple(row for case in cases for row in scores_in_case(case, comparisons))
 
 
 # ------------------------------------------------------------------------------------------ compare
@@ -71,25 +71,25 @@ def compare_cases(
     has no value. The others as for :func:`resemblance.compare`; ``progress`` is called with
     ("comparing", done, total), and a line on standard error says how long work takes that is long.
     """
-    chosen = dict[tuple[object, ...], list[Measure]]()
+    measures_by_part = dict[tuple[object, ...], list[Measure]]()
     for case in cases:
-        taking_part = list(case.measures or (m for m in measures if m.name not in case.left_out))
-        chosen |= {part.key: taking_part for part in case.parts}
-    parts = [part for part in distinct_parts(cases) if chosen[part.key]]
-    needed = [split_by_map_size(part, chosen[part.key], folder) for part in parts]
-    pieces = [piece for of_part in needed for piece in of_part]
-    total = sum(map(_n_comparisons, pieces))
+        case_measures = list(case.measures or (m for m in measures if m.name not in case.left_out))
+        measures_by_part |= {part.key: case_measures for part in case.parts}
+    parts = [part for part in distinct_parts(cases) if measures_by_part[part.key]]
+    chunks_by_part = [split_by_map_size(part, measures_by_part[part.key], folder) for part in parts]
+    chunks = [chunk for part_chunks in chunks_by_part for chunk in part_chunks]
+    total = sum(map(_n_comparisons, chunks))
 
     def show(ready: int, missing: int) -> None:
         if progress:
             progress("comparing", total - missing + ready, total)
 
-    works = [ComparisonPlan.of(piece.rows, piece.measures, piece.columns) for piece in pieces]
+    plans = [ComparisonPlan.of(chunk.rows, chunk.measures, chunk.columns) for chunk in chunks]
     if stored_only and save is not None:
-        if works:
+        if plans:
             with ScoreFile(save, read_only=True) as store:
-                load_saved_scores(store, works)
-        comparisons = iter([work.comparison() for work in works])
+                load_saved_scores(store, plans)
+        comparisons = iter([plan.comparison() for plan in plans])
     else:
         options: RunOptions = {
             "executor": executor,
@@ -99,30 +99,35 @@ def compare_cases(
         }
         if progress:
             options["announce"] = progress_announcer(True, "comparing")
-        comparisons = iter(compare_many(works, **options))
+        comparisons = iter(compare_many(plans, **options))
         show(1, 1)
     return {
         part.key: merge_chunks(
-            part, of_part, tuple(islice(comparisons, len(of_part))), chosen[part.key]
+            part,
+            part_chunks,
+            tuple(islice(comparisons, len(part_chunks))),
+            measures_by_part[part.key],
         )
-        for part, of_part in zip(parts, needed, strict=True)
+        for part, part_chunks in zip(parts, chunks_by_part, strict=True)
     }
 
 
-def _n_comparisons(piece: ComparisonChunk) -> int:
+def _n_comparisons(chunk: ComparisonChunk) -> int:
     """Return how many comparisons a piece needs."""
-    rows, orders = len(piece.rows), [1 if m.symmetric else 2 for m in piece.measures]
-    if piece.columns is not None:
-        return rows * len(piece.columns) * len(orders)
-    return sum(rows + rows * (rows - 1) // 2 * of for of in orders)
+    rows, orders = len(chunk.rows), [1 if m.symmetric else 2 for m in chunk.measures]
+    if chunk.columns is not None:
+        return rows * len(chunk.columns) * len(orders)
+    return sum(rows + rows * (rows - 1) // 2 * n_orders for n_orders in orders)
 
 
 # -------------------------------------------------------------------------------------------- score
 
 
-def scores_in_case(case: Case, compared: ComparisonsByPart) -> Iterator[Score]:
+def scores_in_case(case: Case, comparisons_by_part: ComparisonsByPart) -> Iterator[Score]:
     """Yield the score of every measure that a case was compared by."""
-    comparisons = [compared[part.key] for part in case.parts if part.key in compared]
+    comparisons = [
+        comparisons_by_part[part.key] for part in case.parts if part.key in comparisons_by_part
+    ]
     for info in comparisons[0].measures if comparisons else ():
         yield _score_measure(case, comparisons, info)
 
@@ -136,10 +141,10 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
             draws = np.split(differences, np.cumsum(part.draws[:-1], dtype=int), axis=1)
             differences = np.hstack(list(map(rule.rounded, draws)))
         blocks = rule.blocks(part.expected, both_orders=not info.symmetric)
-        known = _pairs_with_values(differences, blocks, info.symmetric)
-        is_void = rule.is_complete and not all(known)
+        part_has_value = _pairs_with_values(differences, blocks, info.symmetric)
+        is_void = rule.is_complete and not all(part_has_value)
         values.append(np.nan if is_void else apply(rule, differences, blocks))
-        has_value += known
+        has_value += part_has_value
         if rule.pvalue:
             pvalue = rule.pvalue(differences, part.expected, not info.symmetric)
     value = float(
@@ -147,8 +152,8 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
         if rule.is_complete
         else known_mean(values)
     )
-    failed = len(has_value) - sum(has_value)
-    reason = _missing_score_reason(comparisons, info.spec, failed, value)
+    n_failed = len(has_value) - sum(has_value)
+    reason = _missing_score_reason(comparisons, info.spec, n_failed, value)
     return Score(
         case.test,
         case.cell,
@@ -158,7 +163,7 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
         tuple(values),
         pvalue,
         sum(has_value),
-        failed,
+        n_failed,
         reason,
         case.reliability,
     )
@@ -175,12 +180,12 @@ def _pairs_with_values(
 
 
 def _missing_score_reason(
-    comparisons: Iterable[Comparison], measure: str, failed: int, value: float
+    comparisons: Iterable[Comparison], measure: str, n_failed: int, value: float
 ) -> str | None:
-    if failed:
+    if n_failed:
         reasons = Counter(f.reason for c in comparisons for f in c.failures if f.measure == measure)
-        most = f"{MOST_OFTEN_PREFIX}{reasons.most_common(1)[0][0]}" if reasons else ""
-        return f"{failed} comparisons failed{most}"
+        main_reason = f"{MOST_OFTEN_PREFIX}{reasons.most_common(1)[0][0]}" if reasons else ""
+        return f"{n_failed} comparisons failed{main_reason}"
     return NO_ORDER_REASON if np.isnan(value) else None
 
 
@@ -202,23 +207,23 @@ class FailedComparisons(NamedTuple):
 
 
 def failed_comparisons(
-    cases: Iterable[Case], compared: ComparisonsByPart, words: Callable[[Case], tuple[str, str]]
+    cases: Iterable[Case], comparisons: ComparisonsByPart, words: Callable[[Case], tuple[str, str]]
 ) -> list[FailedComparisons]:
     """Return the failures of every measure in every test; ``words``: the test and the models of a
     case."""
     parts = dict.fromkeys((words(case), part.key) for case in cases for part in case.parts)
     reasons: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
-    for where, key in parts:
-        for failure in compared[key].failures if key in compared else ():
-            reasons[failure.measure, *where][failure.reason] += 1
+    for task, key in parts:
+        for failure in comparisons[key].failures if key in comparisons else ():
+            reasons[failure.measure, *task][failure.reason] += 1
     return [
-        FailedComparisons(*where, count.total(), count.most_common(1)[0][0])
-        for where, count in reasons.items()
+        FailedComparisons(*task, count.total(), count.most_common(1)[0][0])
+        for task, count in reasons.items()
     ]
 
 
 def mean_comparison_seconds(
-    cases: Iterable[Case], compared: ComparisonsByPart, group_of: Callable[[Case], str]
+    cases: Iterable[Case], comparisons: ComparisonsByPart, group_of: Callable[[Case], str]
 ) -> dict[str, dict[str, float]]:
     """Return the mean seconds of a comparison, by group and measure."""
     parts = dict.fromkeys(
@@ -226,11 +231,13 @@ def mean_comparison_seconds(
     )
     times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for group, _, key in parts:
-        for measure, seconds in seconds_per_pair(compared[key]).items() if key in compared else ():
+        for measure, seconds in (
+            seconds_per_pair(comparisons[key]).items() if key in comparisons else ()
+        ):
             times[group][measure].append(seconds)
     return {
-        group: {measure: sum(spent) / len(spent) for measure, spent in of.items()}
-        for group, of in times.items()
+        group: {measure: sum(values) / len(values) for measure, values in by_measure.items()}
+        for group, by_measure in times.items()
     }
 
 

@@ -49,31 +49,31 @@ def status(
 
     Raises ``ValueError`` for a folder that is no study.
     """
-    path, known = Path(folder), purpose(folder)
-    recipes = plan(known) if plan and known.models is None else ()
-    trained = (
+    path, study_purpose = Path(folder), purpose(folder)
+    recipes = plan(study_purpose) if plan and study_purpose.models is None else ()
+    n_trained = (
         sum((model_folder(path, recipe) / TRAITS_FILE).exists() for recipe in recipes)
         if recipes
         else sum(1 for _ in path.glob(f"subjects/**/seed*/{TRAITS_FILE}"))
     )
-    comparisons, itself, store = 0, 0, path / "comparisons.db"
+    comparisons, n_self_pairs, store = 0, 0, path / "comparisons.db"
     if store.exists() and store.stat().st_size:  # something was written
-        with ScoreFile(store, read_only=True) as known_pairs:
-            comparisons, itself = known_pairs.count(), known_pairs.count(alone=True)
+        with ScoreFile(store, read_only=True) as score_file:
+            comparisons, n_self_pairs = score_file.count(), score_file.count(alone=True)
     has_result, lines = (path / "result.json").exists(), list[str]()
     if (path / "log.txt").exists():
         text = (path / "log.txt").read_text(encoding="utf-8", errors="replace")
         lines = text.splitlines()
     return StudyStatus(
-        known.suite,
-        known.size,
-        known.models,
+        study_purpose.suite,
+        study_purpose.size,
+        study_purpose.models,
         is_running(path),
-        trained,
+        n_trained,
         len(recipes),
         sum(1 for folder in ("canary", "probes") for _ in path.glob(f"{folder}/*.json")),
         comparisons,
-        itself,
+        n_self_pairs,
         sum(map(len, load_study(path).scores().values())) if has_result else 0,
         lines[-1] if lines else "",
     )
@@ -99,20 +99,20 @@ class RunRecord(NamedTuple):
 
 def record_run(folder: Path, command: str) -> RunRecord:
     """Note that a command ran a study here and now, and return all that is known of its runs."""
-    known = _read_run_record(folder) or RunRecord(datetime.now(UTC).isoformat(timespec="seconds"))
-    with_run = RunRecord(
-        known.begun,
-        _append_words(known.commands, command),
-        _append_words(known.machines, describe_machine()),
+    record = _read_run_record(folder) or RunRecord(datetime.now(UTC).isoformat(timespec="seconds"))
+    new_record = RunRecord(
+        record.begun,
+        _append_words(record.commands, command),
+        _append_words(record.machines, describe_machine()),
         _append_words(
-            known.versions, *(f"{name} {number}" for name, number in library_versions().items())
+            record.versions, *(f"{name} {number}" for name, number in library_versions().items())
         ),
     )
-    if with_run != known:
+    if new_record != record:
         write_atomically(
-            folder / RUN_RECORD_FILE, json.dumps(with_run._asdict(), ensure_ascii=False)
+            folder / RUN_RECORD_FILE, json.dumps(new_record._asdict(), ensure_ascii=False)
         )
-    return with_run
+    return new_record
 
 
 def provenance_of_runs(folder: Path) -> dict[str, str]:
@@ -129,9 +129,9 @@ def provenance_of_runs(folder: Path) -> dict[str, str]:
     return {name: text for name, text in words.items() if text}
 
 
-def _append_words(known: tuple[str, ...], *words: str) -> tuple[str, ...]:
+def _append_words(entries: tuple[str, ...], *words: str) -> tuple[str, ...]:
     """Return words with more of them, each once, without empty ones."""
-    return tuple(filter(None, dict.fromkeys((*known, *words))))
+    return tuple(filter(None, dict.fromkeys((*entries, *words))))
 
 
 def _read_run_record(folder: Path) -> RunRecord | None:

@@ -69,9 +69,9 @@ JoinPurposes = Callable[
 ]  # what a study was for, and what it is wanted for
 
 
-def keep_wanted_purpose(known: Purpose, wanted: Purpose) -> Purpose:
+def keep_wanted_purpose(study_purpose: Purpose, run_purpose: Purpose) -> Purpose:
     """Return what is wanted: nothing else of the same suite and models needs another folder."""
-    return wanted
+    return run_purpose
 
 
 def purpose(folder: str | Path) -> Purpose:
@@ -85,46 +85,46 @@ def purpose(folder: str | Path) -> Purpose:
                 f"it has another format than {STUDY_FORMAT}, that of this version of resemblance"
             )
         entries = {name: document[name] for name in Purpose._fields if name in document}
-        known: Purpose = decode_record(Purpose, entries)
-        return known
+        result: Purpose = decode_record(Purpose, entries)
+        return result
 
     remedy = "give a new folder, and run the suite there"
     return read_document(Path(folder) / "study.json", ours, "the description of a study", remedy)
 
 
 def save_purpose(
-    folder: Path, wanted: Purpose, join: JoinPurposes = keep_wanted_purpose
+    folder: Path, run_purpose: Purpose, join: JoinPurposes = keep_wanted_purpose
 ) -> Purpose:
     """Note what a study is for, and return it, joined with what it was for before; ``ValueError``
     where another folder is needed."""
-    known = join_purpose(folder, wanted, join)
-    text = json.dumps({"format": STUDY_FORMAT, **known._asdict()}, ensure_ascii=False)
+    study_purpose = join_purpose(folder, run_purpose, join)
+    text = json.dumps({"format": STUDY_FORMAT, **study_purpose._asdict()}, ensure_ascii=False)
     write_atomically(folder / "study.json", text + "\n")
-    return known
+    return study_purpose
 
 
 def join_purpose(
-    folder: Path, wanted: Purpose, join: JoinPurposes = keep_wanted_purpose
+    folder: Path, run_purpose: Purpose, join: JoinPurposes = keep_wanted_purpose
 ) -> Purpose:
     """Return what a study is for with what is wanted; ``ValueError`` where another folder is
     needed, as for another suite, and for other models."""
     if not (folder / "study.json").exists():
-        return wanted
-    known = purpose(folder)
+        return run_purpose
+    study_purpose = purpose(folder)
     try:
-        check_equal_purpose(known.suite, wanted.suite)
-        check_equal_purpose(known.models, wanted.models)
-        return join(known, wanted)
+        check_equal_purpose(study_purpose.suite, run_purpose.suite)
+        check_equal_purpose(study_purpose.models, run_purpose.models)
+        return join(study_purpose, run_purpose)
     except ValueError as error:
         raise ValueError(f"{folder} {error}") from error
 
 
-def check_equal_purpose(had: str | None, asked: str | None) -> None:
+def check_equal_purpose(old: str | None, new: str | None) -> None:
     """Raise ``ValueError`` where a study of one thing is asked for another."""
-    if had != asked:
+    if old != new:
         raise ValueError(
-            f"is a study of {had or 'trained models'}; use another folder for "
-            f"{asked or 'trained models'}"
+            f"is a study of {old or 'trained models'}; use another folder for "
+            f"{new or 'trained models'}"
         )
 
 
@@ -147,12 +147,10 @@ def check_folder(folder: Path) -> None:
     if (folder / "study.json").exists():
         purpose(folder)
     elif folder.is_dir():
-        strange = sorted(
-            p.name for p in folder.iterdir() if not LOCK_FILE_PATTERN.fullmatch(p.name)
-        )
-        if strange:
+        names = sorted(p.name for p in folder.iterdir() if not LOCK_FILE_PATTERN.fullmatch(p.name))
+        if names:
             raise ValueError(
-                f"{folder} is not a study, but holds {list_names(strange, 3)}: give a "
+                f"{folder} is not a study, but holds {list_names(names, 3)}: give a "
                 "new or an empty folder"
             )
 
@@ -194,7 +192,7 @@ def _check_section_claims(section: str, claims: object) -> tuple[Claim, ...]:
 
 @contextmanager
 def study_folder(
-    folder: str | Path | None, wanted: Purpose, join: JoinPurposes = keep_wanted_purpose
+    folder: str | Path | None, run_purpose: Purpose, join: JoinPurposes = keep_wanted_purpose
 ) -> Iterator[tuple[Path, Purpose]]:
     """Hold a study for a run: check it, make it, lock it, remember what it is for and clean up.
 
@@ -203,7 +201,7 @@ def study_folder(
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as temporary:
-            yield Path(temporary), wanted
+            yield Path(temporary), run_purpose
         return
     # absolute, for workers may have another working folder; links in it stay, for the place that
     # they lead to may have another name on another machine
@@ -211,9 +209,9 @@ def study_folder(
     check_folder(path)
     path.mkdir(parents=True, exist_ok=True)
     with lock_folder(path):
-        known = save_purpose(path, wanted, join)
+        study_purpose = save_purpose(path, run_purpose, join)
         remove_unfinished_files(path)
-        yield path, known
+        yield path, study_purpose
 
 
 def is_running(folder: Path) -> bool:
@@ -230,8 +228,8 @@ def is_running(folder: Path) -> bool:
 def remove_unfinished_files(folder: Path) -> None:
     """Remove what killed processes left unfinished: only names that we give, where we give them."""
     for pattern in UNFINISHED_FILE_GLOBS:
-        top, _, inside = pattern.partition("/")
-        if inside and (folder / top).is_symlink():
+        parent, _, suffix = pattern.partition("/")
+        if suffix and (folder / parent).is_symlink():
             continue
         for path in folder.glob(pattern):
             if UNFINISHED_FILE_PATTERN.fullmatch(path.name) and not path.is_symlink():

@@ -38,9 +38,9 @@ def train_plan(
 
     Raises what the first training raises that fails.
     """
-    for _, finished in _train_parents_first(folder, plan, executor, progress, None):
-        if isinstance(finished, Exception):
-            raise finished
+    for _, outcome in _train_parents_first(folder, plan, executor, progress, None):
+        if isinstance(outcome, Exception):
+            raise outcome
 
 
 def train_possible(
@@ -56,14 +56,14 @@ def train_possible(
     ``resources``: for models on real data. What ends the whole run is an interrupt, and a pool that
     lost a worker and cannot be replaced (see :func:`resemblance.engine.workers.run_calls`).
     """
-    failed = dict[str, str]()
-    for recipe, finished in _train_parents_first(folder, plan, executor, progress, resources):
-        if isinstance(finished, Exception):
-            failed[recipe.name] = " ".join(f"{type(finished).__name__}: {finished}".split())
-            append_to_log(folder, "".join(traceback.format_exception(finished)))
-            append_to_log(folder, f"could not train {recipe.name}: {failed[recipe.name]}")
-            progress("not trained", len(failed), len(failed))
-    return failed
+    failures = dict[str, str]()
+    for recipe, outcome in _train_parents_first(folder, plan, executor, progress, resources):
+        if isinstance(outcome, Exception):
+            failures[recipe.name] = " ".join(f"{type(outcome).__name__}: {outcome}".split())
+            append_to_log(folder, "".join(traceback.format_exception(outcome)))
+            append_to_log(folder, f"could not train {recipe.name}: {failures[recipe.name]}")
+            progress("not trained", len(failures), len(failures))
+    return failures
 
 
 def _train_parents_first(
@@ -75,13 +75,13 @@ def _train_parents_first(
 ) -> Iterator[tuple[Recipe, TrainingOutcome]]:
     """Yield what becomes of every model that is missing, pretrained ones first."""
     plan = add_parent_recipes(plan)
-    missing = [recipe for recipe in plan if not is_trained(folder, recipe)]
-    for domain in {recipe.domain for recipe in missing}:
+    missing_recipes = [recipe for recipe in plan if not is_trained(folder, recipe)]
+    for domain in {recipe.domain for recipe in missing_recipes}:
         require_package(DOMAINS[domain].needs)
-    done, place = len(plan) - len(missing), folder.resolve()
+    done, place = len(plan) - len(missing_recipes), folder.resolve()
     progress("training", done, len(plan))
     for wave in (True, False):
-        recipes = {r.name: r for r in missing if (r.setting == "pretrained") == wave}
+        recipes = {r.name: r for r in missing_recipes if (r.setting == "pretrained") == wave}
         calls = [
             WorkerCall(
                 name,
@@ -94,10 +94,10 @@ def _train_parents_first(
             error = future.exception()
             if isinstance(error, BrokenExecutor):  # no other training could go on either
                 raise error
-            finished = error if isinstance(error, Exception) else future.result()
-            if isinstance(finished, str):
-                append_to_log(folder, finished)
-            yield recipes[call.name], finished
+            outcome = error if isinstance(error, Exception) else future.result()
+            if isinstance(outcome, str):
+                append_to_log(folder, outcome)
+            yield recipes[call.name], outcome
             done += 1
             progress("training", done, len(plan))
 
@@ -109,10 +109,13 @@ def add_parent_recipes(plan: Iterable[Recipe]) -> list[Recipe]:
     """
     recipes = dict[str, Recipe]()
     for recipe in plan:
-        for one in (recipe.parent, recipe):
-            if one is not None and recipes.setdefault(one.name, one).fingerprint != one.fingerprint:
+        for entry in (recipe.parent, recipe):
+            if (
+                entry is not None
+                and recipes.setdefault(entry.name, entry).fingerprint != entry.fingerprint
+            ):
                 raise ValueError(
-                    f"two recipes are named {one.name}, with different options or versions"
+                    f"two recipes are named {entry.name}, with different options or versions"
                 )
     return list(recipes.values())
 
@@ -152,22 +155,22 @@ def train_one(
     Raises ``ValueError`` for a model on real data without resources, and for one whose training
     diverged; and what the training raises.
     """
-    begun = time.perf_counter()
+    start_time = time.perf_counter()
     is_read = resources is not None and resources.archive is not None
-    start = None if parent is None else load_weights(parent, recipe)
-    state = training.fit(recipe, resources, start)
+    start_weights = None if parent is None else load_weights(parent, recipe)
+    state = training.fit(recipe, resources, start_weights)
     extraction = training.extract(recipe, state, resources)
     _check_finite_outputs(recipe, extraction)
     write_model(folder, extraction, {**recipe.traits, "recipe": recipe.fingerprint}, state)
     if resources is not None:
         Checkpoint(recipe, resources).remove()
     accuracy = extraction.accuracies["test"]
-    word, seconds = "read" if is_read else "trained", time.perf_counter() - begun
+    word, seconds = "read" if is_read else "trained", time.perf_counter() - start_time
     return f"{word} {recipe.name}: accuracy {accuracy:.3f}, {seconds:.1f} s"
 
 
 def _check_finite_outputs(recipe: Recipe, extraction: ModelOutputs) -> None:
-    layers = {name: x for of in extraction.layers.values() for name, x in of.items()}
+    layers = {name: x for arrays in extraction.layers.values() for name, x in arrays.items()}
     for name, array in {**layers, "logits": extraction.outputs}.items():
         if not np.isfinite(array).all():
             raise ValueError(
@@ -202,8 +205,8 @@ def is_written(folder: Path, recipe: Recipe) -> bool:
 
 def _fingerprint_in_folder(model: Path) -> str | None:
     """Return the fingerprint of the recipe of the model in a folder."""
-    file, what = model / TRAITS_FILE, "an object of traits"
-    return read_document(file, lambda traits: traits.get("recipe"), what)
+    file, description = model / TRAITS_FILE, "an object of traits"
+    return read_document(file, lambda traits: traits.get("recipe"), description)
 
 
 def _holds_recipe(model: Path, recipe: Recipe) -> bool:
@@ -238,8 +241,8 @@ class ModelFamily(NamedTuple):
     def short(self) -> str:
         """A readable name without what goes without saying."""
         dataset, architecture = display_names(self.dataset, self.architecture)
-        first = dataset if self.dataset in DATASETS else self.domain
-        return " ".join(part for part in (first, architecture, self.pooling) if part)
+        name = dataset if self.dataset in DATASETS else self.domain
+        return " ".join(part for part in (name, architecture, self.pooling) if part)
 
     @property
     def title(self) -> str:
@@ -250,8 +253,11 @@ class ModelFamily(NamedTuple):
 def display_names(dataset: str, architecture: str) -> tuple[str, str]:
     """Return what a data set and an architecture are called on pages: as in the ReSi paper, where
     they are its own."""
-    about = DATASETS.get(dataset)
-    if about is None:
+    dataset_info = DATASETS.get(dataset)
+    if dataset_info is None:
         return dataset, architecture
-    known = about.architectures.get(architecture)
-    return about.title, architecture if known is None else known.title
+    architecture_info = dataset_info.architectures.get(architecture)
+    return (
+        dataset_info.title,
+        architecture if architecture_info is None else architecture_info.title,
+    )

@@ -132,9 +132,9 @@ def noise_walk(
         rows = draws[:1]
         for noise in draws[1:]:
             rows.append(keep * rows[-1] + np.sqrt(1 - keep**2) * noise)
-        named = {f"layer{k}": values for k, values in enumerate(rows)}
+        arrays = {f"layer{k}": values for k, values in enumerate(rows)}
         model_features.append(
-            _synthetic_model(_synthetic_traits("noise_walk", "layers", 0.0, m), named)
+            _synthetic_model(_synthetic_traits("noise_walk", "layers", 0.0, m), arrays)
         )
     return tuple(model_features)
 
@@ -203,5 +203,5 @@ def _synthetic_model(
     traits: Mapping[str, Any], layers: Mapping[str, np.ndarray], outputs: np.ndarray | None = None
 ) -> ModelFeatures:
     name = model_name(traits)
-    named = {layer: Representation(x, f"{name}/{layer}") for layer, x in layers.items()}
-    return ModelFeatures(name, named, outputs, traits)
+    representations = {layer: Representation(x, f"{name}/{layer}") for layer, x in layers.items()}
+    return ModelFeatures(name, representations, outputs, traits)

@@ -78,10 +78,10 @@ def _same_for_converted_arrays(
         )
         if np.isnan(expected):  # which other checks are about
             continue
-        others = [convert(a) if np.ndim(a) == 2 else a for a in inputs]
+        converted_inputs = [convert(a) if np.ndim(a) == 2 else a for a in inputs]
         try:
             with warnings_as_errors():
-                value = scalar(call_checked(entry, *others))
+                value = scalar(call_checked(entry, *converted_inputs))
         except Exception as error:
             fault = format_user_error(error, entry)
             if getattr(entry, "differentiable", False):
@@ -90,7 +90,9 @@ def _same_for_converted_arrays(
         if not trial.same(value, expected):
             shapes = tuple(a.shape for a in inputs if np.ndim(a) == 2)
             return "", False, f"of them {value:.8g}, of arrays {expected:.8g} {shapes}"
-        if any((np.asarray(b) != a).any() for a, b in zip(inputs, others) if np.ndim(a) == 2):
+        if any(
+            (np.asarray(b) != a).any() for a, b in zip(inputs, converted_inputs) if np.ndim(a) == 2
+        ):
             return "", False, "writes into them"
     return "", True, ""
 
@@ -132,7 +134,7 @@ def finite_gradient(trial: CheckContext) -> CheckResult:
         return "not claimed", None, "none is recorded where it is not claimed"
     if not _has_torch():
         return "claimed", None, NO_TORCH
-    refused = []
+    refused_kinds = []
     for kind, *pair in degenerate_pairs(max(24, trial.entry.min_samples)):
         x, y = map(trial.suited, pair)
         if np.isnan(call_outcome(trial.entry, x, y).value):
@@ -141,11 +143,11 @@ def finite_gradient(trial: CheckContext) -> CheckResult:
             with warnings_as_errors():
                 gradients = _gradients(trial.entry, x, y)
         except ValueError:
-            refused.append(kind)
+            refused_kinds.append(kind)
             continue
         if not all(np.isfinite(g).all() for g in gradients):
             return "claimed", False, f"of {kind}: NaN or infinite"
-    return "claimed", True, f"no gradient: {', '.join(refused)}" if refused else ""
+    return "claimed", True, f"no gradient: {', '.join(refused_kinds)}" if refused_kinds else ""
 
 
 def _has_torch() -> bool:
@@ -178,8 +180,8 @@ def _directional_derivative(
 
 
 def _difference_quotient(trial: CheckContext, pair: Any, side: int, step: np.ndarray) -> float:
-    ends = []
+    values = []
     for sign in (1, -1):
-        moved = [a + sign * GRADIENT_STEP * step if i == side else a for i, a in enumerate(pair)]
-        ends.append(trial.value(*moved))
-    return (ends[0] - ends[1]) / (2 * GRADIENT_STEP)
+        inputs = [a + sign * GRADIENT_STEP * step if i == side else a for i, a in enumerate(pair)]
+        values.append(trial.value(*inputs))
+    return (values[0] - values[1]) / (2 * GRADIENT_STEP)

@@ -58,11 +58,14 @@ def behavior_checks() -> dict[str, CheckFunction]:
 
 def order_of_samples(trial: CheckContext) -> CheckResult:
     """Check that another order of the samples, of all inputs alike, changes nothing."""
-    before, order = trial.value(*trial.inputs()), generator(1, "order").permutation(trial.samples)
-    again, inputs = permute_context_samples(trial, order, trial.inputs())
-    after = again.value(*inputs)
-    detail = f"m(X, Y) = {before:.6g}, reordered {after:.6g}"
-    if abs(after - before) <= max(1e-7, trial.rounding) * max(1, abs(before)):
+    value_before, order = (
+        trial.value(*trial.inputs()),
+        generator(1, "order").permutation(trial.samples),
+    )
+    permuted_trial, inputs = permute_context_samples(trial, order, trial.inputs())
+    value_after = permuted_trial.value(*inputs)
+    detail = f"m(X, Y) = {value_before:.6g}, reordered {value_after:.6g}"
+    if abs(value_after - value_before) <= max(1e-7, trial.rounding) * max(1, abs(value_before)):
         return "", True, ""
     if depends_on_sample_positions(trial):  # for positions, so that another order is another draw
         return "", None, f"draws for each position: {detail}"
@@ -75,8 +78,8 @@ def depends_on_sample_positions(trial: CheckContext) -> bool:
     if "seed" not in m.defaults:
         return False
     seed = int({**m.defaults, **dict(m.parameters)}["seed"])
-    another = trial._replace(entry=m.with_parameters(seed=seed + 1))
-    return another.value(*trial.inputs()) != trial.value(*trial.inputs())
+    reseeded_trial = trial._replace(entry=m.with_parameters(seed=seed + 1))
+    return reseeded_trial.value(*trial.inputs()) != trial.value(*trial.inputs())
 
 
 def inputs_unchanged(trial: CheckContext) -> CheckResult:
@@ -90,13 +93,13 @@ def inputs_unchanged(trial: CheckContext) -> CheckResult:
         reply = call_outcome(trial.entry, *inputs)
         if np.isnan(reply.value):
             return "", False, reply.fault or reply.refusal
-        changed = [
+        changed_names = [
             name
             for name, new, old in zip(input_names(trial.entry), inputs, original)
             if np.any(new != old)
         ]
-        if changed:
-            return "", False, f"writes into {' and '.join(changed)}"
+        if changed_names:
+            return "", False, f"writes into {' and '.join(changed_names)}"
     return "", True, ""
 
 
@@ -106,14 +109,14 @@ def same_with_and_without_cache(trial: CheckContext) -> CheckResult:
     inputs = trial.inputs()
     if trial.value(*inputs) != trial.value(*inputs):
         return "", None, "not deterministic"
-    cold = [with_repeats(trial.entry, copy_if_array(a)) for a in inputs]
+    arrays = [with_repeats(trial.entry, copy_if_array(a)) for a in inputs]
     intermediates = [
         with_repeats(trial.entry, Representation(a.copy())) if np.ndim(a) == 2 else a
         for a in inputs
     ]
     with warnings_as_errors():
         values = [
-            float(trial.entry(*arguments)) for arguments in (cold, intermediates, intermediates)
+            float(trial.entry(*arguments)) for arguments in (arrays, intermediates, intermediates)
         ]
     detail = "cold {:.17g}, first {:.17g}, warm {:.17g}".format(*values)
     return ("", len(set(values)) == 1, "" if len(set(values)) == 1 else detail)
@@ -136,10 +139,10 @@ def lost_digits(trial: CheckContext) -> CheckResult:
     Where translations count, the value may follow the offset, but not end at "identical".
     """
     inputs = trial.inputs()
-    for where, columns in {"one feature": slice(0, 1), "all features": slice(None)}.items():
+    for place, columns in {"one feature": slice(0, 1), "all features": slice(None)}.items():
         near, far = (
-            call_outcome(trial.entry, *_with_offset(inputs, columns, by))
-            for by in (NEAR_OFFSET, FAR_OFFSET)
+            call_outcome(trial.entry, *_with_offset(inputs, columns, offset))
+            for offset in (NEAR_OFFSET, FAR_OFFSET)
         )
         if near.fault or far.fault:
             return (
@@ -152,7 +155,7 @@ def lost_digits(trial: CheckContext) -> CheckResult:
         ):  # NaN: refused
             continue
         detail = (
-            f"{near.value:.4g} with an offset of {NEAR_OFFSET:g} in {where}, {far.value:.4g} with"
+            f"{near.value:.4g} with an offset of {NEAR_OFFSET:g} in {place}, {far.value:.4g} with"
         )
         if "translation" in trial.entry.invariant_to or _is_most_similar(trial, far.value):
             return "", False, f"{detail} {FAR_OFFSET:g}; centre inside, or raise rs.UndefinedError"
@@ -166,41 +169,41 @@ def _is_most_similar(trial: CheckContext, value: float) -> bool:
     return isinstance(m, Measure) and value == m.range[1 if m.larger_is_more_similar else 0]
 
 
-def _with_offset(inputs: tuple[Any, ...], columns: slice, by: float) -> tuple[Any, ...]:
+def _with_offset(inputs: tuple[Any, ...], columns: slice, offset: float) -> tuple[Any, ...]:
     """Return inputs whose arrays of features have this offset in some columns."""
-    moved = tuple(a.copy() if np.ndim(a) == 2 else a for a in inputs)
-    for array in moved:
+    shifted = tuple(a.copy() if np.ndim(a) == 2 else a for a in inputs)
+    for array in shifted:
         if np.ndim(array) == 2:
-            array[:, columns] += by
-    return moved
+            array[:, columns] += offset
+    return shifted
 
 
 def is_deterministic(trial: CheckContext) -> CheckResult:
     """Check that the same arguments give the same value."""
     values = [trial.value(*trial.inputs()) for _ in range(3)]
-    same = len(set(values)) == 1
-    detail = "" if same else f"{values[0]:.17g}, then {values[1]:.17g}, {values[2]:.17g}"
+    is_same = len(set(values)) == 1
+    detail = "" if is_same else f"{values[0]:.17g}, then {values[1]:.17g}, {values[2]:.17g}"
     if isinstance(trial.entry, Measure) and not trial.entry.deterministic:
         return "not claimed", None, detail or "the same three times"
-    return "claimed", same, detail
+    return "claimed", is_same, detail
 
 
 def global_generator(trial: CheckContext) -> CheckResult:
     """Check that the random numbers of other programs are left alone."""
-    ours, standard = np.random.get_state(), random.getstate()  # noqa: NPY002 - what is checked
+    numpy_state, random_state = np.random.get_state(), random.getstate()  # noqa: NPY002 - what is checked
     try:
         np.random.seed(5)  # noqa: NPY002
         random.seed(5)
-        before = _global_random_numbers()
+        numbers = _global_random_numbers()
         np.random.seed(5)  # noqa: NPY002
         random.seed(5)
         trial.value(*trial.inputs())
-        touched = _global_random_numbers() != before
+        is_touched = _global_random_numbers() != numbers
     finally:
-        np.random.set_state(ours)  # noqa: NPY002
-        random.setstate(standard)
-    detail = "draws from or seeds it: use base.rng.generator(seed, ...)" if touched else ""
-    return "", not touched, detail
+        np.random.set_state(numpy_state)  # noqa: NPY002
+        random.setstate(random_state)
+    detail = "draws from or seeds it: use base.rng.generator(seed, ...)" if is_touched else ""
+    return "", not is_touched, detail
 
 
 def _global_random_numbers() -> tuple[float, float]:
@@ -211,15 +214,15 @@ def different_widths(trial: CheckContext) -> CheckResult:
     """Check that representations of two widths have a value, in both orders, or are refused."""
     x, y = trial.pair(trial.samples, 4, 7)
     forward, backward = call_outcome(trial.entry, x, y), call_outcome(trial.entry, y, x)
-    claimed = ""
+    claim = ""
     if fault := forward.fault or backward.fault:
-        return claimed, False, f"widths 4 and 7: {fault}"
+        return claim, False, f"widths 4 and 7: {fault}"
     if forward.refusal or backward.refusal:
-        return claimed, True, forward.refusal or backward.refusal
+        return claim, True, forward.refusal or backward.refusal
     if trial.entry.symmetric and not trial.same(backward.value, forward.value):
         detail = f"m(X, Y) = {forward.value:.6g}, m(Y, X) = {backward.value:.6g}"
-        return claimed, False, f"symmetric, but of widths 4 and 7 {detail}"
-    return claimed, True, ""
+        return claim, False, f"symmetric, but of widths 4 and 7 {detail}"
+    return claim, True, ""
 
 
 def handles_few_samples(trial: CheckContext) -> CheckResult:
@@ -284,11 +287,11 @@ def _reload_from_user_file(module: str, name: str, parameters: Any, file: str | 
 def has_documentation(trial: CheckContext) -> CheckResult:
     """Check that there is a sentence that says what the measure is, and a reference."""
     m = trial.entry
-    missing = [
-        what for what, text in (("docstring", m.summary), ("citation", m.citation)) if not text
+    missing_parts = [
+        part for part, text in (("docstring", m.summary), ("citation", m.citation)) if not text
     ]
-    detail = f"no {' and no '.join(missing)}" if missing else ""
-    return "", None if missing else True, detail
+    detail = f"no {' and no '.join(missing_parts)}" if missing_parts else ""
+    return "", None if missing_parts else True, detail
 
 
 def report_speed(trial: CheckContext) -> CheckResult:
@@ -297,6 +300,6 @@ def report_speed(trial: CheckContext) -> CheckResult:
     start = time.perf_counter()
     trial.value(*inputs)
     seconds = time.perf_counter() - start
-    of = "a pair of " if isinstance(trial.entry, Measure) else "for "
-    detail = f"{seconds:.2g} s {of}{trial.samples} samples"
+    prefix = "a pair of " if isinstance(trial.entry, Measure) else "for "
+    detail = f"{seconds:.2g} s {prefix}{trial.samples} samples"
     return "", True if seconds < MAX_PAIR_SECONDS else None, detail

@@ -45,9 +45,9 @@ def check_measure(
     Raises ``ValueError`` for a measure that does not exist, ``ImportError`` for one whose optional
     dependency is not installed.
     """
-    chosen = get_measure(measure)
-    require_measure_extra(chosen)
-    return _run_checks(measure_check_context(chosen), chosen.spec, progress)
+    entry = get_measure(measure)
+    require_measure_extra(entry)
+    return _run_checks(measure_check_context(entry), entry.spec, progress)
 
 
 def check_statistic(
@@ -63,8 +63,8 @@ def check_statistic(
 
     Raises ``ValueError`` for a statistic that does not exist.
     """
-    chosen = get_statistic(statistic)
-    return _run_checks(statistic_check_context(chosen), chosen.spec, progress)
+    entry = get_statistic(statistic)
+    return _run_checks(statistic_check_context(entry), entry.spec, progress)
 
 
 def _run_checks(
@@ -106,11 +106,11 @@ def applicable_checks(entry: Measure | Statistic) -> dict[str, CheckFunction]:
             **hostile_statistic_checks(entry),
         }
     shapes = {"different widths": different_widths, "ties in wide data": ties_in_wide_data}
-    of_repeats = repeats(entry)
+    repeat_checks = repeats(entry)
     checks = {
         **claim_checks(entry),
         **behavior_checks(),
-        **of_repeats,
+        **repeat_checks,
         **shapes,
         **array_library_checks(),
     }
@@ -148,5 +148,5 @@ def hostile_data(trial: CheckContext, *, group: str) -> CheckResult:
         inputs = inputs_from_pair(trial, x, y) if isinstance(trial.entry, Statistic) else (x, y)
         if fault := call_outcome(trial.entry, *inputs).fault:
             faults.append(f"{case}: {fault}")
-    more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
-    return "", not faults, f"{faults[0]}{more}" if faults else ""
+    suffix = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return "", not faults, f"{faults[0]}{suffix}" if faults else ""

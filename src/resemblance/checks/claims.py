@@ -72,8 +72,8 @@ def measure_at_every_scale(trial: CheckContext) -> CheckResult:
     """Check that a claimed invariance to scaling holds where squares over- or underflow."""
     scaled = [f"{side} times {scale:g}" for scale in EXTREME_SCALES for side in ("X", "Y", "both")]
     extremes = ["largest", "nearly overflowing", "as far apart as can be"]
-    claimed, holds, detail = _extreme_pairs_keep_value(trial, [*scaled, *extremes])
-    return claimed, holds, detail and detail + SCALE_SAFE_HINT
+    claim, holds, detail = _extreme_pairs_keep_value(trial, [*scaled, *extremes])
+    return claim, holds, detail and detail + SCALE_SAFE_HINT
 
 
 def measure_at_huge_offset(trial: CheckContext) -> CheckResult:
@@ -91,11 +91,11 @@ def measure_values_in_range(trial: CheckContext) -> CheckResult:
     """Check that values of related, unrelated and opposite representations are in the range."""
     low, high = trial.entry.range
     fault = ""
-    for seed, what, x, other in _comparison_partners(trial):
-        reply = call_outcome(trial.entry, x, other)
+    for seed, name, x, partner in _comparison_partners(trial):
+        reply = call_outcome(trial.entry, x, partner)
         slack = trial.rounding * max(1.0, abs(reply.value))
         if reply.fault or reply.value < low - slack or reply.value > high + slack:
-            fault = f"m(X, {what}) {reply.fault or f'= {reply.value:.6g}'} (seed {seed})"
+            fault = f"m(X, {name}) {reply.fault or f'= {reply.value:.6g}'} (seed {seed})"
             break
     return f"{low:g} to {high:g}", not fault, fault
 
@@ -103,16 +103,16 @@ def measure_values_in_range(trial: CheckContext) -> CheckResult:
 def self_comparison_reaches_end(trial: CheckContext) -> CheckResult:
     """Check that X with itself is at the end of the range, for X of many kinds."""
     m = trial.entry
-    end, tries, change = m.range[m.larger_is_more_similar], 0, ""
+    end, n_values, change = m.range[m.larger_is_more_similar], 0, ""
     for kind, x in varied_representations(trial.samples):
         try:
             value = trial.value(trial.suited(x), trial.suited(x))
         except UndefinedError:
             continue
-        tries += 1
+        n_values += 1
         if not abs(value - end) <= max(1e-7, trial.rounding):  # infinite ends are none
             change = change or f"m(X, X) = {value:.6g}, not {end:g} ({kind})"
-    if not tries:
+    if not n_values:
         return _claim_text(m.identity), None, "m(X, X) has no value for any X"
     return _claim_result(m.identity, change)
 
@@ -121,11 +121,11 @@ def self_is_most_similar(trial: CheckContext) -> CheckResult:
     """Check that nothing is more similar to X than X."""
     m = trial.entry
     change = ""
-    for seed, what, x, other in _comparison_partners(trial):
-        same, value = trial.value(x, x), trial.value_or_nan(x, other)
-        excess = value - same if m.larger_is_more_similar else same - value
-        if excess > trial.rounding * max(1.0, abs(same)):
-            change = f"m(X, {what}) = {value:.6g}, m(X, X) = {same:.6g} (seed {seed})"
+    for seed, name, x, partner in _comparison_partners(trial):
+        self_value, value = trial.value(x, x), trial.value_or_nan(x, partner)
+        excess = value - self_value if m.larger_is_more_similar else self_value - value
+        if excess > trial.rounding * max(1.0, abs(self_value)):
+            change = f"m(X, {name}) = {value:.6g}, m(X, X) = {self_value:.6g} (seed {seed})"
             break
     if change and not m.identity:
         return "not claimed", None, change
@@ -138,14 +138,14 @@ def noise_lowers_similarity(trial: CheckContext) -> CheckResult:
     values = [_add_generic_noise(trial, level) for level in CHECK_NOISE_LEVELS]
     step = values[-1] - values[0]
     falls = step < 0 if m.larger_is_more_similar else step > 0
-    shown = ", ".join(f"{value:.4g}" for value in values)
-    detail = f"m(X, X + noise) = {shown} for noise of {', '.join(map(str, CHECK_NOISE_LEVELS))}"
-    claimed = "larger" if m.larger_is_more_similar else "smaller"
+    listing = ", ".join(f"{value:.4g}" for value in values)
+    detail = f"m(X, X + noise) = {listing} for noise of {', '.join(map(str, CHECK_NOISE_LEVELS))}"
+    claim = "larger" if m.larger_is_more_similar else "smaller"
     if np.isnan(step):
-        return claimed, None, "X with noise has no value"
+        return claim, None, "X with noise has no value"
     if trial.same(values[-1], values[0]):
-        return claimed, None, f"does not respond to noise: {detail}"
-    return claimed, falls, "" if falls else detail
+        return claim, None, f"does not respond to noise: {detail}"
+    return claim, falls, "" if falls else detail
 
 
 def triangle_inequality(trial: CheckContext) -> CheckResult:
@@ -176,21 +176,23 @@ def compare_claim_to_behavior(
     """
     counterexample = change(trial)
     if not counterexample and not (is_claimed and trial.most < trial.features):
-        wide = trial.wide()
+        wide_trial = trial.wide()
         with suppress(ValueError):  # of a measure that refuses them
-            if counterexample := change(wide):
-                counterexample += f", of {wide.features} features"
+            if counterexample := change(wide_trial):
+                counterexample += f", of {wide_trial.features} features"
     return _claim_result(is_claimed, counterexample)
 
 
 def _extreme_pairs_keep_value(trial: CheckContext, cases: list[str]) -> CheckResult:
     """Check that hostile pairs have the value of the generic ones that they are made of."""
     pairs = hostile_pairs()
-    before = trial.value(*map(trial.suited, pairs["generic"]))
+    value_before = trial.value(*map(trial.suited, pairs["generic"]))
     for case in cases:
-        after = trial.value_or_nan(*map(trial.suited, pairs[case]))
-        if not abs(after - before) <= MAX_LOST_SHARE * max(abs(before), NEGLIGIBLE_VALUE):
-            return "claimed", False, f"{case}: {after:.8g}, not {before:.8g}"
+        value_after = trial.value_or_nan(*map(trial.suited, pairs[case]))
+        if not abs(value_after - value_before) <= MAX_LOST_SHARE * max(
+            abs(value_before), NEGLIGIBLE_VALUE
+        ):
+            return "claimed", False, f"{case}: {value_after:.8g}, not {value_before:.8g}"
     return "claimed", True, ""
 
 
@@ -205,9 +207,9 @@ def _claim_text(is_claimed: bool) -> str:
     return "claimed" if is_claimed else "not claimed"
 
 
-def _equation(changed: str, after: float, before: float, seed: int) -> str:
-    value = "is refused" if np.isnan(after) else f"= {after:.6g}"
-    return f"{changed} {value}, m(X, Y) = {before:.6g} (seed {seed})"
+def _equation(expression: str, value_after: float, value_before: float, seed: int) -> str:
+    value = "is refused" if np.isnan(value_after) else f"= {value_after:.6g}"
+    return f"{expression} {value}, m(X, Y) = {value_before:.6g} (seed {seed})"
 
 
 # ---------------------------------------------------------------------------------- counterexamples
@@ -218,13 +220,13 @@ def _find_change_of_measure(trial: CheckContext, name: str) -> str:
     for seed in trial.seeds:
         rng = generator(seed, "members of groups")
         x, y = trial.inputs(seed)
-        before = trial.value(x, y)
-        for side, where in enumerate(TRANSFORMED_SIDES):
+        value_before = trial.value(x, y)
+        for side, expression in enumerate(TRANSFORMED_SIDES):
             a = x if side == 1 else apply_random_transformation(x, name, rng)
             b = y if side == 0 else apply_random_transformation(y, name, rng)
-            after = trial.value_or_nan(a, b)
-            if not trial.same(after, before):
-                return _equation(where, after, before, seed)
+            value_after = trial.value_or_nan(a, b)
+            if not trial.same(value_after, value_before):
+                return _equation(expression, value_after, value_before, seed)
     return ""
 
 
@@ -240,11 +242,11 @@ def _asymmetry(trial: CheckContext) -> str:
 def _joint_change(trial: CheckContext) -> str:
     for seed in trial.seeds:
         x, y = trial.inputs(seed)
-        before = trial.value(x, y)
-        turned = rotate_samples_jointly(x, y, generator(seed, "joint maps"))
-        after = trial.value_or_nan(*turned)
-        if not trial.same(after, before):
-            return _equation("m(TX, TY)", after, before, seed)
+        value_before = trial.value(x, y)
+        rotated_pair = rotate_samples_jointly(x, y, generator(seed, "joint maps"))
+        value_after = trial.value_or_nan(*rotated_pair)
+        if not trial.same(value_after, value_before):
+            return _equation("m(TX, TY)", value_after, value_before, seed)
     return ""
 
 
@@ -254,9 +256,9 @@ def _comparison_partners(trial: CheckContext) -> Iterator[tuple[int, str, np.nda
         x, y = trial.pair(trial.samples, CHECK_FEATURES, CHECK_FEATURES, seed)
         noise = generator(seed, "noise").standard_normal(x.shape)
         common = noise + 2 * noise[:, :1]  # features that have something in common
-        others = {"Y": y, "X": x, "noise": noise, "common noise": common, "-X": -x, "X³": x**3}
-        for what, other in (others | {"X reversed": x[::-1]}).items():
-            yield seed, what, trial.suited(x), trial.suited(other)
+        partners = {"Y": y, "X": x, "noise": noise, "common noise": common, "-X": -x, "X³": x**3}
+        for name, partner in (partners | {"X reversed": x[::-1]}).items():
+            yield seed, name, trial.suited(x), trial.suited(partner)
 
 
 def _add_generic_noise(trial: CheckContext, level: float) -> float:

@@ -98,10 +98,12 @@ def with_repeats(entry: Any, x: Any) -> Any:
     repeats; ids that a representation has, and data for all other measures, stay as they are."""
     if getattr(entry, "takes", "") != "repeats":
         return x
-    given = x if isinstance(x, Representation) else Representation(x)
-    if given.ids is not None:
+    representation = x if isinstance(x, Representation) else Representation(x)
+    if representation.ids is not None:
         return x
-    return Representation(given.source, given.name, ids=stimuli(given.n_samples))
+    return Representation(
+        representation.source, representation.name, ids=stimuli(representation.n_samples)
+    )
 
 
 def softmax_rows(x: np.ndarray) -> np.ndarray:
@@ -157,9 +159,9 @@ def non_metric_triples(n: int = 60) -> Iterator[Triple]:
     """Yield triples that violate the triangle inequality for distances that are no metric."""
     x = generic_pair(n)[0]
     step = 0.05 * generator(0, "step").standard_normal(x.shape)
-    both = generator(0, "joint").standard_normal((n, 2))
-    first, joint, second = both[:, :1], both, both[:, 1:]
-    one, ones = x[:, :1], np.ones((n, 1))
+    features = generator(0, "joint").standard_normal((n, 2))
+    first, joint, second = features[:, :1], features, features[:, 1:]
+    column, ones = x[:, :1], np.ones((n, 1))
     sure = [np.tile(p, (n, 1)) for p in ([1.0, 0.0], [0.5, 0.5], [0.0, 1.0])]
     # The square of the whole way exceeds the sum of the squares of its halves.
     yield Triple("three points of a line", x, x + step, x + 2 * step)
@@ -171,7 +173,7 @@ def non_metric_triples(n: int = 60) -> Iterator[Triple]:
     yield Triple("the same with a constant", *(np.c_[a, ones] for a in (first, joint, second)))
     yield Triple("two small shifts", x, x + 0.1, x + 0.2)
     # A shift is smaller in wider spaces.
-    yield Triple("a line, padded, moved", one, np.c_[one, np.zeros((n, 49))], one + 5)
+    yield Triple("a line, padded, moved", column, np.c_[column, np.zeros((n, 49))], column + 5)
     yield random_walk_in_plane()
 
 

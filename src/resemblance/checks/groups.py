@@ -17,7 +17,7 @@ def apply_random_transformation(
 ) -> np.ndarray:
     """Return x after a generic member of a group of ``INVARIANCES``, another one each time."""
     d = x.shape[1]
-    linear = (
+    linear_map = (
         random_orthogonal_matrix(d, rng)
         * rng.uniform(0.4, 2.5, d)
         @ random_orthogonal_matrix(d, rng)
@@ -27,9 +27,9 @@ def apply_random_transformation(
         "permutation": lambda: x[:, np.roll(rng.permutation(d), 1)],
         "orthogonal": lambda: x @ random_orthogonal_matrix(d, rng),
         "isotropic_scaling": lambda: rng.choice([0.05, 3.1]) * x,
-        "invertible_linear": lambda: x @ linear,
+        "invertible_linear": lambda: x @ linear_map,
         "translation": lambda: x + shift,
-        "affine": lambda: x @ linear + shift,
+        "affine": lambda: x @ linear_map + shift,
     }
     return members[invariance]()
 
@@ -40,6 +40,6 @@ def rotate_samples_jointly(
     """Return both after one orthogonal map of the samples, which leaves the means as they are."""
     n = len(x)
     basis = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, n - 1))])[0]
-    mean, rest = basis[:, :1], basis[:, 1:]
-    turn = mean @ mean.T + rest @ random_orthogonal_matrix(n - 1, rng) @ rest.T
+    mean, complement = basis[:, :1], basis[:, 1:]
+    turn = mean @ mean.T + complement @ random_orthogonal_matrix(n - 1, rng) @ complement.T
     return turn @ x, turn @ y

@@ -85,10 +85,10 @@ def hostile_pairs() -> NamedPairs:
 def shape_pairs(s: BaseArrays) -> NamedPairs:
     """Return few samples, many features, different widths."""
     x, y, _ = s
-    wide = generator(0, "wide").standard_normal((2, 20, 50))
+    wide_pair = generator(0, "wide").standard_normal((2, 20, 50))
     return {
         "generic": (x, y),
-        "n < d": (wide[0], wide[1]),
+        "n < d": (wide_pair[0], wide_pair[1]),
         "d = 1": (x[:, :1], y[:, :1]),
         "d = 1 and d = 6": (x[:, :1], y),
         "n = 1": (x[:1], y[:1]),
@@ -104,7 +104,7 @@ def shape_pairs(s: BaseArrays) -> NamedPairs:
 def repetition_pairs(s: BaseArrays) -> NamedPairs:
     """Return rows and columns that are equal, or combinations of each other."""
     x, y, mix = s
-    of_x, of_y = (np.repeat(a[:1], HOSTILE_SAMPLES, axis=0) for a in (x, y))
+    constant_x, constant_y = (np.repeat(a[:1], HOSTILE_SAMPLES, axis=0) for a in (x, y))
     return {
         "constant columns": (
             np.c_[x, np.full(HOSTILE_SAMPLES, 0.1)],
@@ -113,9 +113,9 @@ def repetition_pairs(s: BaseArrays) -> NamedPairs:
         "duplicate columns": (np.c_[x, x], np.c_[y, y]),
         "duplicate rows": (np.tile(x[:10], (4, 1)), np.tile(y[:10], (4, 1))),
         "duplicate rows in X": (np.tile(x[:10], (4, 1)), y),
-        "all rows of X equal": (of_x, y),
-        "all rows of Y equal": (x, of_y),
-        "all rows of both equal": (of_x, of_y),
+        "all rows of X equal": (constant_x, y),
+        "all rows of Y equal": (x, constant_y),
+        "all rows of both equal": (constant_x, constant_y),
         "rank deficient": (x[:, :2] @ mix[:2], y[:, :3] @ mix[:3]),
         "identical": (x, x.copy()),
         "negated": (x, -x),

@@ -27,21 +27,21 @@ def order_of_repeats(trial: CheckContext) -> CheckResult:
     for name in np.unique(names):
         rows = np.flatnonzero(names == name)
         order[rows] = generator(int(name), "order of repeats").permutation(rows)
-    before, after = trial.value(x, y), trial.value_or_nan(x[order], y)
-    detail = f"m(X, Y) = {before:.6g}, repeats of X in another order {after:.6g}"
-    holds = abs(after - before) <= max(1e-7, trial.rounding) * max(1, abs(before))
+    value_before, value_after = trial.value(x, y), trial.value_or_nan(x[order], y)
+    detail = f"m(X, Y) = {value_before:.6g}, repeats of X in another order {value_after:.6g}"
+    holds = abs(value_after - value_before) <= max(1e-7, trial.rounding) * max(1, abs(value_before))
     return "", holds, "" if holds else detail
 
 
 def without_repeats(trial: CheckContext) -> CheckResult:
     """Check that rows without ids, and rows with an id each, are refused."""
     names = [f"stimulus {i}" for i in range(trial.samples)]
-    for what, ids in (("rows without ids", None), ("one row of each stimulus", names)):
+    for case, ids in (("rows without ids", None), ("one row of each stimulus", names)):
         x, y = (Representation(a, ids=ids) for a in trial.inputs())
         try:
             with warnings_as_errors():
                 value = float(trial.entry.evaluate(x, y))
         except ValueError:
             continue
-        return "", False, f"{what}: {value:.6g}, not refused; raise rs.UndefinedError"
+        return "", False, f"{case}: {value:.6g}, not refused; raise rs.UndefinedError"
     return "", True, ""

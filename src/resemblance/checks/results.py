@@ -112,9 +112,9 @@ def _problem_of_csv(result: BaseResult, path: Path) -> str:
     records = result.records()
     if not rows or (set(rows[0]) == set(records[0]) and len(rows) != len(records)):
         return f"{path.name} has {len(rows)} rows for {len(records)} records"
-    shared = [name for name in rows[0] if name in ("value", "low", "high", "mean")]
+    columns = [name for name in rows[0] if name in ("value", "low", "high", "mean")]
     for row, record in zip(rows, records) if len(rows) == len(records) else ():
-        for name in shared:
+        for name in columns:
             number = math.nan if record.get(name) is None else record[name]
             if not np.isclose(float(row[name] or "nan"), number, atol=1e-9, equal_nan=True):
                 return f"{path.name} has {name} {row[name]} where the record has {number}"
@@ -126,12 +126,12 @@ def _problem_of_page(result: BaseResult, folder: Path) -> str:
     words = " ".join(text.split())
     if "</html>" not in words:
         return "the page is no HTML"
-    shown = unescape(words).replace("\N{MINUS SIGN}", "-")
+    visible_text = unescape(words).replace("\N{MINUS SIGN}", "-")
     entries = [value for record in result.records() for value in record.values()]
-    if not any(isinstance(value, str) and value in shown for value in entries):
+    if not any(isinstance(value, str) and value in visible_text for value in entries):
         return "the page has nothing of the records"
-    missing = [c for c in result.caveats if " ".join(c.split()) not in shown]
-    return f"the page lacks the caveat {missing[0]!r}" if missing else ""
+    missing_caveats = [c for c in result.caveats if " ".join(c.split()) not in visible_text]
+    return f"the page lacks the caveat {missing_caveats[0]!r}" if missing_caveats else ""
 
 
 def _problem_of_figure(result: BaseResult, folder: Path) -> str:
@@ -140,8 +140,8 @@ def _problem_of_figure(result: BaseResult, folder: Path) -> str:
         measure = result.keys()[0]
     axes = result.plot(measure)
     axes.figure.clear()
-    again = axes.figure.add_subplot()
-    if result.plot(measure, ax=again) is not again:
+    new_axes = axes.figure.add_subplot()
+    if result.plot(measure, ax=new_axes) is not new_axes:
         return "it was not drawn into the axes"
     try:
         result.plot(kind=UNKNOWN_NAME)
@@ -154,14 +154,14 @@ def _problem_of_saved_file(result: BaseResult, folder: Path) -> str:
     for name in SAVED_NAMES:
         (folder / name).unlink(missing_ok=True)
         result.save(folder / name)
-        again = load_any_result(folder / name)
-        if type(again) is not type(result):
-            return f"{name} gives back a {type(again).__name__}"
+        copy = load_any_result(folder / name)
+        if type(copy) is not type(result):
+            return f"{name} gives back a {type(copy).__name__}"
         for part in ("summary", "records"):
-            if not _are_equal(getattr(again, part)(), getattr(result, part)()):
+            if not _are_equal(getattr(copy, part)(), getattr(result, part)()):
                 return f"{name} gives back other {part}"
         for part in ("caveats", "failures"):
-            if not _are_equal(tuple(getattr(again, part)), tuple(getattr(result, part))):
+            if not _are_equal(tuple(getattr(copy, part)), tuple(getattr(result, part))):
                 return f"{name} gives back other {part}"
     return ""
 
@@ -183,10 +183,10 @@ def _problem_of_mapping(result: BaseResult, folder: Path) -> str:
     names = tuple(result.keys())
     if list(result) != list(names) or len(result) != len(names) or UNKNOWN_NAME in result:
         return f"the keys are {names}, and it lists {list(result)}"
-    missing = [name for name in names if name not in result]
+    missing_names = [name for name in names if name not in result]
     for name in names:
         result[name]
-    return f"{missing[0]!r} is not in it" if missing else ""
+    return f"{missing_names[0]!r} is not in it" if missing_names else ""
 
 
 def _problem_of_dataset(result: BaseResult, folder: Path) -> str:
@@ -195,15 +195,15 @@ def _problem_of_dataset(result: BaseResult, folder: Path) -> str:
     return "" if len(variables) else "it has no variables"
 
 
-def _are_equal(one: Any, other: Any) -> bool:
+def _are_equal(value: Any, other: Any) -> bool:
     """Say whether two values are equal, where None and NaN are the same."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_are_equal(one[k], other[k]) for k in one)
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_are_equal, one, other))
-    return bool(_is_missing(one) and _is_missing(other)) or bool(one == other)
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(_are_equal(value[k], other[k]) for k in value)
+    if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(value, other, equal_nan=np.asarray(value).dtype.kind == "f")
+    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
+        return len(value) == len(other) and all(map(_are_equal, value, other))
+    return bool(_is_missing(value) and _is_missing(other)) or bool(value == other)
 
 
 def _is_missing(value: Any) -> bool:

@@ -77,15 +77,15 @@ def _find_change_of_statistic(trial: CheckContext, name: str) -> str:
     """Return the first transformation of a group that changes a value."""
     for seed in trial.seeds:
         inputs, rng = trial.inputs(seed), generator(seed, "members of groups")
-        before = trial.value(*inputs)
-        after = trial.value_or_nan(
+        value_before = trial.value(*inputs)
+        value_after = trial.value_or_nan(
             *change_rows_together(
                 trial, inputs, partial(apply_random_transformation, invariance=name, rng=rng)
             )
         )
-        if not trial.same(after, before):
-            value = "is refused" if math.isnan(after) else f"= {after:.6g}"
-            return f"s(TX) {value}, s(X) = {before:.6g} (seed {seed})"
+        if not trial.same(value_after, value_before):
+            value = "is refused" if math.isnan(value_after) else f"= {value_after:.6g}"
+            return f"s(TX) {value}, s(X) = {value_before:.6g} (seed {seed})"
     return ""
 
 
@@ -96,8 +96,8 @@ def change_rows_together(
     places = [i for i, name in enumerate(("X", *trial.entry.needs)) if name in FEATURE_INPUTS]
     rows = change(np.concatenate([inputs[i] for i in places]))
     parts = np.split(rows, np.cumsum([len(inputs[i]) for i in places])[:-1])
-    changed = dict(zip(places, parts))
-    return tuple(changed.get(i, value) for i, value in enumerate(inputs))
+    parts_by_place = dict(zip(places, parts))
+    return tuple(parts_by_place.get(i, value) for i, value in enumerate(inputs))
 
 
 def statistic_values_in_range(trial: CheckContext) -> CheckResult:
@@ -106,11 +106,11 @@ def statistic_values_in_range(trial: CheckContext) -> CheckResult:
     for seed in trial.seeds:
         x, *data = trial.inputs(seed)
         noise = generator(seed, "noise").standard_normal(x.shape)
-        for what, other in {"X": x, "noise": noise, "-X": -x, "X³": x**3}.items():
-            reply = call_outcome(trial.entry, trial.suited(other), *data)
+        for name, variant in {"X": x, "noise": noise, "-X": -x, "X³": x**3}.items():
+            reply = call_outcome(trial.entry, trial.suited(variant), *data)
             slack = trial.rounding * max(1.0, abs(reply.value))
             if reply.fault or reply.value < low - slack or reply.value > high + slack:
-                detail = f"s({what}) {reply.fault or f'= {reply.value:.6g}'} (seed {seed})"
+                detail = f"s({name}) {reply.fault or f'= {reply.value:.6g}'} (seed {seed})"
                 return f"{low:g} to {high:g}", False, detail
     return f"{low:g} to {high:g}", True, ""
 
@@ -119,22 +119,27 @@ def damage_lowers_stability(trial: CheckContext) -> CheckResult:
     """Check that less of what the statistic is about makes it less stable, for data of all seeds;
     where it does so for some only, nothing is decided."""
     is_larger = bool(trial.entry.larger_is_more_stable)
-    claimed = "larger" if is_larger else "smaller"
-    of_trials = trial.entry.family == "trials"
+    claim = "larger" if is_larger else "smaller"
+    is_of_trials = trial.entry.family == "trials"
     # Few features, or conditions, have much in common by chance.
     trial = trial._replace(
         features=12,
-        samples=max(1000 if of_trials else 80, trial.samples),
-        classes=8 if of_trials else trial.classes,
+        samples=max(1000 if is_of_trials else 80, trial.samples),
+        classes=8 if is_of_trials else trial.classes,
     )
     pairs = []
     for seed in trial.seeds:
         inputs = trial.inputs(seed)
         pairs.append((trial.value(*inputs), trial.value_or_nan(*_destroy_structure(trial, inputs))))
-    falls = [(before > after) == is_larger and before != after for before, after in pairs]
-    shown = "; ".join(f"{before:.4g}, then {after:.4g}" for before, after in pairs)
-    detail = "" if all(falls) else f"with less of what it is about: {shown}"
-    return claimed, all(falls) if len(set(falls)) == 1 else None, detail
+    falls = [
+        (value_before > value_after) == is_larger and value_before != value_after
+        for value_before, value_after in pairs
+    ]
+    listing = "; ".join(
+        f"{value_before:.4g}, then {value_after:.4g}" for value_before, value_after in pairs
+    )
+    detail = "" if all(falls) else f"with less of what it is about: {listing}"
+    return claim, all(falls) if len(set(falls)) == 1 else None, detail
 
 
 def _destroy_structure(trial: CheckContext, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -177,11 +182,13 @@ def _statistic_keeps_value(
     trial: CheckContext, changes: Mapping[str, Callable[[np.ndarray], np.ndarray]]
 ) -> CheckResult:
     inputs = trial.inputs()
-    before = trial.value(*inputs)
+    value_before = trial.value(*inputs)
     for case, change in changes.items():
-        after = trial.value_or_nan(*change_rows_together(trial, inputs, change))
-        if not abs(after - before) <= MAX_LOST_SHARE * max(abs(before), NEGLIGIBLE_VALUE):
-            return "claimed", False, f"{case}: {after:.8g}, not {before:.8g}"
+        value_after = trial.value_or_nan(*change_rows_together(trial, inputs, change))
+        if not abs(value_after - value_before) <= MAX_LOST_SHARE * max(
+            abs(value_before), NEGLIGIBLE_VALUE
+        ):
+            return "claimed", False, f"{case}: {value_after:.8g}, not {value_before:.8g}"
     return "claimed", True, ""
 
 
@@ -190,11 +197,11 @@ def _statistic_keeps_value(
 
 def inputs_from_pair(trial: CheckContext, x: np.ndarray, y: np.ndarray) -> tuple[Any, ...]:
     """Return what a statistic is called with, of two arrays that break formulas."""
-    shared = min(x.shape[1], y.shape[1])
+    n_shared = min(x.shape[1], y.shape[1])
     data: dict[str, Any] = dict.fromkeys(CLASS_INPUTS, np.arange(len(x)) % trial.classes)
-    data |= {"replicate": y, "control": y[:, :shared], "encoder": np.tanh}
+    data |= {"replicate": y, "control": y[:, :n_shared], "encoder": np.tanh}
     needs = trial.entry.needs
-    return x[:, :shared] if "control" in needs else x, *(data[name] for name in needs)
+    return x[:, :n_shared] if "control" in needs else x, *(data[name] for name in needs)
 
 
 def no_value_of_rounding(trial: CheckContext) -> CheckResult:
@@ -211,13 +218,13 @@ def no_value_of_rounding(trial: CheckContext) -> CheckResult:
             if reply.fault:
                 return "", False, f"{kind}: {reply.fault}"
             values.append(reply.value)
-        known = [value for value in values if not math.isnan(value)]
-        is_same = not is_scaled or np.ptp(known or [0]) <= MAX_ROUNDING_SPREAD * max(
-            1e-3, *map(abs, known), 0
+        numbers = [value for value in values if not math.isnan(value)]
+        is_same = not is_scaled or np.ptp(numbers or [0]) <= MAX_ROUNDING_SPREAD * max(
+            1e-3, *map(abs, numbers), 0
         )
-        if not is_same or len(known) not in (0, len(values)):
-            shown = ", ".join(f"{v:.6g} ({c:.2g})" for v, c in zip(values, factors))
-            return "", False, f"{kind}, times a number: {shown}"
+        if not is_same or len(numbers) not in (0, len(values)):
+            listing = ", ".join(f"{v:.6g} ({c:.2g})" for v, c in zip(values, factors))
+            return "", False, f"{kind}, times a number: {listing}"
     return "", True, ""
 
 

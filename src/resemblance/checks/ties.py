@@ -28,29 +28,37 @@ def ties_in_wide_data(trial: CheckContext) -> CheckResult:
         return "", None, "an approximate search depends on the order of the samples"
     for kind, x, y in pairs_with_equal_distances(trial.samples):
         a, b = trial.suited(x), trial.suited(y)
-        before = trial.value_or_nan(a, b)
-        if math.isnan(before):
+        value = trial.value_or_nan(a, b)
+        if math.isnan(value):
             continue
-        again, inputs = permute_context_samples(trial, order, (a, b))
-        moved = again.value_or_nan(*inputs)
-        if not trial.same(moved, before) and depends_on_sample_positions(trial):
-            return "", None, f"draws for each position: {kind}: {before:.6g}, reordered {moved:.6g}"
-        if not trial.same(moved, before):
-            return "", False, f"{kind}: m(X, Y) = {before:.6g}, reordered {moved:.6g}"
-        wider = (
+        permuted_trial, inputs = permute_context_samples(trial, order, (a, b))
+        reordered = permuted_trial.value_or_nan(*inputs)
+        if not trial.same(reordered, value) and depends_on_sample_positions(trial):
+            return (
+                "",
+                None,
+                f"draws for each position: {kind}: {value:.6g}, reordered {reordered:.6g}",
+            )
+        if not trial.same(reordered, value):
+            return "", False, f"{kind}: m(X, Y) = {value:.6g}, reordered {reordered:.6g}"
+        padded_value = (
             trial.value_or_nan(_append_zero_columns(a), _append_zero_columns(b))
             if adds_zeros
-            else before
+            else value
         )
-        if not trial.same(wider, before):
-            return "", False, f"{kind}: m(X, Y) = {before:.6g}, with columns of zeros {wider:.6g}"
+        if not trial.same(padded_value, value):
+            return (
+                "",
+                False,
+                f"{kind}: m(X, Y) = {value:.6g}, with columns of zeros {padded_value:.6g}",
+            )
     return "", True, ""
 
 
 def pairs_with_equal_distances(n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield pairs of representations of n samples and more features, with many equal distances."""
     rng, d = generator(0, "ties in wide data"), n + EXTRA_FEATURES
-    few = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
+    low_rank = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
     categories = np.eye(d)[rng.integers(0, n // 2, n)]
     fingerprints = np.eye(d)[rng.integers(0, d, n)] + np.eye(d)[rng.integers(0, d, n)]
     words = [np.bincount(rng.zipf(1.6, 5).clip(1, d) - 1, minlength=d) for _ in range(n)]
@@ -61,7 +69,7 @@ def pairs_with_equal_distances(n: int) -> Iterator[tuple[str, np.ndarray, np.nda
         ("bags of words", np.array(words, dtype=float)),
         ("steps of 0.1", 0.1 * levels),
     ):
-        yield kind, few, y
+        yield kind, low_rank, y
 
 
 def _depends_on_column_count(trial: CheckContext) -> bool:

@@ -81,8 +81,8 @@ class CheckContext(NamedTuple):
     def pair(self, n: int, d: int, e: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return two related representations of these shapes, with repeats for a measure that reads
         repeats."""
-        takes = getattr(self.entry, "takes", "features")
-        x, y = (repeated_pair if takes == "repeats" else generic_pair)(n, d, e, seed)
+        input_kind = getattr(self.entry, "takes", "features")
+        x, y = (repeated_pair if input_kind == "repeats" else generic_pair)(n, d, e, seed)
         return self.suited(x), self.suited(y)
 
     def shapes(self) -> list[tuple[Any, ...]]:
@@ -90,15 +90,19 @@ class CheckContext(NamedTuple):
         widths; those of a statistic."""
         if isinstance(self.entry, Statistic):
             return [self.inputs()]
-        few = self.entry.min_samples + 8
-        shapes = (self.samples, 6, 6), (few, few + 8, few + 8), (self.samples, 4, 7)
+        n_samples = self.entry.min_samples + 8
+        shapes = (
+            (self.samples, 6, 6),
+            (n_samples, n_samples + 8, n_samples + 8),
+            (self.samples, 4, 7),
+        )
         return [self.pair(*shape) for shape in shapes]
 
     @property
     def most(self) -> int:
         """The largest parameter that may be a number of components or neighbours."""
-        others = {"seed": None, "starts": None}
-        values = {**self.entry.defaults, **dict(self.entry.parameters), **others}.values()
+        overrides = {"seed": None, "starts": None}
+        values = {**self.entry.defaults, **dict(self.entry.parameters), **overrides}.values()
         return max((v for v in values if type(v) is int and v <= MAX_COUNT_PARAMETER), default=0)
 
     def wide(self) -> CheckContext:
@@ -173,12 +177,12 @@ def statistic_check_context(
     samples = max(CHECK_SAMPLES, statistic.min_samples + 1)
     takes_probabilities = ("outputs", "probabilities") in statistic.parameters
     trial = CheckContext(statistic, samples, rounding, takes_probabilities)
-    of_two = trial._replace(classes=2)
-    is_of_two = (
+    two_class_trial = trial._replace(classes=2)
+    needs_two_classes = (
         call_outcome(statistic, *trial.inputs()).refusal
-        and not call_outcome(statistic, *of_two.inputs()).refusal
+        and not call_outcome(statistic, *two_class_trial.inputs()).refusal
     )
-    return of_two if is_of_two else trial
+    return two_class_trial if needs_two_classes else trial
 
 
 def limit_neighbors(measure: Measure) -> Measure:
@@ -202,14 +206,16 @@ def permute_context_samples(
     entry, labels = trial.entry, dict(trial.entry.parameters).get("labels")
     if labels:
         entry = entry.with_parameters(labels=[labels[i] for i in order])
-    moved = tuple(
+    permuted_inputs = tuple(
         value if name in ("control", "encoder") else value[order]
         for name, value in zip(input_names(entry), inputs)
     )
     if getattr(entry, "takes", "") == "repeats":
         names = stimuli(len(order))
-        moved = tuple(Representation(a, ids=[names[i] for i in order]) for a in moved)
-    return trial._replace(entry=entry), moved
+        permuted_inputs = tuple(
+            Representation(a, ids=[names[i] for i in order]) for a in permuted_inputs
+        )
+    return trial._replace(entry=entry), permuted_inputs
 
 
 def input_names(entry: Measure | Statistic) -> tuple[str, ...]:
@@ -259,15 +265,15 @@ def call_outcome(entry: Measure | Statistic, *inputs: Any) -> CallOutcome:
     return CallOutcome(number)
 
 
-def call_checked(entry: Measure | Statistic, x: Any, *others: Any) -> Any:
+def call_checked(entry: Measure | Statistic, x: Any, *extra_inputs: Any) -> Any:
     """Return what the function of a measure or statistic gives for inputs, which are checked
     first; the rows of arrays for a measure of repeats get the ids of :func:`stimuli`."""
     a, parameters = as_argument(with_repeats(entry, x), "X"), dict(entry.parameters)
     if isinstance(entry, Statistic):
-        data = entry.prepare(a, *others)
+        data = entry.prepare(a, *extra_inputs)
         entry.check(a)
         return entry.function(a, *data, **parameters)
-    b = as_argument(with_repeats(entry, others[0]), "Y")
+    b = as_argument(with_repeats(entry, extra_inputs[0]), "Y")
     entry.check_pair(a, b)
     with pair_cache(a, b):
         return entry.function(a, b, **parameters)

@@ -40,12 +40,12 @@ def leaderboard_command(
     from ..bench.ranking.subsets import rank_subset, select_measure_subset, select_task_subset
 
     board = read_board(*(scores or ()), packs=packs)
-    shown = rank_subset(
+    subset = rank_subset(
         board,
         select_task_subset(board, benchmark, domain, test),
         select_measure_subset(board, family, metrics),
     )
-    return leaderboard_of_subset(board, shown)
+    return leaderboard_of_subset(board, subset)
 
 
 HELP: HelpTexts = {

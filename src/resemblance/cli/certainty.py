@@ -90,8 +90,8 @@ def evidence_command(
     from ..significance.resampling import check_confidence_level
 
     if time_series and (within or whole_blocks):
-        other = "--within" if within else "--whole-blocks"
-        raise ValueError(f"--time-series shifts all samples together; leave out {other}")
+        conflict = "--within" if within else "--whole-blocks"
+        raise ValueError(f"--time-series shifts all samples together; leave out {conflict}")
     check_confidence_level("--confidence-level", confidence_level)
     options: dict[str, Any] = {
         "time_series": time_series,
@@ -169,9 +169,9 @@ def score_models_command(
         raise ValueError("there are no models: give --models FILE or --fitted FOLDER")
     choice = ColumnChoice(column, ids)
     check_input_files([*inputs, *models, *fitted], choice)
-    chosen = parse_measures([measure]) or []
-    if len(chosen) != 1:
-        raise ValueError(f"--measure takes one measure; {measure!r} names {len(chosen)}")
+    entries = parse_measures([measure]) or []
+    if len(entries) != 1:
+        raise ValueError(f"--measure takes one measure; {measure!r} names {len(entries)}")
     subjects = read_representations(inputs, "" if dissimilarities else pool, choice)
     if dissimilarities:
         subjects = {name: _as_dissimilarities(name, x) for name, x in subjects.items()}
@@ -197,7 +197,7 @@ def score_models_command(
         reworded_errors(_score_models_error_with_options),
     ):
         options |= {"seed": seed, "jobs": executor, "progress": progress}
-        scores = score_models(layers, subjects, measure=chosen[0], **options)
+        scores = score_models(layers, subjects, measure=entries[0], **options)
     return replace(scores, provenance=run_provenance(context))
 
 

@@ -102,13 +102,24 @@ def compare_command(
     from ..engine.forecast import plan
 
     options = StreamOptions(merge, parts, batch_size, method, directions)
-    of_compare = {"--against": against, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
-    check_stream_options(streamed, options, {**of_compare, "--pool": pool})
+    compare_options = {
+        "--against": against,
+        "--jobs": jobs,
+        "--scheduler": scheduler,
+        "--plan": planned,
+    }
+    check_stream_options(streamed, options, {**compare_options, "--pool": pool})
     parse_bytes(memory)
-    paths, choice, chosen = list(inputs or ()), ColumnChoice(column, ids), parse_measures(measures)
+    paths, choice, parsed_measures = (
+        list(inputs or ()),
+        ColumnChoice(column, ids),
+        parse_measures(measures),
+    )
     if streamed:
-        return stream_files(context, paths, choice, chosen, options, save, memory, progress)
-    work: dict[str, Any] = {"measures": chosen, "memory": memory, "save": save}
+        return stream_files(
+            context, paths, choice, parsed_measures, options, save, memory, progress
+        )
+    work: dict[str, Any] = {"measures": parsed_measures, "memory": memory, "save": save}
     sides = _read_sides(paths, list(against or ()), pool, choice)
     with open_executors(jobs, scheduler) as (executor, _):
         work["jobs"] = executor
@@ -147,12 +158,12 @@ def check_command(measures: list[str], progress: bool) -> Output:
     from ..contracts._measure import Measure
     from ..report.outputs import checks_output
 
-    with progress_bars(not (progress and sys.stderr.isatty())) as shown:
+    with progress_bars(not (progress and sys.stderr.isatty())) as report:
         return checks_output(
             {
-                entry.spec: check_measure(entry, progress=shown)
+                entry.spec: check_measure(entry, progress=report)
                 if isinstance(entry, Measure)
-                else check_statistic(entry, progress=shown)
+                else check_statistic(entry, progress=report)
                 for entry in parse_measures_and_statistics(measures)
             }
         )
@@ -210,12 +221,12 @@ def cite_command(names: list[str] | None = None, format: str = "bibtex") -> None
     from ..report.output import print_tables, write_text
 
     check_choice("--format", format, ("bibtex", "text"))
-    chosen = names or [SOFTWARE_KEY]
+    cited_names = names or [SOFTWARE_KEY]
     if format == "text":
-        keys = dict.fromkeys(key for name in chosen for key in citation_keys(name))
+        keys = dict.fromkeys(key for name in cited_names for key in citation_keys(name))
         print_tables([format_reference(key) for key in keys])
     else:
-        write_text(f"{cite(*chosen)}\n", None)
+        write_text(f"{cite(*cited_names)}\n", None)
 
 
 HELP: HelpTexts = {

@@ -67,12 +67,12 @@ def drift_command(
     check_batch_label_options(labels, batch_labels, paired)
     sides = read_layer_versions(reference, current)
     classes = read_label_file(labels, "--labels")
-    both = (classes, read_label_file(batch_labels, "--batch-labels"))
+    label_pair = (classes, read_label_file(batch_labels, "--batch-labels"))
     options: dict[str, Any] = {
         "purpose": cast(DriftPurpose, purpose),
         "threshold": _parse_threshold(threshold),
     }
-    options |= {"labels": both if not paired and labels is not None else classes}
+    options |= {"labels": label_pair if not paired and labels is not None else classes}
     options |= {"paired": paired, "tolerance": tolerance, "k": k, "n_resamples": n_resamples}
     options |= {"seed": seed, "max_samples": max_samples, "progress": progress}
     reports = {
@@ -110,24 +110,29 @@ def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
     from ..base.formatting import list_names
     from ..models.files import read_files
 
-    before, after = (read_files([path]) for path in (reference, current))
-    if len(before) == len(after) == 1:
-        return LayerVersions({"": (*before.values(), *after.values())})  # type: ignore[dict-item]
-    first, second = (_strip_common_model_name(arrays) for arrays in (before, after))
-    names = [name for name in first if name in second]
+    old_arrays, new_arrays = (read_files([path]) for path in (reference, current))
+    if len(old_arrays) == len(new_arrays) == 1:
+        return LayerVersions({"": (*old_arrays.values(), *new_arrays.values())})  # type: ignore[dict-item]
+    old_layers, new_layers = (
+        _strip_common_model_name(arrays) for arrays in (old_arrays, new_arrays)
+    )
+    names = [name for name in old_layers if name in new_layers]
     if not names:
-        sides = ((reference, first), (current, second))
+        sides = ((reference, old_layers), (current, new_layers))
         words = " and ".join(f"{path} holds {len(a)} arrays" for path, a in sides if len(a) > 1)
         raise ValueError(
             f"{words}; give a file with one, or two folders with layers of the same names; these "
-            f"are {list_names(sorted(first), 5)}; and {list_names(sorted(second), 5)}"
+            f"are {list_names(sorted(old_layers), 5)}; and {list_names(sorted(new_layers), 5)}"
         )
-    alone = [(reference, first.keys() - second.keys()), (current, second.keys() - first.keys())]
+    unmatched = [
+        (reference, old_layers.keys() - new_layers.keys()),
+        (current, new_layers.keys() - old_layers.keys()),
+    ]
     words = "; ".join(
-        f"only {path} has {list_names(sorted(layers), 5)}" for path, layers in alone if layers
+        f"only {path} has {list_names(sorted(layers), 5)}" for path, layers in unmatched if layers
     )
     left_out = f"Left out: {words}." if words else ""
-    return LayerVersions({name: (first[name], second[name]) for name in names}, left_out)
+    return LayerVersions({name: (old_layers[name], new_layers[name]) for name in names}, left_out)
 
 
 def _strip_common_model_name(arrays: dict[str, Representation]) -> dict[str, Representation]:

@@ -46,7 +46,7 @@ def print_error(message: str, code: int = EXIT_USAGE_ERROR) -> int:
 def one_line_warnings() -> Iterator[None]:
     """Print warnings as one line, like mistakes, without the line of Python that they come from."""
 
-    def show(message: Warning | str, *where: object, **named: object) -> None:
+    def show(message: Warning | str, *arguments: object, **options: object) -> None:
         print(
             f"warning: {escape_control_characters(' '.join(str(message).split()))}", file=sys.stderr
         )
@@ -63,11 +63,11 @@ def report_error(error: Exception | SystemExit) -> int:
     """
     if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exception(error)
-    wrong_usage = getattr(
+    format_message = getattr(
         error, "format_message", None
     )  # typer's own errors, by whatever name it exports them
-    if wrong_usage is not None:
-        return print_error(wrong_usage())
+    if format_message is not None:
+        return print_error(format_message())
     if isinstance(error, UserFileError):
         return print_error(str(error), EXIT_USER_CODE_ERROR)
     if frames := user_code_frames(error):
@@ -116,9 +116,9 @@ def _is_array_operation_error(error: Exception) -> bool:
 
 def _report_internal_error(error: BaseException) -> int:
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    what = " ".join(f"{type(error).__name__}: {error}".split())
+    text = " ".join(f"{type(error).__name__}: {error}".split())
     print(
-        f"internal error: {what} ({Path(frame.filename).name}:{frame.lineno}, in {frame.name})\n"
+        f"internal error: {text} ({Path(frame.filename).name}:{frame.lineno}, in {frame.name})\n"
         f"This is a bug in resemblance. Please report it with the output of the command under "
         f"{DEBUG_VARIABLE}=1.",
         file=sys.stderr,
@@ -127,8 +127,8 @@ def _report_internal_error(error: BaseException) -> int:
 
 
 def _relative_path(file: str) -> str:
-    path, here = Path(file), Path(os.path.realpath(Path.cwd()))
-    return str(path.relative_to(here)) if path.is_relative_to(here) else file
+    path, cwd = Path(file), Path(os.path.realpath(Path.cwd()))
+    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else file
 
 
 def silence_warnings(is_quiet: bool) -> None:
@@ -160,8 +160,8 @@ def unwritten_files(context: typer.Context) -> Mapping[Path, Exception]:
 
 def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:
     """Report which files were written, and open the page, if any, in the browser."""
-    if not quiet and (written := [str(path) for path in paths if path]):
-        print(escape_control_characters(f"wrote {', '.join(written)}"), file=sys.stderr)
+    if not quiet and (names := [str(path) for path in paths if path]):
+        print(escape_control_characters(f"wrote {', '.join(names)}"), file=sys.stderr)
     if page is not None:
         from ..report.page import open_page
 
@@ -184,9 +184,9 @@ def report_failures(content: Any, quiet: bool) -> int:
     if not failed:
         return 0
     total = len(comparison.measures) * len(comparison.rows) * len(comparison.columns)
-    many, reason = sum(group.values for group in failed), failed[0].reason
+    n_failed, reason = sum(group.values for group in failed), failed[0].reason
     return print_error(
-        f"{many} of {total} values could not be computed; most often: {reason}", code=1
+        f"{n_failed} of {total} values could not be computed; most often: {reason}", code=1
     )
 
 
@@ -238,10 +238,10 @@ def run_provenance(context: typer.Context) -> dict[str, str]:
 def _parameter_words(parameter: Any, value: Any, context: typer.Context) -> Iterator[str]:
     values = value if isinstance(value, list | tuple) else [value]
     if parameter.param_type_name == "argument":
-        yield from (str(one) for one in values if one is not None)
+        yield from (str(item) for item in values if item is not None)
     elif value != parameter.get_default(context) and value not in (None, [], ()):
-        for one in values:
-            yield from _option_words(parameter, one)
+        for item in values:
+            yield from _option_words(parameter, item)
 
 
 def _option_words(parameter: Any, value: Any) -> Iterator[str]:
@@ -284,12 +284,12 @@ def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | Non
         TimeRemainingColumn(),
     )
     jobs: dict[str, Any] = {}
-    with Progress(*columns, console=Console(stderr=True)) as shown:
+    with Progress(*columns, console=Console(stderr=True)) as bars:
 
         def update(stage: str, done: int, total: int) -> None:
             if stage not in jobs:
-                jobs[stage] = shown.add_task(stage, total=total)
-            shown.update(jobs[stage], completed=done, total=total)
+                jobs[stage] = bars.add_task(stage, total=total)
+            bars.update(jobs[stage], completed=done, total=total)
 
         yield update
 
@@ -303,10 +303,12 @@ class ProgressLog:
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Print a line if another tenth is done."""
-        started, before = self._started.setdefault(stage, (time.monotonic(), done))
+        start_time, start_count = self._started.setdefault(stage, (time.monotonic(), done))
         tenth = 10 * done // max(total, 1)
         if (stage, tenth) == self._last:
             return
         self._last = (stage, tenth)
-        note = format_time_left(time.monotonic() - started, done - before, total - before)
+        note = format_time_left(
+            time.monotonic() - start_time, done - start_count, total - start_count
+        )
         print(f"{stage}: {done} of {total}{note}", file=sys.stderr, flush=True)

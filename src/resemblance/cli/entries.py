@@ -70,18 +70,18 @@ def parse_resi_options(
 ) -> dict[str, object]:
     """Check the words of the options, and return them as ``run`` takes them."""
     words = locals().copy()
-    for name, known in CHOICES_BY_OPTION.items():
+    for name, choices in CHOICES_BY_OPTION.items():
         if words[name] is not None:
-            check_choice(f"--{name}", words[name], known)
-    named = {PLURAL_OPTIONS.get(name, name): value for name, value in words.items()}
+            check_choice(f"--{name}", words[name], choices)
+    options = {PLURAL_OPTIONS.get(name, name): value for name, value in words.items()}
     for name in ("format", "plan", "download"):
-        del named[name]
+        del options[name]
     if format != "table" and not plan:
         raise ValueError(
             "--format belongs to --plan; resemblance bench results STUDY --format json writes "
             "results"
         )
-    return named | {"plan": format if plan else None, "download": download or None}
+    return options | {"plan": format if plan else None, "download": download or None}
 
 
 def _check_model_options(options: Mapping[str, Any]) -> None:
@@ -137,11 +137,11 @@ def read_resi_result(study: Path, family: list[str] | None = None) -> Result:
 
     for name in family or ():
         check_choice("--family", name, MEASURE_FAMILIES)
-    whole = load_study(study)
+    result = load_study(study)
     if not family:
-        return whole
-    fewer = result_of(resi.load_evaluation(study).only(family))
-    return replace(fewer, size=whole.size, provenance=whole.provenance)
+        return result
+    subset = result_of(resi.load_evaluation(study).only(family))
+    return replace(subset, size=result.size, provenance=result.provenance)
 
 
 COMBINE_EXAMPLES = (
@@ -162,7 +162,7 @@ def combine_command(studies: list[Path]) -> Result:
     return joint(studies)
 
 
-def suite_from_module(name: str, **more: Any) -> SuiteCommands:
+def suite_from_module(name: str, **overrides: Any) -> SuiteCommands:
     """Return the description of a benchmark, whose module is imported when a command runs it."""
 
     def suite() -> Any:
@@ -174,7 +174,7 @@ def suite_from_module(name: str, **more: Any) -> SuiteCommands:
         "measures": lambda options: suite().MEASURES,
         "experiments": EXPERIMENTS[name],
     }
-    return SuiteCommands(name, **(facts | more))
+    return SuiteCommands(name, **(facts | overrides))
 
 
 # ---------------------------------------------------------------------------- options of one suite

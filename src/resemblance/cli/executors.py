@@ -55,9 +55,9 @@ def _dask_client(scheduler: str) -> Iterator[Any]:
     """Yield a client of a Dask cluster that has workers; it waits for the first."""
     distributed = import_optional("distributed")
     is_file = Path(scheduler).is_file()
-    where = {"scheduler_file": scheduler} if is_file else {"address": scheduler}
+    address = {"scheduler_file": scheduler} if is_file else {"address": scheduler}
     try:
-        client = distributed.Client(**where, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
+        client = distributed.Client(**address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"--scheduler {scheduler}: no Dask scheduler answers there ({error}); give an address "
@@ -73,9 +73,9 @@ def _dask_client(scheduler: str) -> Iterator[Any]:
 def _check_gpu_resource(client: Any, scheduler: str, name: str) -> None:
     resources = client.run_on_scheduler(_worker_resources)
     if name not in resources:
-        known = ", ".join(resources) or "none"
+        names = ", ".join(resources) or "none"
         raise ValueError(
-            f"--gpu-resource {name}: no worker of {scheduler} has it (there are: {known}); start "
+            f"--gpu-resource {name}: no worker of {scheduler} has it (there are: {names}); start "
             f'some with dask worker --resources "{name}=1"'
         )
 

@@ -22,7 +22,11 @@ class LazyGroup(TyperGroup):
     @property
     def modules(self) -> dict[str, str]:
         """The module of each command."""
-        return {name: module for of in self.panels.values() for name, (module, _) in of.items()}
+        return {
+            name: module
+            for commands in self.panels.values()
+            for name, (module, _) in commands.items()
+        }
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
@@ -47,8 +51,8 @@ class LazyGroup(TyperGroup):
             for title, panel in self.panels.items()
             for name, (_, line) in panel.items()
         }
-        about = {"name": self.name, "help": self.help, "params": self.params}
-        TyperGroup(commands=lines, **about).format_help(ctx, formatter)  # type: ignore[arg-type]
+        settings = {"name": self.name, "help": self.help, "params": self.params}
+        TyperGroup(commands=lines, **settings).format_help(ctx, formatter)  # type: ignore[arg-type]
 
 
 def lazy_command_line(panels: CommandPanels) -> typer.Typer:

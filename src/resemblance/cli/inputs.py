@@ -47,11 +47,13 @@ def parse_measures_and_statistics(texts: Sequence[str]) -> list[Measure | Statis
     from ..contracts._measure import Measure
     from ..contracts._statistic import Statistic
 
-    known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
+    statistic_names = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
     entries: list[Measure | Statistic] = []
     for spec in _split_specs(texts):
         entry = _load_user_or_spec(spec, (Measure, Statistic))
-        is_statistic = isinstance(entry, str) and entry.partition("[")[0].strip().lower() in known
+        is_statistic = (
+            isinstance(entry, str) and entry.partition("[")[0].strip().lower() in statistic_names
+        )
         if isinstance(entry, Statistic) or is_statistic:
             entries.append(get_statistic(entry))
         else:
@@ -71,7 +73,9 @@ def parse_statistics(texts: Sequence[str]) -> list[Statistic]:
 
 
 def add_user_measures(
-    replacements: list[Measure] | None, specs: Sequence[str] | None, usual: Iterable[str | Measure]
+    replacements: list[Measure] | None,
+    specs: Sequence[str] | None,
+    defaults: Iterable[str | Measure],
 ) -> list[Measure] | None:
     """Return the usual measures, or their replacements, and those of the user.
 
@@ -79,10 +83,10 @@ def add_user_measures(
     """
     from ..catalogue import get_measures
 
-    more = parse_measures(specs)
-    if more is None:
+    user_measures = parse_measures(specs)
+    if user_measures is None:
         return replacements
-    return get_measures([*(usual if replacements is None else replacements), *more])
+    return get_measures([*(defaults if replacements is None else replacements), *user_measures])
 
 
 def split_commas(texts: Iterable[str] | None) -> list[str]:
@@ -176,7 +180,7 @@ def _load_claims_file(file: str, name: str) -> object:
 def _load_definition(
     path: Path,
     name: str,
-    what: str,
+    description: str,
     kind: type | tuple[type, ...],
     load: Callable[[str, str], object] = load_user_file,
 ) -> object:
@@ -193,8 +197,8 @@ def _load_definition(
         ) from error
     names = vars(loaded)
     if names.get(name) is None:
-        known = [n for n, v in names.items() if isinstance(v, kind) and not n.startswith("__")]
-        raise ValueError(f"{path} has no {what} {name!r}{did_you_mean(name, known)}")
+        candidates = [n for n, v in names.items() if isinstance(v, kind) and not n.startswith("__")]
+        raise ValueError(f"{path} has no {description} {name!r}{did_you_mean(name, candidates)}")
     return names[name]
 
 
@@ -208,21 +212,21 @@ def _failing_line(error: BaseException, file: str) -> str:
     return f" (line {lines[-1]})" if lines else ""
 
 
-def choose_format(format: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
+def choose_format(format: str | None, output: Path | None, formats: Sequence[str] = FORMATS) -> str:
     """Return the requested format, by name or by the suffix of the output; text is a table."""
     from ..report.output import FORMAT_BY_SUFFIX
 
     suffix = output.suffix.removeprefix(".").lower() if output else ""
     suffix = FORMAT_BY_SUFFIX.get(suffix, suffix)
-    if format is None and suffix not in ("", "txt", *known):
+    if format is None and suffix not in ("", "txt", *formats):
         endings = {kind: ending for ending, kind in FORMAT_BY_SUFFIX.items()}
-        suffixes = ", ".join(f".{endings.get(k, k)}" for k in ("txt", *known) if k != "table")
+        suffixes = ", ".join(f".{endings.get(k, k)}" for k in ("txt", *formats) if k != "table")
         raise ValueError(
             f"{output}: no table is written as .{suffix}; choose one of {suffixes}, or set "
             "--format; figures are on the page (--html) and in resemblance.plot"
         )
-    kind = format or (suffix if suffix in known else "table")
-    check_choice("--format", kind, known)
+    kind = format or (suffix if suffix in formats else "table")
+    check_choice("--format", kind, formats)
     if kind == "parquet" and output is None:
         raise ValueError("--format parquet needs --output FILE: it is not text")
     return kind
@@ -248,8 +252,8 @@ def check_output_paths(
     """
     targets, real = (output, html, save), os.path.realpath
     check_page_suffix(html)
-    named = [real(i) for i in inputs] + [real(t) for t in targets if t is not None]
-    for target in (t for t in targets if t is not None and named.count(real(t)) > 1):
+    real_paths = [real(i) for i in inputs] + [real(t) for t in targets if t is not None]
+    for target in (t for t in targets if t is not None and real_paths.count(real(t)) > 1):
         raise ValueError(f"{target} is given twice, as an input or for two outputs")
     for target in (t for t in targets if t is not None):
         if target.is_dir():
@@ -320,8 +324,8 @@ def read_rows_and_columns(
         columns = read_representations(against, pool, choice)
         models = [Path(side[0]).name for side in (inputs, against) if len(side) == 1]
         if set(rows) & set(columns) and len(set(models)) == 2:  # layers of two models, by its name
-            named = ((f"{models[0]}/{name}", x) for name, x in rows.items())
-            return [dict(named), {f"{models[1]}/{name}": x for name, x in columns.items()}]
+            row_items = ((f"{models[0]}/{name}", x) for name, x in rows.items())
+            return [dict(row_items), {f"{models[1]}/{name}": x for name, x in columns.items()}]
         return [rows, columns]
     if len(rows) < 2:
         raise ValueError(
@@ -396,9 +400,9 @@ def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
     if path is None:
         return None
     if path.suffix.lower() not in LABEL_ARRAY_SUFFIXES + LABEL_TEXT_SUFFIXES:
-        known = ", ".join(LABEL_ARRAY_SUFFIXES + LABEL_TEXT_SUFFIXES)
+        suffixes = ", ".join(LABEL_ARRAY_SUFFIXES + LABEL_TEXT_SUFFIXES)
         raise ValueError(
-            f"{option} {path}: labels are read from {known}; save them by {SAVE_LABELS_EXAMPLE}"
+            f"{option} {path}: labels are read from {suffixes}; save them by {SAVE_LABELS_EXAMPLE}"
         )
     if not path.is_file():
         raise ValueError(f"{option} {path} does not exist")

@@ -117,8 +117,8 @@ def compare_models_command(
         comparison = compare_models(entries, data, **options)
     result = result_from_comparison(comparison)
     inputs = comparison.provenance["inputs"]
-    shown = [inputs, "", *result.conclusion.splitlines(), ""]
-    return Output(of=comparison, page=comparison, shown=shown)
+    lines = [inputs, "", *result.conclusion.splitlines(), ""]
+    return Output(of=comparison, page=comparison, shown=lines)
 
 
 def _models_error_with_options(text: str) -> str:
@@ -178,8 +178,8 @@ def demo_command(
     try:
         with progress_bars(quiet) as progress:
             networks = train_on_digits(**DEMO_SIZES[small], progress=progress)
-            shown = partial(progress, "comparing") if progress else False
-            comparison = compare(networks.representations, save=database, progress=shown)
+            report = partial(progress, "comparing") if progress else False
+            comparison = compare(networks.representations, save=database, progress=report)
     except KeyboardInterrupt:
         return report_interruption(database if database.exists() else None)
     accuracies = {name: f"test accuracy {share:.1%}" for name, share in networks.accuracies.items()}
@@ -210,7 +210,7 @@ def demo_summary(comparison: Comparison) -> list[Any]:
     means |= {CHANCE_COLUMN: chance} if chance else {}
     layers = list(next(iter(means.values())))
     rows = [
-        (layer, *(format_number(of_layers[layer]) for of_layers in means.values()))
+        (layer, *(format_number(layer_means[layer]) for layer_means in means.values()))
         for layer in layers
     ]
     title = f"\n{label} of layers of equal depth (1: equal up to rotation and scale)"
@@ -276,12 +276,12 @@ def _describe_departure(means: Mapping[str, Mapping[str, float]]) -> list[str]:
 
     if len(means) < 2:
         return []
-    each_other, shuffled = means[WITH_EACH_OTHER], means[WITH_SHUFFLED]
-    apart = max(each_other, key=lambda layer: each_other[layer] - shuffled[layer])
+    mutual, shuffled = means[WITH_EACH_OTHER], means[WITH_SHUFFLED]
+    place = max(mutual, key=lambda layer: mutual[layer] - shuffled[layer])
     return [
-        f"Networks that learned to read agree most in {max(each_other, key=each_other.__getitem__)}"
-        f". The network trained on shuffled labels departs from them most in {apart}: "
-        f"{format_number(shuffled[apart])}, where they have {format_number(each_other[apart])}.",
+        f"Networks that learned to read agree most in {max(mutual, key=mutual.__getitem__)}"
+        f". The network trained on shuffled labels departs from them most in {place}: "
+        f"{format_number(shuffled[place])}, where they have {format_number(mutual[place])}.",
         "",
     ]
 

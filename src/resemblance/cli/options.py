@@ -76,11 +76,11 @@ SHARED_HELP: HelpTexts = {
 
 
 def option_parameter(
-    name: str, kind: Any, help: str, *spellings: str, default: Any = None, **more: Any
+    name: str, kind: Any, help: str, *spellings: str, default: Any = None, **settings: Any
 ) -> Parameter:
-    """Return an option of a command; ``more`` is for ``typer.Option``."""
+    """Return an option of a command; ``settings`` is for ``typer.Option``."""
     return keyword_parameter(
-        name, Annotated[kind, typer.Option(*spellings, help=help, **more)], default
+        name, Annotated[kind, typer.Option(*spellings, help=help, **settings)], default
     )
 
 
@@ -89,8 +89,8 @@ def keyword_parameter(name: str, kind: Any, default: Any = None) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def function_parameters(function: Callable[..., object], skipped: int = 0) -> list[Parameter]:
-    """Return the parameters of a function, all but the first ``skipped``, as those of a command."""
+def function_parameters(function: Callable[..., object], start: int = 0) -> list[Parameter]:
+    """Return the parameters of a function, all but the first ``start``, as those of a command."""
     names: dict[str, Any] = getattr(unwrap(function), "__globals__", {})
 
     def typed(parameter: Parameter) -> Parameter:
@@ -99,7 +99,7 @@ def function_parameters(function: Callable[..., object], skipped: int = 0) -> li
         kind = eval(kind, names) if isinstance(kind, str) else kind
         return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind)
 
-    return list(map(typed, list(signature(function).parameters.values())[skipped:]))
+    return list(map(typed, list(signature(function).parameters.values())[start:]))
 
 
 def set_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
@@ -114,14 +114,14 @@ CONTEXT_PARAMETER = Parameter("context", Parameter.KEYWORD_ONLY, annotation=type
 def _with_help(parameter: Parameter, command: str, help: HelpTexts) -> Parameter:
     """Return a parameter with its help, unless it has one: an argument if it has no default."""
     name, kind = parameter.name, parameter.annotation
-    about = help.get(f"{command}.{name}", help.get(name))
-    if about is None or hasattr(kind, "__metadata__"):
+    info = help.get(f"{command}.{name}", help.get(name))
+    if info is None or hasattr(kind, "__metadata__"):
         return parameter
-    if isinstance(about, str) and parameter.default is Parameter.empty:
-        about = typer.Argument(help=about)
-    elif isinstance(about, str):
-        about = typer.Option(*[f"--{name.replace('_', '-')}"] * (kind is bool), help=about)
-    return parameter.replace(annotation=Annotated[kind, about])
+    if isinstance(info, str) and parameter.default is Parameter.empty:
+        info = typer.Argument(help=info)
+    elif isinstance(info, str):
+        info = typer.Option(*[f"--{name.replace('_', '-')}"] * (kind is bool), help=info)
+    return parameter.replace(annotation=Annotated[kind, info])
 
 
 def add_command(
@@ -135,15 +135,17 @@ def add_command(
 
     ``help``: of its options that are no shared ones, or differ from these.
     """
-    known = {**SHARED_HELP, **help}
-    set_parameters(command, *(_with_help(p, name, known) for p in function_parameters(command)))
-    text, first = (
+    help_texts = {**SHARED_HELP, **help}
+    set_parameters(
+        command, *(_with_help(p, name, help_texts) for p in function_parameters(command))
+    )
+    text, example = (
         join_paragraph_lines(command.__doc__),
         f"resemblance {calls[0]}".replace("[", r"\["),
     )
-    short = text.partition("\n\n")[0]
+    summary = text.partition("\n\n")[0]
     add = group.command(
-        name, help=f"{first}\n\n{text}", short_help=short, epilog=help_examples(*calls)
+        name, help=f"{example}\n\n{text}", short_help=summary, epilog=help_examples(*calls)
     )
     add(command)
 
@@ -197,24 +199,24 @@ def output_command(
 
     def declared(function: Callable[..., Any]) -> Callable[..., int]:
         parameters = function_parameters(function)
-        wanted = {p.name for p in parameters} & {"context", "progress", "html"}
+        injected_names = {p.name for p in parameters} & {"context", "progress", "html"}
 
         def command(context: typer.Context, **words: Any) -> int:
-            asked, output = words.pop("format"), words.pop("output")
-            quiet, opened = words.pop("quiet"), words.pop("opened", False)
+            format_name, output = words.pop("format"), words.pop("output")
+            quiet, is_opened = words.pop("quiet"), words.pop("opened", False)
             exit_zero = words.pop("exit_zero", False)
             html, target = words.pop("html", None), words.get(save or folder)
-            if opened and html is None:
+            if is_opened and html is None:
                 raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
-            planned = words.get("planned", False)
-            html, opened = _warn_no_page_of_plan(html) if planned else (html, opened)
-            kind = choose_format(asked, output, formats)
+            is_planned = words.get("planned", False)
+            html, is_opened = _warn_no_page_of_plan(html) if is_planned else (html, is_opened)
+            kind = choose_format(format_name, output, formats)
             silence_warnings(quiet)
             inputs = list(_file_names(words, files))
             check_output_paths(kind, inputs, output, html, target if save else None, needs)
-            about = {"context": context, "progress": not quiet, "html": html}
+            injected = {"context": context, "progress": not quiet, "html": html}
             try:
-                content = function(**words, **{name: about[name] for name in wanted})
+                content = function(**words, **{name: injected[name] for name in injected_names})
                 has_no_place = kind != "table" or output is not None
                 if has_no_place and not quiet:
                     _print_first_lines(content)
@@ -233,25 +235,29 @@ def output_command(
                     raise
                 return report_interruption(target, resumed, is_folder=bool(folder))
             code = _finish_command(
-                content, kind, context, (output, html, target), opened, planned, quiet
+                content, kind, context, (output, html, target), is_opened, is_planned, quiet
             )
             return 0 if exit_zero else code
 
-        more = [
+        output_parameters = [
             keyword_parameter("format", _format_option(formats)),
             keyword_parameter("output", Path | None),
         ]
         if page:
-            more += [
+            output_parameters += [
                 option_parameter("html", Path | None, page, default=place),
                 keyword_parameter("opened", bool, False),
             ]
         if can_refuse:
-            more.append(keyword_parameter("exit_zero", bool, False))
+            output_parameters.append(keyword_parameter("exit_zero", bool, False))
         command.__doc__ = function.__doc__
-        chosen = [p for p in parameters if p.name not in wanted]
+        own_parameters = [p for p in parameters if p.name not in injected_names]
         return set_parameters(
-            command, CONTEXT_PARAMETER, *chosen, *more, keyword_parameter("quiet", bool, False)
+            command,
+            CONTEXT_PARAMETER,
+            *own_parameters,
+            *output_parameters,
+            keyword_parameter("quiet", bool, False),
         )
 
     return declared
@@ -288,18 +294,18 @@ def _finish_command(
     kind: str,
     context: typer.Context,
     paths: Sequence[Path | None],
-    opened: bool,
-    planned: bool,
+    is_opened: bool,
+    is_planned: bool,
     quiet: bool,
 ) -> int:
     """Say which files were written, open the page, and return the exit code; raise the first error
     of the disk."""
-    missing = unwritten_files(context)
-    output, html, target = (None if path in missing else path for path in paths)
+    errors_by_path = unwritten_files(context)
+    output, html, target = (None if path in errors_by_path else path for path in paths)
     report_written_files(
-        (output, html, None if planned else target), html if opened else None, quiet
+        (output, html, None if is_planned else target), html if is_opened else None, quiet
     )
-    failed = [error for error in missing.values() if isinstance(error, OSError)]
+    failed = [error for error in errors_by_path.values() if isinstance(error, OSError)]
     if failed:
         raise failed[0]
     return _exit_code(content, kind, quiet)
@@ -333,19 +339,21 @@ def _exit_code(content: Any, kind: str, quiet: bool) -> int:
 
 
 def _format_option(formats: Sequence[str]) -> Any:
-    known = f"{', '.join(formats[:-1])} or {formats[-1]}"
-    return Annotated[str | None, typer.Option(help=f"{known}; default: by the suffix of --output.")]
+    choices = f"{', '.join(formats[:-1])} or {formats[-1]}"
+    return Annotated[
+        str | None, typer.Option(help=f"{choices}; default: by the suffix of --output.")
+    ]
 
 
 def _file_names(words: dict[str, Any], names: Iterable[str]) -> Iterator[str]:
     for name in names:
         value = words[name]
         values = value if isinstance(value, list | tuple) else [value]
-        yield from (str(one) for one in values if one is not None)
+        yield from (str(item) for item in values if item is not None)
 
 
 def _write_content_page(content: Any, html: Path, context: typer.Context) -> None:
     from ..report.output import Output
 
-    shown = content.page if isinstance(content, Output) else content
-    shown.to_html(html, provenance=run_provenance(context))
+    result = content.page if isinstance(content, Output) else content
+    result.to_html(html, provenance=run_provenance(context))

@@ -31,15 +31,15 @@ def list_command(cache: Path | None = None) -> Output:
     from ..report.output import Output
     from ..report.terminal import plain_table
 
-    known = {pack.identity: pack for pack in list_packs()}
-    records = [_known_pack_record(pack, cache) for pack in known.values()]
+    packs = {pack.identity: pack for pack in list_packs()}
+    records = [_known_pack_record(pack, cache) for pack in packs.values()]
     for folder in cached_packs(cache):
         identity, _, digits = folder.name.rpartition("-")
-        if identity not in known or not known[identity].sha256.startswith(digits):
+        if identity not in packs or not packs[identity].sha256.startswith(digits):
             records.append(_cached_pack_record(folder))
-    nothing = "No packs yet: resemblance pack get NAME@VERSION --source SOURCE fetches one."
+    hint = "No packs yet: resemblance pack get NAME@VERSION --source SOURCE fetches one."
     table = plain_table(("pack", "suite", "size", "about", "where"), map(_pack_row, records))
-    return Output([table if records else nothing], records)
+    return Output([table if records else hint], records)
 
 
 def _known_pack_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def _pack_row(record: Mapping[str, Any]) -> tuple[str, ...]:
     from ..bench.packs.archive import PACK_SUFFIX
 
     size = format_bytes(record["size"]) if "size" in record else ""
-    where = "ships with the library" if record["place"].endswith(PACK_SUFFIX) else record["place"]
-    return record["pack"], record["suite"], size, record["about"], where
+    place = "ships with the library" if record["place"].endswith(PACK_SUFFIX) else record["place"]
+    return record["pack"], record["suite"], size, record["about"], place
 
 
 @output_command(PACK_OUTPUT_FORMATS)
@@ -140,15 +140,15 @@ def get_command(
     """Fetch a pack into the cache; it is unpacked only if its checksum is right."""
     from ..bench.packs import get_pack, list_packs
 
-    if not source and pack in {known.identity for known in list_packs()}:
+    if not source and pack in {entry.identity for entry in list_packs()}:
         print(f"{pack}: it ships with the library; nothing to get")
         return
     if not source:
         raise ValueError(f"no address of {pack} is known: say where it is, with --source")
     progress = not quiet and sys.stderr.isatty()
-    got = get_pack(pack, source, sha256=sha256, cache=cache, progress=progress)
+    opened_pack = get_pack(pack, source, sha256=sha256, cache=cache, progress=progress)
     if not quiet:
-        print(f"{got.manifest.identity} is in {got.folder}")
+        print(f"{opened_pack.manifest.identity} is in {opened_pack.folder}")
 
 
 def build_command(
@@ -164,9 +164,9 @@ def build_command(
     """Pack the features of a study, so that others can score measures on the same."""
     from ..bench.study import purpose
 
-    known = purpose(study).suite
-    if known != suite:
-        raise ValueError(f"{study} is a study of {known}, not of {suite}")
+    suite_name = purpose(study).suite
+    if suite_name != suite:
+        raise ValueError(f"{study} is a study of {suite_name}, not of {suite}")
     build = import_module(PACK_BUILDER_MODULE).build_pack
     archive, manifest = build(
         study, output, name=name, version=version, max_samples=max_samples, half=half

@@ -59,39 +59,39 @@ def rank_command(
         check_choice("--benchmark", benchmark, tuple(SUITES))
         if html is not None:
             raise ValueError("--html shows the ranking over all benchmarks: leave out --benchmark")
-    tested = parse_measures(measures) or []
+    entries = parse_measures(measures) or []
     if save is not None:
         read_scores_if_any(save)  # a file of something else is an error before the work
-    opened = packs_of(packs, () if against is None else read_scores(against))
+    opened_packs = packs_of(packs, () if against is None else read_scores(against))
     scores = _score_measures(
-        tested, _packs_of_suite(opened, benchmark), (jobs, scheduler), progress
+        entries, _packs_of_suite(opened_packs, benchmark), (jobs, scheduler), progress
     )
     if save is not None:
         try_to_write(context, "scores", save, partial(write_scores, save, scores))
-    board = board_of([*_reference_scores(opened, against, packs), *scores])
-    shown = whole_suite_subset(board, benchmark)
-    standings = [rank_of(board, shown, m.spec) for m in tested]
+    board = board_of([*_reference_scores(opened_packs, against, packs), *scores])
+    subset = whole_suite_subset(board, benchmark)
+    standings = [rank_of(board, subset, m.spec) for m in entries]
     page = html and combined_result(board.ranks, tuple(map(rank_sentence, standings)))
-    return _ranking_output(board, shown, standings)._replace(page=page)
+    return _ranking_output(board, subset, standings)._replace(page=page)
 
 
 def _packs_of_suite(packs: Sequence[Pack], benchmark: str | None) -> list[Pack]:
-    chosen = [pack for pack in packs if benchmark in (None, pack.manifest.suite)]
-    if not chosen:
+    suite_packs = [pack for pack in packs if benchmark in (None, pack.manifest.suite)]
+    if not suite_packs:
         raise ValueError(f"--benchmark {benchmark}: the leaderboard has no pack of it")
-    return chosen
+    return suite_packs
 
 
 def _score_measures(
     measures: Sequence[Measure],
     packs: Sequence[Pack],
-    where: tuple[int | None, str | None],
+    executor_options: tuple[int | None, str | None],
     progress: bool,
 ) -> tuple[PackScores, ...]:
     from ..bench.ranking.scoring import score_packs
 
-    with open_executors(*where) as (executor, _), progress_bars(not progress) as shown:
-        return score_packs(packs, measures, executor, shown)
+    with open_executors(*executor_options) as (executor, _), progress_bars(not progress) as report:
+        return score_packs(packs, measures, executor, report)
 
 
 def _reference_scores(packs: Sequence[Pack], against: Path | None, series: str) -> list[PackScores]:
@@ -107,7 +107,7 @@ def _reference_scores(packs: Sequence[Pack], against: Path | None, series: str) 
 # --------------------------------------------------------------------------------------- the output
 
 
-def _ranking_output(board: Board, shown: RankedSubset, standings: Sequence[MeasureRank]) -> Output:
+def _ranking_output(board: Board, subset: RankedSubset, standings: Sequence[MeasureRank]) -> Output:
     from ..bench.ranking.standing import (
         leaderboard_records,
         rank_report_parts,
@@ -118,8 +118,8 @@ def _ranking_output(board: Board, shown: RankedSubset, standings: Sequence[Measu
 
     labels, specs = leaderboard_labels(board), {s.spec for s in standings}
     parts = [part for s in standings for part in (*rank_report_parts(s, labels), "")]
-    parts += filter(None, [unranked_tasks_sentence(shown)])
-    records = [r for r in leaderboard_records(board, shown) if r["spec"] in specs]
+    parts += filter(None, [unranked_tasks_sentence(subset)])
+    records = [r for r in leaderboard_records(board, subset) if r["spec"] in specs]
     document = {"standings": list(map(_measure_rank_record, standings))}
     return Output(parts, document, records)
 

@@ -87,13 +87,13 @@ def statistic_command(
         "control": control,
         "encoder": encoder,
     }
-    chosen = [_seeded(entry, seed) for entry in parse_statistics(statistics or [])]
-    _check_needed_options(chosen, needs)
+    entries = [_seeded(entry, seed) for entry in parse_statistics(statistics or [])]
+    _check_needed_options(entries, needs)
     arrays = read_representations(inputs, pool, choice)
     if transformations:
         return _transformation_output(arrays, seed, progress)
     data = _read_needed_files(needs, choice, next(iter(arrays.values())).shape[0])
-    return _statistic_output(_statistic_records(arrays, chosen, data, progress), chosen)
+    return _statistic_output(_statistic_records(arrays, entries, data, progress), entries)
 
 
 def _seeded(statistic: Statistic, seed: int | None) -> Statistic:
@@ -106,12 +106,12 @@ def _seeded(statistic: Statistic, seed: int | None) -> Statistic:
 def _check_needed_options(statistics: Sequence[Statistic], needs: Mapping[str, Any]) -> None:
     """Raise ``ValueError`` for an option that a statistic needs and that is missing, and for one
     that no statistic needs."""
-    needed = {name: str(entry) for entry in statistics for name in entry.needs}
-    for name, statistic in needed.items():
+    statistics_by_need = {name: str(entry) for entry in statistics for name in entry.needs}
+    for name, statistic in statistics_by_need.items():
         if needs[name] is None:
             raise ValueError(f"{statistic} needs --{name}")
     for name, value in needs.items():
-        if value is not None and name not in needed:
+        if value is not None and name not in statistics_by_need:
             raise ValueError(f"no statistic of this call needs --{name}; leave it out")
 
 
@@ -168,30 +168,30 @@ def _statistic_output(records: list[dict[str, Any]], statistics: Sequence[Statis
     from ..report.terminal import plain_table
 
     directions = {True: "larger", False: "smaller", None: ""}
-    about = {s.spec: (s.range, directions[s.larger_is_more_stable]) for s in statistics}
+    traits = {s.spec: (s.range, directions[s.larger_is_more_stable]) for s in statistics}
     rows = [
         (
             r["label"],
             r["statistic"],
             r["representation"],
             "–" if r["value"] is None else format_number(r["value"]),
-            f"{about[r['statistic']][0][0]:.4g} to {about[r['statistic']][0][1]:.4g}",
-            about[r["statistic"]][1],
+            f"{traits[r['statistic']][0][0]:.4g} to {traits[r['statistic']][0][1]:.4g}",
+            traits[r["statistic"]][1],
         )
         for r in records
     ]
     header = ("label", "statistic", "representation", "value", "range", "more stable is")
-    missing = [
+    problems = [
         f"{r['statistic']} of {r['representation']}: {r['reason']}" for r in records if r["reason"]
     ]
     code = 0
-    if missing:
+    if problems:
         code = print_error(
-            f"{len(missing)} of {len(records)} values could not be computed; first: {missing[0]}",
+            f"{len(problems)} of {len(records)} values could not be computed; first: {problems[0]}",
             code=1,
         )
     return Output(
-        [plain_table(header, rows, right=(3, 4)), *missing],
+        [plain_table(header, rows, right=(3, 4)), *problems],
         {"records": records},
         records,
         page=page_of_records("statistic", records, "Statistics of representations"),

@@ -43,19 +43,19 @@ class StreamOptions(NamedTuple):
 
 
 def check_stream_options(
-    is_stream: bool, options: StreamOptions, of_compare: Mapping[str, Any]
+    is_stream: bool, options: StreamOptions, compare_options: Mapping[str, Any]
 ) -> None:
     """Raise ``ValueError`` for an option of streams without ``--stream``, and for one of
-    ``of_compare`` with it."""
-    of_streams = [name for name, value in options._asdict().items() if value]
-    if of_streams and not is_stream:
+    ``compare_options`` with it."""
+    stream_options = [name for name, value in options._asdict().items() if value]
+    if stream_options and not is_stream:
         raise ValueError(
-            f"--{of_streams[0].replace('_', '-')} is an option of streams: add --stream"
+            f"--{stream_options[0].replace('_', '-')} is an option of streams: add --stream"
         )
-    refused = [name for name, value in of_compare.items() if value]
-    if refused and is_stream:
+    conflicts = [name for name, value in compare_options.items() if value]
+    if conflicts and is_stream:
         raise ValueError(
-            f"{refused[0]} does not go with --stream: {UNSUPPORTED_STREAM_OPTIONS[refused[0]]}"
+            f"{conflicts[0]} does not go with --stream: {UNSUPPORTED_STREAM_OPTIONS[conflicts[0]]}"
         )
     if options.method is not None:
         check_choice("--method", options.method, ("gram", "qr"))
@@ -105,8 +105,8 @@ def _initial_stream(options: StreamOptions) -> Stream:
         )
     if options.directions and not stream.directions:
         raise ValueError(f"{place} was made without --directions; leave --directions out")
-    for other in options.merge[1:]:
-        stream.merge(Stream.load(other))
+    for path in options.merge[1:]:
+        stream.merge(Stream.load(path))
     return stream
 
 
@@ -131,8 +131,8 @@ def stream_batches(
 
 
 def _common_sample_count(layers: Mapping[str, Representation]) -> int:
-    (first, n), *others = [(name, r.shape[0]) for name, r in layers.items()]
-    for name, size in others:
+    (first, n), *layer_sizes = [(name, r.shape[0]) for name, r in layers.items()]
+    for name, size in layer_sizes:
         if size != n:
             raise ValueError(
                 f"{first!r} has {n} samples and {name!r} has {size}; give layers of the same "

@@ -123,11 +123,11 @@ def bench_commands(benchmarks: Benchmarks, help: HelpTexts) -> typer.Typer:
 def _help_by_panel(benchmarks: Benchmarks, command: str, help: HelpTexts) -> HelpTexts:
     """Return the help of options of single benchmarks, in a panel for the benchmarks that have
     them."""
-    of_command = _report_parameters if command == "report" else _own_parameters
+    get_parameters = _report_parameters if command == "report" else _own_parameters
     owners: dict[str, list[str]] = {}
     parameters: dict[str, Parameter] = {}
     for suite in benchmarks.values():
-        for parameter in of_command(suite):
+        for parameter in get_parameters(suite):
             owners.setdefault(parameter.name, []).append(suite.name)
             parameters[parameter.name] = parameter
     return {
@@ -168,7 +168,7 @@ def _run_command(benchmarks: Benchmarks) -> Callable[..., int]:
 def _run_parameters(benchmarks: Benchmarks) -> list[Parameter]:
     """Return the parameters of a run: those of all benchmarks, then those of single ones."""
     names = ", ".join(benchmarks)
-    chosen = {
+    own_parameters = {
         parameter.name: parameter
         for suite in benchmarks.values()
         for parameter in _own_parameters(suite)
@@ -186,13 +186,15 @@ def _run_parameters(benchmarks: Benchmarks) -> list[Parameter]:
         ),
         PACK_PARAMETER,
         *(
-            option_parameter(name, list[str] | None, _choices_by_benchmark(text, benchmarks, which))
-            for name, text, which in (
+            option_parameter(
+                name, list[str] | None, _choices_by_benchmark(text, benchmarks, attribute)
+            )
+            for name, text, attribute in (
                 ("only", "Only this experiment (repeatable)", "experiments"),
                 ("domain", "Only models of this domain (repeatable)", "domains"),
             )
         ),
-        *chosen.values(),
+        *own_parameters.values(),
         OPEN_PAGE_PARAMETER,
         *COMMON_RUN_PARAMETERS,
         *GPU_PARAMETERS,
@@ -204,15 +206,15 @@ def _own_parameters(suite: SuiteCommands) -> list[Parameter]:
     return function_parameters(suite.options)
 
 
-def _choices_by_benchmark(text: str, benchmarks: Benchmarks, which: str) -> str:
+def _choices_by_benchmark(text: str, benchmarks: Benchmarks, attribute: str) -> str:
     """Return the help of an option with other choices for each benchmark."""
     words = {
         suite.name: ", ".join(
-            f"{choice} (default)" if which == "sizes" and choice == suite.size else choice
-            for choice in getattr(suite, which)
+            f"{choice} (default)" if attribute == "sizes" and choice == suite.size else choice
+            for choice in getattr(suite, attribute)
         )
         for suite in benchmarks.values()
-        if getattr(suite, which)
+        if getattr(suite, attribute)
     }
     groups: dict[str, list[str]] = {}
     for name, choices in words.items():
@@ -227,12 +229,16 @@ def _refuse_foreign_options(
     """Raise ``ValueError`` for an option that other benchmarks have and this one has not."""
     owners: dict[str, list[str]] = {}
     defaults: dict[str, Any] = {"only": None, "domain": None, "gpu_resource": None}
-    for other in benchmarks.values():
-        own = {p.name: p.default for p in _own_parameters(other)}
-        defaults |= own
-        names = [*own, *["only"] * bool(other.experiments), *["domain"] * bool(other.domains)]
-        for name in [*names, *["gpu_resource"] * other.trains]:
-            owners.setdefault(name, []).append(other.name)
+    for benchmark in benchmarks.values():
+        own_defaults = {p.name: p.default for p in _own_parameters(benchmark)}
+        defaults |= own_defaults
+        names = [
+            *own_defaults,
+            *["only"] * bool(benchmark.experiments),
+            *["domain"] * bool(benchmark.domains),
+        ]
+        for name in [*names, *["gpu_resource"] * benchmark.trains]:
+            owners.setdefault(name, []).append(benchmark.name)
     for name, having in owners.items():
         if suite.name not in having and words[name] not in (defaults[name], []):
             raise ValueError(
@@ -245,17 +251,17 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
     """Check the options of a run before the work, and return them as ``run`` takes them."""
     parse_bytes(words["memory"])
     if words.get("pack"):
-        settled = parse_pack_options(suite, words)
+        pack_options = parse_pack_options(suite, words)
         settings = {p.name: p.default for p in function_parameters(suite.options)}
-        return settled | _comparison_options(suite, words, settings)
+        return pack_options | _comparison_options(suite, words, settings)
     size = words["size"]
-    for name, values, known in (
+    for name, values, choices in (
         ("size", [size] if size else (), suite.sizes),
         ("only", words.get("only") or (), suite.experiments),
         ("domain", words.get("domain") or (), suite.domains),
     ):
         for value in values:
-            check_choice(f"--{name}", value, tuple(known))
+            check_choice(f"--{name}", value, tuple(choices))
     settings = suite.options(**{p.name: words[p.name] for p in function_parameters(suite.options)})
     optional = {
         "size": size,
@@ -274,8 +280,8 @@ def _comparison_options(
 ) -> dict[str, object]:
     """Return which measures a run compares by, and in how much memory."""
     require_package("jinja2")
-    usual = suite.measures({**settings, "study": words["study"]})
-    measures = add_user_measures(parse_measures(words["measures"]), words["add_measure"], usual)
+    defaults = suite.measures({**settings, "study": words["study"]})
+    measures = add_user_measures(parse_measures(words["measures"]), words["add_measure"], defaults)
     return {"measures": measures, "memory": words["memory"]}
 
 
@@ -290,12 +296,12 @@ def _run_and_report(
 
     study, quiet = words["study"], words["quiet"]
     silence_warnings(quiet)
-    where = open_executors(words["jobs"], words["scheduler"], words.get("gpu_resource"))
+    executors = open_executors(words["jobs"], words["scheduler"], words.get("gpu_resource"))
     try:
-        with where as (executor, trainer), progress_bars(quiet) as progress:
-            more = {"trainer": trainer} if trainer else {}
+        with executors as (executor, trainer), progress_bars(quiet) as progress:
+            trainer_options = {"trainer": trainer} if trainer else {}
             run = pack_runner(suite.name, options) or suite.run
-            result = run(study, executor=executor, progress=progress, **more, **options)
+            result = run(study, executor=executor, progress=progress, **trainer_options, **options)
         record_run(study, command_as_typed(words["context"]))
         page = result.to_html(study / "index.html", provenance=provenance_of_runs(study))
     except KeyboardInterrupt:
@@ -329,10 +335,12 @@ def _report_untrained_models(result: Result) -> int:
 def _warn_unjudged_claims(judges: object, result: Result) -> None:
     """Say which claims nobody judged, because the result has no section of their name."""
     names = [section.name for section in result.sections]
-    unused = [name for name in judges if name not in names] if isinstance(judges, Mapping) else []
-    if unused:
+    unused_names = (
+        [name for name in judges if name not in names] if isinstance(judges, Mapping) else []
+    )
+    if unused_names:
         typer.echo(
-            f"--claims: {', '.join(unused)} not judged; the result has only the sections "
+            f"--claims: {', '.join(unused_names)} not judged; the result has only the sections "
             f"{', '.join(names)}",
             err=True,
         )
@@ -346,8 +354,8 @@ def _too_few_models_message(result: Result) -> str:
         if section.name != "failures"
         for reason in section.reasons.values()
     ]
-    why = "; ".join(dict.fromkeys([*result.caveats, *reasons])) or "there are none"
-    return f"too few models for any test ({why})"
+    explanation = "; ".join(dict.fromkeys([*result.caveats, *reasons])) or "there are none"
+    return f"too few models for any test ({explanation})"
 
 
 # ------------------------------------------------------------------------------------ after a run
@@ -360,28 +368,28 @@ def _status_command(benchmarks: Benchmarks) -> Callable[..., int]:
         from ..bench.status import status
         from ..report.output import Output
 
-        known = status(study, _benchmark_of_study(benchmarks, study).plan)
-        return Output([_format_study_status(study, known)], known._asdict())
+        state = status(study, _benchmark_of_study(benchmarks, study).plan)
+        return Output([_format_study_status(study, state)], state._asdict())
 
     return command
 
 
-def _format_study_status(study: Path, known: StudyStatus) -> str:
-    itself = f", {known.alone} of them of a representation with itself" if known.alone else ""
-    planned = f" of {known.planned}" if known.planned else ""
+def _format_study_status(study: Path, state: StudyStatus) -> str:
+    self_note = f", {state.alone} of them of a representation with itself" if state.alone else ""
+    planned_note = f" of {state.planned}" if state.planned else ""
     lines = {
-        f"models from {known.models}": known.models,
-        f"{known.trained}{planned} models trained": known.trained or known.planned,
-        f"{known.parts} finished parts": known.parts,
-        f"{known.comparisons} comparisons{itself}": known.comparisons,
+        f"models from {state.models}": state.models,
+        f"{state.trained}{planned_note} models trained": state.trained or state.planned,
+        f"{state.parts} finished parts": state.parts,
+        f"{state.comparisons} comparisons{self_note}": state.comparisons,
     }
     return "\n".join(
         [
-            f"{study}: {', '.join(filter(None, (known.suite, known.size)))}, "
-            f"{'running now' if known.running else 'not running'}",
+            f"{study}: {', '.join(filter(None, (state.suite, state.size)))}, "
+            f"{'running now' if state.running else 'not running'}",
             *(line for line, is_shown in lines.items() if is_shown),
-            f"{known.scores} scores",
-            f"last: {known.last or '-'}",
+            f"{state.scores} scores",
+            f"last: {state.last or '-'}",
         ]
     )
 
@@ -413,13 +421,13 @@ def _report_command(benchmarks: Benchmarks) -> Callable[..., None]:
         silence_warnings(words["quiet"])
         check_page_suffix(page)
         check_output_paths("html", (), None, page, None)
-        chosen = {name: words[name] for name in parameters if words[name]}
-        result = result_of_study(benchmarks, study, **chosen)
+        options = {name: words[name] for name in parameters if words[name]}
+        result = result_of_study(benchmarks, study, **options)
         runs = provenance_of_runs(study)
         target = page or study / "index.html"
-        written = result.to_html(target, open=words["opened"], provenance=runs)
+        written_path = result.to_html(target, open=words["opened"], provenance=runs)
         if not words["quiet"]:
-            print(f"Open {written.resolve()}")
+            print(f"Open {written_path.resolve()}")
 
     return set_parameters(
         command,
@@ -433,7 +441,7 @@ def _report_command(benchmarks: Benchmarks) -> Callable[..., None]:
 
 def _report_parameters(suite: SuiteCommands) -> list[Parameter]:
     """Return the parameters of the options that a report of one benchmark has."""
-    return function_parameters(suite.read, skipped=1)
+    return function_parameters(suite.read, start=1)
 
 
 def _benchmark_of_study(benchmarks: Benchmarks, study: Path) -> SuiteCommands:
@@ -464,8 +472,10 @@ def result_of_study(benchmarks: Benchmarks, study: Path, **options: object) -> R
         suite = _benchmark_of_study(benchmarks, study)
         if not (study / "result.json").exists():
             raise ValueError(f"{study} has no results yet: {_command_to_run(suite, study)}")
-    foreign = options.keys() - {p.name for p in _report_parameters(suite)} if suite else options
-    for name in foreign:
+    foreign_names = (
+        options.keys() - {p.name for p in _report_parameters(suite)} if suite else options
+    )
+    for name in foreign_names:
         owners = [
             b.name for b in benchmarks.values() if name in {p.name for p in _report_parameters(b)}
         ]
@@ -478,11 +488,11 @@ def _command_to_run(suite: SuiteCommands, study: Path) -> str:
     from ..bench.study import purpose
 
     words = ["resemblance", "bench", "run", suite.name, str(study)]
-    known = purpose(study)
-    if known.models and ("@" in known.models or not suite.keeps_options):
-        words = _add_models_option(words, known.models)
-    if not suite.keeps_options and known.size not in ("", suite.size):
-        words += ["--size", known.size]
+    study_purpose = purpose(study)
+    if study_purpose.models and ("@" in study_purpose.models or not suite.keeps_options):
+        words = _add_models_option(words, study_purpose.models)
+    if not suite.keeps_options and study_purpose.size not in ("", suite.size):
+        words += ["--size", study_purpose.size]
     return shlex.join(words)
 
 
@@ -535,9 +545,9 @@ def parse_pack_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[s
     """
     from ..bench.packs import open_pack
 
-    settled = dict.fromkeys(OPTIONS_SETTLED_BY_PACK)
-    settled |= {p.name: p.default for p in _own_parameters(suite)}
-    for name, default in settled.items():
+    defaults = dict.fromkeys(OPTIONS_SETTLED_BY_PACK)
+    defaults |= {p.name: p.default for p in _own_parameters(suite)}
+    for name, default in defaults.items():
         if words[name] not in (default, []):
             raise ValueError(
                 f"--{name.replace('_', '-')} and --pack exclude each other: the pack settles what "

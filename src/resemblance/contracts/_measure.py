@@ -157,12 +157,12 @@ class Measure(DeclaredFunction):
         if n == 2 and self.invariant_to >= SHAPE_INVARIANCES:
             return "fixed by the number of samples: any two samples have the same shape"
         try:
-            few = self.uninformative and self.uninformative(*map(without_gradient, (x, y)))
+            reason = self.uninformative and self.uninformative(*map(without_gradient, (x, y)))
         except UndefinedError:
             return ""
-        if few and d == e >= TRANSPOSED_WIDTH_RATIO * n:
-            few += TRANSPOSED_HINT
-        return few or ""
+        if reason and d == e >= TRANSPOSED_WIDTH_RATIO * n:
+            reason += TRANSPOSED_HINT
+        return reason or ""
 
     def _cautions(self, x: Representation, y: Representation) -> tuple[str, ...]:
         """Return what is doubtful about the data of a pair, besides its caveat."""
@@ -177,8 +177,8 @@ class Measure(DeclaredFunction):
     def uninformative_when(self) -> str:
         """When the value is fixed, or near its extreme, whatever the data; empty where nothing is
         known."""
-        declared = getattr(self.uninformative, "func", None)
-        paragraph = (inspect.getdoc(declared) or "").split("\n\n")[0] if declared else ""
+        function = getattr(self.uninformative, "func", None)
+        paragraph = (inspect.getdoc(function) or "").split("\n\n")[0] if function else ""
         return paragraph.replace("\n", " ").replace("``", "")
 
     def _claims(self) -> dict[str, str]:
@@ -210,9 +210,10 @@ class Measure(DeclaredFunction):
             )
         check_same_samples(str(self), x, y)
         if x.dtype != y.dtype:
-            how = f"X is computed in {x.dtype} and Y in {y.dtype}"
+            problem = f"X is computed in {x.dtype} and Y in {y.dtype}"
             raise ValueError(
-                f"{self}: {how}; give both the same, for example Representation(X, dtype='float64')"
+                f"{self}: {problem}; give both the same, for example "
+                "Representation(X, dtype='float64')"
             )
         if n < self.min_samples:
             raise UndefinedError(f"{self} needs at least {self.min_samples} samples; got {n}")
@@ -305,7 +306,7 @@ def measure(
     if not range[0] < range[1]:
         raise ValueError(f"range must be (smallest, largest); got {range}")
     rows: RowKind = "positions" if family in POSITION_FAMILIES else "samples"
-    named = {
+    common_claims = {
         "label": label,
         "family": family,
         "larger_is_more_similar": larger_is_more_similar,
@@ -316,7 +317,7 @@ def measure(
         "claims_for": claims_for,
         "rows_of_maps": rows,
     }
-    return partial(Measure._declare, claims=named | claims)
+    return partial(Measure._declare, claims=common_claims | claims)
 
 
 def batchable_measures(

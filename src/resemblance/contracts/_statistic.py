@@ -92,9 +92,9 @@ class Statistic(DeclaredFunction):
         for name in set(self.needs[: len(data)]) & set(named):
             raise ValueError(f"{self.name}: {name} is given twice, by position and by name")
         if len(data) > len(self.needs) or len(inputs) != len(self.needs):
-            wanted = ", ".join(("X", *self.needs))
+            signature = ", ".join(("X", *self.needs))
             raise ValueError(
-                f"{self.name} is called as {self.name}({wanted}); parameters are given by name"
+                f"{self.name} is called as {self.name}({signature}); parameters are given by name"
             )
         return tuple(ARGUMENT_READERS[name](self.name, x, inputs[name]) for name in self.needs)
 
@@ -164,7 +164,7 @@ def statistic(
         first share ``early``, a parameter, and the others; or "odd and even", every other trial of
         a condition).
     """
-    named = {
+    common_claims = {
         "label": label,
         "family": family,
         "larger_is_more_stable": larger_is_more_stable,
@@ -173,51 +173,51 @@ def statistic(
         "invariant_to": invariant_to,
         "claims_for": claims_for,
     }
-    return partial(Statistic._declare, claims=named | claims)
+    return partial(Statistic._declare, claims=common_claims | claims)
 
 
 # ------------------------------------------------------ what it may need besides a representation
 
 
-def class_indices(called: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
+def class_indices(caller: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
     """Return labels as integers from 0, in the order of the sorted labels, by position.
 
     Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or
     all of one type; and when the index of labels and the ids of the samples say that they do not
     belong together.
     """
-    numbers = label_codes(called, values, x.shape[0], role)
-    check_sample_order(called, "X", x.order, f"the index of {role}", sample_order(values, role))
+    numbers = label_codes(caller, values, x.shape[0], role)
+    check_sample_order(caller, "X", x.order, f"the index of {role}", sample_order(values, role))
     return numbers
 
 
-def _replicate_representation(called: str, x: Representation, data: Any) -> Representation:
+def _replicate_representation(caller: str, x: Representation, data: Any) -> Representation:
     """Return a second representation of the same samples in the same order."""
     y = as_argument(data, "replicate")
     if x.shape[0] != y.shape[0]:
         raise ValueError(
-            f"{called}: X {x.shape} and its replicate {y.shape} must have the same samples (rows)"
+            f"{caller}: X {x.shape} and its replicate {y.shape} must have the same samples (rows)"
         )
-    check_same_samples(called, x, y)
+    check_same_samples(caller, x, y)
     check_all_finite(y)
-    return align_columns_to(called, x, y, is_one_model=True)
+    return align_columns_to(caller, x, y, is_one_model=True)
 
 
-def _control_representation(called: str, x: Representation, data: Any) -> Representation:
+def _control_representation(caller: str, x: Representation, data: Any) -> Representation:
     """Return the representation of other samples by the same features."""
     y = as_argument(data, "control")
     if x.shape[1] != y.shape[1]:
         raise ValueError(
-            f"{called}: X {x.shape} and control {y.shape} must have the same features (columns)"
+            f"{caller}: X {x.shape} and control {y.shape} must have the same features (columns)"
         )
     check_all_finite(y)
-    return align_columns_to(called, x, y, is_one_model=True)
+    return align_columns_to(caller, x, y, is_one_model=True)
 
 
-def _encoder_weights(called: str, x: Representation, encoder: Any) -> Callable[[np.ndarray], Any]:
+def _encoder_weights(caller: str, x: Representation, encoder: Any) -> Callable[[np.ndarray], Any]:
     if not callable(encoder):
         raise ValueError(
-            f"{called}: encoder must be a function from inputs to a representation; got {encoder!r}"
+            f"{caller}: encoder must be a function from inputs to a representation; got {encoder!r}"
         )
     return encoder
 

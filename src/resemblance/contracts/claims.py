@@ -93,12 +93,12 @@ class DeclaredFunction(ABC):
         """
         parameters = {name: as_hashable(value) for name, value in parameters.items()}
         self._check(parameters)
-        fixed = dict(self.parameters) | parameters
-        claims = resolve_claims(self.declared, {**self.defaults, **fixed})
+        all_parameters = dict(self.parameters) | parameters
+        claims = resolve_claims(self.declared, {**self.defaults, **all_parameters})
         return type(self)(
             function=self.function,
             name=self.name,
-            parameters=tuple(sorted(fixed.items())),
+            parameters=tuple(sorted(all_parameters.items())),
             declared=self.declared,
             **claims,
         )
@@ -154,8 +154,8 @@ class DeclaredFunction(ABC):
         """
         module = sys.modules[self.function.__module__]
         if not isinstance(getattr(module, self.name, None), type(self)):
-            where = f"define it at the top level of a module, as {self.name}"
-            raise ValueError(f"{self} cannot be sent to a worker process: {where}")
+            remedy = f"define it at the top level of a module, as {self.name}"
+            raise ValueError(f"{self} cannot be sent to a worker process: {remedy}")
         file = getattr(module, "__file__", None)
         return restore_function, (module.__name__, self.name, self.parameters, file)
 
@@ -193,8 +193,10 @@ class DeclaredFunction(ABC):
                 check_choice(f"{self.name}: {name}", value, choices[name])
             kind: Any = hints.get(name)
             problem = f"{self.name}: {name} must be"
-            is_of = isinstance(value, ACCEPTED_TYPES.get(kind, object))
-            if kind in ACCEPTED_TYPES and not (is_of and isinstance(value, bool) == (kind is bool)):
+            is_instance = isinstance(value, ACCEPTED_TYPES.get(kind, object))
+            if kind in ACCEPTED_TYPES and not (
+                is_instance and isinstance(value, bool) == (kind is bool)
+            ):
                 raise ValueError(f"{problem} of type {kind.__name__}; got {value!r}")
             low, high = self.limits.get(name, (-math.inf, math.inf))
             if kind in (int, float) and not low <= value <= high:
@@ -207,25 +209,25 @@ class DeclaredFunction(ABC):
 def implied_invariances(invariances: Set[str]) -> frozenset[str]:
     """Close a set of invariances: affine contains linear and translation, linear contains
     orthogonal, and so on."""
-    known = INVARIANCES + JOINT_INVARIANCES
-    unknown = set(invariances) - set(known)
-    if unknown:
-        raise ValueError(f"unknown invariances {sorted(unknown)}; known: {', '.join(known)}")
-    closed = set(invariances)
-    if "affine" in closed or {"invertible_linear", "translation"} <= closed:
-        closed |= {"affine", "invertible_linear", "translation"}
-    if "invertible_linear" in closed:
-        closed |= {"orthogonal", "isotropic_scaling"}
-    if "orthogonal" in closed:
-        closed.add("permutation")
-    return frozenset(closed)
+    names = INVARIANCES + JOINT_INVARIANCES
+    unknown_names = set(invariances) - set(names)
+    if unknown_names:
+        raise ValueError(f"unknown invariances {sorted(unknown_names)}; known: {', '.join(names)}")
+    closure = set(invariances)
+    if "affine" in closure or {"invertible_linear", "translation"} <= closure:
+        closure |= {"affine", "invertible_linear", "translation"}
+    if "invertible_linear" in closure:
+        closure |= {"orthogonal", "isotropic_scaling"}
+    if "orthogonal" in closure:
+        closure.add("permutation")
+    return frozenset(closure)
 
 
 def describe_invariance(names: Set[str]) -> str:
     """Return what leaves a value unchanged, in words."""
-    known = INVARIANCES + JOINT_INVARIANCES
-    unchanged = [name.replace("_", " ") for name in known if name in names]
-    return f"invariant to {', '.join(unchanged)}" if unchanged else "no invariance claimed"
+    invariances = INVARIANCES + JOINT_INVARIANCES
+    words = [name.replace("_", " ") for name in invariances if name in names]
+    return f"invariant to {', '.join(words)}" if words else "no invariance claimed"
 
 
 def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,8 +251,10 @@ def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> di
 
 def bind_known(function: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
     """Return a function with the parameters that it names fixed to these values."""
-    names_of = _parameter_names if isinstance(function, Hashable) else _parameter_names.__wrapped__
-    names, takes_all = names_of(function)
+    parameter_names = (
+        _parameter_names if isinstance(function, Hashable) else _parameter_names.__wrapped__
+    )
+    names, takes_all = parameter_names(function)
     return partial(function, **{k: v for k, v in values.items() if takes_all or k in names})
 
 
@@ -268,10 +272,10 @@ def format_specification(
     name: str, parameters: tuple[tuple[str, Any], ...], defaults: Mapping[str, Any]
 ) -> str:
     """Return the name with every parameter that is not at its default."""
-    changed = [
+    settings = [
         f"{k}={short_repr(v)}" for k, v in parameters if k not in defaults or defaults[k] != v
     ]
-    return f"{name}[{','.join(changed)}]" if changed else name
+    return f"{name}[{','.join(settings)}]" if settings else name
 
 
 def as_hashable(value: Any) -> Any:
@@ -295,8 +299,10 @@ def require_arguments(declare: Callable[P, T]) -> Callable[P, T]:
     """Let a decorator that takes claims say so where it is written without them, as
     ``@rs.measure``."""
     parameters = inspect.signature(declare).parameters.values()
-    needed = (p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
-    call = f"{declare.__name__}({', '.join(f'{name}=...' for name in needed)})"
+    required_names = (
+        p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty
+    )
+    call = f"{declare.__name__}({', '.join(f'{name}=...' for name in required_names)})"
 
     @wraps(declare)
     def declared(*args: P.args, **claims: P.kwargs) -> T:
@@ -313,13 +319,19 @@ EXAMPLE_CLAIMS = {
 }  # fmt: skip
 
 
-def declaration_template(called: str, kind: str, declare: Callable[..., Any], family: str) -> str:
+def declaration_template(
+    function_name: str, kind: str, declare: Callable[..., Any], family: str
+) -> str:
     """Return the decorator that makes a measure or a statistic of a function of this name, with
     all claims that it needs, each with a value of its kind."""
     examples = EXAMPLE_CLAIMS | {"family": repr(family)}
     parameters = inspect.signature(declare).parameters.values()
-    needed = (p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
-    claims = (f"{name}={examples.get(name, '...').format(called)}" for name in needed)
+    required_names = (
+        p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty
+    )
+    claims = (
+        f"{name}={examples.get(name, '...').format(function_name)}" for name in required_names
+    )
     return f"@resemblance.{kind}({', '.join(claims)})"
 
 
@@ -329,7 +341,7 @@ def as_argument(data: Any, name: str) -> Representation:
     return as_representation(data, "" if isinstance(data, str | Path) else name)
 
 
-def clip_to_range(value: Any, declared: Any, precision: str) -> Any:
+def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
     """Return a value without the rounding errors that brought it out of the claimed range.
 
     Raises :class:`~resemblance.UndefinedError` for NaN, for infinity, and for what no rounding
@@ -337,17 +349,17 @@ def clip_to_range(value: Any, declared: Any, precision: str) -> Any:
     """
     kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
     if value is None or "complex" in str(kind) or shape != ():
-        what = f"an array of shape {tuple(shape)}" if shape else str(value)
-        raise ValueError(f"{declared} must return one number; it returned {what}")
+        description = f"an array of shape {tuple(shape)}" if shape else str(value)
+        raise ValueError(f"{entry} must return one number; it returned {description}")
     number = scalar(value)
     if math.isnan(number):
-        raise UndefinedError(f"{declared} returned NaN (not a number) for these data")
+        raise UndefinedError(f"{entry} returned NaN (not a number) for these data")
     if math.isinf(number):
-        raise UndefinedError(f"{declared}: the value overflows for these data; rescale them")
-    low, high = declared.range
-    if is_outside_range(number, declared.range, RANGE_TOLERANCE[precision]):
+        raise UndefinedError(f"{entry}: the value overflows for these data; rescale them")
+    low, high = entry.range
+    if is_outside_range(number, entry.range, RANGE_TOLERANCE[precision]):
         raise UndefinedError(
-            f"{declared}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}"
+            f"{entry}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}"
         )
     excess = number - min(max(number, low), high)
     rounding = 64 * float(np.finfo(precision).eps) * max(1.0, abs(number))
@@ -444,11 +456,11 @@ class Product(NamedTuple):
         what ``rows_of`` does, shape (pairs, n), from one pass over pieces of the matrices."""
         if self.rows_of:
             return bind_known(self.rows_of, self.parameters)(representations, pairs)
-        needed = sorted({position for pair in pairs for position in pair})
-        pieces = [self.of(representations[position], "left").pieces() for position in needed]
-        places = {position: place for place, position in enumerate(needed)}
-        of_pairs = [(places[i], places[j]) for i, j in pairs]
-        return row_inner_products(pieces, of_pairs, representations[0].shape[0])
+        positions = sorted({position for pair in pairs for position in pair})
+        pieces = [self.of(representations[position], "left").pieces() for position in positions]
+        places = {position: place for place, position in enumerate(positions)}
+        place_pairs = [(places[i], places[j]) for i, j in pairs]
+        return row_inner_products(pieces, place_pairs, representations[0].shape[0])
 
     def of(self, x: Representation, side: Literal["left", "right"]) -> Any:
         """Return what the function of a side returns: an array, or a ``PairMatrix``."""

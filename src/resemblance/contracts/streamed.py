@@ -47,24 +47,24 @@ def stream_requirements(measure: Any) -> str | None:
 USE_RSA = "use rsa"
 
 
-def require_samples(called: str, *representations: Representation) -> None:
+def require_samples(caller: str, *representations: Representation) -> None:
     """Raise :class:`~resemblance.UndefinedError` for points that stand for the samples of a
     stream."""
     for x in representations:
         if x.origin:
             raise UndefinedError(
-                f"{called} needs the samples, and {representation_title(x)} is of a stream"
+                f"{caller} needs the samples, and {representation_title(x)} is of a stream"
             )
 
 
-def require_features(called: str, *representations: Representation) -> None:
+def require_features(caller: str, *representations: Representation) -> None:
     """Raise :class:`~resemblance.UndefinedError` for points that stand for something else: the
     samples of a stream, or dissimilarities."""
-    require_samples(called, *representations)
+    require_samples(caller, *representations)
     for x in representations:
         if x.signed:
             raise UndefinedError(
-                f"{called} needs features, and {representation_title(x)} holds dissimilarities: "
+                f"{caller} needs features, and {representation_title(x)} holds dissimilarities: "
                 f"{USE_RSA}"
             )
 
@@ -147,10 +147,10 @@ def component_whitening_error(x: Representation, y: Representation, *, k: int) -
 def _record_precision_loss(x: Representation, y: Representation, loss: Any) -> dict[str, float]:
     if x.origin is None or y.origin is None:
         return {}
-    error, worst = max((loss(r), representation_title(r)) for r in (x, y))
+    error, title = max((loss(r), representation_title(r)) for r in (x, y))
     if error > MAX_WHITENING_ERROR:
         raise UndefinedError(
-            f"whitening {worst} would leave an error of {min(error, 1.0):.0e}, for rounding hides "
+            f"whitening {title} would leave an error of {min(error, 1.0):.0e}, for rounding hides "
             "the smallest of its directions, or which are larger; "
             f"{_precision_remedy(x.origin.power)}"
         )

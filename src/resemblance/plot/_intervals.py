@@ -82,34 +82,34 @@ def intervals(
         raise ValueError(f"plot.intervals draws an Evidence; got {type(evidence).__name__}{remedy}")
     info = measure_to_plot("intervals", evidence.comparison, measure)
     reading = result_of_measure(evidence, info)
-    chosen = [p for p in reading.pairs if not p.is_self and math.isfinite(p.value)]
+    results = [p for p in reading.pairs if not p.is_self and math.isfinite(p.value)]
     if pairs is not None:
         places = [(evidence.rows.index(x), evidence.columns.index(y)) for x, y in pairs]
-        chosen = [reading.cells[i][j] for i, j in places]
-    if not 1 <= len(chosen) <= MAX_PAIRS_PER_FIGURE:
+        results = [reading.cells[i][j] for i, j in places]
+    if not 1 <= len(results) <= MAX_PAIRS_PER_FIGURE:
         raise ValueError(
             f"plot.intervals draws from 1 to {MAX_PAIRS_PER_FIGURE} pairs with values; got "
-            f"{len(chosen)}; choose some by pairs=[(row, column), ...]"
+            f"{len(results)}; choose some by pairs=[(row, column), ...]"
         )
     sign = -1 if info.larger_is_more_similar else 1
-    chosen.sort(key=lambda pair: sign * pair.value)
+    results.sort(key=lambda pair: sign * pair.value)
     bars = tuple(
-        _bar(f"{p.x} – {p.y}", p.value, p.low, p.high, describe_pair_result(p)) for p in chosen
+        _bar(f"{p.x} – {p.y}", p.value, p.low, p.high, describe_pair_result(p)) for p in results
     )
     figure = Bars("intervals", info.title, measure_axis_label(info), bars, is_dotted=True)
-    hollow = [i for i, p in enumerate(chosen) if p.is_tested and not p.is_beyond]
-    chance = [(p.chance, i) for i, p in enumerate(chosen) if math.isfinite(p.chance)]
+    hollow = [i for i, p in enumerate(results) if p.is_tested and not p.is_beyond]
+    chance = [(p.chance, i) for i, p in enumerate(results) if math.isfinite(p.chance)]
     names = (
         f"value, {format_level(evidence.confidence_level)} interval",
         f"not beyond chance (p > {ALPHA:g})",
     )
-    with paint_bars(figure, ax, entries=3, hollow=hollow) as (drawn, marks):
+    with paint_bars(figure, ax, entries=3, hollow=hollow) as (axes, marks):
         legend = {name: mark for name, mark in zip(names, marks) if mark is not None}
         if chance:
             style = {"marker": "|", "markersize": 9, "color": matplotlib_setting("text.color")}
-            (legend["chance"],) = drawn.plot(*zip(*chance), linestyle="none", **style)
-        legend_above(drawn, legend)
-    return drawn
+            (legend["chance"],) = axes.plot(*zip(*chance), linestyle="none", **style)
+        legend_above(axes, legend)
+    return axes
 
 
 def _bar(name: str, value: float, low: float, high: float, note: str = "") -> Bar:
@@ -137,11 +137,9 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
     if not figure.bars:
         raise ValueError("plot.drift: no drift of this report has a value and a threshold")
     figure = figure._replace(x=f"{figure.x}{_drifts_without_threshold(report)}")
-    with paint_bars(figure, ax, entries=2) as (drawn, _):
-        drawn.set_title(
-            escape_matplotlib_name(report.conclusion.partition(". ")[0].rstrip("."), 60)
-        )
-    return drawn
+    with paint_bars(figure, ax, entries=2) as (axes, _):
+        axes.set_title(escape_matplotlib_name(report.conclusion.partition(". ")[0].rstrip("."), 60))
+    return axes
 
 
 def model_scores(result: ModelScores, *, ax: Axes | None = None) -> Axes:
@@ -169,15 +167,15 @@ def model_scores(result: ModelScores, *, ax: Axes | None = None) -> Axes:
     figure = Bars("model_scores", result.measure, label, bars, is_dotted=True)
     names = f"mean, {level} interval", f"not above 0 (p > {ALPHA:g})"
     with paint_bars(figure, ax, entries=4, hollow=np.flatnonzero(~is_above[order])) as rows:
-        drawn, marks = rows
-        legend = {"a subject": _draw_subject_scores(drawn, result.values[:, order])}
+        axes, marks = rows
+        legend = {"a subject": _draw_subject_scores(axes, result.values[:, order])}
         legend |= {name: mark for name, mark in zip(names, marks) if mark is not None}
         if result.ceiling:
             low, _, high = result.ceiling
-            band = drawn.axvspan(low, high, color=SLATE_GRAY, alpha=0.3, zorder=0)
+            band = axes.axvspan(low, high, color=SLATE_GRAY, alpha=0.3, zorder=0)
             legend["noise ceiling"] = band
-        legend_above(drawn, legend)
-    return drawn
+        legend_above(axes, legend)
+    return axes
 
 
 def _draw_subject_scores(ax: Axes, values: np.ndarray) -> Any:
@@ -219,25 +217,27 @@ def points(result: BaseResult, column: str = "", *, ax: Axes | None = None) -> A
     records, column = result.records(), column or number
     if isinstance(result, Perturbations):
         column = column or result.statistics[0]
-    known = list(dict.fromkeys(key for record in records for key in record))
-    if column not in known:
-        raise ValueError(f"plot.points: no column {column!r}{did_you_mean(column, known)}")
+    columns = list(dict.fromkeys(key for record in records for key in record))
+    if column not in columns:
+        raise ValueError(f"plot.points: no column {column!r}{did_you_mean(column, columns)}")
     rows = [record for record in records if isinstance(record[column], int | float)]
     if not 1 <= len(rows) <= MAX_PAIRS_PER_FIGURE:
         raise ValueError(
             f"plot.points draws from 1 to {MAX_PAIRS_PER_FIGURE} records with a number; "
             f"{len(rows)} have {column}"
         )
-    has_ends = column == number and {"low", "high"} <= set(known)
+    has_ends = column == number and {"low", "high"} <= set(columns)
     spans = []
     for row in rows:
         ends = (row["low"], row["high"]) if has_ends else (None, None)
         spans.append((row[column], *(math.nan if end is None else end for end in ends)))
     names = [" ".join(str(row[key]) for key in name.split()) for row in rows]
-    bars = tuple(_bar(*named) for named in ((name, *span) for name, span in zip(names, spans)))
+    bars = tuple(
+        _bar(*arguments) for arguments in ((name, *span) for name, span in zip(names, spans))
+    )
     label = escape_matplotlib_name(column.replace("_", " "))
-    with paint_bars(Bars("points", label, label, bars, is_dotted=True), ax) as (chosen, _):
-        return chosen
+    with paint_bars(Bars("points", label, label, bars, is_dotted=True), ax) as (axes, _):
+        return axes
 
 
 # ------------------------------------------------------------------------------------------ painter
@@ -260,22 +260,22 @@ def paint_bars(
 
     ``hollow``: the rows with a hollow mark. Above a threshold that is a limit, marks are squares.
     """
-    with named_rows(ax, [bar.name for bar in figure.bars], entries) as chosen:
+    with named_rows(ax, [bar.name for bar in figure.bars], entries) as axes:
         level, is_over = figure.threshold, np.zeros(len(figure.bars), bool)
         if level is not None and figure.is_limit:
             is_over = np.array([bar.value > level for bar in figure.bars])
             for i, bar in enumerate(figure.bars):
                 color = INTERVAL_RED if is_over[i] else INTERVAL_BLUE
-                chosen.hlines(i, level, bar.value, color=color, linewidth=3, alpha=0.25)
+                axes.hlines(i, level, bar.value, color=color, linewidth=3, alpha=0.25)
         is_hollow = np.isin(np.arange(len(figure.bars)), list(hollow))
-        value = _draw_dots(chosen, figure, ~is_over & ~is_hollow, INTERVAL_BLUE)
-        unsure = _draw_dots(chosen, figure, is_hollow, INTERVAL_BLUE, is_hollow=True)
-        _draw_dots(chosen, figure, is_over & ~is_hollow, INTERVAL_RED, mark="s")
-        line = None if level is None else _draw_threshold(chosen, level)
+        value = _draw_dots(axes, figure, ~is_over & ~is_hollow, INTERVAL_BLUE)
+        hollow_marks = _draw_dots(axes, figure, is_hollow, INTERVAL_BLUE, is_hollow=True)
+        _draw_dots(axes, figure, is_over & ~is_hollow, INTERVAL_RED, mark="s")
+        line = None if level is None else _draw_threshold(axes, level)
         if figure.log_x:
-            _format_log_axis(chosen, figure.span)
-        chosen.set_xlabel(figure.x)
-        yield chosen, BarMarks(value, unsure, line)
+            _format_log_axis(axes, figure.span)
+        axes.set_xlabel(figure.x)
+        yield axes, BarMarks(value, hollow_marks, line)
 
 
 def _draw_dots(
@@ -326,13 +326,13 @@ def named_rows(ax: Axes | None, names: Sequence[str], entries: int = 0) -> Itera
         ax,
         max(COLUMN_WIDTH_INCHES, room + 2.2),
         INTERVAL_MARGIN_INCHES + INTERVAL_ROW_INCHES * len(names) + 0.13 * entries,
-    ) as chosen:
-        chosen.set_yticks(range(len(names)), texts)
-        chosen.set_ylim(len(names) - 0.4, -0.6)
-        chosen.tick_params("y", length=0)
-        chosen.spines["left"].set_visible(False)
-        chosen.hlines(range(len(names)), 0, 1, **_guide_style(chosen))
-        yield chosen
+    ) as axes:
+        axes.set_yticks(range(len(names)), texts)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.tick_params("y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.hlines(range(len(names)), 0, 1, **_guide_style(axes))
+        yield axes
 
 
 def legend_above(ax: Axes, marks: Mapping[str, Any]) -> None:

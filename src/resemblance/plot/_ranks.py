@@ -43,7 +43,7 @@ def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
         mean = float(np.mean([place.mean for place in places.rows]))
         figure = figure._replace(threshold=mean)
     label = f"mean rank over {count_with_noun(places.cells, 'cell')}; 1 is best"
-    with paint_bars(figure._replace(x=label), ax, entries=3) as (drawn, marks):
+    with paint_bars(figure._replace(x=label), ax, entries=3) as (axes, marks):
         value = f"mean rank{', 95 % interval of the difference' if is_sure else ''}"
         legend = {
             value: marks.value,
@@ -52,12 +52,12 @@ def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
         for i, place in enumerate(places.rows):
             if is_sure and place.is_tied:
                 band = {"color": TIED_BAND_COLOR, "lw": 0, "zorder": -1}
-                legend["not told from the leader"] = drawn.axhspan(i - 0.5, i + 0.5, **band)
-        legend_above(drawn, legend)
-        _format_rank_axis(drawn, len(figure.bars))
+                legend["not told from the leader"] = axes.axhspan(i - 0.5, i + 0.5, **band)
+        legend_above(axes, legend)
+        _format_rank_axis(axes, len(figure.bars))
         if result.is_trial:
-            drawn.set_title(TRIAL_WARNING, pad=38)
-    return drawn
+            axes.set_title(TRIAL_WARNING, pad=38)
+    return axes
 
 
 def box(result: Result, *, ax: Axes | None = None) -> Axes:
@@ -88,18 +88,18 @@ def paint_boxes(figure: Boxes, ax: Axes | None = None) -> Axes:
     """
     groups = sorted({b.group for b in figure.boxes} - {OTHER_FAMILY, ""})
     colors = {g: COLORBLIND_PALETTE[i % len(COLORBLIND_PALETTE)] for i, g in enumerate(groups)}
-    with named_rows(ax, [b.name for b in figure.boxes]) as chosen:
+    with named_rows(ax, [b.name for b in figure.boxes]) as axes:
         marks = {
-            b.group: _draw_box(chosen, b, i, colors.get(b.group, SLATE_GRAY))
+            b.group: _draw_box(axes, b, i, colors.get(b.group, SLATE_GRAY))
             for i, b in enumerate(figure.boxes)
         }
         names = [group.replace("_", " ") for group in marks]
         place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-        draw_legend(chosen, list(marks.values()), names, **place)
-        _format_rank_axis(chosen, len(figure.boxes))
-        chosen.set_xlabel(figure.x)
-        chosen.set_title(figure.title)
-    return chosen
+        draw_legend(axes, list(marks.values()), names, **place)
+        _format_rank_axis(axes, len(figure.boxes))
+        axes.set_xlabel(figure.x)
+        axes.set_title(figure.title)
+    return axes
 
 
 def _require_result(function: str, result: Any) -> Result:
@@ -117,8 +117,8 @@ def _format_rank_axis(ax: Axes, count: int) -> None:
 
 def _boxes_by_measure(result: Result) -> list[Box]:
     cells: dict[str, list[float]] = {}
-    for of_cell in result.ranks().values():
-        for measure, rank in of_cell.items():
+    for rank_by_measure in result.ranks().values():
+        for measure, rank in rank_by_measure.items():
             cells.setdefault(measure, []).append(rank)
     boxes = [
         Box(result.labels.get(m, m), tuple(values), group=_measure_family(m))
@@ -139,8 +139,8 @@ def _draw_box(ax: Axes, box: Box, row: int, color: str) -> Any:
     lower, median, upper = np.percentile(ranks, [25, 50, 75])
     reach = 1.5 * (upper - lower)
     is_inside = (ranks >= lower - reach) & (ranks <= upper + reach)
-    inside, beyond = ranks[is_inside], ranks[~is_inside]
-    ends = [(min(inside.min(), lower), lower), (upper, max(inside.max(), upper))]
+    inliers, outliers = ranks[is_inside], ranks[~is_inside]
+    ends = [(min(inliers.min(), lower), lower), (upper, max(inliers.max(), upper))]
     ax.hlines([row, row], *zip(*ends), color=color, linewidth=1)
     style = {"facecolor": color, "alpha": 0.45, "edgecolor": color, "linewidth": 0.9}
     (body,) = ax.barh(
@@ -154,5 +154,5 @@ def _draw_box(ax: Axes, box: Box, row: int, color: str) -> Any:
         linewidth=1.5,
         zorder=3,
     )
-    ax.plot(beyond, np.full(len(beyond), row), ".", color=color, markersize=2.5)
+    ax.plot(outliers, np.full(len(outliers), row), ".", color=color, markersize=2.5)
     return body

@@ -138,15 +138,15 @@ def series_style(i: int) -> SeriesStyle:
     )
 
 
-def escape_matplotlib_name(name: object, longest: int = 32) -> str:
+def escape_matplotlib_name(name: object, max_length: int = 32) -> str:
     """Return a name as matplotlib must have it to show it as it is: ``$`` begins no formula."""
-    return escape_matplotlib_names([name], longest)[0]
+    return escape_matplotlib_names([name], max_length)[0]
 
 
-def escape_matplotlib_names(names: Sequence[object], longest: int = 32) -> list[str]:
+def escape_matplotlib_names(names: Sequence[object], max_length: int = 32) -> list[str]:
     """Return names that are drawn together, as :func:`escape_matplotlib_name` does; different ones
     stay different."""
-    texts = shorten_distinct_names([" ".join(str(name).split()) for name in names], longest)
+    texts = shorten_distinct_names([" ".join(str(name).split()) for name in names], max_length)
     if matplotlib_setting("text.usetex"):
         texts = [text.translate(TEX_ESCAPES) for text in texts]
     return [text.replace("$", r"\$") for text in texts]

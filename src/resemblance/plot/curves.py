@@ -90,8 +90,10 @@ def _curves_to_plot(
     if against is not None and against not in models:
         raise ValueError(f"plot.layers: no model {against!r}{did_you_mean(against, models)}")
     if against in rows and data.rows == data.columns:
-        rest = (i for model, members in rows.items() if model != against for i in members)
-        data = reordered_comparison(data, info, [*rows[against], *rest])
+        remaining_layers = (
+            i for model, members in rows.items() if model != against for i in members
+        )
+        data = reordered_comparison(data, info, [*rows[against], *remaining_layers])
     curves = (equal_depth_curves if match == "depth" else best_matches)(data, info.spec)
     curves = tuple(c for c in curves if against in (None, c.model, c.other))
     if not curves:
@@ -128,8 +130,8 @@ def _curve_names(curves: Sequence[DepthCurve], against: str | None) -> list[str]
     if against is not None:
         return [c.other if c.model == against else c.model for c in curves]
     models = list(dict.fromkeys(m for c in curves for m in (c.model, c.other)))
-    short = dict(zip(models, shorten_distinct_names(models, 20)))
-    return [f"{short[c.model]} – {short[c.other]}" for c in curves]
+    short_names = dict(zip(models, shorten_distinct_names(models, 20)))
+    return [f"{short_names[c.model]} – {short_names[c.other]}" for c in curves]
 
 
 # ------------------------------------------------------------------------------------------ painter
@@ -146,20 +148,20 @@ def paint_chart(
     for names.
     """
     lines = [line for line in chart.lines if not line.is_dashed]
-    with axes_in_style(ax, COLUMN_WIDTH_INCHES, 2.3) as chosen:
-        _format_horizontal_axis(chosen, chart, ticks)
+    with axes_in_style(ax, COLUMN_WIDTH_INCHES, 2.3) as axes:
+        _format_horizontal_axis(axes, chart, ticks)
         colors, handles = dict[str, str](), list[Any]()
         for line in chart.lines:
             if line.is_dashed:
-                _draw_dotted_line(chosen, line, colors.get(line.name, SLATE_GRAY))
+                _draw_dotted_line(axes, line, colors.get(line.name, SLATE_GRAY))
             else:
                 colors[line.name] = series_style(len(handles)).color
-                handles.append(_draw_line(chosen, line, len(handles)))
+                handles.append(_draw_line(axes, line, len(handles)))
         if chart.is_labeled:
-            _label_line_points(chosen, lines)
-        _draw_line_legend(chosen, chart, handles, unit)
-        _label_value_axis(chosen, chart.y)
-    return chosen
+            _label_line_points(axes, lines)
+        _draw_line_legend(axes, chart, handles, unit)
+        _label_value_axis(axes, chart.y)
+    return axes
 
 
 def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> None:
@@ -169,8 +171,8 @@ def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> Non
     if ticks:
         step = -(-len(ticks) // MAX_NAMED_LAYERS)
         names = escape_matplotlib_names(ticks, 16)[::step]
-        turned = 0 if _names_fit(ax, names, font_size_points("xtick.labelsize")) else 90
-        ax.set_xticks(range(1, len(ticks) + 1, step), names, rotation=turned)
+        rotation = 0 if _names_fit(ax, names, font_size_points("xtick.labelsize")) else 90
+        ax.set_xticks(range(1, len(ticks) + 1, step), names, rotation=rotation)
     elif all(place == round(place) for place in places):
         ax.xaxis.get_major_locator().set_params(integer=True)
 
@@ -206,8 +208,8 @@ def _label_line_points(ax: Axes, lines: Sequence[Line]) -> None:
     size = 0.85 * font_size_points("legend.fontsize")
     for i, line in enumerate(lines):
         titles = [title.partition(":")[0] for title in line.titles]
-        short = dict(zip(titles, escape_matplotlib_names(titles, 12)))
-        if not _names_fit(ax, list(short.values()), size):
+        short_names = dict(zip(titles, escape_matplotlib_names(titles, 12)))
+        if not _names_fit(ax, list(short_names.values()), size):
             continue
         is_above = line is highest
         for point, title in zip(line.points, titles):
@@ -216,20 +218,20 @@ def _label_line_points(ax: Axes, lines: Sequence[Line]) -> None:
             offset = {"xytext": (0, 4.5 if is_above else -4.5), "textcoords": "offset points"}
             va = "bottom" if is_above else "top"
             style = {"ha": "center", "va": va, "fontsize": size, "color": series_style(i).color}
-            ax.annotate(short[title], point, **offset, **style)
+            ax.annotate(short_names[title], point, **offset, **style)
     ax.margins(y=0.14)
 
 
 def _label_value_axis(ax: Axes, name: str) -> None:
     """Name the axis of values and the direction of the measure, on as many lines as it needs."""
     label, _, direction = name.rpartition(" (")
-    tall = MIN_AXES_HEIGHT_SHARE * ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
-    letters = max(int(tall / estimate_text_width("m", font_size_points("axes.labelsize"))), 1)
+    height = MIN_AXES_HEIGHT_SHARE * ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
+    letters = max(int(height / estimate_text_width("m", font_size_points("axes.labelsize"))), 1)
     lines = [escape_matplotlib_name(label, 60), f"({direction}"] if label else [name]
     if len(" ".join(lines)) <= letters:
         lines = [" ".join(lines)]
-    wrapped = [part for line in lines for part in textwrap.wrap(line, letters)]
-    ax.set_ylabel("\n".join(wrapped))
+    wrapped_lines = [part for line in lines for part in textwrap.wrap(line, letters)]
+    ax.set_ylabel("\n".join(wrapped_lines))
 
 
 def _draw_line_legend(ax: Axes, chart: Chart, handles: Sequence[Any], unit: str) -> None:
@@ -244,9 +246,9 @@ def _draw_line_legend(ax: Axes, chart: Chart, handles: Sequence[Any], unit: str)
         color = series_style(0).color if len(handles) == 1 else SLATE_GRAY
         (dotted,) = ax.plot([], [], color=color, linestyle=":", linewidth=0.9)
         names, marks = [*names, ", ".join(own_names) or CHANCE_DIAGNOSTIC], [*marks, dotted]
-    above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+    placement = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     width = (
         max(estimate_text_width(name, font_size_points("legend.fontsize")) for name in names) + 30
     )
     room = ax.get_window_extent().width * POINTS_PER_INCH / ax.figure.dpi
-    draw_legend(ax, marks, names, ncols=max(1, min(len(names), int(room / width))), **above)
+    draw_legend(ax, marks, names, ncols=max(1, min(len(names), int(room / width))), **placement)

@@ -60,22 +60,22 @@ def paint_diagram(figure: Diagram, ax: Axes | None = None) -> Axes:
         max(estimate_text_width(escape_matplotlib_name(name), 7) for name in side) / POINTS_PER_INCH
         for side in sides
     )
-    tall = bars + NAME_ROW_INCHES * (better + 0.5)
+    height = bars + NAME_ROW_INCHES * (better + 0.5)
     with axes_in_style(
-        ax, max(COLUMN_WIDTH_INCHES, room + 1.8), ABOVE_AXIS_INCHES + tall
-    ) as chosen:
-        _format_top_axis(chosen, figure, tall)
+        ax, max(COLUMN_WIDTH_INCHES, room + 1.8), ABOVE_AXIS_INCHES + height
+    ) as axes:
+        _format_top_axis(axes, figure, height)
         for i in range(len(figure.names)):
             row = i if i < better else len(figure.names) - 1 - i
             _draw_measure_arm(
-                chosen, figure, i, -bars - NAME_ROW_INCHES * (row + 0.5), is_left=i < better
+                axes, figure, i, -bars - NAME_ROW_INCHES * (row + 0.5), is_left=i < better
             )
         for (first, last), level in zip(figure.groups, levels):
             ends = figure.values[first], figure.values[last]
             style = {"linewidth": 2.6, "solid_capstyle": "round", "zorder": 3}
-            at = -TIE_BAR_INCHES * (level + 1)
-            chosen.plot(ends, (at, at), color=matplotlib_setting("text.color"), **style)
-    return chosen
+            y = -TIE_BAR_INCHES * (level + 1)
+            axes.plot(ends, (y, y), color=matplotlib_setting("text.color"), **style)
+    return axes
 
 
 def _diagram_from_result(result: Any, labels: Mapping[str, str] | None) -> Diagram:
@@ -107,12 +107,12 @@ def _diagram_from_result(result: Any, labels: Mapping[str, str] | None) -> Diagr
     return figure
 
 
-def _format_top_axis(ax: Axes, figure: Diagram, tall: float) -> None:
+def _format_top_axis(ax: Axes, figure: Diagram, height: float) -> None:
     """Put the axis on top, and leave room at both ends."""
     low, high = figure.values[0], figure.values[-1]
     slack = 0.04 * (high - low) or 0.5
     ax.set_xlim(low - slack, high + slack)
-    ax.set_ylim(-tall, 0.0)
+    ax.set_ylim(-height, 0.0)
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     ax.set_xlabel(figure.x)

@@ -42,10 +42,13 @@ def draw(result: Any, *arguments: Any, kind: str | None = None, **options: Any) 
     """
     if not isinstance(result, BaseResult):
         raise ValueError(f"plot.draw draws results; got {type(result).__name__}")
-    others = {"points": points}
-    kinds = next((of for type_, of in PLOTS_BY_TYPE.items() if isinstance(result, type_)), others)
-    chosen = next(iter(kinds)) if kind is None else kind
-    if chosen not in kinds:
+    default_kinds = {"points": points}
+    kinds = next(
+        (plots for type_, plots in PLOTS_BY_TYPE.items() if isinstance(result, type_)),
+        default_kinds,
+    )
+    choice = next(iter(kinds)) if kind is None else kind
+    if choice not in kinds:
         name = type(result).__name__
-        raise ValueError(f"no kind of figure {chosen!r} of a {name}{did_you_mean(chosen, kinds)}")
-    return kinds[chosen](result, *arguments, **options)
+        raise ValueError(f"no kind of figure {choice!r} of a {name}{did_you_mean(choice, kinds)}")
+    return kinds[choice](result, *arguments, **options)

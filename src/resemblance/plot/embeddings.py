@@ -57,12 +57,12 @@ def mds(
     context = page_context_to_plot("mds", comparison, measure)
     info, n_all = context.leading, len(context.comparison.rows)
     plane = arrangements.plane_embedding(context.comparison, info.spec)
-    left = n_all - len(plane.names)
+    n_omitted = n_all - len(plane.names)
     title = (
         f"{escape_matplotlib_name(info.title)}: {100 * plane.share:.0f} % of the differences shown"
     )
-    title += f"\n({left} without some value left out)" if left else ""
-    return paint_plane(plane_chart(plane, left), ax, title=title)
+    title += f"\n({n_omitted} without some value left out)" if n_omitted else ""
+    return paint_plane(plane_chart(plane, n_omitted), ax, title=title)
 
 
 def paint_plane(chart: Chart, ax: Axes | None = None, *, title: str = "") -> Axes:
@@ -72,18 +72,18 @@ def paint_plane(chart: Chart, ax: Axes | None = None, *, title: str = "") -> Axe
     Points that are joined are numbered, and others named, up to 60 of them.
     """
     side = figure_width() or COLUMN_WIDTH_INCHES
-    with axes_in_style(ax, side, side) as chosen:
-        handles = [_draw_layer_path(chosen, chart, i) for i in range(len(chart.lines))]
+    with axes_in_style(ax, side, side) as axes:
+        handles = [_draw_layer_path(axes, chart, i) for i in range(len(chart.lines))]
         if len(handles) > 1:
-            draw_legend(chosen, handles, [line.name for line in chart.lines])
-        chosen.set_title(title or chart.title)
-        chosen.set_aspect("equal", adjustable="datalim")
-        chosen.set(xticks=[], yticks=[])
-        chosen.margins(0.08)
-        chosen.spines[:].set_visible(False)
+            draw_legend(axes, handles, [line.name for line in chart.lines])
+        axes.set_title(title or chart.title)
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.set(xticks=[], yticks=[])
+        axes.margins(0.08)
+        axes.spines[:].set_visible(False)
         if sum(len(finite_points(line).points) for line in chart.lines) <= MAX_LABELED_POINTS:
-            _label_plane_points(chosen, chart)
-    return chosen
+            _label_plane_points(axes, chart)
+    return axes
 
 
 def _is_path(chart: Chart, line: Line) -> bool:
@@ -105,9 +105,9 @@ def _label_plane_points(ax: Axes, chart: Chart) -> None:
     """Write the numbers of layers, or names, where they cover neither points nor each other."""
     lines = [finite_points(line) for line in chart.lines]
     names = [title for line in lines for title in line.titles]
-    short = dict(zip(names, escape_matplotlib_names(names, 20)))
+    short_names = dict(zip(names, escape_matplotlib_names(names, 20)))
     labels = [
-        (point, str(k + 1) if _is_path(chart, chart.lines[i]) else short[line.titles[k]], i)
+        (point, str(k + 1) if _is_path(chart, chart.lines[i]) else short_names[line.titles[k]], i)
         for i, line in enumerate(lines)
         for k, point in enumerate(line.points)
     ]
@@ -168,12 +168,12 @@ def paint_tree(figure: Dendrogram, ax: Axes | None = None) -> Axes:
     room = estimate_text_width("m" * min(max(map(len, names)), 32), 7) / POINTS_PER_INCH
     with axes_in_style(
         ax, max(COLUMN_WIDTH_INCHES, room + 1.9), 0.45 + LEAF_INCHES * len(names)
-    ) as chosen:
-        _draw_branches(chosen, figure)
-        _label_leaves(chosen, names, list(layers_by_model(figure.leaves)))
-        chosen.set_xlabel(figure.x)
-        chosen.spines[["left", "right", "top"]].set_visible(False)
-    return chosen
+    ) as axes:
+        _draw_branches(axes, figure)
+        _label_leaves(axes, names, list(layers_by_model(figure.leaves)))
+        axes.set_xlabel(figure.x)
+        axes.spines[["left", "right", "top"]].set_visible(False)
+    return axes
 
 
 def _draw_branches(ax: Axes, figure: Dendrogram) -> None:

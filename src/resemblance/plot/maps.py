@@ -131,8 +131,8 @@ def rdm(
         if len(groups) != len(values):
             raise ValueError(f"plot.rdm: {len(groups)} groups for {len(values)} samples of X")
         labels = [str(group) for group in groups]
-        first = {label: place for place, label in reversed(list(enumerate(labels)))}
-        order = sorted(range(len(labels)), key=lambda i: first[labels[i]])
+        first_places = {label: place for place, label in reversed(list(enumerate(labels)))}
+        order = sorted(range(len(labels)), key=lambda i: first_places[labels[i]])
         values = values[np.ix_(order, order)]
         names = [f"{labels[i]}/{names[i]}" for i in order]
     low, high = min(float(values.min()), 0.0), float(values.max()) or 1.0
@@ -167,14 +167,14 @@ def paint_heat_map(
     height = (
         (max(rows * pitch, 24) + bottom.room) / POINTS_PER_INCH + 0.1 + 0.2 * bool(heat.hatched)
     )
-    with axes_in_style(ax, max(width, 2.2), max(height, 1.1)) as chosen:
-        mesh = _draw_mesh(chosen, heat)
-        _draw_color_bar(chosen, mesh, heat, scale, scale_note)
-        _draw_side_names(chosen, left, bottom)
-        _hatch_cells(chosen, heat, mesh, is_written)
+    with axes_in_style(ax, max(width, 2.2), max(height, 1.1)) as axes:
+        mesh = _draw_mesh(axes, heat)
+        _draw_color_bar(axes, mesh, heat, scale, scale_note)
+        _draw_side_names(axes, left, bottom)
+        _hatch_cells(axes, heat, mesh, is_written)
         if is_written:
-            _write_values(chosen, heat, mesh, pitch)
-    return chosen
+            _write_values(axes, heat, mesh, pitch)
+    return axes
 
 
 def _reorder_map(heat: HeatMap, order: Sequence[int]) -> HeatMap:
@@ -196,17 +196,19 @@ def _cell_size_points(rows: int, columns: int, ax: Axes | None, is_written: bool
     if ax is not None and hasattr(ax, "get_window_extent"):
         box, scale = ax.get_window_extent(), POINTS_PER_INCH / ax.figure.dpi
         return float(min(box.width / columns, box.height / rows) * scale)
-    most = max(rows, columns)
-    side = np.clip(most * (NUMBERED_CELL_INCHES if is_written else CELL_INCHES), *MAP_SIDE_INCHES)
-    return float(side * POINTS_PER_INCH / most)
+    longest_side = max(rows, columns)
+    side = np.clip(
+        longest_side * (NUMBERED_CELL_INCHES if is_written else CELL_INCHES), *MAP_SIDE_INCHES
+    )
+    return float(side * POINTS_PER_INCH / longest_side)
 
 
 def _cell_size_in_width(inches: float, rows: Sequence[str], columns: int, size: float) -> float:
     """Return the size of a cell in points in a figure of a width, with room for the names of rows,
     which depends on the size, and the colour bar."""
-    across = (inches - COLOR_BAR_INCHES) * POINTS_PER_INCH
-    room = choose_side_names(rows, across / columns, size, is_below=False).room
-    return max(across - room, across / 4) / columns
+    width = (inches - COLOR_BAR_INCHES) * POINTS_PER_INCH
+    room = choose_side_names(rows, width / columns, size, is_below=False).room
+    return max(width - room, width / 4) / columns
 
 
 def _draw_mesh(ax: Axes, heat: HeatMap) -> Any:
@@ -242,8 +244,8 @@ def _map_values(heat: HeatMap) -> np.ndarray:
 
 def _draw_color_bar(ax: Axes, mesh: Any, heat: HeatMap, label: str, note: str) -> None:
     """Draw the colours with their numbers, the similar end on top."""
-    tall = ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
-    is_short = estimate_text_width(label, font_size_points("axes.labelsize")) <= tall
+    height = ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
+    is_short = estimate_text_width(label, font_size_points("axes.labelsize")) <= height
     label = escape_matplotlib_name(label if is_short else heat.title, 60)
     low, high = color_limits(heat)
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.9, pad=0.03, aspect=18, panchor=False)
@@ -324,18 +326,18 @@ def choose_side_names(
     """Choose what to write along a side with cells of ``pitch`` points, letters of at most
     ``size``."""
     models = model_spans_along_side(names)
-    small = min(size, 0.92 * pitch)
-    fits = small >= MIN_CELL_NAME_SIZE
+    name_size = min(size, 0.92 * pitch)
+    fits = name_size >= MIN_CELL_NAME_SIZE
     step = 1 if fits else math.ceil(1.1 * MIN_CELL_NAME_SIZE / pitch)
     places = range(0, len(names), step) if fits or not models else range(0)
-    short = shorten_distinct_names(
+    short_names = shorten_distinct_names(
         [layer_name(name) if models else name for name in names], MAX_SIDE_NAME_LENGTH
     )
-    texts = [short[i] for i in places]
-    small = max(small, MIN_CELL_NAME_SIZE)
-    longest = max((estimate_text_width(text, small) for text in texts), default=0.0)
-    are_turned = is_below and longest > 0.9 * pitch
-    depth = longest if are_turned or not is_below else small * bool(texts)
+    texts = [short_names[i] for i in places]
+    name_size = max(name_size, MIN_CELL_NAME_SIZE)
+    max_width = max((estimate_text_width(text, name_size) for text in texts), default=0.0)
+    are_turned = is_below and max_width > 0.9 * pitch
+    depth = max_width if are_turned or not is_below else name_size * bool(texts)
     offset = depth + 7 if texts else 3
     titles = shorten_distinct_names([run.name for run in models], MAX_SIDE_NAME_LENGTH)
     lengths = [estimate_text_width(title, size) for title in titles]
@@ -343,10 +345,12 @@ def choose_side_names(
     model_size = size * min([1.0, *room])
     fit = model_size >= MIN_MODEL_NAME_SIZE
     model_size = model_size if fit else size
-    across = (1.3 * size if fit else max(lengths)) if models else 0.0
+    model_depth = (1.3 * size if fit else max(lengths)) if models else 0.0
     cells = tuple(zip(map(float, places), texts))
-    turned = are_turned, fit != is_below
-    return SideNames(cells, models, small, model_size, offset, offset + across + 4, *turned)
+    rotations = are_turned, fit != is_below
+    return SideNames(
+        cells, models, name_size, model_size, offset, offset + model_depth + 4, *rotations
+    )
 
 
 def model_spans_along_side(names: Sequence[str]) -> tuple[ModelSpan, ...]:
@@ -358,10 +362,10 @@ def model_spans_along_side(names: Sequence[str]) -> tuple[ModelSpan, ...]:
 
 def _draw_side_names(ax: Axes, left: SideNames, bottom: SideNames) -> None:
     """Write the names at both sides, with borders between models."""
-    for at in left.borders:
-        ax.axhline(at, color="white", linewidth=1.4)
-    for at in bottom.borders:
-        ax.axvline(at, color="white", linewidth=1.4)
+    for border in left.borders:
+        ax.axhline(border, color="white", linewidth=1.4)
+    for border in bottom.borders:
+        ax.axvline(border, color="white", linewidth=1.4)
     _draw_names_of_side(ax, left, is_below=False)
     _draw_names_of_side(ax, bottom, is_below=True)
 
@@ -380,10 +384,10 @@ def _draw_names_of_side(ax: Axes, side: SideNames, *, is_below: bool) -> None:
     )
     models = escape_matplotlib_names([run.name for run in side.models], MAX_SIDE_NAME_LENGTH)
     axis.set_ticks([run.middle for run in side.models], models, fontsize=side.model_size)
-    which = "x" if is_below else "y"
-    ax.tick_params(which, which="both", length=0)
-    ax.tick_params(which, which="minor", pad=2.5, labelrotation=90 * side.are_turned)
-    ax.tick_params(which, which="major", pad=side.offset)
+    axis_name = "x" if is_below else "y"
+    ax.tick_params(axis_name, which="both", length=0)
+    ax.tick_params(axis_name, which="minor", pad=2.5, labelrotation=90 * side.are_turned)
+    ax.tick_params(axis_name, which="major", pad=side.offset)
     for label in axis.get_ticklabels(which="major"):
         label.set(rotation=90 * side.are_models_turned)
         label.set(**({"ha": "center"} if is_below else {"va": "center"}))

@@ -57,52 +57,54 @@ INLINE_STYLES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def picture(thing: Any) -> str:
+def picture(result: Any) -> str:
     """Return maps of a comparison or an evidence, ranks of a result, drifts of a report; nothing
     of other results."""
-    if isinstance(thing, Comparison | Evidence):
-        return "".join(_map_thumbnails(thing))
-    if isinstance(thing, Result):
-        return _rank_thumbnail(thing)
-    if isinstance(thing, DriftReport):
-        figures = drift_result(thing)["drifts"].figures
+    if isinstance(result, Comparison | Evidence):
+        return "".join(_map_thumbnails(result))
+    if isinstance(result, Result):
+        return _rank_thumbnail(result)
+    if isinstance(result, DriftReport):
+        figures = drift_result(result)["drifts"].figures
         return "".join(_bars_html(figure) for figure in figures if isinstance(figure, Bars))
-    if isinstance(thing, BaseResult):
+    if isinstance(result, BaseResult):
         return ""
-    raise ValueError(f"there is no picture of a {type(thing).__name__}")
+    raise ValueError(f"there is no picture of a {type(result).__name__}")
 
 
 # --------------------------------------------------------------------------------------------- maps
 
 
-def _map_thumbnails(thing: Comparison | Evidence) -> Iterator[str]:
+def _map_thumbnails(result: Comparison | Evidence) -> Iterator[str]:
     """Yield the maps of the first measures, and what is not shown."""
-    comparison = thing.comparison if isinstance(thing, Evidence) else thing
+    comparison = result.comparison if isinstance(result, Evidence) else result
     cells = len(comparison.rows) * len(comparison.columns)
     count = min(MAX_NOTEBOOK_MAPS, MAX_NOTEBOOK_CELLS // max(cells, 1), len(comparison.measures))
     count = 0 if cells <= 1 else count
     for info in comparison.measures[:count]:
         heat = measure_heat_map(comparison, info)
-        if isinstance(thing, Evidence):
-            heat = annotate_heat_map(heat, result_of_measure(thing, info))
+        if isinstance(result, Evidence):
+            heat = annotate_heat_map(heat, result_of_measure(result, info))
         yield (
             f"<div style='display:inline-block;width:{MAP_WIDTH_PIXELS}px;margin:8px 16px 0 0'>"
             f"<b>{escape(unique_measure_title(comparison, info))}</b>"
             f"{static_map_svg(heat, notebook_style)}"
             f"<small>{escape(_map_caption(comparison, info))}</small></div>"
         )
-    rest = comparison.measures[count:]
-    hatched = isinstance(thing, Evidence) and count
+    remainder = comparison.measures[count:]
+    hatched = isinstance(result, Evidence) and count
     notes = [f"Lines across: {NOT_SIGNIFICANT_NOTE}."] if hatched else []
-    if rest and cells > 1:
-        notes.append(f".plot({rest[0].spec!r}) draws the map of a measure; {len(rest)} not here.")
+    if remainder and cells > 1:
+        notes.append(
+            f".plot({remainder[0].spec!r}) draws the map of a measure; {len(remainder)} not here."
+        )
     yield f"<p><small>{escape(' '.join(notes))}</small></p>" if notes else ""
 
 
 def _map_caption(comparison: Comparison, info: MeasureInfo) -> str:
     chance = format_chance_range(comparison, info)
-    which = "larger" if info.larger_is_more_similar else "smaller"
-    return f"{which} is more similar{f'; chance is {chance}' if chance else ''}"
+    direction = "larger" if info.larger_is_more_similar else "smaller"
+    return f"{direction} is more similar{f'; chance is {chance}' if chance else ''}"
 
 
 # --------------------------------------------------------------------------------------------- rows
@@ -115,9 +117,11 @@ def _rank_thumbnail(result: Result) -> str:
     figure = mean_rank_chart(result)
     if figure is None:
         return lines
-    rest = len(figure.bars) - MAX_NOTEBOOK_RANKS
-    more = f"<p><small>{rest} more: .plot() draws all.</small></p>" if rest > 0 else ""
-    return f"{lines}{_bars_html(figure._replace(bars=figure.bars[:MAX_NOTEBOOK_RANKS]))}{more}"
+    n_remaining = len(figure.bars) - MAX_NOTEBOOK_RANKS
+    note = (
+        f"<p><small>{n_remaining} more: .plot() draws all.</small></p>" if n_remaining > 0 else ""
+    )
+    return f"{lines}{_bars_html(figure._replace(bars=figure.bars[:MAX_NOTEBOOK_RANKS]))}{note}"
 
 
 def _bars_html(figure: Bars) -> str:
@@ -131,14 +135,14 @@ def _bars_html(figure: Bars) -> str:
 # ----------------------------------------------------------------------------------------- drawings
 
 
-def notebook_style(kind: str, inside: str = "") -> Mapping[str, str]:
+def notebook_style(kind: str, group_kind: str = "") -> Mapping[str, str]:
     """Return the attributes of an element of a figure, for which there is no style sheet: the
     colour of a cell of a map, or as in ``STYLE``."""
     if color := _inline_map_colors().get(kind):
         return {"fill": color}
     kind = kind.removesuffix(" matrix")
-    over = f"{kind} over" if inside.endswith(" over") else kind
-    return INLINE_STYLES.get(over, INLINE_STYLES.get(kind, {}))
+    full_kind = f"{kind} over" if group_kind.endswith(" over") else kind
+    return INLINE_STYLES.get(full_kind, INLINE_STYLES.get(kind, {}))
 
 
 @cache

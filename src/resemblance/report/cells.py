@@ -76,9 +76,9 @@ def table_grid(table: Table) -> TableGrid:
     columns = _grid_columns(table)
     signs = {(sign.row, sign.column): sign for sign in table.signs}
     links = {(row, column): address for row, column, address in table.links}
-    framed, marked = set(table.framed), set(table.marked)
+    frames, marked_rows = set(table.framed), set(table.marked)
     rows = tuple(
-        GridRow(_decorated_cells(row, i, table.shades, framed, signs, links), i in marked)
+        GridRow(_decorated_cells(row, i, table.shades, frames, signs, links), i in marked_rows)
         for i, row in enumerate(zip(*columns))
     )
     is_number = tuple(any(cell.value is not None for cell in column) for column in columns)
@@ -89,7 +89,7 @@ def _decorated_cells(
     row: Sequence[TableCell],
     i: int,
     shades: Sequence[Sequence[float | None]],
-    framed: set[tuple[int, int]],
+    frames: set[tuple[int, int]],
     signs: Mapping[tuple[int, int], Sign],
     links: Mapping[tuple[int, int], str],
 ) -> tuple[TableCell, ...]:
@@ -99,8 +99,8 @@ def _decorated_cells(
         shade = shades[i][j] if shades else None
         sign = signs.get((i, j), Sign(i, j))
         shade = None if shade is None or not math.isfinite(shade) else round(shade, 2)
-        more = (sign.text, sign.note, links.get((i, j), ""))
-        cells.append(TableCell(*cell[:2], shade, (i, j) in framed, *more))
+        details = (sign.text, sign.note, links.get((i, j), ""))
+        cells.append(TableCell(*cell[:2], shade, (i, j) in frames, *details))
     return tuple(cells)
 
 

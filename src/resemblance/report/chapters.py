@@ -95,17 +95,17 @@ def chapters(result: Result) -> tuple[Chapter, ...]:
 def _chapter_of_section(section: Section, i: int, numbers: dict[str, int]) -> Chapter:
     keys = line_keys(section, numbers)
     place = f"section-{_link_slug(section.name) or i + 1}"
-    drawn = [
+    placements = [
         figure_markup(figure, f"{place}-{_link_slug(figure.name) or j}", keys)
         for j, figure in enumerate(section.figures)
     ]
-    drawings = tuple(d for d in drawn if d.parts != (("", EMPTY_FIGURE_HTML),))
+    drawings = tuple(d for d in placements if d.parts != (("", EMPTY_FIGURE_HTML),))
     tables = [table for table in section.tables if not table.is_data]
     grids = tuple(table_grid(table) for table in tables if has_values(table))
-    unshown = tuple(d.figure.title for d in drawn if d not in drawings)
-    unshown += tuple(table.title for table in tables if not has_values(table))
+    empty_titles = tuple(d.figure.title for d in placements if d not in drawings)
+    empty_titles += tuple(table.title for table in tables if not has_values(table))
     return Chapter(
-        section, place, tuple(keys.items()), _color_meaning(section), drawings, grids, unshown
+        section, place, tuple(keys.items()), _color_meaning(section), drawings, grids, empty_titles
     )
 
 
@@ -141,24 +141,26 @@ def _link_slug(name: str) -> str:
 
 def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, LineStyle]:
     """Return how the lines of a section are drawn, and note the numbers of names that are new."""
-    inside = [part for f in section.figures if isinstance(f, Switch) for part in f.figures]
-    charts = [figure for figure in (*section.figures, *inside) if isinstance(figure, Chart)]
+    inner_figures = [part for f in section.figures if isinstance(f, Switch) for part in f.figures]
+    charts = [figure for figure in (*section.figures, *inner_figures) if isinstance(figure, Chart)]
     lines = {line.name: line for figure in reversed(charts) for line in reversed(figure.lines)}
     names = list(dict.fromkeys(line.name for figure in charts for line in figure.lines))
-    taken: dict[str, int] = {}
+    line_numbers: dict[str, int] = {}
     for name in names:
-        if name in numbers and numbers[name] not in taken.values():
-            taken[name] = numbers[name]
+        if name in numbers and numbers[name] not in line_numbers.values():
+            line_numbers[name] = numbers[name]
     for name in names:
-        if name not in taken:
-            taken[name] = next(i for i in range(2 * len(names) + 1) if i not in taken.values())
-            numbers.setdefault(name, taken[name])
-    first = len(names) if len(names) <= MAX_LINES_ALL_VISIBLE else INITIALLY_VISIBLE_LINES
+        if name not in line_numbers:
+            line_numbers[name] = next(
+                i for i in range(2 * len(names) + 1) if i not in line_numbers.values()
+            )
+            numbers.setdefault(name, line_numbers[name])
+    n_visible = len(names) if len(names) <= MAX_LINES_ALL_VISIBLE else INITIALLY_VISIBLE_LINES
     keys = {}
     for i, name in enumerate(names):
         line = lines[name]
-        is_shown = i < first if line.is_shown is None else line.is_shown
-        keys[name] = LineStyle(taken[name], is_shown, line.is_dashed, line.note)
+        is_shown = i < n_visible if line.is_shown is None else line.is_shown
+        keys[name] = LineStyle(line_numbers[name], is_shown, line.is_dashed, line.note)
     return keys
 
 
@@ -184,8 +186,8 @@ def figure_markup(figure: Figure, place: str, keys: Mapping[str, LineStyle]) -> 
             return PlacedFigure(figure, place, "diagram", (("", critical_difference_svg(figure)),))
         case Switch():
             parts = (figure_markup(part, place, keys) for part in figure.figures)
-            shown = (figure_note(part.figure.note) + part.parts[0][1] for part in parts)
-            return PlacedFigure(figure, place, "switch", tuple(zip(figure.choices, shown)))
+            markup = (figure_note(part.figure.note) + part.parts[0][1] for part in parts)
+            return PlacedFigure(figure, place, "switch", tuple(zip(figure.choices, markup)))
         case Choice():
             kind = "choice linked" if figure.is_linked else "choice"
             return PlacedFigure(figure, place, kind, _static_maps(figure, place))
@@ -207,9 +209,9 @@ def needs_legend(keys: Sequence[tuple[str, LineStyle]]) -> bool:
     return len(keys) > 1 or any(not key.is_shown for _, key in keys)
 
 
-def common_legend(shown: Sequence[Chapter]) -> tuple[tuple[str, LineStyle], ...]:
+def common_legend(page_chapters: Sequence[Chapter]) -> tuple[tuple[str, LineStyle], ...]:
     """Return the lines of the whole page if several sections draw the same ones; else none."""
-    legends = [dict(chapter.keys) for chapter in shown if chapter.keys]
+    legends = [dict(chapter.keys) for chapter in page_chapters if chapter.keys]
     largest = max(legends, key=len, default={})
     is_common = len(legends) > 1 and all(
         largest.get(name) == key for legend in legends for name, key in legend.items()

@@ -62,8 +62,8 @@ class LineStyle(NamedTuple):
     def classes(self) -> str:
         """What the style sheet and the program know it by."""
         dash = "d1" if self.is_dashed else DASH_CLASSES[self.number // 10 % len(DASH_CLASSES)]
-        shown = "" if self.is_shown else "off"
-        return " ".join(filter(None, ("m", f"m{self.number}", dash, shown)))
+        visibility = "" if self.is_shown else "off"
+        return " ".join(filter(None, ("m", f"m{self.number}", dash, visibility)))
 
 
 class ChartFrame(NamedTuple):
@@ -88,15 +88,18 @@ def line_chart(figure: Chart, keys: Mapping[str, LineStyle]) -> str:
         plane_axes(points) if figure.is_plane else (x_axis(points, figure), _y_axis(lines, figure))
     )
     frame = ChartFrame(figure, *axes, len(points) <= MAX_POINTS_WITH_TITLES)
-    around = (
+    background = (
         _plane_outline(figure)
         if figure.is_plane
         else [*_horizontal_grid_lines(frame.y), *_x_axis_labels(frame, points)]
     )
-    parts = list(around)
-    if (at := figure.threshold) is not None:
+    parts = list(background)
+    if (threshold := figure.threshold) is not None:
         parts.append(
-            threshold_line(at, f"M{MARGIN_LEFT:g} {frame.y(at):.1f}H{CHART_WIDTH - MARGIN_RIGHT:g}")
+            threshold_line(
+                threshold,
+                f"M{MARGIN_LEFT:g} {frame.y(threshold):.1f}H{CHART_WIDTH - MARGIN_RIGHT:g}",
+            )
         )
     parts += [_line_markup(line, keys[line.name], frame) for line in reversed(figure.lines)]
     parts += _point_labels(lines, frame) if figure.is_labeled else []
@@ -156,10 +159,10 @@ def _plane_outline(figure: Chart) -> list[str]:
 
 
 def _y_axis(lines: Sequence[Line], figure: Chart) -> AxisScale:
-    ends = [y for line in lines for _, y in line.points]
-    ends += [end for line in lines for pair in line.intervals for end in pair]
-    ends += [] if figure.threshold is None else [figure.threshold]
-    low, high = figure.span_y or padded_range(ends)
+    values = [y for line in lines for _, y in line.points]
+    values += [end for line in lines for pair in line.intervals for end in pair]
+    values += [] if figure.threshold is None else [figure.threshold]
+    low, high = figure.span_y or padded_range(values)
     return AxisScale(low, high, CHART_HEIGHT - MARGIN_BOTTOM, MARGIN_TOP)
 
 
@@ -184,30 +187,32 @@ def _x_axis_labels(frame: ChartFrame, points: Iterable[Point]) -> list[str]:
     """Write numbers and name of the axis; lines through few places have their numbers there."""
     figure, x = frame.chart, frame.x
     places = sorted({a for a, _ in points})
-    at = places if figure.joined and len(places) <= MAX_LABELED_POSITIONS else axis_ticks(x)
+    ticks = places if figure.joined and len(places) <= MAX_LABELED_POSITIONS else axis_ticks(x)
     name = f"{figure.x} (logarithmic)" if figure.log_x else figure.x
     middle = (MARGIN_LEFT + CHART_WIDTH - MARGIN_RIGHT) / 2
     return [
-        *axis_numbers(x, at, CHART_HEIGHT - MARGIN_BOTTOM + 17),
+        *axis_numbers(x, ticks, CHART_HEIGHT - MARGIN_BOTTOM + 17),
         svg_text(name, middle, CHART_HEIGHT - 4, class_="mid axis"),
     ]
 
 
 def _line_markup(line: Line, key: LineStyle, frame: ChartFrame) -> str:
     """Draw a line with gaps where there is no value, which nothing should hide."""
-    x, y, joined = frame.x, frame.y, frame.chart.joined
+    x, y, is_joined = frame.x, frame.y, frame.chart.joined
     runs, line = _contiguous_slices(line.points), finite_points(line)
     places = [(x(a), y(b)) for a, b in line.points]
     spans = [(x(a), y(low), y(high)) for (a, _), (low, high) in zip(line.points, line.intervals)]
     parts = [svg_title(line.name)]
     if spans:
-        parts += [_interval_band(spans[run]) for run in runs] if joined else [_interval_bars(spans)]
-    if joined and len(places) > 1:
+        parts += (
+            [_interval_band(spans[run]) for run in runs] if is_joined else [_interval_bars(spans)]
+        )
+    if is_joined and len(places) > 1:
         paths = ("M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in places[run]) for run in runs)
         parts.append(svg_element("path", d="".join(paths)))
-    if not joined or len(places) <= MAX_POINTS_WITH_MARKERS:
+    if not is_joined or len(places) <= MAX_POINTS_WITH_MARKERS:
         parts += _point_markers(line, key, frame, places)
-    return svg_element("g", *parts, class_=f"{key.classes} joined" if joined else key.classes)
+    return svg_element("g", *parts, class_=f"{key.classes} joined" if is_joined else key.classes)
 
 
 def _contiguous_slices(points: Sequence[Point]) -> list[slice]:
@@ -224,9 +229,9 @@ def _contiguous_slices(points: Sequence[Point]) -> list[slice]:
 def _interval_band(spans: Sequence[tuple[float, float, float]]) -> str:
     if len(spans) == 1:
         return _interval_bars(spans)
-    above = [f"{a:.1f} {high:.1f}" for a, _, high in spans]
-    below = [f"{a:.1f} {low:.1f}" for a, low, _ in spans[::-1]]
-    return svg_element("path", d=f"M{'L'.join([*above, *below])}Z", class_="band")
+    upper_edge = [f"{a:.1f} {high:.1f}" for a, _, high in spans]
+    lower_edge = [f"{a:.1f} {low:.1f}" for a, low, _ in spans[::-1]]
+    return svg_element("path", d=f"M{'L'.join([*upper_edge, *lower_edge])}Z", class_="band")
 
 
 def _interval_bars(spans: Sequence[tuple[float, float, float]]) -> str:
@@ -250,23 +255,23 @@ def _point_markers(
 
 def _point_labels(lines: Iterable[Line], frame: ChartFrame) -> list[str]:
     """Write the titles of points, up to a colon, next to them, or where a line leads from them."""
-    known = [
+    labels = [
         (frame.x(a), frame.y(b), t) for line in lines for (a, b), t in _points_with_labels(line)
     ]
-    first, last = (
+    x_min, x_max = (
         (MARGIN_LEFT / 2, CHART_WIDTH - MARGIN_LEFT / 2)
         if frame.chart.is_plane
         else (MARGIN_LEFT, CHART_WIDTH)
     )
-    widths = [LABEL_CHARACTER_WIDTH * len(label) for _, _, label in known]
-    box = (first, 4.0, last, CHART_HEIGHT - MARGIN_BOTTOM + 16)
-    places = place_labels([(x, y) for x, y, _ in known], widths, POINT_LABEL_HEIGHT, box)
+    widths = [LABEL_CHARACTER_WIDTH * len(label) for _, _, label in labels]
+    box = (x_min, 4.0, x_max, CHART_HEIGHT - MARGIN_BOTTOM + 16)
+    places = place_labels([(x, y) for x, y, _ in labels], widths, POINT_LABEL_HEIGHT, box)
     parts = []
-    for (x, y, label), width, place in zip(known, widths, places):
+    for (x, y, label), width, place in zip(labels, widths, places):
         if place is not None:
             start, middle, is_led = place
-            at = min(max(x, start), start + width)
-            d = f"M{x:.1f} {y:.1f}L{at:.1f} {middle:.1f}"
+            anchor = min(max(x, start), start + width)
+            d = f"M{x:.1f} {y:.1f}L{anchor:.1f} {middle:.1f}"
             parts += [svg_element("path", d=d, class_="grid zero")] if is_led else []
             parts.append(svg_text(label, round(start, 1), round(middle + 4, 1), class_="tick"))
     return parts
@@ -290,17 +295,19 @@ def point_cloud_row(figure: Clouds) -> list[str]:
     Where points moved, all are on one scale and larger.
     """
     if any(cloud.origins for cloud in figure.clouds):
-        farthest = _max_abs_coordinate(p for c in figure.clouds for p in (*c.points, *c.origins))
+        extent = _max_abs_coordinate(p for c in figure.clouds for p in (*c.points, *c.origins))
         return [
-            _cloud_markup(cloud, LARGE_CLOUD_SIDE, (LARGE_CLOUD_SIDE / 2 - 10) / farthest)
+            _cloud_markup(cloud, LARGE_CLOUD_SIDE, (LARGE_CLOUD_SIDE / 2 - 10) / extent)
             for cloud in figure.clouds
         ]
-    middled = [cloud._replace(points=_centered_points(cloud.points)) for cloud in figure.clouds]
+    centered_clouds = [
+        cloud._replace(points=_centered_points(cloud.points)) for cloud in figure.clouds
+    ]
     return [
         _cloud_markup(
             c, SMALL_CLOUD_SIDE, (SMALL_CLOUD_SIDE / 2 - 8) / _max_abs_coordinate(c.points)
         )
-        for c in middled
+        for c in centered_clouds
     ]
 
 

@@ -36,8 +36,8 @@ def format_reference(key: str) -> str:
     venue = next((fields[name] for name in VENUE_FIELDS if name in fields), "")
     version = f"version {fields['version']}" if "version" in fields else ""
     parts = (fields["title"], venue, version, citation_url(key) or "")
-    who = f"{format_authors(fields['author'])} ({fields['year']})"
-    return ". ".join([who, *filter(None, parts)])
+    authors = f"{format_authors(fields['author'])} ({fields['year']})"
+    return ". ".join([authors, *filter(None, parts)])
 
 
 def format_authors(text: str) -> str:

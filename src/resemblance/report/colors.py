@@ -27,8 +27,10 @@ def color_limits(heat: HeatMap) -> tuple[float, float]:
     pairs = [
         v for i, row in enumerate(heat.values) for j, v in enumerate(row) if not is_square or i != j
     ]
-    known = _finite_map_values(pairs) or _finite_map_values([v for row in heat.values for v in row])
-    return (min(known), max(known)) if known else (0.0, 1.0)
+    numbers = _finite_map_values(pairs) or _finite_map_values(
+        [v for row in heat.values for v in row]
+    )
+    return (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
 
 
 def _finite_map_values(values: Sequence[float | None]) -> list[float]:
@@ -138,8 +140,10 @@ def _oklab_to_srgb(lab: np.ndarray) -> np.ndarray:
             [-0.0041960863, -0.7034186147, 1.7076147010],
         ]
     )
-    linear = np.clip((lab @ to_cones.T) ** 3 @ to_rgb.T, 0, 1)
-    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    linear_rgb = np.clip((lab @ to_cones.T) ** 3 @ to_rgb.T, 0, 1)
+    return np.where(
+        linear_rgb <= 0.0031308, 12.92 * linear_rgb, 1.055 * linear_rgb ** (1 / 2.4) - 0.055
+    )
 
 
 TRANSPARENT_PIXEL = 255  # the pixel of a cell without a value

@@ -43,13 +43,13 @@ def critical_difference_svg(figure: Diagram) -> str:
         *separated_ends(min(figure.values), max(figure.values)), left + 8, DIAGRAM_WIDTH - right - 8
     )
     levels = tie_bar_levels(figure.groups)
-    first = AXIS_AREA_HEIGHT + TIE_BAR_SPACING * (max(levels, default=-1) + 1) + NAME_ROW_HEIGHT
+    top = AXIS_AREA_HEIGHT + TIE_BAR_SPACING * (max(levels, default=-1) + 1) + NAME_ROW_HEIGHT
     parts = _rank_axis(figure, x)
     names = shorten_distinct_names(figure.names, MAX_DIAGRAM_NAME_LENGTH)
     for i in range(count):
         row = i if i < better else count - 1 - i
         parts.append(
-            _measure_arm(figure, i, names[i], x, first + NAME_ROW_HEIGHT * row, is_left=i < better)
+            _measure_arm(figure, i, names[i], x, top + NAME_ROW_HEIGHT * row, is_left=i < better)
         )
     parts += [
         _tie_bar(figure, group, x, AXIS_AREA_HEIGHT + TIE_BAR_SPACING * (level + 1))
@@ -57,7 +57,7 @@ def critical_difference_svg(figure: Diagram) -> str:
     ]
     return svg_figure(
         DIAGRAM_WIDTH,
-        first + NAME_ROW_HEIGHT * better,
+        top + NAME_ROW_HEIGHT * better,
         parts,
         _describe_ties(figure),
         kind="chart ties",
@@ -76,15 +76,17 @@ def tie_bar_levels(groups: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _rank_axis(figure: Diagram, x: AxisScale) -> list[str]:
-    at = axis_ticks(x, 6)
-    ticks = "".join(f"M{x(t):.1f} {AXIS_AREA_HEIGHT - 5:g}V{AXIS_AREA_HEIGHT:g}" for t in at)
+    tick_values = axis_ticks(x, 6)
+    ticks = "".join(
+        f"M{x(t):.1f} {AXIS_AREA_HEIGHT - 5:g}V{AXIS_AREA_HEIGHT:g}" for t in tick_values
+    )
     line = svg_element(
         "path", d=f"M{x.start:.1f} {AXIS_AREA_HEIGHT:g}H{x.end:.1f}{ticks}", class_="grid zero"
     )
     middle = round((x.start + x.end) / 2, 1)
     return [
         line,
-        *axis_numbers(x, at, AXIS_AREA_HEIGHT - 9),
+        *axis_numbers(x, tick_values, AXIS_AREA_HEIGHT - 9),
         svg_text(figure.x, middle, 11, class_="mid axis"),
     ]
 
@@ -96,19 +98,19 @@ def _are_tied(figure: Diagram, i: int, j: int) -> bool:
 
 
 def _measure_arm(
-    figure: Diagram, i: int, short: str, x: AxisScale, y: float, *, is_left: bool
+    figure: Diagram, i: int, short_name: str, x: AxisScale, y: float, *, is_left: bool
 ) -> str:
     """Draw the line from a value down to its name, which has the number at its side."""
-    name, value, at = figure.names[i], figure.values[i], x(figure.values[i])
+    name, value, x_value = figure.names[i], figure.values[i], x(figure.values[i])
     end = x.start - 6 if is_left else x.end + 6
-    d = f"M{at:.1f} {AXIS_AREA_HEIGHT:g}V{y:g}H{end:.1f}"
-    written = format_decimals(value, decimals_for_column(figure.values))
+    d = f"M{x_value:.1f} {AXIS_AREA_HEIGHT:g}V{y:g}H{end:.1f}"
+    text = format_decimals(value, decimals_for_column(figure.values))
     kind, sign = ("end", -1) if is_left else ("start", 1)
     words = f"{name}: {figure.x} {format_number(value)}"
-    tied = [figure.names[j] for j in range(len(figure.names)) if _are_tied(figure, i, j)]
+    tied_names = [figure.names[j] for j in range(len(figure.names)) if _are_tied(figure, i, j)]
     words += (
-        f"; not told from {list_names(tied, MAX_NAMES_IN_TOOLTIP)}"
-        if tied
+        f"; not told from {list_names(tied_names, MAX_NAMES_IN_TOOLTIP)}"
+        if tied_names
         else "; told from all others"
     )
     return svg_element(
@@ -116,8 +118,8 @@ def _measure_arm(
         svg_title(words),
         svg_element("path", d=d, class_="reach"),
         svg_element("path", d=d),
-        svg_text(written, round(end + sign * 3, 1), y + 3.5, class_=kind),
-        svg_text(short, round(end + sign * NUMBER_MARGIN, 1), y + 3.5, class_=f"{kind} name"),
+        svg_text(text, round(end + sign * 3, 1), y + 3.5, class_=kind),
+        svg_text(short_name, round(end + sign * NUMBER_MARGIN, 1), y + 3.5, class_=f"{kind} name"),
         class_="branch arm",
     )
 
@@ -134,10 +136,10 @@ def _tie_bar(figure: Diagram, group: tuple[int, int], x: AxisScale, y: float) ->
 
 def _describe_ties(figure: Diagram) -> str:
     """Return a diagram in words: what is joined."""
-    joined = "; ".join(
+    group_texts = "; ".join(
         list_names(figure.names[a : b + 1], MAX_NAMES_IN_TOOLTIP) for a, b in figure.groups
     )
-    return f"{figure.title}: {figure.x} of {len(figure.names)}; {joined or 'none are joined'}"
+    return f"{figure.title}: {figure.x} of {len(figure.names)}; {group_texts or 'none are joined'}"
 
 
 LEAF_HEIGHT, MIN_LEAF_HEIGHT = 17.0, 10.5  # heights of a leaf: of few leaves, of many
@@ -159,32 +161,34 @@ def dendrogram_svg(figure: Dendrogram) -> str:
     if len(figure.leaves) < 2:
         return EMPTY_FIGURE_HTML
     pitch = LEAF_HEIGHT if len(figure.leaves) <= MAX_LEAVES_AT_FULL_HEIGHT else MIN_LEAF_HEIGHT
-    tall, names = pitch * len(figure.leaves), name_column_width(figure.leaves, LEAF_NAME_MARGIN)
+    height, names = pitch * len(figure.leaves), name_column_width(figure.leaves, LEAF_NAME_MARGIN)
     high = separated_ends(0.0, max(merge.height for merge in figure.merges))[1]
     x = AxisScale(0.0, high, names + 4, DIAGRAM_WIDTH - 12)
-    parts = vertical_grid(x, axis_ticks(x, 5), tall, figure.x)
+    parts = vertical_grid(x, axis_ticks(x, 5), height, figure.x)
     branches: list[Branch] = [Branch(x.start, 0.0, ())] * len(figure.leaves)
-    short = shorten_distinct_names(figure.leaves)
+    short_names = shorten_distinct_names(figure.leaves)
     for place, leaf in enumerate(figure.order):
         name, y = figure.leaves[leaf], pitch * (place + 0.5)
         branches[leaf] = Branch(x.start, y, (name,))
-        parts.append(row_name_svg(name, names - 4, y + 3.6, short[leaf]))
+        parts.append(row_name_svg(name, names - 4, y + 3.6, short_names[leaf]))
     for merge in figure.merges:
-        one, other = branches[merge.left], branches[merge.right]
-        at = x(merge.height)
-        parts.append(_merge_lines(figure, one, other, at, merge.height))
-        branches.append(Branch(at, (one.y + other.y) / 2, (*one.leaves, *other.leaves)))
+        left, right = branches[merge.left], branches[merge.right]
+        x_merge = x(merge.height)
+        parts.append(_merge_lines(figure, left, right, x_merge, merge.height))
+        branches.append(Branch(x_merge, (left.y + right.y) / 2, (*left.leaves, *right.leaves)))
     kind = "chart tree" if pitch == LEAF_HEIGHT else "chart tree dense"
-    return svg_figure(DIAGRAM_WIDTH, tall + 42, parts, describe_tree(figure), kind=kind)
+    return svg_figure(DIAGRAM_WIDTH, height + 42, parts, describe_tree(figure), kind=kind)
 
 
 def describe_tree(figure: Dendrogram) -> str:
     """Return a tree in words: which branches are joined last."""
-    last = figure.merges[-1]
-    one, other = (list_names(_leaf_names(figure, side), MAX_LEAVES_IN_TOOLTIP) for side in last[:2])
+    last_merge = figure.merges[-1]
+    left, right = (
+        list_names(_leaf_names(figure, side), MAX_LEAVES_IN_TOOLTIP) for side in last_merge[:2]
+    )
     return (
         f"{figure.title}: tree of {len(figure.leaves)}; joined last, at "
-        f"{format_number(last.height)}: {one}, and {other}"
+        f"{format_number(last_merge.height)}: {left}, and {right}"
     )
 
 
@@ -192,22 +196,28 @@ def _leaf_names(figure: Dendrogram, branch: int) -> tuple[str, ...]:
     """Return the names below a branch."""
     names, waiting = list[str](), [branch]
     while waiting:
-        at = waiting.pop() - len(figure.leaves)
-        if at < 0:
-            names.append(figure.leaves[at + len(figure.leaves)])
+        index = waiting.pop() - len(figure.leaves)
+        if index < 0:
+            names.append(figure.leaves[index + len(figure.leaves)])
         else:
-            waiting += [figure.merges[at].right, figure.merges[at].left]
+            waiting += [figure.merges[index].right, figure.merges[index].left]
     return tuple(names)
 
 
-def _merge_lines(figure: Dendrogram, one: Branch, other: Branch, at: float, height: float) -> str:
+def _merge_lines(
+    figure: Dendrogram, left: Branch, right: Branch, x_merge: float, height: float
+) -> str:
     """Draw the lines of a merge, with broad ones for the pointer."""
-    d = f"M{one.x:.1f} {one.y:.1f}H{at:.1f}V{other.y:.1f}H{other.x:.1f}"
-    first, second = (list_names(branch.leaves, MAX_LEAVES_IN_TOOLTIP) for branch in (one, other))
-    words = f"{first}  with  {second}: {figure.x} {format_number(height)}"
-    wide = (
+    d = f"M{left.x:.1f} {left.y:.1f}H{x_merge:.1f}V{right.y:.1f}H{right.x:.1f}"
+    left_names, right_names = (
+        list_names(branch.leaves, MAX_LEAVES_IN_TOOLTIP) for branch in (left, right)
+    )
+    words = f"{left_names}  with  {right_names}: {figure.x} {format_number(height)}"
+    reach_lines = (
         [svg_element("path", d=d, class_="reach")]
         if len(figure.leaves) <= MAX_LEAVES_AT_FULL_HEIGHT
         else []
     )
-    return svg_element("g", svg_title(words), *wide, svg_element("path", d=d), class_="branch")
+    return svg_element(
+        "g", svg_title(words), *reach_lines, svg_element("path", d=d), class_="branch"
+    )

@@ -124,27 +124,27 @@ def result_of_measure(evidence: Evidence, info: MeasureInfo) -> MeasureResult:
     )
     is_half = is_square and info.symmetric
     pairs = tuple(c for i, row in enumerate(cells) for c in row[i + 1 if is_half else 0 :])
-    others = tuple(pair for pair in pairs if not pair.is_self)
-    return MeasureResult(info, unique_measure_title(evidence.comparison, info), cells, others)
+    other_pairs = tuple(pair for pair in pairs if not pair.is_self)
+    return MeasureResult(info, unique_measure_title(evidence.comparison, info), cells, other_pairs)
 
 
 def results_between_models(
-    evidence: Evidence, known: Sequence[MeasureResult]
+    evidence: Evidence, results: Sequence[MeasureResult]
 ) -> tuple[MeasureResult, ...]:
     """Return the readings with the pairs of layers of different models alone, without an untrained
     copy; with all pairs where no names are layers of several models."""
     reference = str(evidence.comparison.provenance.get("reinitialized", ""))
     is_between = is_between_models(evidence.rows, evidence.columns, reference)
     if not is_between.any():
-        return tuple(known)
+        return tuple(results)
     rows, columns = (
         {name: i for i, name in enumerate(names)} for names in (evidence.rows, evidence.columns)
     )
-    chosen = []
-    for of in known:
-        pairs = tuple(p for p in of.pairs if is_between[rows[p.x], columns[p.y]])
-        chosen.append(of._replace(pairs=pairs, where=BETWEEN_MODELS_SUFFIX))
-    return tuple(chosen)
+    between_results = []
+    for result in results:
+        pairs = tuple(p for p in result.pairs if is_between[rows[p.x], columns[p.y]])
+        between_results.append(result._replace(pairs=pairs, where=BETWEEN_MODELS_SUFFIX))
+    return tuple(between_results)
 
 
 # ------------------------------------------------------------------------------------------ numbers
@@ -155,14 +155,14 @@ def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
 
     The interval sets how many: at least two, and so many that half its width is not 0.
     """
-    half = (reading.high - reading.low) / 2
+    half_width = (reading.high - reading.low) / 2
     numbers = (reading.value, reading.low, reading.high, reading.chance, reading.above)
-    if not 0 < half < math.inf or max(map(abs, numbers[:3])) >= MIN_LARGE_NUMBER:
+    if not 0 < half_width < math.inf or max(map(abs, numbers[:3])) >= MIN_LARGE_NUMBER:
         value, low, high, chance, above = map(format_two_decimals, numbers)
     else:
-        places = min(max(2, math.ceil(-math.log10(half))), MAX_DECIMALS)
+        places = min(max(2, math.ceil(-math.log10(half_width))), MAX_DECIMALS)
         value, low, high, chance, above = (_format_rounded(number, places) for number in numbers)
-    return value, "" if math.isnan(half) else f"{low} to {high}", chance, above
+    return value, "" if math.isnan(half_width) else f"{low} to {high}", chance, above
 
 
 def _format_rounded(number: float, places: int) -> str:
@@ -176,8 +176,8 @@ def _format_rounded(number: float, places: int) -> str:
 def describe_score(reading: PairResult) -> str:
     """Write a value with its interval and chance: "0.71 (0.66 to 0.75), chance 0.23"."""
     value, interval, chance, _ = format_evidence_scores(reading)
-    ends = f" ({interval})" if interval else ""
-    return f"{value}{ends}" + ("" if math.isnan(reading.chance) else f", chance {chance}")
+    interval_text = f" ({interval})" if interval else ""
+    return f"{value}{interval_text}" + ("" if math.isnan(reading.chance) else f", chance {chance}")
 
 
 def describe_pair_result(reading: PairResult) -> str:
@@ -238,8 +238,8 @@ def describe_min_pvalues(evidence: Evidence) -> str:
     orders = format_pvalue(evidence.min_pvalue)
     if EXACT_MOMENTS not in ways:
         return orders
-    drawn = ways - {EXACT_MOMENTS, PAIRING_INDEPENDENT, ""}
-    return f"{orders} by orders, < 1e-4 by exact moments" if drawn else "< 1e-4"
+    other_ways = ways - {EXACT_MOMENTS, PAIRING_INDEPENDENT, ""}
+    return f"{orders} by orders, < 1e-4 by exact moments" if other_ways else "< 1e-4"
 
 
 def describe_null_hypothesis(evidence: Evidence) -> str:
@@ -258,16 +258,16 @@ def describe_null_hypothesis(evidence: Evidence) -> str:
     )
     groups = groups and f" inside {groups}"
     if blocks:
-        moved = f"{blocks} of samples of one representation change places{groups}"
+        procedure = f"{blocks} of samples of one representation change places{groups}"
     else:
-        moved = f"the samples of one representation are reordered{groups}"
-    shared = "; what all samples of a group share is part of chance" if groups else ""
-    return f"Chance is the mean of the values when {moved}{shared}."
+        procedure = f"the samples of one representation are reordered{groups}"
+    group_note = "; what all samples of a group share is part of chance" if groups else ""
+    return f"Chance is the mean of the values when {procedure}{group_note}."
 
 
 def describe_caveats(evidence: Evidence) -> tuple[str, ...]:
     """Say why values, chance or intervals mean little: of the data, then of each measure."""
-    notes = diagnostic_notes(evidence.comparison, without=CHANCE_KEY)
+    notes = diagnostic_notes(evidence.comparison, exclude=CHANCE_KEY)
     return (*evidence.caveats, *(f"{spec}: {note}" for spec, note in notes.items()))
 
 
@@ -299,52 +299,52 @@ def _merge_notes_of_measures(
 # ------------------------------------------------------------------------------------------ results
 
 
-def describe_significance(evidence: Evidence, known: Sequence[MeasureResult]) -> tuple[str, ...]:
+def describe_significance(evidence: Evidence, results: Sequence[MeasureResult]) -> tuple[str, ...]:
     """Say how many pairs are beyond chance and which is furthest; then a line for each measure, if
     there are several but not many. Of layers of several models, the pairs between models count."""
-    tested = [r for r in results_between_models(evidence, known) if r.tested]
-    if not tested:
+    tested_results = [r for r in results_between_models(evidence, results) if r.tested]
+    if not tested_results:
         return ("No pair could be tested.",)
-    names = {frozenset((pair.x, pair.y)) for r in tested for pair in r.pairs}
-    if len(names) == 1 and len(tested) > 1:
-        first = _describe_only_pair(evidence, tested)
-    elif len(tested) == 1:
-        return (_describe_only_measure(evidence, tested[0]),)
+    names = {frozenset((pair.x, pair.y)) for r in tested_results for pair in r.pairs}
+    if len(names) == 1 and len(tested_results) > 1:
+        headline = _describe_only_pair(evidence, tested_results)
+    elif len(tested_results) == 1:
+        return (_describe_only_measure(evidence, tested_results[0]),)
     else:
-        first = _describe_several_measures(evidence, tested)
-    each = (
-        [_describe_one_of_measures(evidence, r) for r in tested]
-        if len(tested) <= MAX_MEASURES_WITH_OWN_LINE
+        headline = _describe_several_measures(evidence, tested_results)
+    lines = (
+        [_describe_one_of_measures(evidence, r) for r in tested_results]
+        if len(tested_results) <= MAX_MEASURES_WITH_OWN_LINE
         else []
     )
-    return (first, *each)
+    return (headline, *lines)
 
 
-def furthest_above_chance(evidence: Evidence, known: MeasureResult) -> PairResult:
+def furthest_above_chance(evidence: Evidence, result: MeasureResult) -> PairResult:
     """Return the reading of the pair furthest above chance, in units of the spread."""
-    pairs = [(pair.x, pair.y) for pair in known.pairs]
-    best = evidence.best(known.info.spec, pairs=pairs)
-    return known.pairs[pairs.index((best.x, best.y))]
+    pairs = [(pair.x, pair.y) for pair in result.pairs]
+    best = evidence.best(result.info.spec, pairs=pairs)
+    return result.pairs[pairs.index((best.x, best.y))]
 
 
-def _describe_only_measure(evidence: Evidence, known: MeasureResult) -> str:
+def _describe_only_measure(evidence: Evidence, result: MeasureResult) -> str:
     """Say what the only measure shows."""
-    pairs, label = known.tested, known.name
-    best = furthest_above_chance(evidence, known)
+    pairs, label = result.tested, result.name
+    best = furthest_above_chance(evidence, result)
     if len(pairs) == 1:
         verb = "are beyond chance" if best.is_beyond else "are not beyond chance"
         return f"{best.x} and {best.y} {verb} by {label}: {_score_with_adjusted_p(best, pairs)}."
-    rest = f"furthest are {best.x} and {best.y}: {_score_with_adjusted_p(best, pairs)}"
-    share = _count_of_pairs_phrase(known.beyond, len(pairs), known.where)
-    return f"{share} beyond chance by {label}; {rest}."
+    furthest = f"furthest are {best.x} and {best.y}: {_score_with_adjusted_p(best, pairs)}"
+    share = _count_of_pairs_phrase(result.beyond, len(pairs), result.where)
+    return f"{share} beyond chance by {label}; {furthest}."
 
 
-def _describe_one_of_measures(evidence: Evidence, known: MeasureResult) -> str:
+def _describe_one_of_measures(evidence: Evidence, result: MeasureResult) -> str:
     """Say what one of several measures shows."""
-    pairs, label, best = known.tested, known.name, furthest_above_chance(evidence, known)
+    pairs, label, best = result.tested, result.name, furthest_above_chance(evidence, result)
     if len(pairs) == 1:
         return f"{label}: {_score_with_adjusted_p(best, pairs)}"
-    share = f"{known.beyond} of {len(pairs)}"
+    share = f"{result.beyond} of {len(pairs)}"
     return (
         f"{label}: {share}, furthest {best.x} and {best.y}: {_score_with_adjusted_p(best, pairs)}"
     )
@@ -358,40 +358,40 @@ def _score_with_adjusted_p(best: PairResult, pairs: Sequence[PairResult]) -> str
     return f"{describe_score(best)}, adjusted {adjusted}"
 
 
-def _count_of_pairs_phrase(beyond: int, pairs: int, where: str) -> str:
-    if not beyond:
-        return f"None of {pairs} pairs{where} is"
-    if beyond == pairs:
-        return f"All {pairs} pairs{where} are"
-    return f"{beyond} of {pairs} pairs{where} {'is' if beyond == 1 else 'are'}"
+def _count_of_pairs_phrase(n_beyond: int, n_pairs: int, scope: str) -> str:
+    if not n_beyond:
+        return f"None of {n_pairs} pairs{scope} is"
+    if n_beyond == n_pairs:
+        return f"All {n_pairs} pairs{scope} are"
+    return f"{n_beyond} of {n_pairs} pairs{scope} {'is' if n_beyond == 1 else 'are'}"
 
 
-def _describe_only_pair(evidence: Evidence, tested: Sequence[MeasureResult]) -> str:
+def _describe_only_pair(evidence: Evidence, results: Sequence[MeasureResult]) -> str:
     """Say by how many measures the only pair is beyond chance."""
-    pair, beyond = tested[0].pairs[0], sum(r.beyond > 0 for r in tested)
-    whole = "both" if len(tested) == 2 else f"all {len(tested)}"
-    many = whole if beyond == len(tested) else f"{beyond or 'none'} of {len(tested)}"
-    rest = "" if len(tested) == len(evidence.measures) else " that could be tested"
-    return f"{pair.x} and {pair.y} are beyond chance by {many} measures{rest}."
+    pair, n_beyond = results[0].pairs[0], sum(r.beyond > 0 for r in results)
+    all_measures = "both" if len(results) == 2 else f"all {len(results)}"
+    count = all_measures if n_beyond == len(results) else f"{n_beyond or 'none'} of {len(results)}"
+    condition = "" if len(results) == len(evidence.measures) else " that could be tested"
+    return f"{pair.x} and {pair.y} are beyond chance by {count} measures{condition}."
 
 
-def _describe_several_measures(evidence: Evidence, tested: Sequence[MeasureResult]) -> str:
+def _describe_several_measures(evidence: Evidence, results: Sequence[MeasureResult]) -> str:
     """Say how many pairs are beyond chance by at least one measure, and by all."""
     verdicts: dict[frozenset[str] | tuple[str, str], list[bool]] = {}
-    for known in tested:
-        for pair in known.tested:
+    for result in results:
+        for pair in result.tested:
             key = frozenset((pair.x, pair.y)) if evidence.is_square else (pair.x, pair.y)
             verdicts.setdefault(key, []).append(pair.is_beyond)
-    by_any, by_all = (sum(map(test, verdicts.values())) for test in (any, all))
-    best, several = furthest_above_chance(evidence, tested[0]), f"{len(tested)} measures"
-    if by_any == by_all:
-        whole = "both measures" if len(tested) == 2 else f"all {several}"
-        ways = whole if by_all else f"any of {several}"
+    n_by_any, n_by_all = (sum(map(test, verdicts.values())) for test in (any, all))
+    best, measures = furthest_above_chance(evidence, results[0]), f"{len(results)} measures"
+    if n_by_any == n_by_all:
+        all_measures = "both measures" if len(results) == 2 else f"all {measures}"
+        ways = all_measures if n_by_all else f"any of {measures}"
     else:
-        ways = f"at least one of {several}, {by_all or 'none'} by all"
+        ways = f"at least one of {measures}, {n_by_all or 'none'} by all"
     return (
-        f"{_count_of_pairs_phrase(by_any, len(verdicts), tested[0].where)} beyond chance by "
-        f"{ways}; furthest by {tested[0].name} are {best.x} and {best.y}."
+        f"{_count_of_pairs_phrase(n_by_any, len(verdicts), results[0].where)} beyond chance by "
+        f"{ways}; furthest by {results[0].name} are {best.x} and {best.y}."
     )
 
 
@@ -424,13 +424,13 @@ def _missing_value_reasons(evidence: Evidence) -> list[str]:
 
 def html_of(evidence: Evidence) -> str:
     """Return the table of the measures and a map of each of the first measures, as HTML."""
-    known = measure_results(evidence)
-    first, *_ = describe_significance(evidence, known)
-    names, *lines = _evidence_table_rows(evidence, results_between_models(evidence, known))
+    results = measure_results(evidence)
+    headline, *_ = describe_significance(evidence, results)
+    names, *lines = _evidence_table_rows(evidence, results_between_models(evidence, results))
     facts = html_table(_evidence_heading(evidence), names, lines)
-    maps = thumbnail(evidence) if any(len(of.pairs) > 1 for of in known) else ""
+    maps = thumbnail(evidence) if any(len(result.pairs) > 1 for result in results) else ""
     notes = [*describe_caveats(evidence), design_line(evidence)]
-    return "".join([_html_paragraph(first), facts, maps, *map(_html_paragraph, notes)])
+    return "".join([_html_paragraph(headline), facts, maps, *map(_html_paragraph, notes)])
 
 
 def _html_paragraph(text: str) -> str:
@@ -439,29 +439,31 @@ def _html_paragraph(text: str) -> str:
 
 def _evidence_heading(evidence: Evidence) -> str:
     size = f"{len(evidence.rows)} x {len(evidence.columns)} representations"
-    of = (
+    subject = (
         " and ".join((evidence.rows[0], evidence.columns[-1]))
         if len(_unordered_name_pairs(evidence)) == 1
         else size
     )
-    return f"Evidence for {of}, {evidence.n_samples} samples"
+    return f"Evidence for {subject}, {evidence.n_samples} samples"
 
 
 def _evidence_table_rows(
-    evidence: Evidence, known: Sequence[MeasureResult]
+    evidence: Evidence, results: Sequence[MeasureResult]
 ) -> list[tuple[str, ...]]:
     """Return names of columns, and lines: a line for each measure and pair, of more than a few
     pairs one for each measure."""
-    most = max(len(of.pairs) for of in known)
+    max_pairs = max(len(result.pairs) for result in results)
     names = [
         name.format(level=format_level(evidence.confidence_level)) for name in EVIDENCE_COLUMNS
     ]
-    names[-2] = "p" if most == 1 else "adjusted p"
-    if most > MAX_PAIRS_IN_NOTEBOOK:
-        return [tuple(names), *(_measure_summary_row(evidence, of) for of in known)]
-    rows = [tuple(names)] if most == 1 else [(names[0], "x", "y", *names[1:])]
-    for info, pair in ((of.info, pair) for of in known for pair in of.pairs):
-        p, places = (pair.pvalue, ()) if most == 1 else (pair.pvalue_familywise, (pair.x, pair.y))
+    names[-2] = "p" if max_pairs == 1 else "adjusted p"
+    if max_pairs > MAX_PAIRS_IN_NOTEBOOK:
+        return [tuple(names), *(_measure_summary_row(evidence, result) for result in results)]
+    rows = [tuple(names)] if max_pairs == 1 else [(names[0], "x", "y", *names[1:])]
+    for info, pair in ((result.info, pair) for result in results for pair in result.pairs):
+        p, places = (
+            (pair.pvalue, ()) if max_pairs == 1 else (pair.pvalue_familywise, (pair.x, pair.y))
+        )
         rows.append(
             (
                 info.spec,
@@ -474,16 +476,16 @@ def _evidence_table_rows(
     return rows
 
 
-def _measure_summary_row(evidence: Evidence, known: MeasureResult) -> tuple[str, ...]:
+def _measure_summary_row(evidence: Evidence, result: MeasureResult) -> tuple[str, ...]:
     """Return what one measure shows of several pairs: the spans of their numbers."""
-    pairs, spec = known.pairs, known.info.spec
+    pairs, spec = result.pairs, result.info.spec
     how = evidence.null_method(spec)
     names = "value", "chance", "above"
     value, chance, above = (
         _format_value_span([getattr(pair, name) for pair in pairs]) for name in names
     )
-    tested = len(known.tested)
-    share = f"{known.beyond} of {tested}{known.where} ≤ {ALPHA:g}" if tested else "not tested"
+    n_tested = len(result.tested)
+    share = f"{result.beyond} of {n_tested}{result.where} ≤ {ALPHA:g}" if n_tested else "not tested"
     widest = max((pair.high - pair.low for pair in pairs if pair.high > pair.low), default=0.0)
     interval = f"± {format_two_decimals(widest / 2)} or less" if widest else ""
     return spec, value, interval, chance, above, share, how
@@ -491,10 +493,10 @@ def _measure_summary_row(evidence: Evidence, known: MeasureResult) -> tuple[str,
 
 def _format_value_span(values: Sequence[float]) -> str:
     """Write the least and the largest of some numbers, both with two decimals if one has them."""
-    known = [value for value in values if not math.isnan(value)]
-    if not known:
+    numbers = [value for value in values if not math.isnan(value)]
+    if not numbers:
         return MISSING_VALUE
-    least, largest = min(known), max(known)
-    is_plain = 0.01 <= max(-least, largest) < 10
-    ends = (format_fixed(x) if is_plain else format_two_decimals(x) for x in (least, largest))
+    smallest, largest = min(numbers), max(numbers)
+    is_plain = 0.01 <= max(-smallest, largest) < 10
+    ends = (format_fixed(x) if is_plain else format_two_decimals(x) for x in (smallest, largest))
     return " to ".join(dict.fromkeys(ends))

@@ -174,18 +174,18 @@ def explain(measure: Measure | Statistic) -> list[Any]:
     heading = Text(
         f"{measure.label}   {measure.spec}   {measure.family.replace('_', ' ')}", style="bold"
     )
-    shown: list[Any] = [heading, ""]
+    parts: list[Any] = [heading, ""]
     for paragraph in paragraphs(measure):
-        shown += [Text(paragraph), ""]
-    shown += [
+        parts += [Text(paragraph), ""]
+    parts += [
         statistic_table(measure) if isinstance(measure, Statistic) else claims_table(measure),
         "",
     ]
     if measure.defaults:
-        shown += [parameter_table(measure)]
+        parts += [parameter_table(measure)]
     if address := citation_url(measure.citation):
-        shown += [f"Paper: {address}", f"BibTeX: resemblance cite {measure.name}"]
-    return shown
+        parts += [f"Paper: {address}", f"BibTeX: resemblance cite {measure.name}"]
+    return parts
 
 
 def paragraphs(measure: Measure | Statistic) -> list[str]:
@@ -230,8 +230,8 @@ def latex_to_text(formula: str) -> str:
         lambda m: LATEX_SYMBOLS.get(m[1], m[0] if m[1] in NESTED_COMMANDS else m[1]),
         text,
     )
-    while (simpler := _resolve_inner_braces(text)) != text:
-        text = simpler
+    while (resolved := _resolve_inner_braces(text)) != text:
+        text = resolved
     parts = [" ".join(part.split()) for part in re.sub("[{}]", "", text).split("\t")]
     return "    ".join(part for part in parts if part)
 
@@ -248,9 +248,13 @@ def _resolve_inner_braces(text: str) -> str:
     return re.sub(r"(?<!frac)(?<!sqrt)(?<![_^}])\{([^{}\\]*)\}(?!\s*\{)", r"\1", text)
 
 
-def _format_fraction(above: str, below: str) -> str:
-    above, below = _parenthesize(above), _parenthesize(below)
-    return f"{above}/{below} " if len(above + below) < 4 else f"{above} / {below}"
+def _format_fraction(numerator: str, denominator: str) -> str:
+    numerator, denominator = _parenthesize(numerator), _parenthesize(denominator)
+    return (
+        f"{numerator}/{denominator} "
+        if len(numerator + denominator) < 4
+        else f"{numerator} / {denominator}"
+    )
 
 
 def _parenthesize(text: str) -> str:
@@ -261,7 +265,7 @@ def _parenthesize(text: str) -> str:
 def claims_table(measure: Measure) -> Any:
     """Return the claims, one line each."""
     invariant = [name for name in INVARIANCES if name in measure.invariant_to]
-    others = [name for name in INVARIANCES if name not in measure.invariant_to]
+    other_invariances = [name for name in INVARIANCES if name not in measure.invariant_to]
     lines = {
         "more similar is": "larger" if measure.larger_is_more_similar else "smaller",
         "range": format_range(*measure.range, 4),
@@ -271,7 +275,7 @@ def claims_table(measure: Measure) -> Any:
         if measure.identity
         else "not always the most similar value",
         "unchanged by": _format_identifiers(invariant),
-        "changed by": _format_identifiers(others),
+        "changed by": _format_identifiers(other_invariances),
         "from a stream": STREAMING_ANSWERS[stream_requirements(measure)],
         "differentiable": _format_yes_no(measure.differentiable),
         "samples": f"at least {measure.min_samples}",
@@ -320,9 +324,9 @@ def statistic_table(statistic: Statistic) -> Any:
 
 def parameter_table(measure: Measure | Statistic) -> Any:
     """Return the parameters with their values here and what else they can be."""
-    fixed = dict(measure.parameters)
+    values = dict(measure.parameters)
     rows = [
-        (name, repr(fixed.get(name, default)), " ".join(map(repr, measure.choices.get(name, ()))))
+        (name, repr(values.get(name, default)), " ".join(map(repr, measure.choices.get(name, ()))))
         for name, default in measure.defaults.items()
     ]
     return plain_table(("parameter", "value", "choices"), rows)

@@ -105,19 +105,21 @@ def empty_map_svg(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
 def static_map_svg(heat: HeatMap, style: ElementStyle) -> str:
     """Draw a heat map where no program reads it: the pointer reads the titles of the cells, unless
     they are many."""
-    unseen = {"width": 1, "height": 1, "fill": "none", "pointer_events": "all"}
+    attributes = {"width": 1, "height": 1, "fill": "none", "pointer_events": "all"}
     cells = [(i, j, words) for i, row in enumerate(heat.titles) for j, words in enumerate(row)]
     if max(len(heat.rows), len(heat.columns)) > MAX_SIDE_WITH_TITLES:
         cells = []
     titles = [
-        svg_element("rect", svg_title(words), x=j, y=i, **unseen) for i, j, words in cells if words
+        svg_element("rect", svg_title(words), x=j, y=i, **attributes)
+        for i, j, words in cells
+        if words
     ]
     return _map_frame(heat, [*_cell_paths(heat, style), *titles], color_limits(heat), style)
 
 
 def _map_frame(
     heat: HeatMap,
-    inside: list[str],
+    contents: list[str],
     ends: tuple[float, float],
     style: ElementStyle,
     **attributes: Any,
@@ -126,9 +128,9 @@ def _map_frame(
     left, bottom, cells = _map_geometry(heat)
     transform = f"translate({cells.left:.2f} 4) scale({cells.pitch_x:.4f} {cells.pitch_y:.4f})"
     cursor = svg_element("path", **style("cursor"))
-    inside = [*inside, *_hatching_lines(heat, cells, ends, style)]
-    parts = [svg_element("g", *inside, cursor, **style("cells"), transform=transform)]
-    parts += _cell_numbers(heat, cells, ends, style) if inside else []
+    contents = [*contents, *_hatching_lines(heat, cells, ends, style)]
+    parts = [svg_element("g", *contents, cursor, **style("cells"), transform=transform)]
+    parts += _cell_numbers(heat, cells, ends, style) if contents else []
     parts += [*_left_names_svg(left, cells, style), *_bottom_names_svg(bottom, cells, style)]
     parts += [
         *_model_borders(left, bottom, cells, style),
@@ -170,8 +172,8 @@ def _cell_paths(heat: HeatMap, style: ElementStyle) -> list[str]:
 def _cell_image(levels: Sequence[Sequence[int | None]]) -> str:
     """Return the cells as a picture without smooth edges."""
     size = {"width": len(levels[0]), "height": len(levels)}
-    more = {"preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
-    return svg_element("image", href=png_of_levels(levels), **size, **more)
+    options = {"preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
+    return svg_element("image", href=png_of_levels(levels), **size, **options)
 
 
 def _hatching_lines(
@@ -217,8 +219,8 @@ def _cell_numbers(
             kind = "count light" if needs_white_text(color_level(heat, value, ends)) else "count"
             size = f"font-size:{font:.1f}px"
             if words[i][j]:
-                looks = {**style(kind), "style": size}
-                parts.append(svg_text(words[i][j], round(x, 1), round(y, 1), **looks))
+                attributes = {**style(kind), "style": size}
+                parts.append(svg_text(words[i][j], round(x, 1), round(y, 1), **attributes))
     return parts
 
 
@@ -229,8 +231,8 @@ def _cell_texts(
     if 0.5 * cells.pitch_y < MIN_CELL_FONT_SIZE:
         return [], 0.0
     words = cell_texts(heat.values, ends)
-    longest = max((len(word) for row in words for word in row), default=0)
-    room = CHARACTER_WIDTH_RATIO * max(longest, len("1.00"))
+    max_length = max((len(word) for row in words for word in row), default=0)
+    room = CHARACTER_WIDTH_RATIO * max(max_length, len("1.00"))
     font = min(AXIS_FONT_SIZE, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / room)
     return (words, font) if font >= MIN_CELL_FONT_SIZE else ([], 0.0)
 
@@ -255,7 +257,7 @@ def _cell_text(value: float | None, rounding: float, are_whole: bool) -> str:
         return "0"
     if value == int(value) and (are_whole or abs(value) >= 2):
         return format_number(value)
-    return format_two_decimals(value, small=1)
+    return format_two_decimals(value, digits=1)
 
 
 # -------------------------------------------------------------------------------------------- names
@@ -274,11 +276,11 @@ def fit_axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> AxisNam
         groups = ()
     font = max(MIN_AXIS_FONT_SIZE, min(AXIS_FONT_SIZE, 0.92 * pitch))
     places = _label_positions(groups or (ModelSpan("", 0, len(names)),), pitch, font)
-    short = shorten_distinct_names(
+    short_names = shorten_distinct_names(
         [n.rpartition("/")[2] if groups else n for n in names], MAX_AXIS_NAME_LENGTH
     )
-    cells = [short[i] for i in places]
-    written = [AxisName(i, name, 5, font, turn, bool(groups)) for i, name in zip(places, cells)]
+    cells = [short_names[i] for i in places]
+    cell_names = [AxisName(i, name, 5, font, turn, bool(groups)) for i, name in zip(places, cells)]
     depth = max((estimate_name_width(name, font) for name in cells), default=0) + 5
     titles = []
     for group, name in zip(
@@ -287,12 +289,12 @@ def fit_axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> AxisNam
         length = (group.stop - group.start) * pitch
         is_upright = turn and estimate_name_width(name, AXIS_FONT_SIZE) + 6 > length
         titles.append(AxisName(group.middle, name, depth + 6, AXIS_FONT_SIZE, is_upright))
-    across = [
+    title_depths = [
         estimate_name_width(t.name, AXIS_FONT_SIZE) if t.is_upright or not turn else AXIS_FONT_SIZE
         for t in titles
     ]
-    room = depth + (6 + max(across) if across else 0) + 4
-    return AxisNames((*written, *titles), tuple(g.start for g in groups[1:]), room)
+    room = depth + (6 + max(title_depths) if title_depths else 0) + 4
+    return AxisNames((*cell_names, *titles), tuple(g.start for g in groups[1:]), room)
 
 
 def _label_positions(groups: Sequence[ModelSpan], pitch: float, font: float) -> list[int]:
@@ -338,8 +340,8 @@ def _bottom_names_svg(bottom: AxisNames, cells: CellGeometry, style: ElementStyl
         y = 4 + cells.height + name.offset
         if name.is_upright:
             x += name.font / 3
-            turned = f"rotate(-90 {x:.1f} {y:.1f})"
-            parts.append(_axis_name_svg(name, x, y, "end", style, transform=turned))
+            rotation = f"rotate(-90 {x:.1f} {y:.1f})"
+            parts.append(_axis_name_svg(name, x, y, "end", style, transform=rotation))
         else:
             parts.append(_axis_name_svg(name, x, y + name.font, "mid", style))
     return parts
@@ -357,11 +359,13 @@ def _model_borders(
     left: AxisNames, bottom: AxisNames, cells: CellGeometry, style: ElementStyle
 ) -> list[str]:
     """Draw lines between models."""
-    across = [
+    row_borders = [
         f"M{cells.left:.1f} {4 + i * cells.pitch_y:.2f}h{cells.width:.1f}" for i in left.borders
     ]
-    down = [f"M{cells.left + j * cells.pitch_x:.2f} 4v{cells.height:.1f}" for j in bottom.borders]
-    d = "".join([*across, *down])
+    column_borders = [
+        f"M{cells.left + j * cells.pitch_x:.2f} 4v{cells.height:.1f}" for j in bottom.borders
+    ]
+    d = "".join([*row_borders, *column_borders])
     return [svg_element("path", d=d, **style(kind)) for kind in ("edge", "thread")] if d else []
 
 
@@ -369,31 +373,31 @@ def _color_scale_svg(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
 ) -> list[str]:
     """Draw the colours with their numbers, dark on top."""
-    x, tall = cells.left + cells.width + 14, min(cells.height, 1.6 * cells.width)
-    tall_step = tall / COLOR_SCALE_STEPS
-    levels, ticks = _color_scale_marks(heat, tall, ends)
+    x, height = cells.left + cells.width + 14, min(cells.height, 1.6 * cells.width)
+    step_height = height / COLOR_SCALE_STEPS
+    levels, ticks = _color_scale_marks(heat, height, ends)
     parts = [
         svg_element(
             "path",
-            d=f"M{x:.1f} {4 + i * tall_step:.2f}h10v{tall_step + 0.25:.2f}h-10z",
+            d=f"M{x:.1f} {4 + i * step_height:.2f}h10v{step_height + 0.25:.2f}h-10z",
             **style(css_class(step)),
         )
         for i, step in enumerate(levels)
     ]
     for i, words in enumerate(ticks):
-        y = 4 + max(8.0, min(tall * i / (len(ticks) - 1) + 3.5, tall))
+        y = 4 + max(8.0, min(height * i / (len(ticks) - 1) + 3.5, height))
         parts.append(svg_text(words, round(x + 14, 1), round(y, 1), **style("tick")))
     return [svg_element("g", *parts, **style("scale"))]
 
 
 def _color_scale_marks(
-    heat: HeatMap, tall: float, ends: tuple[float, float]
+    heat: HeatMap, height: float, ends: tuple[float, float]
 ) -> tuple[list[int | None], list[str]]:
     """Return the levels of a scale from the top, and the numbers at it."""
     top, bottom = (ends[0], ends[1]) if heat.is_reversed else (ends[1], ends[0])
     steps = [top + (bottom - top) * (i + 0.5) / COLOR_SCALE_STEPS for i in range(COLOR_SCALE_STEPS)]
-    few = 5 if tall > 90 else 3 if tall > 40 else 2
-    ticks = [format_number(top + (bottom - top) * i / (few - 1)) for i in range(few)]
+    n_ticks = 5 if height > 90 else 3 if height > 40 else 2
+    ticks = [format_number(top + (bottom - top) * i / (n_ticks - 1)) for i in range(n_ticks)]
     return [color_level(heat, value, ends) for value in steps], ticks
 
 
@@ -418,10 +422,10 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
     figures = list(figures)
     choices = {place: figure for place, figure in figures if isinstance(figure, Choice)}
     heats = {place: figure for place, figure in figures if isinstance(figure, HeatMap)}
-    chosen = dict[str, HeatMap]()
+    choice_maps = dict[str, HeatMap]()
     for place, choice in choices.items():
-        chosen |= {f"{place}-{i}": heat for i, heat in enumerate(choice.maps)}
-    heats |= chosen
+        choice_maps |= {f"{place}-{i}": heat for i, heat in enumerate(choice.maps)}
+    heats |= choice_maps
     axes = dict.fromkeys(names for heat in heats.values() for names in (heat.rows, heat.columns))
     numbers = {names: i for i, names in enumerate(axes)}
     if not heats:
@@ -441,7 +445,7 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
         "choices": {place: _choice_data(choice) for place, choice in choices.items()},
     }
     frames = dict[str, str]()
-    for place, heat in chosen.items():
+    for place, heat in choice_maps.items():
         document["maps"][place] |= _painted_map_data(heat)
         name = f"frame-{numbers[heat.rows]}-{numbers[heat.columns]}"
         if name not in frames:
@@ -453,11 +457,15 @@ def _deduplicate_maps(maps: Mapping[str, dict[str, Any]]) -> dict[str, dict[str,
     """Return the data of maps; of those that differ in title only, all but the first name it."""
     places, data = dict[str, str](), dict[str, dict[str, Any]]()
     for place, entries in maps.items():
-        rest = {name: entry for name, entry in entries.items() if name not in ("title", "titles")}
-        first = places.setdefault(json.dumps([rest, "titles" in entries]), place)
+        key_entries = {
+            name: entry for name, entry in entries.items() if name not in ("title", "titles")
+        }
+        origin = places.setdefault(json.dumps([key_entries, "titles" in entries]), place)
         data[place] = entries
-        if first != place:
-            data[place] = {n: e for n, e in entries.items() if n not in rest} | {"like": first}
+        if origin != place:
+            data[place] = {n: e for n, e in entries.items() if n not in key_entries} | {
+                "like": origin
+            }
     return data
 
 
@@ -502,12 +510,12 @@ def _encode_level(step: int | None) -> str:
     return "--" if step is None else f"{step + N_COLOR_LEVELS:02x}"
 
 
-def _titles_data(titles: tuple[tuple[str, ...], ...], first: str, place: str) -> dict[str, Any]:
-    """Return what the pointer reads in the cells of a map, or the ``first`` map with the same."""
+def _titles_data(titles: tuple[tuple[str, ...], ...], origin: str, place: str) -> dict[str, Any]:
+    """Return what the pointer reads in the cells of a map, or the ``origin`` map with the same."""
     words = {f"{i},{j}": text for i, row in enumerate(titles) for j, text in enumerate(row) if text}
     if not words:
         return {}
-    return {"titles": words if first == place else first}
+    return {"titles": words if origin == place else origin}
 
 
 def _choice_data(choice: Choice) -> dict[str, Any]:
@@ -532,5 +540,5 @@ def _pack_symmetric(rows: Sequence[Sequence[Any]]) -> list[Any]:
 def _round_significant(value: float | None, figures: int) -> float | int | None:
     if value is None or not math.isfinite(value):
         return None
-    short = float(f"{value:.{figures}g}")
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    rounded = float(f"{value:.{figures}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded

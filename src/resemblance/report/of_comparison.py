@@ -76,26 +76,26 @@ def result_from_comparison(
     if evidence is None and comparison.evidence is not None:
         evidence = comparison.evidence
         measure = measure or evidence.measures[0].spec
-    shown = page_context(comparison, measure=measure, evidence=evidence, stretch=stretch)
+    context = page_context(comparison, measure=measure, evidence=evidence, stretch=stretch)
     design = {} if evidence is None else design_facts(evidence)
-    about = [f"{line}." for line in [comparison.provenance.get("inputs")] if line]
-    about += [f"{caution}." for caution in comparison.caveats if evidence is None]
+    description = [f"{line}." for line in [comparison.provenance.get("inputs")] if line]
+    description += [f"{caution}." for caution in comparison.caveats if evidence is None]
     if evidence is not None:
-        about += [
+        description += [
             describe_null_hypothesis(evidence),
             *(f"{caveat}." for caveat in describe_caveats(evidence)),
         ]
     return Result(
         "compare",
         "",
-        (*comparison_sections(shown),),
+        (*comparison_sections(context),),
         {m.spec: m.label for m in comparison.measures},
         provenance=comparison_settings(comparison),
         facts=_comparison_facts(comparison)
         | {name: with_minus_signs(fact) for name, fact in design.items()},
-        conclusion=summary_sentences(shown),
+        conclusion=summary_sentences(context),
         title=comparison_title(comparison, "Comparison of"),
-        about=" ".join(about),
+        about=" ".join(description),
     )
 
 
@@ -109,12 +109,12 @@ def result_from_evidence(
     result = result_from_comparison(
         evidence.comparison, evidence=evidence, measure=measure, stretch=stretch
     )
-    known = measure_results(evidence)
+    results = measure_results(evidence)
     return replace(
         result,
         suite="evidence",
         provenance={**result.provenance, "seed": evidence.design.seed},
-        conclusion="\n".join(map(_without_line_breaks, describe_significance(evidence, known))),
+        conclusion="\n".join(map(_without_line_breaks, describe_significance(evidence, results))),
         title=comparison_title(evidence.comparison, "Evidence for the similarity of"),
     )
 
@@ -149,28 +149,28 @@ def _comparison_facts(comparison: Comparison) -> dict[str, str]:
     return models_facts(comparison.provenance) | sizes
 
 
-def comparison_sections(shown: PageContext) -> Iterator[Section]:
+def comparison_sections(context: PageContext) -> Iterator[Section]:
     """Yield what a page shows of a comparison: of a single pair tables, of more also maps."""
-    comparison, pair, about = (
-        shown.comparison,
-        only_pair_position(shown.comparison),
-        _describe_comparison(shown.comparison),
+    comparison, pair, description = (
+        context.comparison,
+        only_pair_position(context.comparison),
+        _describe_comparison(context.comparison),
     )
-    notes = diagnostic_notes(comparison, without=CHANCE_KEY)  # which the tables and maps show
+    notes = diagnostic_notes(comparison, exclude=CHANCE_KEY)  # which the tables and maps show
     if pair is None:
-        yield first_section(shown)
-        yield from evidence_sections(shown)
-        table, about = measures_table(comparison), f"{about} {PAIR_SUMMARY_NOTE}"
-        yield Section("measures", "Measures", about, (table,), terms=notes)
-        yield from family_sections(shown)
-    elif shown.evidence is not None:
-        yield from evidence_sections(shown)
+        yield first_section(context)
+        yield from evidence_sections(context)
+        table, description = measures_table(comparison), f"{description} {PAIR_SUMMARY_NOTE}"
+        yield Section("measures", "Measures", description, (table,), terms=notes)
+        yield from family_sections(context)
+    elif context.evidence is not None:
+        yield from evidence_sections(context)
     else:
-        table, about = pair_table(comparison, pair), f"{about} {CHANCE_NOTE}"
-        yield Section("measures", "The pair", about, (table,), terms=notes)
-    together = measure_agreement(comparison)
-    if together is not None:
-        yield agreement_section(together)
+        table, description = pair_table(comparison, pair), f"{description} {CHANCE_NOTE}"
+        yield Section("measures", "The pair", description, (table,), terms=notes)
+    agreement = measure_agreement(comparison)
+    if agreement is not None:
+        yield agreement_section(agreement)
     if comparison.failures:
         yield Section("failures", "Failures", "", (failures_table(comparison),))
     yield from models_section(comparison.provenance)
@@ -195,9 +195,9 @@ def comparison_settings(comparison: Comparison) -> dict[str, Any]:
 def _describe_comparison(comparison: Comparison) -> str:
     """Say what was compared with what, and whether every value could be computed."""
     rows, columns = len(comparison.rows), len(comparison.columns)
-    several = f"{count_with_noun(rows, 'representation')} (rows) and {columns} (columns)"
+    sides = f"{count_with_noun(rows, 'representation')} (rows) and {columns} (columns)"
     inputs = (
-        count_with_noun(rows, "representation") if is_all_pairs_of_one_list(comparison) else several
+        count_with_noun(rows, "representation") if is_all_pairs_of_one_list(comparison) else sides
     )
     pairs = int(off_diagonal(comparison).sum()) // (
         2 if is_all_pairs_of_one_list(comparison) else 1

@@ -85,24 +85,24 @@ def drift_output(report: DriftReport) -> Output:
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
     outcomes = [_DRIFT_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
     tones = [(i, 5, color) for i, color in enumerate(outcomes) if color]
-    shown: list[Any] = [f"Note: {caution}." for caution in report.caveats]
-    shown += [fact.sentence for fact in report.row_facts]
-    shown += ["", text_table(drifts, tones=tones)] if shown else [text_table(drifts, tones=tones)]
+    parts: list[Any] = [f"Note: {caution}." for caution in report.caveats]
+    parts += [fact.sentence for fact in report.row_facts]
+    parts += ["", text_table(drifts, tones=tones)] if parts else [text_table(drifts, tones=tones)]
     if kinds is not None:
-        shown += ["", text_table(kinds, tones=[(i, 1, "warning") for i in kinds.marked])]
-    shown += [
+        parts += ["", text_table(kinds, tones=[(i, 1, "warning") for i in kinds.marked])]
+    parts += [
         "",
-        *([f"Not assessed: {missing}."] if (missing := unassessed_changes(report)) else []),
+        *([f"Not assessed: {unassessed}."] if (unassessed := unassessed_changes(report)) else []),
     ]
-    shown += [
+    parts += [
         describe_samples_used(report),
         *report.details,
         color_by_tone(report.conclusion, result.tone),
     ]
     if result.tone == "warning":
-        shown.append("Use --purpose index to count it.")
-    shown += suggest_next_step(report)
-    return Output(shown, saved_document(report), report.records())
+        parts.append("Use --purpose index to count it.")
+    parts += suggest_next_step(report)
+    return Output(parts, saved_document(report), report.records())
 
 
 def suggest_next_step(report: DriftReport) -> list[str]:
@@ -164,14 +164,14 @@ def _drift_facts(report: DriftReport) -> list[Section]:
         brief=("fact", "rows", "what the rows show", "remedy"),
         figures=3,
     )
-    about = "Counted before any map is fitted; one map of all rows does not explain them."
-    return [Section("facts", "What the rows show", about, (table,))]
+    description = "Counted before any map is fitted; one map of all rows does not explain them."
+    return [Section("facts", "What the rows show", description, (table,))]
 
 
 def _kinds_of_change_section(report: DriftReport) -> Section:
-    assessed = [f for f in report.findings if f.assessed]
+    findings = [f for f in report.findings if f.assessed]
     order = sorted(
-        assessed, key=lambda f: ("yes", "explained by the map", "no").index(change_status(f))
+        findings, key=lambda f: ("yes", "explained by the map", "no").index(change_status(f))
     )
     rows = tuple((CHANGE_NAMES[f.kind], change_status(f), f.sentence) for f in order)
     table = Table(
@@ -181,12 +181,12 @@ def _kinds_of_change_section(report: DriftReport) -> Section:
         rows,
         marked=tuple(i for i, f in enumerate(order) if change_status(f) != "no"),
     )
-    nothing = " No kind of change explains the drifts below, if there are any."
+    no_change_note = " No kind of change explains the drifts below, if there are any."
     if table.marked:
-        nothing = ""
-    about = (
+        no_change_note = ""
+    description = (
         "A kind of change is named when maps that allow it explain clearly more, on samples they "
-        f"were not fitted to, than maps that do not.{nothing} The map that was chosen: "
+        f"were not fitted to, than maps that do not.{no_change_note} The map that was chosen: "
         f"{MAP_DESCRIPTIONS[report.map]}."
     )
     reasons = {
@@ -195,7 +195,7 @@ def _kinds_of_change_section(report: DriftReport) -> Section:
         if not f.assessed
     }
     tables = (table,) if rows else ()
-    return Section("kinds", "What happened", about, tables, reasons=reasons)
+    return Section("kinds", "What happened", description, tables, reasons=reasons)
 
 
 def change_status(finding: Finding) -> str:
@@ -211,7 +211,7 @@ def unassessed_changes(report: DriftReport) -> str:
     for f in report.findings:
         if not f.assessed:
             reasons.setdefault(f.sentence, []).append(CHANGE_NAMES[f.kind])
-    return "; ".join(f"{', '.join(kinds)} ({why})" for why, kinds in reasons.items())
+    return "; ".join(f"{', '.join(kinds)} ({reason})" for reason, kinds in reasons.items())
 
 
 # --------------------------------------------------------------------------------- samples and maps
@@ -219,65 +219,67 @@ def unassessed_changes(report: DriftReport) -> str:
 
 def _samples_description(report: DriftReport) -> Section:
     clouds = {name: tuple(points) for name, points in report.projection.items()}
-    current = clouds["current"]
+    cloud = clouds["current"]
     pair = (
-        Cloud("as they are", current, origins=clouds["reference"]),
-        Cloud("after the map", current, origins=clouds["mapped"]),
+        Cloud("as they are", cloud, origins=clouds["reference"]),
+        Cloud("after the map", cloud, origins=clouds["mapped"]),
     )
-    about = (
-        f"{len(current):,} of {report.settings['used']:,} samples in the plane of largest variance "
+    description = (
+        f"{len(cloud):,} of {report.settings['used']:,} samples in the plane of largest variance "
         "of both versions. Blue: where a sample is now. Grey: on the left where it was, on the "
         "right where the map puts it. A line joins the two; on the right it is what the map does "
         "not explain."
     )
     figure = Clouds("samples", "Where the samples are", pair)
-    return Section("samples", "The samples", about, figures=(figure,))
+    return Section("samples", "The samples", description, figures=(figure,))
 
 
 def _version_maps_section(report: DriftReport) -> list[Section]:
     if not report.unexplained_by_map:
         return []
-    bars = tuple(_version_map_bar(name, left) for name, left in report.unexplained_by_map)
+    bars = tuple(
+        _version_map_bar(name, unexplained) for name, unexplained in report.unexplained_by_map
+    )
     title, axis = "Unexplained variance by map", "variance that is left, %"
     figure = Bars("unexplained", title, axis, bars, span=(0.0, 100.0))
-    about = (
+    description = (
         "Share of the variance of the current version that is left, each line allowing one more "
         "kind of map; from the factor of scale on, for samples the map was not fitted to, so it "
         "can also rise."
     )
     if len(report.unexplained_by_map) < 5:
-        about += (
+        description += (
             " There are as many directions as samples: the rotation was fitted to all of them, and "
             "a linear map would explain anything."
         )
-    return [Section("maps", "What maps explain", about, figures=(figure,))]
+    return [Section("maps", "What maps explain", description, figures=(figure,))]
 
 
-def _version_map_bar(name: str, left: float) -> Bar:
+def _version_map_bar(name: str, unexplained: float) -> Bar:
     """A bar of one map; one that is worse than no map at all fills the scale."""
     label = "as it is" if name == "nothing" else f"+ {name}"
-    is_over = left > 1.005
-    note = f"{label}: {'over 100 %' if is_over else format_percent(left)}"
-    over = " (over 100 %)" if is_over else ""
-    return Bar(f"{label}{over}", 100 * min(max(left, 0.0), 1.0), note=note)
+    is_over = unexplained > 1.005
+    note = f"{label}: {'over 100 %' if is_over else format_percent(unexplained)}"
+    suffix = " (over 100 %)" if is_over else ""
+    return Bar(f"{label}{suffix}", 100 * min(max(unexplained, 0.0), 1.0), note=note)
 
 
 # ------------------------------------------------------------------------------------------- drifts
 
 
 def _drifts_section(report: DriftReport) -> Section:
-    judged = [d for d in report.drifts if d.value is not None and d.threshold]
+    judged_drifts = [d for d in report.drifts if d.value is not None and d.threshold]
     figure = Bars(
         "thresholds",
         "Drifts by their thresholds",
         "times the threshold",
-        tuple(map(_threshold_ratio_bar, judged)),
+        tuple(map(_threshold_ratio_bar, judged_drifts)),
         "The line at 1 is the threshold"
         + (
             "; the thin line of a drift is its 95 % interval." if report.unexplained_by_map else "."
         ),
         threshold=1.0,
-        span=(MIN_DRAWN_RATIO, _scale_end(judged)),
+        span=(MIN_DRAWN_RATIO, _scale_end(judged_drifts)),
         log_x=True,
         is_limit=True,
     )
@@ -306,17 +308,17 @@ def _describe_drifts(report: DriftReport) -> str:
             f"in {format_level(settings['level'])} of the cases at most. Rows that need the same "
             "samples in both have no value."
         )
-    judged = (
+    threshold_note = (
         "A drift that is not a share between 0 and 1 cannot be judged by a number and has no bar."
     )
     if settings["threshold"] == "calibrated":
-        judged = (
+        threshold_note = (
             f"A threshold is what the reference gives with noise of {settings['tolerance']} of its "
             "radius, or one half of its samples against the other."
         )
     return (
         "Each drift is 0 without change. The bars show how many times its threshold a drift is, on "
-        f"one logarithmic scale. {judged} Drifts of the geometry are 0 after a rotation, a "
+        f"one logarithmic scale. {threshold_note} Drifts of the geometry are 0 after a rotation, a "
         "translation, or a factor of scale; those of the coordinates and of the index are not. "
         f"{DRIFT_REFERENCE}"
     )
@@ -325,11 +327,11 @@ def _describe_drifts(report: DriftReport) -> str:
 def _threshold_ratio_bar(drift: DriftTest) -> Bar:
     """A bar of how many times its threshold a drift is."""
     value, limit = drift.value or 0.0, drift.threshold or 1.0
-    written, times, threshold = (
+    value_text, times, threshold = (
         format_number(number, rounding=MIN_WRITTEN_VALUE)
         for number in (value, value / limit, limit)
     )
-    note = f"{drift.label}: {written}, {times} times the threshold of {threshold}"
+    note = f"{drift.label}: {value_text}, {times} times the threshold of {threshold}"
     bar = Bar(drift.name.replace("_", " "), _clip_to_scale(value / limit), note=note)
     if drift.low is None or drift.high is None or value <= MIN_WRITTEN_VALUE:
         return bar
@@ -388,11 +390,11 @@ def describe_samples_used(report: DriftReport) -> str:
             f"{s['used']:,} of {s['samples']:,} samples of the reference were used, and "
             f"{s['batch_used']:,} of {s['batch']:,} of the current batch."
         )
-    used = f"{s['used']:,} of {s['samples']:,} samples were used, drawn at random"
+    usage = f"{s['used']:,} of {s['samples']:,} samples were used, drawn at random"
     if s["used"] == s["samples"]:
-        used = f"All {s['samples']:,} samples were used"
+        usage = f"All {s['samples']:,} samples were used"
     return (
-        f"{used}; {s['k']} neighbours of {s['queries']:,} of them were looked up among all "
+        f"{usage}; {s['k']} neighbours of {s['queries']:,} of them were looked up among all "
         f"{s['samples']:,}."
     )
 
@@ -402,14 +404,14 @@ def describe_samples_used(report: DriftReport) -> str:
 
 def _batches_section(report: DriftReport) -> list[Section]:
     clouds = {name: tuple(points) for name, points in report.projection.items()}
-    points, first = clouds["reference"] + clouds["current"], len(clouds["reference"])
-    groups = (0,) * first + (1,) * (len(points) - first)
-    about = (
-        f"The first {first:,} samples of the reference and {len(points) - first:,} of the current "
+    points, split = clouds["reference"] + clouds["current"], len(clouds["reference"])
+    groups = (0,) * split + (1,) * (len(points) - split)
+    description = (
+        f"The first {split:,} samples of the reference and {len(points) - split:,} of the current "
         "batch, in another colour, in the plane of largest variance of both."
     )
     figure = Clouds("samples", "Where the samples are", (Cloud("both batches", points, groups),))
-    samples = Section("samples", "The samples", about, figures=(figure,))
+    samples = Section("samples", "The samples", description, figures=(figure,))
     return [_drifts_section(report), *_features_section(report), *_classes_section(report), samples]
 
 
@@ -419,11 +421,11 @@ def _features_section(report: DriftReport) -> list[Section]:
     rows = tuple((f.column, f.distance, f.pvalue, f.before, f.after) for f in report.features)
     columns = ("column", "distance", "adjusted p", "mean before", "mean after")
     table = Table("features", "Features that moved", columns, rows, figures=3)
-    about = (
+    description = (
         "Columns, from 0, with another distribution by the Kolmogorov-Smirnov test, adjusted for "
         "all of them (Holm)."
     )
-    return [Section("features", "Features that moved", about, (table,))]
+    return [Section("features", "Features that moved", description, (table,))]
 
 
 # --------------------------------------------------------------------------------------- what moved
@@ -432,9 +434,9 @@ def _features_section(report: DriftReport) -> list[Section]:
 def _classes_section(report: DriftReport) -> list[Section]:
     if not report.class_shifts:
         return []
-    shown = report.class_shifts[:MAX_CLASS_ROWS]
+    shifts = report.class_shifts[:MAX_CLASS_ROWS]
     is_part = len(report.class_shifts) > MAX_CLASS_ROWS
-    about = (
+    description = (
         "How far the mean of each class moved, in radii of the current version, and the class "
         "whose mean is nearest, before and after, with its distance in radii of that version. "
         "Classes whose distance to the nearest class changed most come first"
@@ -444,18 +446,18 @@ def _classes_section(report: DriftReport) -> list[Section]:
         "class", "samples", "moved", "not explained",
         "nearest before", "distance before", "nearest after", "distance after",
     )  # fmt: skip
-    table = Table("classes", "Classes", columns, tuple(map(_class_row, shown)))
-    return [Section("classes", "Classes", about, (table,))]
+    table = Table("classes", "Classes", columns, tuple(map(_class_row, shifts)))
+    return [Section("classes", "Classes", description, (table,))]
 
 
-def _class_row(moved: MovedClass) -> tuple[TableEntry, ...]:
-    far = (
-        moved.samples,
-        _without_rounding_noise(moved.moved),
-        _without_rounding_noise(moved.unexplained),
+def _class_row(shift: MovedClass) -> tuple[TableEntry, ...]:
+    amounts = (
+        shift.samples,
+        _without_rounding_noise(shift.moved),
+        _without_rounding_noise(shift.unexplained),
     )
-    before = str(moved.nearest_before), moved.distance_before
-    return str(moved.label), *far, *before, str(moved.nearest_after), moved.distance_after
+    nearest = str(shift.nearest_before), shift.distance_before
+    return str(shift.label), *amounts, *nearest, str(shift.nearest_after), shift.distance_after
 
 
 def _moved_samples_section(report: DriftReport) -> Section:
@@ -471,12 +473,12 @@ def _moved_samples_section(report: DriftReport) -> Section:
     return Section("moved", "Samples that moved", "In radii of the current version.", tables)
 
 
-def _sample_row(moved: Moved, with_class: bool) -> tuple[TableEntry, ...]:
-    sample = str(moved.index if moved.id is None else moved.id)
-    label = (str(moved.label),) if with_class else ()
+def _sample_row(moved_sample: Moved, with_class: bool) -> tuple[TableEntry, ...]:
+    sample = str(moved_sample.index if moved_sample.id is None else moved_sample.id)
+    label = (str(moved_sample.label),) if with_class else ()
     return (
         sample,
         *label,
-        _without_rounding_noise(moved.distance),
-        _without_rounding_noise(moved.unexplained),
+        _without_rounding_noise(moved_sample.distance),
+        _without_rounding_noise(moved_sample.unexplained),
     )

@@ -36,13 +36,15 @@ def layers_output(
     """
     result = layers_result(reports, left_out, provenance)
     layers = result["layers"].tables[0]
-    shown: list[Any] = [text_table(layers, tones=[(i, 1, "bad") for i in layers.marked])]
-    shown += ["", *result.caveats, color_by_tone(result.conclusion, result.tone)]
+    parts: list[Any] = [text_table(layers, tones=[(i, 1, "bad") for i in layers.marked])]
+    parts += ["", *result.caveats, color_by_tone(result.conclusion, result.tone)]
     has_drifted = any(report.drifted for report in reports.values())
-    each = {layer: saved_document(report) for layer, report in reports.items()}
-    records = [{"layer": n, **row} for n, of in reports.items() for row in of.records()]
-    document = {"drifted": has_drifted, "layers": each} | result_document(result)
-    return Output(shown, document, records, page=result, code=int(has_drifted))
+    documents = {layer: saved_document(report) for layer, report in reports.items()}
+    records = [
+        {"layer": n, **row} for n, drift_report in reports.items() for row in drift_report.records()
+    ]
+    document = {"drifted": has_drifted, "layers": documents} | result_document(result)
+    return Output(parts, document, records, page=result, code=int(has_drifted))
 
 
 def layers_result(
@@ -73,14 +75,14 @@ def layers_result(
 
 
 def _layers_table(reports: Mapping[str, DriftReport]) -> Section:
-    known = {d.name for r in reports.values() for d in r.drifts if d.value is not None}
-    names = [name for name in LAYER_DRIFT_COLUMNS if name in known]
+    drift_names = {d.name for r in reports.values() for d in r.drifts if d.value is not None}
+    names = [name for name in LAYER_DRIFT_COLUMNS if name in drift_names]
     columns = ("layer", "result", "what happened", *(LAYER_DRIFT_COLUMNS[name] for name in names))
     rows = tuple(_layer_row(layer, report, names) for layer, report in reports.items())
-    marked = tuple(i for i, report in enumerate(reports.values()) if report.drifted)
-    table = Table("layers", "Layers", columns, rows, marked=marked, figures=3)
-    about = "One report for each layer that both sides have, by the same name."
-    return Section("layers", "Layers", about, (table,))
+    drifted_rows = tuple(i for i, report in enumerate(reports.values()) if report.drifted)
+    table = Table("layers", "Layers", columns, rows, marked=drifted_rows, figures=3)
+    description = "One report for each layer that both sides have, by the same name."
+    return Section("layers", "Layers", description, (table,))
 
 
 def _layer_row(layer: str, report: DriftReport, names: list[str]) -> tuple[TableEntry, ...]:

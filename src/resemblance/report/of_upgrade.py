@@ -22,7 +22,10 @@ MAX_GROUP_ROWS = 12  # in the table of groups, those with the lowest recall
 def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Result:
     """Return an upgrade as a :class:`~resemblance.sections.result.Result`, to show or save."""
     settings = upgrade.settings
-    used = {"seed": str(settings["seed"]), "confidence_level": f"{settings['confidence_level']:g}"}
+    run_settings = {
+        "seed": str(settings["seed"]),
+        "confidence_level": f"{settings['confidence_level']:g}",
+    }
     return Result(
         "upgrade",
         "",
@@ -32,7 +35,7 @@ def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Resu
             *_lowest_groups_sections(upgrade),
             *_recall_curve_sections(upgrade),
         ),
-        provenance={**upgrade.provenance, **used},
+        provenance={**upgrade.provenance, **run_settings},
         facts={"decision": upgrade.decision},
         conclusion="\n".join((upgrade.conclusion, *upgrade.details)),
         about=" ".join(f"{caution}." for caution in upgrade.caveats),
@@ -65,9 +68,9 @@ def upgrade_output(upgrade: IndexUpgrade) -> Output:
     tables = [
         table for name in ("ways", "candidates") for table in _tables_of_section(result, name)
     ]
-    shown: list[Any] = [f"Note: {caution}." for caution in upgrade.caveats]
-    shown += [part for table in tables for part in (text_table(table), "")]
-    return Output([*shown, *upgrade.details, upgrade.conclusion], document, rows)
+    parts: list[Any] = [f"Note: {caution}." for caution in upgrade.caveats]
+    parts += [part for table in tables for part in (text_table(table), "")]
+    return Output([*parts, *upgrade.details, upgrade.conclusion], document, rows)
 
 
 def _tables_of_section(result: Result, name: str) -> Sequence[Table]:
@@ -83,8 +86,8 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
     rows: list[tuple[TableEntry, ...]] = []
     for row in upgrade.records():
         if row["recall"] is not None and not row["candidates"]:
-            worst, group = row["worst_recall"], row["worst_group"]
-            lowest = None if worst is None else f"{format_number(worst)} ({group})"
+            worst_recall, group = row["worst_recall"], row["worst_group"]
+            lowest = None if worst_recall is None else f"{format_number(worst_recall)} ({group})"
             numbers, embeds = (
                 None if count is None else format_count(count)
                 for count in (row["numbers"], row["embeds"])
@@ -92,8 +95,8 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
             facts = (row["recall"], row["low"], row["high"], lowest, numbers)
             rebuild = "yes" if row["rebuild"] else "no"
             costs = (embeds, rebuild, row["break_even"])
-            of = "new" if row["truth"] == "new_model" else "old"
-            rows.append((row["option"], of, *facts, *costs))
+            truth = "new" if row["truth"] == "new_model" else "old"
+            rows.append((row["option"], truth, *facts, *costs))
     goal, accept = upgrade.settings["target"], upgrade.settings["min_recall"]
     figure = Bars(
         "recalls",
@@ -104,7 +107,7 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
         threshold=accept,
         span=(0.0, 1.0),
     )
-    about = (
+    description = (
         "keep asks the old index with new queries as they are, normalise after the stored vectors "
         "were normalised, cut after the wider vectors were cut, orthogonal after a rotation of the "
         "queries, affine after a linear map with a shift. documents_orthogonal and "
@@ -122,7 +125,9 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
     }
     table = Table("ways", "Options for the old index", columns, tuple(rows), figures=3)
     figures = (figure,) if figure.bars else ()
-    return Section("ways", "Options for the old index", about, (table,), figures, reasons=reasons)
+    return Section(
+        "ways", "Options for the old index", description, (table,), figures, reasons=reasons
+    )
 
 
 def _recall_bars(upgrade: IndexUpgrade) -> Iterator[Bar]:
@@ -138,19 +143,19 @@ def _candidates_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
     if not options:
         return
     counts = sorted({o.candidates for o in options})
-    by_base = {(o.base, o.candidates): o.new_model for o in options}
+    recall_by_base = {(o.base, o.candidates): o.new_model for o in options}
     rows: list[tuple[TableEntry, ...]] = []
     for base in dict.fromkeys(o.base for o in options):
-        recalls = [by_base.get((base, count)) for count in counts]
+        recalls = [recall_by_base.get((base, count)) for count in counts]
         rows.append((base, *(None if recall is None else recall.value for recall in recalls)))
-    about = (
+    description = (
         "Each way of asking gives the first candidates of the old index, which the new model then "
         "re-ranks: the share of the new model's answers among them. old_queries are queries by the "
         "old model. The candidates of each query are re-embedded when it is asked."
     )
     columns = ("candidates of", *(f"first {count}" for count in counts))
     table = Table("candidates", "Candidates to re-rank", columns, tuple(rows), figures=3)
-    yield Section("candidates", "Candidates to re-rank", about, (table,))
+    yield Section("candidates", "Candidates to re-rank", description, (table,))
 
 
 def _lowest_groups_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
@@ -167,12 +172,14 @@ def _lowest_groups_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
         return
     groups = sorted(recalls[best].groups, key=lambda group: group.value)[:MAX_GROUP_ROWS]
     rows = tuple((str(g.group), g.value, g.low, g.queries) for g in groups)
-    about = (
+    description = (
         f"Recall of {GOAL_LABELS[goal]} by {best}, the groups with the lowest first. Lower bounds "
         "hold for all groups together; a group of few queries has none."
     )
     columns = ("group", "recall", "at least", "queries")
-    yield Section("groups", "Groups", about, (Table("groups", "Groups", columns, rows, figures=3),))
+    yield Section(
+        "groups", "Groups", description, (Table("groups", "Groups", columns, rows, figures=3),)
+    )
 
 
 def _recall_curve_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
@@ -187,5 +194,7 @@ def _recall_curve_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
         "curve", "Recall by size of the index", "documents", "recall", lines, log_x=True,
         span_y=(0.0, 1.0),
     )  # fmt: skip
-    about = "The last point of each line is the estimate for the whole index; the others are known."
-    yield Section("curve", "Recall by size of the index", about, figures=(chart,))
+    description = (
+        "The last point of each line is the estimate for the whole index; the others are known."
+    )
+    yield Section("curve", "Recall by size of the index", description, figures=(chart,))

@@ -105,10 +105,10 @@ def save(content: BaseResult | Output, path: Path, kind: str | None = None) -> N
         raise ValueError(f"{path}: formats are {', '.join(OUTPUT_FORMATS)}; got {kind!r}")
     kind = kind or {**FORMAT_BY_SUFFIX, "txt": "table"}.get(suffix, suffix)
     if kind not in OUTPUT_FORMATS:
-        known = ", ".join(
+        suffixes = ", ".join(
             f".{name}" for name in ("csv", "json", "parquet", "txt", *FORMAT_BY_SUFFIX)
         )
-        raise ValueError(f"{path}: results are written as {known}; got .{suffix}")
+        raise ValueError(f"{path}: results are written as {suffixes}; got .{suffix}")
     write_output(content, kind, path)
 
 
@@ -316,12 +316,12 @@ def print_tables(parts: Sequence[Any], target: Any = None) -> None:
     stream = target or sys.stdout
     width = _terminal_width(stream)
     console = Console(file=stream, markup=False, emoji=False, highlight=False)
-    before = "" if width is None else None
+    previous = "" if width is None else None
     with _tolerate_closed_pipe():
         for line in (line for part in parts for line in _printable_lines(part, width)):
-            if line.plain or before != "":  # two empty lines are one
+            if line.plain or previous != "":  # two empty lines are one
                 console.print(line, soft_wrap=True)
-            before = line.plain
+            previous = line.plain
 
 
 def color_by_tone(text: str, tone: str) -> Any:
@@ -367,7 +367,7 @@ def _fold_line(line: str, width: int | None) -> list[str]:
     indent = line[: len(line) - len(line.lstrip())]
     lines = [""]
     for word in line.split():
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
-        fits = display_width(joined) <= width - len(indent) or not lines[-1]
-        lines[-1:] = [joined] if fits else [lines[-1], word]
+        joined_line = f"{lines[-1]} {word}" if lines[-1] else word
+        fits = display_width(joined_line) <= width - len(indent) or not lines[-1]
+        lines[-1:] = [joined_line] if fits else [lines[-1], word]
     return [indent + text for text in lines]

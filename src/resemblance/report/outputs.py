@@ -68,9 +68,11 @@ def checks_output(outcomes: OutcomesBySpec) -> Output:
     """Return what is written of the checks of measures, by their specifications; the code is 1 if
     one fails."""
     records = check_records(outcomes)
-    failed = any(o.holds is False for of_measure in outcomes.values() for o in of_measure)
-    shown = [{**r, "holds": OUTCOME_MARKS[r["holds"]]} for r in records]
-    page = page_of_records("check", shown, "Checks of declared properties")
+    failed = any(
+        o.holds is False for measure_outcomes in outcomes.values() for o in measure_outcomes
+    )
+    marked_records = [{**r, "holds": OUTCOME_MARKS[r["holds"]]} for r in records]
+    page = page_of_records("check", marked_records, "Checks of declared properties")
     document = {"records": records}
     return Output(check_tables(outcomes), document, records, page=page, code=int(failed))
 
@@ -85,8 +87,8 @@ def check_tables(outcomes: OutcomesBySpec) -> list[Any]:
     """Return a table for each measure, and how many of its checks hold."""
     return [
         part
-        for spec, of_measure in outcomes.items()
-        for part in (spec, _outcomes_table(of_measure), count_outcomes(of_measure))
+        for spec, measure_outcomes in outcomes.items()
+        for part in (spec, _outcomes_table(measure_outcomes), count_outcomes(measure_outcomes))
     ]
 
 
@@ -94,8 +96,8 @@ def check_records(outcomes: OutcomesBySpec) -> list[dict[str, Any]]:
     """Return a record for each check of each measure; ``holds`` is None for what is undecided."""
     return [
         {"measure": spec, **outcome._asdict()}
-        for spec, of_measure in outcomes.items()
-        for outcome in of_measure
+        for spec, measure_outcomes in outcomes.items()
+        for outcome in measure_outcomes
     ]
 
 
@@ -103,12 +105,12 @@ def count_outcomes(outcomes: Sequence[Outcome]) -> str:
     """Return how many checks hold, how many fail, and how many decide nothing."""
     counts = Counter(outcome.holds for outcome in outcomes)
     words = {False: "fail", None: "could not be decided"}
-    rest = [f"{counts[holds]} {word}" for holds, word in words.items() if counts[holds]]
-    total = ", ".join([f"{counts[True]} checks hold", *rest])
+    other_counts = [f"{counts[holds]} {word}" for holds, word in words.items() if counts[holds]]
+    summary = ", ".join([f"{counts[True]} checks hold", *other_counts])
     cause = outcomes[0] if outcomes else None
     if cause and cause.holds is False and cause.check in ROOT_CAUSE_CHECKS and counts[False] > 1:
-        return f"{total}; mend {cause.check!r} first: others can fail because of it"
-    return total
+        return f"{summary}; mend {cause.check!r} first: others can fail because of it"
+    return summary
 
 
 def _outcomes_table(outcomes: Sequence[Outcome]) -> Any:
@@ -130,10 +132,10 @@ def forecast_tables(forecast: Forecast) -> list[Any]:
         (m.measure, f"{m.values:,}", f"{m.stored:,}", format_bytes(m.memory), m.note)
         for m in forecast.measures
     ]
-    shown = [tuple(row[i] for i in columns) for row in rows]
+    cells = [tuple(row[i] for i in columns) for row in rows]
     facts = [(name, text) for name, text in forecast_facts(forecast).items() if text]
     return [
-        plain_table([header[i] for i in columns], shown, right=range(1, len(columns) - 1)),
+        plain_table([header[i] for i in columns], cells, right=range(1, len(columns) - 1)),
         *(f"{name:<10} {text}" for name, text in facts),
         *(f"Note: {caveat}." for caveat in forecast.caveats),
     ]
@@ -172,8 +174,8 @@ def _model_scores_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]])
     cells = []
     for row in rows:
         span = f"{format_number(row['low'], 3)} to {format_number(row['high'], 3)}"
-        tested = [format_pvalue(row[name]) for name in tests]
-        cells.append([row["model"], format_number(row["mean"], 3), span, *tested])
+        p_values = [format_pvalue(row[name]) for name in tests]
+        cells.append([row["model"], format_number(row["mean"], 3), span, *p_values])
     lines = [f"{scores.measure}, mean over {len(scores.subjects)} subjects"]
     if scores.ceiling:
         low, error, high = (format_number(value, 3) for value in scores.ceiling)

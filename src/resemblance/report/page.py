@@ -101,9 +101,9 @@ def write_page(
     Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
     evidence of other representations. Needs the extra ``report``.
     """
-    shown = page_result(result, evidence=evidence, measure=measure, stretch=stretch)
-    shown = replace(shown, provenance={**shown.provenance, **(provenance or {})})
-    text = _page_text(shown, title, introduction, facts or {})
+    content = page_result(result, evidence=evidence, measure=measure, stretch=stretch)
+    content = replace(content, provenance={**content.provenance, **(provenance or {})})
+    text = _page_text(content, title, introduction, facts or {})
     write_atomically(Path(path), replace_unencodable(text, keep="\n\t"))
     return Path(path)
 
@@ -163,10 +163,10 @@ def _page_text(result: Result, title: str, introduction: str, facts: Mapping[str
 
 
 def _template_variables(result: Result, facts: Mapping[str, str]) -> dict[str, Any]:
-    shown = chapters(result)
-    figures = [(d.place, d.figure) for c in shown for d in c.drawings]
+    page_chapters = chapters(result)
+    figures = [(d.place, d.figure) for c in page_chapters for d in c.drawings]
     data = page_data((p, f) for p, f in figures if isinstance(f, HeatMap | Choice))
-    keys = [key for c in shown for _, key in c.keys]
+    keys = [key for c in page_chapters for _, key in c.keys]
     return {
         "result": result,
         "strip": _subtitle_facts(result) | dict(facts),
@@ -174,8 +174,8 @@ def _template_variables(result: Result, facts: Mapping[str, str]) -> dict[str, A
         "remarks": [remark for remark in (*result.caveats, result.idle()) if remark],
         "lead": [] if result.is_trial else opening_sentences(result).splitlines(),
         **_verdict_counts(result),
-        "chapters": shown,
-        "legend": common_legend(shown),
+        "chapters": page_chapters,
+        "legend": common_legend(page_chapters),
         "standing": _mean_rank_markup(result),
         "numbers": sorted({key.number for key in keys}),
         "seconds": [(name, format_duration(seconds)) for name, seconds in result.seconds.items()],
@@ -247,16 +247,16 @@ def _mean_rank_markup(result: Result) -> tuple[Bars, str, str] | None:
 @cache
 def _page_template() -> Any:
     """Return the template of all pages. Insertions are escaped, and a missing one is an error."""
-    jinja2, here = import_optional("jinja2"), Path(__file__).parent
+    jinja2, folder = import_optional("jinja2"), Path(__file__).parent
     templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(here),
+        loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
     css, *scripts = (
-        (here / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "save.js")
+        (folder / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "save.js")
     )
     common = {
         "css": css,

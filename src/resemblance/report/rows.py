@@ -46,28 +46,28 @@ def bar_rows_svg(figure: Bars, style: ElementStyle = css_class_style) -> str:
 
     Raises ``ValueError`` for a negative value on a logarithmic axis.
     """
-    shown = [bar for bar in figure.bars if math.isfinite(bar.value)]
-    if not shown:
+    finite_bars = [bar for bar in figure.bars if math.isfinite(bar.value)]
+    if not finite_bars:
         return EMPTY_FIGURE_HTML
-    x = _bar_value_axis(figure, shown)
+    x = _bar_value_axis(figure, finite_bars)
     base = math.inf if figure.is_dotted else _bar_baseline(figure, x)
-    tall = BAR_ROW_HEIGHT * len(figure.bars)
-    parts = _bar_axis_lines(x, tall, figure.x, base, style)
+    height = BAR_ROW_HEIGHT * len(figure.bars)
+    parts = _bar_axis_lines(x, height, figure.x, base, style)
     if figure.threshold is not None:
         parts.append(
-            threshold_line(figure.threshold, f"M{x(figure.threshold):.1f} 0V{tall:g}", style)
+            threshold_line(figure.threshold, f"M{x(figure.threshold):.1f} 0V{height:g}", style)
         )
-    places = decimals_for_column([abs(bar.value) for bar in shown])
+    places = decimals_for_column([abs(bar.value) for bar in finite_bars])
     names = shorten_distinct_names([bar.name for bar in figure.bars])
     for i, (bar, name) in enumerate(zip(figure.bars, names)):
         value, kind = format_decimals(bar.value, places), _bar_class(bar, figure)
         parts.append(_bar_row(bar, name, x, BAR_ROW_HEIGHT * i, value, base, kind, style))
     label = f"{figure.title}: {figure.x} of {len(figure.bars)}"
-    return svg_figure(ROW_CHART_WIDTH, tall + 42, parts, label, style)
+    return svg_figure(ROW_CHART_WIDTH, height + 42, parts, label, style)
 
 
-def _bar_value_axis(figure: Bars, shown: Sequence[Bar]) -> AxisScale:
-    ends = [v for b in shown for v in (b.value, b.low, b.high) if v is not None]
+def _bar_value_axis(figure: Bars, bars: Sequence[Bar]) -> AxisScale:
+    ends = [v for b in bars for v in (b.value, b.low, b.high) if v is not None]
     ends = [v for v in ends if math.isfinite(v)]
     level = [] if figure.threshold is None else [figure.threshold]
     names = name_column_width((bar.name for bar in figure.bars), ROW_NAME_MARGIN)
@@ -79,8 +79,8 @@ def _bar_value_axis(figure: Bars, shown: Sequence[Bar]) -> AxisScale:
 
 
 def _log_bar_axis(figure: Bars, ends: Sequence[float], start: float, end: float) -> AxisScale:
-    least, most = map(math.log10, positive_range(ends, f"bars {figure.name!r}"))
-    low, high = figure.span or (10.0 ** math.floor(least), 10.0 ** math.ceil(most))
+    low_power, high_power = map(math.log10, positive_range(ends, f"bars {figure.name!r}"))
+    low, high = figure.span or (10.0 ** math.floor(low_power), 10.0 ** math.ceil(high_power))
     return AxisScale(low, high if high > low else 10 * low, start, end, True)
 
 
@@ -99,19 +99,19 @@ def _bar_class(bar: Bar, figure: Bars) -> str:
 
 
 def _bar_axis_lines(
-    x: AxisScale, tall: float, name: str, base: float, style: ElementStyle = css_class_style
+    x: AxisScale, height: float, name: str, base: float, style: ElementStyle = css_class_style
 ) -> list[str]:
     """Draw the lines of the axis, with one where bars begin, and the numbers below.
 
     Without bars, as for ranks, where ``base`` is infinite, both ends of the axis have one.
     """
     width = (x.high - x.low) / 8
-    at = axis_ticks(x)
+    ticks = axis_ticks(x)
     if math.isinf(base):
-        at = [x.low, *(t for t in at if x.low + width / 2 < t < x.high - width / 2), x.high]
+        ticks = [x.low, *(t for t in ticks if x.low + width / 2 < t < x.high - width / 2), x.high]
     elif base and not x.is_log:
-        at = [base, *(t for t in at if t > base + width / 2)]
-    return vertical_grid(x, at, tall, name, base, style)
+        ticks = [base, *(t for t in ticks if t > base + width / 2)]
+    return vertical_grid(x, ticks, height, name, base, style)
 
 
 def _bar_row(
@@ -125,12 +125,12 @@ def _bar_row(
     style: ElementStyle,
 ) -> str:
     middle, has_value = top + BAR_ROW_HEIGHT / 2, math.isfinite(bar.value)
-    ends = (
+    interval = (
         f", {format_range(bar.low, bar.high)}"
         if bar.low is not None and bar.high is not None
         else ""
     )
-    parts = [svg_title(bar.note or f"{bar.name}: {format_number(bar.value)}{ends}")]
+    parts = [svg_title(bar.note or f"{bar.name}: {format_number(bar.value)}{interval}")]
     parts += [svg_text(name, round(x.start - 12, 1), middle + 3.5, **style("end name"))]
     if has_value and x.low <= base <= x.high:
         stem = f"M{x(base):.1f} {middle:g}H{x(bar.value):.1f}"
@@ -145,8 +145,8 @@ def _bar_row(
 
 
 def _interval_line(low: float, high: float, y: float, style: ElementStyle) -> str:
-    ends = f"M{low:.1f} {y - 3:g}v6M{high:.1f} {y - 3:g}v6"
-    return svg_element("path", d=f"M{low:.1f} {y:g}H{high:.1f}{ends}", **style("range"))
+    caps = f"M{low:.1f} {y - 3:g}v6M{high:.1f} {y - 3:g}v6"
+    return svg_element("path", d=f"M{low:.1f} {y:g}H{high:.1f}{caps}", **style("range"))
 
 
 # -------------------------------------------------------------------------------------------- boxes
@@ -164,18 +164,18 @@ def box_rows_svg(figure: Boxes) -> str:
         name_column_width((b.name for b in figure.boxes), ROW_NAME_MARGIN),
         ROW_CHART_WIDTH - 16,
     )
-    tall = BOX_ROW_HEIGHT * len(figure.boxes)
-    parts = _bar_axis_lines(x, tall, figure.x, figure.span[0] if figure.span else 0.0)
+    height = BOX_ROW_HEIGHT * len(figure.boxes)
+    parts = _bar_axis_lines(x, height, figure.x, figure.span[0] if figure.span else 0.0)
     groups = sorted({box.group for box in figure.boxes} - {""})
     names = shorten_distinct_names([box.name for box in figure.boxes])
     for i, (box, name) in enumerate(zip(figure.boxes, names)):
         kind = f"box c{groups.index(box.group) % N_GROUP_COLORS}" if box.group else "box"
         parts.append(_box_row(box, name, x, BOX_ROW_HEIGHT * (i + 0.5), figure.x, kind))
     if len(groups) > 1:  # a legend of one entry explains nothing
-        parts += _group_legend(groups, tall + 56)
-        tall += 16 * math.ceil(len(groups) / LEGEND_NAMES_PER_LINE)
+        parts += _group_legend(groups, height + 56)
+        height += 16 * math.ceil(len(groups) / LEGEND_NAMES_PER_LINE)
     return svg_figure(
-        ROW_CHART_WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.boxes)}"
+        ROW_CHART_WIDTH, height + 42, parts, f"{figure.title}: {figure.x} of {len(figure.boxes)}"
     )
 
 
@@ -200,14 +200,16 @@ def _box_row(box: Box, name: str, x: AxisScale, y: float, unit: str, kind: str) 
         return svg_element("g", svg_title(f"{box.name}: no value"), label)
     lower, median, upper = (float(q) for q in np.percentile(box.values, [25, 50, 75]))
     slack = 1.5 * (upper - lower)
-    inside = [v for v in box.values if lower - slack <= v <= upper + slack]
-    least, most = min([*inside, lower]), max([*inside, upper])
+    inliers = [v for v in box.values if lower - slack <= v <= upper + slack]
+    whisker_low, whisker_high = min([*inliers, lower]), max([*inliers, upper])
     mean = math.fsum(box.values) / len(box.values)
     summary = (
         f"median {format_number(median)}, mean {format_number(mean)}, "
         f"{count_with_noun(len(box.values), 'value')}"
     )
-    whisker = f"M{x(least):.1f} {y:g}H{x(lower):.1f}M{x(upper):.1f} {y:g}H{x(most):.1f}"
+    whisker = (
+        f"M{x(whisker_low):.1f} {y:g}H{x(lower):.1f}M{x(upper):.1f} {y:g}H{x(whisker_high):.1f}"
+    )
     size = {"width": round(max(x(upper) - x(lower), 0.1), 1), "height": 14}
     parts = [
         svg_title(f"{box.name}: {summary}"),
@@ -223,8 +225,8 @@ def _box_points(box: Box, x: AxisScale, y: float, unit: str) -> list[str]:
     """Draw every value, those that would hide each other at five heights."""
     points = []
     for i, value in enumerate(box.values):
-        where = f" in {box.points[i]}" if box.points else ""
-        words = svg_title(f"{box.name}: {unit} {format_number(value, 4)}{where}")
+        place = f" in {box.points[i]}" if box.points else ""
+        words = svg_title(f"{box.name}: {unit} {format_number(value, 4)}{place}")
         height = y + (i % 5 - 2) * 2.4
         points.append(svg_element("circle", words, cx=x(value), cy=height, r=2.2, class_="point"))
     return points
@@ -244,26 +246,26 @@ def strip_rows_svg(figure: Strips) -> str:
         name_column_width((s.name for s in figure.strips), ROW_NAME_MARGIN),
         ROW_CHART_WIDTH - 16,
     )
-    tall = STRIP_ROW_HEIGHT * len(figure.strips)
-    parts = _bar_axis_lines(x, tall, figure.x, 0.0)
+    height = STRIP_ROW_HEIGHT * len(figure.strips)
+    parts = _bar_axis_lines(x, height, figure.x, 0.0)
     names = shorten_distinct_names([strip.name for strip in figure.strips])
     parts += [
         _strip_row(strip, name, x, STRIP_ROW_HEIGHT * (i + 0.5), figure.x)
         for i, (strip, name) in enumerate(zip(figure.strips, names))
     ]
     return svg_figure(
-        ROW_CHART_WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.strips)}"
+        ROW_CHART_WIDTH, height + 42, parts, f"{figure.title}: {figure.x} of {len(figure.strips)}"
     )
 
 
 def _strip_row(strip: Strip, name: str, x: AxisScale, y: float, unit: str) -> str:
-    more = "" if strip.is_used else ", left out"
+    note = "" if strip.is_used else ", left out"
     places = [x(v) for v in strip.values]
     parts = [row_name_svg(strip.name, x.start - 12, y + 4, name)]
     if places:
         d = f"M{min(places):.1f} {y:.1f}H{max(places):.1f}"
         parts.append(svg_element("path", d=d, class_="range"))
     for place, value in zip(places, strip.values):
-        words = svg_title(f"{strip.name}: {unit} {format_number(value)}{more}")
+        words = svg_title(f"{strip.name}: {unit} {format_number(value)}{note}")
         parts.append(svg_element("circle", words, cx=place, cy=y, r=4, class_="dot"))
     return svg_element("g", *parts, class_="row" if strip.is_used else "row unused")

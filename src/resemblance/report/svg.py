@@ -53,10 +53,10 @@ class AxisScale(NamedTuple):
         """Return where a value is; one far outside is a little beyond the end."""
         if self.is_log and value <= 0:
             return self.start if self.zero is None else self.zero
-        low, high, here = (
+        low, high, position = (
             math.log10(v) if self.is_log else v for v in (self.low, self.high, value)
         )
-        share = (here - low) / (high - low)
+        share = (position - low) / (high - low)
         return self.start + min(max(share, -AXIS_OVERSHOOT), 1 + AXIS_OVERSHOOT) * (
             self.end - self.start
         )
@@ -65,12 +65,12 @@ class AxisScale(NamedTuple):
 class ElementStyle(Protocol):
     """How the elements of a figure look."""
 
-    def __call__(self, kind: str, inside: str = "") -> Mapping[str, str]:
+    def __call__(self, kind: str, group_kind: str = "") -> Mapping[str, str]:
         """Return the attributes of an element of a kind, such as ``"dot"``, in a group of the kind
-        ``inside``."""
+        ``group_kind``."""
 
 
-def css_class_style(kind: str, inside: str = "") -> dict[str, str]:
+def css_class_style(kind: str, group_kind: str = "") -> dict[str, str]:
     """Return the class of an element, which the style sheet of a page describes."""
     return {"class_": kind}
 
@@ -114,79 +114,82 @@ def svg_figure(
     label: str,
     style: ElementStyle = css_class_style,
     kind: str = "chart",
-    **more: object,
+    **extra: object,
 ) -> str:
     """Return the SVG element around the parts of a figure; ``label`` is read aloud in its place."""
-    attributes: dict[str, object] = {**style(kind), "role": "img", "aria_label": label, **more}
+    attributes: dict[str, object] = {**style(kind), "role": "img", "aria_label": label, **extra}
     return svg_element("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", **attributes)
 
 
-def shorten_name(name: str, longest: int = MAX_LABEL_LENGTH) -> str:
+def shorten_name(name: str, max_length: int = MAX_LABEL_LENGTH) -> str:
     """Cut the middle out of a long name."""
-    half = longest // 2
-    return name if len(name) <= longest else f"{name[:half]}…{name[1 - half :]}"
+    half = max_length // 2
+    return name if len(name) <= max_length else f"{name[:half]}…{name[1 - half :]}"
 
 
-def shorten_distinct_names(names: Sequence[str], longest: int = MAX_LABEL_LENGTH) -> list[str]:
+def shorten_distinct_names(names: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> list[str]:
     """Cut long names that are drawn together, and keep the parts in which they differ.
 
     A name loses its middle, as by :func:`shorten_name`. Where two names would become one, each
     keeps the part between the beginning and the end that they share, with as many of the words
     around it as fit: ``…layer.0.attention…`` and ``…layer.1.attention…``. Different names stay
-    different; at worst they are longer than ``longest``.
+    different; at worst they are longer than ``max_length``.
     """
-    short = {name: shorten_name(name, longest) for name in names}
-    alike = defaultdict[str, list[str]](list)
-    for name, label in short.items():
-        alike[label].append(name)
-    for group in alike.values():
+    short_names = {name: shorten_name(name, max_length) for name in names}
+    names_by_label = defaultdict[str, list[str]](list)
+    for name, label in short_names.items():
+        names_by_label[label].append(name)
+    for group in names_by_label.values():
         if len(group) > 1:
-            short |= zip(group, _differing_parts(group, longest))
-    if len(set(short.values())) < len(short):
-        return shorten_distinct_names(names, 2 * longest)
-    return [short[name] for name in names]
+            short_names |= zip(group, _differing_parts(group, max_length))
+    if len(set(short_names.values())) < len(short_names):
+        return shorten_distinct_names(names, 2 * max_length)
+    return [short_names[name] for name in names]
 
 
-def _differing_parts(names: Sequence[str], longest: int) -> list[str]:
+def _differing_parts(names: Sequence[str], max_length: int) -> list[str]:
     """Cut each name to the words that not all names share, with some of those around them."""
     words = [NAME_TOKENS.findall(name) for name in names]
     fewest = min(map(len, words))
-    shared = [len(set(column)) == 1 for column in zip(*words)]
-    first = shared.index(False) if False in shared else fewest
-    ends = list(zip(*(of[first:][::-1] for of in words)))
-    shared = [len(set(column)) == 1 for column in ends]
-    last = shared.index(False) if False in shared else len(ends)
-    return [_surrounding_words(of, first, len(of) - last, longest) for of in words]
+    is_shared = [len(set(column)) == 1 for column in zip(*words)]
+    n_prefix = is_shared.index(False) if False in is_shared else fewest
+    suffixes = list(zip(*(name_words[n_prefix:][::-1] for name_words in words)))
+    is_shared = [len(set(column)) == 1 for column in suffixes]
+    n_suffix = is_shared.index(False) if False in is_shared else len(suffixes)
+    return [
+        _surrounding_words(name_words, n_prefix, len(name_words) - n_suffix, max_length)
+        for name_words in words
+    ]
 
 
-def _surrounding_words(words: Sequence[str], start: int, stop: int, longest: int) -> str:
+def _surrounding_words(words: Sequence[str], start: int, stop: int, max_length: int) -> str:
     """Return the words from ``start`` to ``stop``, and further ones on both sides as far as there
     is room."""
     size = len("".join(words[start:stop])) + 2
     for step in range(2 * len(words)):  # to the left and to the right in turn
         first, end = (start - 1, stop) if step % 2 == 0 else (start, stop + 1)
-        grown = len("".join(words[max(first, 0) : end])) + 2
-        if first >= 0 and end <= len(words) and size < grown <= longest:
-            start, stop, size = first, end, grown
+        new_size = len("".join(words[max(first, 0) : end])) + 2
+        if first >= 0 and end <= len(words) and size < new_size <= max_length:
+            start, stop, size = first, end, new_size
     left, right = "…" * (start > 0), "…" * (stop < len(words))
     middle = "".join(words[start:stop])
     middle = middle.lstrip(NAME_SEPARATORS) if left else middle
     middle = middle.rstrip(NAME_SEPARATORS) if right else middle
-    return f"{left}{shorten_name(middle, longest)}{right}"
+    return f"{left}{shorten_name(middle, max_length)}{right}"
 
 
-def row_name_svg(name: str, x: float, y: float, short: str = "") -> str:
-    """Write the name of a row, before ``x``, as it is or ``short``; of one that is cut, the pointer
+def row_name_svg(name: str, x: float, y: float, label: str = "") -> str:
+    """Write the name of a row, before ``x``, as it is or ``label``; of one that is cut, the pointer
     reads all."""
-    short = short or shorten_name(name)
-    words = svg_text(short, round(x, 1), round(y, 1), class_="end name")
-    return words if short == name else svg_element("g", svg_title(name), words)
+    label = label or shorten_name(name)
+    words = svg_text(label, round(x, 1), round(y, 1), class_="end name")
+    return words if label == name else svg_element("g", svg_title(name), words)
 
 
-def name_column_width(names: Iterable[str], most: float = math.inf) -> float:
+def name_column_width(names: Iterable[str], max_width: float = math.inf) -> float:
     """Return how wide the longest of some names is, as far as it is shown."""
     longest = max(map(len, shorten_distinct_names(list(names))), default=0)
-    return min(most, 20 + LABEL_CHARACTER_WIDTH * longest)
+    return min(max_width, 20 + LABEL_CHARACTER_WIDTH * longest)
 
 
 def padded_range(values: Sequence[float]) -> tuple[float, float]:
@@ -243,14 +246,14 @@ def log_axis(values: Sequence[float], start: float, end: float, name: str) -> Ax
     return AxisScale(low, high, start, end, True, zero)
 
 
-def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
+def round_ticks(low: float, high: float, max_ticks: int = 6) -> list[float]:
     """Return at most so many round numbers from low to high.
 
     They are 1, 2 or 5 times a power of ten apart.
     """
-    rough = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * (1 - 1e-9))
+    rough_step = (high - low) / max_ticks
+    power = 10.0 ** math.floor(math.log10(rough_step))
+    step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough_step * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [float(f"{i * step:.12g}") for i in range(first, last + 1)]
 
@@ -267,10 +270,10 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [t for t in candidates if low * (1 - 1e-9) <= t <= high * (1 + 1e-9)]
 
 
-def axis_ticks(axis: AxisScale, most: int = 8) -> list[float]:
+def axis_ticks(axis: AxisScale, max_ticks: int = 8) -> list[float]:
     """Return the round numbers of an axis, with 0 where it has a place of its own."""
     if not axis.is_log:
-        return round_ticks(axis.low, axis.high, most)
+        return round_ticks(axis.low, axis.high, max_ticks)
     zero = [0.0] if axis.zero is not None and axis.zero != axis.start else []
     return [*zero, *log_ticks(axis.low, axis.high)]
 
@@ -297,32 +300,32 @@ def place_labels(
         (x - MARKER_RADIUS, y - MARKER_RADIUS, x + MARKER_RADIUS, y + MARKER_RADIUS)
         for x, y in points
     ]
-    taken, places = list(marks), list[tuple[float, float, bool] | None]()
+    boxes, places = list(marks), list[tuple[float, float, bool] | None]()
     for (x, y), width in zip(points, widths):
         start = x + dx - width * np.where(dx > 1, 0, np.where(dx < -1, 1, 0.5))
         middle = y + dy
         is_free = (start > left) & (start + width < right)
         is_free &= (middle - height / 2 > top) & (middle + height / 2 < bottom)
-        l, t, r, b = np.array(taken).T[:, :, None]
-        beside = (start + width < l) | (start > r)
-        above = (middle + height / 2 < t) | (middle - height / 2 > b)
-        free = np.flatnonzero(is_free & (beside | above).all(axis=0))
-        if not free.size:
+        l, t, r, b = np.array(boxes).T[:, :, None]
+        is_beside = (start + width < l) | (start > r)
+        is_above = (middle + height / 2 < t) | (middle - height / 2 > b)
+        free_places = np.flatnonzero(is_free & (is_beside | is_above).all(axis=0))
+        if not free_places.size:
             places.append(None)
             continue
-        k = free[0]
+        k = free_places[0]
         a, m = float(start[k]), float(middle[k])
         places.append((a, m, bool(k >= len(LABEL_ANGLES))))
-        taken.append((a - LABEL_GAP, m - height / 2, a + width + LABEL_GAP, m + height / 2))
+        boxes.append((a - LABEL_GAP, m - height / 2, a + width + LABEL_GAP, m + height / 2))
     return places
 
 
 def axis_numbers(
-    axis: AxisScale, at: Iterable[float], y: float, style: ElementStyle = css_class_style
+    axis: AxisScale, ticks: Iterable[float], y: float, style: ElementStyle = css_class_style
 ) -> list[str]:
     """Return numbers below a horizontal axis, without those that would touch the one before."""
     parts, end = [], -math.inf
-    for tick in at:
+    for tick in ticks:
         place, half = axis(tick), LABEL_CHARACTER_WIDTH * len(format_number(tick)) / 2
         if place - half > end + 5:
             parts.append(svg_text(format_number(tick), round(place, 1), y, **style("mid")))
@@ -332,33 +335,33 @@ def axis_numbers(
 
 def vertical_grid(
     x: AxisScale,
-    at: Sequence[float],
-    tall: float,
+    ticks: Sequence[float],
+    height: float,
     name: str,
     base: float = math.nan,
     style: ElementStyle = css_class_style,
 ) -> list[str]:
     """Draw the upright lines of an axis, a darker one at ``base``, with numbers and name below."""
-    kinds = ("grid zero" if tick == base else "grid" for tick in at)
+    kinds = ("grid zero" if tick == base else "grid" for tick in ticks)
     lines = [
-        svg_element("path", d=f"M{x(t):.1f} 0V{tall:g}", **style(kind))
-        for t, kind in zip(at, kinds)
+        svg_element("path", d=f"M{x(t):.1f} 0V{height:g}", **style(kind))
+        for t, kind in zip(ticks, kinds)
     ]
     middle = round((x.start + x.end) / 2, 1)
     return [
         *lines,
-        *axis_numbers(x, at, tall + 16, style),
-        svg_text(name, middle, tall + 36, **style("mid axis")),
+        *axis_numbers(x, ticks, height + 16, style),
+        svg_text(name, middle, height + 36, **style("mid axis")),
     ]
 
 
-def threshold_line(at: float, d: str, style: ElementStyle = css_class_style) -> str:
+def threshold_line(value: float, d: str, style: ElementStyle = css_class_style) -> str:
     """Draw the line of a threshold, and an invisible broad one for the pointer."""
-    wide = svg_element("path", d=d, **style("reach"))
+    reach = svg_element("path", d=d, **style("reach"))
     return svg_element(
         "g",
-        svg_title(f"threshold {format_number(at)}"),
-        wide,
+        svg_title(f"threshold {format_number(value)}"),
+        reach,
         svg_element("path", d=d),
         **style("limit"),
     )

@@ -37,12 +37,12 @@ def render_table(table: TextTable, width: int | None = None) -> Iterator[Any]:
     """Yield the lines of a table as texts of rich; without a width, one for every row."""
     from rich.text import Text
 
-    clean = table._replace(
+    escaped_table = table._replace(
         header=tuple(map(escape_control_characters, table.header)),
         rows=tuple(tuple(map(escape_control_characters, row)) for row in table.rows),
     )
     yield Text()
-    yield from _layout_lines(clean, width)
+    yield from _layout_lines(escaped_table, width)
     yield Text()
 
 
@@ -54,27 +54,30 @@ def display_width(text: str) -> int:
 
 
 def _layout_lines(table: TextTable, width: int | None) -> Iterator[Any]:
-    natural = _column_widths(table, folded=False)
-    if width is None or TABLE_INDENT + sum(natural) + COLUMN_GAP * (len(natural) - 1) <= width:
-        yield from _rich_grid_lines(table, natural, COLUMN_GAP)
+    natural_widths = _column_widths(table, is_folded=False)
+    if (
+        width is None
+        or TABLE_INDENT + sum(natural_widths) + COLUMN_GAP * (len(natural_widths) - 1) <= width
+    ):
+        yield from _rich_grid_lines(table, natural_widths, COLUMN_GAP)
     elif table.as_blocks:
         yield from _stacked_rows(table, width)
-    elif fitting := next(
+    elif layout := next(
         ((w, gap) for gap in NARROW_COLUMN_GAPS if (w := _fit_column_widths(table, width, gap))),
         None,
     ):
-        yield from _rich_grid_lines(table, *fitting)
+        yield from _rich_grid_lines(table, *layout)
     else:
         yield from _column_chunks(table, width)
 
 
-def _column_widths(table: TextTable, *, folded: bool) -> list[int]:
+def _column_widths(table: TextTable, *, is_folded: bool) -> list[int]:
     """Return the width of every column, or the least to which it can be folded."""
     widths = []
     for i, name in enumerate(table.header):
-        heads = (name.split() if folded else [name]) if table.has_header else []
+        heads = (name.split() if is_folded else [name]) if table.has_header else []
         cells = [row[i] for row in table.rows]
-        if folded and i not in table.right:
+        if is_folded and i not in table.right:
             cells = [word for cell in cells for word in cell.split()]
         widths.append(max(map(display_width, [*heads, *cells]), default=0))
     return widths
@@ -85,15 +88,20 @@ def _fit_column_widths(table: TextTable, width: int, gap: int) -> list[int] | No
 
     None if a word would be cut.
     """
-    natural, widths = _column_widths(table, folded=False), _column_widths(table, folded=True)
+    natural_widths, widths = (
+        _column_widths(table, is_folded=False),
+        _column_widths(table, is_folded=True),
+    )
     room = width - TABLE_INDENT - gap * (len(widths) - 1) - sum(widths)
     if room < 0:
         return None
     for _ in range(room):
-        needed = [wanted - current for wanted, current in zip(natural, widths)]
-        if max(needed) <= 0:
+        shortfalls = [
+            full_width - current_width for full_width, current_width in zip(natural_widths, widths)
+        ]
+        if max(shortfalls) <= 0:
             break
-        widths[needed.index(max(needed))] += 1
+        widths[shortfalls.index(max(shortfalls))] += 1
     return widths
 
 
@@ -162,21 +170,26 @@ def _column_chunks(table: TextTable, width: int) -> Iterator[Any]:
 
     The first is cut if it leaves no room for others.
     """
-    gap, least = NARROW_COLUMN_GAPS[0], _column_widths(table, folded=True)
-    first = min(least[0], width // 2)
-    others = list(range(1, len(table.header)))
-    while others:
-        room, taken = width - TABLE_INDENT - first, list[int]()
-        while others and (not taken or room >= least[others[0]] + gap):
-            room -= least[others[0]] + gap
-            taken.append(others.pop(0))
-        part = _select_columns(table, [0, *taken])
-        narrow = [
-            first,
-            *(min(least[i], max(width - TABLE_INDENT - gap - first, 1)) for i in taken),
+    gap, min_widths = NARROW_COLUMN_GAPS[0], _column_widths(table, is_folded=True)
+    first_width = min(min_widths[0], width // 2)
+    remaining_columns = list(range(1, len(table.header)))
+    while remaining_columns:
+        room, columns = width - TABLE_INDENT - first_width, list[int]()
+        while remaining_columns and (not columns or room >= min_widths[remaining_columns[0]] + gap):
+            room -= min_widths[remaining_columns[0]] + gap
+            columns.append(remaining_columns.pop(0))
+        part = _select_columns(table, [0, *columns])
+        narrow_widths = [
+            first_width,
+            *(
+                min(min_widths[i], max(width - TABLE_INDENT - gap - first_width, 1))
+                for i in columns
+            ),
         ]
-        yield from _rich_grid_lines(part, _fit_column_widths(part, width, gap) or narrow, gap)
-        if others:
+        yield from _rich_grid_lines(
+            part, _fit_column_widths(part, width, gap) or narrow_widths, gap
+        )
+        if remaining_columns:
             yield _rich_text("")
 
 

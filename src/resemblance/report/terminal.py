@@ -76,13 +76,13 @@ def text_table(
     table: Table, columns: Sequence[int] = (), tones: Iterable[tuple[int, int, str]] = ()
 ) -> TextTable:
     """Return a table of a page, or some of its columns, without the names of their groups."""
-    shown = table_grid(table)
-    above = [heading.text for heading in shown.headings for _ in range(heading.width)]
-    above = [""] * len(table.columns) if columns or not above else above
-    names = [f"{group} {name}".strip() for group, name in zip(above, table.columns)]
+    grid = table_grid(table)
+    group_names = [heading.text for heading in grid.headings for _ in range(heading.width)]
+    group_names = [""] * len(table.columns) if columns or not group_names else group_names
+    names = [f"{group} {name}".strip() for group, name in zip(group_names, table.columns)]
     columns = columns or _brief_columns(table) or range(len(names))
-    rows = [[_format_table_cell(row.cells[i], i) for i in columns] for row in shown.rows]
-    right = [position for position, i in enumerate(columns) if shown.is_number[i]]
+    rows = [[_format_table_cell(row.cells[i], i) for i in columns] for row in grid.rows]
+    right = [position for position, i in enumerate(columns) if grid.is_number[i]]
     header = [_column_name_with_choice(table, i, names[i]) for i in columns]
     return plain_table(header, rows, right=right, tones=tones)
 
@@ -117,7 +117,7 @@ def comparison_tables(comparison: Comparison, *, is_whole: bool = False) -> list
     as files have it.
     """
     pair, sides = only_pair_position(comparison), (len(comparison.rows), len(comparison.columns))
-    notes = diagnostic_notes(comparison, without=CHANCE_KEY)  # which the tables show
+    notes = diagnostic_notes(comparison, exclude=CHANCE_KEY)  # which the tables show
     diagnostics = [f"{spec}: {note}" for spec, note in notes.items()]
     caveats = [f"Note: {caveat}." for caveat in comparison.caveats]
     if pair is not None:
@@ -153,8 +153,8 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
     The columns of a square are numbered like the rows where its names are too long for a terminal.
     """
     rows, columns = list(comparison.rows), list(comparison.columns)
-    shown = snap_to_bounds(comparison.values[info.spec], info)
-    cells = [[format_number(float(value), 4) for value in values] for values in shown]
+    matrix = snap_to_bounds(comparison.values[info.spec], info)
+    cells = [[format_number(float(value), 4) for value in values] for values in matrix]
     if is_all_pairs_of_one_list(comparison) and _matrix_width(rows, cells) > DEFAULT_TERMINAL_WIDTH:
         columns = [str(j) for j in range(1, len(columns) + 1)]
         rows = [f"{number} {name}" for number, name in zip(columns, rows)]
@@ -182,18 +182,18 @@ def evidence_tables(evidence: Evidence, *, is_whole: bool = False) -> list[Any]:
     """Return what to print: a line per measure and pair, or per measure if these are too many;
     then the result in words, what makes it doubtful, and the design. ``is_whole``: a line per
     measure and pair however many these are, as files have it."""
-    known = measure_results(evidence)
-    pairs = [pair for of in known for pair in of.pairs]
-    first, *_ = describe_significance(evidence, known)
+    results = measure_results(evidence)
+    pairs = [pair for result in results for pair in result.pairs]
+    headline, *_ = describe_significance(evidence, results)
     lines = [
-        with_minus_signs(x) for x in (first, *describe_caveats(evidence), design_line(evidence))
+        with_minus_signs(x) for x in (headline, *describe_caveats(evidence), design_line(evidence))
     ]
     if len(pairs) > MAX_TABLE_LINES and not is_whole:
-        return [text_table(overview_table(evidence, known)), *lines, EVERY_VALUE_HINT]
-    table = values_table(evidence, known)
+        return [text_table(overview_table(evidence, results)), *lines, EVERY_VALUE_HINT]
+    table = values_table(evidence, results)
     column = table.columns.index("how") - 1  # of the p-value that decides
-    tested = [(i, pair.is_beyond) for i, pair in enumerate(pairs) if pair.is_tested]
-    tones = [(i, column, "good" if is_beyond else "warning") for i, is_beyond in tested]
+    outcomes = [(i, pair.is_beyond) for i, pair in enumerate(pairs) if pair.is_tested]
+    tones = [(i, column, "good" if is_beyond else "warning") for i, is_beyond in outcomes]
     return [text_table(table, tones=tones), *lines]
 
 
@@ -221,10 +221,12 @@ def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
 def headline_lines(result: Result) -> list[str]:
     """Return what comes before the numbers: what was run, a trial, omissions, the leaders."""
     sized = f"{result.suite}, {describe_run_size(result.suite, result.size)}"
-    where = [sized] if result.size and result.suite != "joint" else []
-    counts = [f"{of} {name}" for name, of in result.counts.items() if name not in result.facts]
+    run_facts = [sized] if result.size and result.suite != "joint" else []
+    counts = [
+        f"{count} {name}" for name, count in result.counts.items() if name not in result.facts
+    ]
     facts = [f"{name} {fact}" for name, fact in result.facts.items()]
-    line = "; ".join([*where, *facts, *counts])
+    line = "; ".join([*run_facts, *facts, *counts])
     idle = [result.idle()] if result.idle() else []
     return [line, *result.caveats, *idle, *opening_sentences(result).splitlines(), ""]
 
@@ -253,11 +255,11 @@ def grouped_tables(result: Result) -> Iterator[Any]:
 
 def claim_table(result: Result) -> TextTable:
     """Return a line per claim that was judged, with the paper's number, ours, and the verdict."""
-    judged = [c for c in result.claims if c.verdict != NO_DATA]
-    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in judged]
+    claims = [c for c in result.claims if c.verdict != NO_DATA]
+    rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in claims]
     header = ("claim", "verdict", "what is claimed", "the paper", "this run")
     tones = [
-        (i, 1, VERDICT_TONES[c.verdict]) for i, c in enumerate(judged) if c.verdict in VERDICT_TONES
+        (i, 1, VERDICT_TONES[c.verdict]) for i, c in enumerate(claims) if c.verdict in VERDICT_TONES
     ]
     return plain_table(header, rows, as_blocks=True, tones=tones)
 
@@ -267,8 +269,8 @@ def claims_without_data_line(claims: Iterable[Claim]) -> list[str]:
     numbers = [claim.number for claim in claims if claim.verdict == NO_DATA]
     if not numbers:
         return []
-    how_many = count_with_noun(len(numbers), "claim")
-    return [f"No data on {how_many}: {', '.join(dict.fromkeys(numbers))}."]
+    count = count_with_noun(len(numbers), "claim")
+    return [f"No data on {count}: {', '.join(dict.fromkeys(numbers))}."]
 
 
 def mean_rank_table(result: Result) -> TextTable:

@@ -62,13 +62,13 @@ def describe_run_size(suite: str, size: str) -> str:
     return f"{size}: {meaning}" if meaning else size
 
 
-def warn_few_models(most: int) -> str:
+def warn_few_models(n_models: int) -> str:
     """Return what to say when at most so many models are compared with each other; nothing when
     they are enough."""
-    if most >= MIN_COMPARED_MODELS:
+    if n_models >= MIN_COMPARED_MODELS:
         return ""
     return (
-        f"Few models: at most {most} are compared with each other, where the benchmark has "
+        f"Few models: at most {n_models} are compared with each other, where the benchmark has "
         f"{MIN_COMPARED_MODELS}. Other models may order the measures otherwise, which no interval "
         "here shows."
     )
@@ -78,26 +78,26 @@ def headline(places: Places, labels: Mapping[str, str]) -> str:
     """Say which measure leads, and which others cannot be told from it."""
     if not places.rows:
         return "No measure has a rank: there is no cell in which measures were ranked."
-    first, count = places.rows[0], len(places.rows)
+    leader, count = places.rows[0], len(places.rows)
     names = {p.measure: labels.get(p.measure, p.measure) for p in places.rows}
-    leading = [p for p in places.rows if p.mean == first.mean]
-    who = join_words([names[p.measure] for p in leading], MAX_NAMES_IN_HEADLINE)
+    leaders = [p for p in places.rows if p.mean == leader.mean]
+    leader_names = join_words([names[p.measure] for p in leaders], MAX_NAMES_IN_HEADLINE)
     if count == 1:
-        return f"{who} is the only measure with a rank, so its rank means nothing."
+        return f"{leader_names} is the only measure with a rank, so its rank means nothing."
     if not places.is_settling:
         cells = "1 cell does" if places.cells == 1 else f"{places.cells} cells do"
         return (
             f"{cells} not settle the order of {count} measures: with fewer than {SETTLING}, even "
             "the first in all of them may be so by chance. Here the best mean rank is that of "
-            f"{who}, {first.mean:.2f}."
+            f"{leader_names}, {leader.mean:.2f}."
         )
-    leads = "leads" if len(leading) == 1 else "lead together"
-    lead = (
-        f"{who} {leads} with a mean rank of {first.mean:.2f} among {count} measures over "
+    verb = "leads" if len(leaders) == 1 else "lead together"
+    sentence = (
+        f"{leader_names} {verb} with a mean rank of {leader.mean:.2f} among {count} measures over "
         f"{places.cells} cells"
     )
-    behind = [p for p in places.rows if p.mean > first.mean]
-    return f"{lead}; {_describe_measures_behind(behind, names, len(leading) > 1)}"
+    other_places = [p for p in places.rows if p.mean > leader.mean]
+    return f"{sentence}; {_describe_measures_behind(other_places, names, len(leaders) > 1)}"
 
 
 def leaders_without_each_group(places: Places, labels: Mapping[str, str]) -> str:
@@ -107,8 +107,8 @@ def leaders_without_each_group(places: Places, labels: Mapping[str, str]) -> str
         return ""
     parts = []
     for group in (g for g in places.by_group if g not in places.few):
-        if leading := places.leader_without(group):
-            names = join_words((labels.get(m, m) for m in leading), MAX_NAMES_IN_HEADLINE)
+        if leaders := places.leader_without(group):
+            names = join_words((labels.get(m, m) for m in leaders), MAX_NAMES_IN_HEADLINE)
             parts.append(f"without {group}: {names}")
     sentences = [f"The leader {'; '.join(parts)}."] if parts else []
     if places.few:
@@ -118,17 +118,17 @@ def leaders_without_each_group(places: Places, labels: Mapping[str, str]) -> str
 
 
 def _describe_measures_behind(
-    others: Sequence[Place], names: Mapping[str, str], several: bool
+    places: Sequence[Place], names: Mapping[str, str], is_plural: bool
 ) -> str:
-    them = "them" if several else "it"
-    tied = [names[p.measure] for p in others if p.is_tied]
-    if not others:
+    pronoun = "them" if is_plural else "it"
+    tied_names = [names[p.measure] for p in places if p.is_tied]
+    if not places:
         return "there is no other measure."
-    if not tied:
+    if not tied_names:
         return (
-            f"every other measure is behind {them}, the next being {names[others[0].measure]} "
-            f"{others[0].mean:.2f}."
+            f"every other measure is behind {pronoun}, the next being {names[places[0].measure]} "
+            f"{places[0].mean:.2f}."
         )
-    if len(tied) == len(others) > 1:
-        return f"none of the {len(others)} others can be told from {them}."
-    return f"{join_words(tied, MAX_NAMES_IN_HEADLINE)} cannot be told from {them}."
+    if len(tied_names) == len(places) > 1:
+        return f"none of the {len(places)} others can be told from {pronoun}."
+    return f"{join_words(tied_names, MAX_NAMES_IN_HEADLINE)} cannot be told from {pronoun}."

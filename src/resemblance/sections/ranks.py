@@ -35,6 +35,8 @@ def rank_measures_of_task(
             for m, rank in rank_within(values, rule.incomplete, failures=rule.failures).items():
                 ranks[m].append(rank)
     if rule.is_shared:
-        mean = float(np.mean([rank for of_measure in ranks.values() for rank in of_measure] or 0))
+        mean = float(
+            np.mean([rank for measure_ranks in ranks.values() for rank in measure_ranks] or 0)
+        )
         return dict.fromkeys(ranks, mean)
-    return {m: float(np.mean(of_measure)) for m, of_measure in ranks.items()}
+    return {m: float(np.mean(measure_ranks)) for m, measure_ranks in ranks.items()}

@@ -84,8 +84,8 @@ class Result(MappingResult):
 
     def __post_init__(self) -> None:
         if self.is_trial:
-            silent = tuple(s._replace(claims=remove_verdicts(s.claims)) for s in self.sections)
-            object.__setattr__(self, "sections", silent)
+            sections = tuple(s._replace(claims=remove_verdicts(s.claims)) for s in self.sections)
+            object.__setattr__(self, "sections", sections)
         _check_unique_names("the result", self.sections)
         for section in self.sections:
             _check_section(section)
@@ -162,7 +162,7 @@ class Result(MappingResult):
             for cell, scores in s.scores.items()
             if is_in(*s.key(cell))
         }
-        return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
+        return {cell: measure_ranks for cell, measure_ranks in ranks.items() if measure_ranks}
 
     def models(self) -> dict[tuple[str, str], str]:
         """Return the models that every cell is of, by test and cell; "" where no rule names
@@ -181,17 +181,17 @@ class Result(MappingResult):
     def idle(self) -> str:
         """Say which measures play no part in what was run, having no score in any cell; nothing
         when all do."""
-        scored = {m for scores in self.scores().values() for m in scores}
-        none = [label for spec, label in self.labels.items() if spec not in scored]
-        if not none or self.suite in SUITES_WITHOUT_SCORES:
+        scored_specs = {m for scores in self.scores().values() for m in scores}
+        idle = [label for spec, label in self.labels.items() if spec not in scored_specs]
+        if not idle or self.suite in SUITES_WITHOUT_SCORES:
             return ""
-        if not scored:
+        if not scored_specs:
             return (
                 "What was run here scores no measure of similarity, so the measures play no part "
                 "in it."
             )
         return (
-            f"{join_words(none, MAX_NAMES_IN_HEADLINE)} {'plays' if len(none) == 1 else 'play'} no "
+            f"{join_words(idle, MAX_NAMES_IN_HEADLINE)} {'plays' if len(idle) == 1 else 'play'} no "
             "part in what was run here."
         )
 
@@ -202,17 +202,17 @@ class Result(MappingResult):
         """
         ranks, records = {} if self.is_trial else self.ranks(), list[dict[str, Any]]()
         for section in self.sections:
-            where = {"section": section.name}
+            base = {"section": section.name}
             for claim in section.claims:
                 facts = claim._asdict()
-                records.append({**where, "kind": "claim", "name": facts.pop("number"), **facts})
+                records.append({**base, "kind": "claim", "name": facts.pop("number"), **facts})
             for cell, scores in section.scores.items():
                 places = ranks.get(section.key(cell), {})
                 for measure, value in scores.items():
                     facts = {"measure": measure, "value": value, "rank": places.get(measure)}
-                    records.append({**where, "kind": "score", "name": cell, **facts})
-        blank: dict[str, Any] = dict.fromkeys(RESULT_COLUMNS)
-        return [{**blank, **record, "trial": self.is_trial} for record in records]
+                    records.append({**base, "kind": "score", "name": cell, **facts})
+        defaults: dict[str, Any] = dict.fromkeys(RESULT_COLUMNS)
+        return [{**defaults, **record, "trial": self.is_trial} for record in records]
 
     def save(self, path: str | Path) -> None:
         """Write one file, which :func:`resemblance.load` reads, whatever its suffix: JSON.
@@ -244,47 +244,47 @@ def result_text(result: Result) -> str:
     return _serialize_as_json(document, "the result")
 
 
-def read_result_document(document: Mapping[str, Any], where: str, remedy: str) -> Result:
+def read_result_document(document: Mapping[str, Any], source: str, remedy: str) -> Result:
     """Return the result that a document holds.
 
     Raises ``ValueError`` for a document that does not fit.
     """
     names = {f.name for f in fields(Result)}
-    unknown = sorted(set(document) - names - {FORMAT_ENTRY, "trial"})
-    if unknown and document.get("suite") not in SUITES_WITH_EXTRA_FIELDS:
-        raise unreadable_error(where, f"it has an entry {unknown[0]!r}", remedy)
+    unknown_names = sorted(set(document) - names - {FORMAT_ENTRY, "trial"})
+    if unknown_names and document.get("suite") not in SUITES_WITH_EXTRA_FIELDS:
+        raise unreadable_error(source, f"it has an entry {unknown_names[0]!r}", remedy)
     entries = {name: entry for name, entry in document.items() if name in names}
-    result = result_from_document(Result, entries, where, remedy)
+    result = result_from_document(Result, entries, source, remedy)
     try:
         check_finite_json(result_document(result))
     except ValueError as error:
-        raise unreadable_error(where, error, remedy) from error
+        raise unreadable_error(source, error, remedy) from error
     return result
 
 
-def _serialize_as_json(value: Any, what: str) -> str:
+def _serialize_as_json(value: Any, name: str) -> str:
     try:
         return json.dumps(value, allow_nan=False, ensure_ascii=False, default=dict)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{what} contains a value that cannot be saved: {error}") from error
+        raise ValueError(f"{name} contains a value that cannot be saved: {error}") from error
 
 
 def _check_section(section: Section) -> None:
-    where = f"section {section.name!r}"
-    _check_unique_names(where, (*section.tables, *section.figures))
+    location = f"section {section.name!r}"
+    _check_unique_names(location, (*section.tables, *section.figures))
     for kind, parts in (("table", section.tables), ("figure", section.figures)):
         for part in parts:
-            for what in _size_errors(part):
-                raise ValueError(f"{where}, {kind} {part.name!r}: {what}")
+            for error in _size_errors(part):
+                raise ValueError(f"{location}, {kind} {part.name!r}: {error}")
     for claim in section.claims:
         if claim.verdict not in VERDICTS:
-            raise ValueError(f"{where}, claim {claim.number}: no verdict {claim.verdict!r}")
+            raise ValueError(f"{location}, claim {claim.number}: no verdict {claim.verdict!r}")
 
 
-def _check_unique_names(where: str, parts: Iterable[Any]) -> None:
+def _check_unique_names(location: str, parts: Iterable[Any]) -> None:
     for name, count in Counter(part.name for part in parts).items():
         if count > 1:
-            raise ValueError(f"{where}: {count} parts are called {name!r}")
+            raise ValueError(f"{location}: {count} parts are called {name!r}")
 
 
 def _size_errors(part: Table | Figure) -> Iterator[str]:
@@ -320,8 +320,8 @@ def _size_errors(part: Table | Figure) -> Iterator[str]:
         count = len(part.leaves)
         if sorted(part.order) != list(range(count)):
             yield f"the order is not that of {count} leaves"
-        used = sorted(i for merge in part.merges for i in merge[:2])
-        if len(part.merges) != max(count - 1, 0) or used != list(range(2 * count - 2)):
+        members = sorted(i for merge in part.merges for i in merge[:2])
+        if len(part.merges) != max(count - 1, 0) or members != list(range(2 * count - 2)):
             yield f"{len(part.merges)} merges do not join {count} leaves"
     elif isinstance(part, Diagram):
         count = len(part.names)

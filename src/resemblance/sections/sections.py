@@ -70,28 +70,28 @@ class Table(NamedTuple):
         hints: Mapping[Any, str] = {},
         shade: Callable[[TableEntry], float | None] | None = None,
         links: Mapping[Any, Iterable[str]] = {},
-        **more: Any,
+        **options: Any,
     ) -> Table:
         """Return a table of records, whose keys are its columns in the order in which they come
         first; a key may be two words: the heading above a column, and its own.
 
         ``columns``: those that come first, or without any record. ``hints``: by key. ``shade``: of
         every entry but the first of a row. ``links``: by key, an address for each row, "" for none.
-        ``more``: the other fields.
+        ``options``: the other fields.
         """
         rows = list(records)
         keys = list(dict.fromkeys((*columns, *(key for row in rows for key in row))))
         heads = [key if isinstance(key, tuple) else ("", key) for key in keys]
         entries = tuple(tuple(row.get(key) for key in keys) for row in rows)
         if shade is not None:
-            more["shades"] = tuple((None, *map(shade, row[1:])) for row in entries)
+            options["shades"] = tuple((None, *map(shade, row[1:])) for row in entries)
         places = ((i, keys.index(key), a) for key, of in links.items() for i, a in enumerate(of))
-        more["links"] = tuple(place for place in places if place[2])
+        options["links"] = tuple(place for place in places if place[2])
         if hints:
-            more["hints"] = tuple(hints.get(key, "") for key in keys)
+            options["hints"] = tuple(hints.get(key, "") for key in keys)
         if any(group for group, _ in heads):
-            more["groups"] = tuple(group for group, _ in heads)
-        return cls(name, title, tuple(head for _, head in heads), entries, note, **more)
+            options["groups"] = tuple(group for group, _ in heads)
+        return cls(name, title, tuple(head for _, head in heads), entries, note, **options)
 
 
 class RankRule(NamedTuple):

@@ -40,10 +40,10 @@ def mean_rank_bars(
     placed at its mean rank, and cut where no rank can be.
     """
     by_measure = {place.measure: place for place in places.rows}
-    shown = [by_measure[measure] for measure in order]
+    rows = [by_measure[measure] for measure in order]
     if not is_sure:
-        return tuple(Bar(names.get(p.measure, p.measure), p.mean) for p in shown)
-    return tuple(_mean_rank_bar(place, places, names) for place in shown)
+        return tuple(Bar(names.get(p.measure, p.measure), p.mean) for p in rows)
+    return tuple(_mean_rank_bar(place, places, names) for place in rows)
 
 
 def _mean_rank_bar(place: Place, places: Places, names: Mapping[str, str]) -> Bar:
@@ -53,9 +53,9 @@ def _mean_rank_bar(place: Place, places: Places, names: Mapping[str, str]) -> Ba
     if place is leader or math.isnan(low):
         return Bar(name, place.mean, note=words)
     first, last = (min(max(1.0, leader.mean + end), len(places.rows)) for end in (low, high))
-    behind = f"{low:.2f} to {high:.2f} behind {names.get(leader.measure, leader.measure)}"
-    tied = ", tied with it" if place.is_tied else ""
-    note = f"{words}, {behind.replace('-', '−')}{tied}"
+    lag = f"{low:.2f} to {high:.2f} behind {names.get(leader.measure, leader.measure)}"
+    tie_note = ", tied with it" if place.is_tied else ""
+    note = f"{words}, {lag.replace('-', '−')}{tie_note}"
     return Bar(name, place.mean, float(first), float(last), note)
 
 
@@ -100,7 +100,7 @@ def tie_diagram(places: Places, names: Mapping[str, str]) -> Diagram | None:
 
 def format_tied_measures(places: Places, measure: str, names: Mapping[str, str]) -> str:
     """Return the measures that one cannot be told from, in words: "CKA and RSA", or "none"."""
-    tied = [names.get(other, other) for other in places.tied_with(measure)]
-    if len(tied) == len(places.rows) - 1 > 1:
+    tied_names = [names.get(other, other) for other in places.tied_with(measure)]
+    if len(tied_names) == len(places.rows) - 1 > 1:
         return "all others"
-    return join_words(tied, MAX_NAMES_IN_HEADLINE) if tied else "none"
+    return join_words(tied_names, MAX_NAMES_IN_HEADLINE) if tied_names else "none"

@@ -24,9 +24,9 @@ def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
 
     Measures that cannot be told apart even so are called by their specifications.
     """
-    shared = Counter(labels.values())
+    label_counts = Counter(labels.values())
     names = {
-        spec: label if shared[label] == 1 else add_parameters_to_label(label, spec)
+        spec: label if label_counts[label] == 1 else add_parameters_to_label(label, spec)
         for spec, label in labels.items()
     }
     counts = Counter(names.values())

@@ -77,8 +77,8 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
     }
     for k in RANDOM_FEATURE_COUNTS:
         if k < d:
-            chosen = generator(seed, "features", k).choice(d, k, replace=False)
-            versions[f"randfeat_{k:03d}"] = points[:, chosen]
+            columns = generator(seed, "features", k).choice(d, k, replace=False)
+            versions[f"randfeat_{k:03d}"] = points[:, columns]
     for amount in NOISE_LEVELS:
         noise = generator(seed, "noise", round(100 * amount)).standard_normal(points.shape)
         versions[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
@@ -93,8 +93,8 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
 
 def regime(name: str) -> TransformationRegime:
     """Return "compression" for fewer features or directions, "preserving" for all of them."""
-    fewer = ("pca", "randproj", "topvar", "randfeat")
-    return "compression" if name.startswith(fewer) else "preserving"
+    prefixes = ("pca", "randproj", "topvar", "randfeat")
+    return "compression" if name.startswith(prefixes) else "preserving"
 
 
 def transformation_study(
@@ -117,16 +117,19 @@ def transformation_study(
 
 
 def _study_transformation(
-    name: str, points: np.ndarray, references: Mapping[str, np.ndarray], how: tuple[int, int, int]
+    name: str,
+    points: np.ndarray,
+    references: Mapping[str, np.ndarray],
+    settings: tuple[int, int, int],
 ) -> Transformed:
-    seed, k, most = how
+    seed, k, max_samples = settings
     similarities = {other: float(cka(points, reference)) for other, reference in references.items()}
-    others = [value for other, value in similarities.items() if other != name]
-    stability = feature_split(points, k=k, max_samples=most, seed=seed)
+    cross_similarities = [value for other, value in similarities.items() if other != name]
+    stability = feature_split(points, k=k, max_samples=max_samples, seed=seed)
     basis = basis_split(
-        points, k=max(k // FEATURE_SPLITS_PER_BASIS, 1), max_samples=most, seed=seed
+        points, k=max(k // FEATURE_SPLITS_PER_BASIS, 1), max_samples=max_samples, seed=seed
     )
-    means = (float(np.mean(values)) for values in (list(similarities.values()), others))
+    means = (float(np.mean(values)) for values in (list(similarities.values()), cross_similarities))
     return Transformed(name, regime(name), points.shape[1], stability, basis, *means)
 
 
@@ -136,8 +139,8 @@ def _reference_versions(names: Mapping[str, np.ndarray]) -> list[str]:
     return ["original", *components[-1:], "zscore"]
 
 
-def _feasible_counts(wanted: tuple[int, ...], most: int) -> list[int]:
-    return sorted({min(k, most) for k in wanted if min(k, most) >= MIN_TRANSFORMED_FEATURES})
+def _feasible_counts(counts: tuple[int, ...], limit: int) -> list[int]:
+    return sorted({min(k, limit) for k in counts if min(k, limit) >= MIN_TRANSFORMED_FEATURES})
 
 
 def _transformable_points(X: Any) -> np.ndarray:
@@ -148,9 +151,9 @@ def _transformable_points(X: Any) -> np.ndarray:
             f"features; got {points.shape}"
         )
     if not np.isfinite(points).all():
-        bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+        rows = np.flatnonzero(~np.isfinite(points).all(axis=1))
         raise ValueError(
-            f"transformations: X {points.shape} has NaN or infinite values in {len(bad)} samples, "
-            f"the first {bad[0]}; leave them out"
+            f"transformations: X {points.shape} has NaN or infinite values in {len(rows)} samples, "
+            f"the first {rows[0]}; leave them out"
         )
     return points

@@ -90,10 +90,10 @@ def _labeled_rows(
     strata, stratum = _encode_row_labels(
         np.zeros(n, dtype=int) if match is None else match, n, "match"
     )
-    without = int(((stratum < 0) & (label >= 0)).sum())
-    if without:
+    n_blank = int(((stratum < 0) & (label >= 0)).sum())
+    if n_blank:
         raise ValueError(
-            f"perturbations: {without} labelled samples have no stratum; fill it in or leave them "
+            f"perturbations: {n_blank} labelled samples have no stratum; fill it in or leave them "
             "out"
         )
     return LabelledRows(source, names, label, strata, stratum)
@@ -141,10 +141,10 @@ def _annotation_column(data: Any, column: Any, role: str) -> Any:
     return column.reindex(data.obs_names)
 
 
-def _named_annotation_entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
+def _named_annotation_entry(entries: Mapping[str, Any], key: str, location: str) -> Any:
     if key not in entries:
         raise ValueError(
-            f"perturbations: no {key!r} in {where}{did_you_mean(key, list(entries.keys()))}"
+            f"perturbations: no {key!r} in {location}{did_you_mean(key, list(entries.keys()))}"
         )
     return entries[key]
 
@@ -178,8 +178,8 @@ def _encode_row_labels(values: Any, n: int, role: str) -> tuple[list[str], np.nd
             f"perturbations: {role} must be one per sample, shape ({n},); got shape {array.shape}"
         )
     entries = array.tolist()
-    present = np.array([not is_missing_label(value) for value in entries], dtype=bool)
-    labels = list(itertools.compress(entries, present))
+    mask = np.array([not is_missing_label(value) for value in entries], dtype=bool)
+    labels = list(itertools.compress(entries, mask))
     texts = [str(value) for value in labels]
     names, places = np.unique(np.array(texts, dtype=str), return_inverse=True)
     if array.dtype == object and len(set(labels)) != len(names):
@@ -188,38 +188,38 @@ def _encode_row_labels(values: Any, n: int, role: str) -> tuple[list[str], np.nd
             "all text"
         )
     codes = np.full(n, -1)
-    codes[present] = places
+    codes[mask] = places
     return names.tolist(), codes
 
 
-def control_labels(control: Any, known: Sequence[str]) -> tuple[str, ...]:
+def control_labels(control: Any, names: Sequence[str]) -> tuple[str, ...]:
     """Return the labels of the controls; raise ``ValueError``, with the labels of the samples, when
     one of them is missing."""
     if control is None:
-        usual = _usual_control_labels(known)
-        if len(usual) == 1:
-            return tuple(usual)
+        candidates = _usual_control_labels(names)
+        if len(candidates) == 1:
+            return tuple(candidates)
         problem = (
-            f"several labels may be controls: {', '.join(map(repr, usual))}"
-            if usual
+            f"several labels may be controls: {', '.join(map(repr, candidates))}"
+            if candidates
             else "no usual control label"
         )
         raise ValueError(
-            f"perturbations: {problem}; name it, control=...; {_format_label_list(known)}"
+            f"perturbations: {problem}; name it, control=...; {_format_label_list(names)}"
         )
-    wanted = _requested_control_labels(control)
-    for label in wanted:
-        if label not in known:
-            alike = [
-                name for name in known if _is_same_label(name, label)
-            ] or _usual_control_labels(known)
-            hint = f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""
+    requested_labels = _requested_control_labels(control)
+    for label in requested_labels:
+        if label not in names:
+            suggestions = [
+                name for name in names if _is_same_label(name, label)
+            ] or _usual_control_labels(names)
+            hint = f"; did you mean {' or '.join(map(repr, suggestions))}?" if suggestions else ""
             raise ValueError(
-                f"perturbations: no sample is labelled {label!r}{hint}; {_format_label_list(known)}"
+                f"perturbations: no sample is labelled {label!r}{hint}; {_format_label_list(names)}"
             )
-    if not wanted:
+    if not requested_labels:
         raise ValueError("perturbations: control is empty; name at least one label")
-    return wanted
+    return requested_labels
 
 
 def _requested_control_labels(control: Any) -> tuple[str, ...]:
@@ -239,14 +239,14 @@ def _is_same_label(name: str, label: str) -> bool:
         return _normalize_label(name) == _normalize_label(label)
 
 
-def _usual_control_labels(known: Sequence[str]) -> list[str]:
-    return [name for name in known if _normalize_label(name) in CONTROL_NAMES]
+def _usual_control_labels(names: Sequence[str]) -> list[str]:
+    return [name for name in names if _normalize_label(name) in CONTROL_NAMES]
 
 
 def _normalize_label(label: str) -> str:
     return re.sub(r"[^a-z0-9]", "", label.lower())
 
 
-def _format_label_list(known: Sequence[str]) -> str:
-    listed = list_names(map(repr, known), MAX_LISTED_LABELS)
-    return f"labels: {listed}" if known else "no sample has a label"
+def _format_label_list(names: Sequence[str]) -> str:
+    listing = list_names(map(repr, names), MAX_LISTED_LABELS)
+    return f"labels: {listing}" if names else "no sample has a label"

@@ -84,12 +84,15 @@ def _summarize_magnitude_bin(
     )
     if not reason and min(np.ptp(coherence), np.ptp(reproducibility)) == 0:
         reason = "coherence or reproducibility does not vary"
-    above = coherence >= np.median(coherence)
-    if not reason and above.all():
+    is_coherent = coherence >= np.median(coherence)
+    if not reason and is_coherent.all():
         reason = "no coherence is below the median"
     if reason:
         return MagnitudeBin(*span, n, None, None, None, None, None, reason)
-    high, low = float(reproducibility[above].mean()), float(reproducibility[~above].mean())
+    high, low = (
+        float(reproducibility[is_coherent].mean()),
+        float(reproducibility[~is_coherent].mean()),
+    )
     test = spearmanr(coherence, reproducibility)
     return MagnitudeBin(
         *span, n, high, low, high - low, float(test.statistic), float(test.pvalue), ""
@@ -123,8 +126,8 @@ def discordance(
     Reference: ``discordance`` of shesha-geometry 0.3.0.
     """
     table = _columns_of_screen("discordance", results, coherence, magnitude)
-    known = np.isfinite(table).all(axis=0)
-    s, m = table[:, known]
+    mask = np.isfinite(table).all(axis=0)
+    s, m = table[:, mask]
     if len(s) < 10:
         raise ValueError(f"discordance needs 10 perturbations with both values; got {len(s)}")
     if form not in get_args(DiscordanceForm) or not 3 <= share * len(s) <= len(s):
@@ -132,19 +135,22 @@ def discordance(
             f"discordance: form must be one of {', '.join(map(repr, get_args(DiscordanceForm)))} "
             f"and share leave 3 of {len(s)} perturbations or more; got {form!r} and {share}"
         )
-    result = np.full(len(known), np.nan)
+    result = np.full(len(mask), np.nan)
     scale = float(np.abs(s).max()) if form in ("linear", "loess") else 1.0
-    result[known] = _z_scores(_excess_coherence(s, m, form, share), scale)
+    result[mask] = _z_scores(_excess_coherence(s, m, form, share), scale)
     return result
 
 
 def _excess_coherence(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray:
-    along, coherent = _z_scores(m, float(np.abs(m).max())), _z_scores(s, float(np.abs(s).max()))
+    magnitudes, coherences = (
+        _z_scores(m, float(np.abs(m).max())),
+        _z_scores(s, float(np.abs(s).max())),
+    )
     expected: dict[str, Callable[[], np.ndarray]] = {
-        "linear": lambda: s.mean() + along * float(np.mean(along * s)) - s,
-        "loess": lambda: _local_line(along, s, int(share * len(s) + 1e-10)) - s,
+        "linear": lambda: s.mean() + magnitudes * float(np.mean(magnitudes * s)) - s,
+        "loess": lambda: _local_line(magnitudes, s, int(share * len(s) + 1e-10)) - s,
         "rank": lambda: ranks_of_rows(m) - ranks_of_rows(s),
-        "difference": lambda: along - coherent,
+        "difference": lambda: magnitudes - coherences,
     }
     return expected[form]()
 
@@ -152,10 +158,12 @@ def _excess_coherence(s: np.ndarray, m: np.ndarray, form: str, share: float) -> 
 def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
     """Fit a robust locally weighted line at every x (Cleveland 1979): tricube weights over the k
     nearest, then bisquare."""
-    apart = np.abs(x[:, None] - x)
-    radius = np.sort(apart, axis=1)[:, k - 1 : k]
-    near = np.where(radius > 0, np.clip(apart / np.where(radius > 0, radius, 1), 0, 1), apart > 0)
-    nearness, trust = (1 - near**3) ** 3, np.ones(len(x))
+    distances = np.abs(x[:, None] - x)
+    radius = np.sort(distances, axis=1)[:, k - 1 : k]
+    scaled_distances = np.where(
+        radius > 0, np.clip(distances / np.where(radius > 0, radius, 1), 0, 1), distances > 0
+    )
+    nearness, trust = (1 - scaled_distances**3) ** 3, np.ones(len(x))
     for step in range(LOESS_ROUNDS + 1):
         weights = np.where((nearness @ trust > 0)[:, None], nearness * trust, nearness)
         weights /= weights.sum(axis=1, keepdims=True)
@@ -163,10 +171,10 @@ def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
         spread = weights @ x**2 - center**2
         slope = (weights @ (x * y) - center * level) / np.where(spread > 1e-12, spread, np.inf)
         line: np.ndarray = level + slope * (x - center)
-        typical = float(np.median(np.abs(y - line)))
-        if step == LOESS_ROUNDS or typical <= 16 * np.finfo(float).eps * np.abs(y).max():
+        median_residual = float(np.median(np.abs(y - line)))
+        if step == LOESS_ROUNDS or median_residual <= 16 * np.finfo(float).eps * np.abs(y).max():
             break
-        trust = (1 - np.clip(np.abs(y - line) / (6 * typical), 0, 1) ** 2) ** 2
+        trust = (1 - np.clip(np.abs(y - line) / (6 * median_residual), 0, 1) ** 2) ** 2
     return line
 
 
@@ -180,10 +188,14 @@ def _z_scores(values: np.ndarray, scale: float) -> np.ndarray:
 
 
 def _columns_of_screen(function: str, results: ScreenColumns, *names: str) -> np.ndarray:
-    known = list(results.statistics if isinstance(results, Perturbations) else results.keys())
+    column_names = list(
+        results.statistics if isinstance(results, Perturbations) else results.keys()
+    )
     for name in names:
-        if name not in known:
-            raise ValueError(f"{function}: no column {name!r}{did_you_mean(name, map(str, known))}")
+        if name not in column_names:
+            raise ValueError(
+                f"{function}: no column {name!r}{did_you_mean(name, map(str, column_names))}"
+            )
     columns = [np.asarray(results[name], dtype=float) for name in names]
     shapes = [column.shape for column in columns]
     if len(set(shapes)) > 1 or columns[0].ndim != 1:

@@ -67,8 +67,10 @@ class Null(BaseResult):
 
     def summary(self) -> str:
         """Return the value with its p-value and the mean in other orders."""
-        null = f"{self.mean:.4g} in {len(self.draws)} other orders"
-        return f"{self.statistic} {self.value:.4g}, {null}; z {self.z:.2f}, p {self.pvalue:.2g}"
+        null_text = f"{self.mean:.4g} in {len(self.draws)} other orders"
+        return (
+            f"{self.statistic} {self.value:.4g}, {null_text}; z {self.z:.2f}, p {self.pvalue:.2g}"
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record: measure, value, mean, std, z, pvalue."""
@@ -130,10 +132,10 @@ def interval(
             "them out"
         )
     x = as_argument(X, "X")
-    prepared = entry.prepare(x, *data, **inputs)
-    value = entry.evaluate(x, *prepared)
+    arguments = entry.prepare(x, *data, **inputs)
+    value = entry.evaluate(x, *arguments)
     values = np.array(
-        [_value_on_half(entry, x, prepared, seed, draw) for draw in range(n_resamples)]
+        [_value_on_half(entry, x, arguments, seed, draw) for draw in range(n_resamples)]
     )
     low, high = clipped_interval(value, values, "halves", confidence_level, entry.range)
     limit = int({**entry.defaults, **dict(entry.parameters)}.get("max_samples", x.shape[0]))
@@ -141,28 +143,28 @@ def interval(
 
 
 def _value_on_half(
-    statistic: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int
+    statistic: Statistic, x: Representation, arguments: tuple[Any, ...], seed: int, draw: int
 ) -> float:
-    roles = dict(zip(statistic.needs, prepared))
+    roles = dict(zip(statistic.needs, arguments))
     groups = next(
         (roles[name] for name in ("labels", "conditions") if name in roles),
         np.zeros(x.shape[0], dtype=int),
     )
     parts, random = _part_numbers(statistic, groups), generator(seed, "interval", "samples", draw)
-    one = np.zeros(roles["control"].shape[0] if "control" in roles else 0, dtype=int)
-    controls = stratified_half(one, generator(seed, "interval", "control", draw))
+    control_groups = np.zeros(roles["control"].shape[0] if "control" in roles else 0, dtype=int)
+    controls = stratified_half(control_groups, generator(seed, "interval", "control", draw))
     for _ in range(MAX_DRAW_ATTEMPTS):
-        half = stratified_half(2 * groups + parts, random)
-        if len(half) < statistic.min_samples:
+        rows = stratified_half(2 * groups + parts, random)
+        if len(rows) < statistic.min_samples:
             raise ValueError(
                 f"interval: {statistic} needs {statistic.min_samples} samples and half of them are "
-                f"{len(half)}"
+                f"{len(rows)}"
             )
-        places = dict.fromkeys(PER_SAMPLE_INPUTS, half) | {"control": controls}
+        places = dict.fromkeys(PER_SAMPLE_INPUTS, rows) | {"control": controls}
         inputs = [_select_input_rows(data, places.get(name)) for name, data in roles.items()]
         try:
-            return _with_early_share(statistic, parts[half]).evaluate(
-                _select_representation_rows(x, half), *inputs
+            return _with_early_share(statistic, parts[rows]).evaluate(
+                _select_representation_rows(x, rows), *inputs
             )
         except EmptyPartError:
             continue
@@ -185,12 +187,12 @@ def _part_numbers(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
     )
 
 
-def _with_early_share(statistic: Statistic, late: np.ndarray) -> Statistic:
+def _with_early_share(statistic: Statistic, part_numbers: np.ndarray) -> Statistic:
     """The statistic with the share of early trials that a half of each part has."""
     if statistic.parts != "early and late":
         return statistic
     return statistic.with_parameters(
-        early=float(np.clip((np.sum(late == 0) + 0.5) / len(late), 0.01, 0.99))
+        early=float(np.clip((np.sum(part_numbers == 0) + 0.5) / len(part_numbers), 0.01, 0.99))
     )
 
 
@@ -239,10 +241,15 @@ def permutation_null(
             f"permutation_null: n_permutations must be at least 2; got {n_permutations}"
         )
     x = as_argument(X, "X")
-    prepared = entry.prepare(x, *data, **inputs)
-    value = entry.evaluate(x, *prepared)  # before any order: what it lacks is a mistake in the call
+    arguments = entry.prepare(x, *data, **inputs)
+    value = entry.evaluate(
+        x, *arguments
+    )  # before any order: what it lacks is a mistake in the call
     values = np.array(
-        [_value_in_permuted_order(entry, x, prepared, seed, draw) for draw in range(n_permutations)]
+        [
+            _value_in_permuted_order(entry, x, arguments, seed, draw)
+            for draw in range(n_permutations)
+        ]
     )
     mean, deviation = float(values.mean()), float(values.std())
     if deviation <= 1e-12 * max(1.0, abs(value)):
@@ -252,17 +259,17 @@ def permutation_null(
 
 
 def _value_in_permuted_order(
-    statistic: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int
+    statistic: Statistic, x: Representation, arguments: tuple[Any, ...], seed: int, draw: int
 ) -> float:
     random = generator(seed, "permutation_null", draw)
     for _ in range(MAX_DRAW_ATTEMPTS):
         order = random.permutation(x.shape[0])
         places = dict.fromkeys(PER_SAMPLE_INPUTS, order)
-        moved = [
-            _select_input_rows(data, places.get(n)) for n, data in zip(statistic.needs, prepared)
+        inputs = [
+            _select_input_rows(data, places.get(n)) for n, data in zip(statistic.needs, arguments)
         ]
         try:
-            return statistic.evaluate(_select_representation_rows(x, order), *moved)
+            return statistic.evaluate(_select_representation_rows(x, order), *inputs)
         except EmptyPartError:
             continue
     raise ValueError(

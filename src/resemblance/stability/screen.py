@@ -100,10 +100,10 @@ class Perturbations(MappingResult):
 
     def summary(self) -> str:
         """Return how many perturbations, controls and samples there are."""
-        missing = sum(None in row.values for row in self.rows)
+        n_missing = sum(None in row.values for row in self.rows)
         return (
             f"{len(self.rows)} perturbations by {', '.join(self.statistics)}; {self.controls} "
-            f"controls ({', '.join(self.control)}); {missing} lack a value; {self.unlabeled} "
+            f"controls ({', '.join(self.control)}); {n_missing} lack a value; {self.unlabeled} "
             "samples without a label"
         )
 
@@ -195,29 +195,36 @@ def perturbations(
             f"perturbations: max_samples={max_samples} is less than min_samples={min_samples}"
         )
     with open_labeled_rows(X, labels, match, layer, obsm) as table:
-        taken = control_labels(control, table.labels)
-        everyone = np.sort(np.concatenate([table.rows_of(name) for name in taken]))
-        against = _gather_controls(table, everyone, rules, matched=match is not None)
-        others = [name for name in table.labels if name not in taken]
-        results = tuple(_evaluate_perturbation(table, name, against, rules) for name in others)
+        control_names = control_labels(control, table.labels)
+        control_rows = np.sort(np.concatenate([table.rows_of(name) for name in control_names]))
+        controls = _gather_controls(table, control_rows, rules, is_matched=match is not None)
+        other_labels = [name for name in table.labels if name not in control_names]
+        results = tuple(
+            _evaluate_perturbation(table, name, controls, rules) for name in other_labels
+        )
     specs = tuple(map(str, rules.statistics))
     return Perturbations(
-        results, specs, taken, len(everyone), len(against.stratum), int((table.label < 0).sum())
+        results,
+        specs,
+        control_names,
+        len(control_rows),
+        len(controls.stratum),
+        int((table.label < 0).sum()),
     )
 
 
 def _requested_statistics(statistics: Sequence[str | Statistic]) -> tuple[Statistic, ...]:
-    listed = [statistics] if isinstance(statistics, str | Statistic) else statistics
-    selected = tuple(map(get_statistic, listed))
-    for s in selected:
+    entries = [statistics] if isinstance(statistics, str | Statistic) else statistics
+    result = tuple(map(get_statistic, entries))
+    for s in result:
         if s.needs != ("control",):
             raise ValueError(
                 f"perturbations: {s} does not compare samples with controls; it needs "
                 f"{s.needs or None}"
             )
-    if not selected or len(set(map(str, selected))) < len(selected):
+    if not result or len(set(map(str, result))) < len(result):
         raise ValueError("perturbations: name at least one statistic, and each once")
-    return selected
+    return result
 
 
 def _check_sample_count(name: str, value: int) -> int:
@@ -241,64 +248,71 @@ def _select_control_rows(
     strata = np.unique(stratum)
     if rules.max_samples is None or len(members) <= rules.max_samples or len(strata) == 1:
         return _limit_members(members, rules, "control")
-    free = rules.max_samples - len(strata) * rules.min_samples
-    if free < 0:
+    n_free = rules.max_samples - len(strata) * rules.min_samples
+    if n_free < 0:
         raise ValueError(
             f"perturbations: max_samples={rules.max_samples} controls cannot be "
             f"min_samples={rules.min_samples} in each of {len(strata)} strata of match; raise "
             "max_samples"
         )
     random = generator(rules.seed, "perturbations", "control", "strata")
-    first = [random.choice(members[stratum == s], rules.min_samples, replace=False) for s in strata]
-    others = np.setdiff1d(members, np.concatenate(first))
-    return np.sort(np.concatenate([*first, random.choice(others, free, replace=False)]))
+    base_rows = [
+        random.choice(members[stratum == s], rules.min_samples, replace=False) for s in strata
+    ]
+    other_rows = np.setdiff1d(members, np.concatenate(base_rows))
+    return np.sort(np.concatenate([*base_rows, random.choice(other_rows, n_free, replace=False)]))
 
 
 def _gather_controls(
-    table: LabelledRows, everyone: np.ndarray, rules: _ScreenSettings, *, matched: bool
+    table: LabelledRows, control_rows: np.ndarray, rules: _ScreenSettings, *, is_matched: bool
 ) -> _ScreenControls:
-    if len(everyone) < rules.min_samples:
+    if len(control_rows) < rules.min_samples:
         raise ValueError(
-            f"perturbations: {len(everyone)} controls are fewer than "
+            f"perturbations: {len(control_rows)} controls are fewer than "
             f"min_samples={rules.min_samples}"
         )
-    numbers, counts = np.unique(table.stratum[everyone], return_counts=True)
+    numbers, counts = np.unique(table.stratum[control_rows], return_counts=True)
     strata = numbers[counts >= rules.min_samples]
     if not len(strata):
         raise ValueError(
             f"perturbations: no stratum of match has min_samples={rules.min_samples} controls"
         )
-    some = everyone[np.isin(table.stratum[everyone], strata)]
-    some = _select_control_rows(some, table.stratum[some], rules)
-    stratum = np.searchsorted(strata, table.stratum[some])
-    points = table.dense(some, "the controls")
+    rows = control_rows[np.isin(table.stratum[control_rows], strata)]
+    rows = _select_control_rows(rows, table.stratum[rows], rules)
+    stratum = np.searchsorted(strata, table.stratum[rows])
+    points = table.dense(rows, "the controls")
     check_all_finite(points)
     values = double_precision_rows(points)
     means = np.stack([values[stratum == place].mean(axis=0) for place in range(len(strata))])
-    if not matched:
+    if not is_matched:
         return _ScreenControls(points, strata, stratum, means, None)
-    within = (values - means[stratum]) * ((len(values) - 1) / (len(values) - len(strata))) ** 0.5
-    return _ScreenControls(points, strata, stratum, means, Representation(within, "the controls"))
+    residuals = (values - means[stratum]) * ((len(values) - 1) / (len(values) - len(strata))) ** 0.5
+    return _ScreenControls(
+        points, strata, stratum, means, Representation(residuals, "the controls")
+    )
 
 
 def _evaluate_perturbation(
-    table: LabelledRows, name: str, against: _ScreenControls, rules: _ScreenSettings
+    table: LabelledRows, name: str, controls: _ScreenControls, rules: _ScreenSettings
 ) -> Perturbation:
     cells = table.rows_of(name)
-    matched = cells[np.isin(table.stratum[cells], against.strata)]
-    used, counts = _limit_members(matched, rules, name), (len(cells), len(cells) - len(matched))
-    if len(used) < rules.min_samples:
-        where = " in strata with enough controls" if counts[1] else ""
-        reason = f"{len(used)} samples{where} are fewer than min_samples={rules.min_samples}"
+    matched_rows = cells[np.isin(table.stratum[cells], controls.strata)]
+    rows, counts = (
+        _limit_members(matched_rows, rules, name),
+        (len(cells), len(cells) - len(matched_rows)),
+    )
+    if len(rows) < rules.min_samples:
+        suffix = " in strata with enough controls" if counts[1] else ""
+        reason = f"{len(rows)} samples{suffix} are fewer than min_samples={rules.min_samples}"
         count = len(rules.statistics)
         return Perturbation(name, *counts, 0, (None,) * count, (reason,) * count)
-    x, stratum = table.dense(used, name), np.searchsorted(against.strata, table.stratum[used])
+    x, stratum = table.dense(rows, name), np.searchsorted(controls.strata, table.stratum[rows])
     outcomes = [
-        _evaluate_statistic(s, _with_derived_seed(s, rules.seed, name), x, stratum, against)
+        _evaluate_statistic(s, _with_derived_seed(s, rules.seed, name), x, stratum, controls)
         for s in rules.statistics
     ]
     values, reasons = zip(*outcomes)
-    return Perturbation(name, *counts, len(used), values, reasons)
+    return Perturbation(name, *counts, len(rows), values, reasons)
 
 
 def _with_derived_seed(s: Statistic, seed: int, label: str) -> Statistic:
@@ -314,35 +328,35 @@ def _with_derived_seed(s: Statistic, seed: int, label: str) -> Statistic:
 
 def _evaluate_statistic(
     s: Statistic,
-    seeded: Statistic,
+    statistic: Statistic,
     x: Representation,
     stratum: np.ndarray,
-    against: _ScreenControls,
+    controls: _ScreenControls,
 ) -> tuple[float | None, str]:
     try:
         check_all_finite(x)
-        if against.within is None:
-            return seeded(x, against.points), ""
-        return _evaluate_within_strata(seeded, x, stratum, against, against.within), ""
+        if controls.within is None:
+            return statistic(x, controls.points), ""
+        return _evaluate_within_strata(statistic, x, stratum, controls, controls.within), ""
     except UndefinedError as reason:
-        return None, str(reason).replace(str(seeded), str(s))
+        return None, str(reason).replace(str(statistic), str(s))
 
 
 def _evaluate_within_strata(
     s: Statistic,
     x: Representation,
     stratum: np.ndarray,
-    against: _ScreenControls,
-    within: Representation,
+    controls: _ScreenControls,
+    residuals: Representation,
 ) -> float:
     """Return the value where every sample is compared with the controls of its own stratum."""
     settings, points = {**s.defaults, **dict(s.parameters)}, double_precision_rows(x)
-    moved = Representation(points - against.means[stratum], x.name)
+    offsets = Representation(points - controls.means[stratum], x.name)
     if settings.get("controls") == "halved":
-        centered = double_precision_rows(against.points) - against.means[against.stratum]
-        strata = stratum, against.stratum
+        centered = double_precision_rows(controls.points) - controls.means[controls.stratum]
+        strata = stratum, controls.stratum
         return split_half_cosine(
-            double_precision_rows(moved),
+            double_precision_rows(offsets),
             centered,
             *strata,
             k=settings["k"],
@@ -350,15 +364,15 @@ def _evaluate_within_strata(
             seed=settings["seed"],
         )
     if settings.get("controls") != "neighbors":
-        return s(moved, within)
+        return s(offsets, residuals)
     shifts = np.empty_like(points)
     for place in np.unique(stratum):
-        mine, theirs = (
+        is_member, control_points = (
             stratum == place,
-            double_precision_rows(against.points)[against.stratum == place],
+            double_precision_rows(controls.points)[controls.stratum == place],
         )
-        shifts[mine] = points[mine] - nearest_means(
-            points[mine], theirs, settings["k"], settings["neighbors"]
+        shifts[is_member] = points[is_member] - nearest_means(
+            points[is_member], control_points, settings["k"], settings["neighbors"]
         )
     return s.with_parameters(controls="mean")(
         Representation(shifts, x.name), np.zeros((1, points.shape[1]))

@@ -73,20 +73,20 @@ class Variant(NamedTuple):
 
 def cloud_cases(size: ManifoldSize) -> tuple[CloudCase, ...]:
     """Return what is compared, each case once, smaller ones first within an experiment."""
-    low, high = size.sweep_d
-    most, largest, seeds = size.spots[-1], 2 * size.cubes[-1], range(size.seeds)
-    swept = (False, True)
+    min_d, max_d = size.sweep_d
+    max_points, max_samples, seeds = size.spots[-1], 2 * size.cubes[-1], range(size.seeds)
+    flags = (False, True)
     plan = [
         CloudCase("swiss_roll", size.roll, 2, 0, size.rs),
         CloudCase("swiss_roll", size.roll, 2, 0, (0.5,), True),
-        *(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5), over_k) for over_k in swept),
-        *(CloudCase("clusters", 300, 2, 7, CLUSTER_COUNTS, over_k) for over_k in swept),
+        *(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5), over_k) for over_k in flags),
+        *(CloudCase("clusters", 300, 2, 7, CLUSTER_COUNTS, over_k) for over_k in flags),
         *(CloudCase("spots", n, size.spots_d, s, (SPOT_NOISE,)) for n in size.spots for s in seeds),
-        *(CloudCase("spots", most, d, s, (SPOT_NOISE,)) for d in size.d_spots for s in seeds),
-        *(CloudCase("spots", most, d, 0, (SPOT_NOISE,), True) for d in (low, high)),
-        *(CloudCase("cubes", 2 * n, high, 0, size.moves) for n in size.cubes),
-        *(CloudCase("cubes", largest, d, 0, size.moves) for d in size.d_cubes),
-        *(CloudCase("cubes", largest, d, 0, size.moves[-1:], True) for d in (low, high)),
+        *(CloudCase("spots", max_points, d, s, (SPOT_NOISE,)) for d in size.d_spots for s in seeds),
+        *(CloudCase("spots", max_points, d, 0, (SPOT_NOISE,), True) for d in (min_d, max_d)),
+        *(CloudCase("cubes", 2 * n, max_d, 0, size.moves) for n in size.cubes),
+        *(CloudCase("cubes", max_samples, d, 0, size.moves) for d in size.d_cubes),
+        *(CloudCase("cubes", max_samples, d, 0, size.moves[-1:], True) for d in (min_d, max_d)),
     ]
     return tuple(dict.fromkeys(plan))
 
@@ -119,11 +119,11 @@ def _cluster_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
 def _spot_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
     (noise,) = case.at
     spots = gaussian_spots(case.n, case.d, noise=noise, seed=case.seed)
-    lost = Variant("lost", 0.0, spots.lost)
-    return spots.reference, [Variant("perturbed", noise, spots.perturbed), lost]
+    lost_variant = Variant("lost", 0.0, spots.lost)
+    return spots.reference, [Variant("perturbed", noise, spots.perturbed), lost_variant]
 
 
 def _cube_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
     n = case.n // 2
-    moved = [Variant("moved", t, uniform_spots(n, case.d, t, seed=case.seed)) for t in case.at]
-    return uniform_spots(n, case.d, 0.0, seed=case.seed), moved
+    variants = [Variant("moved", t, uniform_spots(n, case.d, t, seed=case.seed)) for t in case.at]
+    return uniform_spots(n, case.d, 0.0, seed=case.seed), variants

@@ -101,29 +101,29 @@ StylesByMeasure = Mapping[str, "Style"]  # by specification
 
 def check_claim_sections(claims: Mapping[str, ClaimJudge] | None) -> None:
     """Raise ``ValueError`` for claims of a section that no result has."""
-    unknown = [name for name in claims or () if name not in EXPERIMENTS]
-    if unknown:
+    unknown_names = [name for name in claims or () if name not in EXPERIMENTS]
+    if unknown_names:
         raise ValueError(
-            f"manifolds.run: there is no section {unknown[0]!r} for claims; known: "
+            f"manifolds.run: there is no section {unknown_names[0]!r} for claims; known: "
             f"{', '.join(EXPERIMENTS)}"
         )
 
 
-def manifolds_result(run: Measured, usual: Iterable[Measure]) -> Result:
+def manifolds_result(run: Measured, defaults: Iterable[Measure]) -> Result:
     """Return what was measured as tables, figures and scores.
 
-    ``usual``: the measures of the suite, of which only those of the paper are shown at first.
+    ``defaults``: the measures of the suite, of which only those of the paper are shown at first.
     """
-    usual, points = tuple(usual), run.of()
+    defaults, points = tuple(defaults), run.of()
     seeds = len({p.seed for p in run.of("perturbed")})
-    drawn, by_measure = measure_styles(run.measures, [m.spec for m in usual]), grades(run)
-    names = {spec: style.name for spec, style in drawn.items()}
+    styles, by_measure = measure_styles(run.measures, [m.spec for m in defaults]), grades(run)
+    names = {spec: style.name for spec, style in styles.items()}
     overview = summarize_scores(
         "manifolds",
         run.scores,
         [run.measures[spec] for spec in names],
         run.cells,
-        usual,
+        defaults,
         is_trial=run.is_trial,
     )._replace(names=names)
     sections = list[Section]()
@@ -131,16 +131,16 @@ def manifolds_result(run: Measured, usual: Iterable[Measure]) -> Result:
         if run.of(name.replace(" ", "_")):
             figures: tuple[Figure, ...] = (
                 _experiment_clouds(name),
-                *_experiment_charts(name, run, drawn),
+                *_experiment_charts(name, run, styles),
             )
-            cells = {cell: of for cell, of in run.cells.items() if cell[0] == name}
+            cells = {cell: entry for cell, entry in run.cells.items() if cell[0] == name}
             sections.append(
                 add_scores(Section(name, title, ABOUT_EXPERIMENTS[name], (), figures), cells)
             )
-    sections += [_grade_section(run, drawn, by_measure, overview)]
+    sections += [_grade_section(run, styles, by_measure, overview)]
     sections += [times_section(overview, run.seconds)]
     if run.left_out or run.failed:
-        reasons = {names[m]: f"left out {why}" for m, why in run.left_out.items()}
+        reasons = {names[m]: f"left out {reason}" for m, reason in run.left_out.items()}
         sections.append(failures_section(names, run.failed, reasons))
     return Result(
         "manifolds",
@@ -157,7 +157,7 @@ def manifolds_result(run: Measured, usual: Iterable[Measure]) -> Result:
         title=MANIFOLDS_TITLE,
         about=MANIFOLDS_INTRODUCTION,
         counts={
-            "measure" if len(drawn) == 1 else "measures": str(len(drawn)),
+            "measure" if len(styles) == 1 else "measures": str(len(styles)),
             "comparisons": format_count(len(points)),
         },
     )
@@ -167,52 +167,62 @@ def _peak_and_order_summary(
     by_measure: Mapping[str, Mapping[str, float]], names: Mapping[str, str]
 ) -> str:
     """Say which measures find both orders, and which of these the place of the Swiss roll."""
-    both = {m: g for m, g in by_measure.items() if g["rings"] == 1 == g["clusters"]}
-    if not both:
+    hits = {m: g for m, g in by_measure.items() if g["rings"] == 1 == g["clusters"]}
+    if not hits:
         count = count_with_noun(len(names), "measure")
         return f"None of {count} puts both the rings and the clusters in the right order."
-    ordering = [names[m] for m in both]
-    also = [names[m] for m, g in both.items() if abs(g["peak"] - 0.5) <= 0.1]
-    among = "" if len(both) == len(names) else f"Of {len(names)} measures, only "
-    orders = (
-        f"{among}{join_words(ordering)} put{'' if len(both) > 1 else 's'} both the rings and "
+    leaders = [names[m] for m in hits]
+    names_at_peak = [names[m] for m, g in hits.items() if abs(g["peak"] - 0.5) <= 0.1]
+    prefix = "" if len(hits) == len(names) else f"Of {len(names)} measures, only "
+    sentence = (
+        f"{prefix}{join_words(leaders)} put{'' if len(hits) > 1 else 's'} both the rings and "
         "the clusters in the right order"
     )
-    if not also:
-        return f"{orders}."
-    who = ("they" if len(both) > 1 else "it") if also == ordering else join_words(also)
-    finds = "finds" if len(also) == 1 else "find"
-    return f"{orders}; {who} also {finds} the S-curve that unrolls the Swiss roll."
+    if not names_at_peak:
+        return f"{sentence}."
+    subject = (
+        ("they" if len(hits) > 1 else "it")
+        if names_at_peak == leaders
+        else join_words(names_at_peak)
+    )
+    verb = "finds" if len(names_at_peak) == 1 else "find"
+    return f"{sentence}; {subject} also {verb} the S-curve that unrolls the Swiss roll."
 
 
 # -------------------------------------------------------------------------------------- experiments
 
 
-def _experiment_charts(name: str, run: Measured, drawn: StylesByMeasure) -> list[Chart]:
-    chart, alongside = partial(_measure_chart, drawn), partial(_charts_by_size, run, drawn, name)
-    by_at = {m: curve(run, m, name.replace(" ", "_")) for m in drawn}
+def _experiment_charts(name: str, run: Measured, styles: StylesByMeasure) -> list[Chart]:
+    chart, chart_by_size = (
+        partial(_measure_chart, styles),
+        partial(_charts_by_size, run, styles, name),
+    )
+    curves = {m: curve(run, m, name.replace(" ", "_")) for m in styles}
     is_swept = any(p.over_k for p in run.of(name.replace(" ", "_")))
     if name == "swiss roll":
-        by_k = {m: curve_over_k(run, m, "swiss_roll") for m in drawn}
-        roll = chart("Against the S-curve at r", "r", by_at)
-        swept = chart("Numbers of neighbours, r = 0.5", "k", by_k, log_x=True)
-        return [roll, swept] if is_swept else [roll]
+        curves_by_k = {m: curve_over_k(run, m, "swiss_roll") for m in styles}
+        roll_chart = chart("Against the S-curve at r", "r", curves)
+        k_chart = chart("Numbers of neighbours, r = 0.5", "k", curves_by_k, log_x=True)
+        return [roll_chart, k_chart] if is_swept else [roll_chart]
     if name in ("rings", "clusters"):
         title = "Rings of radius 1, against one" if name == "rings" else "Clusters, against one"
-        order = chart(title, name, by_at)
-        return [order, _tau_chart(run, drawn, name)] if is_swept else [order]
+        order = chart(title, name, curves)
+        return [order, _tau_chart(run, styles, name)] if is_swept else [order]
     if name == "moved":
-        longest = max(p.at for p in run.of("moved"))
-        place = {
+        max_t = max(p.at for p in run.of("moved"))
+        fixed_values = {
             **most_complete_size(run, name, "d"),
             **most_complete_size(run, name, "n"),
-            "t": longest,
+            "t": max_t,
         }
-        others = {"t": "nd", "d": "nt", "n": "dt"}
-        charts = [alongside(x, {name: place[name] for name in of}) for x, of in others.items()]
+        fixed_axes = {"t": "nd", "d": "nt", "n": "dt"}
+        charts = [
+            chart_by_size(x, {name: fixed_values[name] for name in axes})
+            for x, axes in fixed_axes.items()
+        ]
     else:
-        charts = [alongside(x, most_complete_size(run, name, x)) for x in "nd"]
-    return [*charts, *_charts_over_k(run, drawn, name)]
+        charts = [chart_by_size(x, most_complete_size(run, name, x)) for x in "nd"]
+    return [*charts, *_charts_over_k(run, styles, name)]
 
 
 # ------------------------------------------------------------------------------------------- curves
@@ -230,19 +240,21 @@ class Style(NamedTuple):
     @property
     def note(self) -> str:
         """What the pointer reads at the name."""
-        turned = ", a distance: drawn as 1 − value / the largest of the diagram"
-        return f"{self.spec}{turned if self.is_distance else ''}"
+        distance_note = ", a distance: drawn as 1 − value / the largest of the diagram"
+        return f"{self.spec}{distance_note if self.is_distance else ''}"
 
 
-def measure_styles(measures: Mapping[str, MeasureInfo], usual: Iterable[str]) -> dict[str, Style]:
+def measure_styles(
+    measures: Mapping[str, MeasureInfo], default_specs: Iterable[str]
+) -> dict[str, Style]:
     """Return how every measure is drawn, those of the paper first; a measure that is not among the
-    ``usual`` is one of the user's and is shown."""
+    ``default_specs`` is one of the user's and is shown."""
     names = {
         spec: MKA_PAPER_LABELS.get(spec) or _label_with_options(info)
         for spec, info in measures.items()
     }
     count = Counter(names.values())
-    are_few, specs = len(names) <= len(MEASURES_SHOWN_FIRST), set(usual)
+    are_few, specs = len(names) <= len(MEASURES_SHOWN_FIRST), set(default_specs)
     return {
         spec: Style(
             spec,
@@ -265,23 +277,29 @@ def _label_with_options(info: MeasureInfo) -> str:
 
 
 def _measure_chart(
-    drawn: StylesByMeasure, title: str, x: str, curves: Mapping[str, ValuesByX], log_x: bool = False
+    styles: StylesByMeasure,
+    title: str,
+    x: str,
+    curves: Mapping[str, ValuesByX],
+    log_x: bool = False,
 ) -> Chart:
     """Draw the values of measures; a distance as 1 - value / the largest of the diagram, which
     keeps its order and its shape."""
     axis, lines = AXIS_TITLES.get(x, x), dict[str, Line]()
-    for spec, of in curves.items():
-        if of:
-            largest = max(map(abs, of.values())) or 1.0
-            values = (1 - v / largest if drawn[spec].is_distance else v for v in of.values())
+    for spec, values_by_x in curves.items():
+        if values_by_x:
+            max_value = max(map(abs, values_by_x.values())) or 1.0
+            values = (
+                1 - v / max_value if styles[spec].is_distance else v for v in values_by_x.values()
+            )
             lines[spec] = _curve_line(
-                drawn[spec],
+                styles[spec],
                 axis,
-                of,
+                values_by_x,
                 [min(max(v, MIN_CHART_VALUE), MAX_CHART_VALUE) for v in values],
             )
-    shown = [y for spec, line in lines.items() if drawn[spec].is_shown for _, y in line.points]
-    low = MIN_CHART_VALUE if min(shown, default=0.0) < -0.01 else 0.0
+    heights = [y for spec, line in lines.items() if styles[spec].is_shown for _, y in line.points]
+    low = MIN_CHART_VALUE if min(heights, default=0.0) < -0.01 else 0.0
     name = title.split(",")[0].lower()
     return Chart(
         f"{name} {x}" if "neighbors" in name else name,
@@ -295,23 +313,25 @@ def _measure_chart(
 
 
 def _curve_line(style: Style, x: str, values: ValuesByX, heights: Iterable[float]) -> Line:
-    numbers = {at: format_number(value, 4) for at, value in values.items()}
+    numbers = {position: format_number(value, 4) for position, value in values.items()}
     return Line(
         style.name,
         tuple(zip(map(float, values), heights)),
-        titles=tuple(f"{style.name}: {number} at {x} = {at:g}" for at, number in numbers.items()),
+        titles=tuple(
+            f"{style.name}: {number} at {x} = {position:g}" for position, number in numbers.items()
+        ),
         note=style.note,
         is_dashed=style.is_distance,
         is_shown=style.is_shown,
     )
 
 
-def _tau_chart(run: Measured, drawn: StylesByMeasure, experiment: str) -> Chart:
+def _tau_chart(run: Measured, styles: StylesByMeasure, experiment: str) -> Chart:
     """Draw Kendall's tau with the known order by number of neighbours."""
-    lines, at = [], ORIGINAL_CLUSTER_COUNTS if experiment == "clusters" else None
-    for spec, style in drawn.items():
-        swept = taus_over_k(run, spec, experiment, at).items()
-        taus = {float(k): tau for k, tau in swept if not math.isnan(tau)}
+    lines, counts = [], ORIGINAL_CLUSTER_COUNTS if experiment == "clusters" else None
+    for spec, style in styles.items():
+        taus_by_k = taus_over_k(run, spec, experiment, counts).items()
+        taus = {float(k): tau for k, tau in taus_by_k if not math.isnan(tau)}
         if taus:
             lines.append(_curve_line(style, AXIS_TITLES["k"], taus, taus.values()))
     title = "Order by numbers of neighbours"
@@ -321,30 +341,38 @@ def _tau_chart(run: Measured, drawn: StylesByMeasure, experiment: str) -> Chart:
 
 
 def _charts_by_size(
-    run: Measured, drawn: StylesByMeasure, experiment: str, x: str, where: Mapping[str, float]
+    run: Measured,
+    styles: StylesByMeasure,
+    experiment: str,
+    x: str,
+    fixed_values: Mapping[str, float],
 ) -> Chart:
     """Draw measures along samples ("n"), features ("d") or the distance moved ("t") with the others
     fixed."""
     titles = {"n": "Numbers of samples", "d": "Numbers of features", "t": "Distance moved"}
-    fixed = {"at" if name == "t" else name: value for name, value in where.items()}
+    filters = {"at" if name == "t" else name: value for name, value in fixed_values.items()}
     axis = "at" if x == "t" else x
-    curves = {spec: curve(run, spec, experiment, axis, **fixed) for spec in drawn}
+    curves = {spec: curve(run, spec, experiment, axis, **filters) for spec in styles}
     return _measure_chart(
-        drawn, f"{titles[x]}, {_format_fixed_values(where)}", x, curves, log_x=x != "t"
+        styles, f"{titles[x]}, {_format_fixed_values(fixed_values)}", x, curves, log_x=x != "t"
     )
 
 
-def _charts_over_k(run: Measured, drawn: StylesByMeasure, experiment: str) -> list[Chart]:
+def _charts_over_k(run: Measured, styles: StylesByMeasure, experiment: str) -> list[Chart]:
     """Draw measures over numbers of neighbours, one diagram for each number of samples and
     features."""
     points, charts = [p for p in run.of(experiment) if p.over_k], []
     for n, d in sorted({(p.n, p.d) for p in points}):
-        curves = {spec: curve_over_k(run, spec, experiment, n=n, d=d) for spec in drawn}
-        where: dict[str, float] = {"n": n, "d": d}
+        curves = {spec: curve_over_k(run, spec, experiment, n=n, d=d) for spec in styles}
+        fixed_values: dict[str, float] = {"n": n, "d": d}
         if experiment == "moved":
-            where["t"] = max(p.at for p in points)
+            fixed_values["t"] = max(p.at for p in points)
         diagram = _measure_chart(
-            drawn, f"Numbers of neighbours, {_format_fixed_values(where)}", "k", curves, True
+            styles,
+            f"Numbers of neighbours, {_format_fixed_values(fixed_values)}",
+            "k",
+            curves,
+            True,
         )
         charts.append(diagram._replace(name=f"neighbours at d {d}"))
     return charts
@@ -388,10 +416,10 @@ def _experiment_clouds(experiment: str) -> Clouds:
         reference, variants = sample_clouds(CloudCase("spots", 300, 2, 0, (0.5,)))
         colors = _groups_by_angle(reference[:, 0], reference[:, 1])
         name = {"perturbed": "with noise", "lost": "independent"}[experiment]
-        (other,) = (v.array for v in variants if v.experiment == experiment)
-        shapes = {"Gaussian spot": reference, name: other}
-    drawn = tuple(_cloud_scatter(name, points, colors) for name, points in shapes.items())
-    return Clouds("clouds", "What is compared", drawn, note)
+        (cloud,) = (v.array for v in variants if v.experiment == experiment)
+        shapes = {"Gaussian spot": reference, name: cloud}
+    clouds = tuple(_cloud_scatter(name, points, colors) for name, points in shapes.items())
+    return Clouds("clouds", "What is compared", clouds, note)
 
 
 def _groups_by_angle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -400,9 +428,9 @@ def _groups_by_angle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _cloud_scatter(name: str, points: np.ndarray, groups: np.ndarray) -> Cloud:
-    middle = (points.max(axis=0) + points.min(axis=0)) / 2
-    places = (points - middle).round(4).tolist()
-    return Cloud(name, tuple((x, y) for x, y in places), tuple(groups.tolist()))
+    center = (points.max(axis=0) + points.min(axis=0)) / 2
+    coordinates = (points - center).round(4).tolist()
+    return Cloud(name, tuple((x, y) for x, y in coordinates), tuple(groups.tolist()))
 
 
 # ------------------------------------------------------------------------------------------- grades
@@ -410,30 +438,34 @@ def _cloud_scatter(name: str, points: np.ndarray, groups: np.ndarray) -> Cloud:
 
 def _grade_section(
     run: Measured,
-    drawn: StylesByMeasure,
+    styles: StylesByMeasure,
     by_measure: Mapping[str, Mapping[str, float]],
     overview: ScoreOverview,
 ) -> Section:
     grades = {
-        m: {name: finite_or_none(value) for name, value in of.items()}
-        for m, of in by_measure.items()
+        m: {name: finite_or_none(value) for name, value in values.items()}
+        for m, values in by_measure.items()
     }
-    has_value = {n for of in grades.values() for n, value in of.items() if value is not None}
+    has_value = {
+        n for values in grades.values() for n, value in values.items() if value is not None
+    }
     headings = {n: heading for n, (heading, _) in GRADES.items() if n in has_value}
     goodness = [
-        {name: _goodness(name, of[name], drawn[m].is_distance) for name in headings}
-        for m, of in grades.items()
+        {name: _goodness(name, values[name], styles[m].is_distance) for name in headings}
+        for m, values in grades.items()
     ]
     table = Table.of(
         (
-            {"measure": drawn[m].name, **{heading: of[n] for n, heading in headings.items()}}
-            for m, of in grades.items()
+            {"measure": styles[m].name, **{heading: values[n] for n, heading in headings.items()}}
+            for m, values in grades.items()
         ),
         "grades",
         "Grades of the measures",
         "The shade is how good a value is.",
-        shades=tuple((None, *of.values()) for of in goodness),
-        framed=() if run.is_trial else _best_grade_cells([tuple(of.values()) for of in goodness]),
+        shades=tuple((None, *values.values()) for values in goodness),
+        framed=()
+        if run.is_trial
+        else _best_grade_cells([tuple(values.values()) for values in goodness]),
         hints=dict(GRADES.values()),
         is_leading=True,
     )
@@ -445,7 +477,7 @@ def _grade_section(
     )
     data = (
         Table.of(
-            ({"measure": m, **of} for m, of in grades.items()),
+            ({"measure": m, **values} for m, values in grades.items()),
             "grades by measure",
             "Grades by measure",
             is_data=True,
@@ -479,6 +511,8 @@ def _best_grade_cells(goodness: Sequence[Sequence[float | None]]) -> tuple[tuple
     and later."""
     cells = []
     for column, values in enumerate(zip(*goodness), start=1):
-        best = max((v for v in values if v is not None), default=None)
-        cells += [(row, column) for row, v in enumerate(values) if v is not None and v == best]
+        best_value = max((v for v in values if v is not None), default=None)
+        cells += [
+            (row, column) for row, v in enumerate(values) if v is not None and v == best_value
+        ]
     return tuple(cells)

@@ -144,8 +144,8 @@ def run(
     """
     check_choice("manifolds.run: size", size, SIZES)
     check_claim_sections(claims)
-    usual = get_measures(MEASURES)
-    tested = usual if measures is None else get_measures(measures)
+    default_measures = get_measures(MEASURES)
+    selection = default_measures if measures is None else get_measures(measures)
     options: dict[str, Any] = {"executor": executor, "memory": memory, "progress": progress}
     with study_folder(folder, Purpose("manifolds", size)) as (place, _):
         with scratch_folder(place / CLOUD_COMPARISONS_FILE) as scratch:
@@ -153,11 +153,11 @@ def run(
             content = FrozenFeatures(
                 scratch, write_clouds(scratch, size, cloud_cases(SIZES[size])), ""
             )
-            measured = compared_clouds(
-                content, tested, save=place / CLOUD_COMPARISONS_FILE, **options
+            measurements = compared_clouds(
+                content, selection, save=place / CLOUD_COMPARISONS_FILE, **options
             )
-        facts = dict.fromkeys(EXPERIMENTS, measured)
-        result = add_claims(manifolds_result(measured, usual), claims, facts)
+        facts = dict.fromkeys(EXPERIMENTS, measurements)
+        result = add_claims(manifolds_result(measurements, default_measures), claims, facts)
         _save_manifolds_result(place, result)
     return result
 
@@ -170,8 +170,10 @@ def run_pinned(
     ``options``: executor, memory and progress.
     """
     with study_folder(folder, Purpose("manifolds", models=pinned.identity)) as (place, _):
-        measured = compared_clouds(pinned, measures, save=place / CLOUD_COMPARISONS_FILE, **options)
-        result = pinned.named(manifolds_result(measured, measures))
+        measurements = compared_clouds(
+            pinned, measures, save=place / CLOUD_COMPARISONS_FILE, **options
+        )
+        result = pinned.named(manifolds_result(measurements, measures))
         _save_manifolds_result(place, result)
     return result
 
@@ -203,11 +205,11 @@ def write_clouds(
         reference, variants = sample_clouds(case)
         place = folder / CLOUDS_FOLDER / str(number)
         place.mkdir(parents=True)
-        named = {str(i): v.array for i, v in enumerate(variants)}
-        for name, points in {"reference": reference, **named}.items():
+        arrays = {str(i): v.array for i, v in enumerate(variants)}
+        for name, points in {"reference": reference, **arrays}.items():
             np.save(place / f"{name}.npy", points.astype(np.float16) if half else points)
-        about = [[v.experiment, float(v.at)] for v in variants]
-        documents.append({"case": encode_value(case), "variants": about})
+        descriptions = [[v.experiment, float(v.at)] for v in variants]
+        documents.append({"case": encode_value(case), "variants": descriptions})
     return {"size": size, "clouds": documents}
 
 
@@ -222,16 +224,18 @@ def read_cloud_comparisons(content: FrozenFeatures) -> list[CloudComparison]:
 
 
 def _read_cloud_comparison(
-    folder: Path, about: Any, variants: Sequence[tuple[str, float]]
+    folder: Path, document: Any, variants: Sequence[tuple[str, float]]
 ) -> CloudComparison:
     columns = {
-        f"{experiment} {at:g}": Representation(folder / f"{i}.npy", f"{experiment} {at:g}")
-        for i, (experiment, at) in enumerate(variants)
+        f"{experiment} {position:g}": Representation(
+            folder / f"{i}.npy", f"{experiment} {position:g}"
+        )
+        for i, (experiment, position) in enumerate(variants)
     }
     reference = {"reference": Representation(folder / "reference.npy")}
-    part = Part(reference, [at for _, at in variants], columns)
+    part = Part(reference, [position for _, position in variants], columns)
     return CloudComparison(
-        decode_record(CloudCase, about), part, tuple(experiment for experiment, _ in variants)
+        decode_record(CloudCase, document), part, tuple(experiment for experiment, _ in variants)
     )
 
 
@@ -242,11 +246,11 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     their points: these are few.
     """
     size = purpose(study).size
-    chosen, content = cloud_cases(SIZES[size]), "all shapes"
+    cases, content = cloud_cases(SIZES[size]), "all shapes"
     if reduction.samples is not None:
         content = "the shapes of the cells that rank"
-        chosen = tuple(c for c in chosen if c.shape in GRADED_SHAPES and not c.over_k)
-    return {**write_clouds(pack, size, chosen, reduction.half), "content": content}
+        cases = tuple(c for c in cases if c.shape in GRADED_SHAPES and not c.over_k)
+    return {**write_clouds(pack, size, cases, reduction.half), "content": content}
 
 
 # ------------------------------------------------------------------------------------------ compare
@@ -262,19 +266,19 @@ def _graded_cloud_cases(shapes: Iterable[CloudComparison], size: ManifoldSize) -
 
     What is expected follows from how the clouds were made, so that it repeats entirely.
     """
-    for about, part, _ in shapes:
-        if about.shape not in GRADED_SHAPES or about.over_k:
+    for case, part, _ in shapes:
+        if case.shape not in GRADED_SHAPES or case.over_k:
             continue
-        if about.shape == "clusters" and part.columns:
-            graded = {
+        if case.shape == "clusters" and part.columns:
+            columns = {
                 a: c
                 for a, c in zip(part.expected, part.columns.items())
                 if a in ORIGINAL_CLUSTER_COUNTS
             }
-            part = part._replace(expected=list(graded), columns=dict(graded.values()))
-        test, (cell, rule) = about.shape.replace("_", " "), GRADED_SHAPES[about.shape]
-        slow = _too_slow_measures(about, size)
-        yield Case(test, (cell,), rule, (part,), test, slow, reliability=1.0)
+            part = part._replace(expected=list(columns), columns=dict(columns.values()))
+        test, (cell, rule) = case.shape.replace("_", " "), GRADED_SHAPES[case.shape]
+        slow_measures = _too_slow_measures(case, size)
+        yield Case(test, (cell,), rule, (part,), test, slow_measures, reliability=1.0)
 
 
 def _too_slow_measures(case: CloudCase, size: ManifoldSize) -> frozenset[str]:
@@ -293,56 +297,60 @@ def compared_clouds(
         read_cloud_comparisons(content),
         list(map(measure_info, measures)),
     )
-    size, wanted = SIZES[name], list[Case]()
-    for about, part, _ in shapes:
-        if taking_part := _measures_at(about, measures, size):
-            test = f"{about.shape.replace('_', ' ')}{' over k' if about.over_k else ''}"
-            wanted.append(Case(test, (), MANIFOLD_ORDER_RULE, (part,), measures=taking_part))
-    scored, left_out = (
+    size, measured_cases = SIZES[name], list[Case]()
+    for cloud_case, part, _ in shapes:
+        if case_measures := _measures_at(cloud_case, measures, size):
+            test = f"{cloud_case.shape.replace('_', ' ')}{' over k' if cloud_case.over_k else ''}"
+            measured_cases.append(
+                Case(test, (), MANIFOLD_ORDER_RULE, (part,), measures=case_measures)
+            )
+    ranked_cases, reasons = (
         list(_graded_cloud_cases(shapes, size)),
         _uncompared_clouds(measures, shapes, size),
     )
-    compared = compare_cases([*wanted, *scored], measures, **options)
+    comparisons = compare_cases([*measured_cases, *ranked_cases], measures, **options)
     points = defaultdict[tuple[str, str], list[Measurement]](list)
     for point in (
-        p for s in shapes if s.part.key in compared for p in _cloud_measurements(s, compared)
+        p for s in shapes if s.part.key in comparisons for p in _cloud_measurements(s, comparisons)
     ):
         points[point.experiment, point.measure].append(point)
-    rows = {(*s.key, s.measure): s for case in scored for s in scores_in_case(case, compared)}
+    rows = {
+        (*s.key, s.measure): s for case in ranked_cases for s in scores_in_case(case, comparisons)
+    }
     scores = [
         rows.get((*c.key, m.spec))
-        or Score(c.test, c.cell, m.spec, m.label, np.nan, reason=f"left out {left_out[m.spec]}")
-        for c in scored
+        or Score(c.test, c.cell, m.spec, m.label, np.nan, reason=f"left out {reasons[m.spec]}")
+        for c in ranked_cases
         for m in infos
     ]
-    provenance = dict(next(iter(compared.values())).provenance) if compared else {}
+    provenance = dict(next(iter(comparisons.values())).provenance) if comparisons else {}
     return Measured(
         name,
         {info.spec: info for info in infos},
         {m.spec: _sweep_measures(m) for m in measures},
         points,
         tuple(scores),
-        tasks_with_rank_rules(scored, scores),
-        mean_comparison_seconds(wanted, compared, lambda case: "ms"),
-        tuple(failed_comparisons(wanted, compared, lambda case: (case.test, ""))),
-        left_out,
+        tasks_with_rank_rules(ranked_cases, scores),
+        mean_comparison_seconds(measured_cases, comparisons, lambda case: "ms"),
+        tuple(failed_comparisons(measured_cases, comparisons, lambda case: (case.test, ""))),
+        reasons,
         {k: v for k, v in provenance.items() if k not in ("rows", "columns", "n_samples")},
     )
 
 
 def _cloud_measurements(
-    shape: CloudComparison, compared: ComparisonsByPart
+    shape: CloudComparison, comparisons: ComparisonsByPart
 ) -> Iterator[Measurement]:
-    (about, part, experiments), comparison = shape, compared[shape.part.key]
+    (case, part, experiments), comparison = shape, comparisons[shape.part.key]
     reasons = {(f.measure, f.y): f.reason for f in comparison.failures}
-    where = (about.n, about.d, about.seed)
+    setting = (case.n, case.d, case.seed)
     for spec in (info.spec for info in comparison.measures):
         pairs = zip(comparison[spec][0], comparison.dissimilarity(spec)[0])
-        for name, (value, difference), experiment, at in zip(
+        for name, (value, difference), experiment, position in zip(
             comparison.columns, pairs, experiments, part.expected, strict=True
         ):
             outcome = finite_or_none(value), finite_or_none(difference), reasons.get((spec, name))
-            yield Measurement(experiment, spec, *where, float(at), about.over_k, *outcome)
+            yield Measurement(experiment, spec, *setting, float(position), case.over_k, *outcome)
 
 
 # ----------------------------------------------------------------------------------------- measures
@@ -366,16 +374,19 @@ def _sweep_measures(measure: Measure) -> dict[int, str]:
 
 
 def _measures_at(
-    case: CloudCase, tested: Iterable[Measure], size: ManifoldSize
+    case: CloudCase, measures: Iterable[Measure], size: ManifoldSize
 ) -> tuple[Measure, ...]:
     """Return the measures that a case is for, each specification once."""
     if case.over_k:
         ks = _sweep_neighbors(case, size)
-        tested = [
-            m.with_parameters(k=k) for m in tested for k in ks if k <= _max_neighbors_of_measure(m)
+        measures = [
+            m.with_parameters(k=k)
+            for m in measures
+            for k in ks
+            if k <= _max_neighbors_of_measure(m)
         ]
-    slow = _too_slow_measures(case, size)
-    return tuple({m.spec: m for m in tested if m.name not in slow}.values())
+    slow_measures = _too_slow_measures(case, size)
+    return tuple({m.spec: m for m in measures if m.name not in slow_measures}.values())
 
 
 def _sweep_neighbors(case: CloudCase, size: ManifoldSize) -> list[int]:
@@ -389,20 +400,24 @@ def _sweep_neighbors(case: CloudCase, size: ManifoldSize) -> list[int]:
 
 
 def _uncompared_clouds(
-    tested: Iterable[Measure], shapes: Iterable[CloudComparison], size: ManifoldSize
+    measures: Iterable[Measure], shapes: Iterable[CloudComparison], size: ManifoldSize
 ) -> dict[str, str]:
     """Return where measures were not compared, and why."""
     samples = f"above {size.slow} samples: it takes too long"
     neighbors = "above {:g} neighbours: its time grows with them, or it takes no more"
     plan = [shape.about for shape in shapes]
-    largest = max((case.n for case in plan), default=0)
-    most = max((k for case in plan if case.over_k for k in _sweep_neighbors(case, size)), default=0)
-    slow = {
-        m.spec: samples for m in tested if m.name in SLOW_CLOUD_MEASURES and largest > size.slow
+    max_samples = max((case.n for case in plan), default=0)
+    max_neighbors = max(
+        (k for case in plan if case.over_k for k in _sweep_neighbors(case, size)), default=0
+    )
+    slow_reasons = {
+        m.spec: samples
+        for m in measures
+        if m.name in SLOW_CLOUD_MEASURES and max_samples > size.slow
     }
-    capped = {
+    neighbor_reasons = {
         m.spec: neighbors.format(_max_neighbors_of_measure(m))
-        for m in tested
-        if 0 < _max_neighbors_of_measure(m) < most
+        for m in measures
+        if 0 < _max_neighbors_of_measure(m) < max_neighbors
     }
-    return slow | capped
+    return slow_reasons | neighbor_reasons

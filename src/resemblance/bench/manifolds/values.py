@@ -31,7 +31,7 @@ ORIGINAL_CLUSTER_COUNTS = (
 PLATEAU_TOLERANCE = 1e-5  # differences that are this close are equal where the peak is looked for
 
 
-def difference_peak(measured: np.ndarray, at: np.ndarray) -> float:
+def difference_peak(measured: np.ndarray, positions: np.ndarray) -> float:
     """Return where the smallest difference is; NaN where one is missing, or all are equal.
 
     A plateau around the right place peaks there: of equal differences, the one nearest to the
@@ -39,13 +39,13 @@ def difference_peak(measured: np.ndarray, at: np.ndarray) -> float:
     """
     if not len(measured) or np.isnan(measured).any() or (measured == measured[0]).all():
         return math.nan
-    plateau = at[measured <= measured.min() + PLATEAU_TOLERANCE]
+    plateau = positions[measured <= measured.min() + PLATEAU_TOLERANCE]
     return float(plateau[np.argmin(np.abs(plateau - 0.5))])
 
 
-def closeness_to_middle(measured: np.ndarray, at: np.ndarray) -> BlockScore:
+def closeness_to_middle(measured: np.ndarray, positions: np.ndarray) -> BlockScore:
     """How near the smallest difference is to the middle: 0 is there, less is farther."""
-    return BlockScore(-abs(difference_peak(measured, at) - 0.5))
+    return BlockScore(-abs(difference_peak(measured, positions) - 0.5))
 
 
 # An order, or a peak, without one of its members would be easier to find than the whole.
@@ -104,30 +104,30 @@ class Measured(NamedTuple):
 
     def of(self, experiment: str | None = None) -> list[Measurement]:
         """Return all points, or those of an experiment, sweeps included."""
-        chosen = (of for (e, _), of in self.points.items() if experiment in (None, e))
-        return [p for points in chosen for p in points]
+        selection = (of for (e, _), of in self.points.items() if experiment in (None, e))
+        return [p for points in selection for p in points]
 
 
 def curve(
-    run: Measured, measure: str, experiment: str, along: str = "at", **where: float
+    run: Measured, measure: str, experiment: str, axis: str = "at", **filters: float
 ) -> dict[float, float]:
-    """Return the value of a measure by ``along`` ("at", "n" or "d") where other facts are as given.
+    """Return the value of a measure by ``axis`` ("at", "n" or "d") where other facts are as given.
 
     Values of several seeds are averaged; a point without a value is left out.
     """
-    points = _points_where(run, experiment, measure, over_k=False, **where)
-    return _mean_by_x((getattr(p, along), p.value) for p in points)
+    points = _points_where(run, experiment, measure, over_k=False, **filters)
+    return _mean_by_x((getattr(p, axis), p.value) for p in points)
 
 
 def curve_over_k(
-    run: Measured, measure: str, experiment: str, **where: float
+    run: Measured, measure: str, experiment: str, **filters: float
 ) -> dict[float, float]:
     """Return the value of a measure by number of neighbours."""
-    swept = run.sweeps.get(measure, {})
+    specs_by_k = run.sweeps.get(measure, {})
     return _mean_by_x(
         (k, p.value)
-        for k, spec in swept.items()
-        for p in _points_where(run, experiment, spec, over_k=True, **where)
+        for k, spec in specs_by_k.items()
+        for p in _points_where(run, experiment, spec, over_k=True, **filters)
     )
 
 
@@ -135,44 +135,44 @@ def tau(
     run: Measured,
     measure: str,
     experiment: str,
-    at: Collection[float] | None = None,
+    positions: Collection[float] | None = None,
     rule: Rule = MANIFOLD_ORDER_RULE,
 ) -> float:
     """Return Kendall's tau of the differences with the known order of "rings" or "clusters"."""
     points = run.points.get((experiment, measure), ())
-    differences = {p.at: p.difference for p in points if at is None or p.at in at}
+    differences = {p.at: p.difference for p in points if positions is None or p.at in positions}
     return score_against_reference(
         rule, np.array(list(differences.values()), float), list(differences)
     )
 
 
 def taus_over_k(
-    run: Measured, measure: str, experiment: str, at: Collection[float] | None = None
+    run: Measured, measure: str, experiment: str, positions: Collection[float] | None = None
 ) -> dict[int, float]:
     """Return Kendall's tau by number of neighbours; NaN where an order lacks a value."""
     return {
-        k: tau(run, spec, experiment, at)
+        k: tau(run, spec, experiment, positions)
         for k, spec in sorted(run.sweeps.get(measure, {}).items())
         if _points_where(run, experiment, spec, over_k=True)
     }
 
 
-def most_complete_size(run: Measured, experiment: str, along: str) -> dict[str, float]:
+def most_complete_size(run: Measured, experiment: str, axis: str) -> dict[str, float]:
     """Return the number of features (of samples) at which the most numbers of samples (of features)
     were compared: {"d": 1000.0} for ``along="n"``; empty without the experiment."""
-    name, numbers = "d" if along == "n" else "n", dict[float, set[float]]()
+    name, numbers = "d" if axis == "n" else "n", dict[float, set[float]]()
     for p in run.of(experiment):
         if not p.over_k:
-            numbers.setdefault(getattr(p, name), set()).add(getattr(p, along))
+            numbers.setdefault(getattr(p, name), set()).add(getattr(p, axis))
     return {name: max(numbers, key=lambda n: len(numbers[n]))} if numbers else {}
 
 
 def _points_where(
-    run: Measured, experiment: str, measure: str, **where: object
+    run: Measured, experiment: str, measure: str, **filters: object
 ) -> list[Measurement]:
     points = list(run.points.get((experiment, measure), ()))
-    for name, fact in where.items():
-        points = [p for p in points if getattr(p, name) == fact]
+    for name, value in filters.items():
+        points = [p for p in points if getattr(p, name) == value]
     return points
 
 
@@ -191,12 +191,14 @@ def _variation_over_k(run: Measured, measure: str) -> float:
     points = (p for e in ("swiss_roll", "perturbed") for p in run.of(e) if p.over_k)
     places = dict.fromkeys((p.experiment, p.n, p.d) for p in points)
     curves = (curve_over_k(run, measure, e, n=n, d=d) for e, n, d in places)
-    return mean_of_finite(_coefficient_of_variation(of.values()) for of in curves if len(of) > 1)
+    return mean_of_finite(
+        _coefficient_of_variation(values.values()) for values in curves if len(values) > 1
+    )
 
 
-def _variation_along(run: Measured, measure: str, along: str) -> float:
-    fixed = most_complete_size(run, "perturbed", along)
-    return _coefficient_of_variation(curve(run, measure, "perturbed", along, **fixed).values())
+def _variation_along(run: Measured, measure: str, axis: str) -> float:
+    filters = most_complete_size(run, "perturbed", axis)
+    return _coefficient_of_variation(curve(run, measure, "perturbed", axis, **filters).values())
 
 
 def _coefficient_of_variation(values: Iterable[float]) -> float:
@@ -210,10 +212,10 @@ def _coefficient_of_variation(values: Iterable[float]) -> float:
 def _share_kept_when_moved(run: Measured, measure: str) -> float:
     shares, points = list[float](), _points_where(run, "moved", measure, over_k=False)
     for n, d in dict.fromkeys((p.n, p.d) for p in points):
-        moved = curve(run, measure, "moved", n=n, d=d)
-        longest = max(p.at for p in points if (p.n, p.d) == (n, d))
-        if len(moved) > 1 and moved.get(0.0):
-            shares.append(moved.get(longest, math.nan) / moved[0.0])
+        values = curve(run, measure, "moved", n=n, d=d)
+        distance = max(p.at for p in points if (p.n, p.d) == (n, d))
+        if len(values) > 1 and values.get(0.0):
+            shares.append(values.get(distance, math.nan) / values[0.0])
     return mean_of_finite(shares) if run.measures[measure].larger_is_more_similar else math.nan
 
 

@@ -216,14 +216,14 @@ def _open_tar_xz(archive: Path) -> Iterator[tuple[tarfile.TarFile, _LimitedReade
 
 
 def _read_first_member(tar: tarfile.TarFile, content: _LimitedReader) -> Manifest:
-    first = tar.next()
-    if first is None or first.name != MANIFEST_FILE or not (file := tar.extractfile(first)):
+    member = tar.next()
+    if member is None or member.name != MANIFEST_FILE or not (file := tar.extractfile(member)):
         raise ValueError(f"it does not begin with {MANIFEST_FILE}")
-    if first.size > MAX_MANIFEST_BYTES:
+    if member.size > MAX_MANIFEST_BYTES:
         raise ValueError(
-            f"its manifest has {first.size:,} bytes; the limit is {MAX_MANIFEST_BYTES:,}"
+            f"its manifest has {member.size:,} bytes; the limit is {MAX_MANIFEST_BYTES:,}"
         )
-    content.left = first.size
+    content.left = member.size
     return _parse_manifest(file.read())
 
 
@@ -260,19 +260,19 @@ def write_pack(
     if MANIFEST_FILE in files:
         raise ValueError(f"{folder} has a {MANIFEST_FILE}, which is the name of the manifest")
     try:
-        plain = json.loads(json.dumps(dict(facts), allow_nan=False))
+        json_facts = json.loads(json.dumps(dict(facts), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"the facts of a pack must be finite numbers and texts: {error}"
         ) from error
     manifest = Manifest(
-        name, version, suite, about, files, plain, library_versions(), describe_machine()
+        name, version, suite, about, files, json_facts, library_versions(), describe_machine()
     )
     _check_manifest(manifest)
     archive.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(archive) as partial:
-        _write_tar_xz(folder, manifest, partial)
-        verify(partial)  # also that no file changed while it was packed
+    with atomic_write(archive) as temporary_file:
+        _write_tar_xz(folder, manifest, temporary_file)
+        verify(temporary_file)  # also that no file changed while it was packed
     line = f"{checksum(archive)}  {archive.name}\n"  # as sha256sum writes it
     write_atomically(archive.with_name(f"{archive.name}.sha256"), line)
     return manifest
@@ -293,8 +293,8 @@ def _describe_file(path: Path, name: str) -> PackedFile:
 def _write_tar_xz(folder: Path, manifest: Manifest, target: Path) -> None:
     text = manifest_text(manifest).encode()
     with (
-        lzma.open(target, "wb", format=lzma.FORMAT_XZ, filters=LZMA_FILTERS) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+        lzma.open(target, "wb", format=lzma.FORMAT_XZ, filters=LZMA_FILTERS) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive,
     ):
         archive.addfile(_tar_header(MANIFEST_FILE, len(text)), io.BytesIO(text))
         for name in sorted(manifest.files):
@@ -309,10 +309,10 @@ def _tar_header(name: str, size: int) -> tarfile.TarInfo:
     return header
 
 
-def _walk_files(folder: Path, below: str = "") -> Iterator[str]:
+def _walk_files(folder: Path, prefix: str = "") -> Iterator[str]:
     """Yield the paths of all files in a folder, with slashes; ``ValueError`` for links and such."""
-    for entry in sorted(os.scandir(folder / below), key=lambda entry: entry.name):
-        path = f"{below}{entry.name}"
+    for entry in sorted(os.scandir(folder / prefix), key=lambda entry: entry.name):
+        path = f"{prefix}{entry.name}"
         if entry.is_dir(follow_symlinks=False):
             yield from _walk_files(folder, f"{path}/")
         elif entry.is_file(follow_symlinks=False):
@@ -342,18 +342,18 @@ def unpack(archive: Path, folder: Path, *, sha256: str | None = None) -> Pack:
             f"{archive} has the SHA-256 {digest} instead of {sha256}, and is not unpacked: it is "
             "damaged or another pack; get it again"
         )
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    temporary_folder = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        manifest = _unpack_files(archive, partial)
-        partial.chmod(0o755)
+        manifest = _unpack_files(archive, temporary_folder)
+        temporary_folder.chmod(0o755)
         try:
-            os.replace(partial, folder)
+            os.replace(temporary_folder, folder)
         except OSError as error:
             if not folder.exists():
                 raise
             raise FileExistsError(f"{folder} was created by another process") from error
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(temporary_folder, ignore_errors=True)
     return Pack(folder, manifest)
 
 
@@ -394,11 +394,11 @@ def _unpack_files(archive: Path, folder: Path) -> Manifest:
 
 def _verify_folder(folder: Path) -> Manifest:
     manifest = _read_folder_manifest(folder)
-    present = set(_walk_files(folder)) - {MANIFEST_FILE}
-    for name in sorted(present | set(manifest.files)):
+    paths = set(_walk_files(folder)) - {MANIFEST_FILE}
+    for name in sorted(paths | set(manifest.files)):
         if name not in manifest.files:
             raise ValueError(f"{name!r:.120} is not listed in its manifest")
-        if name not in present:
+        if name not in paths:
             raise ValueError(f"{name} is missing")
         size, digest = (folder / name).stat().st_size, checksum(folder / name)
         if (digest, size) != manifest.files[name][:2]:

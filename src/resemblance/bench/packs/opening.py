@@ -121,17 +121,17 @@ def open_pack(
     place = find_pack(name, cache=cache)
     if place is None:
         if source is None:
-            guess = did_you_mean(str(name), [pack.identity for pack in list_packs()])
+            suggestion = did_you_mean(str(name), [pack.identity for pack in list_packs()])
             raise ValueError(
                 f"{name} neither ships with the library nor is in the cache; resemblance pack get "
-                f"fetches a pack{guess if 'mean' in guess else ''}"
+                f"fetches a pack{suggestion if 'mean' in suggestion else ''}"
             )
         return get_pack(str(name), source, cache=cache)
     if place.is_dir():
         return _pack_from_folder(place)
-    known = {pack.archive: pack for pack in list_packs()}.get(place)
-    identity = known.identity if known else read_manifest(place).identity
-    digest = known.sha256 if known else checksum(place)
+    entry = {pack.archive: pack for pack in list_packs()}.get(place)
+    identity = entry.identity if entry else read_manifest(place).identity
+    digest = entry.sha256 if entry else checksum(place)
     return _pack_from_archive(place, identity, digest, _prepare_cache(cache_folder(cache)))
 
 
@@ -161,21 +161,21 @@ def _newest_pack_name(name: str, cache: Path | None) -> str | None:
         raise ValueError(f"{name!r:.80} is no pack: give its name and version, as resi-compact@1")
     if match[2]:
         return name
-    cached = [CACHED_PACK_PATTERN.fullmatch(folder.name) for folder in cached_packs(cache)]
-    numbers = [int(folder[2]) for folder in cached if folder and folder[1] == name]
+    matches = [CACHED_PACK_PATTERN.fullmatch(folder.name) for folder in cached_packs(cache)]
+    numbers = [int(folder[2]) for folder in matches if folder and folder[1] == name]
     numbers += [pack.version for pack in list_packs() if pack.name == name]
     return f"{name}@{max(numbers)}" if numbers else None
 
 
 def _find_cached_pack(identity: str, cache: Path | None) -> Path | None:
-    known = _find_known_pack(identity)
+    entry = _find_known_pack(identity)
     folders = [f for f in cached_packs(cache) if f.name.rpartition("-")[0] == identity]
-    if known:
-        folders = [f for f in folders if known.sha256.startswith(f.name.rpartition("-")[2])]
+    if entry:
+        folders = [f for f in folders if entry.sha256.startswith(f.name.rpartition("-")[2])]
     if len(folders) > 1:
         places = ", ".join(map(str, folders))
         raise ValueError(f"the cache has several packs {identity}: give the path of one, {places}")
-    return folders[0] if folders else known and known.archive
+    return folders[0] if folders else entry and entry.archive
 
 
 # -------------------------------------------------------------------------------------------- cache
@@ -215,9 +215,9 @@ def _pack_from_folder(folder: Path) -> Pack:
     except ValueError as error:
         raise ValueError(f"{error}{remedy}") from error
     if match := CACHED_PACK_PATTERN.fullmatch(folder.name):
-        known = _find_known_pack(manifest.identity)
-        is_known = known is not None and known.sha256.startswith(match[3])
-        is_other = is_known and known is not None and known.manifest != manifest.sha256
+        entry = _find_known_pack(manifest.identity)
+        is_known = entry is not None and entry.sha256.startswith(match[3])
+        is_other = is_known and entry is not None and entry.manifest != manifest.sha256
         if is_other or not folder.name.startswith(f"{manifest.identity}-"):
             raise ValueError(f"{folder} holds another pack than its name says{remedy}")
     return Pack(folder, manifest)
@@ -227,14 +227,12 @@ def _prepare_cache(root: Path) -> Path:
     """Create the cache, and remove what processes left in it that were killed a day ago or more."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        unfinished = [
-            path for path in root.iterdir() if UNFINISHED_PACK_PATTERN.fullmatch(path.name)
-        ]
+        paths = [path for path in root.iterdir() if UNFINISHED_PACK_PATTERN.fullmatch(path.name)]
     except OSError as error:
         raise ValueError(
             f"the cache {root} cannot be used ({error}); set {CACHE_VARIABLE} to another folder"
         ) from error
-    for path in unfinished:
+    for path in paths:
         with suppress(OSError):  # another process removes it, too
             if time.time() - path.lstat().st_mtime > STALE_PACK_SECONDS:
                 shutil.rmtree(path)
@@ -274,20 +272,20 @@ def get_pack(
             return _download_pack(identity, origin, digest, root, progress or False)
         except DOWNLOAD_ERRORS as error:
             failures.append(f"{origin}: {str(error) or type(error).__name__}")
-    tried = "; ".join(failures) or "no source was given"
-    raise ValueError(f"{identity} cannot be had ({tried})")
+    summary = "; ".join(failures) or "no source was given"
+    raise ValueError(f"{identity} cannot be had ({summary})")
 
 
 def _expected_digest(identity: str, sha256: str | None) -> str | None:
     """Return the checksum that an archive must have; None where only its source knows it."""
-    known = _find_known_pack(identity)
+    entry = _find_known_pack(identity)
     if sha256 is None:
-        return known.sha256 if known else None
+        return entry.sha256 if entry else None
     digest = sha256.strip().lower()
     if not DIGEST_PATTERN.fullmatch(digest):
         raise ValueError(f"a SHA-256 has 64 hexadecimal digits; got {sha256!r:.80}")
-    if known and known.sha256 != digest:
-        raise ValueError(f"{identity} is known with the SHA-256 {known.sha256}, not {digest}")
+    if entry and entry.sha256 != digest:
+        raise ValueError(f"{identity} is known with the SHA-256 {entry.sha256}, not {digest}")
     return digest
 
 
@@ -298,8 +296,8 @@ def _download_pack(
     folder = root / f"{identity}-{digest[:12]}"
     if folder.exists():
         return _pack_from_folder(folder)
-    with tempfile.TemporaryDirectory(prefix=".download-", dir=root) as partial:
-        archive = Path(partial) / f"{identity}{PACK_SUFFIX}"
+    with tempfile.TemporaryDirectory(prefix=".download-", dir=root) as temporary_folder:
+        archive = Path(temporary_folder) / f"{identity}{PACK_SUFFIX}"
         with (
             archive.open("wb") as file,
             urlopen(_pack_address(origin, identity), timeout=DOWNLOAD_TIMEOUT) as answer,
@@ -312,7 +310,7 @@ def _download_pack(
                 count(len(chunk))
                 if file.tell() > MAX_PACK_BYTES:
                     raise ValueError(f"it has more than {MAX_PACK_BYTES:,} bytes")
-        pack = unpack(archive, Path(partial) / "pack", sha256=digest)
+        pack = unpack(archive, Path(temporary_folder) / "pack", sha256=digest)
         if pack.manifest.identity != identity:
             raise ValueError(f"it is {pack.manifest.identity}")
         with suppress(OSError):  # another process was faster
@@ -320,7 +318,7 @@ def _download_pack(
     return _pack_from_folder(folder)
 
 
-def _pack_address(source: str | Path, identity: str, more: str = "") -> str:
+def _pack_address(source: str | Path, identity: str, suffix: str = "") -> str:
     """Return the address of an archive in a source: a folder, or the archive itself.
 
     Raises ``ValueError`` for addresses of other kinds than http, https and file.
@@ -330,7 +328,7 @@ def _pack_address(source: str | Path, identity: str, more: str = "") -> str:
     if parts.scheme not in ("http", "https", "file"):
         raise ValueError(f"{source} is no http or https address, no file: address and no path")
     name = "" if parts.path.endswith(PACK_SUFFIX) else f"/{quote(f'{identity}{PACK_SUFFIX}', '@')}"
-    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}{name}{more}"))
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}{name}{suffix}"))
 
 
 def _published_digest(address: str) -> str:

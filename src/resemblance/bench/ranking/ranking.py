@@ -56,10 +56,10 @@ def read_all_scores(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> tup
     """
     scores = list(_scores_in_series(SHIPPED, packs)) if SHIPPED.is_file() else []
     for file in files:
-        added = _scores_in_series(file, packs)
-        if not added:
+        file_scores = _scores_in_series(file, packs)
+        if not file_scores:
             raise ValueError(f"{file} holds no scores on packs of the series {packs!r}")
-        scores += added
+        scores += file_scores
     _check_known_pack_versions(scores)
     return tuple(sorted(scores, key=_score_age))
 
@@ -69,15 +69,15 @@ def _score_age(scores: PackScores) -> tuple[int, str, int]:
     return scores.pack_version, scores.environment.get("date", ""), scores.measure.version
 
 
-def _check_known_pack_versions(several: Iterable[PackScores]) -> None:
+def _check_known_pack_versions(pack_scores: Iterable[PackScores]) -> None:
     """Raise ``ValueError`` for scores on an unknown version of a known pack: they would displace
     all scores of their suite."""
-    known = {p.identity: p.manifest for p in list_packs()}
-    names = {identity.partition("@")[0] for identity in known}
-    for scores in several:
+    manifests = {p.identity: p.manifest for p in list_packs()}
+    names = {identity.partition("@")[0] for identity in manifests}
+    for scores in pack_scores:
         if scores.pack.partition("@")[0] not in names:
             continue
-        if known.get(scores.pack) != scores.manifest:
+        if manifests.get(scores.pack) != scores.manifest:
             raise ValueError(
                 f"the scores of {scores.measure.spec} are on {scores.pack} with the manifest "
                 f"{scores.manifest[:12]}, which this version of the library does not know"
@@ -88,11 +88,11 @@ def _scores_in_series(file: str | Path, series: str) -> list[PackScores]:
     return [scores for scores in read_scores(file) if pack_series(scores.pack) == series]
 
 
-def newest_scores(several: Sequence[PackScores]) -> tuple[PackScores, ...]:
+def newest_scores(pack_scores: Sequence[PackScores]) -> tuple[PackScores, ...]:
     """Return the scores on the newest version of every pack."""
-    ordered = sorted(several, key=lambda scores: scores.pack_version)
-    newest = {scores.suite: scores.pack_version for scores in ordered}
-    return tuple(s for s in several if s.pack_version == newest[s.suite])
+    by_version = sorted(pack_scores, key=lambda scores: scores.pack_version)
+    versions = {scores.suite: scores.pack_version for scores in by_version}
+    return tuple(s for s in pack_scores if s.pack_version == versions[s.suite])
 
 
 def pack_series(pack: str) -> str:
@@ -111,25 +111,40 @@ def board_of(scores: Iterable[PackScores]) -> Board:
     differ.
     """
     by_suite: dict[str, dict[str, PackScores]] = {}
-    several = tuple(scores)
-    versions = {one.measure.spec: one.measure.version for one in several}
-    for one in several:
-        if one.measure.version == versions[one.measure.spec]:
-            by_suite.setdefault(one.suite, {})[one.measure.spec] = one
-    ordered = {suite: by_suite[suite] for suite in SUITES if suite in by_suite}
-    with_values = {spec for of in ordered.values() for spec, one in of.items() if one.has_values}
-    unranked = {suite: _unreliable_tasks(of.values()) for suite, of in ordered.items()}
-    results = {
-        suite: join_measure_scores(_select_measure_scores(of, with_values), unranked[suite])
-        for suite, of in ordered.items()
+    pack_scores = tuple(scores)
+    versions = {entry.measure.spec: entry.measure.version for entry in pack_scores}
+    for entry in pack_scores:
+        if entry.measure.version == versions[entry.measure.spec]:
+            by_suite.setdefault(entry.suite, {})[entry.measure.spec] = entry
+    suite_scores = {suite: by_suite[suite] for suite in SUITES if suite in by_suite}
+    valued_specs = {
+        spec
+        for by_measure in suite_scores.values()
+        for spec, entry in by_measure.items()
+        if entry.has_values
     }
-    cards = {one.measure.spec: one.measure for of in ordered.values() for one in of.values()}
-    return Board(results, cards, ordered, combine_rankings(list(results.values())), unranked)
+    unranked_tasks = {
+        suite: _unreliable_tasks(by_measure.values()) for suite, by_measure in suite_scores.items()
+    }
+    results = {
+        suite: join_measure_scores(
+            _select_measure_scores(by_measure, valued_specs), unranked_tasks[suite]
+        )
+        for suite, by_measure in suite_scores.items()
+    }
+    cards = {
+        entry.measure.spec: entry.measure
+        for by_measure in suite_scores.values()
+        for entry in by_measure.values()
+    }
+    return Board(
+        results, cards, suite_scores, combine_rankings(list(results.values())), unranked_tasks
+    )
 
 
 def _unreliable_tasks(scores: Iterable[PackScores]) -> dict[tuple[str, str], float]:
     """Return the reliability of cells where it is too low to rank measures, by test and cell."""
-    cells = (cell for one in scores for cell in one.cells)
+    cells = (cell for entry in scores for cell in entry.cells)
     return {
         (cell.test, cell.cell): cell.reliability
         for cell in cells
@@ -139,54 +154,54 @@ def _unreliable_tasks(scores: Iterable[PackScores]) -> dict[tuple[str, str], flo
 
 def _select_measure_scores(scores: Mapping[str, PackScores], specs: set[str]) -> list[PackScores]:
     """Return the scores of some measures, or all where these have none."""
-    return [one for spec, one in scores.items() if spec in specs] or list(scores.values())
+    return [entry for spec, entry in scores.items() if spec in specs] or list(scores.values())
 
 
 def join_measure_scores(
-    several: Sequence[PackScores], unranked: Iterable[tuple[str, str]] = ()
+    pack_scores: Sequence[PackScores], unranked_tasks: Iterable[tuple[str, str]] = ()
 ) -> Result:
     """Return the scores of several measures on one pack as one result, without tables; those in
-    ``unranked`` cells are not ranked.
+    ``unranked_tasks`` cells are not ranked.
 
     Raises ``ValueError`` for scores on different packs or in different cells.
     """
-    first = several[0]
-    for other in several[1:]:
+    first = pack_scores[0]
+    for other in pack_scores[1:]:
         _check_equal_results(first, other)
-    specs, noise = [s.measure.spec for s in several], set(unranked)
+    specs, noise = [s.measure.spec for s in pack_scores], set(unranked_tasks)
     scores, rules = (
         defaultdict[str, ScoresByCell](dict),
         defaultdict[str, dict[str, RankRule]](dict),
     )
-    for cells in zip(*(s.cells for s in several), strict=True):
-        test, cell, *_ = one = cells[0]
+    for cells in zip(*(s.cells for s in pack_scores), strict=True):
+        test, cell, *_ = scored_cell = cells[0]
         scores[test][cell] = dict(zip(specs, (c.value for c in cells)))
         rules[test][cell] = RankRule(
             tuple(dict(zip(specs, part)) for part in zip(*(c.parts for c in cells), strict=True)),
             tuple(spec for spec, c in zip(specs, cells) if c.is_incomplete),
             test=test,
-            models=one.models,
+            models=scored_cell.models,
             is_ranked=(test, cell) not in noise,
         )
     return Result(
         first.suite,
         first.pack,
-        tuple(Section(t, t, "", scores=of, rules=rules[t]) for t, of in scores.items()),
-        {s.measure.spec: s.measure.label for s in several},
-        {s.measure.spec: s.seconds for s in several},
+        tuple(Section(t, t, "", scores=by_cell, rules=rules[t]) for t, by_cell in scores.items()),
+        {s.measure.spec: s.measure.label for s in pack_scores},
+        {s.measure.spec: s.seconds for s in pack_scores},
         {"pack": first.pack, "manifest": first.manifest},
     )
 
 
-def _check_equal_results(one: PackScores, other: PackScores) -> None:
-    who = f"{one.measure.spec} and {other.measure.spec}"
-    if (one.pack, one.manifest) != (other.pack, other.manifest):
+def _check_equal_results(first: PackScores, second: PackScores) -> None:
+    names = f"{first.measure.spec} and {second.measure.spec}"
+    if (first.pack, first.manifest) != (second.pack, second.manifest):
         raise ValueError(
-            f"{who} have scores on different packs: {one.pack} ({one.manifest[:12]}) and "
-            f"{other.pack} ({other.manifest[:12]}); compute them again on one"
+            f"{names} have scores on different packs: {first.pack} ({first.manifest[:12]}) and "
+            f"{second.pack} ({second.manifest[:12]}); compute them again on one"
         )
-    if [c[:2] for c in one.cells] != [c[:2] for c in other.cells]:
-        raise ValueError(f"{who} have scores in different cells of {one.pack}")
+    if [c[:2] for c in first.cells] != [c[:2] for c in second.cells]:
+        raise ValueError(f"{names} have scores in different cells of {first.pack}")
 
 
 def packs_of(
@@ -200,17 +215,19 @@ def packs_of(
     Raises ``ValueError`` for a series of which no packs are known, and for a pack whose manifest is
     not that of its scores.
     """
-    listed = [(p.version, p.suite, p.identity) for p in list_packs()]
-    listed += [(s.pack_version, s.suite, s.pack) for s in scores]
-    newest = {suite: pack for _, suite, pack in sorted(listed) if pack_series(pack) == packs}
-    if not newest:
+    entries = [(p.version, p.suite, p.identity) for p in list_packs()]
+    entries += [(s.pack_version, s.suite, s.pack) for s in scores]
+    identities = {suite: pack for _, suite, pack in sorted(entries) if pack_series(pack) == packs}
+    if not identities:
         raise ValueError(f"no packs of the series {packs!r} are known; see: resemblance pack list")
-    opened = {suite: open_pack(newest[suite]) for suite in SUITES if suite in newest}
-    for one in scores:
-        manifest = opened[one.suite].manifest if one.suite in opened else None
-        if manifest and manifest.identity == one.pack and manifest.sha256 != one.manifest:
+    packs_by_suite = {
+        suite: open_pack(identities[suite]) for suite in SUITES if suite in identities
+    }
+    for entry in scores:
+        manifest = packs_by_suite[entry.suite].manifest if entry.suite in packs_by_suite else None
+        if manifest and manifest.identity == entry.pack and manifest.sha256 != entry.manifest:
             raise ValueError(
-                f"{one.pack} is here with the manifest {manifest.sha256[:12]}, and the scores of "
-                f"{one.measure.spec} are on {one.manifest[:12]}: get the pack of the scores"
+                f"{entry.pack} is here with the manifest {manifest.sha256[:12]}, and the scores of "
+                f"{entry.measure.spec} are on {entry.manifest[:12]}: get the pack of the scores"
             )
-    return tuple(opened.values())
+    return tuple(packs_by_suite.values())

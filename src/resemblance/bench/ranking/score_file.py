@@ -137,22 +137,22 @@ def read_scores(path: str | Path) -> tuple[PackScores, ...]:
 
 
 def _parse_measure_scores(
-    document: dict[str, Any], packs: Mapping[str, PackWithTasks], earlier: Container[str]
+    document: dict[str, Any], packs: Mapping[str, PackWithTasks], specs: Container[str]
 ) -> Iterator[PackScores]:
     measure: MeasureCard = decode_record(MeasureCard, document["measure"])
-    if measure.spec in earlier:
+    if measure.spec in specs:
         raise ValueError(f"an earlier line has scores of {measure.spec}")
     for name, entry in document["scores"].items():
         pack, reliability = packs[name], {}
-        for test, cell, known in pack.reliability:
-            reliability[test, cell] = known
-        about_run = document["code"], entry["seconds"], entry["environment"]
-        scores = PackScores(name, pack.manifest, pack.suite, measure, *about_run, cells=())
+        for test, cell, r in pack.reliability:
+            reliability[test, cell] = r
+        run_info = document["code"], entry["seconds"], entry["environment"]
+        scores = PackScores(name, pack.manifest, pack.suite, measure, *run_info, cells=())
         check_types(scores, PackScores)
         yield scores._replace(
             cells=tuple(
-                _parse_task_score(*about, value, reliability.get(about[:2]))
-                for about, value in zip(pack.cells, entry["values"], strict=True)
+                _parse_task_score(*key, value, reliability.get(key[:2]))
+                for key, value in zip(pack.cells, entry["values"], strict=True)
             )
         )
 
@@ -163,9 +163,11 @@ def _parse_task_score(
     if isinstance(value, float):  # nearly all
         return ScoredCell(test, cell, value, models=models, reliability=reliability)
     score, parts, is_incomplete, reason = value
-    scored = ScoredCell(test, cell, score, tuple(parts), is_incomplete, models, reason, reliability)
-    check_types(scored, ScoredCell)
-    return scored
+    scored_cell = ScoredCell(
+        test, cell, score, tuple(parts), is_incomplete, models, reason, reliability
+    )
+    check_types(scored_cell, ScoredCell)
+    return scored_cell
 
 
 # ------------------------------------------------------------------------------------------ writing
@@ -179,15 +181,16 @@ def write_scores(path: str | Path, scores: Iterable[PackScores]) -> Path:
     Raises ``ValueError`` for a file of something else, and for scores on another pack of the same
     name than those in the file.
     """
-    file, new = Path(path), {(s.measure.spec, s.pack): s for s in scores}
-    codes = {s.measure.spec: (s.measure, s.code) for s in new.values()}
-    earlier = {
+    file, new_scores = Path(path), {(s.measure.spec, s.pack): s for s in scores}
+    codes = {s.measure.spec: (s.measure, s.code) for s in new_scores.values()}
+    old_scores = {
         (s.measure.spec, s.pack): s
         for s in read_scores_if_any(file)
         if codes.get(s.measure.spec, (s.measure, s.code)) == (s.measure, s.code)
     }
     write_atomically(
-        file, "".join(map(_json_line, _score_documents({**earlier, **new}.values(), file)))
+        file,
+        "".join(map(_json_line, _score_documents({**old_scores, **new_scores}.values(), file))),
     )
     return file
 
@@ -201,14 +204,14 @@ def read_scores_if_any(path: str | Path) -> tuple[PackScores, ...]:
 def _score_documents(scores: Iterable[PackScores], file: Path) -> Iterator[dict[str, Any]]:
     """Yield the lines of a file in their order: packs by name, then measures by specification."""
     packs, measures = dict[str, PackWithTasks](), dict[str, list[PackScores]]()
-    for one in sorted(scores, key=lambda s: (s.measure.spec, s.pack)):
-        packs[one.pack] = _join_pack_tasks(packs.get(one.pack), _pack_with_tasks(one), file)
-        measures.setdefault(one.measure.spec, []).append(one)
+    for entry in sorted(scores, key=lambda s: (s.measure.spec, s.pack)):
+        packs[entry.pack] = _join_pack_tasks(packs.get(entry.pack), _pack_with_tasks(entry), file)
+        measures.setdefault(entry.measure.spec, []).append(entry)
     for _, pack in sorted(packs.items()):
         yield encode_value(pack)
-    for of_measure in measures.values():
-        first = of_measure[0]
-        values = {s.pack: _measure_entry(s) for s in of_measure}
+    for measure_scores in measures.values():
+        first = measure_scores[0]
+        values = {s.pack: _measure_entry(s) for s in measure_scores}
         yield {"measure": encode_value(first.measure), "code": first.code, "scores": values}
 
 
@@ -222,17 +225,17 @@ def _pack_with_tasks(scores: PackScores) -> PackWithTasks:
     )
 
 
-def _join_pack_tasks(one: PackWithTasks | None, other: PackWithTasks, file: Path) -> PackWithTasks:
+def _join_pack_tasks(pack: PackWithTasks | None, other: PackWithTasks, file: Path) -> PackWithTasks:
     """Return a pack with what either knows of the reliability of its cells."""
-    if one is None:
+    if pack is None:
         return other
-    if one[:4] != other[:4]:
+    if pack[:4] != other[:4]:
         raise ValueError(
-            f"{file} has scores on another pack {one.pack} (manifest {one.manifest[:12]}, here "
+            f"{file} has scores on another pack {pack.pack} (manifest {pack.manifest[:12]}, here "
             f"{other.manifest[:12]}): give a new file"
         )
-    known = {entry[:2]: entry for entry in (*one.reliability, *other.reliability)}
-    return one._replace(reliability=tuple(known.values()))
+    reliabilities = {entry[:2]: entry for entry in (*pack.reliability, *other.reliability)}
+    return pack._replace(reliability=tuple(reliabilities.values()))
 
 
 def _measure_entry(scores: PackScores) -> dict[str, Any]:

@@ -47,31 +47,31 @@ def score(
     repeats, for packs hold each sample once, and for cells that the pack does not know, which
     another version of the suite would have.
     """
-    tested = get_measure(measure) if isinstance(measure, str) else measure
-    if tested.family == "outputs":
+    entry = get_measure(measure) if isinstance(measure, str) else measure
+    if entry.family == "outputs":
         raise ValueError(
-            f"{tested.spec} compares predictions of models, and packs hold their layers: choose a "
+            f"{entry.spec} compares predictions of models, and packs hold their layers: choose a "
             "measure of representations"
         )
-    if tested.takes == "repeats":
+    if entry.takes == "repeats":
         raise ValueError(
-            f"{tested.spec} needs repeats of each stimulus, and packs hold each sample once: "
+            f"{entry.spec} needs repeats of each stimulus, and packs hold each sample once: "
             "choose a measure that needs no repeats"
         )
     start = time.process_time()
     cases = pack_cases(pack)
-    rows = suite_score(cases, [tested], memory=memory, progress=progress)
+    rows = suite_score(cases, [entry], memory=memory, progress=progress)
     cells = score_pack_tasks(pack, cases, rows)
     seconds = time.process_time() - start
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    timestamp = datetime.now(UTC).isoformat(timespec="seconds")
     return PackScores(
         pack.manifest.identity,
         pack.manifest.sha256,
         pack.manifest.suite,
-        measure_card(tested),
-        measure_code_hash(tested),
+        measure_card(entry),
+        measure_code_hash(entry),
         round(seconds, 2),
-        {**library_versions(), "machine": describe_machine(), "date": now},
+        {**library_versions(), "machine": describe_machine(), "date": timestamp},
         cells,
     )
 
@@ -81,32 +81,35 @@ def score_pack_tasks(
 ) -> tuple[ScoredCell, ...]:
     """Return the scores of one measure in all cells of a pack; ``ValueError`` for a score in a cell
     that the pack does not have."""
-    complete = {(c.test, task_name(c.cell)) for c in cases if c.rule.is_complete}
-    scored = {(row.test, task_name(row.cell)): row for row in rows}
+    complete_tasks = {(c.test, task_name(c.cell)) for c in cases if c.rule.is_complete}
+    rows_by_task = {(row.test, task_name(row.cell)): row for row in rows}
     expected = {(cell.test, cell.cell): cell for cell in pack_tasks(pack)}
-    unknown = sorted(key for key in scored.keys() - expected if not math.isnan(scored[key].value))
-    if unknown:
+    keys = sorted(
+        key for key in rows_by_task.keys() - expected if not math.isnan(rows_by_task[key].value)
+    )
+    if keys:
         raise ValueError(
-            f"{pack.manifest.identity} has no cell {unknown[0]}: it was built for another version "
+            f"{pack.manifest.identity} has no cell {keys[0]}: it was built for another version "
             "of the suite; build it again"
         )
     return tuple(
-        _score_pack_task(cell, scored.get(k), k in complete) for k, cell in expected.items()
+        _score_pack_task(cell, rows_by_task.get(k), k in complete_tasks)
+        for k, cell in expected.items()
     )
 
 
-def _score_pack_task(pinned: PackTask, row: Score | None, is_complete: bool) -> ScoredCell:
+def _score_pack_task(task: PackTask, row: Score | None, is_complete: bool) -> ScoredCell:
     if row is None:
-        parts = (math.nan,) * pinned.parts
-        row = Score(pinned.test, (), "", "", math.nan, parts, reason=TOO_SLOW_REASON)
+        parts = (math.nan,) * task.parts
+        row = Score(task.test, (), "", "", math.nan, parts, reason=TOO_SLOW_REASON)
     value, reason = _round_score(row.value), row.reason or ""
     return ScoredCell(
-        pinned.test,
-        pinned.cell,
+        task.test,
+        task.cell,
         value,
-        tuple(map(_round_score, row.parts)) if pinned.parts else (),
+        tuple(map(_round_score, row.parts)) if task.parts else (),
         bool(row.failed) and not is_complete,
-        pinned.models,
+        task.models,
         reason if value is None else "",
     )
 
@@ -171,12 +174,12 @@ def score_all(
         )
         for measure, pack in work
     ]
-    shown = set[tuple[type[Warning], str]]()
+    past_messages = set[tuple[type[Warning], str]]()
     for done, (_, future) in enumerate(run_calls(calls, executor), start=1):
-        scores, caught = future.result()
-        for category, text in [each for each in caught if each not in shown]:
+        scores, messages = future.result()
+        for category, text in [message for message in messages if message not in past_messages]:
             warnings.warn(text, category, stacklevel=2)
-        shown.update(caught)
+        past_messages.update(messages)
         yield scores
         if progress is not None:
             progress(PACKS_STAGE, done, len(work))
@@ -208,7 +211,7 @@ def _score_with_warnings(
     measure: Measure, pack: Pack, progress: StageProgress | None
 ) -> tuple[PackScores, list[tuple[type[Warning], str]]]:
     """Return scores, and the warnings that were given, each once."""
-    with single_threaded(), warnings.catch_warnings(record=True) as caught:
+    with single_threaded(), warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("once")
         try:
             scores = score(pack, measure, progress=progress)
@@ -216,4 +219,4 @@ def _score_with_warnings(
             raise UserFileError(
                 f"{measure.spec} ends the process, with {error.code!r:.80}"
             ) from error
-    return scores, list(dict.fromkeys((w.category, str(w.message)) for w in caught))
+    return scores, list(dict.fromkeys((w.category, str(w.message)) for w in records))

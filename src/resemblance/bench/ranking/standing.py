@@ -100,8 +100,8 @@ class Leaderboard(BaseResult):
         }
 
     def _table_parts(self) -> list[Any]:
-        placed = [row for row in self.rows if row["place"] is not None]
-        if not placed:
+        records = [row for row in self.rows if row["place"] is not None]
+        if not records:
             return [self.conclusion]
         rows = [
             (
@@ -111,23 +111,23 @@ class Leaderboard(BaseResult):
                 f"{row['low']:.1f} to {row['high']:.1f}",
                 format_duration(row["cpu_seconds"]),
             )
-            for row in placed
+            for row in records
         ]
         table = plain_table(LEADERBOARD_HEADER, rows, right=(0, 2, 3, 4))
         return [self.conclusion, "", table, "", RANK_INTERVALS_NOTE, *self.caveats]
 
 
-def leaderboard_of_subset(board: Board, shown: RankedSubset) -> Leaderboard:
+def leaderboard_of_subset(board: Board, subset: RankedSubset) -> Leaderboard:
     """Return a subset of a leaderboard as a result."""
     labels = leaderboard_labels(board)
-    cards = [board.cards[place.measure] for place in shown.places.rows if shown.is_settled]
+    cards = [board.cards[place.measure] for place in subset.places.rows if subset.is_settled]
     return Leaderboard(
-        tuple(leaderboard_records(board, shown)),
-        leader_sentence(shown, labels),
-        shown.cells.key,
-        shown.measures.key,
-        dict(shown.counts),
-        {f.pack: f.manifest for of in board.scores.values() for f in of.values()},
+        tuple(leaderboard_records(board, subset)),
+        leader_sentence(subset, labels),
+        subset.cells.key,
+        subset.measures.key,
+        dict(subset.counts),
+        {f.pack: f.manifest for by_measure in board.scores.values() for f in by_measure.values()},
         tuple(filter(None, [own_suites_note(cards, labels)])),
     )
 
@@ -149,25 +149,27 @@ def leaderboard(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> Leaderb
     Raises ``ValueError`` for files of something else, and for scores that cannot be joined.
     """
     scores = read_board(*files, packs=packs)
-    whole = rank_subset(scores, select_task_subset(scores), select_measure_subset(scores))
-    return leaderboard_of_subset(scores, whole)
+    subset = rank_subset(scores, select_task_subset(scores), select_measure_subset(scores))
+    return leaderboard_of_subset(scores, subset)
 
 
-def leaderboard_records(board: Board, shown: RankedSubset) -> list[dict[str, Any]]:
+def leaderboard_records(board: Board, subset: RankedSubset) -> list[dict[str, Any]]:
     """Return a record per measure of a subset, best first, then those without a place by name.
 
     In a subset with too few cells no measure has a place.
     """
-    labels, rows = leaderboard_labels(board), shown.places.rows if shown.is_settled else ()
-    placed = {place.measure: place for place in rows}
-    rest = sorted(shown.measures.specs - set(placed), key=lambda spec: (labels[spec], spec))
-    suites = shown.cells.suites
+    labels, rows = leaderboard_labels(board), subset.places.rows if subset.is_settled else ()
+    place_by_spec = {place.measure: place for place in rows}
+    remaining_specs = sorted(
+        subset.measures.specs - set(place_by_spec), key=lambda spec: (labels[spec], spec)
+    )
+    suites = subset.cells.suites
     records = []
-    for spec in (*placed, *rest):
-        place, card = placed.get(spec), board.cards[spec]
+    for spec in (*place_by_spec, *remaining_specs):
+        place, card = place_by_spec.get(spec), board.cards[spec]
         record: dict[str, Any] = {"spec": spec, "label": labels[spec]}
         record |= {"version": card.version, "family": card.family, **_rank_interval_entry(place)}
-        means = shown.places.by_group
+        means = subset.places.by_group
         record |= {f"rank_{s}": means[s][spec] if place and s in means else None for s in suites}
         record |= {"own_suites": ", ".join(own_suites(card))}
         records.append(
@@ -180,8 +182,8 @@ def _rank_interval_entry(place: Place | None) -> dict[str, Any]:
     names = ("place", "best", "worst", "mean_rank", "low", "high", "is_tied")
     if place is None:
         return dict.fromkeys(names)
-    where = (place.position, place.best, place.worst, place.mean, place.low, place.high)
-    return dict(zip(names, (*where, place.is_tied)))
+    values = (place.position, place.best, place.worst, place.mean, place.low, place.high)
+    return dict(zip(names, (*values, place.is_tied)))
 
 
 def _claim_record(card: MeasureCard) -> dict[str, Any]:
@@ -220,9 +222,9 @@ def leader_sentence(subset: RankedSubset, labels: Mapping[str, str]) -> str:
         )
         return " ".join(filter(None, (*parts, unranked_tasks_sentence(subset))))
     if max(subset.counts.values(), default=0) < SETTLING:
-        have = "cell tells" if cells == 1 else "cells tell"
+        verb = "cell tells" if cells == 1 else "cells tell"
         return (
-            f"Too few cells for an order: {cells} {have} these measures apart, and with fewer than "
+            f"Too few cells for an order: {cells} {verb} these measures apart, and with fewer than "
             f"{SETTLING} of a suite even the first in all of them may be so by chance. "
             f"{unranked_tasks_sentence(subset)}"
         ).rstrip()
@@ -257,7 +259,11 @@ def own_suites(card: MeasureCard) -> tuple[str, ...]:
 def own_suites_note(cards: Iterable[MeasureCard], labels: Mapping[str, str]) -> str:
     """Return what a star at a measure means, and at which it is; nothing of none."""
     suites = {labels[card.spec]: own_suites(card) for card in cards}
-    names = [f"{label} ({', '.join(of)})" for label, of in suites.items() if of]
+    names = [
+        f"{label} ({', '.join(suite_names)})"
+        for label, suite_names in suites.items()
+        if suite_names
+    ]
     return f"* One of the suites is from its own paper: {', '.join(names)}." if names else ""
 
 
@@ -311,29 +317,29 @@ def whole_suite_subset(board: Board, suite: str | None = None) -> RankedSubset:
     return rank_subset(board, select_task_subset(board, suite), select_measure_subset(board))
 
 
-def rank_of(board: Board, shown: RankedSubset, spec: str) -> MeasureRank:
+def rank_of(board: Board, subset: RankedSubset, spec: str) -> MeasureRank:
     """Return where a measure stands in a subset of a leaderboard.
 
     Raises ``ValueError`` for a measure that the board does not have.
     """
     if spec not in board.cards:
         raise ValueError(f"the board has no measure {spec!r}")
-    rows = shown.places.rows if shown.is_settled else ()
+    rows = subset.places.rows if subset.is_settled else ()
     index = next((i for i, row in enumerate(rows) if row.measure == spec), None)
     place = None if index is None else rows[index]
     labels = leaderboard_labels(board)
-    files = [board.scores[s][spec] for s in shown.cells.suites if spec in board.scores[s]]
+    files = [board.scores[s][spec] for s in subset.cells.suites if spec in board.scores[s]]
     cells = [cell for scores in files for cell in scores.cells]
     return MeasureRank(
         spec,
         labels[spec],
         len(rows),
         place,
-        tuple(labels[m] for m in _nearest_tied_measures(shown.places, spec)) if place else (),
+        tuple(labels[m] for m in _nearest_tied_measures(subset.places, spec)) if place else (),
         () if index is None else rows[max(index - N_NEIGHBORS_SHOWN, 0) : index],
         () if index is None else rows[index + 1 : index + 1 + N_NEIGHBORS_SHOWN],
-        tuple(_ranks_by_suite(shown.places, spec)) if place else (),
-        {labels[other]: count for other, count in _measures_with_equal_scores(board, shown, spec)},
+        tuple(_ranks_by_suite(subset.places, spec)) if place else (),
+        {labels[other]: count for other, count in _measures_with_equal_scores(board, subset, spec)},
         dict(Counter(cell.reason for cell in cells if cell.value is None)),
         len(cells),
         sum(scores.seconds for scores in files),
@@ -348,30 +354,30 @@ def _nearest_tied_measures(places: Places, spec: str) -> list[str]:
 
 
 def _measures_with_equal_scores(
-    board: Board, shown: RankedSubset, spec: str
+    board: Board, subset: RankedSubset, spec: str
 ) -> Iterable[tuple[str, int]]:
     """Yield the measures with the score of one in nearly all cells where either has one, and in how
     many; scores of fewer than that are equal by chance."""
-    scores = _scores_in_subset(board, shown, spec)
-    scored = {cell for cell, value in scores.items() if value is not None}
+    scores = _scores_in_subset(board, subset, spec)
+    tasks = {cell for cell, value in scores.items() if value is not None}
     for other in sorted(board.cards.keys() - {spec}):
-        others = _scores_in_subset(board, shown, other)
-        cells = scored | {cell for cell, value in others.items() if value is not None}
-        same = sum(_are_equal_scores(scores.get(cell), others.get(cell)) for cell in cells)
-        if cells and same >= MIN_SHARE_OF_EQUAL_SCORES * len(cells):
-            yield other, same
+        other_scores = _scores_in_subset(board, subset, other)
+        cells = tasks | {cell for cell, value in other_scores.items() if value is not None}
+        n_equal = sum(_are_equal_scores(scores.get(cell), other_scores.get(cell)) for cell in cells)
+        if cells and n_equal >= MIN_SHARE_OF_EQUAL_SCORES * len(cells):
+            yield other, n_equal
 
 
 def _scores_in_subset(
-    board: Board, shown: RankedSubset, spec: str
+    board: Board, subset: RankedSubset, spec: str
 ) -> dict[tuple[str, str, str], float | None]:
     """Return the scores of a measure, by suite, test and cell."""
-    files = [board.scores[s][spec] for s in shown.cells.suites if spec in board.scores[s]]
+    files = [board.scores[s][spec] for s in subset.cells.suites if spec in board.scores[s]]
     return {(f.suite, cell.test, cell.cell): cell.value for f in files for cell in f.cells}
 
 
-def _are_equal_scores(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and abs(one - other) <= EQUAL_SCORE_TOLERANCE
+def _are_equal_scores(score: float | None, other: float | None) -> bool:
+    return score is not None and other is not None and abs(score - other) <= EQUAL_SCORE_TOLERANCE
 
 
 def _ranks_by_suite(places: Places, spec: str) -> Iterable[SuiteRank]:
@@ -400,17 +406,17 @@ def rank_sentence(standing: MeasureRank) -> str:
 def rank_report_parts(standing: MeasureRank, labels: Mapping[str, str]) -> Iterator[Any]:
     """Yield texts and tables: place, ties, neighbours, ranks by suite, missing scores, cost."""
     yield _label_with_spec(standing)
-    missing = [*_missing_lines(standing)]
+    missing_lines = [*_missing_lines(standing)]
     if standing.has_scores:
         yield from _equal_scores_lines(standing)
         yield from _rank_interval_lines(standing)
     else:
-        yield from missing
+        yield from missing_lines
     if standing.place:
         yield _neighbors_table(standing, standing.place, labels)
         yield _suite_ranks_table(standing, labels)
     if standing.has_scores:
-        yield from missing
+        yield from missing_lines
     times = f", {format_number(standing.times, 2)} times that of CKA" if standing.times else ""
     yield f"CPU time: {format_duration(standing.seconds)}{times}."
 
@@ -478,8 +484,8 @@ def _missing_lines(standing: MeasureRank) -> Iterator[str]:
         yield f"No score in any of {count_with_noun(standing.cells, 'cell')}, so it has no place."
     parts = [f"in {count}, {reason}" for reason, count in standing.missing.items()]
     if parts:
-        missing = sum(standing.missing.values())
+        n_missing = sum(standing.missing.values())
         yield (
-            f"No score in {missing} of {count_with_noun(standing.cells, 'cell')} "
+            f"No score in {n_missing} of {count_with_noun(standing.cells, 'cell')} "
             f"({'; '.join(parts)})."
         )

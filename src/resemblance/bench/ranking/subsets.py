@@ -34,8 +34,8 @@ class TaskSubset(NamedTuple):
 
     def has(self, suite: str, test: str, cell: str) -> bool:
         """Return whether a cell of a suite is chosen."""
-        chosen = suite in self.suites and self.test in ("", test)
-        return chosen and self.domain in ("", domain_of_task(cell))
+        is_in_tests = suite in self.suites and self.test in ("", test)
+        return is_in_tests and self.domain in ("", domain_of_task(cell))
 
 
 class MeasureSubset(NamedTuple):
@@ -108,12 +108,12 @@ def task_subsets(board: Board) -> tuple[TaskSubset, ...]:
 
 
 def _domain_subsets(board: Board) -> Iterator[TaskSubset]:
-    present = {
+    domains_by_suite = {
         suite: {domain_of_task(cell) for _, cell in result.scores()}
         for suite, result in board.results.items()
     }
     for domain in MODEL_DOMAINS:
-        suites = tuple(suite for suite, domains in present.items() if domain in domains)
+        suites = tuple(suite for suite, domains in domains_by_suite.items() if domain in domains)
         if suites:
             yield TaskSubset(domain, suites, domain)
 
@@ -123,7 +123,7 @@ def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
 
     What is the same as all measures, or fewer than two, is no choice.
     """
-    everything = frozenset(board.cards)
+    specs = frozenset(board.cards)
     families: dict[str, set[str]] = {}
     for spec, card in sorted(board.cards.items()):
         families.setdefault(card.family, set()).add(spec)
@@ -132,8 +132,8 @@ def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
         MeasureSubset("metrics", metrics),
         *(MeasureSubset(family, frozenset(families[family])) for family in sorted(families)),
     ]
-    smaller = (s for s in sets if 1 < len(s.specs) < len(everything))
-    return (MeasureSubset(ALL_TASKS_KEY, everything), *smaller)
+    subsets = (s for s in sets if 1 < len(s.specs) < len(specs))
+    return (MeasureSubset(ALL_TASKS_KEY, specs), *subsets)
 
 
 # --------------------------------------------------------------------------------------- the
@@ -146,12 +146,12 @@ def ranks_in_tasks(board: Board, measures: Iterable[str], is_chosen: TaskPredica
     Equal ones share the mean of their ranks; cells in which all are equal are left out, and those
     whose expected differences are noise.
     """
-    among = frozenset(measures)
+    specs = frozenset(measures)
     ranks = {
-        suite: share_tied_ranks(result.ranks(among, partial(is_chosen, suite)))
+        suite: share_tied_ranks(result.ranks(specs, partial(is_chosen, suite)))
         for suite, result in board.results.items()
     }
-    return {suite: of_suite for suite, of_suite in ranks.items() if of_suite}
+    return {suite: suite_ranks for suite, suite_ranks in ranks.items() if suite_ranks}
 
 
 def resampled_rank_intervals(board: Board, ranks: RanksBySuite) -> Places:
@@ -169,7 +169,7 @@ def rank_subset(board: Board, cells: TaskSubset, measures: MeasureSubset) -> Ran
         names = measures.specs.intersection(*(board.results[s].labels for s in cells.suites))
         ranks = ranks_in_tasks(board, names, cells.has)
         standing = resampled_rank_intervals(board, ranks)
-    counts = {suite: len(of_suite) for suite, of_suite in ranks.items()}
+    counts = {suite: len(suite_ranks) for suite, suite_ranks in ranks.items()}
     return RankedSubset(cells, measures, standing, counts, noise)
 
 
@@ -202,8 +202,8 @@ def select_measure_subset(
     return _find_subset(key, measure_subsets(board), "measures")
 
 
-def _find_subset(key: str, choices: Iterable[Chosen], what: str) -> Chosen:
+def _find_subset(key: str, choices: Iterable[Chosen], kind: str) -> Chosen:
     by_key = {choice.key: choice for choice in choices}
     if key not in by_key:
-        raise ValueError(f"the board has no {what} {key!r}{did_you_mean(key, by_key)}")
+        raise ValueError(f"the board has no {kind} {key!r}{did_you_mean(key, by_key)}")
     return by_key[key]

@@ -102,16 +102,16 @@ def six_tests(
     families = _models_by_family(model_features)
     for family in families_without_models(planned, families):
         families[family] = []
-    prepared = [
+    inputs = [
         _prepare_test(test, family, members, groups, planned, rules)
         for family, members in families.items()
         for test in TEST_TITLES
         if test in (planned.design(family) or TEST_TITLES)
     ]
     return TaskInputs(
-        tuple(case for p in prepared for case in p.cases),
-        tuple(dict.fromkeys(group for p in prepared for group in p.groups)),
-        tuple(absence for p in prepared for absence in p.absent),
+        tuple(case for p in inputs for case in p.cases),
+        tuple(dict.fromkeys(group for p in inputs for group in p.groups)),
+        tuple(absence for p in inputs for absence in p.absent),
     )
 
 
@@ -179,12 +179,14 @@ def _test_cases(
             test,
             (test, quality, *family),
             rules[kind, quality.partition("_")[0]],
-            tuple(part._replace(expected=of) for part, of in zip(parts, of_parts, strict=True)),
+            tuple(
+                part._replace(expected=target) for part, target in zip(parts, targets, strict=True)
+            ),
             "/".join(family[:3]),
             is_by_part=kind == "order",
             reliability=reliabilities.get(quality),
         )
-        for quality, of_parts in expected.items()
+        for quality, targets in expected.items()
     )
     return TaskInputs(tuple(cases), (), ())
 
@@ -201,8 +203,10 @@ def _models_in_setting(
 
 def _last_layers_part(model_features: Sequence[ModelFeatures]) -> Part:
     """Return the last layers of models as what is compared."""
-    last = {s.name: list(s.layers)[-1] for s in model_features}
-    maps = {s.name: s.maps[last[s.name]] for s in model_features if last[s.name] in s.maps}
+    last_layers = {s.name: list(s.layers)[-1] for s in model_features}
+    maps = {
+        s.name: s.maps[last_layers[s.name]] for s in model_features if last_layers[s.name] in s.maps
+    }
     return Part({s.name: s.last for s in model_features}, None, maps=maps)
 
 
@@ -230,11 +234,11 @@ def _accuracy_test(model_features: Sequence[ModelFeatures], cases: MakeCases) ->
 def _accuracy_reliability(models: Sequence[ModelFeatures]) -> float | None:
     """Return how far differences in accuracy repeat; None where answers are not known."""
     answers = [(s.outputs, s.labels) for s in models]
-    correct = [o.argmax(axis=1) == y for o, y in answers if o is not None and y is not None]
-    if len(correct) < len(models) or len({len(of_model) for of_model in correct}) > 1:
+    is_correct = [o.argmax(axis=1) == y for o, y in answers if o is not None and y is not None]
+    if len(is_correct) < len(models) or len({len(row) for row in is_correct}) > 1:
         return None
     first, second = np.triu_indices(len(models), 1)
-    return reliability(np.array(correct, float), lambda means: abs(means[first] - means[second]))
+    return reliability(np.array(is_correct, float), lambda means: abs(means[first] - means[second]))
 
 
 def _output_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> TaskInputs | str:
@@ -254,9 +258,9 @@ def _output_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> T
         }
         reliabilities = {
             f"spearman_{name}": reliability(
-                np.array([of(x, y) for x, y in combinations(outputs, 2)])
+                np.array([function(x, y) for x, y in combinations(outputs, 2)])
             )
-            for name, of in DISAGREEMENTS_BY_INPUT.items()
+            for name, function in DISAGREEMENTS_BY_INPUT.items()
         }
     except UndefinedError as error:
         return f"the outputs of the models cannot be compared: {error}"
@@ -272,11 +276,11 @@ def _group_test(
 ) -> TaskInputs | str:
     """Tests 3 to 5: models of one group should differ less than models of different groups (Eq.
     7)."""
-    treated = _models_in_setting(model_features, test)
-    if not treated:
+    test_models = _models_in_setting(model_features, test)
+    if not test_models:
         return f"no models of the setting {test!r}"
     by_name: dict[str, list[ModelFeatures]] = defaultdict(list)
-    for s in treated:
+    for s in test_models:
         by_name[f"{100 * s.traits['strength']:.6g}%"].append(s)
     if test != "shortcut":  # a shortcut model sees other inputs, so its zero is a group of its own
         size = max(len(members) for members in by_name.values())
@@ -289,8 +293,8 @@ def _group_test(
     groups = choose_groups((test, *family[:3]), accuracies, rule)
     names = [g.name for g in groups if g.kept]
     if len(names) < 2:
-        why = "fewer than two groups of at least 2 models behave differently"
-        return TaskInputs((), groups, (SkippedTask(test, family, why),))
+        reason = "fewer than two groups of at least 2 models behave differently"
+        return TaskInputs((), groups, (SkippedTask(test, family, reason),))
     models = [s for name in names for s in by_name[name]]
     labels = [name for name in names for _ in by_name[name]]
     expected = {"auprc": [labels], "conformity": [labels]}
@@ -304,9 +308,12 @@ def _model_accuracies(model_features: Iterable[ModelFeatures]) -> list[Mapping[s
     """
     accuracies = list[Mapping[str, float]]()
     for s in model_features:
-        whole = s.traits.get("accuracy")
+        test_accuracy = s.traits.get("accuracy")
         accuracies.append(
-            {**s.traits.get("accuracies", {}), **({} if whole is None else {"test": whole})}
+            {
+                **s.traits.get("accuracies", {}),
+                **({} if test_accuracy is None else {"test": test_accuracy}),
+            }
         )
     return accuracies
 
@@ -350,15 +357,15 @@ def models_in_test(
     members = design[test]
     if not members.each:
         return "the paper does not make this test on these models"
-    failed = [
-        (recipe, why)
-        for recipe, why in planned.failed
+    failures = [
+        (recipe, reason)
+        for recipe, reason in planned.failed
         if tuple(recipe[:3]) == tuple(family[:3])
         and takes_part_in_test(members, recipe.setting, recipe.seed)
     ]
-    if failed:
-        names = list_names((recipe.name for recipe, _ in failed), MAX_LISTED_MODELS)
-        return f"models could not be trained: {names} ({failed[0][1]})"
+    if failures:
+        names = list_names((recipe.name for recipe, _ in failures), MAX_LISTED_MODELS)
+        return f"models could not be trained: {names} ({failures[0][1]})"
     return [
         s
         for s in model_features
@@ -370,9 +377,9 @@ def families_without_models(
     planned: PlannedTests, families: Mapping[ModelFamily, object]
 ) -> Iterator[ModelFamily]:
     """Yield the planned families of which no model is there."""
-    known = {tuple(family[:3]) for family in families}
+    keys = {tuple(family[:3]) for family in families}
     for recipe, _ in planned.failed:
-        where = tuple(recipe[:3])
-        if where not in known and (recipe.dataset, recipe.architecture) in planned.designs:
-            known.add(where)
+        key = tuple(recipe[:3])
+        if key not in keys and (recipe.dataset, recipe.architecture) in planned.designs:
+            keys.add(key)
             yield ModelFamily(*recipe[:3], "")

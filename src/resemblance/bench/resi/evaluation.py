@@ -70,8 +70,8 @@ class Evaluation(NamedTuple):
         left out.
         """
         cells = resi_tasks_with_rules(self.scores, self.options)
-        ranks = {cell: rank_measures_of_task(*of_cell) for cell, of_cell in cells.items()}
-        return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
+        ranks = {cell: rank_measures_of_task(*entry) for cell, entry in cells.items()}
+        return {cell: measure_ranks for cell, measure_ranks in ranks.items() if measure_ranks}
 
     def reliabilities(self) -> dict[TaskKey, float]:
         """Return how far what is expected repeats on other inputs, for the cells where it depends
@@ -83,28 +83,30 @@ class Evaluation(NamedTuple):
 
         Raises ``ValueError`` when there is none of these families.
         """
-        wanted = set(families)
-        specs = {m.spec for m in self.measures if m.family in wanted}
+        selection = set(families)
+        specs = {m.spec for m in self.measures if m.family in selection}
         if not specs:
             names = ", ".join(sorted({m.family for m in self.measures}))
             raise ValueError(
-                f"no measure of {', '.join(sorted(wanted))} in this result; it has {names}"
+                f"no measure of {', '.join(sorted(selection))} in this result; it has {names}"
             )
         return self.among(specs)
 
     def among(self, specs: Iterable[str]) -> Evaluation:
         """Return what was evaluated of some measures, by specification, ranked among these."""
-        wanted = set(specs)
+        selection = set(specs)
         return self._replace(
-            measures=tuple(m for m in self.measures if m.spec in wanted),
-            scores=tuple(s for s in self.scores if s.measure in wanted),
+            measures=tuple(m for m in self.measures if m.spec in selection),
+            scores=tuple(s for s in self.scores if s.measure in selection),
         )
 
     def families(self) -> tuple[ModelFamily, ...]:
         """Return the families of models in the order in which they were evaluated."""
-        scored = (ModelFamily(*s.cell[2:]) for s in self.scores)
-        compared = (part.family for part in self.parts())
-        return tuple(dict.fromkeys((*scored, *compared, *(a.family for a in self.absent))))
+        score_families = (ModelFamily(*s.cell[2:]) for s in self.scores)
+        part_families = (part.family for part in self.parts())
+        return tuple(
+            dict.fromkeys((*score_families, *part_families, *(a.family for a in self.absent)))
+        )
 
     def parts(self) -> Iterator[ComparedPart]:
         """Yield the parts of every test, in their order."""
@@ -161,22 +163,22 @@ def assess(
     from the outputs of the models. ``stored_only``: nothing is computed that ``save`` does not
     have.
     """
-    chosen = ScoringOptions(**options)
+    scoring_options = ScoringOptions(**options)
     models = tuple(model_features)
-    cases, groups, absent = six_tests(
-        models, groups=str(chosen.groups), planned=planned, rules=chosen.rules
+    cases, groups, skipped_tasks = six_tests(
+        models, groups=str(scoring_options.groups), planned=planned, rules=scoring_options.rules
     )
-    wanted = get_measures(
-        measures if measures is not None else preset(PRESET_BY_PROTOCOL[chosen.protocol])
+    selection = get_measures(
+        measures if measures is not None else preset(PRESET_BY_PROTOCOL[scoring_options.protocol])
     )
-    needs_scratch = chosen.max_samples or any(s.maps for s in models)
+    needs_scratch = scoring_options.max_samples or any(s.maps for s in models)
     with scratch_folder(save if needs_scratch else None) as folder:
-        cases = restrict_to_samples(cases, chosen.max_samples, folder)
+        cases = restrict_to_samples(cases, scoring_options.max_samples, folder)
         if reliabilities is not None:
             cases = add_reliabilities(cases, reliabilities)
-        compared = compare_cases(
+        comparisons = compare_cases(
             cases,
-            wanted,
+            selection,
             save=save,
             executor=executor,
             memory=memory,
@@ -186,14 +188,16 @@ def assess(
         )
         scores = list[Score]()
         for position, case in enumerate(cases):
-            scores += scores_in_case(case, compared)
+            scores += scores_in_case(case, comparisons)
             if progress:
                 progress("grading", position + 1, len(cases))
     tests = list(dict.fromkeys((s.test, s.cell[2:]) for s in scores))
-    specs = [m.spec for m in wanted]
+    specs = [m.spec for m in selection]
     scores.sort(key=lambda s: (tests.index((s.test, s.cell[2:])), specs.index(s.measure)))
-    infos = tuple(map(measure_info, wanted))
-    return Evaluation(chosen, infos, tuple(scores), cases, compared, groups, absent)
+    infos = tuple(map(measure_info, selection))
+    return Evaluation(
+        scoring_options, infos, tuple(scores), cases, comparisons, groups, skipped_tasks
+    )
 
 
 # -------------------------------------------------------------------------------- on fewer samples
@@ -219,16 +223,16 @@ def restrict_to_samples(
     """
     if samples is None:
         return tuple(cases)
-    smaller: dict[Representation, Representation] = {}
+    copies: dict[Representation, Representation] = {}
     for case in cases:
         for x in (x for part in case.parts for x in part.rows.values()):
-            if x.shape[0] > samples and x not in smaller:
-                file = folder and folder / f"samples-{len(smaller)}.npy"
+            if x.shape[0] > samples and x not in copies:
+                file = folder and folder / f"samples-{len(copies)}.npy"
                 rows = choose_samples(ModelFamily(*case.cell[2:]).dataset, x.shape[0], samples)
-                smaller[x] = _copy_rows(x, rows, file)
+                copies[x] = _copy_rows(x, rows, file)
 
     def small(part: Part) -> Part:
-        return part._replace(rows={name: smaller.get(x, x) for name, x in part.rows.items()})
+        return part._replace(rows={name: copies.get(x, x) for name, x in part.rows.items()})
 
     return tuple(case._replace(parts=tuple(map(small, case.parts))) for case in cases)
 
@@ -237,8 +241,8 @@ def _copy_rows(x: Representation, rows: np.ndarray, file: Path | None) -> Repres
     """Return some rows of a representation, copied in blocks to a file if there is one."""
     ids = None if x.ids is None else [x.ids[row] for row in rows]
     if file is None or not isinstance(x.source, np.ndarray):
-        chosen = x.xp.take(x.source, as_array_like(rows, x.source), axis=0)
-        return Representation(chosen, x.name, ids=ids, dtype=x.requested_dtype)
+        values = x.xp.take(x.source, as_array_like(rows, x.source), axis=0)
+        return Representation(values, x.name, ids=ids, dtype=x.requested_dtype)
     shape = (len(rows), x.shape[1])
     copy = np.lib.format.open_memmap(file, "w+", dtype=x.source.dtype, shape=shape)
     for start in range(0, len(rows), COPIED_SAMPLES_PER_BLOCK):

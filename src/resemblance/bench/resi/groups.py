@@ -37,10 +37,10 @@ def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     """
     ranges = {name: (min(values), max(values)) for name, values in accuracies.items()}
     names = list(ranges)
-    most = len(_groups_disjoint_from((), ranges))
+    max_size = len(_groups_disjoint_from((), ranges))
     for ends in (names[:1] + names[-1:], names[:1], names[-1:]):
         disjoint = _groups_disjoint_from(tuple(dict.fromkeys(ends)), ranges)
-        if len(disjoint) == most:
+        if len(disjoint) == max_size:
             break
     else:
         disjoint = _groups_disjoint_from((), ranges)
@@ -48,26 +48,26 @@ def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
 
 
 def _groups_disjoint_from(
-    fixed: tuple[str, ...], ranges: Mapping[str, tuple[float, float]]
+    required_names: tuple[str, ...], ranges: Mapping[str, tuple[float, float]]
 ) -> set[str]:
     """Return the largest set of disjoint ranges that includes these, earliest end first.
 
     Empty if these overlap.
     """
     disjoint = dict[str, None]()
-    for name in (*fixed, *sorted(ranges, key=lambda name: ranges[name][1])):
+    for name in (*required_names, *sorted(ranges, key=lambda name: ranges[name][1])):
         low, high = ranges[name]
         if name in disjoint:
             continue
         if all(high < ranges[other][0] or ranges[other][1] < low for other in disjoint):
             disjoint[name] = None
-        elif name in fixed:
+        elif name in required_names:
             return set()
     return set(disjoint)
 
 
 def choose_groups(
-    where: tuple[str, str, str, str],
+    family_key: tuple[str, str, str, str],
     members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]],
     rule: str = "separated",
 ) -> tuple[ModelGroup, ...]:
@@ -76,42 +76,50 @@ def choose_groups(
     ``rule``: ``"separated"`` keeps the largest set of groups whose accuracies do not overlap;
     ``"published"`` keeps all, whatever their accuracies, and notes which overlap.
 
-    ``where``: test, domain, dataset, architecture. ``members``: by group, its strength and the
+    ``family_key``: test, domain, dataset, architecture. ``members``: by group, its strength and the
     accuracies of every model: ``"test"`` on the inputs of the benchmark, and for augmentation
     ``"augmented"``, which decides when the clean accuracies separate fewer groups (robustness is
     what augmentation is for). Without accuracies all groups are kept, unchecked.
     """
-    alone = {n: m for n, m in members.items() if len(m[1]) < 2}
-    if alone:
-        left = choose_groups(where, {n: m for n, m in members.items() if n not in alone}, rule)
-        few = (
-            ModelGroup(
-                *where, n, m[0], (), "none", False, "left out: 1 model; at least 2 are needed"
-            )
-            for n, m in alone.items()
+    singletons = {n: m for n, m in members.items() if len(m[1]) < 2}
+    if singletons:
+        remaining_groups = choose_groups(
+            family_key, {n: m for n, m in members.items() if n not in singletons}, rule
         )
-        return (*left, *few)
-    clean, augmented = (
+        singleton_groups = (
+            ModelGroup(
+                *family_key, n, m[0], (), "none", False, "left out: 1 model; at least 2 are needed"
+            )
+            for n, m in singletons.items()
+        )
+        return (*remaining_groups, *singleton_groups)
+    clean_accuracies, augmented_accuracies = (
         _accuracies_by_group(members, "test"),
         _accuracies_by_group(members, "augmented"),
     )
-    if clean is None:
+    if clean_accuracies is None:
         return tuple(
-            ModelGroup(*where, name, strength, (), "none", True, "accuracies unknown: not checked")
+            ModelGroup(
+                *family_key, name, strength, (), "none", True, "accuracies unknown: not checked"
+            )
             for name, (strength, _) in members.items()
         )
-    criterion, used, groups = "clean", clean, separated(clean)
-    if augmented is not None and len(separated(augmented)) > len(groups):
-        criterion, used, groups = "augmented", augmented, separated(augmented)
+    criterion, accuracies, groups = "clean", clean_accuracies, separated(clean_accuracies)
+    if augmented_accuracies is not None and len(separated(augmented_accuracies)) > len(groups):
+        criterion, accuracies, groups = (
+            "augmented",
+            augmented_accuracies,
+            separated(augmented_accuracies),
+        )
     return tuple(
         ModelGroup(
-            *where,
+            *family_key,
             name,
             strength,
-            used[name],
+            accuracies[name],
             criterion,
             name in groups or rule == "published",
-            _group_note(name, groups, used, rule),
+            _group_note(name, groups, accuracies, rule),
         )
         for name, (strength, _) in members.items()
     )
@@ -131,9 +139,9 @@ def _group_note(
 ) -> str:
     if name in groups:
         return ""
-    near = min(
+    nearest_group = min(
         groups or accuracies,
         key=lambda other: abs(np.mean(accuracies[other]) - np.mean(accuracies[name])),
     )
-    overlap = f"its accuracies overlap with those of {near}"
+    overlap = f"its accuracies overlap with those of {nearest_group}"
     return f"left out: {overlap}" if rule == "separated" else f"{overlap}; compared all the same"

@@ -45,17 +45,17 @@ def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) 
     """
     scores = {(s.cell, s.measure): s.parts for s in evaluation.scores if s.test == test}
     pool, options, examples = MatrixPool(), list[Option](), list[tuple[float, int]]()
-    turns = Counter[ModelFamily]()
+    counts = Counter[ModelFamily]()
     for part in (p for p in evaluation.parts() if p.test == test):
-        position = turns[part.family]
-        turns[part.family] += 1
+        position = counts[part.family]
+        counts[part.family] += 1
         title, labels = _part_and_row_names(part, position)
-        measured = {m: part.comparison.dissimilarity(m) for m in overview.order}
-        first = next(q for q in QUALITY_TITLES[test] if q in part.by_quality)
+        differences = {m: part.comparison.dissimilarity(m) for m in overview.order}
+        first_quality = next(q for q in QUALITY_TITLES[test] if q in part.by_quality)
         is_example = not options
         for quality in part.by_quality:
             expected = pool.add("expected", labels, part.expected(quality))
-            for spec, values in measured.items():
+            for spec, values in differences.items():
                 name, word = overview.names[spec], QUALITY_TITLES[test][quality]
                 by_part = scores.get(((test, quality, *part.family), spec), ())
                 score = by_part[position] if position < len(by_part) else math.nan
@@ -63,11 +63,11 @@ def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) 
                 note = f"{name}: {word} {'–' if math.isnan(score) else format_fixed(score)}"
                 choices = (str(part.family), title, word, name)
                 options.append(Option(choices, maps, note))
-                if is_example and quality == first and not math.isnan(score):
+                if is_example and quality == first_quality and not math.isnan(score):
                     examples.append((score, -len(options)))
     if not options:
         return None
-    best = -max(examples)[1] - 1 if examples else 0
+    best_option = -max(examples)[1] - 1 if examples else 0
     return Choice(
         f"{test} maps",
         "Expected and measured differences",
@@ -75,7 +75,7 @@ def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) 
         tuple(options),
         tuple(pool.maps),
         MATRICES_NOTE,
-        static=(best,),
+        static=(best_option,),
     )
 
 
@@ -83,18 +83,18 @@ def _part_and_row_names(part: ComparedPart, position: int) -> tuple[str, tuple[s
     """Return what a part is called among those of its models, and its rows without what all names
     begin with."""
     names, model = part.comparison.rows, part.model.split("/") if part.model else []
-    start = model or common_prefix(names)
-    labels = tuple("/".join(name.split("/")[len(start) :]) for name in names)
+    prefix = model or common_prefix(names)
+    labels = tuple("/".join(name.split("/")[len(prefix) :]) for name in names)
     return ("/".join(model[3:]) or f"model {position + 1}") if model else "", labels
 
 
 def common_prefix(names: Sequence[str]) -> list[str]:
     """Return the parts, between slashes, with which all names begin; never all parts of a name."""
     split = [name.split("/") for name in names]
-    shared = min(len(parts) for parts in split) - 1
-    while len({tuple(parts[:shared]) for parts in split}) > 1:
-        shared -= 1
-    return split[0][:shared]
+    n_shared = min(len(parts) for parts in split) - 1
+    while len({tuple(parts[:n_shared]) for parts in split}) > 1:
+        n_shared -= 1
+    return split[0][:n_shared]
 
 
 def difference_limits(values: np.ndarray) -> tuple[float, float]:
@@ -103,5 +103,9 @@ def difference_limits(values: np.ndarray) -> tuple[float, float]:
     (0, 1) if there is none.
     """
     pairs = values[~np.eye(len(values), dtype=bool)]
-    finite = pairs[np.isfinite(pairs)]
-    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    finite_values = pairs[np.isfinite(pairs)]
+    return (
+        (float(finite_values.min()), float(finite_values.max()))
+        if finite_values.size
+        else (0.0, 1.0)
+    )

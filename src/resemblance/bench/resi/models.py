@@ -117,75 +117,89 @@ def study_recipes(purpose: Purpose) -> tuple[Recipe, ...]:
 
 
 def collect_model_groups(
-    place: Path, wanted: Purpose, known: Purpose, run: PaperRun | None, train: TrainFunction
+    place: Path,
+    run_purpose: Purpose,
+    study_purpose: Purpose,
+    run: PaperRun | None,
+    train: TrainFunction,
 ) -> ModelGroups:
     """Train what is missing in a study, and return the models that a run compares.
 
-    ``wanted``: what this run is for; ``known``: also what earlier runs were for.
+    ``run_purpose``: what this run is for; ``study_purpose``: also what earlier runs were for.
     """
     if run is not None:
-        return _paper_model_groups(run, place, known, train)
-    if wanted.models and PACK_IDENTITY_PATTERN.fullmatch(wanted.models):
-        folder = Path(wanted.more["pack"])
-        pack = open_pack(folder if folder.exists() else wanted.models)
+        return _paper_model_groups(run, place, study_purpose, train)
+    if run_purpose.models and PACK_IDENTITY_PATTERN.fullmatch(run_purpose.models):
+        folder = Path(run_purpose.more["pack"])
+        pack = open_pack(folder if folder.exists() else run_purpose.models)
         return pack_model_groups(pack.folder, pack.manifest.facts)
-    if wanted.models:
-        model_features = read_models(wanted.models, verify=True)
-        return ModelGroups(model_features, left_out=list_unread_folders(wanted.models))
-    plan = resi_recipes(wanted.size, wanted.more["domains"])
-    failed = train(plan, None)
-    complete = [r for r in _complete_groups(place, plan, known) if r.name not in failed]
+    if run_purpose.models:
+        model_features = read_models(run_purpose.models, verify=True)
+        return ModelGroups(model_features, left_out=list_unread_folders(run_purpose.models))
+    plan = resi_recipes(run_purpose.size, run_purpose.more["domains"])
+    failures = train(plan, None)
+    trained_recipes = [
+        r for r in _complete_groups(place, plan, study_purpose) if r.name not in failures
+    ]
     return ModelGroups(
-        study_models(place, complete), PlannedTests({}, _training_failures(plan, failed))
+        study_models(place, trained_recipes), PlannedTests({}, _training_failures(plan, failures))
     )
 
 
-def _complete_groups(folder: Path, plan: Sequence[Recipe], known: Purpose) -> list[Recipe]:
+def _complete_groups(folder: Path, plan: Sequence[Recipe], study_purpose: Purpose) -> list[Recipe]:
     """Return the recipes of the plan, and of the other domains that the study has in full."""
-    done, complete = {recipe.domain for recipe in plan}, list(plan)
-    for domain in study_domains(known):
-        more = resi_recipes(known.size, [domain]) if domain not in done else ()
-        complete += more if all(is_trained(folder, recipe) for recipe in more) else ()
-    return complete
+    domains, all_recipes = {recipe.domain for recipe in plan}, list(plan)
+    for domain in study_domains(study_purpose):
+        domain_recipes = resi_recipes(study_purpose.size, [domain]) if domain not in domains else ()
+        all_recipes += (
+            domain_recipes if all(is_trained(folder, recipe) for recipe in domain_recipes) else ()
+        )
+    return all_recipes
 
 
 def _training_failures(
-    plan: Iterable[Recipe], failed: Mapping[str, str]
+    plan: Iterable[Recipe], reasons: Mapping[str, str]
 ) -> list[tuple[Recipe, str]]:
-    return [(recipe, failed[recipe.name]) for recipe in plan if recipe.name in failed]
+    return [(recipe, reasons[recipe.name]) for recipe in plan if recipe.name in reasons]
 
 
 # ------------------------------------------------------------------------- at a size of the paper
 
 
 def _paper_model_groups(
-    run: PaperRun, place: Path, known: Purpose, train: TrainFunction
+    run: PaperRun, place: Path, study_purpose: Purpose, train: TrainFunction
 ) -> ModelGroups:
     resources = run.resources._replace(checkpoints=place.resolve() / "checkpoints")
-    portions = paper_subsets_of_study(known)
-    plan, every_plan = planned_recipes([run.portion]), planned_recipes(portions)
-    ready = {recipe.name for recipe in every_plan if is_trained(place, recipe)}
-    failed = train(plan, resources)
-    if not failed:  # nothing goes on from them
+    portions = paper_subsets_of_study(study_purpose)
+    plan, all_recipes = planned_recipes([run.portion]), planned_recipes(portions)
+    ready_names = {recipe.name for recipe in all_recipes if is_trained(place, recipe)}
+    failures = train(plan, resources)
+    if not failures:  # nothing goes on from them
         shutil.rmtree(place / "checkpoints", ignore_errors=True)
-    ready |= {recipe.name for recipe in plan} - failed.keys()
-    others = [portion for portion in portions if portion != run.portion]
-    designs = seed_groups_by_models(run.portion, others, lambda recipe: recipe.name in ready)
-    order = [(name, model) for name, about in DATASETS.items() for model in about.architectures]
-    complete = sorted(
-        (r for r in every_plan if r.name in ready and (r.dataset, r.architecture) in designs),
+    ready_names |= {recipe.name for recipe in plan} - failures.keys()
+    other_portions = [portion for portion in portions if portion != run.portion]
+    designs = seed_groups_by_models(
+        run.portion, other_portions, lambda recipe: recipe.name in ready_names
+    )
+    order = [(name, model) for name, dataset in DATASETS.items() for model in dataset.architectures]
+    trained_recipes = sorted(
+        (
+            r
+            for r in all_recipes
+            if r.name in ready_names and (r.dataset, r.architecture) in designs
+        ),
         key=lambda recipe: order.index((recipe.dataset, recipe.architecture)),
     )
     return ModelGroups(
-        study_models(place, complete),
-        PlannedTests(designs, _training_failures(plan, failed)),
-        origin=model_origin(run, complete),
+        study_models(place, trained_recipes),
+        PlannedTests(designs, _training_failures(plan, failures)),
+        origin=model_origin(run, trained_recipes),
     )
 
 
-def check_data(run: PaperRun, missing: Iterable[Recipe]) -> None:
+def check_data(run: PaperRun, recipes: Iterable[Recipe]) -> None:
     """Read the data that these models are trained on; raise what the readers raise."""
-    for dataset in dict.fromkeys(recipe.dataset for recipe in missing):
+    for dataset in dict.fromkeys(recipe.dataset for recipe in recipes):
         dataset_module(dataset, "data").read(
             dataset,
             run.resources.data,
@@ -194,19 +208,19 @@ def check_data(run: PaperRun, missing: Iterable[Recipe]) -> None:
         )
 
 
-def model_origin(run: PaperRun, complete: Iterable[Recipe]) -> dict[str, Any]:
+def model_origin(run: PaperRun, recipes: Iterable[Recipe]) -> dict[str, Any]:
     """Return where the models come from: how they were trained, and on what, with the checksums
     that the files of a data set were checked by, where any are known."""
     checksums = {
         dataset: {}
         if run.portion.reduced
         else dataset_module(dataset, "data").CHECKSUMS.get(dataset, {})
-        for dataset in dict.fromkeys(recipe.dataset for recipe in complete)
+        for dataset in dict.fromkeys(recipe.dataset for recipe in recipes)
     }
     return {
         "hyperparameters": run.portion.hyperparameters,
         "models": "trained" if run.resources.archive is None else "the authors', where read",
-        "data": {DATASETS[dataset].title: dict(of) for dataset, of in checksums.items()},
+        "data": {DATASETS[dataset].title: dict(digests) for dataset, digests in checksums.items()},
     }
 
 
@@ -226,18 +240,18 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     Only models for the test of layers have all of these; of all others the last one is compared.
     How far what is expected repeats on other inputs is that of the study, with all its inputs.
     """
-    known = purpose(study)
-    if known.models or known.size in PAPER_SUBSETS:
+    study_purpose = purpose(study)
+    if study_purpose.models or study_purpose.size in PAPER_SUBSETS:
         raise ValueError(f"{study} is of models that were not trained for a size of the suite")
-    plan = study_recipes(known)
-    deep = {recipe[:3] for recipe in plan if recipe.setting == "layers"}
+    plan = study_recipes(study_purpose)
+    layer_families = {recipe[:3] for recipe in plan if recipe.setting == "layers"}
     for recipe in plan:
-        has_all = recipe.setting == ("layers" if recipe[:3] in deep else "normal")
+        has_all = recipe.setting == ("layers" if recipe[:3] in layer_families else "normal")
         copy_model_to_pack(
             study, recipe, pack, reduction, layers_by_pooling if has_all else _last_layers
         )
     cases = six_tests(study_models(study, plan)).cases
-    return pack_facts(known.size, plan, {task_name(c.cell): c.reliability for c in cases})
+    return pack_facts(study_purpose.size, plan, {task_name(c.cell): c.reliability for c in cases})
 
 
 def _last_layers(traits: Mapping[str, Any]) -> LayersByPooling:

@@ -189,16 +189,16 @@ def _resi_sections(
     yield ranks.ranking_section(overview, groups, TASK_DEFINITION, kind="domain")
     yield ranks.distribution_section(overview, groups, task_title, kind="domain")
     columns = resi_score_columns(evaluation, domains)
-    stars = (
+    stars_note = (
         "* p ≤ 0.05, ** p ≤ 0.01 for the correlations with accuracy and outputs, by permuting "
         f"{evaluation.options.permute}, not corrected for the many tests of this table."
     )
     has_complete = evaluation.options.failures == "last"
-    scores = page.scores_section(overview, columns, stars, has_complete=has_complete)
+    scores = page.scores_section(overview, columns, stars_note, has_complete=has_complete)
     yield add_scores(scores, overview.cells, 0)
     yield from _test_sections(evaluation, overview)
-    if (before := ranks.win_probability_section(overview)) is not None:
-        yield before
+    if (win_section := ranks.win_probability_section(overview)) is not None:
+        yield win_section
     seconds = mean_comparison_seconds(
         evaluation.cases, evaluation.compared, lambda case: case.cell[2]
     )
@@ -217,14 +217,14 @@ def failed_in_evaluation(evaluation: Evaluation) -> list[FailedComparisons]:
         return TEST_TITLES[case.test], str(ModelFamily(*case.cell[2:]))
 
     names = {info.spec for info in evaluation.measures}
-    failed = failed_comparisons(evaluation.cases, evaluation.compared, words)
-    return [of for of in failed if of.measure in names]
+    failures = failed_comparisons(evaluation.cases, evaluation.compared, words)
+    return [failure for failure in failures if failure.measure in names]
 
 
 def _test_sections(evaluation: Evaluation, overview: ScoreOverview) -> Iterator[Section]:
     """Yield a section for every test that was made or tried: its matrices, groups, and scores."""
     for test, title in TEST_TITLES.items():
-        absent = {str(a.family): a.reason for a in evaluation.absent if a.test == test}
+        reasons = {str(a.family): a.reason for a in evaluation.absent if a.test == test}
         groups = [g for g in evaluation.groups if g.test == test]
         choice = matrices_choice(evaluation, overview, test)
         scores = [s for s in evaluation.scores if s.test == test]
@@ -233,9 +233,9 @@ def _test_sections(evaluation: Evaluation, overview: ScoreOverview) -> Iterator[
             tables.append(page.data_table(overview, f"{test} scores", scores, TASK_KEY_NAMES))
         figures: list[Figure] = [choice] if choice else []
         figures += strips_of_groups(groups)
-        if tables or figures or absent:
+        if tables or figures or reasons:
             yield Section(
-                test, title, TEST_EXPLANATIONS[test], tuple(tables), tuple(figures), reasons=absent
+                test, title, TEST_EXPLANATIONS[test], tuple(tables), tuple(figures), reasons=reasons
             )
 
 
@@ -244,8 +244,8 @@ def _leader_summary(overview: ScoreOverview) -> str:
     if overview.is_trial:
         return ""
     families = {cell[2:] for cell in overview.ranks}
-    alone = " All cells are on the models of one architecture." if len(families) == 1 else ""
-    return f"{headline(overview.places, overview.names)}{alone}"
+    family_note = " All cells are on the models of one architecture." if len(families) == 1 else ""
+    return f"{headline(overview.places, overview.names)}{family_note}"
 
 
 def task_title(cell: Sequence[str]) -> str:
@@ -259,18 +259,24 @@ def task_title(cell: Sequence[str]) -> str:
 def resi_score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[page.ScoreColumn]:
     """Return the columns of the table of scores: by test, then domain and models, each in all
     qualities."""
-    absent = {(a.test, a.family): a.reason for a in evaluation.absent}
-    present = {(s.test, ModelFamily(*s.cell[2:])) for s in evaluation.scores} | absent.keys()
-    repeats = evaluation.reliabilities()
+    reasons = {(a.test, a.family): a.reason for a in evaluation.absent}
+    tasks = {(s.test, ModelFamily(*s.cell[2:])) for s in evaluation.scores} | reasons.keys()
+    reliabilities = evaluation.reliabilities()
     families = sorted(evaluation.families(), key=lambda f: domains.index(f.domain))
     columns = []
     for test, title in TEST_TITLES.items():
-        for family in (f for f in families if (test, f) in present):
+        for family in (f for f in families if (test, f) in tasks):
             for quality, word in QUALITY_TITLES[test].items():
                 cell = (test, quality, *family)
-                known = repeats.get(cell)
-                noise = "" if known is None else f"; on other inputs it repeats by {known:.2f}"
-                choices = {name: word if test in of else "" for name, of in QUALITY_CHOICES.items()}
+                reliability = reliabilities.get(cell)
+                noise = (
+                    ""
+                    if reliability is None
+                    else f"; on other inputs it repeats by {reliability:.2f}"
+                )
+                choices = {
+                    name: word if test in tests else "" for name, tests in QUALITY_CHOICES.items()
+                }
                 choices |= {
                     d: str(family).removeprefix(f"{d} · ") if family.domain == d else ""
                     for d in domains
@@ -283,7 +289,7 @@ def resi_score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[p
                         family.short,
                         f"{title}, {word}: {family}{noise}",
                         choices,
-                        absent.get((test, family), page.NOT_EVALUATED_NOTE),
+                        reasons.get((test, family), page.NOT_EVALUATED_NOTE),
                     )
                 )
     return columns
@@ -298,14 +304,14 @@ def strips_of_groups(groups: Iterable[ModelGroup]) -> tuple[Strips, ...]:
     Poolings of one architecture that have accuracies of their own have figures of their own.
     """
     panels: dict[tuple[tuple[str, ...], int], list[ModelGroup]] = defaultdict(list)
-    seen = Counter[tuple[str, ...]]()
+    counts = Counter[tuple[str, ...]]()
     for group in groups:
-        where = (group.domain, group.dataset, group.architecture)
-        seen[*where, group.name] += 1
-        panels[where, seen[*where, group.name]].append(group)
+        key = (group.domain, group.dataset, group.architecture)
+        counts[*key, group.name] += 1
+        panels[key, counts[*key, group.name]].append(group)
     return tuple(
-        _accuracy_strips(str(_group_family(some[0])), turn, some)
-        for (_, turn), some in panels.items()
+        _accuracy_strips(str(_group_family(members[0])), number, members)
+        for (_, number), members in panels.items()
     )
 
 
@@ -313,14 +319,14 @@ def _group_family(group: ModelGroup) -> ModelFamily:
     return ModelFamily(group.domain, group.dataset, group.architecture, "")
 
 
-def _accuracy_strips(models: str, turn: int, groups: Sequence[ModelGroup]) -> Strips:
+def _accuracy_strips(models: str, number: int, groups: Sequence[ModelGroup]) -> Strips:
     criterion = groups[0].criterion
     if criterion == "none":
         axis, note = "accuracy", "Accuracies are unknown: groups are not checked."
     else:
         axis = f"accuracy on {criterion} inputs"
         note = " ".join(f"{g.name}: {g.note}." for g in groups if g.note)
-    name = f"groups {models}" + (f" {turn}" if turn > 1 else "")
+    name = f"groups {models}" + (f" {number}" if number > 1 else "")
     strips = tuple(Strip(g.name, g.accuracies, g.kept, g.note) for g in groups)
     return Strips(name, models, axis, strips, note)
 
@@ -386,35 +392,36 @@ def _evaluated_models_facts(evaluation: Evaluation) -> dict[str, str]:
 def _resi_remarks(evaluation: Evaluation) -> tuple[str, ...]:
     """Return what a reader must know before the numbers: few models or samples, what is missing."""
     sizes = (len(p.comparison.rows) for p in evaluation.parts() if p.test != "layers")
-    few = "" if evaluation.size else warn_few_models(max(sizes, default=0))
-    left = "; ".join(f"{folder} ({why})" for folder, why in evaluation.left_out.items())
+    models_note = "" if evaluation.size else warn_few_models(max(sizes, default=0))
+    folders = "; ".join(f"{folder} ({reason})" for folder, reason in evaluation.left_out.items())
     samples = evaluation.options.max_samples
-    fewer = (
+    samples_note = (
         f"Compared on at most {samples} samples of every data set, drawn once; accuracies and "
         "outputs are those of all samples."
     )
-    untrained = _untrained_models_remark(evaluation.untrained)
-    if untrained and evaluation.size not in PAPER_SUBSETS:
-        untrained += " Their tests are made with the models that are left."
+    training_note = _untrained_models_remark(evaluation.untrained)
+    if training_note and evaluation.size not in PAPER_SUBSETS:
+        training_note += " Their tests are made with the models that are left."
     texts = (
-        few,
-        fewer if samples else "",
-        f"Left out: {left}." if left else "",
-        untrained,
+        models_note,
+        samples_note if samples else "",
+        f"Left out: {folders}." if folders else "",
+        training_note,
         _unranked_tasks_remark(evaluation),
     )
     return tuple(filter(None, texts))
 
 
-def _untrained_models_remark(untrained: Mapping[str, str]) -> str:
+def _untrained_models_remark(reasons: Mapping[str, str]) -> str:
     """Say which models could not be trained, by the reason; nothing when all could."""
     by_reason: dict[str, list[str]] = defaultdict(list)
-    for name, why in untrained.items():
-        by_reason[why].append(name)
+    for name, reason in reasons.items():
+        by_reason[reason].append(name)
     listing = "; ".join(
-        f"{join_words(names, MAX_NAMES_IN_HEADLINE)} ({why})" for why, names in by_reason.items()
+        f"{join_words(names, MAX_NAMES_IN_HEADLINE)} ({reason})"
+        for reason, names in by_reason.items()
     )
-    return f"{len(untrained)} models could not be trained: {listing}." if untrained else ""
+    return f"{len(reasons)} models could not be trained: {listing}." if reasons else ""
 
 
 def _unranked_tasks_remark(evaluation: Evaluation) -> str:
@@ -431,17 +438,17 @@ def _unranked_tasks_remark(evaluation: Evaluation) -> str:
 
 def _evaluation_provenance(evaluation: Evaluation, domains: Sequence[str]) -> dict[str, object]:
     """Return the rules, the domains, and the versions that it was computed with."""
-    options, first = evaluation.options, next(evaluation.parts(), None)
-    known = dict(first.comparison.provenance) if first else {}
+    options, first_part = evaluation.options, next(evaluation.parts(), None)
+    provenance = dict(first_part.comparison.provenance) if first_part else {}
     for name in ("rows", "columns", "n_samples"):
-        known.pop(name, None)
+        provenance.pop(name, None)
     return {
         "protocol": options.protocol,
         "failures": options.failures,
         "permute": options.permute,
         "domains": list(domains),
         **evaluation.origin,
-        **known,
+        **provenance,
         **({"max_samples": options.max_samples} if options.max_samples else {}),
         **({"untrained": dict(evaluation.untrained)} if evaluation.untrained else {}),
     }

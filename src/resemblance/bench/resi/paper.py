@@ -62,7 +62,7 @@ def paper_run(
 
     Raises ``ValueError`` for what is missing, unknown or does not go together.
     """
-    wanted = paper_subset_for(size, **portion)  # type: ignore[arg-type]
+    subset = paper_subset_for(size, **portion)  # type: ignore[arg-type]
     check_choice("precision", precision, TRAINING_PRECISIONS)
     if data is None:
         raise ValueError(
@@ -76,7 +76,7 @@ def paper_run(
     resources = TrainingEnvironment(
         Path(data).resolve(), download, device, precision, archive=archive
     )
-    return PaperRun(wanted, resources)
+    return PaperRun(subset, resources)
 
 
 def paper_subset_for(
@@ -104,15 +104,15 @@ def paper_subset_for(
     set has.
     """
     check_choice("hyperparameters", hyperparameters, HYPERPARAMETER_SOURCES)
-    usual = PAPER_SUBSETS[size]
+    default_subset = PAPER_SUBSETS[size]
     if seeds is not None and seeds < MIN_NORMAL_MODELS:
         raise ValueError(f"seeds must be at least {MIN_NORMAL_MODELS}; got {seeds!r}")
-    portion = usual._replace(
+    portion = default_subset._replace(
         datasets=_datasets(datasets, domains),
         architectures=_names_from_words("architecture", architectures, _architectures()),
         tests=_names_from_words("test", tests, TEST_TITLES),
-        seeds=seeds or usual.seeds,
-        members=max(2, seeds // 2) if seeds else usual.members,
+        seeds=seeds or default_subset.seeds,
+        members=max(2, seeds // 2) if seeds else default_subset.members,
         hyperparameters=hyperparameters,
     )
     _check_architectures(portion)
@@ -122,30 +122,30 @@ def paper_subset_for(
 def _datasets(words: Sequence[str] | None, domains: Sequence[str] | None) -> tuple[str, ...]:
     if words and domains:
         raise ValueError("run: give datasets or domains, not both")
-    known = tuple(dict.fromkeys(about.domain for about in DATASETS.values()))
+    all_domains = tuple(dict.fromkeys(dataset.domain for dataset in DATASETS.values()))
     for domain in domains or ():
-        check_choice("domain", domain, known)
+        check_choice("domain", domain, all_domains)
     if domains:
-        return tuple(name for name, about in DATASETS.items() if about.domain in domains)
+        return tuple(name for name, dataset in DATASETS.items() if dataset.domain in domains)
     return _names_from_words(
-        "data set", words, {name: about.title for name, about in DATASETS.items()}
+        "data set", words, {name: dataset.title for name, dataset in DATASETS.items()}
     )
 
 
 def _architectures() -> dict[str, str]:
     return {
         name: architecture.title
-        for about in DATASETS.values()
-        for name, architecture in about.architectures.items()
+        for dataset in DATASETS.values()
+        for name, architecture in dataset.architectures.items()
     }
 
 
 def _names_from_words(
-    what: str, words: Sequence[str] | None, titles: Mapping[str, str]
+    kind: str, words: Sequence[str] | None, titles: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return the names that words mean, each once, in the order of all names."""
-    meant = {key_from_title(what, word, titles) for word in words or ()}
-    return tuple(name for name in titles if name in meant)
+    selection = {key_from_title(kind, word, titles) for word in words or ()}
+    return tuple(name for name in titles if name in selection)
 
 
 def _check_architectures(portion: PaperSubset) -> None:
@@ -161,9 +161,9 @@ def _check_architectures(portion: PaperSubset) -> None:
             )
     for dataset in portion.datasets:
         if dataset not in {name for name, _ in pairs}:
-            about = DATASETS[dataset]
-            known = ", ".join(a.title for a in about.architectures.values())
-            raise ValueError(f"{about.title} has none of the chosen architectures; it has {known}")
+            entry = DATASETS[dataset]
+            names = ", ".join(a.title for a in entry.architectures.values())
+            raise ValueError(f"{entry.title} has none of the chosen architectures; it has {names}")
 
 
 # ------------------------------------------------------------------------- the models of the tests
@@ -188,13 +188,13 @@ def seed_groups_by_models(
     }
     for other in others:
         for dataset, architecture in chosen_architectures(other):
-            alone = other._replace(datasets=(dataset,), architectures=(architecture,))
-            if all(map(is_ready, recipes(alone))):
-                models, more = (
+            subset = other._replace(datasets=(dataset,), architectures=(architecture,))
+            if all(map(is_ready, recipes(subset))):
+                models, seed_groups = (
                     (dataset, architecture),
                     _seed_groups_by_test(other, dataset, architecture),
                 )
-                designs[models] = _larger_seed_groups(designs.get(models, {}), more)
+                designs[models] = _larger_seed_groups(designs.get(models, {}), seed_groups)
     return designs
 
 
@@ -206,8 +206,8 @@ def _seed_groups_by_test(portion: PaperSubset, dataset: str, architecture: str) 
     }
 
 
-def _larger_seed_groups(one: SeedGroupsByTest, other: SeedGroupsByTest) -> SeedGroupsByTest:
-    larger = dict(one)
-    for test, members in other.items():
-        larger[test] = max(members, one.get(test, members), key=lambda of: of.each)
-    return larger
+def _larger_seed_groups(first: SeedGroupsByTest, second: SeedGroupsByTest) -> SeedGroupsByTest:
+    groups = dict(first)
+    for test, members in second.items():
+        groups[test] = max(members, first.get(test, members), key=lambda group: group.each)
+    return groups

@@ -134,25 +134,25 @@ def plan(
 
     Raises ``ValueError`` as :func:`resemblance.bench.resi.paper.paper_subset_for` does.
     """
-    wanted = paper_subset_for(size, **portion)
-    by_models = groupby(recipes(wanted), key=lambda r: (r.dataset, r.architecture))
-    return tuple(_plan_row(list(some), folder) for _, some in by_models)
+    subset = paper_subset_for(size, **portion)
+    by_models = groupby(recipes(subset), key=lambda r: (r.dataset, r.architecture))
+    return tuple(_plan_row(list(group), folder) for _, group in by_models)
 
 
-def _plan_row(some: Sequence[Recipe], folder: str | Path | None) -> PlannedModels:
-    models = some[0].dataset, some[0].architecture
+def _plan_row(group: Sequence[Recipe], folder: str | Path | None) -> PlannedModels:
+    models = group[0].dataset, group[0].architecture
     size, (gpu_hours, cpu_hours) = model_size(*models), training_hours(*models)
-    trained = 0 if folder is None else sum(is_written(Path(folder), r) for r in some)
-    about = DATASETS[models[0]]
+    n_trained = 0 if folder is None else sum(is_written(Path(folder), r) for r in group)
+    dataset = DATASETS[models[0]]
     return PlannedModels(
-        about.title,
-        about.architectures[models[1]].title,
-        dict(Counter(r.setting for r in some)),
-        trained,
-        gpu_hours * (len(some) - trained),
-        cpu_hours * (len(some) - trained),
-        len(some) * size.millions * 1e6 * BYTES_PER_NUMBER / BYTES_PER_GIGABYTE,
-        sum(_numbers_written(recipe, size) for recipe in some)
+        dataset.title,
+        dataset.architectures[models[1]].title,
+        dict(Counter(r.setting for r in group)),
+        n_trained,
+        gpu_hours * (len(group) - n_trained),
+        cpu_hours * (len(group) - n_trained),
+        len(group) * size.millions * 1e6 * BYTES_PER_NUMBER / BYTES_PER_GIGABYTE,
+        sum(_numbers_written(recipe, size) for recipe in group)
         * BYTES_PER_NUMBER
         / BYTES_PER_GIGABYTE,
     )
@@ -167,8 +167,8 @@ def _numbers_written(recipe: Recipe, size: ModelSize) -> int:
 
 def plan_table(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
     """Return the columns, the lines and the note of a table of a plan, with totals."""
-    trained_ones = {setting for row in rows for setting in row.models}
-    settings = [setting for setting in TRAINING_SETTINGS if setting in trained_ones]
+    used_settings = {setting for row in rows for setting in row.models}
+    settings = [setting for setting in TRAINING_SETTINGS if setting in used_settings]
     header = ("data set", "models", *settings, "there", *HOUR_COLUMNS, *DISK_COLUMNS)
     lines = [
         (
@@ -182,9 +182,9 @@ def plan_table(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tup
     ]
     counts = [sum(row.models.get(setting, 0) for row in rows) for setting in settings]
     sums = [sum(column) for column in zip(*(row[4:] for row in rows))]
-    trained = sum(row.trained for row in rows)
+    n_trained = sum(row.trained for row in rows)
     lines.append(
-        ("all", str(sum(counts)), *map(str, counts), str(trained), *map(format_estimate, sums))
+        ("all", str(sum(counts)), *map(str, counts), str(n_trained), *map(format_estimate, sums))
     )
     return header, lines, PLAN_NOTE
 

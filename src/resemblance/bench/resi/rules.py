@@ -143,12 +143,12 @@ def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> S
     for score in scores:
         if score.cell[1] in RANKED_QUALITIES:
             members[score.cell].append(score)
-    first: dict[TaskKey, TaskKey] = {}
-    for cell, of_cell in members.items():
+    first_cells: dict[TaskKey, TaskKey] = {}
+    for cell, cell_scores in members.items():
         if not is_code or any(
-            finite_or_none(value) is not None for s in of_cell for value in s.parts
+            finite_or_none(value) is not None for s in cell_scores for value in s.parts
         ):
-            first.setdefault(cell[:5] if is_code else cell, cell)
+            first_cells.setdefault(cell[:5] if is_code else cell, cell)
     failures = "unranked" if is_code else str(options.failures)
     return {
         cell: (
@@ -162,7 +162,7 @@ def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> S
                 is_ranked=is_code,
             ),
         )
-        for cell in first.values()
+        for cell in first_cells.values()
     }
 
 

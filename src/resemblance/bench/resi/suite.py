@@ -136,12 +136,12 @@ def run(
     if order.paper is not None:  # before the work, and before the study knows of it
         plan = planned_recipes([order.paper.portion])
         check_data(order.paper, [r for r in plan if place is None or not is_trained(place, r)])
-    wanted = usual_measures(place, order.options) if measures is None else measures
-    with study_folder(place, order.purpose, _join_resi_purposes) as (study, known):
+    selection = usual_measures(place, order.options) if measures is None else measures
+    with study_folder(place, order.purpose, _join_resi_purposes) as (study, study_purpose):
         material = collect_model_groups(
             study,
             order.purpose,
-            known,
+            study_purpose,
             order.paper,
             lambda plan, resources: train_possible(
                 study, plan, trainer or executor, show, resources
@@ -149,44 +149,52 @@ def run(
         )
         append_to_log(study, f"comparing {len(material.model_features)} subjects")
         evaluation = evaluate_study(
-            order, material, study, measures=wanted, executor=executor, memory=memory, progress=show
+            order,
+            material,
+            study,
+            measures=selection,
+            executor=executor,
+            memory=memory,
+            progress=show,
         )
         result = add_judged_claims(result_of(evaluation), evaluation, claims)
-        save_resi_result(study, known, order, evaluation, result)
+        save_resi_result(study, study_purpose, order, evaluation, result)
     return result
 
 
-def evaluate_study(order: RunConfig, material: ModelGroups, study: Path, **more: Any) -> Evaluation:
-    """Compare and score the models of a run; ``more``: keywords of :func:`assess`."""
+def evaluate_study(
+    order: RunConfig, material: ModelGroups, study: Path, **assess_options: Any
+) -> Evaluation:
+    """Compare and score the models of a run; ``assess_options``: keywords of :func:`assess`."""
     is_pack = "pack" in order.purpose.more
     evaluation = assess(
         material.model_features,
         planned=material.planned,
         reliabilities=material.reliabilities,
         save=study / "comparisons.db",
-        **more,
+        **assess_options,
         **order.options,
     )
     return evaluation._replace(
         size=order.purpose.size,
         left_out=material.left_out,
-        untrained={recipe.name: why for recipe, why in material.planned.failed},
+        untrained={recipe.name: reason for recipe, reason in material.planned.failed},
         origin={**material.origin} | ({} if is_pack else {"groups": evaluation.options.groups}),
     )
 
 
 def save_resi_result(
-    study: Path, known: Purpose, order: RunConfig, evaluation: Evaluation, result: Result
+    study: Path, study_purpose: Purpose, order: RunConfig, evaluation: Evaluation, result: Result
 ) -> None:
     """Write the result, and of what and by which measures it is."""
-    last = {
+    last_run = {
         "more": dict(order.purpose.more),
         "options": asdict(evaluation.options),
         "measures": spell_non_finite(encode_value(evaluation.measures)),
         "untrained": dict(evaluation.untrained),
     }
     result.save(study / "result.json")
-    save_purpose(study, known._replace(more={**known.more, "last": last}))
+    save_purpose(study, study_purpose._replace(more={**study_purpose.more, "last": last_run}))
     append_to_log(study, f"wrote {len(evaluation.scores)} scores")
 
 
@@ -202,36 +210,36 @@ def load_evaluation(study: str | Path) -> Evaluation:
     Raises ``ValueError`` when there is nothing yet, or it cannot be read.
     """
     place = Path(study)
-    known = purpose(place) if (place / "study.json").exists() else Purpose("resi")
-    last = known.more.get("last")
-    if last is None or not (place / "result.json").exists():
+    study_purpose = purpose(place) if (place / "study.json").exists() else Purpose("resi")
+    last_run = study_purpose.more.get("last")
+    if last_run is None or not (place / "result.json").exists():
         raise ValueError(f"{study} has no results yet: resemblance bench run resi {study}")
-    wanted, run = known._replace(more=last["more"]), None
-    if known.size in PAPER_SUBSETS:
-        archive = wanted.more["resources"].get("models_from")
+    run_purpose, run = study_purpose._replace(more=last_run["more"]), None
+    if study_purpose.size in PAPER_SUBSETS:
+        archive = run_purpose.more["resources"].get("models_from")
         resources = TrainingEnvironment(Path(), archive=None if archive is None else Path(archive))
-        run = PaperRun(paper_subsets_of_study(wanted)[-1], resources)
+        run = PaperRun(paper_subsets_of_study(run_purpose)[-1], resources)
 
-    order = RunConfig(wanted, last["options"], run)
+    order = RunConfig(run_purpose, last_run["options"], run)
     material = collect_model_groups(
-        place, wanted, known, run, lambda plan, resources: last["untrained"]
+        place, run_purpose, study_purpose, run, lambda plan, resources: last_run["untrained"]
     )
-    measures = map(_measure_from_info, decode_record(tuple[MeasureInfo, ...], last["measures"]))
+    measures = map(_measure_from_info, decode_record(tuple[MeasureInfo, ...], last_run["measures"]))
     return evaluate_study(order, material, place, measures=tuple(measures), stored_only=True)
 
 
 def _measure_from_info(info: MeasureInfo) -> Measure:
     """Return the measure of a result; of a user's own, which is not run, all but the function."""
-    known = catalogue_measure(info)
-    if known is not None:
-        return known
+    entry = catalogue_measure(info)
+    if entry is not None:
+        return entry
 
     def absent(x: Any, y: Any) -> float:
         raise RuntimeError(f"{info.spec} is not at hand")
 
     absent.__name__ = info.spec
     absent.__doc__ = info.label
-    declared = measure(
+    placeholder = measure(
         label=info.label,
         family=info.family,  # type: ignore[arg-type]
         larger_is_more_similar=info.larger_is_more_similar,
@@ -239,7 +247,7 @@ def _measure_from_info(info: MeasureInfo) -> Measure:
         symmetric=info.symmetric,
         citation="",
     )(absent)
-    return replace(declared, version=info.version)
+    return replace(placeholder, version=info.version)
 
 
 def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str | Measure]:
@@ -247,9 +255,9 @@ def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str 
     else those of the protocol."""
     protocol = options.get("protocol")
     if folder is not None and (folder / "study.json").exists():
-        last = purpose(folder).more.get("last")
-        if last is not None and protocol in (None, last["options"]["protocol"]):
-            infos = decode_record(tuple[MeasureInfo, ...], last["measures"])
+        last_run = purpose(folder).more.get("last")
+        if last_run is not None and protocol in (None, last_run["options"]["protocol"]):
+            infos = decode_record(tuple[MeasureInfo, ...], last_run["measures"])
             return [get_measure(info.spec) for info in infos if catalogue_measure(info)]
     return [PRESET_BY_PROTOCOL[protocol or "paper"]]
 
@@ -257,10 +265,10 @@ def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str 
 def cases_of(pinned: FrozenFeatures) -> list[Case]:
     """Return the cells of the six tests that count for the ranking."""
     material = pack_model_groups(pinned.folder, pinned.facts)
-    known = add_reliabilities(
+    cases = add_reliabilities(
         six_tests(material.model_features).cases, material.reliabilities or {}
     )
-    return [c for c in known if c.cell[1] in RANKED_QUALITIES and is_reliable(c.reliability)]
+    return [c for c in cases if c.cell[1] in RANKED_QUALITIES and is_reliable(c.reliability)]
 
 
 def run_pinned(
@@ -271,12 +279,12 @@ def run_pinned(
     ``options``: executor, memory and progress.
     """
     material = pack_model_groups(pinned.folder, pinned.facts)
-    more = {"pack": str(pinned.folder)}
-    order = RunConfig(Purpose("resi", models=pinned.identity, more=more), {})
-    with study_folder(folder, order.purpose) as (study, known):
+    details = {"pack": str(pinned.folder)}
+    order = RunConfig(Purpose("resi", models=pinned.identity, more=details), {})
+    with study_folder(folder, order.purpose) as (study, study_purpose):
         evaluation = evaluate_study(order, material, study, measures=measures, **options)
         result = pinned.named(result_of(evaluation))
-        save_resi_result(study, known, order, evaluation, result)
+        save_resi_result(study, study_purpose, order, evaluation, result)
     return result
 
 
@@ -294,92 +302,104 @@ def run_config(
 
     Raises ``ValueError`` for what does not go together, is missing or unknown.
     """
-    if unknown := sorted(
+    if unknown_names := sorted(
         set(words) - {*PAPER_OPTION_NAMES, *TRAINING_OPTION_NAMES, *SCORING_OPTION_NAMES}
     ):
-        raise TypeError(f"run: there is no option {unknown[0]!r}")
+        raise TypeError(f"run: there is no option {unknown_names[0]!r}")
     if models is not None and (size or domains):
         raise ValueError(
             "run: models brings models along; size and domains are for models to be trained"
         )
-    chosen = {name: value for name, value in words.items() if value not in (None, (), [], False)}
-    known = Purpose("resi")
+    run_options = {
+        name: value for name, value in words.items() if value not in (None, (), [], False)
+    }
+    study_purpose = Purpose("resi")
     if folder is not None and (folder / "study.json").exists():
-        known = purpose(folder)
+        study_purpose = purpose(folder)
     options = _scoring_options(
-        known, {name: chosen[name] for name in SCORING_OPTION_NAMES if name in chosen}
+        study_purpose,
+        {name: run_options[name] for name in SCORING_OPTION_NAMES if name in run_options},
     )
     if size is None and models is None:
-        models = known.models
+        models = study_purpose.models
         if models and PACK_IDENTITY_PATTERN.fullmatch(models):
             raise ValueError(f"{folder} is a study of the pack {models}: name it, with pack=")
-    if models is None and (size or known.size) in PAPER_SUBSETS:
-        return _paper_run_config(str(size or known.size), domains, known, chosen, options)
-    if others := [name for name in chosen if name not in SCORING_OPTION_NAMES]:
+    if models is None and (size or study_purpose.size) in PAPER_SUBSETS:
+        return _paper_run_config(
+            str(size or study_purpose.size), domains, study_purpose, run_options, options
+        )
+    if names := [name for name in run_options if name not in SCORING_OPTION_NAMES]:
         raise ValueError(
-            f"run: {', '.join(others)} {'is' if len(others) == 1 else 'are'} for the sizes "
-            f"{' and '.join(PAPER_SUBSETS)}; got size {size or known.size or 'mini'!r}"
+            f"run: {', '.join(names)} {'is' if len(names) == 1 else 'are'} for the sizes "
+            f"{' and '.join(PAPER_SUBSETS)}; got size {size or study_purpose.size or 'mini'!r}"
         )
     ScoringOptions(**options)
     if models is not None:
         return RunConfig(Purpose("resi", models=str(Path(models).resolve())), options)
-    of = domains or known.more.get("domains") or DOMAINS
-    more = {"domains": list(dict.fromkeys(of))}
-    wanted = Purpose("resi", size or known.size or "mini", more=more)
-    resi_recipes(wanted.size, more["domains"])  # raises for unknown words
-    return RunConfig(wanted, options)
+    domain_names = domains or study_purpose.more.get("domains") or DOMAINS
+    details = {"domains": list(dict.fromkeys(domain_names))}
+    run_purpose = Purpose("resi", size or study_purpose.size or "mini", more=details)
+    resi_recipes(run_purpose.size, details["domains"])  # raises for unknown words
+    return RunConfig(run_purpose, options)
 
 
-def _scoring_options(known: Purpose, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def _scoring_options(study_purpose: Purpose, run_options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a run, those that are not chosen as in the last run; what follows from
     a protocol goes with it."""
-    last: Mapping[str, Any] = known.more.get("last", {}).get("options", {})
-    if chosen.get("protocol", last.get("protocol")) != last.get("protocol"):
-        last = {name: last[name] for name in ("groups", "max_samples") if name in last}
-    return {**last, **chosen}
+    last_options: Mapping[str, Any] = study_purpose.more.get("last", {}).get("options", {})
+    if run_options.get("protocol", last_options.get("protocol")) != last_options.get("protocol"):
+        last_options = {
+            name: last_options[name] for name in ("groups", "max_samples") if name in last_options
+        }
+    return {**last_options, **run_options}
 
 
 def _paper_run_config(
     size: str,
     domains: Sequence[str] | None,
-    known: Purpose,
-    chosen: Mapping[str, Any],
+    study_purpose: Purpose,
+    run_options: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> RunConfig:
-    words = {"domains": domains or None, **chosen}
+    words = {"domains": domains or None, **run_options}
     portion: dict[str, Any] = {
         name: words[name] if isinstance(words[name], str | int) else list(words[name])
         for name in (*PAPER_OPTION_NAMES, "domains")
         if words.get(name) is not None
     }
-    if not portion and known.more.get("portions"):
-        portion = known.more["portions"][-1]
-    resources = {**known.more.get("resources", {})}
-    resources |= {name: chosen[name] for name in TRAINING_OPTION_NAMES if name in chosen}
+    if not portion and study_purpose.more.get("portions"):
+        portion = study_purpose.more["portions"][-1]
+    resources = {**study_purpose.more.get("resources", {})}
+    resources |= {name: run_options[name] for name in TRAINING_OPTION_NAMES if name in run_options}
     paper = paper_run(size, **portion, **resources)
     paths = {
         name: str(Path(resources[name]).resolve())
         for name in TRAINING_OPTION_NAMES[:2]
         if name in resources
     }
-    more = {"portions": [portion], "resources": {**resources, **paths}}
+    details = {"portions": [portion], "resources": {**resources, **paths}}
     options = {"groups": "published", **options}
     ScoringOptions(**options)
-    return RunConfig(Purpose("resi", size, more=more), options, paper)
+    return RunConfig(Purpose("resi", size, more=details), options, paper)
 
 
-def _join_resi_purposes(known: Purpose, wanted: Purpose) -> Purpose:
+def _join_resi_purposes(study_purpose: Purpose, run_purpose: Purpose) -> Purpose:
     """Return the purpose of a study after one more run; it keeps its size, and the hyperparameters
     of the models that it trains."""
-    check_equal_purpose(known.size, wanted.size)
-    more = {**known.more, **wanted.more}
-    if "domains" in known.more and "domains" in wanted.more:
-        both = {*known.more["domains"], *wanted.more["domains"]}
-        more["domains"] = [d for d in DOMAINS if d in both]
-    if "portions" in known.more and "portions" in wanted.more:
-        words = [*known.more["portions"], *wanted.more["portions"]]
-        used = {paper_subset_for(wanted.size, **of).hyperparameters: "" for of in words}
-        first, *others = (f"the hyperparameters {name}" for name in used)
+    check_equal_purpose(study_purpose.size, run_purpose.size)
+    details = {**study_purpose.more, **run_purpose.more}
+    if "domains" in study_purpose.more and "domains" in run_purpose.more:
+        domains = {*study_purpose.more["domains"], *run_purpose.more["domains"]}
+        details["domains"] = [d for d in DOMAINS if d in domains]
+    if "portions" in study_purpose.more and "portions" in run_purpose.more:
+        portions = [*study_purpose.more["portions"], *run_purpose.more["portions"]]
+        sources = {
+            paper_subset_for(run_purpose.size, **portion).hyperparameters: ""
+            for portion in portions
+        }
+        first, *others = (f"the hyperparameters {name}" for name in sources)
         check_equal_purpose(first, others[0] if others else first)
-        more["portions"] = [of for i, of in enumerate(words) if of not in words[i + 1 :]]
-    return wanted._replace(more=more)
+        details["portions"] = [
+            portion for i, portion in enumerate(portions) if portion not in portions[i + 1 :]
+        ]
+    return run_purpose._replace(more=details)

@@ -116,16 +116,16 @@ def sets_by_family(
     benchmark: Benchmark, model_features: Iterable[ModelFeatures], size: SensitivitySize
 ) -> list[FamilySets]:
     """Return what a benchmark compares of every family of models."""
-    several = []
+    family_sets = []
     for family, members in models_by_family(model_features).items():
-        intact, reasons = drop_settings_with_nan(members, benchmark.setting)
-        chosen = benchmark.choose(intact)
-        if isinstance(chosen, str):
-            several.append(FamilySets(family, reasons=reasons, absent=chosen))
+        finite_models, reasons = drop_settings_with_nan(members, benchmark.setting)
+        selection = benchmark.choose(finite_models)
+        if isinstance(selection, str):
+            family_sets.append(FamilySets(family, reasons=reasons, absent=selection))
             continue
-        sets = benchmark.sets(chosen, size)
-        several.append(FamilySets(family, *sets, reasons | missing_accuracies(chosen)))
-    return several
+        sets = benchmark.sets(selection, size)
+        family_sets.append(FamilySets(family, *sets, reasons | missing_accuracies(selection)))
+    return family_sets
 
 
 # -------------------------------------------------------------------------------------------- cases
@@ -157,43 +157,43 @@ BEST_ORDER_RULES: Mapping[str, Rule] = {  # by the correlation of distances with
 
 def cases_of_family(
     benchmark: str,
-    of: FamilySets,
+    family_sets: FamilySets,
     size: SensitivitySize | None = None,
-    known: Mapping[str, float] = {},
+    facts: Mapping[str, float] = {},
 ) -> Iterator[Case]:
     """Yield what measures are ranked by in one family: the order of distances from the best
     representation, for each functionality by both correlations.
 
     ``size``: of a study, which compares all possible references with all, on so many samples;
-    without it only the best is compared. ``known``: reliabilities by benchmark and cell, where they
+    without it only the best is compared. ``facts``: reliabilities by benchmark and cell, where they
     do not follow from the models.
     """
     parts, repeats = defaultdict[str, list[Part]](list), defaultdict[str, list[float]](list)
-    for layer, name in of.cells:
-        members = of.sets[layer]
-        best = reference_of(members.functionality[name], np.array(members.rows))
+    for layer, name in family_sets.cells:
+        members = family_sets.sets[layer]
+        best_index = reference_of(members.functionality[name], np.array(members.rows))
         part = all_references_part(members)
         if size is None:
-            reference = list(members.columns.items())[best]
+            reference = list(members.columns.items())[best_index]
             part = Part(dict([reference]), None, members.columns)
-        row = members.rows.index(best) if size else 0
-        expected = (row, expected_differences(members.functionality[name], best))
+        row = members.rows.index(best_index) if size else 0
+        expected = (row, expected_differences(members.functionality[name], best_index))
         parts[name].append(part._replace(expected=expected, name=name))
-        repeats[name].append(_best_order_reliability(members, name, best))
-    for name, of_layers in parts.items():
-        samples = next(iter(of_layers[0].rows.values())).shape[0]
-        repeated = float(known_mean(repeats[name]))
+        repeats[name].append(_best_order_reliability(members, name, best_index))
+    for name, layer_parts in parts.items():
+        samples = next(iter(layer_parts[0].rows.values())).shape[0]
+        mean_reliability = float(known_mean(repeats[name]))
         for quality, rule in BEST_ORDER_RULES.items():
             case = Case(
                 benchmark,
-                (*filter(None, of.family), name, quality),
+                (*filter(None, family_sets.family), name, quality),
                 rule,
-                tuple(of_layers),
-                of.family.title,
+                tuple(layer_parts),
+                family_sets.family.title,
                 left_out=SLOW_SENSITIVITY_MEASURES if size and samples > size.slow else frozenset(),
-                reliability=None if np.isnan(repeated) else repeated,
+                reliability=None if np.isnan(mean_reliability) else mean_reliability,
             )
-            yield case._replace(reliability=known.get(reliability_key(case), case.reliability))
+            yield case._replace(reliability=facts.get(reliability_key(case), case.reliability))
 
 
 def reliability_key(case: Case) -> str:
@@ -216,22 +216,24 @@ def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
     }
 
 
-def _best_order_reliability(members: RepresentationSet, name: str, best: int) -> float:
+def _best_order_reliability(members: RepresentationSet, name: str, best_index: int) -> float:
     """Return how far the order of differences from the best repeats on other inputs, without that
     of the best from itself, which is always 0; NaN where that is not known."""
     answers = members.answers.get(name, np.empty((len(members.columns), 0)))
     answers = answers[:, ~np.isnan(answers).any(axis=0)]
-    repeated = reliability(answers, lambda means: np.delete(abs(means - means[best]), best))
-    return np.nan if repeated is None else repeated
+    value = reliability(
+        answers, lambda means: np.delete(abs(means - means[best_index]), best_index)
+    )
+    return np.nan if value is None else value
 
 
-def normalized_samples(values: Any, name: str, most: int) -> Representation:
+def normalized_samples(values: Any, name: str, max_samples: int) -> Representation:
     """Return the representation of the compared samples, centred and of unit norm; unchanged when
     it is constant."""
     points = np.asarray(values, float)
-    if len(points) > most:  # the same inputs for all models
+    if len(points) > max_samples:  # the same inputs for all models
         random = generator(0, "sensitivity", "samples", len(points))
-        points = points[np.sort(random.choice(len(points), most, replace=False))]
+        points = points[np.sort(random.choice(len(points), max_samples, replace=False))]
     try:
         return Representation(normalize(points), name)
     except UndefinedError:
@@ -270,8 +272,8 @@ def all_layers_set(
         for s, name in pairs
     }
     seeds, layers = tuple(s.name for s, _ in pairs), tuple(name for _, name in pairs)
-    probed = _accuracies_by_place([(s, name, 0) for s, name in pairs])
-    members = RepresentationSet(columns, tuple(range(len(pairs))), *probed)
+    accuracies = _accuracies_by_place([(s, name, 0) for s, name in pairs])
+    members = RepresentationSet(columns, tuple(range(len(pairs))), *accuracies)
     return {"all": members}, {"blocks": seeds}, {"within": (seeds, layers)}
 
 
@@ -293,15 +295,15 @@ def deletion_sets(
 ) -> SetsWithExclusions:
     """Return a set for each of the last layers: all seeds with all deletions; the undeleted ones
     can be the reference."""
-    last = list(model_features[0].layers)[-size.layers :]
-    widths = {name: {s.layers[name].shape[1] for s in model_features} for name in last}
+    last_layers = list(model_features[0].layers)[-size.layers :]
+    widths = {name: {s.layers[name].shape[1] for s in model_features} for name in last_layers}
     steps = {name: len(numbers_to_delete(min(w))) for name, w in widths.items() if len(w) == 1}
     number = list(steps.values())[-1]
     names = [name for name in steps if steps[name] == number]  # one design for all
     seeds = tuple(s.name for s in model_features for _ in range(number))
-    deleted = tuple(k for _ in model_features for k in range(number))
+    n_deleted = tuple(k for _ in model_features for k in range(number))
     sets = {name: _deletions_of_layer(model_features, name, size) for name in names}
-    return sets, {"blocks": seeds}, {"within": (seeds, deleted)}
+    return sets, {"blocks": seeds}, {"within": (seeds, n_deleted)}
 
 
 def _deletions_of_layer(
@@ -326,26 +328,26 @@ def _accuracies_by_place(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return the accuracy of the probe at each place, a layer of a model without components, and
     how often it is right about each input; a pinned model has accuracies only."""
-    known = [s.traits["probes"][layer][str(k)] for s, layer, k in places]
-    if not all(isinstance(entry, list) for entry in known):
-        return {"probe": np.array(known, float)}, {}
-    answers = [_parse_answers(entry) for entry in known]
-    shares = np.array([known_mean(of_probe) for of_probe in answers])
+    entries = [s.traits["probes"][layer][str(k)] for s, layer, k in places]
+    if not all(isinstance(entry, list) for entry in entries):
+        return {"probe": np.array(entries, float)}, {}
+    answers = [_parse_answers(entry) for entry in entries]
+    shares = np.array([known_mean(row) for row in answers])
     return {"probe": np.array(list(map(mean_accuracy, answers)))}, {"probe": shares}
 
 
 def probe_accuracies(features: ModelFeatures) -> dict[str, dict[str, float]]:
     """Return the accuracies of the probes of a model, by layer and components deleted."""
     return {
-        layer: {k: mean_accuracy(_parse_answers(divided)) for k, divided in of_layer.items()}
-        for layer, of_layer in features.traits["probes"].items()
+        layer: {k: mean_accuracy(_parse_answers(words)) for k, words in divisions.items()}
+        for layer, divisions in features.traits["probes"].items()
     }
 
 
-def _parse_answers(divided: Iterable[str]) -> np.ndarray:
+def _parse_answers(words: Iterable[str]) -> np.ndarray:
     """Return ["10.", ...], a word for each division of the inputs, as numbers; NaN for "."."""
     signs = {"0": 0.0, "1": 1.0, ".": np.nan}
-    return np.array([[signs[sign] for sign in word] for word in divided])
+    return np.array([[signs[sign] for sign in word] for word in words])
 
 
 def add_probe_answers(
@@ -368,16 +370,15 @@ def add_probe_answers(
 
 def _fit_probes(features: ModelFeatures, size: SensitivitySize) -> dict[str, dict[str, list[str]]]:
     probes: dict[str, dict[str, list[str]]] = {}
-    deepest = list(features.layers)[-size.layers :]
+    last_layers = list(features.layers)[-size.layers :]
     for layer, x in features.layers.items():
-        steps = numbers_to_delete(x.shape[1]) if layer in deepest and x.shape[1] > 3 else (0,)
+        steps = numbers_to_delete(x.shape[1]) if layer in last_layers and x.shape[1] > 3 else (0,)
         probes[layer] = {}
         for k in dict.fromkeys((0, *steps)):
-            remaining = delete_principal_components(x, k)
-            answers = probe_answers(remaining, features.labels, splits=size.splits)
+            coordinates = delete_principal_components(x, k)
+            answers = probe_answers(coordinates, features.labels, splits=size.splits)
             probes[layer][str(k)] = [
-                "".join("." if np.isnan(a) else str(int(a)) for a in of_division)
-                for of_division in answers
+                "".join("." if np.isnan(a) else str(int(a)) for a in row) for row in answers
             ]
         x.clear_cache()
     return probes
@@ -393,25 +394,25 @@ def models_of_one_parent(
     groups = group_by_pretraining(model_features)
     if isinstance(groups, str):
         return groups
-    most = max(groups.values(), key=len)
-    if len(most) < MIN_MODELS_PER_PARENT:
-        return f"{len(most)} models of one pretrained model; {MIN_MODELS_PER_PARENT} are needed"
-    return tuple(most)
+    group = max(groups.values(), key=len)
+    if len(group) < MIN_MODELS_PER_PARENT:
+        return f"{len(group)} models of one pretrained model; {MIN_MODELS_PER_PARENT} are needed"
+    return tuple(group)
 
 
 def group_by_pretraining(
     model_features: Sequence[ModelFeatures],
 ) -> dict[int, list[ModelFeatures]] | str:
     """Return fine-tuned models by the seed of the pretrained one, or why there are none."""
-    tuned = [s for s in model_features if s.traits["setting"] == "finetuned"]
+    members = [s for s in model_features if s.traits["setting"] == "finetuned"]
     groups = defaultdict[int, list[ModelFeatures]](list)
-    for s in tuned:
+    for s in members:
         groups[s.traits.get("pretrain", 0)].append(s)
-    if not tuned:
+    if not members:
         return "no models of the setting 'finetuned'"
-    if not functionalities(tuned):
+    if not functionalities(members):
         return "no accuracy on other inputs that all models have: 'accuracies' in traits.json"
-    return dict(groups) if have_same_layers(tuned) else "the models need the same layers"
+    return dict(groups) if have_same_layers(members) else "the models need the same layers"
 
 
 def layer_sets(
@@ -447,16 +448,16 @@ def models_of_several_parents(
     if isinstance(groups, str):
         return groups
     members = [sorted(group, key=lambda s: s.traits["seed"]) for group in groups.values()]
-    shared = set.intersection(*({s.traits["seed"] for s in group} for group in members))
-    if len(shared) > 1:
-        members = [_select_seeds(group, shared) for group in members]
-    fewest = min(map(len, members))
-    if len(groups) < 2 or fewest < 2:
+    seeds = set.intersection(*({s.traits["seed"] for s in group} for group in members))
+    if len(seeds) > 1:
+        members = [_select_seeds(group, seeds) for group in members]
+    n_each = min(map(len, members))
+    if len(groups) < 2 or n_each < 2:
         return (
-            f"{len(groups)} pretrained models with {fewest} or more fine-tuned ones; at least 2 of "
+            f"{len(groups)} pretrained models with {n_each} or more fine-tuned ones; at least 2 of "
             "2 are needed"
         )
-    return tuple(s for group in members for s in group[:fewest])
+    return tuple(s for group in members for s in group[:n_each])
 
 
 def _select_seeds(model_features: Sequence[ModelFeatures], seeds: set[int]) -> list[ModelFeatures]:
@@ -475,10 +476,10 @@ def crossed_or_nested_sets(
         tuple(s.traits.get(name, 0) for s in model_features) for name in ("pretrain", "seed")
     )
     is_crossed = len(set(zip(parents, seeds))) == len(set(parents)) * len(set(seeds))
-    shared: dict[str, Any] = {"nested": parents}
+    design: dict[str, Any] = {"nested": parents}
     if is_crossed and len(set(zip(parents, seeds))) == len(model_features):
-        shared = {"crossed": (parents, seeds)}
-    return layer_sets(model_features, size)[0], shared, shared
+        design = {"crossed": (parents, seeds)}
+    return layer_sets(model_features, size)[0], design, design
 
 
 BENCHMARKS: tuple[Benchmark, ...] = (

@@ -124,9 +124,9 @@ class Correlations(NamedTuple):
         if measure not in self.measures:
             return None
         m, q = self.measures.index(measure), CORRELATION_NAMES.index(quality)
-        of_cells = self.observed[P_VALUE_KINDS.index(kind), q, m]
-        chosen = of_cells if cells is None else of_cells[list(cells)]
-        return finite_or_none(chosen.mean()) if len(chosen) else None
+        values = self.observed[P_VALUE_KINDS.index(kind), q, m]
+        selection = values if cells is None else values[list(cells)]
+        return finite_or_none(selection.mean()) if len(selection) else None
 
     def estimate(self, measure: str, quality: CorrelationName = "spearman") -> Estimate:
         """Return the mean over cells with its interval."""
@@ -145,8 +145,8 @@ class Correlations(NamedTuple):
         """Return the mean over cells in every bootstrap sample: all cells share the resampled
         models."""
         m, q = self.measures.index(measure), CORRELATION_NAMES.index(quality)
-        of_cells = self.resampled[COPY_RULES.index(copies), q, m]
-        means: np.ndarray = (of_cells if cells is None else of_cells[list(cells)]).mean(axis=0)
+        values = self.resampled[COPY_RULES.index(copies), q, m]
+        means: np.ndarray = (values if cells is None else values[list(cells)]).mean(axis=0)
         return means
 
     def contrast(
@@ -156,7 +156,7 @@ class Correlations(NamedTuple):
         a, b = (self.mean(measure, quality, cells) for measure in (first, second))
         if a is None or b is None:
             return None
-        one, copies = (
+        singles, copies = (
             self.drawn(first, quality, cells, c) - self.drawn(second, quality, cells, c)
             for c in COPY_RULES
         )
@@ -164,21 +164,21 @@ class Correlations(NamedTuple):
             first,
             second,
             a - b,
-            *_bootstrap_interval(one),
+            *_bootstrap_interval(singles),
             *_bootstrap_interval(copies),
-            count_values(one),
+            count_values(singles),
         )
 
     def rejected(self, measure: str, cells: Sequence[int] | None = None) -> list[float | None]:
         """Return the shares of cells with a naive and a permuted p-value of Spearman's correlation
         of at most 0.05; None where a cell has none."""
         m = self.measures.index(measure)
-        complete = ~np.isnan(self.observed[0, 0, m])
-        naive = np.where(complete, self.observed[P_VALUE_KINDS.index("naive"), 0, m], np.nan)
-        chosen = list(range(len(self.names))) if cells is None else list(cells)
+        is_complete = ~np.isnan(self.observed[0, 0, m])
+        naive_p = np.where(is_complete, self.observed[P_VALUE_KINDS.index("naive"), 0, m], np.nan)
+        selection = list(range(len(self.names))) if cells is None else list(cells)
         return [
             None if np.isnan(p).any() else float((p <= P_VALUE_LEVEL).mean())
-            for p in (naive[chosen], self.pvalue[m, chosen])
+            for p in (naive_p[selection], self.pvalue[m, selection])
         ]
 
 
@@ -207,11 +207,11 @@ class Findings(NamedTuple):
         """Measures with equal differences for all pairs: normalisation removed what they
         measure."""
         spans = defaultdict[str, list[float]](list)
-        for of_layer in self.differences.values():
-            for spec, d in of_layer.items():
+        for by_measure in self.differences.values():
+            for spec, d in by_measure.items():
                 values = d[~np.isnan(d)]
                 spans[spec].append(np.ptp(values) if values.size else np.nan)
-        return tuple(spec for spec, of_layers in spans.items() if set(of_layers) == {0.0})
+        return tuple(spec for spec, ranges in spans.items() if set(ranges) == {0.0})
 
     def depths(self) -> dict[str, Depth]:
         """Return how specific every measure is to depth (benchmark 1)."""
@@ -251,31 +251,33 @@ def deleted_shares(members: RepresentationSet) -> tuple[float, ...]:
 
 
 def findings_in_family(
-    of: FamilySets,
+    family_sets: FamilySets,
     labels: Mapping[str, str],
     differences: Mapping[str, Mapping[str, np.ndarray]],
-    failed: Mapping[str, str],
+    reasons: Mapping[str, str],
     size: SensitivitySize,
 ) -> Findings:
     """Return what a benchmark finds in one family."""
-    correlations = correlate(of, differences, size)
-    return Findings(of.family, labels, of, differences, correlations, failed)
+    correlations = correlate(family_sets, differences, size)
+    return Findings(family_sets.family, labels, family_sets, differences, correlations, reasons)
 
 
 def correlate(
-    of: FamilySets, differences: Mapping[str, Mapping[str, np.ndarray]], size: SensitivitySize
+    family_sets: FamilySets,
+    differences: Mapping[str, Mapping[str, np.ndarray]],
+    size: SensitivitySize,
 ) -> Correlations:
     """Return how well every measure follows every functionality of every set.
 
     ``differences``: by layer, then measure, (references, representations).
     """
-    names = tuple(of.cells)
-    n = len(of.sets[names[0][0]].columns)
+    names = tuple(family_sets.cells)
+    n = len(family_sets.sets[names[0][0]].columns)
     measures = tuple(differences[names[0][0]])
-    blocks = count_bootstrap_units(n, of.drawn)
-    counts = bootstrap_counts(n, **of.drawn, n_resamples=size.n_resamples)
-    orders = exchanges(n, **of.exchanged, n_permutations=size.permutations)
-    smallest = max(attainable(n, **of.exchanged), 1 / (1 + size.permutations))
+    blocks = count_bootstrap_units(n, family_sets.drawn)
+    counts = bootstrap_counts(n, **family_sets.drawn, n_resamples=size.n_resamples)
+    orders = exchanges(n, **family_sets.exchanged, n_permutations=size.permutations)
+    min_p = max(attainable(n, **family_sets.exchanged), 1 / (1 + size.permutations))
     if blocks < MIN_BLOCKS or size.n_resamples == 1:
         counts = counts[:0]
     observed = np.full(
@@ -286,23 +288,25 @@ def correlate(
     )
     p, pairs = np.full((2, len(measures), len(names)), np.nan)
     for c, (layer, name) in enumerate(names):
-        d, members = differences[layer], of.sets[layer]
+        d, members = differences[layer], family_sets.sets[layer]
         f, rows = members.functionality[name], members.rows
         expected = np.array([expected_differences(f, row) for row in rows])
         ranks = unit_ranks(expected, np.array(rows), True)
         for m, spec in enumerate(measures):
             observed[:, :, m, c], pairs[m, c] = _observed_correlations(d[spec], f, rows, ranks)
         for i, copies in enumerate(COPY_RULES):
-            for q, sampled in enumerate(bootstrap(d, f, counts, rows=rows, copies=copies)):
-                resampled[i, q, :, c] = list(sampled.values())
-        if smallest <= P_VALUE_LEVEL:
+            for q, values in enumerate(bootstrap(d, f, counts, rows=rows, copies=copies)):
+                resampled[i, q, :, c] = list(values.values())
+        if min_p <= P_VALUE_LEVEL:
             p[:, c] = list(permutation_test(d, f, orders, rows=rows).values())
-    return Correlations(measures, names, observed, resampled, p, pairs, n, blocks, smallest)
+    return Correlations(measures, names, observed, resampled, p, pairs, n, blocks, min_p)
 
 
-def count_bootstrap_units(n: int, drawn: Mapping[str, Any]) -> int:
+def count_bootstrap_units(n: int, design: Mapping[str, Any]) -> int:
     """Return how many units bootstrap samples are drawn from, the fewer of two crossed kinds."""
-    kinds = drawn.get("crossed") or [drawn[name] for name in ("blocks", "nested") if name in drawn]
+    kinds = design.get("crossed") or [
+        design[name] for name in ("blocks", "nested") if name in design
+    ]
     return min((len(set(kind)) for kind in kinds), default=n)
 
 
@@ -311,32 +315,40 @@ def _observed_correlations(
 ) -> tuple[np.ndarray, int]:
     """Return what is observed of a measure in a cell, (kinds, qualities), and how many distances
     from the best are known; ``ranks``: those expected of every row, as :func:`unit_ranks`."""
-    best = agreement(d, f, rows=rows)
-    alone = agreement(d, f, rows=rows, self_pair=False)
+    best_agreement = agreement(d, f, rows=rows)
+    distinct_agreement = agreement(d, f, rows=rows, self_pair=False)
     reference = reference_of(f, np.array(rows))
-    naive = one_sided(d[rows.index(reference)], expected_differences(f, reference))
+    p_values = one_sided(d[rows.index(reference)], expected_differences(f, reference))
     if np.isnan(d).any():
-        averaged = agreement(d, f, rows=rows, reference="every").spearman
+        mean_rho = agreement(d, f, rows=rows, reference="every").spearman
     else:
-        averaged = float(known_mean((unit_ranks(d, np.array(rows), True) * ranks).sum(axis=1)))
-    observed = np.array([best[:2], best[:2], (averaged, np.nan), alone[:2], naive])
-    if best.pairs < len(f):
-        observed[
+        mean_rho = float(known_mean((unit_ranks(d, np.array(rows), True) * ranks).sum(axis=1)))
+    values = np.array(
+        [
+            best_agreement[:2],
+            best_agreement[:2],
+            (mean_rho, np.nan),
+            distinct_agreement[:2],
+            p_values,
+        ]
+    )
+    if best_agreement.pairs < len(f):
+        values[
             [
                 P_VALUE_KINDS.index("best"),
                 P_VALUE_KINDS.index("every"),
                 P_VALUE_KINDS.index("alone"),
             ]
         ] = np.nan
-    return observed, best.pairs
+    return values, best_agreement.pairs
 
 
-def _bootstrap_interval(resampled: np.ndarray) -> tuple[float | None, float | None]:
+def _bootstrap_interval(draws: np.ndarray) -> tuple[float | None, float | None]:
     """Return the 95 % interval of the draws with a value; two None without any."""
-    low, high = percentile_interval(resampled)
+    low, high = percentile_interval(draws)
     return finite_or_none(low), finite_or_none(high)
 
 
-def count_values(resampled: np.ndarray) -> int:
+def count_values(draws: np.ndarray) -> int:
     """Return how many draws have a value."""
-    return int((~np.isnan(resampled)).sum())
+    return int((~np.isnan(draws)).sum())

@@ -88,19 +88,20 @@ def sensitivity_recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> t
 
 
 def _recipes_of_domain(size: str, domain: str) -> Iterator[Recipe]:
-    seeds, finetunings, (pretrainings, each) = SIZES[size][:3]
-    about, scale = DOMAINS[domain], "small" if size == "small" else "default"
-    where = (domain, about.dataset, about.chosen)
+    seeds, finetunings, (pretrainings, n_finetunings) = SIZES[size][:3]
+    info, scale = DOMAINS[domain], "small" if size == "small" else "default"
+    key = (domain, info.dataset, info.chosen)
     trainer = domain_module(domain)
     for seed in range(seeds):
-        yield Recipe(*where, "normal", 0.0, seed, trainer.DEEP[scale], trainer.VERSION)
+        yield Recipe(*key, "normal", 0.0, seed, trainer.DEEP[scale], trainer.VERSION)
     options, version = trainer.TRANSFER[scale], trainer.TRANSFER_VERSION
     for p in range(pretrainings):
-        first = Recipe(*where, "finetuned", 0.0, 0, options, version, p)
-        assert first.parent is not None
-        yield first.parent
+        recipe = Recipe(*key, "finetuned", 0.0, 0, options, version, p)
+        assert recipe.parent is not None
+        yield recipe.parent
         yield from (
-            first._replace(seed=seed) for seed in range(max(each, finetunings if p == 0 else 0))
+            recipe._replace(seed=seed)
+            for seed in range(max(n_finetunings, finetunings if p == 0 else 0))
         )
 
 
@@ -113,20 +114,20 @@ def models_by_family(
     """Return models by family; of several poolings the first, as the others are the same
     models."""
     members = defaultdict[ModelFamily, list[ModelFeatures]](list)
-    first: dict[str, str] = {}
+    first_poolings: dict[str, str] = {}
     for s in model_features:
         family = ModelFamily(*(s.traits[name] for name in ModelFamily._fields))
-        if first.setdefault("/".join(family[:3]), family.pooling) == family.pooling:
+        if first_poolings.setdefault("/".join(family[:3]), family.pooling) == family.pooling:
             members[family].append(s)
     return dict(members)
 
 
-def probed_model_key(features: ModelFeatures, *more: object) -> str:
+def probed_model_key(features: ModelFeatures, *extra: object) -> str:
     """Return what identifies a model that is probed, and how: the hash of its layers, its labels
     and whatever else."""
     labels = [] if features.labels is None else features.labels.tolist()
     layers = {name: fingerprint(r) for name, r in features.layers.items()}
-    content = json.dumps([labels, layers, *more], sort_keys=True)
+    content = json.dumps([labels, layers, *extra], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:24]
 
 
@@ -135,12 +136,12 @@ def drop_settings_with_nan(
 ) -> tuple[tuple[ModelFeatures, ...], dict[str, str]]:
     """Return the models without those of a setting with NaN or infinite values, and why these are
     left out."""
-    broken = {}
+    reasons = {}
     for s in (s for s in model_features if s.traits["setting"] == setting):
         layers = [name for name, r in s.layers.items() if not np.isfinite(r.source).all()]
         if layers:
-            broken[s.name] = f"left out: {', '.join(layers)} holds NaN or infinity"
-    return tuple(s for s in model_features if s.name not in broken), broken
+            reasons[s.name] = f"left out: {', '.join(layers)} holds NaN or infinity"
+    return tuple(s for s in model_features if s.name not in reasons), reasons
 
 
 def have_same_layers(model_features: Sequence[ModelFeatures]) -> bool:
@@ -167,8 +168,8 @@ def right_answers(model_features: Sequence[ModelFeatures]) -> dict[str, np.ndarr
     by_model = [s.traits.get("right") or {} for s in model_features]
     right = {}
     for kind, names in _common_accuracy_kinds(by_model).items():
-        answers = [[parse_bits(of_model[name]) for name in names] for of_model in by_model]
-        if len({len(of_input) for of_model in answers for of_input in of_model}) == 1:
+        answers = [[parse_bits(entry[name]) for name in names] for entry in by_model]
+        if len({len(bits) for entry in answers for bits in entry}) == 1:
             right[kind] = np.array(answers, float).mean(axis=1)
     return right
 
@@ -189,28 +190,28 @@ def missing_accuracies(model_features: Sequence[ModelFeatures]) -> dict[str, str
     accuracies = _shifted_accuracies(model_features)
     reasons = {}
     for name in dict.fromkeys(chain.from_iterable(accuracies)):
-        lacking = [s.name for s, values in zip(model_features, accuracies) if name not in values]
-        if lacking:
+        names = [s.name for s, values in zip(model_features, accuracies) if name not in values]
+        if names:
             reasons[name] = (
-                f"left out: {len(lacking)} of {len(model_features)} models have no accuracy "
-                f"there, such as {lacking[0]}"
+                f"left out: {len(names)} of {len(model_features)} models have no accuracy "
+                f"there, such as {names[0]}"
             )
     return reasons
 
 
 def _shifted_accuracies(model_features: Sequence[ModelFeatures]) -> list[dict[str, float]]:
     """Return for each model its accuracies out of distribution, by name."""
-    several = [dict(s.traits.get("accuracies") or {}) for s in model_features]
-    for accuracies in several:
+    results = [dict(s.traits.get("accuracies") or {}) for s in model_features]
+    for accuracies in results:
         for name in EXCLUDED_ACCURACIES:
             accuracies.pop(name, None)
-    return several
+    return results
 
 
-def _common_accuracy_kinds(named: Sequence[Mapping[str, object]]) -> dict[str, list[str]]:
+def _common_accuracy_kinds(models: Sequence[Mapping[str, object]]) -> dict[str, list[str]]:
     """Return the names that all have, with those of its severities under each kind."""
     kinds = defaultdict[str, list[str]](list)
-    for name in named[0]:
-        if all(name in of_model for of_model in named):
+    for name in models[0]:
+        if all(name in entry for entry in models):
             kinds[name.partition("/")[0]].append(name)
     return dict(kinds)

@@ -67,10 +67,10 @@ def delete_principal_components(X: Any, k: int) -> Array:
     d = x.shape[1]
     _check_deletable(k, d, "delete_principal_components")
     coordinates = principal_coordinates(x)[:, : d - k]
-    missing = d - k - coordinates.shape[1]
-    if missing <= 0:
+    n_missing = d - k - coordinates.shape[1]
+    if n_missing <= 0:
         return coordinates
-    zeros = x.xp.zeros((x.shape[0], missing), dtype=coordinates.dtype)
+    zeros = x.xp.zeros((x.shape[0], n_missing), dtype=coordinates.dtype)
     return x.xp.concat([coordinates, zeros], axis=1)
 
 
@@ -170,17 +170,17 @@ def deletion_curve(measure: str, shares: Sequence[float], differences: np.ndarra
     """Return the curve of one measure from differences (seed, other seed, share); the first share
     is 0."""
     n = len(differences)
-    within = differences[np.arange(n), np.arange(n)]  # (seed, share)
-    between = differences[:, :, 0][~np.eye(n, dtype=bool)]
-    curve, threshold = known_mean(within), float(known_mean(between))
-    above = [share for share, distance in zip(shares, curve) if distance > threshold]
-    lacking = "no distance between seeds" if not np.isfinite(threshold) else ""
-    if not lacking and not np.isfinite(curve).all():
-        lacking = (
-            f"no distance at {int((~np.isfinite(curve)).sum())} of {len(curve)} shares deleted"
-        )
-    detected = None if lacking else min(above, default=None)
-    return Deletion(measure, tuple(shares), tuple(curve.tolist()), threshold, detected, lacking)
+    deletion_distances = differences[np.arange(n), np.arange(n)]  # (seed, share)
+    seed_distances = differences[:, :, 0][~np.eye(n, dtype=bool)]
+    curve, threshold = known_mean(deletion_distances), float(known_mean(seed_distances))
+    candidates = [share for share, distance in zip(shares, curve) if distance > threshold]
+    reason = "no distance between seeds" if not np.isfinite(threshold) else ""
+    if not reason and not np.isfinite(curve).all():
+        reason = f"no distance at {int((~np.isfinite(curve)).sum())} of {len(curve)} shares deleted"
+    smallest_share = None if reason else min(candidates, default=None)
+    return Deletion(
+        measure, tuple(shares), tuple(curve.tolist()), threshold, smallest_share, reason
+    )
 
 
 class Depth(NamedTuple):
@@ -243,19 +243,21 @@ def depth_from_differences(measure: str, differences: np.ndarray) -> Depth:
     """Return the depth of one measure from differences (seed, layer, other seed, layer)."""
     n = len(differences)
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
-    within = known_mean(np.array([differences[a, :, a, :] for a in range(n)]))
-    across = known_mean(np.array([differences[a, :, b, :] for a, b in pairs]))
-    layers = range(len(within))
-    farther = [
+    own_distances = known_mean(np.array([differences[a, :, a, :] for a in range(n)]))
+    other_distances = known_mean(np.array([differences[a, :, b, :] for a, b in pairs]))
+    layers = range(len(own_distances))
+    shares = [
         [_share_farther(differences[a, l, a], differences[a, l, b, l], l) for l in layers]
         for a, b in pairs
     ]
-    return Depth(measure, within, across, tuple(known_mean(np.array(farther)).tolist()))
+    return Depth(
+        measure, own_distances, other_distances, tuple(known_mean(np.array(shares)).tolist())
+    )
 
 
-def _share_farther(of_model: np.ndarray, other_seed: float, layer: int) -> float:
+def _share_farther(row: np.ndarray, other_seed: float, layer: int) -> float:
     """Share of the other layers, of known distance, that are farther than another seed is."""
-    distances = np.delete(of_model, layer)
+    distances = np.delete(row, layer)
     distances = distances[~np.isnan(distances)]
     if np.isnan(other_seed) or not len(distances):
         return np.nan

@@ -62,11 +62,11 @@ def benchmark_section(
     benchmark: Benchmark, findings: Sequence[Findings], reasons: Mapping[str, str]
 ) -> Section:
     """Return the tables and figures of one benchmark."""
-    shown = [_paper_figures(benchmark.name, of) for of in findings]
-    tables = [table for of in findings for table in family_tables(of)]
-    figures = [figure for of in findings for figure in _bootstrap_figures(of)]
-    tables += [table for of_family, _ in shown for table in of_family]
-    figures += [figure for _, of_family in shown for figure in of_family]
+    paper_figures = [_paper_figures(benchmark.name, entry) for entry in findings]
+    tables = [table for entry in findings for table in family_tables(entry)]
+    figures = [figure for entry in findings for figure in _bootstrap_figures(entry)]
+    tables += [table for items, _ in paper_figures for table in items]
+    figures += [figure for _, items in paper_figures for figure in items]
     return Section(
         benchmark.name,
         benchmark.title,
@@ -101,19 +101,20 @@ def sensitivity_score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
 # --------------------------------------------------------------------- figures of every benchmark
 
 
-def _bootstrap_figures(of: Findings) -> Iterator[Chart | Bars]:
+def _bootstrap_figures(findings: Findings) -> Iterator[Chart | Bars]:
     """Yield the measures of the paper against each other, over all cells and by layer."""
     bars = tuple(
         Bar(_contrast_title(c.first, c.second), c.difference, c.low, c.high)
-        for c in measure_contrasts(of.correlations, "kendall")
+        for c in measure_contrasts(findings.correlations, "kendall")
         if {c.first, c.second} <= set(PAPER_MEASURES.values())
     )
-    layers = dict.fromkeys(layer for layer, _ in of.correlations.names)
+    layers = dict.fromkeys(layer for layer, _ in findings.correlations.names)
     lines = [
-        _line_by_layer(of, layers, *pair) for pair in (PAPER_CONTRASTS if len(layers) > 2 else ())
+        _line_by_layer(findings, layers, *pair)
+        for pair in (PAPER_CONTRASTS if len(layers) > 2 else ())
     ]
     lines = [line for line in lines if line.points]
-    title, axis = of.family.title, "difference of Kendall's correlation"
+    title, axis = findings.family.title, "difference of Kendall's correlation"
     if bars:
         note = (
             "95 % bootstrap intervals; an interval without 0 is a difference that these models "
@@ -136,9 +137,9 @@ def _contrast_title(first: str, second: str) -> str:
     return f"{SHORT_DING_LABELS[first]} - {SHORT_DING_LABELS[second]}"
 
 
-def _line_by_layer(of: Findings, layers: Iterable[str], first: str, second: str) -> Line:
+def _line_by_layer(findings: Findings, layers: Iterable[str], first: str, second: str) -> Line:
     points, intervals = [], []
-    by_layer = contrasts_by_layer(of.correlations, first, second)
+    by_layer = contrasts_by_layer(findings.correlations, first, second)
     for position, layer in enumerate(layers):
         c = by_layer.get(layer)
         if c and c.low is not None and c.high is not None:
@@ -150,20 +151,20 @@ def _line_by_layer(of: Findings, layers: Iterable[str], first: str, second: str)
 # ------------------------------------------------------------------- Figures 1 and 2 of the paper
 
 
-def _paper_figures(benchmark: str, of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
+def _paper_figures(benchmark: str, findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     if benchmark == "layers":
-        return _figure_1(of)
-    return _figure_2(of) if benchmark == "deletion" else ([], [])
+        return _figure_1(findings)
+    return _figure_2(findings) if benchmark == "deletion" else ([], [])
 
 
-def _figure_1(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
+def _figure_1(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     """The middle layer against all layers of its own model and of another seed."""
-    title, layers, depths = of.family.title, of.layers(), of.depths()
+    title, layers, depths = findings.family.title, findings.layers(), findings.depths()
     records = list[TableRecord]()
     for spec, d in depths.items():
         shares = [finite_or_none(share) for share in d.exceeding]
         mean = mean_or_none(shares)
-        records.append({"measure": of.name(spec), "mean": mean, **dict(zip(layers, shares))})
+        records.append({"measure": findings.name(spec), "mean": mean, **dict(zip(layers, shares))})
     specificity = Table.of(
         sort_best_first(records, "mean"),
         f"{title}: specificity",
@@ -173,7 +174,7 @@ def _figure_1(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
         "than random starts. Near 0: the measure fails the specificity test of the paper.",
         columns=("measure", "mean", *layers),
     )
-    (members,) = of.sets.sets.values()
+    (members,) = findings.sets.sets.values()
     accuracies = members.functionality["probe"].reshape(-1, len(layers)).mean(axis=0)
     probes = Table.of(
         [{"layer": layer, "accuracy": float(a)} for layer, a in zip(layers, accuracies)],
@@ -189,16 +190,19 @@ def _figure_1(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     )
     charts = list[Chart | Bars]()
     for spec in (spec for spec in (PAPER_CKA, PAPER_PROCRUSTES, PAPER_PWCCA) if spec in depths):
-        within, across = (of_layers[middle] for of_layers in depths[spec][1:3])
+        own_distances, other_distances = (matrix[middle] for matrix in depths[spec][1:3])
         charts.append(
             Chart(
-                f"{title}: {of.name(spec)} by layer",
-                f"Figure 1, {of.name(spec)}: {title}",
+                f"{title}: {findings.name(spec)} by layer",
+                f"Figure 1, {findings.name(spec)}: {title}",
                 "layer",
                 "distance",
-                (_layers_line("same model", within), _layers_line("another seed", across)),
+                (
+                    _layers_line("same model", own_distances),
+                    _layers_line("another seed", other_distances),
+                ),
                 note,
-                threshold=finite_or_none(across[middle]),
+                threshold=finite_or_none(other_distances[middle]),
             )
         )
     return [specificity, probes], charts
@@ -208,17 +212,17 @@ def _layers_line(name: str, values: Iterable[float]) -> Line:
     return Line(name, tuple((i + 1.0, float(v)) for i, v in enumerate(values) if v == v))
 
 
-def _figure_2(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
+def _figure_2(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     """Distances from undeleted representations over the share of components deleted."""
-    title, (layer, members) = of.family.title, list(of.sets.sets.items())[-1]
-    shares, deletions = deleted_shares(members), of.deletions()
+    title, (layer, members) = findings.family.title, list(findings.sets.sets.items())[-1]
+    shares, deletions = deleted_shares(members), findings.deletions()
     probe = members.functionality["probe"].reshape(-1, len(shares)).mean(axis=0)
     accuracy: dict[float | None, float | None] = {None: None, **dict(zip(shares, probe.tolist()))}
     curves = {spec: d for spec, d in deletions.items() if not d.unknown}
-    unknown = {of.name(spec): d.unknown for spec, d in deletions.items() if d.unknown}
+    reasons = {findings.name(spec): d.unknown for spec, d in deletions.items() if d.unknown}
     records: list[TableRecord] = [
         {
-            "measure": of.name(spec),
+            "measure": findings.name(spec),
             "detected": d.detected,
             "probe there": accuracy[d.detected],
             "threshold": d.threshold,
@@ -231,16 +235,16 @@ def _figure_2(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
         "(threshold); none where it never does. Probe: accuracy with that share deleted; "
         f"{probe[0]:.3f} with none. Shares tried: " + ", ".join(f"{s:.2f}" for s in shares) + "."
     )
-    lacking = "; ".join(f"{name}: {why}" for name, why in unknown.items())
+    missing_note = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     table = Table.of(
         sorted(records, key=lambda r: (r["detected"] is None, r["detected"] or 0, r["measure"])),
         f"{title}: detection",
         f"How much can be deleted unseen? {title}",
-        note + (f" Without a value ({lacking})." if lacking else ""),
+        note + (f" Without a value ({missing_note})." if missing_note else ""),
         columns=("measure", "detected", "probe there", "threshold"),
     )
     lines = [
-        Line(of.name(spec), tuple(zip(d.share, np.divide(d.distance, d.threshold).tolist())))
+        Line(findings.name(spec), tuple(zip(d.share, np.divide(d.distance, d.threshold).tolist())))
         for spec, d in curves.items()
         if spec in PAPER_MEASURES.values() and d.threshold
     ]
@@ -254,16 +258,20 @@ def _figure_2(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
         "over seeds. The accuracy of probes, a share of 1, is on the same axis.",
         threshold=1.0,
     )
-    ordered = sorted(curves.items(), key=lambda item: (item[1].detected or 2.0, item[0]))
-    never = [of.name(spec) for spec, d in ordered if d.detected is None]
+    sorted_curves = sorted(curves.items(), key=lambda item: (item[1].detected or 2.0, item[0]))
+    undetected = [findings.name(spec) for spec, d in sorted_curves if d.detected is None]
     note = "Smallest share of components whose deletion is detected; small is sensitive."
-    note += f" Never detected by {', '.join(never)}." if never else ""
-    note += f" Without a value, which is not the same: {', '.join(unknown)}." if unknown else ""
+    note += f" Never detected by {', '.join(undetected)}." if undetected else ""
+    note += f" Without a value, which is not the same: {', '.join(reasons)}." if reasons else ""
     bars = Bars(
         f"{title}: detected",
         f"Seen from: {title}",
         "share of components deleted",
-        tuple(Bar(of.name(spec), d.detected) for spec, d in ordered if d.detected is not None),
+        tuple(
+            Bar(findings.name(spec), d.detected)
+            for spec, d in sorted_curves
+            if d.detected is not None
+        ),
         note,
     )
     return [table], [chart, bars]
@@ -294,10 +302,14 @@ def summary_section(findings: Mapping[str, Sequence[Findings]]) -> Section:
 def _average_estimates(columns: FindingsByColumn, quality: CorrelationName) -> dict[str, Estimate]:
     """Return by name the mean of every measure over columns, and of the ends of its intervals, the
     best first."""
-    names = {spec: of.name(spec) for of in columns.values() for spec in of.correlations.measures}
+    names = {
+        spec: findings.name(spec)
+        for findings in columns.values()
+        for spec in findings.correlations.measures
+    }
     averages = {}
     for spec, name in names.items():
-        estimates = [of.correlations.estimate(spec, quality) for of in columns.values()]
+        estimates = [findings.correlations.estimate(spec, quality) for findings in columns.values()]
         averages[name] = Estimate(*map(mean_or_none, zip(*estimates)))
     by_value = sorted(
         averages.items(), key=lambda r: (r[1].value is None, -round(r[1].value or 0, 9), r[0])
@@ -308,8 +320,12 @@ def _average_estimates(columns: FindingsByColumn, quality: CorrelationName) -> d
 def mean_or_none(values: Iterable[float | None]) -> float | None:
     """Return the mean of numbers; None when there are none, or one of them has no value."""
     numbers = list(values)
-    complete = [v for v in numbers if v is not None]
-    return sum(complete) / len(numbers) if numbers and len(complete) == len(numbers) else None
+    finite_numbers = [v for v in numbers if v is not None]
+    return (
+        sum(finite_numbers) / len(numbers)
+        if numbers and len(finite_numbers) == len(numbers)
+        else None
+    )
 
 
 def _overall_table(columns: FindingsByColumn, titles: Sequence[str]) -> Table:
@@ -326,7 +342,10 @@ def _overall_table(columns: FindingsByColumn, titles: Sequence[str]) -> Table:
             "measure": name,
             "ρ": mean.value,
             "τ": kendall[name].value,
-            **{head: of[name].value if name in of else None for head, of in parts.items()},
+            **{
+                head: estimates[name].value if name in estimates else None
+                for head, estimates in parts.items()
+            },
         }
         for name, mean in spearman.items()
     ]
@@ -348,10 +367,10 @@ def _table_1(columns: FindingsByColumn, title: str) -> Table:
         for quality in CORRELATION_NAMES:
             word = quality.capitalize()
             record[word, "mean"] = averages[quality][name].value
-            for (benchmark, _), of in family.items():
-                by_name = {of.name(spec): spec for spec in of.correlations.measures}
+            for (benchmark, _), findings in family.items():
+                by_name = {findings.name(spec): spec for spec in findings.correlations.measures}
                 record[word, f"{BENCHMARK_NUMBERS[benchmark]} {benchmark}"] = (
-                    _format_estimate(of.correlations.estimate(by_name[name], quality))
+                    _format_estimate(findings.correlations.estimate(by_name[name], quality))
                     if name in by_name
                     else None
                 )

@@ -54,7 +54,7 @@ def probe(
 def mean_accuracy(answers: np.ndarray) -> float:
     """Return the accuracy of a probe by its answers: the mean over divisions of the share of right
     ones."""
-    return float(np.mean([known_mean(of_division) for of_division in answers]))
+    return float(np.mean([known_mean(row) for row in answers]))
 
 
 def probe_answers(
@@ -78,8 +78,8 @@ def probe_answers(
         )
     parts = stratified_divisions(classes, splits, seed)
     features, answers = _drop_rounding(points), np.full((len(parts), len(classes)), np.nan)
-    for of_division, part in zip(answers, parts):
-        of_division[part[2]] = _rightly_classified(features, classes, part, strengths)
+    for row, part in zip(answers, parts):
+        row[part[2]] = _rightly_classified(features, classes, part, strengths)
     return answers
 
 
@@ -165,15 +165,18 @@ def _rightly_classified(
     points: np.ndarray, labels: np.ndarray, part: SampleDivision, penalties: Sequence[float]
 ) -> np.ndarray:
     """Return which test samples of a division are classified right."""
-    train, choose, test = part
+    train, validation, test = part
     scores = [
-        _fit_classifier(points[train], labels[train], p).score(points[choose], labels[choose])
+        _fit_classifier(points[train], labels[train], p).score(
+            points[validation], labels[validation]
+        )
         for p in penalties
     ]
-    best = penalties[int(np.argmax(np.round(scores, 12)))]
-    seen = np.concatenate([train, choose])
+    penalty = penalties[int(np.argmax(np.round(scores, 12)))]
+    fit_indices = np.concatenate([train, validation])
     right: np.ndarray = (
-        _fit_classifier(points[seen], labels[seen], best).predict(points[test]) == labels[test]
+        _fit_classifier(points[fit_indices], labels[fit_indices], penalty).predict(points[test])
+        == labels[test]
     )
     return right
 

@@ -64,11 +64,11 @@ def agreement(
     d, f, places = check_distances("agreement", differences, functionality, rows)
     check_choice("agreement: reference", reference, ("best", "every"))
     if reference == "every":
-        of_rows = [_row_agreement(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
-        rho, tau = (float(v) for v in known_mean([a[:2] for a in of_rows]))
-        return Agreement(rho, tau, sum(a.pairs for a in of_rows), None)
-    best = reference_of(f, places)
-    return _row_agreement(d[places.tolist().index(best)], f, best, self_pair)
+        row_agreements = [_row_agreement(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
+        rho, tau = (float(v) for v in known_mean([a[:2] for a in row_agreements]))
+        return Agreement(rho, tau, sum(a.pairs for a in row_agreements), None)
+    best_index = reference_of(f, places)
+    return _row_agreement(d[places.tolist().index(best_index)], f, best_index, self_pair)
 
 
 def reference_of(functionality: Any, rows: Any) -> int:
@@ -101,8 +101,8 @@ def one_sided(measured: Any, expected: Any) -> tuple[float, float]:
             f"one_sided: two lists of one length are needed; got shapes {first.shape} and "
             f"{second.shape}"
         )
-    known = ~(np.isnan(first) | np.isnan(second))
-    a, b = first[known], second[known]
+    mask = ~(np.isnan(first) | np.isnan(second))
+    a, b = first[mask], second[mask]
     if len(a) < 3 or np.ptp(b) == 0 or (a == a[0]).all():
         return np.nan, np.nan
     results = [test(a, b) for test in (spearmanr, kendalltau)]
@@ -122,8 +122,10 @@ def check_distances(
         else np.asarray([] if rows is None else rows)
     )
     if f.ndim != 1 or d.shape != (len(places), len(f)) or not len(places):
-        got = f"{name}: got differences {d.shape}, functionality {f.shape} and {len(places)} rows"
-        raise ValueError(f"{got}; needed are (m, n), (n,) and m positions, of all n by default")
+        summary = (
+            f"{name}: got differences {d.shape}, functionality {f.shape} and {len(places)} rows"
+        )
+        raise ValueError(f"{summary}; needed are (m, n), (n,) and m positions, of all n by default")
     places = check_row_positions(name, places, len(f))
     if not np.isfinite(f).all():
         raise ValueError(

@@ -79,11 +79,11 @@ def bootstrap(
     return Resampled(spearman, kendall)
 
 
-def _as_integers(what: str, values: Any) -> np.ndarray:
+def _as_integers(name: str, values: Any) -> np.ndarray:
     numbers = np.asarray(values)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iu":
         raise ValueError(
-            f"{what} must be whole numbers (draws, n); got shape {numbers.shape} of {numbers.dtype}"
+            f"{name} must be whole numbers (draws, n); got shape {numbers.shape} of {numbers.dtype}"
         )
     return numbers
 
@@ -93,12 +93,12 @@ def _samples_by_reference(
 ) -> list[tuple[int, int, np.ndarray]]:
     """Return every row that is the reference of some samples: its position, its model, and which
     samples."""
-    drawn = np.where(counts[:, places] > 0, functionality[places], -np.inf)
-    best = drawn.argmax(axis=1)
-    best[np.isneginf(drawn.max(axis=1))] = -1  # no possible reference was drawn
+    values = np.where(counts[:, places] > 0, functionality[places], -np.inf)
+    best_rows = values.argmax(axis=1)
+    best_rows[np.isneginf(values.max(axis=1))] = -1  # no possible reference was drawn
     return [
-        (int(row), int(places[row]), np.flatnonzero(best == row))
-        for row in np.unique(best[best >= 0])
+        (int(row), int(places[row]), np.flatnonzero(best_rows == row))
+        for row in np.unique(best_rows[best_rows >= 0])
     ]
 
 
@@ -118,8 +118,8 @@ def weighted_correlations(
     xy, xx, yy = ((weights * p).sum(axis=1) for p in (x * y, x * x, y * y))
     with np.errstate(invalid="ignore", divide="ignore"):
         rho, tau = xy / np.sqrt(xx * yy), concordant / np.sqrt(first * second)
-    tied = (first == 0) | (second == 0)
-    return np.clip(np.where(tied, np.nan, [rho, tau]), -1, 1)
+    is_tied = (first == 0) | (second == 0)
+    return np.clip(np.where(is_tied, np.nan, [rho, tau]), -1, 1)
 
 
 def _quadratic_form(weights: np.ndarray, matrix: np.ndarray) -> np.ndarray:
@@ -159,7 +159,7 @@ def permutation_test(
             f"{exchanged.shape[1] - 1}"
         )
     results = {}
-    prepared = None
+    expected_ranks = None
     for name, distances in differences.items():
         d, f, places = check_distances("permutation_test", distances, functionality, rows)
         if exchanged.shape[1:] != f.shape:
@@ -167,9 +167,11 @@ def permutation_test(
                 f"permutation_test: exchanges {exchanged.shape} must have {len(f)} columns, one "
                 "per model"
             )
-        prepared = prepared or _expected_ranks(f, places, exchanged, self_pair)
+        expected_ranks = expected_ranks or _expected_ranks(f, places, exchanged, self_pair)
         results[name] = (
-            np.nan if np.isnan(d).any() else _reference_pvalue(d, places, *prepared, self_pair)
+            np.nan
+            if np.isnan(d).any()
+            else _reference_pvalue(d, places, *expected_ranks, self_pair)
         )
     return results
 
@@ -183,13 +185,13 @@ def _expected_ranks(
     orders = np.vstack([np.arange(n), exchanged])
     row = functionality[orders][:, places].argmax(axis=1)
     # the model whose functionality the reference has
-    best = orders[np.arange(len(orders)), places[row]]
+    references = orders[np.arange(len(orders)), places[row]]
     ranks = unit_ranks(
         np.array([expected_differences(functionality, b) for b in range(n)]),
         np.arange(n),
         self_pair,
     )
-    return row, ranks[best[:, None], orders]
+    return row, ranks[references[:, None], orders]
 
 
 def _reference_pvalue(
@@ -200,8 +202,8 @@ def _reference_pvalue(
     self_pair: bool,
 ) -> float:
     correlations = (unit_ranks(differences, places, self_pair)[row] * expected).sum(axis=1)
-    observed, drawn = correlations[0], correlations[1:]
-    return np.nan if np.isnan(observed) else pvalue_of(observed, drawn)
+    observed, draws = correlations[0], correlations[1:]
+    return np.nan if np.isnan(observed) else pvalue_of(observed, draws)
 
 
 def unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.ndarray:
@@ -212,12 +214,10 @@ def unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.nd
         values = values.copy()
         values[places, selves] = -np.inf  # ranked first, which shifts all others alike
     ranks = ranks_of_rows(values)
-    counted = np.ones(values.shape, bool)
-    counted[places, selves] = self_pair
+    mask = np.ones(values.shape, bool)
+    mask[places, selves] = self_pair
     centered = np.where(
-        counted,
-        ranks - (ranks * counted).sum(axis=1, keepdims=True) / counted.sum(axis=1)[:, None],
-        0,
+        mask, ranks - (ranks * mask).sum(axis=1, keepdims=True) / mask.sum(axis=1)[:, None], 0
     )
     with np.errstate(invalid="ignore"):
         unit: np.ndarray = centered / np.sqrt((centered**2).sum(axis=1, keepdims=True))

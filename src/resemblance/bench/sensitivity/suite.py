@@ -148,7 +148,7 @@ def run(
     Reference: Ding, Denain and Steinhardt 2021.
     """
     benchmarks = _check_benchmarks(size, only, domains)
-    tested = get_measures(measures if measures is not None else MEASURES)
+    selection = get_measures(measures if measures is not None else MEASURES)
     source = None if models is None else str(Path(models).resolve())
     # mistakes in the folder of a user are found before the work
     model_features: Sequence[ModelFeatures] = (
@@ -159,8 +159,8 @@ def run(
         () if source else [r for r in sensitivity_recipes(size, domains) if r.setting in settings]
     )
     show = progress or (lambda stage, done, total: None)
-    wanted = Purpose("sensitivity", size, models=pinned.identity if pinned else source)
-    with study_folder(folder, wanted) as (place, _):
+    run_purpose = Purpose("sensitivity", size, models=pinned.identity if pinned else source)
+    with study_folder(folder, run_purpose) as (place, _):
         if plan:
             train_plan(place, plan, executor, show)
             model_features = study_models(place, plan)
@@ -170,26 +170,26 @@ def run(
                 model_features, benchmarks, effort, place, executor, show
             )
         sets = {b: sets_by_family(b, model_features, effort) for b in benchmarks}
-        known = pinned.facts.get(RELIABILITY, {}) if pinned else {}
-        pairs = [(b.name, of) for b, of_families in sets.items() for of in of_families]
-        cases = [case for pair in pairs for case in cases_of_family(*pair, effort, known)]
-        compared = compare_cases(
+        reliabilities = pinned.facts.get(RELIABILITY, {}) if pinned else {}
+        pairs = [(b.name, family_sets) for b, families in sets.items() for family_sets in families]
+        cases = [case for pair in pairs for case in cases_of_family(*pair, effort, reliabilities)]
+        comparisons = compare_cases(
             cases,
-            tested,
+            selection,
             save=place / "comparisons.db",
             executor=executor,
             memory=memory,
             progress=progress,
         )
         findings = _findings_by_benchmark(
-            pairs, cases, tested, compared, effort, place, executor, show
+            pairs, cases, selection, comparisons, effort, place, executor, show
         )
         result = Result(
             "sensitivity",
             size,
-            _sensitivity_sections(sets, findings, cases, tested, compared, wanted),
-            ding_labels_or_titles(tested),
-            {b.name: _benchmark_seconds(cases, compared, b.name) for b in sets},
+            _sensitivity_sections(sets, findings, cases, selection, comparisons, run_purpose),
+            ding_labels_or_titles(selection),
+            {b.name: _benchmark_seconds(cases, comparisons, b.name) for b in sets},
             environment_versions() | _models_origin(source, domains, pinned),
             _sensitivity_facts(plan, pairs, pinned),
             caveats=tuple(_sensitivity_remarks(model_features, source, cases, pinned)),
@@ -252,29 +252,29 @@ def _models_with_probes(
     show: StageProgress,
 ) -> list[ModelFeatures]:
     """Return the models, those of benchmarks 1 and 2 with what their probes answer."""
-    wanted = dict[int, ModelFeatures]()
+    probed_models = dict[int, ModelFeatures]()
     for benchmark in (b for b in benchmarks if b.setting == "normal"):
         for members in models_by_family(model_features).values():
-            chosen = benchmark.choose(drop_settings_with_nan(members, benchmark.setting)[0])
-            wanted |= {} if isinstance(chosen, str) else {id(s): s for s in chosen}
+            selection = benchmark.choose(drop_settings_with_nan(members, benchmark.setting)[0])
+            probed_models |= {} if isinstance(selection, str) else {id(s): s for s in selection}
     calls = [
         WorkerCall(f"probes of {s.name}", add_probe_answers, (s, size, folder / "probes"))
-        for s in wanted.values()
+        for s in probed_models.values()
     ]
     show("probes", 0, len(calls))
     for position, (call, future) in enumerate(
         carried_out(calls, executor, partial(append_to_log, folder))
     ):
-        wanted[id(call.arguments[0])] = future.result()
+        probed_models[id(call.arguments[0])] = future.result()
         show("probes", position + 1, len(calls))
-    return [wanted.get(id(s), s) for s in model_features]
+    return [probed_models.get(id(s), s) for s in model_features]
 
 
 def _findings_by_benchmark(
     pairs: Sequence[tuple[str, FamilySets]],
     cases: Sequence[Case],
     measures: Sequence[Measure],
-    compared: ComparisonsByPart,
+    comparisons: ComparisonsByPart,
     size: SensitivitySize,
     folder: Path,
     executor: Executor | None,
@@ -283,31 +283,38 @@ def _findings_by_benchmark(
     """Return what each benchmark finds in the families that it compares, in their order."""
     calls, findings = list[WorkerCall](), dict[tuple[str, ModelFamily], Findings]()
     labels = {m.spec: m.label for m in measures}
-    failed = failed_comparisons(cases, compared, lambda case: (case.test, case.models))
-    for benchmark, of in pairs:
-        parts = {layer: all_references_part(of.sets[layer]) for layer, _ in of.cells}
+    failures = failed_comparisons(cases, comparisons, lambda case: (case.test, case.models))
+    for benchmark, family_sets in pairs:
+        parts = {
+            layer: all_references_part(family_sets.sets[layer]) for layer, _ in family_sets.cells
+        }
         differences = {
-            layer: rounded_differences(compared[part.key])
+            layer: rounded_differences(comparisons[part.key])
             for layer, part in parts.items()
-            if part.key in compared
+            if part.key in comparisons
         }
         reasons = {
             f.measure: f"{f.comparisons} comparisons failed{MOST_OFTEN_PREFIX}{f.reason}"
-            for f in failed
-            if (f.test, f.models) == (benchmark, of.family.title)
+            for f in failures
+            if (f.test, f.models) == (benchmark, family_sets.family.title)
         }
         if differences:
             calls.append(
-                WorkerCall(benchmark, findings_in_family, (of, labels, differences, reasons, size))
+                WorkerCall(
+                    benchmark, findings_in_family, (family_sets, labels, differences, reasons, size)
+                )
             )
     show("resampling", 0, len(calls))
     for call, future in carried_out(calls, executor, partial(append_to_log, folder)):
-        of = call.arguments[0]
-        findings[call.name, of.family] = future.result()._replace(sets=of)
+        family_sets = call.arguments[0]
+        findings[call.name, family_sets.family] = future.result()._replace(sets=family_sets)
         show("resampling", len(findings), len(calls))
     by_benchmark = dict[str, tuple[Findings, ...]]()
-    for benchmark, of in (pair for pair in pairs if (pair[0], pair[1].family) in findings):
-        by_benchmark[benchmark] = (*by_benchmark.get(benchmark, ()), findings[benchmark, of.family])
+    for benchmark, family_sets in (pair for pair in pairs if (pair[0], pair[1].family) in findings):
+        by_benchmark[benchmark] = (
+            *by_benchmark.get(benchmark, ()),
+            findings[benchmark, family_sets.family],
+        )
     return by_benchmark
 
 
@@ -321,32 +328,36 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     benchmarks compare: they are what representations are held to, not what a measure sees. How far
     what is expected repeats on other inputs is that of the study, with all its inputs.
     """
-    known = purpose(study)
-    if known.models:
+    study_purpose = purpose(study)
+    if study_purpose.models:
         raise ValueError(f"{study} is of models that were not trained for a size of the suite")
-    plan, size, model_features = _trained_recipes(study, known.size), SIZES[known.size], []
+    plan, size, model_features = (
+        _trained_recipes(study, study_purpose.size),
+        SIZES[study_purpose.size],
+        [],
+    )
     for recipe in plan:
-        features, more = study_models(study, [recipe])[0], {}
+        features, extra_traits = study_models(study, [recipe])[0], {}
         if recipe.setting == "normal":
             features = add_probe_answers(features, size, study / "probes")
-            more = {"probes": probe_accuracies(features)}
+            extra_traits = {"probes": probe_accuracies(features)}
         model_features.append(features)
-        copy_model_to_pack(study, recipe, pack, reduction, _layers_of_first_pooling, **more)
+        copy_model_to_pack(study, recipe, pack, reduction, _layers_of_first_pooling, **extra_traits)
     reliabilities = {
         reliability_key(c): c.reliability for c in _best_order_cases(model_features, size)
     }
-    return pack_facts(known.size, plan, reliabilities)
+    return pack_facts(study_purpose.size, plan, reliabilities)
 
 
 def _trained_recipes(study: Path, size: str) -> list[Recipe]:
     """Return the models that are compared, of the domains that a study has in full."""
-    trained = list[Recipe]()
+    trained_recipes = list[Recipe]()
     for domain in DOMAINS:
         plan = sensitivity_recipes(size, [domain])
-        trained += plan if all(is_written(study, recipe) for recipe in plan) else ()
-    if not trained:
+        trained_recipes += plan if all(is_written(study, recipe) for recipe in plan) else ()
+    if not trained_recipes:
         raise ValueError(f"{study} lacks models of every domain: finish the study first")
-    return [recipe for recipe in trained if recipe.setting != "pretrained"]
+    return [recipe for recipe in trained_recipes if recipe.setting != "pretrained"]
 
 
 def _layers_of_first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -365,14 +376,14 @@ def cases_of(pinned: FrozenFeatures) -> list[Case]:
 
 
 def _best_order_cases(
-    model_features: Sequence[ModelFeatures], size: SensitivitySize, known: Mapping[str, float] = {}
+    model_features: Sequence[ModelFeatures], size: SensitivitySize, facts: Mapping[str, float] = {}
 ) -> list[Case]:
     """Return the cases of all benchmarks, which compare the best representation only."""
     return [
         case
         for benchmark in BENCHMARKS
-        for of in sets_by_family(benchmark, model_features, size)
-        for case in cases_of_family(benchmark.name, of, known=known)
+        for family_sets in sets_by_family(benchmark, model_features, size)
+        for case in cases_of_family(benchmark.name, family_sets, facts=facts)
     ]
 
 
@@ -401,52 +412,54 @@ def _sensitivity_sections(
     findings: Mapping[str, Sequence[Findings]],
     cases: Sequence[Case],
     measures: Sequence[Measure],
-    compared: ComparisonsByPart,
-    wanted: Purpose,
+    comparisons: ComparisonsByPart,
+    run_purpose: Purpose,
 ) -> tuple[Section, ...]:
-    scores = [row for case in cases for row in scores_in_case(case, compared)]
+    scores = [row for case in cases for row in scores_in_case(case, comparisons)]
     cells = tasks_with_rank_rules(cases, scores)
     sections = [summary_section(findings)]
-    for benchmark, of_families in sets.items():
+    for benchmark, families in sets.items():
         name, reasons = benchmark.name, dict[str, str]()
-        of_benchmark = findings.get(name, ())
-        by_family = {some.family: some for some in of_benchmark}
-        for of in of_families:
-            reasons |= _exclusion_reasons(of, by_family.get(of.family), measures)
+        benchmark_findings = findings.get(name, ())
+        by_family = {item.family: item for item in benchmark_findings}
+        for family_sets in families:
+            reasons |= _exclusion_reasons(family_sets, by_family.get(family_sets.family), measures)
         reasons |= _unranked_tasks(case for case in cases if case.test == name)
-        section = benchmark_section(benchmark, of_benchmark, reasons)
-        ranked = {cell: of_cell for cell, of_cell in cells.items() if cell[0] == name}
-        sections.append(add_scores(section, ranked))
+        section = benchmark_section(benchmark, benchmark_findings, reasons)
+        ranked_cells = {cell: entry for cell, entry in cells.items() if cell[0] == name}
+        sections.append(add_scores(section, ranked_cells))
     if cases:
-        infos, usual = [measure_info(m) for m in measures], get_measures(MEASURES)
-        is_small = is_trial(wanted.suite, wanted.size) and not wanted.models
-        overview = summarize_scores(wanted.suite, scores, infos, cells, usual, is_trial=is_small)
+        infos, default_measures = [measure_info(m) for m in measures], get_measures(MEASURES)
+        is_small = is_trial(run_purpose.suite, run_purpose.size) and not run_purpose.models
+        overview = summarize_scores(
+            run_purpose.suite, scores, infos, cells, default_measures, is_trial=is_small
+        )
         overview = overview._replace(names=ding_labels_or_titles(measures))
-        seconds = mean_comparison_seconds(cases, compared, lambda case: case.cell[0])
+        seconds = mean_comparison_seconds(cases, comparisons, lambda case: case.cell[0])
         sections.append(scores_section(overview, sensitivity_score_columns(cases)))
         sections.append(times_section(overview, seconds))
     return tuple(sections)
 
 
 def _exclusion_reasons(
-    of: FamilySets, findings: Findings | None, measures: Sequence[Measure]
+    family_sets: FamilySets, findings: Findings | None, measures: Sequence[Measure]
 ) -> dict[str, str]:
     """Return why models, accuracies, measures or the whole family are not in the tables."""
-    reasons, title, constant = dict(of.reasons), of.family.title, dict[str, str]()
-    for layer, members in of.sets.items():
+    reasons, title, constant = dict(family_sets.reasons), family_sets.family.title, dict[str, str]()
+    for layer, members in family_sets.sets.items():
         for name, f in members.functionality.items():
-            if (layer, name) not in of.cells:
-                where = name if len(of.sets) == 1 else f"{layer}, {name}"
-                constant[where] = EQUAL_ACCURACIES_REASON.format(f[0])
-    whole = dict[str, str]()
+            if (layer, name) not in family_sets.cells:
+                place = name if len(family_sets.sets) == 1 else f"{layer}, {name}"
+                constant[place] = EQUAL_ACCURACIES_REASON.format(f[0])
+    family_reason = dict[str, str]()
     if findings is None:
-        without = "; ".join(f"{what}: {reason}" for what, reason in constant.items())
-        whole = {title: of.absent or without or ALL_SLOW_REASON}
+        details = "; ".join(f"{subject}: {reason}" for subject, reason in constant.items())
+        family_reason = {title: family_sets.absent or details or ALL_SLOW_REASON}
     else:
-        slow = {m.spec for m in measures} - set(findings.correlations.measures)
-        reasons |= constant | dict.fromkeys(slow, SLOW_MEASURE_REASON) | dict(findings.failed)
+        slow_specs = {m.spec for m in measures} - set(findings.correlations.measures)
+        reasons |= constant | dict.fromkeys(slow_specs, SLOW_MEASURE_REASON) | dict(findings.failed)
         reasons |= dict.fromkeys(findings.constant, EQUAL_DISTANCES_REASON)
-    return {f"{title}, {what}": why for what, why in reasons.items()} | whole
+    return {f"{title}, {subject}": text for subject, text in reasons.items()} | family_reason
 
 
 def _unranked_tasks(cases: Iterable[Case]) -> dict[str, str]:
@@ -461,10 +474,12 @@ def _unranked_tasks(cases: Iterable[Case]) -> dict[str, str]:
     }
 
 
-def _benchmark_seconds(cases: Iterable[Case], compared: ComparisonsByPart, benchmark: str) -> float:
+def _benchmark_seconds(
+    cases: Iterable[Case], comparisons: ComparisonsByPart, benchmark: str
+) -> float:
     """Return the processor time of the comparisons of a benchmark."""
     keys = {part.key for case in cases if case.test == benchmark for part in case.parts}
-    return sum(sum(compared[key].seconds.values()) for key in keys if key in compared)
+    return sum(sum(comparisons[key].seconds.values()) for key in keys if key in comparisons)
 
 
 def _sensitivity_facts(
@@ -478,13 +493,13 @@ def _sensitivity_facts(
             "models": f"{len(plan)}: {architectures}",
             "seeds": str(len({r.seed for r in plan})),
         }
-    members = [of.family for _, of in pairs if of.cells]
+    members = [family_sets.family for _, family_sets in pairs if family_sets.cells]
     datasets = ", ".join(dict.fromkeys(family.dataset for family in members))
     architectures = ", ".join(dict.fromkeys(family.architecture for family in members))
-    whose = f"of {pinned.identity}" if pinned else USER_MODELS_NOTE
+    owner = f"of {pinned.identity}" if pinned else USER_MODELS_NOTE
     return {
         "data sets": datasets or "none",
-        "models": f"{whose}: {architectures or NO_MODELS_TEXT}",
+        "models": f"{owner}: {architectures or NO_MODELS_TEXT}",
     }
 
 
@@ -497,15 +512,19 @@ def _sensitivity_remarks(
     """Yield what a reader must know: that a user's models are few, which were left out, and which
     cells are not ranked, or may be noise."""
     if source:
-        few = warn_few_models(max(map(len, models_by_family(model_features).values()), default=0))
-        left = "; ".join(f"{name} ({why})" for name, why in list_unread_folders(source).items())
-        yield from filter(None, (few, f"Left out: {left}." if left else ""))
-    unknown = sum(case.reliability is None for case in cases)
-    if unknown:
-        lacking = f"{pinned.identity} does not say it" if pinned else "the models do not say it"
+        models_note = warn_few_models(
+            max(map(len, models_by_family(model_features).values()), default=0)
+        )
+        folders = "; ".join(
+            f"{name} ({reason})" for name, reason in list_unread_folders(source).items()
+        )
+        yield from filter(None, (models_note, f"Left out: {folders}." if folders else ""))
+    count = sum(case.reliability is None for case in cases)
+    if count:
+        cause = f"{pinned.identity} does not say it" if pinned else "the models do not say it"
         yield (
-            f"For {unknown} of {len(cases)} cells it is not known how far what is expected repeats "
-            f"on other inputs of the same kind: {lacking}."
+            f"For {count} of {len(cases)} cells it is not known how far what is expected repeats "
+            f"on other inputs of the same kind: {cause}."
         )
     noise = sum(not is_reliable(case.reliability) for case in cases)
     if noise:

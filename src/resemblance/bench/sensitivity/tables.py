@@ -40,17 +40,17 @@ CORRELATION_SIGNS: Mapping[CorrelationName, str] = {"spearman": "ρ", "kendall":
 TableRecord = dict[str, TableEntry]
 
 
-def family_tables(of: Findings) -> Iterator[Table]:
+def family_tables(findings: Findings) -> Iterator[Table]:
     """Yield the tables of a family that every benchmark has."""
-    names = of.correlations.names
+    names = findings.correlations.names
     layers, functionalities = (list(dict.fromkeys(name[i] for name in names)) for i in (0, 1))
-    yield _mean_correlations_table(of)
+    yield _mean_correlations_table(findings)
     if len(layers) > 1:
         for quality in CORRELATION_NAMES:
-            yield _correlations_table(of, "layer", layers, quality)
+            yield _correlations_table(findings, "layer", layers, quality)
     if len(functionalities) > 1:
-        yield _correlations_table(of, "functionality", functionalities, "spearman")
-    yield _pvalues_table(of, layers)
+        yield _correlations_table(findings, "functionality", functionalities, "spearman")
+    yield _pvalues_table(findings, layers)
     for quality in CORRELATION_NAMES:
         note = (
             f"Differences of {quality.capitalize()}'s correlation, mean over cells, with 95 % "
@@ -59,14 +59,17 @@ def family_tables(of: Findings) -> Iterator[Table]:
             "samples with a value. Measures with failed comparisons are left out."
         )
         yield Table.of(
-            [_contrast_record(of, c) for c in measure_contrasts(of.correlations, quality)],
-            f"{of.family.title}: differences {quality}",
-            f"Measures against each other, {quality.capitalize()}: {of.family.title}",
+            [
+                _contrast_record(findings, c)
+                for c in measure_contrasts(findings.correlations, quality)
+            ],
+            f"{findings.family.title}: differences {quality}",
+            f"Measures against each other, {quality.capitalize()}: {findings.family.title}",
             note,
             columns=CONTRAST_COLUMNS,
         )
     if len(layers) > 1:
-        yield _differences_by_layer(of, layers)
+        yield _differences_by_layer(findings, layers)
 
 
 def sort_best_first(records: Iterable[TableRecord], key: str) -> list[TableRecord]:
@@ -77,23 +80,23 @@ def sort_best_first(records: Iterable[TableRecord], key: str) -> list[TableRecor
     )
 
 
-def _mean_correlations_table(of: Findings) -> Table:
-    c = of.correlations
+def _mean_correlations_table(findings: Findings) -> Table:
+    c = findings.correlations
     records = list[TableRecord]()
     for spec in c.measures:
         rho, tau = (c.estimate(spec, quality) for quality in CORRELATION_NAMES)
-        naive, permuted = c.rejected(spec)
+        naive_share, permuted_share = c.rejected(spec)
         known_pairs = c.mean(spec, kind="known") if rho.value is None else None
         m = c.measures.index(spec)
         records.append(
             {
-                "measure": of.name(spec),
+                "measure": findings.name(spec),
                 **dict(zip(("ρ", "ρ low", "ρ high"), rho)),
                 **dict(zip(("τ", "τ low", "τ high"), tau)),
                 "ρ, every reference": c.mean(spec, kind="every"),
                 "ρ, no self pair": c.mean(spec, kind="alone"),
-                "naive p ≤ 0.05": naive,
-                "permuted p ≤ 0.05": permuted,
+                "naive p ≤ 0.05": naive_share,
+                "permuted p ≤ 0.05": permuted_share,
                 "resamples": float(count_values(c.drawn(spec))),
                 "known pairs only": None
                 if known_pairs is None
@@ -111,7 +114,7 @@ def _mean_correlations_table(of: Findings) -> Table:
         f"{NAIVE_P_VALUES_NOTE} {_resampling_note(c)} A measure with failed comparisons has no "
         "mean and is last; the last column gives the mean over its other pairs."
     )
-    title = of.family.title
+    title = findings.family.title
     return Table.of(
         sort_best_first(records, "ρ"), f"{title}: measures", f"All measures: {title}", note
     )
@@ -138,39 +141,41 @@ def _resampling_note(c: Correlations) -> str:
 
 
 def _correlations_table(
-    of: Findings, by: str, names: Sequence[str], quality: CorrelationName
+    findings: Findings, axis: str, names: Sequence[str], quality: CorrelationName
 ) -> Table:
     """Measures times layers, or times functionalities: the mean over the other."""
-    c = of.correlations
-    cells = {name: c.cells(**{by: name}) for name in names}
+    c = findings.correlations
+    cells = {name: c.cells(**{axis: name}) for name in names}
     records = [
         {
-            "measure": of.name(spec),
+            "measure": findings.name(spec),
             "mean": c.mean(spec, quality),
-            **{name: c.mean(spec, quality, some) for name, some in cells.items()},
+            **{name: c.mean(spec, quality, indices) for name, indices in cells.items()},
         }
         for spec in c.measures
     ]
     return Table.of(
         sort_best_first(records, "mean"),
-        f"{of.family.title}: {by} {quality}",
-        f"{quality.capitalize()} by {by}: {of.family.title}",
+        f"{findings.family.title}: {axis} {quality}",
+        f"{quality.capitalize()} by {axis}: {findings.family.title}",
     )
 
 
-def _pvalues_table(of: Findings, layers: Sequence[str]) -> Table:
+def _pvalues_table(findings: Findings, layers: Sequence[str]) -> Table:
     """The p-values of the measures of the paper in every cell; where cells are many, by layer, the
     share of functionalities with small ones."""
-    c = of.correlations
+    c = findings.correlations
     specs = [spec for spec in c.measures if spec in PAPER_MEASURES.values()]
     if len(c.names) <= MAX_LISTED_P_VALUES:
-        records = [_p_record(of, cell, spec) for cell in range(len(c.names)) for spec in specs]
-        what = "One-sided p-values for the measures of the paper."
+        records = [
+            _p_record(findings, cell, spec) for cell in range(len(c.names)) for spec in specs
+        ]
+        heading = "One-sided p-values for the measures of the paper."
     else:
         records = [
             {
                 "layer": layer,
-                "measure": of.name(spec),
+                "measure": findings.name(spec),
                 **{
                     CORRELATION_SIGNS[q]: c.mean(spec, q, c.cells(layer=layer))
                     for q in CORRELATION_NAMES
@@ -185,16 +190,16 @@ def _pvalues_table(of: Findings, layers: Sequence[str]) -> Table:
             for layer in layers
             for spec in specs
         ]
-        what = (
+        heading = (
             "By layer, mean correlations and the share of functionalities with one-sided p of at "
             "most 0.05."
         )
-    title = of.family.title
+    title = findings.family.title
     return Table.of(
         records,
         f"{title}: p-values",
         f"p-values: {title}",
-        f"{what} {NAIVE_P_VALUES_NOTE} {_resampling_note(c)}",
+        f"{heading} {NAIVE_P_VALUES_NOTE} {_resampling_note(c)}",
         columns=(
             "layer",
             *(["functionality"] if len(c.names) <= MAX_LISTED_P_VALUES else []),
@@ -203,8 +208,8 @@ def _pvalues_table(of: Findings, layers: Sequence[str]) -> Table:
     )
 
 
-def _p_record(of: Findings, cell: int, spec: str) -> TableRecord:
-    c = of.correlations
+def _p_record(findings: Findings, cell: int, spec: str) -> TableRecord:
+    c = findings.correlations
     (layer, functionality), m = c.names[cell], c.measures.index(spec)
     values: TableRecord = {}
     for quality, sign in CORRELATION_SIGNS.items():
@@ -212,16 +217,16 @@ def _p_record(of: Findings, cell: int, spec: str) -> TableRecord:
         pairs = int(c.pairs[m, cell])
         is_marked = value is not None and pairs < c.of
         values[sign] = f"{value:.2f} ({pairs} of {c.of} pairs)" if is_marked else value
-    naive = {
+    p_values = {
         f"naive p ({CORRELATION_SIGNS[q]})": c.mean(spec, q, [cell], "naive")
         for q in CORRELATION_NAMES
     }
     return {
         "layer": layer,
         "functionality": functionality,
-        "measure": of.name(spec),
+        "measure": findings.name(spec),
         **values,
-        **naive,
+        **p_values,
         "permuted p (ρ)": finite_or_none(c.pvalue[m, cell]),
     }
 
@@ -229,17 +234,17 @@ def _p_record(of: Findings, cell: int, spec: str) -> TableRecord:
 def measure_contrasts(c: Correlations, quality: CorrelationName) -> list[Contrast]:
     """Return the measures of the paper against each other, and Procrustes against every other
     measure, without those that have no mean."""
-    leading = [spec for spec in PAPER_MEASURES.values() if spec in c.measures]
-    pairs = list(combinations(leading, 2))
+    paper_specs = [spec for spec in PAPER_MEASURES.values() if spec in c.measures]
+    pairs = list(combinations(paper_specs, 2))
     if PAPER_PROCRUSTES in c.measures:
-        pairs += [(spec, PAPER_PROCRUSTES) for spec in c.measures if spec not in leading]
+        pairs += [(spec, PAPER_PROCRUSTES) for spec in c.measures if spec not in paper_specs]
     contrasts = (c.contrast(first, second, quality) for first, second in pairs)
     return [contrast for contrast in contrasts if contrast is not None]
 
 
-def _contrast_record(of: Findings, contrast: Contrast) -> TableRecord:
+def _contrast_record(findings: Findings, contrast: Contrast) -> TableRecord:
     first, second, *numbers = contrast
-    return dict(zip(CONTRAST_COLUMNS, (of.name(first), of.name(second), *numbers)))
+    return dict(zip(CONTRAST_COLUMNS, (findings.name(first), findings.name(second), *numbers)))
 
 
 def contrasts_by_layer(c: Correlations, first: str, second: str) -> dict[str, Contrast]:
@@ -251,18 +256,18 @@ def contrasts_by_layer(c: Correlations, first: str, second: str) -> dict[str, Co
     return {layer: contrast for layer, contrast in contrasts.items() if contrast is not None}
 
 
-def _differences_by_layer(of: Findings, layers: Sequence[str]) -> Table:
+def _differences_by_layer(findings: Findings, layers: Sequence[str]) -> Table:
     """The measures of the paper against each other in every layer, as in its Appendix E."""
-    contrasts = [contrasts_by_layer(of.correlations, *pair) for pair in PAPER_CONTRASTS]
+    contrasts = [contrasts_by_layer(findings.correlations, *pair) for pair in PAPER_CONTRASTS]
     return Table.of(
         [
-            {"layer": layer, **_contrast_record(of, by_layer[layer])}
+            {"layer": layer, **_contrast_record(findings, by_layer[layer])}
             for layer in layers
             for by_layer in contrasts
             if layer in by_layer
         ],
-        f"{of.family.title}: differences by layer",
-        f"Measures against each other by layer: {of.family.title}",
+        f"{findings.family.title}: differences by layer",
+        f"Measures against each other by layer: {findings.family.title}",
         "Differences of Kendall's correlation in every layer, mean over functionalities; columns "
         "as above.",
         columns=("layer", *CONTRAST_COLUMNS),

@@ -47,11 +47,13 @@ TRIMMED_DIGITS = 10
 def round_to_ten_digits(differences: np.ndarray) -> np.ndarray:
     """Return differences to 10 digits of the largest, so that rounding decides nothing, whatever
     the unit."""
-    largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
-    if not largest:
+    max_difference = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
+    if not max_difference:
         return differences
-    rounded: np.ndarray = np.round(differences / largest, TRIMMED_DIGITS) * largest + 0.0
-    return rounded
+    result: np.ndarray = (
+        np.round(differences / max_difference, TRIMMED_DIGITS) * max_difference + 0.0
+    )
+    return result
 
 
 def loss_detection_auc(measured: np.ndarray, losses: np.ndarray) -> BlockScore:
@@ -128,10 +130,10 @@ def shuffled_scale(model: PerturbedModel, spec: str) -> float:
 
     NaN where they are not farther, or either has no value.
     """
-    away = float(np.mean(copy_differences(model.of("shuffled"), spec))) - _unchanged_difference(
+    scale = float(np.mean(copy_differences(model.of("shuffled"), spec))) - _unchanged_difference(
         model, spec
     )
-    return away if away > 0 else float("nan")
+    return scale if scale > 0 else float("nan")
 
 
 def _unchanged_difference(model: PerturbedModel, spec: str) -> float:
@@ -181,11 +183,11 @@ def excess_over_calibration(
     That is one of them, so that a monotone function of the measure raises the same alarms. None
     when no noise is harmless.
     """
-    harmless = calibration_copies(model)
-    if not harmless:
+    copies = calibration_copies(model)
+    if not copies:
         return None
     return copy_differences(points, spec) - np.quantile(
-        copy_differences(harmless, spec), CALIBRATION_QUANTILE, method="higher"
+        copy_differences(copies, spec), CALIBRATION_QUANTILE, method="higher"
     )
 
 
@@ -198,18 +200,20 @@ def first_alarm(model: PerturbedModel, spec: str, threshold: Threshold) -> float
     """Return the smallest α of noise that raises the alarm; infinity when none does, NaN when a
     comparison failed."""
     points = model.disturbed("noise", 1)
-    above = threshold(model, points, spec)
-    if above is None or np.isnan(above).any():
+    excess = threshold(model, points, spec)
+    if excess is None or np.isnan(excess).any():
         return float("nan")
-    return first_level_above([p.level for p in points], list(above), 0.0)
+    return first_level_above([p.level for p in points], list(excess), 0.0)
 
 
 def first_harm(model: PerturbedModel) -> float:
     """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when
     none does."""
     points = model.disturbed("noise", 1)
-    harmed = holm_rejections([p.pvalue for p in points], HARM_LEVEL)
-    return min((p.level for p, lost in zip(points, harmed) if lost), default=float("inf"))
+    rejections = holm_rejections([p.pvalue for p in points], HARM_LEVEL)
+    return min(
+        (p.level for p, is_rejected in zip(points, rejections) if is_rejected), default=float("inf")
+    )
 
 
 def alarm_rates(models: Iterable[PerturbedModel], spec: str, threshold: Threshold) -> AlarmRates:
@@ -218,8 +222,8 @@ def alarm_rates(models: Iterable[PerturbedModel], spec: str, threshold: Threshol
     calls: dict[bool, list[float]] = {False: [], True: []}
     for model in models:
         points = threshold_test_copies(model)
-        above = threshold(model, points, spec)
-        for p, value in zip(points, () if above is None else above):
+        excess = threshold(model, points, spec)
+        for p, value in zip(points, () if excess is None else excess):
             calls[p.harmed].append(np.nan if np.isnan(value) else float(value > 0))
     return AlarmRates(
         *(float(np.mean(alarms)) if alarms else float("nan") for alarms in calls.values())
@@ -316,11 +320,13 @@ def auc(values: np.ndarray, positive: np.ndarray) -> float:
     NaN when all cases are positive or none is.
     """
     positive = np.asarray(positive, bool)
-    count, others = int(positive.sum()), int((~positive).sum())
-    if not count or not others:
+    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
+    if not n_positive or not n_negative:
         return float("nan")
     ranks = ranks_of_rows(values)
-    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * others))
+    return float(
+        (ranks[positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)
+    )
 
 
 def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
@@ -335,29 +341,32 @@ def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
     if positive.all() or not positive.any():
         raise ValueError("roc: there must be positive and negative cases")
     order = np.argsort(-np.asarray(values), kind="stable")
-    ordered, hits = np.asarray(values)[order], positive[order]
-    ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)
-    true, false = np.cumsum(hits)[ends] / hits.sum(), np.cumsum(~hits)[ends] / (~hits).sum()
-    return [(0.0, 0.0), *((float(x), float(y)) for x, y in zip(false, true))]
+    sorted_values, hits = np.asarray(values)[order], positive[order]
+    ends = np.append(np.flatnonzero(np.diff(sorted_values)), len(sorted_values) - 1)
+    true_rates, false_rates = (
+        np.cumsum(hits)[ends] / hits.sum(),
+        np.cumsum(~hits)[ends] / (~hits).sum(),
+    )
+    return [(0.0, 0.0), *((float(x), float(y)) for x, y in zip(false_rates, true_rates))]
 
 
-def loss_pvalue(lost: int, gained: int) -> float:
+def loss_pvalue(losses: int, gains: int) -> float:
     """Return the exact one-sided p-value of McNemar's test for lost correct answers.
 
-    ``lost``: samples that were right and are wrong now; ``gained``: the opposite. If neither were
-    more likely, lost would be binomial with probability 1/2 out of both.
+    ``losses``: samples that were right and are wrong now; ``gains``: the opposite. If neither were
+    more likely, ``losses`` would be binomial with probability 1/2 out of both.
     """
-    return float(binom.sf(lost - 1, lost + gained, 0.5))
+    return float(binom.sf(losses - 1, losses + gains, 0.5))
 
 
 def holm_rejections(pvalues: Sequence[float], level: float) -> list[bool]:
     """Return which hypotheses are rejected at a familywise error rate (Holm 1979)."""
     order = sorted(range(len(pvalues)), key=lambda i: pvalues[i])
-    rejected, going = [False] * len(pvalues), True
+    rejections, is_rejected = [False] * len(pvalues), True
     for position, i in enumerate(order):
-        going = going and pvalues[i] <= level / (len(pvalues) - position)
-        rejected[i] = going
-    return rejected
+        is_rejected = is_rejected and pvalues[i] <= level / (len(pvalues) - position)
+        rejections[i] = is_rejected
+    return rejections
 
 
 def first_level_above(levels: Sequence[float], values: Sequence[float], threshold: float) -> float:

@@ -43,8 +43,8 @@ def plain_models(size: str) -> list[Recipe]:
 
 def missing_package(domain: str) -> str:
     """Return the package that the models of a domain need and that is not installed, or ""."""
-    needed = dict.fromkeys(("torch", DOMAINS[domain].needs.partition(".")[0]))
-    return next((package for package in needed if find_spec(package) is None), "")
+    packages = dict.fromkeys(("torch", DOMAINS[domain].needs.partition(".")[0]))
+    return next((package for package in packages if find_spec(package) is None), "")
 
 
 def untrainable_domains(domains: Iterable[str]) -> dict[str, str]:

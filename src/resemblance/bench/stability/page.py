@@ -68,38 +68,44 @@ LabelsByMeasure = Mapping[str, str]  # of measures, by specification
 
 def stability_labels(measures: Iterable[MeasureInfo]) -> dict[str, str]:
     """Return what measures are called, the drifts of the paper before all others."""
-    special = {
+    drift_labels = {
         alarms.RDM_SPEARMAN: "RDM drift",
         alarms.DEBIASED_CKA: "CKA, debiased",
         alarms.ROOT_PROCRUSTES: "Procrustes (root)",
         alarms.SQUARED_PROCRUSTES: "Procrustes (squared)",
     }
-    labels = {m.spec: special.get(m.spec, m.label) for m in measures}
-    first = [spec for spec in DRIFT_MEASURES if spec in labels]
-    return distinct_labels({spec: labels[spec] for spec in dict.fromkeys([*first, *labels])})
+    labels = {m.spec: drift_labels.get(m.spec, m.label) for m in measures}
+    drift_specs = [spec for spec in DRIFT_MEASURES if spec in labels]
+    return distinct_labels({spec: labels[spec] for spec in dict.fromkeys([*drift_specs, *labels])})
 
 
 # ---------------------------------------------------------------------------------------- deletions
 
 
 def deletion_section(
-    comparison: Comparison, removed: Sequence[int], scores: Sequence[Score], overview: ScoreOverview
+    comparison: Comparison,
+    removed_counts: Sequence[int],
+    scores: Sequence[Score],
+    overview: ScoreOverview,
 ) -> Section:
     """Return what measures report after each deletion, and how well they follow it."""
     names = overview.names
-    values = {m: dict(zip(removed, comparison[m][0].tolist())) for m in names}
+    values = {m: dict(zip(removed_counts, comparison[m][0].tolist())) for m in names}
     differences = {
-        m: dict(zip(removed, zero_if_equal(comparison.dissimilarity(m)[0]).tolist())) for m in names
+        m: dict(zip(removed_counts, zero_if_equal(comparison.dissimilarity(m)[0]).tolist()))
+        for m in names
     }
-    seen, rows = (
-        {m: _shares_by_removed(of) for m, of in differences.items()},
+    shares, rows = (
+        {m: _shares_by_removed(by_count) for m, by_count in differences.items()},
         list[dict[str, TableEntry]](),
     )
     order = {s.measure: finite_or_none(s.value) for s in scores}
     for m, name in names.items():
-        half = next((float(k) for k, share in seen[m].items() if share >= HALF_OF_SCALE), None)
-        shown = {str(k): finite_or_none(values[m].get(k)) for k in SHOWN_REMOVED_COUNTS}
-        rows.append({"measure": name, **shown, "half seen at": half, "order": order[m]})
+        half_point = next(
+            (float(k) for k, share in shares[m].items() if share >= HALF_OF_SCALE), None
+        )
+        cells = {str(k): finite_or_none(values[m].get(k)) for k in SHOWN_REMOVED_COUNTS}
+        rows.append({"measure": name, **cells, "half seen at": half_point, "order": order[m]})
     table = Table.of(
         rows,
         "sensitivity",
@@ -107,7 +113,10 @@ def deletion_section(
         "“Half seen at”: components removed when half of the largest difference is reported. "
         "“Order”: rank correlation of differences with components removed.",
     )
-    lines = (Line(names[m], tuple((float(k), s) for k, s in of.items())) for m, of in seen.items())
+    lines = (
+        Line(names[m], tuple((float(k), s) for k, s in by_count.items()))
+        for m, by_count in shares.items()
+    )
     chart = Chart(
         "measures",
         "How soon measures see a deletion",
@@ -118,8 +127,8 @@ def deletion_section(
         "value are left out.",
         threshold=HALF_OF_SCALE,
     )
-    reasons = {names[m]: INSENSITIVE_NOTE for m, of in seen.items() if not of}
-    columns = dict(zip(comparison.columns, removed))
+    reasons = {names[m]: INSENSITIVE_NOTE for m, by_count in shares.items() if not by_count}
+    columns = dict(zip(comparison.columns, removed_counts))
     for failure in reversed(comparison.failures):
         reasons[names[failure.measure]] = f"{columns[failure.y]} removed: {failure.reason}"
     tables = (table, data_table(overview, "scores", scores, ("cell",)))
@@ -152,9 +161,9 @@ def canary_section(
     counts = dict[str, str]()
     for name, members in alarms.models_by_architecture(models).items():
         for kind in PERTURBATION_KINDS:
-            harmed, others = alarms.count_harmed_copies(members, kind, DETECTED_LOSSES[1])
-            if min(harmed, others) < MIN_COPIES_PER_CLASS:
-                words = f"{harmed} copies lost more than 2 points, {others} did not"
+            n_harmed, n_others = alarms.count_harmed_copies(members, kind, DETECTED_LOSSES[1])
+            if min(n_harmed, n_others) < MIN_COPIES_PER_CLASS:
+                words = f"{n_harmed} copies lost more than 2 points, {n_others} did not"
                 counts[f"{name}, {kind}: AUC"] = words
     scores = [s for s in overview.scores if s.test == "canary"]
     tables = (
@@ -172,19 +181,19 @@ def canary_section(
         _roc_chart(models, labels),
         *_alarm_bars(models, labels),
     )
-    why = {**reasons, **_measures_without_scale(models, labels), **counts}
-    return Section("canary", CANARY_TITLE, ABOUT_CANARY, tables, figures, reasons=why)
+    all_reasons = {**reasons, **_measures_without_scale(models, labels), **counts}
+    return Section("canary", CANARY_TITLE, ABOUT_CANARY, tables, figures, reasons=all_reasons)
 
 
 def _stability_score_columns(scores: Sequence[Score]) -> Iterator[ScoreColumn]:
     """Yield the columns of the table of scores: a cell, and how far its losses repeat."""
     cells = dict.fromkeys((s.cell, s.reliability) for s in scores)
     for cell, repeats in cells:
-        models, _, rest = "/".join(cell).partition(", ")
-        says = "it is not known how far the losses repeat on other inputs"
+        models, _, kind = "/".join(cell).partition(", ")
+        hint = "it is not known how far the losses repeat on other inputs"
         if repeats is not None:
-            says = f"on other inputs the losses repeat by {repeats:.2f}"
-        yield ScoreColumn("canary", cell, models, rest, f"{'/'.join(cell)}; {says}")
+            hint = f"on other inputs the losses repeat by {repeats:.2f}"
+        yield ScoreColumn("canary", cell, models, kind, f"{'/'.join(cell)}; {hint}")
 
 
 # ------------------------------------------------------------------------------ tables of canaries
@@ -277,7 +286,7 @@ def _alarms_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> 
         "for a difference and its square."
     )
     columns = [
-        f"{what}, {how}" for how in thresholds for what in ("first α", "false alarms", "caught")
+        f"{head}, {name}" for name in thresholds for head in ("first α", "false alarms", "caught")
     ]
     title = "First alarms and false alarms"
     return Table("canary_alarms", title, ("measure", *columns), tuple(rows), note)
@@ -327,14 +336,17 @@ def _noise_line(models: Sequence[PerturbedModel], spec: str, label: str) -> Line
 
 
 def _loss_scatter(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> Chart:
-    shown = [spec for spec in labels if spec in DRIFT_MEASURES][:5]
-    pooled = {labels[spec]: alarms.pooled_shares_and_losses(models, spec) for spec in shown}
+    specs = [spec for spec in labels if spec in DRIFT_MEASURES][:5]
+    pairs_by_label = {labels[spec]: alarms.pooled_shares_and_losses(models, spec) for spec in specs}
     return Chart(
         "canary_losses",
         "Accuracy lost against difference",
         SCALE_LABEL,
         "accuracy lost",
-        tuple(Line(name, tuple(zip(*map(np.ndarray.tolist, of)))) for name, of in pooled.items()),
+        tuple(
+            Line(name, tuple(zip(*map(np.ndarray.tolist, pairs))))
+            for name, pairs in pairs_by_label.items()
+        ),
         "One point for each disturbed model, of all kinds; the first drifts of the paper.",
         joined=False,
     )
@@ -359,21 +371,23 @@ def _roc_chart(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> Cha
 
 
 def _alarm_bars(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> tuple[Bars, Bars]:
-    scaled = alarms.excess_over_scale_share
-    follows = [Bar(labels[s], alarms.loss_tracking(models, s, "noise")) for s in labels]
-    false = [Bar(labels[s], alarms.alarm_rates(models, s, scaled).false_alarms) for s in labels]
+    threshold = alarms.excess_over_scale_share
+    tracking_bars = [Bar(labels[s], alarms.loss_tracking(models, s, "noise")) for s in labels]
+    false_bars = [
+        Bar(labels[s], alarms.alarm_rates(models, s, threshold).false_alarms) for s in labels
+    ]
     return (
         Bars(
             "canary_follows",
             "Spearman of difference and accuracy lost, noise",
             "Spearman",
-            tuple(sorted(filter(_has_value, follows), key=lambda bar: -bar.value)),
+            tuple(sorted(filter(_has_value, tracking_bars), key=lambda bar: -bar.value)),
         ),
         Bars(
             "canary_false",
             "False alarms at 5 % of the scale",
             "share of harmless changes",
-            tuple(sorted(filter(_has_value, false), key=lambda bar: bar.value)),
+            tuple(sorted(filter(_has_value, false_bars), key=lambda bar: bar.value)),
             "The same information, squared or not, has other rates of false alarms: the threshold "
             "decides.",
         ),
@@ -387,9 +401,11 @@ def _has_value(bar: Bar) -> bool:
 def _measures_without_scale(
     models: Sequence[PerturbedModel], labels: LabelsByMeasure
 ) -> dict[str, str]:
-    why = "no scale: unchanged or shuffled weights have no value, or shuffled ones are not farther"
+    reason = (
+        "no scale: unchanged or shuffled weights have no value, or shuffled ones are not farther"
+    )
     return {
-        f"{m.name}: {spec}": why
+        f"{m.name}: {spec}": reason
         for m in models
         for spec in labels
         if np.isnan(alarms.shuffled_scale(m, spec))

@@ -53,9 +53,9 @@ def quantize_weights(state: WeightsByName, bits: int) -> WeightsByName:
         raise ValueError(f"rounded: bits must be at least 2, one of which is the sign; got {bits}")
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
-        exact = value.astype(np.float64)
-        step = np.abs(exact).max() / (2 ** (bits - 1) - 1)
-        return np.round(exact / step) * step if step else exact
+        weights = value.astype(np.float64)
+        step = np.abs(weights).max() / (2 ** (bits - 1) - 1)
+        return np.round(weights / step) * step if step else weights
 
     return _change_parameters(state, change, lambda name, value: value.size > 1)
 
@@ -80,8 +80,8 @@ def add_low_rank_adapters(
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
         draw = generator(seed, *labels, name, rank, repr(float(scale)))
-        wide = math.prod(value.shape[1:])
-        down = draw.standard_normal((rank, wide)) * math.sqrt(2 / wide)
+        width = math.prod(value.shape[1:])
+        down = draw.standard_normal((rank, width)) * math.sqrt(2 / width)
         up = draw.standard_normal((len(value), rank)) * scale
         return value + (2 * up @ down).reshape(value.shape)
 
@@ -103,12 +103,12 @@ def shuffle_weights(state: WeightsByName, seed: int, *labels: str | int) -> Weig
 def _change_parameters(
     state: WeightsByName,
     change: Callable[[str, np.ndarray], np.ndarray],
-    chosen: Callable[[str, np.ndarray], bool],
+    is_chosen: Callable[[str, np.ndarray], bool],
 ) -> WeightsByName:
     """Return weights with some parameters changed, in their own precision."""
     return {
         name: change(name, value).astype(value.dtype)
-        if _is_parameter(name, value) and chosen(name, value)
+        if _is_parameter(name, value) and is_chosen(name, value)
         else value
         for name, value in state.items()
     }

@@ -39,11 +39,11 @@ def delete_leading_components(points: np.ndarray, counts: Iterable[int]) -> list
 
 def zero_if_equal(differences: np.ndarray) -> np.ndarray:
     """Return differences, all 0 where they differ by rounding only."""
-    known = differences[~np.isnan(differences)]
-    size = np.abs(known).max(initial=1e-3)
+    values = differences[~np.isnan(differences)]
+    size = np.abs(values).max(initial=1e-3)
     return (
         differences * 0
-        if known.size and np.ptp(known) <= EQUAL_DIFFERENCE_TOLERANCE * size
+        if values.size and np.ptp(values) <= EQUAL_DIFFERENCE_TOLERANCE * size
         else differences
     )
 
@@ -54,9 +54,9 @@ DELETION_ORDER_RULE = Rule(by_reference, spearman, is_complete=True, rounded=zer
 def deletion_case(points: np.ndarray, size: str) -> Case:
     """Return the one cell of the experiment, on a representation; what is expected follows from the
     deletions, so that it repeats entirely."""
-    left = zip(
+    copies = zip(
         REMOVED_COMPONENTS[size], delete_leading_components(points, REMOVED_COMPONENTS[size])
     )
-    columns = {f"y{k}": Representation(rest, f"y{k}") for k, rest in left}
+    columns = {f"y{k}": Representation(array, f"y{k}") for k, array in copies}
     part = Part({"x": Representation(points, "x")}, REMOVED_COMPONENTS[size], columns)
     return Case("spectral", ("order",), DELETION_ORDER_RULE, (part,), "spectral", reliability=1.0)

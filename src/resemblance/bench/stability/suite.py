@@ -133,21 +133,21 @@ def run(
     """
     check_choice("size", size, SIZES)
     parse_bytes(memory)
-    chosen = set(EXPERIMENTS if only is None else only)
-    for name in sorted(chosen - set(EXPERIMENTS)):
+    experiments = set(EXPERIMENTS if only is None else only)
+    for name in sorted(experiments - set(EXPERIMENTS)):
         raise ValueError(f"no experiment {name!r}{did_you_mean(name, EXPERIMENTS)}")
-    usual = get_measures(MEASURES)
-    tested = usual if measures is None else get_measures(measures)
+    default_measures = get_measures(MEASURES)
+    selection = default_measures if measures is None else get_measures(measures)
     with study_folder(folder, Purpose("stability", size)) as (place, _):
         show = progress or (lambda stage, done, total: None)
         content = StabilityInputs(
             size,
-            harmonic_representation(HARMONIC_SEED) if "spectral" in chosen else None,
-            prepare(place, size, executor, show) if "canary" in chosen else None,
+            harmonic_representation(HARMONIC_SEED) if "spectral" in experiments else None,
+            prepare(place, size, executor, show) if "canary" in experiments else None,
             absent=untrainable_domains(stability_recipes(size).domains),
         )
         options = {"executor": executor, "memory": memory, "progress": progress}
-        result, facts = _compare_inputs(place, content, tested, usual, **options)
+        result, facts = _compare_inputs(place, content, selection, default_measures, **options)
         result = add_claims(result, claims, facts)
         _save_stability_result(place, result)
     return result
@@ -192,8 +192,8 @@ class StabilityInputs(NamedTuple):
 
 def _inputs_from_pack(pinned: FrozenFeatures) -> StabilityInputs:
     points = np.load(pinned.folder / HARMONIC_FILE, allow_pickle=False).astype(np.float64)
-    facts, seen = pinned.facts, list(read_copies_from_pack(pinned.folder))
-    return StabilityInputs(facts["size"], points, seen, facts.get(RELIABILITY, {}))
+    facts, outcomes = pinned.facts, list(read_copies_from_pack(pinned.folder))
+    return StabilityInputs(facts["size"], points, outcomes, facts.get(RELIABILITY, {}))
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
@@ -203,10 +203,10 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     How far losses of accuracy repeat on other inputs is that of the study, with all its inputs.
     """
     size = purpose(study).size
-    seen = list(stored_outcomes(study, size))
-    write_copies_to_pack(pack, seen, reduction)
+    outcomes = list(stored_outcomes(study, size))
+    write_copies_to_pack(pack, outcomes, reduction)
     np.save(pack / HARMONIC_FILE, harmonic_representation(HARMONIC_SEED).astype(np.float32))
-    cases = cases_of_copies(seen, list(map(outcome_as_part, seen)))
+    cases = cases_of_copies(outcomes, list(map(outcome_as_part, outcomes)))
     reliabilities = {task_name(c.cell): c.reliability for c in cases}
     return pack_facts(size, plain_models(size), reliabilities)
 
@@ -224,15 +224,17 @@ def _deletion_cases(content: StabilityInputs) -> list[Case]:
 
 
 def _copy_cases(content: StabilityInputs, parts: Sequence[Part] = ()) -> list[Case]:
-    seen = content.seen or ()
-    return cases_of_copies(seen, parts or list(map(outcome_as_part, seen)), content.reliabilities)
+    outcomes = content.seen or ()
+    return cases_of_copies(
+        outcomes, parts or list(map(outcome_as_part, outcomes)), content.reliabilities
+    )
 
 
 def _compare_inputs(
     place: Path,
     content: StabilityInputs,
     measures: Sequence[Measure],
-    usual: Sequence[Measure],
+    default_measures: Sequence[Measure],
     **options: Any,
 ) -> tuple[Result, dict[str, Any]]:
     """Compare all that measures are put to in one run, and return the result, and by section the
@@ -240,48 +242,54 @@ def _compare_inputs(
 
     ``options``: executor, memory and progress.
     """
-    seen, drifts = content.seen or (), tuple(m for m in measures if m.spec in DRIFT_MEASURES)
-    parts = list(map(outcome_as_part, seen))
+    outcomes, drifts = content.seen or (), tuple(m for m in measures if m.spec in DRIFT_MEASURES)
+    parts = list(map(outcome_as_part, outcomes))
     units = [_scale_rows_to_unit_norm(part) for part in parts] if drifts else []
     deletions, copies = _deletion_cases(content), _copy_cases(content, parts)
-    whole = [Case("canary", (part.name,), TRACKING_RULE, (part,)) for part in parts]
-    on_units = [Case("drifts", (u.name,), TRACKING_RULE, (u,), measures=drifts) for u in units]
-    wanted, file = [*deletions, *whole, *on_units, *copies], place / "comparisons.db"
-    compared = compare_cases(wanted, measures, save=file, **options)
-    scored = [*deletions, *copies]
-    scores = [row for case in scored for row in scores_in_case(case, compared)]
+    model_cases = [Case("canary", (part.name,), TRACKING_RULE, (part,)) for part in parts]
+    unit_cases = [Case("drifts", (u.name,), TRACKING_RULE, (u,), measures=drifts) for u in units]
+    all_cases, file = [*deletions, *model_cases, *unit_cases, *copies], place / "comparisons.db"
+    comparisons = compare_cases(all_cases, measures, save=file, **options)
+    ranked_cases = [*deletions, *copies]
+    scores = [row for case in ranked_cases for row in scores_in_case(case, comparisons)]
     infos = [measure_info(m) for m in measures]
     overview = summarize_scores(
         "stability",
         scores,
         infos,
         {
-            c: of
-            for c, of in tasks_with_rank_rules(scored, scores).items()
-            if {*of[0].values()} - {None}
+            c: entry
+            for c, entry in tasks_with_rank_rules(ranked_cases, scores).items()
+            if {*entry[0].values()} - {None}
         },
-        usual,
+        default_measures,
         is_trial=is_trial("stability", content.size),
     )
     labels = stability_labels(infos)
     overview = overview._replace(names={spec: labels[spec] for spec in overview.names})
     sections, facts = list[Section](), dict[str, Any]()
     for (part,) in (case.parts for case in deletions):
-        facts["spectral"] = compared[part.key]
-        of_case = [row for row in scores if row.test == "spectral"]
-        sections.append(deletion_section(compared[part.key], part.expected, of_case, overview))
+        facts["spectral"] = comparisons[part.key]
+        case_scores = [row for row in scores if row.test == "spectral"]
+        sections.append(
+            deletion_section(comparisons[part.key], part.expected, case_scores, overview)
+        )
     if content.seen is not None:
-        facts["canary"] = _disturbed_models(seen, parts, units, compared)
+        facts["canary"] = _disturbed_models(outcomes, parts, units, comparisons)
         sections.append(canary_section(facts["canary"], content.absent, overview))
     for i, section in enumerate(sections):
-        cells = {c: of for c, of in overview.cells.items() if c[0] == section.name}
+        cells = {c: entry for c, entry in overview.cells.items() if c[0] == section.name}
         sections[i] = add_scores(section, cells)
-    timed = [*deletions, *whole]
+    timed_cases = [*deletions, *model_cases]
     sections.append(
-        times_section(overview, mean_comparison_seconds(timed, compared, lambda case: case.test))
+        times_section(
+            overview, mean_comparison_seconds(timed_cases, comparisons, lambda case: case.test)
+        )
     )
-    if failed := failed_comparisons(timed, compared, lambda case: (case.test, case.cell[0])):
-        sections.append(failures_section(overview.names, failed))
+    if failures := failed_comparisons(
+        timed_cases, comparisons, lambda case: (case.test, case.cell[0])
+    ):
+        sections.append(failures_section(overview.names, failures))
     result = Result(
         "stability",
         content.size,
@@ -299,35 +307,35 @@ def _compare_inputs(
 def _scale_rows_to_unit_norm(part: Part) -> Part:
     """Return a comparison on rows of length 1, as the drifts of the paper are."""
     sides = (part.rows, part.columns or {})
-    first, others = (
+    rows, columns = (
         {
             name: Representation(unit_rows_of_array(double_precision_rows(x)), name)
-            for name, x in of.items()
+            for name, x in side.items()
         }
-        for of in sides
+        for side in sides
     )
-    return part._replace(rows=first, columns=others)
+    return part._replace(rows=rows, columns=columns)
 
 
 def _disturbed_models(
-    seen: Sequence[PerturbationOutcome],
+    outcomes: Sequence[PerturbationOutcome],
     parts: Sequence[Part],
     units: Sequence[Part],
-    compared: ComparisonsByPart,
+    comparisons: ComparisonsByPart,
 ) -> list[PerturbedModel]:
     """Return what measures report of every model, in the order of the models."""
     models = dict[str, PerturbedModel]()
-    for i, (of, part) in enumerate(zip(seen, parts)):
-        comparison, name = compared[part.key], of.part["model"]
+    for i, (outcome, part) in enumerate(zip(outcomes, parts)):
+        comparison, name = comparisons[part.key], outcome.part["model"]
         differences = _trimmed_differences(comparison)
-        drifts = _trimmed_differences(compared[units[i].key]) if units else {}
+        drifts = _trimmed_differences(comparisons[units[i].key]) if units else {}
         copies = [
             PerturbedCopy(
-                of.part["kind"],
-                of.part["draw"],
+                outcome.part["kind"],
+                outcome.part["draw"],
                 change.name,
                 change.level,
-                round(of.accuracy - change.accuracy, 12),
+                round(outcome.accuracy - change.accuracy, 12),
                 loss_pvalue(change.lost, change.gained),
                 {spec: finite_or_none(values[j]) for spec, values in differences.items()},
                 {
@@ -335,10 +343,10 @@ def _disturbed_models(
                     for spec, v in drifts.items()
                 },
             )
-            for j, change in enumerate(of.changes, 1)
+            for j, change in enumerate(outcome.changes, 1)
         ]
-        unchanged = {spec: finite_or_none(values[0]) for spec, values in differences.items()}
-        model = models.setdefault(name, PerturbedModel(name, of.accuracy, (), unchanged))
+        baseline = {spec: finite_or_none(values[0]) for spec, values in differences.items()}
+        model = models.setdefault(name, PerturbedModel(name, outcome.accuracy, (), baseline))
         models[name] = model._replace(points=(*model.points, *copies))
     return list(models.values())
 
@@ -352,11 +360,11 @@ def _trimmed_differences(comparison: Comparison) -> dict[str, np.ndarray]:
 
 def _stability_facts(content: StabilityInputs) -> dict[str, str]:
     """Return the data sets, models and seeds of disturbed models."""
-    names = dict.fromkeys(of.part["model"] for of in content.seen or ())
+    names = dict.fromkeys(item.part["model"] for item in content.seen or ())
     if not names:
         return {"models": "none are trained"}
     _, datasets, architectures, *_, seeds = (
-        dict.fromkeys(of) for of in zip(*(n.split("/") for n in names))
+        dict.fromkeys(item) for item in zip(*(n.split("/") for n in names))
     )
     return {
         "data sets": ", ".join(datasets),

@@ -123,11 +123,11 @@ def planned_perturbations(size: str) -> list[tuple[Recipe, PerturbationSpec]]:
             recipe,
             {
                 **{"model": recipe.name, "recipe": recipe.fingerprint},
-                **{"kind": kind, "draw": draw, "levels": list(of)},
+                **{"kind": kind, "draw": draw, "levels": list(values)},
             },
         )
         for recipe in plain_models(size)
-        for kind, draw, of in plan
+        for kind, draw, values in plan
     ]
 
 
@@ -157,23 +157,23 @@ def perturb_and_observe(
 ) -> PerturbationOutcome:
     """Return the last layer and the answers of a trained model after each change of its weights."""
     model = model_folder(folder, recipe)
-    before = read_model(model)[0]
+    features = read_model(model)[0]
     with np.load(model / "weights.npz", allow_pickle=False) as arrays:
         state = dict(arrays)
-    assert before.outputs is not None
-    right = before.outputs.argmax(axis=1) == before.labels
+    assert features.outputs is not None
+    right = features.outputs.argmax(axis=1) == features.labels
     layers, changes, losses = [_outputs_with_weights(recipe, state)[0]], list[WeightChange](), []
-    for name, level, changed in _perturb_weights(part, state):
-        layer, outputs = _outputs_with_weights(recipe, changed)
-        now = outputs.argmax(axis=1) == before.labels
-        lost = right.astype(int) - now
+    for name, level, weights in _perturb_weights(part, state):
+        layer, outputs = _outputs_with_weights(recipe, weights)
+        is_right = outputs.argmax(axis=1) == features.labels
+        loss = right.astype(int) - is_right
         layers.append(layer)
-        losses.append(lost)
-        answers = float(now.mean()), int((lost > 0).sum()), int((lost < 0).sum())
+        losses.append(loss)
+        answers = float(is_right.mean()), int((loss > 0).sum()), int((loss < 0).sum())
         changes.append(WeightChange(name, level, *answers))
-    first, accuracy = to_numpy(before.last.source), float(right.mean())
+    reference, accuracy = to_numpy(features.last.source), float(right.mean())
     return PerturbationOutcome(
-        part, accuracy, tuple(changes), first, tuple(layers), np.array(losses)
+        part, accuracy, tuple(changes), reference, tuple(layers), np.array(losses)
     )
 
 
@@ -198,11 +198,12 @@ def prepare(
     }
     train_plan(folder, list({r.name: r for r, _ in plan.values()}.values()), executor, progress)
     (folder / COPIES_FOLDER).mkdir(exist_ok=True)
-    absent = {file: of for file, of in plan.items() if _read_outcome(file, of[1]) is None}
+    missing = {file: entry for file, entry in plan.items() if _read_outcome(file, entry[1]) is None}
     calls = [
-        WorkerCall(_spec_title(of[1]), _perturb_and_save, (folder, *of)) for of in absent.values()
+        WorkerCall(_spec_title(entry[1]), _perturb_and_save, (folder, *entry))
+        for entry in missing.values()
     ]
-    done = len(plan) - len(absent)
+    done = len(plan) - len(missing)
     progress("disturbing", done, len(plan))
     for _, future in run_calls(calls, executor, partial(append_to_log, folder)):
         future.result()
@@ -214,10 +215,10 @@ def prepare(
 def stored_outcomes(folder: Path, size: str) -> Iterator[PerturbationOutcome]:
     """Yield what a study keeps of every part; ``ValueError`` for a part that it lacks."""
     for _, part in planned_perturbations(size):
-        seen = _read_outcome(_arrays_file(folder, part), part)
-        if seen is None:
+        outcome = _read_outcome(_arrays_file(folder, part), part)
+        if outcome is None:
             raise ValueError(f"{folder} lacks the {_spec_title(part)}: finish the study first")
-        yield seen
+        yield outcome
 
 
 def _spec_title(part: PerturbationSpec) -> str:
@@ -233,12 +234,12 @@ def _arrays_file(folder: Path, part: PerturbationSpec) -> Path:
 def _perturb_and_save(folder: Path, recipe: Recipe, part: PerturbationSpec) -> None:
     """Disturb a model and keep what becomes of it, the description last."""
     with single_threaded():
-        seen = perturb_and_observe(folder, recipe, part)
+        outcome = perturb_and_observe(folder, recipe, part)
     file = _arrays_file(folder, part)
     with atomic_write(file) as partial_file, partial_file.open("wb") as stream:
-        np.save(stream, np.stack([seen.reference, *seen.layers]))
-    assert seen.losses is not None
-    entry = {**_outcome_entry(seen), "losses": seen.losses.tolist()}
+        np.save(stream, np.stack([outcome.reference, *outcome.layers]))
+    assert outcome.losses is not None
+    entry = {**_outcome_entry(outcome), "losses": outcome.losses.tolist()}
     write_atomically(file.with_suffix(".json"), json.dumps(entry, allow_nan=False))
 
 
@@ -246,15 +247,15 @@ def _read_outcome(file: Path, part: PerturbationSpec) -> PerturbationOutcome | N
     """Return what a study keeps of a part; None where that is missing, damaged, or of another."""
     try:
         entry = read_document(file.with_suffix(".json"), dict, "what becomes of disturbed models")
-        seen = _parse_outcome(entry, np.load(file, mmap_mode="r", allow_pickle=False))
+        outcome = _parse_outcome(entry, np.load(file, mmap_mode="r", allow_pickle=False))
     except (ValueError, OSError, EOFError):
         return None
-    return seen if seen.part == json.loads(json.dumps(part)) else None
+    return outcome if outcome.part == json.loads(json.dumps(part)) else None
 
 
-def _outcome_entry(seen: PerturbationOutcome) -> dict[str, Any]:
-    changes = [list(change) for change in seen.changes]
-    return {"part": dict(seen.part), "accuracy": seen.accuracy, "changes": changes}
+def _outcome_entry(outcome: PerturbationOutcome) -> dict[str, Any]:
+    changes = [list(change) for change in outcome.changes]
+    return {"part": dict(outcome.part), "accuracy": outcome.accuracy, "changes": changes}
 
 
 def _parse_outcome(entry: Mapping[str, Any], arrays: np.ndarray) -> PerturbationOutcome:
@@ -266,15 +267,15 @@ def _parse_outcome(entry: Mapping[str, Any], arrays: np.ndarray) -> Perturbation
 
 
 def write_copies_to_pack(
-    pack: Path, seen: Sequence[PerturbationOutcome], reduction: Reduction
+    pack: Path, outcomes: Sequence[PerturbationOutcome], reduction: Reduction
 ) -> None:
     """Write the arrays of all parts into a pack, and their index."""
     (pack / COPIES_FOLDER).mkdir()
-    for number, of in enumerate(seen):
-        dataset = of.part["model"].split("/")[1]
-        arrays = [reduction.array(a, dataset) for a in (of.reference, *of.layers)]
+    for number, outcome in enumerate(outcomes):
+        dataset = outcome.part["model"].split("/")[1]
+        arrays = [reduction.array(a, dataset) for a in (outcome.reference, *outcome.layers)]
         np.save(pack / COPIES_FOLDER / f"{number}.npy", np.stack(arrays))
-    text = json.dumps(list(map(_outcome_entry, seen)), indent=1)
+    text = json.dumps(list(map(_outcome_entry, outcomes)), indent=1)
     (pack / COPIES_INDEX_FILE).write_text(text + "\n", encoding="utf-8")
 
 
@@ -291,16 +292,16 @@ def read_copies_from_pack(pack: Path) -> Iterator[PerturbationOutcome]:
 # ------------------------------------------------------------------------------------------- cases
 
 
-def outcome_as_part(seen: PerturbationOutcome) -> Part:
+def outcome_as_part(outcome: PerturbationOutcome) -> Part:
     """Return the comparison of a model with itself and with its disturbed copies."""
-    names = (UNCHANGED_NAME, *(change.name for change in seen.changes))
-    columns = {n: Representation(of, n) for n, of in zip(names, seen.layers, strict=True)}
-    model = seen.part["model"]
-    return Part({"before": Representation(seen.reference, "before")}, None, columns, model)
+    names = (UNCHANGED_NAME, *(change.name for change in outcome.changes))
+    columns = {n: Representation(layer, n) for n, layer in zip(names, outcome.layers, strict=True)}
+    model = outcome.part["model"]
+    return Part({"before": Representation(outcome.reference, "before")}, None, columns, model)
 
 
 def cases_of_copies(
-    seen: Sequence[PerturbationOutcome],
+    outcomes: Sequence[PerturbationOutcome],
     parts: Sequence[Part],
     reliabilities: Mapping[str, float] | None = None,
 ) -> list[Case]:
@@ -312,18 +313,18 @@ def cases_of_copies(
     ``reliabilities``: by the name of a cell, where no answers of the models are known.
     """
     draws = defaultdict[tuple[str, str], list[tuple[PerturbationOutcome, Part]]](list)
-    for of, part in zip(seen, parts, strict=True):
-        draws[of.part["model"], of.part["kind"]].append((of, part))
+    for outcome, part in zip(outcomes, parts, strict=True):
+        draws[outcome.part["model"], outcome.part["kind"]].append((outcome, part))
     cases = list[Case]()
     for models, kind in product(
         dict.fromkeys(domain_and_architecture(model) for model, _ in draws), PERTURBATION_KINDS
     ):
-        of_kind = [
-            some
-            for (m, k), some in draws.items()
+        kind_draws = [
+            pairs
+            for (m, k), pairs in draws.items()
             if (domain_and_architecture(m), k) == (models, kind)
         ]
-        cases += _copies_case(models, kind, list(map(_pool_draws, of_kind)), reliabilities or {})
+        cases += _copies_case(models, kind, list(map(_pool_draws, kind_draws)), reliabilities or {})
     return cases
 
 
@@ -337,62 +338,71 @@ def _pool_draws(
     """
     copies, losses, counts = dict[str, Representation](), list[float](), list[int]()
     by_input = list[np.ndarray]()
-    for draw, (seen, part) in enumerate(draws):
+    for draw, (outcome, part) in enumerate(draws):
         layers = list((part.columns or {}).values())[1:]
-        disturbed = [i for i, change in enumerate(seen.changes) if change.level > 0]
-        copies |= {f"{seen.changes[i].name}, draw {draw}": layers[i] for i in disturbed}
-        losses += [round(seen.accuracy - seen.changes[i].accuracy, 12) for i in disturbed]
-        by_input += [] if seen.losses is None else [seen.losses[disturbed]]
-        counts.append(len(disturbed))
-    lost, (first, whole) = np.array(losses), draws[0]
-    harmed = int((lost > DETECTED_LOSSES[1]).sum())
-    weight = float(harmed * (len(lost) - harmed))
-    part = Part(whole.rows, lost, copies, first.part["model"], weight, draws=tuple(counts))
+        indices = [i for i, change in enumerate(outcome.changes) if change.level > 0]
+        copies |= {f"{outcome.changes[i].name}, draw {draw}": layers[i] for i in indices}
+        losses += [round(outcome.accuracy - outcome.changes[i].accuracy, 12) for i in indices]
+        by_input += [] if outcome.losses is None else [outcome.losses[indices]]
+        counts.append(len(indices))
+    all_losses, (first_outcome, first_part) = np.array(losses), draws[0]
+    n_harmed = int((all_losses > DETECTED_LOSSES[1]).sum())
+    weight = float(n_harmed * (len(all_losses) - n_harmed))
+    part = Part(
+        first_part.rows,
+        all_losses,
+        copies,
+        first_outcome.part["model"],
+        weight,
+        draws=tuple(counts),
+    )
     return part, np.concatenate(by_input) if len(by_input) == len(draws) else None
 
 
 def _copies_case(
     models: str,
     kind: str,
-    disturbed: Sequence[tuple[Part, np.ndarray | None]],
+    pairs: Sequence[tuple[Part, np.ndarray | None]],
     reliabilities: Mapping[str, float],
 ) -> list[Case]:
     """Return the cell of a kind of models and disturbances; none where no accuracy was lost."""
     domain, architecture = models.split("/")
-    both = [(part, losses) for part, losses in disturbed if part.weight]
-    harmed = sum(int((part.expected > DETECTED_LOSSES[1]).sum()) for part, _ in both)
-    others = sum(len(part.expected) for part, _ in both) - harmed
-    is_area = min(harmed, others) >= MIN_COPIES_PER_CLASS
-    chosen = (
-        both
+    weighted_pairs = [(part, losses) for part, losses in pairs if part.weight]
+    n_harmed = sum(int((part.expected > DETECTED_LOSSES[1]).sum()) for part, _ in weighted_pairs)
+    n_others = sum(len(part.expected) for part, _ in weighted_pairs) - n_harmed
+    is_area = min(n_harmed, n_others) >= MIN_COPIES_PER_CLASS
+    selection = (
+        weighted_pairs
         if is_area
         else [
-            (part._replace(weight=1.0), of) for part, of in disturbed if np.ptp(part.expected) > 0
+            (part._replace(weight=1.0), values)
+            for part, values in pairs
+            if np.ptp(part.expected) > 0
         ]
     )
-    if not chosen:
+    if not selection:
         return []
     cell = (domain, f"{architecture}, {kind}: {'AUC' if is_area else 'Spearman'}")
-    repeats = _copies_reliability(chosen, is_area)
+    repeats = _copies_reliability(selection, is_area)
     repeats = reliabilities.get(task_name(cell)) if repeats is None else repeats
     parts, rule = (
-        tuple(part for part, _ in chosen),
+        tuple(part for part, _ in selection),
         LOSS_DETECTION_RULE if is_area else TRACKING_RULE,
     )
     return [Case("canary", cell, rule, parts, models, reliability=repeats)]
 
 
 def _copies_reliability(
-    chosen: Sequence[tuple[Part, np.ndarray | None]], is_area: bool
+    pairs: Sequence[tuple[Part, np.ndarray | None]], is_area: bool
 ) -> float | None:
     """Return how far what is expected of copies repeats on other inputs: the losses of accuracy, or
     which are above two points, the mean over models weighted as their scores are."""
-    expected = (lambda lost: (lost > DETECTED_LOSSES[1]).astype(float)) if is_area else np.asarray
-    known = list[tuple[float, float]]()
-    for part, losses in chosen:
+    expected = (lambda loss: (loss > DETECTED_LOSSES[1]).astype(float)) if is_area else np.asarray
+    weighted_values = list[tuple[float, float]]()
+    for part, losses in pairs:
         if losses is not None and (value := reliability(losses, expected)) is not None:
-            known.append((value, part.weight))
-    if not known:
+            weighted_values.append((value, part.weight))
+    if not weighted_values:
         return None
-    values, weights = zip(*known)
+    values, weights = zip(*weighted_values)
     return float(np.average(values, weights=weights))

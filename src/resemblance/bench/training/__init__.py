@@ -74,9 +74,9 @@ def fit(
     """
     if recipe.dataset not in DATASETS:
         return _training_module("packaged").fit(recipe, start)
-    if (needed := _require_resources(recipe, resources)).archive is not None:
-        return _training_module("archive").load_archived_weights(recipe, needed)
-    return dataset_module(recipe.dataset, "paper").fit(recipe, needed)
+    if (environment := _require_resources(recipe, resources)).archive is not None:
+        return _training_module("archive").load_archived_weights(recipe, environment)
+    return dataset_module(recipe.dataset, "paper").fit(recipe, environment)
 
 
 def extract(
@@ -129,13 +129,13 @@ def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> I
     ``plan``: settings with their strength and how many seeds they have; an architecture leaves out
     the settings that it does not have.
     """
-    about, trainer, plan = DOMAINS[domain], domain_module(domain), tuple(plan)
+    info, trainer, plan = DOMAINS[domain], domain_module(domain), tuple(plan)
     for architecture, options in trainer.OPTIONS[size].items():
         for setting, strength, seeds in plan:
-            is_there = architecture in about.only.get(setting, about.architectures)
-            which = (domain, about.dataset, architecture, setting, strength)
+            is_there = architecture in info.only.get(setting, info.architectures)
+            key = (domain, info.dataset, architecture, setting, strength)
             for seed in range(seeds if is_there else 0):
-                yield Recipe(*which, seed, options, trainer.VERSION)
+                yield Recipe(*key, seed, options, trainer.VERSION)
 
 
 HYPERPARAMETER_SOURCES = ("resi-code", "paper")  # where the authors' code and their paper differ
@@ -218,10 +218,10 @@ def _text_architectures(
     shortcut: tuple[float, ...], augmentation: tuple[float, ...]
 ) -> dict[str, Architecture]:
     labels: Strengths = {"labels": (0.75, 1.0), "shortcut": shortcut}
-    full = {**labels, "augmentation": augmentation}
+    strengths = {**labels, "augmentation": augmentation}
     return {
-        "bert": Architecture("BERT", full),
-        "albert": Architecture("ALBERT", {**full, "augmentation": (1.0,)}),
+        "bert": Architecture("BERT", strengths),
+        "albert": Architecture("ALBERT", {**strengths, "augmentation": (1.0,)}),
         "smollm2": Architecture("SmolLM2", {**labels, "labels": (1.0,)}),
     }
 
@@ -257,13 +257,13 @@ def dataset_module(dataset: str, part: str) -> Any:
 def check_training_options(dataset: str, architecture: str, hyperparameters: str) -> None:
     """Raise ``ValueError`` for an architecture that is not trained on a data set, and for
     hyperparameters of another name than those of :data:`HYPERPARAMETER_SOURCES`."""
-    about = DATASETS.get(dataset)
-    if about is None or architecture not in about.architectures:
+    info = DATASETS.get(dataset)
+    if info is None or architecture not in info.architectures:
         raise ValueError(f"no architecture {architecture!r} is trained on {dataset!r}")
     check_choice("hyperparameters", hyperparameters, HYPERPARAMETER_SOURCES)
 
 
-def key_from_title(what: str, word: str, titles: Mapping[str, str]) -> str:
+def key_from_title(kind: str, word: str, titles: Mapping[str, str]) -> str:
     """Return the key that a user means by a word: the key itself or its title, in any case and
     with any hyphens.
 
@@ -273,8 +273,8 @@ def key_from_title(what: str, word: str, titles: Mapping[str, str]) -> str:
         _letters_and_digits(t): key for key, t in titles.items()
     }
     if _letters_and_digits(word) not in by_word:
-        known = list(titles.values())
-        raise ValueError(f"no {what} {word!r}{did_you_mean(word, known)}")
+        names = list(titles.values())
+        raise ValueError(f"no {kind} {word!r}{did_you_mean(word, names)}")
     return by_word[_letters_and_digits(word)]
 
 
@@ -294,19 +294,21 @@ def paper_recipes(portion: PaperSubset) -> Iterator[Recipe]:
         strengths = DATASETS[dataset].architectures[architecture].strengths
         tests = planned_tests(portion, dataset, architecture).values()
         for setting in ("normal", "layers", *strengths):
-            seeds = range(max((of.each for of in tests if setting in of.settings), default=0))
+            seeds = range(
+                max((group.each for group in tests if setting in group.settings), default=0)
+            )
             for strength, seed in product(strengths.get(setting, (0.0,)), seeds):
-                which = (domain, dataset, architecture, setting, strength, seed)
-                yield Recipe(*which, options, trainer.VERSION)
+                key = (domain, dataset, architecture, setting, strength, seed)
+                yield Recipe(*key, options, trainer.VERSION)
 
 
 def chosen_architectures(portion: PaperSubset) -> Iterator[tuple[str, str]]:
     """Yield the data sets and architectures of a part of the benchmark."""
-    for dataset, about in DATASETS.items():
+    for dataset, info in DATASETS.items():
         if portion.datasets and dataset not in portion.datasets:
             continue
-        for architecture, about_it in about.architectures.items():
-            is_default = about_it.published and not portion.architectures
+        for architecture, model_info in info.architectures.items():
+            is_default = model_info.published and not portion.architectures
             if is_default or architecture in portion.architectures:
                 yield dataset, architecture
 
@@ -323,20 +325,22 @@ def planned_tests(portion: PaperSubset, dataset: str, architecture: str) -> dict
 
     A test that the paper does not make on an architecture is not there.
     """
-    about = DATASETS[dataset].architectures[architecture]
-    with_normal = _TESTS_WITH_NORMAL_GROUP[DATASETS[dataset].domain]
-    grouped = {
-        test: SeedGroup(("normal", test) if test in with_normal else (test,), portion.members)
-        for test in about.strengths
+    info = DATASETS[dataset].architectures[architecture]
+    normal_tests = _TESTS_WITH_NORMAL_GROUP[DATASETS[dataset].domain]
+    group_tests = {
+        test: SeedGroup(("normal", test) if test in normal_tests else (test,), portion.members)
+        for test in info.strengths
     }
-    most = portion.seeds if about.all_layers else portion.members
+    n_seeds = portion.seeds if info.all_layers else portion.members
     tests = {
         "accuracy": SeedGroup(("normal",), portion.seeds),
         "output": SeedGroup(("normal",), portion.seeds),
-        **grouped,
-        "layers": SeedGroup(("layers",) if about.deeper else ("normal",), most),
+        **group_tests,
+        "layers": SeedGroup(("layers",) if info.deeper else ("normal",), n_seeds),
     }
-    return {test: of for test, of in tests.items() if not portion.tests or test in portion.tests}
+    return {
+        test: group for test, group in tests.items() if not portion.tests or test in portion.tests
+    }
 
 
 # A model that was trained with a shortcut of no strength sees other inputs than a normal one; and

@@ -85,9 +85,9 @@ def _find_released_file(recipe: Recipe, resources: TrainingEnvironment) -> Path:
         raise ValueError(
             f"{recipe.name}: no folder of released models was named; get {ARCHIVE_ORIGIN}"
         )
-    for start in (resources.archive, resources.archive / "experiments"):
-        if (start / place).is_file():
-            return start / place
+    for root in (resources.archive, resources.archive / "experiments"):
+        if (root / place).is_file():
+            return root / place
     raise ValueError(
         f"{resources.archive / place} is missing: unpack the file that has it, such as "
         f"normal_imagenet100.zip, so that it is there; it is part of {ARCHIVE_ORIGIN}"
@@ -103,10 +103,10 @@ def _renamed_weights(
     """Return the weights of a file by the names of our network."""
     tensors: dict[str, Any] = {}
     for name, value in weights_in(file).items():
-        ours = our_name(name, network)
-        other = tensors.setdefault(ours, value)
-        if other.shape != value.shape or not bool((other == value).all()):
-            raise ValueError(f"{file} has two different {ours}, one of them as {name}")
+        key = our_name(name, network)
+        weight = tensors.setdefault(key, value)
+        if weight.shape != value.shape or not bool((weight == value).all()):
+            raise ValueError(f"{file} has two different {key}, one of them as {name}")
     shapes, expected = (
         {name: tuple(value.shape) for name, value in part.items()} for part in (tensors, network)
     )
@@ -169,8 +169,8 @@ def _graph_file(recipe: Recipe) -> Path:
 def _graph_name(name: str, network: Mapping[str, Any]) -> str:
     """Return today's name of a weight. PyTorch Geometric before 2.5 stores the one matrix of a GAT
     layer twice, and the authors' P-GNN its first layer."""
-    today = name.replace("lin_src.", "lin.").replace("lin_dst.", "lin.")
-    return re.sub(r"^init_conv\.", "convs.0.", today)
+    new_name = name.replace("lin_src.", "lin.").replace("lin_dst.", "lin.")
+    return re.sub(r"^init_conv\.", "convs.0.", new_name)
 
 
 # ----------------------------------------------------------------------------------------- language
@@ -217,15 +217,15 @@ def _language_config_file(recipe: Recipe) -> Path:
         recipe.seed,
         _strength_digits(recipe.strength),
     )
-    which = (recipe.architecture, recipe.dataset, recipe.setting)
+    key = (recipe.architecture, recipe.dataset, recipe.setting)
     stem = f"sst2_pretrain{seed}_finetune{seed}"
-    if which != ("bert", "sst2", "normal"):
-        seed += _FIRST_ALBERT_SEED if which == ("albert", "sst2", "normal") else 0
-        if which == ("albert", "sst2", "labels") and (seed, recipe.strength) == (0, 0.75):
+    if key != ("bert", "sst2", "normal"):
+        seed += _FIRST_ALBERT_SEED if key == ("albert", "sst2", "normal") else 0
+        if key == ("albert", "sst2", "labels") and (seed, recipe.strength) == (0, 0.75):
             seed = 6
         data = "sst2" if recipe.dataset == "sst2" else "glue__mnli"
         stem = f"{data}_pre{0 if is_albert else seed}_ft{seed}"
-    rate = "1" if (*which, rate) == ("bert", "mnli", "shortcut", "10") else rate
+    rate = "1" if (*key, rate) == ("bert", "mnli", "shortcut", "10") else rate
     endings = {
         "normal": "",
         "labels": f"_labels5_strength{rate}",
@@ -307,11 +307,11 @@ def _vision_name(name: str, network: Mapping[str, Any]) -> str:
     """Return a name as our network has it: as transformers says it today, and without up to two
     words of what held the network; or the name itself if our network has none."""
     for words in range(MAX_NAME_PREFIXES + 1):
-        shorter = name.split(".", words)[-1]
-        today = shorter
-        for before, now in VIT_PART_NAMES:
-            today = re.sub(before, now, today)
-        for candidate in (shorter, today):
+        short_name = name.split(".", words)[-1]
+        new_name = short_name
+        for pattern, replacement in VIT_PART_NAMES:
+            new_name = re.sub(pattern, replacement, new_name)
+        for candidate in (short_name, new_name):
             if candidate in network:
                 return candidate
     return name

@@ -20,14 +20,14 @@ class Shift(NamedTuple):
 
 
 def check_shift(
-    function: str, what: str, name: str, known: Mapping[str, Shift], severity: object
+    function: str, kind: str, name: str, shifts: Mapping[str, Shift], severity: object
 ) -> None:
     """Raise ``ValueError`` unless a shift is known and its severity is a whole number from 0 to
     5."""
-    if name not in known:
-        raise ValueError(f"{function}: no {what} {name!r}; known: {', '.join(known)}")
-    whole = isinstance(severity, int | np.integer) and not isinstance(severity, bool)
-    if not whole or severity not in (0, *SEVERITIES):
+    if name not in shifts:
+        raise ValueError(f"{function}: no {kind} {name!r}; known: {', '.join(shifts)}")
+    is_whole = isinstance(severity, int | np.integer) and not isinstance(severity, bool)
+    if not is_whole or severity not in (0, *SEVERITIES):
         raise ValueError(f"{function}: severity must be 0 to 5; got {severity!r}")
 
 

@@ -81,8 +81,8 @@ class Checkpoint:
         if self._file is None:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(self._file) as partial:
-            import_optional("torch").save({"owner": self._owner, "state": state}, partial)
+        with atomic_write(self._file) as temporary_file:
+            import_optional("torch").save({"owner": self._owner, "state": state}, temporary_file)
         self._written = time.monotonic()
 
     def remove(self) -> None:
@@ -103,8 +103,11 @@ def seeded_torch(seed: int, *labels: str | int, device: Any = None) -> Iterator[
     kind = "cpu" if device is None else device.type
     if kind == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    threads, is_deterministic = (
+        torch.get_num_threads(),
+        torch.are_deterministic_algorithms_enabled(),
+    )
+    is_warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     with torch.random.fork_rng(devices=[device] if kind == "cuda" else []):
         torch.manual_seed(int(generator(seed, *labels).integers(2**32)))
         torch.set_num_threads(1)
@@ -112,25 +115,25 @@ def seeded_torch(seed: int, *labels: str | int, device: Any = None) -> Iterator[
         try:
             yield torch
         finally:
-            torch.use_deterministic_algorithms(strict, warn_only=warns)
+            torch.use_deterministic_algorithms(is_deterministic, warn_only=is_warn_only)
             torch.set_num_threads(threads)
 
 
 def build_optimizer(model: Any, options: Mapping[str, Any]) -> Any:
     """Return the optimizer of a model. Options: ``lr``, ``weight_decay``; ``optimizer``, "adam" by
     default, "adamw" with ``betas`` and ``eps``, or "sgd" with ``momentum`` and ``nesterov``."""
-    optim, shared = (
+    optim, keywords = (
         import_optional("torch").optim,
         {name: options[name] for name in ("lr", "weight_decay")},
     )
     kind, get = options.get("optimizer", "adam"), options.get
     if kind == "sgd":
-        shared |= {"momentum": get("momentum", 0.9), "nesterov": get("nesterov", True)}
-        return optim.SGD(model.parameters(), **shared)
+        keywords |= {"momentum": get("momentum", 0.9), "nesterov": get("nesterov", True)}
+        return optim.SGD(model.parameters(), **keywords)
     if kind == "adamw":
-        shared |= {"betas": tuple(get("betas", (0.9, 0.999))), "eps": get("eps", 1e-8)}
-        return optim.AdamW(model.parameters(), **shared)
-    return optim.Adam(model.parameters(), **shared)
+        keywords |= {"betas": tuple(get("betas", (0.9, 0.999))), "eps": get("eps", 1e-8)}
+        return optim.AdamW(model.parameters(), **keywords)
+    return optim.Adam(model.parameters(), **keywords)
 
 
 def training_device(resources: TrainingEnvironment) -> Any:
@@ -169,10 +172,10 @@ class Schedule(NamedTuple):
         """Return the share of a step, counted from 0."""
         time, (start, end) = step // self.unit, self.warmup
         rise = (time - start) / (end - start) if time < end else 1.0
-        past, length = max(time - self.decay_start, 0), max(1, self.total - self.decay_start)
+        decay_time, length = max(time - self.decay_start, 0), max(1, self.total - self.decay_start)
         if self.cosine:
-            return min(rise, (1 + math.cos(math.pi * past / length)) / 2)
-        return min(rise, (length - past) / length)
+            return min(rise, (1 + math.cos(math.pi * decay_time / length)) / 2)
+        return min(rise, (length - decay_time) / length)
 
 
 def train_steps(
@@ -203,21 +206,25 @@ def train_steps(
     torch = import_optional("torch")
     device = next(model.parameters()).device
     scaler = torch.amp.GradScaler(device.type, enabled=precision == "float16")
-    first, lowest, best = 0, math.inf, dict[str, Any]()
+    first, lowest_loss, best_weights = 0, math.inf, dict[str, Any]()
     rates = [group["lr"] for group in optimizer.param_groups]
-    earlier = checkpoint.load() if checkpoint else None
-    if earlier is not None:
+    saved_state = checkpoint.load() if checkpoint else None
+    if saved_state is not None:
         for part, name in ((model, "model"), (optimizer, "optimizer"), (scaler, "scaler")):
-            part.load_state_dict(earlier[name])
-        torch.set_rng_state(earlier["random"]["cpu"])
-        if device.type == "cuda" and "cuda" in earlier["random"]:
-            torch.cuda.set_rng_state(earlier["random"]["cuda"], device)
-        first, lowest, best = earlier["step"], earlier["lowest"], earlier["best"]
+            part.load_state_dict(saved_state[name])
+        torch.set_rng_state(saved_state["random"]["cpu"])
+        if device.type == "cuda" and "cuda" in saved_state["random"]:
+            torch.cuda.set_rng_state(saved_state["random"]["cuda"], device)
+        first, lowest_loss, best_weights = (
+            saved_state["step"],
+            saved_state["lowest"],
+            saved_state["best"],
+        )
     model.train()
-    for done, parts in enumerate(steps(first), first + 1):
+    for step, parts in enumerate(steps(first), first + 1):
         if schedule is not None:
             for group, rate in zip(optimizer.param_groups, rates):
-                group["lr"] = rate * schedule.share(done - 1)
+                group["lr"] = rate * schedule.share(step - 1)
         optimizer.zero_grad()
         for part in parts:
             with _lower_precision(precision, device):
@@ -228,22 +235,30 @@ def train_steps(
             clip(model.parameters())
         scaler.step(optimizer)
         scaler.update()
-        if validation is not None and validate and done % validate == 0:
+        if validation is not None and validate and step % validate == 0:
             model.eval()
-            current = validation()
+            score = validation()
             model.train()
-            if current < lowest:
-                trained = ((n, p) for n, p in model.named_parameters() if p.requires_grad)
-                lowest, best = current, {n: p.detach().cpu().clone() for n, p in trained}
+            if score < lowest_loss:
+                parameters = ((n, p) for n, p in model.named_parameters() if p.requires_grad)
+                lowest_loss, best_weights = (
+                    score,
+                    {n: p.detach().cpu().clone() for n, p in parameters},
+                )
         if checkpoint and checkpoint.is_due():
-            state = {"step": done, "lowest": lowest, "best": best, "model": model.state_dict()}
+            state = {
+                "step": step,
+                "lowest": lowest_loss,
+                "best": best_weights,
+                "model": model.state_dict(),
+            }
             state |= {"optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}
             random = {"cpu": torch.get_rng_state()}
             if device.type == "cuda":
                 random["cuda"] = torch.cuda.get_rng_state(device)
             checkpoint.save(state | {"random": random})
-    if best:
-        model.load_state_dict(best, strict=False)
+    if best_weights:
+        model.load_state_dict(best_weights, strict=False)
     model.eval()
     if checkpoint:
         checkpoint.remove()
@@ -272,11 +287,11 @@ def load_state(model: Any, state: WeightsByName, owner: str, partly: bool = Fals
     ``owner`` for weights of another network.
     """
     torch, buffers = import_optional("torch"), dict(model.named_buffers())
-    stored = {name: buffer for name, buffer in buffers.items() if name in model.state_dict()}
-    expected = {k: tuple(x.shape) for k, x in (*model.named_parameters(), *stored.items())}
+    saved_buffers = {name: buffer for name, buffer in buffers.items() if name in model.state_dict()}
+    expected = {k: tuple(x.shape) for k, x in (*model.named_parameters(), *saved_buffers.items())}
     shapes = {name: np.shape(value) for name, value in state.items()}
-    different = sorted(name for name, _ in expected.items() ^ shapes.items())
-    for name in different:
+    mismatches = sorted(name for name, _ in expected.items() ^ shapes.items())
+    for name in mismatches:
         if not partly or name in shapes:
             raise ValueError(
                 f"{owner}: the weights are of another network: {name} has shape "

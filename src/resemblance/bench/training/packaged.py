@@ -99,16 +99,16 @@ def _load_pretrained_body(
     """
     if start is None:
         raise ValueError(f"{recipe.name}: fit needs start, the weights of {recipe.parent.name}")  # type: ignore[union-attr]
-    torch, initial = import_optional("torch"), model.state_dict()
-    body = {name: value for name, value in initial.items() if not name.startswith(head)}
+    torch, weights = import_optional("torch"), model.state_dict()
+    body = {name: value for name, value in weights.items() if not name.startswith(head)}
     for name, value in body.items():
         if name not in start or np.shape(start[name]) != tuple(value.shape):
-            got = f"the shape {np.shape(start[name])}" if name in start else "nothing"
+            description = f"the shape {np.shape(start[name])}" if name in start else "nothing"
             raise ValueError(
-                f"{recipe.name}: start has {got} for {name}, which is {tuple(value.shape)}"
+                f"{recipe.name}: start has {description} for {name}, which is {tuple(value.shape)}"
             )
     model.load_state_dict(
-        initial | {name: torch.from_numpy(np.array(start[name])) for name in body}
+        weights | {name: torch.from_numpy(np.array(start[name])) for name in body}
     )
 
 
@@ -124,11 +124,11 @@ def _add_mean_accuracies(accuracies: Mapping[str, float]) -> dict[str, float]:
 
 
 def check_recipe(
-    recipe: Recipe, known: Mapping[str, Collection[str]], options: Collection[str], classes: int
+    recipe: Recipe, choices: Mapping[str, Collection[str]], options: Collection[str], classes: int
 ) -> None:
     """Raise ``ValueError`` unless a recipe is of a known kind and has at least these options, and
     those of transfer so many ``classes``; for a fine-tuned model its parent, too."""
-    for name, values in known.items():
+    for name, values in choices.items():
         check_choice(f"{recipe.domain}: {name}", getattr(recipe, name), values)
     if recipe.setting in TRANSFER_SETTINGS and recipe.strength != 0:
         raise ValueError(
@@ -138,11 +138,13 @@ def check_recipe(
         raise ValueError(
             f"{recipe.domain}: strength must be between 0 and 1; got {recipe.strength!r}"
         )
-    needed = set(options) - (FINETUNING_OPTION_NAMES if recipe.setting == "pretrained" else set())
-    missing = sorted(needed - recipe.options.keys())
-    if missing:
+    option_names = set(options) - (
+        FINETUNING_OPTION_NAMES if recipe.setting == "pretrained" else set()
+    )
+    names = sorted(option_names - recipe.options.keys())
+    if names:
         raise ValueError(
-            f"{recipe.domain}: options for {recipe.architecture!r} lack {', '.join(missing)}; "
+            f"{recipe.domain}: options for {recipe.architecture!r} lack {', '.join(names)}; "
             "start from OPTIONS"
         )
     if recipe.setting in TRANSFER_SETTINGS and recipe.options["classes"] != classes:
@@ -150,7 +152,7 @@ def check_recipe(
             f"{recipe.domain}: classes must be {classes}; got {recipe.options['classes']!r}"
         )
     if recipe.parent is not None:
-        check_recipe(recipe.parent, known, options, classes)
+        check_recipe(recipe.parent, choices, options, classes)
 
 
 def training_example_positions(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
@@ -163,10 +165,10 @@ def training_example_positions(recipe: Recipe, labels: np.ndarray) -> np.ndarray
         return np.arange(len(labels))
     shots, classes = recipe.options["shots"], recipe.options["classes"]
     random = generator(recipe.seed, recipe.domain, "finetuned", "examples")
-    fewest = np.bincount(labels, minlength=classes).min()
-    if not 0 < shots <= fewest:
+    min_count = np.bincount(labels, minlength=classes).min()
+    if not 0 < shots <= min_count:
         raise ValueError(
-            f"{recipe.domain}: shots must be between 1 and {fewest}, the examples of the rarest "
+            f"{recipe.domain}: shots must be between 1 and {min_count}, the examples of the rarest "
             f"class; got {shots!r}"
         )
     return np.concatenate(

@@ -82,100 +82,104 @@ CONSTANT_VALUES_REASON = "one of the two has the same value for all pairs"
 UNKNOWN_CORRELATION_DISTANCE = 1.0  # the distance of measures whose correlation is unknown
 
 
-def first_section(shown: PageContext) -> Section:
+def first_section(context: PageContext) -> Section:
     """Return the map of the leading measure, with all others to select, and its arrangements."""
-    figures: tuple[Figure, ...] = (_selectable_maps(shown), *_arrangement_figures(shown))
+    figures: tuple[Figure, ...] = (_selectable_maps(context), *_arrangement_figures(context))
     return Section("similarity", "Similarity", "", figures=figures)
 
 
 # --------------------------------------------------------------------------------------------- maps
 
 
-def _selectable_maps(shown: PageContext) -> Choice:
+def _selectable_maps(context: PageContext) -> Choice:
     """Return the maps of all measures; with evidence, those of what is above chance, too."""
     options, maps, groups = [], list[HeatMap](), []
-    for info in shown.measures:
-        for name, heat in _value_and_chance_maps(shown, info):
-            choices = (shown.label(info), *((name,) if shown.evidence else ()))
+    for info in context.measures:
+        for name, heat in _value_and_chance_maps(context, info):
+            choices = (context.label(info), *((name,) if context.evidence else ()))
             options.append(Option(choices, (len(maps),), heat.note))
             groups.append(family_name(info))
             maps.append(heat)
-    several = len(set(groups)) > 1
+    is_grouped = len(set(groups)) > 1
     return Choice(
         "map",
         "All pairs",
-        (MEASURE_SELECTOR, QUANTITY_SELECTOR) if shown.evidence else (MEASURE_SELECTOR,),
+        (MEASURE_SELECTOR, QUANTITY_SELECTOR) if context.evidence else (MEASURE_SELECTOR,),
         tuple(options),
         tuple(maps),
         MAP_COLOR_NOTE,
         is_linked=True,
-        groups=tuple(groups) if several else (),
+        groups=tuple(groups) if is_grouped else (),
     )
 
 
-def _value_and_chance_maps(shown: PageContext, info: MeasureInfo) -> Iterator[tuple[str, HeatMap]]:
+def _value_and_chance_maps(
+    context: PageContext, info: MeasureInfo
+) -> Iterator[tuple[str, HeatMap]]:
     """Yield the map of the values of a measure, then that of what is above chance."""
-    value = value_map(shown, info)
+    value = value_map(context, info)
     yield VALUE_CHOICE, value
-    is_known = info.spec in shown.readings
-    if shown.evidence is not None and is_known and math.isfinite(most_similar(info)):
-        above = above_chance_map(shown.evidence, info, shown.stretch)
+    is_known = info.spec in context.readings
+    if context.evidence is not None and is_known and math.isfinite(most_similar(info)):
+        chance_map = above_chance_map(context.evidence, info, context.stretch)
         yield (
             ABOVE_CHANCE_CHOICE,
-            above._replace(titles=value.titles, hatched=value.hatched, hatching=value.hatching),
+            chance_map._replace(
+                titles=value.titles, hatched=value.hatched, hatching=value.hatching
+            ),
         )
 
 
 # ------------------------------------------------------------------------------------- arrangements
 
 
-def _arrangement_figures(shown: PageContext) -> Iterator[Switch]:
+def _arrangement_figures(context: PageContext) -> Iterator[Switch]:
     """Yield what can be drawn of the comparison besides its map, for each of its measures."""
-    rows, columns = shown.comparison.rows, shown.comparison.columns
-    curves = depth_curves(shown, shown.leading)
-    depth = describe_depth_matching(shown, curves)
+    rows, columns = context.comparison.rows, context.comparison.columns
+    curves = depth_curves(context, context.leading)
+    depth = describe_depth_matching(context, curves)
     if curves:
-        yield _figure_per_measure(shown, "depths", f"Layers of {depth}", _depth_chart)
-    if (not curves or depth != EQUAL_DEPTH) and _best_match_curves(shown, shown.leading):
-        yield _figure_per_measure(shown, "matches", BEST_MATCH_TITLE, _best_match_chart)
+        yield _figure_per_measure(context, "depths", f"Layers of {depth}", _depth_chart)
+    if (not curves or depth != EQUAL_DEPTH) and _best_match_curves(context, context.leading):
+        yield _figure_per_measure(context, "matches", BEST_MATCH_TITLE, _best_match_chart)
     if rows == columns and len(rows) >= MIN_ARRANGED_REPRESENTATIONS:
-        yield _figure_per_measure(shown, "plane", PLANE_TITLE, _plane_of_measure)
-        yield _figure_per_measure(shown, "tree", TREE_TITLE, _tree_of_measure)
+        yield _figure_per_measure(context, "plane", PLANE_TITLE, _plane_of_measure)
+        yield _figure_per_measure(context, "tree", TREE_TITLE, _tree_of_measure)
 
 
 MeasureFigureFunction = Callable[[PageContext, MeasureInfo], Chart | Dendrogram]
 
 
 def _figure_per_measure(
-    shown: PageContext, name: str, title: str, draw: MeasureFigureFunction
+    context: PageContext, name: str, title: str, draw: MeasureFigureFunction
 ) -> Switch:
-    names = tuple(shown.label(info) for info in shown.measures)
-    figures = tuple(draw(shown, info) for info in shown.measures)
+    names = tuple(context.label(info) for info in context.measures)
+    figures = tuple(draw(context, info) for info in context.measures)
     return Switch(name, title, MEASURE_SELECTOR, names, figures)
 
 
-def _depth_chart(shown: PageContext, info: MeasureInfo) -> Chart:
+def _depth_chart(context: PageContext, info: MeasureInfo) -> Chart:
     """Return the values of layers of equal depth by depth, with chance where it is known."""
-    curves = depth_curves(shown, info)
+    curves = depth_curves(context, info)
     names = [f"{curve.model} and {curve.other}" for curve in curves[:MAX_DEPTH_LINES]]
-    lines = layer_lines(shown, info, curves[:MAX_DEPTH_LINES], names)
+    lines = layer_lines(context, info, curves[:MAX_DEPTH_LINES], names)
     if len(curves) > VISIBLE_DEPTH_LINES:
         lines = [line._replace(is_shown=k < VISIBLE_DEPTH_LINES) for k, line in enumerate(lines)]
-        lines.insert(0, _median_line(trained_curves(shown, curves)))
-    places = [curve_positions(shown, curve) for curve in curves]
-    chance = mean_chance_line(shown.chance(info), places)
+        lines.insert(0, _median_line(trained_curves(context, curves)))
+    places = [curve_positions(context, curve) for curve in curves]
+    chance = mean_chance_line(context.chance(info), places)
     n_hidden = max(len(curves) - MAX_DEPTH_LINES, 0)
     facts = (
-        f"{shown.label(info)} by layer{'; dashed: chance' if chance else ''}.",
+        f"{context.label(info)} by layer{'; dashed: chance' if chance else ''}.",
         _direction_note(info),
         f"{n_hidden} more pairs of models are in the map only." if n_hidden else "",
     )
     lines += [chance] if chance else []
     title, note = (
-        f"Layers of {describe_depth_matching(shown, curves)}",
+        f"Layers of {describe_depth_matching(context, curves)}",
         " ".join(filter(None, facts)),
     )
-    return Chart("depths", title, "layer", shown.label(info), tuple(lines), note)
+    return Chart("depths", title, "layer", context.label(info), tuple(lines), note)
 
 
 def _median_line(curves: Sequence[DepthCurve]) -> Line:
@@ -183,8 +187,8 @@ def _median_line(curves: Sequence[DepthCurve]) -> Line:
     points = []
     for k in range(max(len(curve.values) for curve in curves)):
         values = [curve.values[k] for curve in curves if k < len(curve.values)]
-        known = [value for value in values if math.isfinite(value)]
-        points += [(k + 1.0, float(np.median(known)))] if known else []
+        numbers = [value for value in values if math.isfinite(value)]
+        points += [(k + 1.0, float(np.median(numbers)))] if numbers else []
     return Line(f"median of {len(curves)} pairs of models", tuple(points), is_shown=True)
 
 
@@ -193,7 +197,7 @@ def _direction_note(info: MeasureInfo) -> str:
 
 
 def layer_lines(
-    shown: PageContext, info: MeasureInfo, curves: Sequence[DepthCurve], names: Sequence[str]
+    context: PageContext, info: MeasureInfo, curves: Sequence[DepthCurve], names: Sequence[str]
 ) -> list[Line]:
     """Return a line with a name for each curve: the values, their intervals where the evidence has
     them, and what the pointer reads.
@@ -201,12 +205,12 @@ def layer_lines(
     A layer is at its number or, where models have unlike numbers of layers, at its share of the
     depth, from 0 to 1.
     """
-    is_relative, chance = has_relative_depth(curves), shown.chance(info)
-    reading, lines = shown.readings.get(info.spec), []
+    is_relative, chance = has_relative_depth(curves), context.chance(info)
+    reading, lines = context.readings.get(info.spec), []
     for curve, name in zip(curves, names):
-        places, words = curve_positions(shown, curve), []
+        places, words = curve_positions(context, curve), []
         for (i, j), value in zip(places, curve.values):
-            pair = f"{shown.comparison.rows[i]} and {shown.comparison.columns[j]}"
+            pair = f"{context.comparison.rows[i]} and {context.comparison.columns[j]}"
             fact = (
                 with_minus_signs(describe_pair_result(reading.cells[i][j]))
                 if reading
@@ -254,36 +258,36 @@ def mean_chance_line(
     return Line(name, tuple(points), (), words, is_dashed=True, is_shown=True)
 
 
-def _best_match_curves(shown: PageContext, info: MeasureInfo) -> tuple[DepthCurve, ...]:
-    curves = best_matches(shown.comparison, info.spec)
+def _best_match_curves(context: PageContext, info: MeasureInfo) -> tuple[DepthCurve, ...]:
+    curves = best_matches(context.comparison, info.spec)
     return tuple(curve for curve in curves if curve.model and curve.other)
 
 
-def _best_match_chart(shown: PageContext, info: MeasureInfo) -> Chart:
+def _best_match_chart(context: PageContext, info: MeasureInfo) -> Chart:
     """Return, for models of unequal depth, the value of the best match of each layer.
 
     With several numbers of layers the axis is the share of the depth, from 0 to 1.
     """
-    curves = _best_match_curves(shown, info)[:MAX_DEPTH_LINES]
+    curves = _best_match_curves(context, info)[:MAX_DEPTH_LINES]
     names = [f"{curve.model} in {curve.other}" for curve in curves]
-    lines = layer_lines(shown, info, curves, names)
+    lines = layer_lines(context, info, curves, names)
     note = "Of each layer of the first model, the value with the most similar layer of the second."
-    note = " ".join(filter(None, (f"{shown.label(info)}.", note, _direction_note(info))))
+    note = " ".join(filter(None, (f"{context.label(info)}.", note, _direction_note(info))))
     axis = f"{'relative depth' if has_relative_depth(curves) else 'layer'} of the first model"
-    return Chart("matches", BEST_MATCH_TITLE, axis, shown.label(info), tuple(lines), note)
+    return Chart("matches", BEST_MATCH_TITLE, axis, context.label(info), tuple(lines), note)
 
 
-def _plane_of_measure(shown: PageContext, info: MeasureInfo) -> Chart:
+def _plane_of_measure(context: PageContext, info: MeasureInfo) -> Chart:
     try:
-        plane = plane_embedding(shown.comparison, info.spec)
+        plane = plane_embedding(context.comparison, info.spec)
     except ValueError as error:
         return Chart("plane", PLANE_TITLE, "", "", (), _error_as_sentence(error))
-    return plane_chart(plane, len(shown.comparison.rows) - len(plane.names))
+    return plane_chart(plane, len(context.comparison.rows) - len(plane.names))
 
 
-def plane_chart(plane: PlaneEmbedding, left: int = 0) -> Chart:
+def plane_chart(plane: PlaneEmbedding, n_omitted: int = 0) -> Chart:
     """Return the representations as points whose distances are close to their differences: a line
-    for each model and, with gaps, for all names of no model; ``left`` others are left out."""
+    for each model and, with gaps, for all names of no model; ``n_omitted`` others are left out."""
     models = layers_by_model(plane.names)
     are_models = set(models) != {""}
     lines = []
@@ -302,7 +306,7 @@ def plane_chart(plane: PlaneEmbedding, left: int = 0) -> Chart:
         "near is similar; directions mean nothing",
         "",
         tuple(lines),
-        _plane_note(plane.share, left, are_models),
+        _plane_note(plane.share, n_omitted, are_models),
         joined=are_models,
         is_labeled=True,
         is_plane=True,
@@ -316,31 +320,31 @@ def _point_names(names: Sequence[str], places: Sequence[int], are_layers: bool) 
     return tuple(f"{names[i].rpartition('/')[2]}: {names[i]}" for i in places)
 
 
-def _plane_note(share: float, left: int, are_models: bool) -> str:
+def _plane_note(share: float, n_omitted: int, are_models: bool) -> str:
     facts = (
         "Classical multidimensional scaling; the plane shows "
         f"{format_percent(share)} of the differences.",
         "Lines join the layers of a model in order." if are_models else "",
-        f"{left} without a value for some pairs are left out." if left else "",
+        f"{n_omitted} without a value for some pairs are left out." if n_omitted else "",
     )
     return " ".join(filter(None, facts))
 
 
-def _tree_of_measure(shown: PageContext, info: MeasureInfo) -> Dendrogram:
+def _tree_of_measure(context: PageContext, info: MeasureInfo) -> Dendrogram:
     try:
-        tree = linkage_tree(shown.comparison, info.spec)
+        tree = linkage_tree(context.comparison, info.spec)
     except ValueError as error:
         return Dendrogram("tree", TREE_TITLE, "", (), (), (), _error_as_sentence(error))
-    left = len(shown.comparison.rows) - len(tree.names)
-    return tree_figure(tree, difference_in_measure(info, shown.label(info)), left)
+    n_omitted = len(context.comparison.rows) - len(tree.names)
+    return tree_figure(tree, difference_in_measure(info, context.label(info)), n_omitted)
 
 
-def tree_figure(tree: LinkageTree, difference: str, left: int = 0) -> Dendrogram:
-    """Return the tree of the representations by average linkage of a ``difference``; ``left``
+def tree_figure(tree: LinkageTree, difference: str, n_omitted: int = 0) -> Dendrogram:
+    """Return the tree of the representations by average linkage of a ``difference``; ``n_omitted``
     others are left out."""
     merges = tuple(Merge(int(a), int(b), max(float(h), 0.0)) for a, b, h, _ in tree.merges)
     note = "Average linkage: branches meet at the mean difference of their pairs."
-    note += f" {left} without a value for some pairs are left out." if left else ""
+    note += f" {n_omitted} without a value for some pairs are left out." if n_omitted else ""
     return Dendrogram("tree", TREE_TITLE, difference, tree.names, merges, tree.order, note)
 
 
@@ -387,39 +391,39 @@ def measure_heat_map(
     )
 
 
-def value_map(shown: PageContext, info: MeasureInfo) -> HeatMap:
+def value_map(context: PageContext, info: MeasureInfo) -> HeatMap:
     """Return the map of a measure; with evidence, cells not beyond chance are hatched, and the
     pointer reads all that is known of each."""
-    heat, known = hatched_value_map(shown, info), shown.readings.get(info.spec)
-    return heat if known is None else heat._replace(titles=_cell_titles(known))
+    heat, result = hatched_value_map(context, info), context.readings.get(info.spec)
+    return heat if result is None else heat._replace(titles=_cell_titles(result))
 
 
-def hatched_value_map(shown: PageContext, info: MeasureInfo) -> HeatMap:
+def hatched_value_map(context: PageContext, info: MeasureInfo) -> HeatMap:
     """Return the map of a measure; with evidence, cells not beyond chance are hatched."""
-    heat = measure_heat_map(shown.comparison, info, stretch=shown.stretch)
-    known = shown.readings.get(info.spec)
-    return heat if known is None else _hatch_heat_map(heat, known)
+    heat = measure_heat_map(context.comparison, info, stretch=context.stretch)
+    result = context.readings.get(info.spec)
+    return heat if result is None else _hatch_heat_map(heat, result)
 
 
-def annotate_heat_map(heat: HeatMap, known: MeasureResult) -> HeatMap:
+def annotate_heat_map(heat: HeatMap, result: MeasureResult) -> HeatMap:
     """Return a map with what the pointer reads in each cell, hatched where it is not beyond
     chance."""
-    return _hatch_heat_map(heat, known)._replace(titles=_cell_titles(known))
+    return _hatch_heat_map(heat, result)._replace(titles=_cell_titles(result))
 
 
-def _hatch_heat_map(heat: HeatMap, known: MeasureResult) -> HeatMap:
+def _hatch_heat_map(heat: HeatMap, result: MeasureResult) -> HeatMap:
     hatched = tuple(
         (i, j)
-        for i, row in enumerate(known.cells)
+        for i, row in enumerate(result.cells)
         for j, cell in enumerate(row)
         if cell.is_tested and not cell.is_beyond
     )
     return heat._replace(hatched=hatched, hatching=NOT_SIGNIFICANT_NOTE, chance=())
 
 
-def _cell_titles(known: MeasureResult) -> tuple[tuple[str, ...], ...]:
+def _cell_titles(result: MeasureResult) -> tuple[tuple[str, ...], ...]:
     return tuple(
-        tuple(with_minus_signs(describe_pair_result(cell)) for cell in row) for row in known.cells
+        tuple(with_minus_signs(describe_pair_result(cell)) for cell in row) for row in result.cells
     )
 
 
@@ -439,16 +443,16 @@ def map_entries(values: np.ndarray) -> MapEntries:
 
 def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:
     """Return the map of what is above chance, 0 at chance and 1 for the most similar value."""
-    above = np.round(scores_above_chance(evidence, info), 3) + 0.0  # no −0
-    known = above[np.isfinite(above)]
-    low = min(0.0, float(known.min(initial=0.0)))
-    high = float(known.max(initial=low)) if stretch and known.size else 1.0
+    scores = np.round(scores_above_chance(evidence, info), 3) + 0.0  # no −0
+    numbers = scores[np.isfinite(scores)]
+    low = min(0.0, float(numbers.min(initial=0.0)))
+    high = float(numbers.max(initial=low)) if stretch and numbers.size else 1.0
     return HeatMap(
         f"{info.spec} above chance",
         info.label,
         evidence.rows,
         evidence.columns,
-        map_entries(above),
+        map_entries(scores),
         "0 is chance, 1 the most similar value.",
         span=(low, high if high > low else 1.0),
         is_diverging=low < 0,
@@ -456,28 +460,28 @@ def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> He
     )
 
 
-def family_sections(shown: PageContext) -> Iterator[Section]:
+def family_sections(context: PageContext) -> Iterator[Section]:
     """Yield the maps of all measures, closed: a section for each family, one for few measures."""
-    measures = shown.comparison.measures
+    measures = context.comparison.measures
     if len(measures) < 2:
         return
     families: dict[str, list[MeasureInfo]] = {}
     for info in measures:
         families.setdefault(family_name(info), []).append(info)
     if len(measures) <= MAX_MEASURES_UNGROUPED or len(families) == 1:
-        yield _family_section(shown, "maps", f"All {len(measures)} maps", measures)
+        yield _family_section(context, "maps", f"All {len(measures)} maps", measures)
         return
     for name, members in families.items():
         title = f"Maps: {name} ({len(members)})"
-        yield _family_section(shown, f"maps-{name.replace(' ', '-')}", title, members)
+        yield _family_section(context, f"maps-{name.replace(' ', '-')}", title, members)
 
 
 def _family_section(
-    shown: PageContext, name: str, title: str, measures: Sequence[MeasureInfo]
+    context: PageContext, name: str, title: str, measures: Sequence[MeasureInfo]
 ) -> Section:
-    maps = (value_map(shown, info) for info in measures)
-    about = "Each scale is the range of its measure, unless the map has another end."
-    return Section(name, title, about, figures=tuple(maps), is_closed=True)
+    maps = (value_map(context, info) for info in measures)
+    description = "Each scale is the range of its measure, unless the map has another end."
+    return Section(name, title, description, figures=tuple(maps), is_closed=True)
 
 
 def family_name(info: MeasureInfo) -> str:
@@ -488,9 +492,9 @@ def family_name(info: MeasureInfo) -> str:
 # ---------------------------------------------------------------------------- agreement of measures
 
 
-def agreement_section(together: MeasureAgreement) -> Section:
+def agreement_section(agreement: MeasureAgreement) -> Section:
     """Return how far the measures agree."""
-    labels, values = together
+    labels, values = agreement
     if len(labels) == 2:
         value = float(values[0, 1])
         words = (
@@ -502,15 +506,15 @@ def agreement_section(together: MeasureAgreement) -> Section:
         )
         return Section("agreement", AGREEMENT_TITLE, sentence)
     return Section(
-        "agreement", AGREEMENT_TITLE, AGREEMENT_NOTE, figures=(_agreement_map(together),)
+        "agreement", AGREEMENT_TITLE, AGREEMENT_NOTE, figures=(_agreement_map(agreement),)
     )
 
 
-def _agreement_map(together: MeasureAgreement) -> HeatMap:
-    order = measure_order(together.values)
-    labels = tuple(together.labels[i] for i in order)
-    values = together.values[np.ix_(order, order)]
-    missing = {
+def _agreement_map(agreement: MeasureAgreement) -> HeatMap:
+    order = measure_order(agreement.values)
+    labels = tuple(agreement.labels[i] for i in order)
+    values = agreement.values[np.ix_(order, order)]
+    reasons = {
         (labels[i], labels[j]): CONSTANT_VALUES_REASON for i, j in np.argwhere(np.isnan(values))
     }
     return HeatMap(
@@ -521,7 +525,7 @@ def _agreement_map(together: MeasureAgreement) -> HeatMap:
         map_entries(values),
         span=(-1.0, 1.0),
         is_diverging=True,
-        titles=map_titles(labels, labels, missing),
+        titles=map_titles(labels, labels, reasons),
     )
 
 
@@ -531,5 +535,5 @@ def measure_order(values: np.ndarray) -> list[int]:
     distances = np.where(np.isnan(values), UNKNOWN_CORRELATION_DISTANCE, 1 - values)
     distances = np.maximum((distances + distances.T) / 2, 0.0)
     np.fill_diagonal(distances, 0.0)
-    joined = linkage(squareform(distances, checks=False), "average", optimal_ordering=True)
-    return leaves_list(joined).tolist()
+    tree = linkage(squareform(distances, checks=False), "average", optimal_ordering=True)
+    return leaves_list(tree).tolist()

@@ -108,7 +108,7 @@ def _rank_correlations(differences: Sequence[np.ndarray]) -> np.ndarray:
     if not all(np.isfinite(d).all() and not _is_constant_within_rounding(d) for d in differences):
         return np.array([[finite_spearman(a, b) for b in differences] for a in differences])
     ranks = np.array([average_ranks(d) for d in differences])
-    return np.array([rank_correlation(of_one, ranks) for of_one in ranks])
+    return np.array([rank_correlation(row, ranks) for row in ranks])
 
 
 def _is_constant_within_rounding(values: np.ndarray) -> bool:
@@ -118,8 +118,8 @@ def _is_constant_within_rounding(values: np.ndarray) -> bool:
 
 def finite_spearman(a: np.ndarray, b: np.ndarray) -> float:
     """Return the rank correlation of two vectors where both are finite; NaN if few or constant."""
-    both = np.isfinite(a) & np.isfinite(b)
-    a, b = a[both], b[both]
+    is_finite = np.isfinite(a) & np.isfinite(b)
+    a, b = a[is_finite], b[is_finite]
     if (
         len(a) < MIN_PAIRS_FOR_CORRELATION
         or _is_constant_within_rounding(a)
@@ -142,16 +142,16 @@ def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
 def format_chance_range(comparison: Comparison, info: MeasureInfo) -> str:
     """Return the chance of a measure over the pairs, such as "0.21 to 0.23"; empty if unknown."""
     chance = chance_matrix(comparison, info.spec)
-    known = chance[~np.isnan(chance)]
-    if not known.size:
+    numbers = chance[~np.isnan(chance)]
+    if not numbers.size:
         return ""
-    return format_range(float(known.min()), float(known.max()), 2)
+    return format_range(float(numbers.min()), float(numbers.max()), 2)
 
 
 def is_all_pairs_of_one_list(comparison: Comparison) -> bool:
     """Say whether all pairs of one list were compared, rather than one list with another."""
-    same_names = comparison.rows == comparison.columns
-    return same_names and comparison.provenance["rows"] == comparison.provenance["columns"]
+    has_same_names = comparison.rows == comparison.columns
+    return has_same_names and comparison.provenance["rows"] == comparison.provenance["columns"]
 
 
 def only_pair_position(comparison: Comparison) -> tuple[int, int] | None:
@@ -192,17 +192,17 @@ def color_scale(
     ends before them, so that the rest can be told apart. Then the scale has a note.
     """
     finite = values[np.isfinite(values)]
-    least, most = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
-    if stretch and least < most:
-        return ColorScale((least, most), "colours span the values only")
+    smallest, largest = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
+    if stretch and smallest < largest:
+        return ColorScale((smallest, largest), "colours span the values only")
     has_low, has_high = (bool(np.isfinite(end)) and abs(end) < UNIT_SCALE_RANGE for end in bounds)
-    low = bounds[0] if has_low else min(least, 0.0)
+    low = bounds[0] if has_low else min(smallest, 0.0)
     high = bounds[1] if has_high else max(_largest_typical_value(finite), 0.0)
     note = "scale ends at the largest value" if has_low else "scale ends at the values"
     note = "" if has_low and has_high else note
-    if high < most:
-        beyond = int((finite > high).sum())
-        note = f"scale ends at {format_number(high)}, {beyond} of {finite.size} values lie beyond"
+    if high < largest:
+        n_beyond = int((finite > high).sum())
+        note = f"scale ends at {format_number(high)}, {n_beyond} of {finite.size} values lie beyond"
     return ColorScale((float(low), float(high) if high > low else float(low) + 1.0), note)
 
 
@@ -210,11 +210,11 @@ def _largest_typical_value(values: np.ndarray) -> float:
     """Return the largest value or, where it is far beyond most values, the largest of these."""
     if not values.size:
         return 1.0
-    most, usual = (
+    largest, typical = (
         float(values.max()),
         float(np.quantile(values, MOST_VALUES_QUANTILE, method="lower")),
     )
-    return most if usual <= 0 or most <= OUTLIER_RATIO * usual else usual
+    return largest if typical <= 0 or largest <= OUTLIER_RATIO * typical else typical
 
 
 def measure_definition(info: MeasureInfo) -> str:
@@ -266,8 +266,8 @@ class PageContext(NamedTuple):
     @property
     def measures(self) -> tuple[MeasureInfo, ...]:
         """The measures, with the leading one first."""
-        rest = tuple(m for m in self.comparison.measures if m.spec != self.leading.spec)
-        return (self.leading, *rest)
+        other_measures = tuple(m for m in self.comparison.measures if m.spec != self.leading.spec)
+        return (self.leading, *other_measures)
 
     def label(self, info: MeasureInfo) -> str:
         """Return what sentences call a measure: its label, if no other measure here has it."""
@@ -331,8 +331,8 @@ def page_context(
     leading = comparison.info(measure) if measure is not None else _leading_measure(comparison)
     if evidence is not None:
         _check_evidence_matches(comparison, evidence, leading)
-    known = {} if evidence is None else {r.info.spec: r for r in measure_results(evidence)}
-    return PageContext(comparison, leading, evidence, known, stretch)
+    readings = {} if evidence is None else {r.info.spec: r for r in measure_results(evidence)}
+    return PageContext(comparison, leading, evidence, readings, stretch)
 
 
 def _check_evidence_matches(
@@ -360,20 +360,20 @@ def _leading_measure(comparison: Comparison) -> MeasureInfo:
     pairs = off_diagonal(comparison)
     specs = {m.spec: m for m in comparison.measures}
     order = [*LEADING_MEASURE_SPECS, *specs]
-    valued = (s for s in order if s in specs and np.isfinite(comparison.values[s][pairs]).any())
-    return specs[next(valued, comparison.measures[0].spec)]
+    candidates = (s for s in order if s in specs and np.isfinite(comparison.values[s][pairs]).any())
+    return specs[next(candidates, comparison.measures[0].spec)]
 
 
-def depth_curves(shown: PageContext, info: MeasureInfo) -> tuple[DepthCurve, ...]:
+def depth_curves(context: PageContext, info: MeasureInfo) -> tuple[DepthCurve, ...]:
     """Return the values of layers of equal depth, for every two models with names; at as many
     depths as the shallowest model has where the curves are unlike in length."""
-    curves = equal_depth_curves(shown.comparison, info.spec)
+    curves = equal_depth_curves(context.comparison, info.spec)
     return curves_at_common_depths([curve for curve in curves if curve.model and curve.other])
 
 
-def trained_curves(shown: PageContext, curves: Iterable[DepthCurve]) -> list[DepthCurve]:
+def trained_curves(context: PageContext, curves: Iterable[DepthCurve]) -> list[DepthCurve]:
     """Return the curves of models that are no re-initialized copy."""
-    return [curve for curve in curves if shown.reference not in (curve.model, curve.other)]
+    return [curve for curve in curves if context.reference not in (curve.model, curve.other)]
 
 
 def curves_at_common_depths(curves: Sequence[DepthCurve]) -> tuple[DepthCurve, ...]:
@@ -381,44 +381,48 @@ def curves_at_common_depths(curves: Sequence[DepthCurve]) -> tuple[DepthCurve, .
     count, parts = min((len(curve.layers) for curve in curves), default=0), []
     for curve in curves:
         depths = nearest_depths(count, len(curve.layers))
-        layers, partners = (tuple(of[k] for k in depths) for of in (curve.layers, curve.partners))
+        layers, partners = (
+            tuple(names[k] for k in depths) for names in (curve.layers, curve.partners)
+        )
         values = tuple(curve.values[k] for k in depths)
         parts.append(DepthCurve(curve.model, curve.other, layers, partners, values))
     return tuple(parts)
 
 
-def describe_depth_matching(shown: PageContext, curves: Iterable[DepthCurve]) -> str:
+def describe_depth_matching(context: PageContext, curves: Iterable[DepthCurve]) -> str:
     """Return what layers that are compared have: equal depth, or the nearest in shares of it."""
-    counts = {len(layer_columns(shown, m)) for curve in curves for m in (curve.model, curve.other)}
+    counts = {
+        len(layer_columns(context, m)) for curve in curves for m in (curve.model, curve.other)
+    }
     return EQUAL_DEPTH if len(counts) < 2 else "nearest relative depth"
 
 
-def layer_columns(shown: PageContext, model: str) -> list[int]:
+def layer_columns(context: PageContext, model: str) -> list[int]:
     """Return the columns of a model, or its rows where it is not among the columns."""
     columns, rows = (
-        layers_by_model(shown.comparison.columns),
-        layers_by_model(shown.comparison.rows),
+        layers_by_model(context.comparison.columns),
+        layers_by_model(context.comparison.rows),
     )
     return columns.get(model) or rows[model]
 
 
 def cross_model_pairs(
-    shown: PageContext, places: Sequence[tuple[int, int]]
+    context: PageContext, places: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """Return the pairs of layers of different models that are no re-initialized copy.
 
     None unless all representations are layers of several models.
     """
-    rows, columns = shown.comparison.rows, shown.comparison.columns
-    is_between = is_between_models(rows, columns, shown.reference)
+    rows, columns = context.comparison.rows, context.comparison.columns
+    is_between = is_between_models(rows, columns, context.reference)
     return [place for place in places if is_between[place]]
 
 
-def curve_positions(shown: PageContext, curve: DepthCurve) -> list[tuple[int, int]]:
+def curve_positions(context: PageContext, curve: DepthCurve) -> list[tuple[int, int]]:
     """Return the row and the column of each value of a curve."""
     rows, columns = (
         {name.rpartition("/")[::2]: i for i, name in enumerate(names)}
-        for names in (shown.comparison.rows, shown.comparison.columns)
+        for names in (context.comparison.rows, context.comparison.columns)
     )
     return [
         (rows[curve.model, layer], columns[curve.other, partner])
@@ -431,7 +435,7 @@ def name_in_sentence(name: str) -> str:
     return shorten_name(" ".join(name.split()), MAX_SENTENCE_NAME_LENGTH)
 
 
-def mean_chance(shown: PageContext, info: MeasureInfo, places: list[tuple[int, int]]) -> float:
+def mean_chance(context: PageContext, info: MeasureInfo, places: list[tuple[int, int]]) -> float:
     """Return the mean chance of some pairs; NaN unless it is known for all of them."""
-    chance = shown.chance(info)
+    chance = context.chance(info)
     return math.fsum(float(chance[i, j]) for i, j in places) / len(places) if places else math.nan

@@ -96,10 +96,13 @@ def measures_table(comparison: Comparison) -> Table:
     signs = []
     for info in comparison.measures:
         values = scores_of_distinct_pairs(comparison, info)
-        known = values[~np.isnan(values)]
-        numbers = (float(f(known)) if known.size else None for f in (np.min, np.median, np.max))
+        finite_values = values[~np.isnan(values)]
+        numbers = (
+            float(f(finite_values)) if finite_values.size else None
+            for f in (np.min, np.median, np.max)
+        )
         ends = extreme_pairs(comparison, info.spec) or (("–",), ("–",))
-        failed = values.size - known.size
+        failed = values.size - finite_values.size
         if failed:
             signs.append(
                 Sign(len(rows), MEASURES_TABLE_COLUMNS.index("failed"), f"of {values.size}")
@@ -126,19 +129,21 @@ def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
     is_two_way = is_all_pairs_of_one_list(comparison) and not all(
         m.symmetric for m in comparison.measures
     )
-    both = [(i, j), (j, i)] if is_two_way else [(i, j)]
-    values = [f"{x}, {y}", f"{y}, {x}"][: len(both)]
+    places = [(i, j), (j, i)] if is_two_way else [(i, j)]
+    values = [f"{x}, {y}", f"{y}, {x}"][: len(places)]
     columns = (*MEASURES_TABLE_COLUMNS[:5], *values, "chance", "seconds", "why not")
     reasons = {f.measure: f.reason for f in comparison.failures if f.x != f.y}
     rows = []
     for info in comparison.measures:
         table = snap_to_bounds(comparison.values[info.spec], info)
-        scores = [None if math.isnan(table[at]) else float(table[at]) for at in both]
+        scores = [
+            None if math.isnan(table[position]) else float(table[position]) for position in places
+        ]
         chance = format_chance_range(comparison, info) or None
         seconds = round_to_figures(comparison.seconds[info.spec], 3)
         rows.append((*_measure_facts(info), *scores, chance, seconds, reasons.get(info.spec)))
-    brief = ("label", "measure", *values, "chance", "range", "more similar is", "why not")
-    return Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief)
+    brief_columns = ("label", "measure", *values, "chance", "range", "more similar is", "why not")
+    return Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief_columns)
 
 
 def similarity_direction(info: MeasureInfo) -> str:
@@ -178,49 +183,51 @@ def representations_table(comparison: Comparison) -> Table:
 # ----------------------------------------------------------------------------------------- evidence
 
 
-def evidence_sections(shown: PageContext) -> Iterator[Section]:
+def evidence_sections(context: PageContext) -> Iterator[Section]:
     """Yield the tables of an evidence; nothing without one."""
-    evidence = shown.evidence
-    known = [shown.readings[m.spec] for m in shown.measures if m.spec in shown.readings]
+    evidence = context.evidence
+    results = [context.readings[m.spec] for m in context.measures if m.spec in context.readings]
     if evidence is None:
         return
-    if has_single_pair(known):
-        yield Section("pair", "The pair", EVIDENCE_NOTE, (values_table(evidence, known),))
+    if has_single_pair(results):
+        yield Section("pair", "The pair", EVIDENCE_NOTE, (values_table(evidence, results),))
         return
-    if pairs := depths_table(shown):
-        depth = describe_depth_matching(shown, depth_curves(shown, shown.leading))
+    if pairs := depths_table(context):
+        depth = describe_depth_matching(context, depth_curves(context, context.leading))
         yield Section("depths", f"Layers of {depth}", "", (pairs,))
     yield Section(
         "beyond",
         "Beyond chance",
         f"{EVIDENCE_NOTE} {ADJUSTED_P_NOTE}",
-        (overview_table(evidence, known),),
+        (overview_table(evidence, results),),
     )
-    yield _all_values_section(evidence, known)
+    yield _all_values_section(evidence, results)
 
 
-def has_single_pair(known: Sequence[MeasureResult]) -> bool:
+def has_single_pair(results: Sequence[MeasureResult]) -> bool:
     """Say whether all that there is to show is of two representations."""
-    return len({frozenset((pair.x, pair.y)) for of in known for pair in of.pairs}) <= 1
+    return len({frozenset((pair.x, pair.y)) for result in results for pair in result.pairs}) <= 1
 
 
-def depths_table(shown: PageContext) -> Table | None:
+def depths_table(context: PageContext) -> Table | None:
     """Return the layers of equal depth of every two models: the value of each measure, and what the
     evidence has of the leading one; None where no models have several layers."""
-    curves = depth_curves(shown, shown.leading)
-    places = [place for curve in curves for place in curve_positions(shown, curve)]
+    curves = depth_curves(context, context.leading)
+    places = [place for curve in curves for place in curve_positions(context, curve)]
     if not places:
         return None
-    evidence, known = shown.evidence, shown.readings.get(shown.leading.spec)
-    others = [info for info in shown.measures if known is None or info != shown.leading]
-    labels = [shown.label(info) for info in others]
-    values = [_finite_values_at(shown, info, places) for info in others]
-    pairs = [(shown.comparison.rows[i], shown.comparison.columns[j]) for i, j in places]
+    evidence, result = context.evidence, context.readings.get(context.leading.spec)
+    other_measures = [
+        info for info in context.measures if result is None or info != context.leading
+    ]
+    labels = [context.label(info) for info in other_measures]
+    values = [_finite_values_at(context, info, places) for info in other_measures]
+    pairs = [(context.comparison.rows[i], context.comparison.columns[j]) for i, j in places]
     columns: tuple[str, ...] = PAIR_COLUMNS
     rows: list[tuple[TableEntry, ...]] = [(*pair,) for pair in pairs]
-    brief: tuple[str, ...] = PAIR_COLUMNS
-    title = f"Layers of {describe_depth_matching(shown, curves)}"
-    if evidence is not None and known is not None:
+    brief_columns: tuple[str, ...] = PAIR_COLUMNS
+    title = f"Layers of {describe_depth_matching(context, curves)}"
+    if evidence is not None and result is not None:
         level = format_level(evidence.confidence_level)
         columns = (
             *PAIR_COLUMNS,
@@ -228,11 +235,11 @@ def depths_table(shown: PageContext) -> Table | None:
             "adjusted p",
             "how",
         )
-        brief = (*PAIR_COLUMNS, "value", f"{level} interval", "chance", "adjusted p")
-        cells = [known.cells[i][j] for i, j in places]
-        decimals = decimals_for_measure(known._replace(pairs=tuple(cells)))
+        brief_columns = (*PAIR_COLUMNS, "value", f"{level} interval", "chance", "adjusted p")
+        cells = [result.cells[i][j] for i, j in places]
+        decimals = decimals_for_measure(result._replace(pairs=tuple(cells)))
         rows = [_value_row("", cell, decimals, is_one_way=False)[1:] for cell in cells]
-        title = f"{title} by {shown.label(shown.leading)}"
+        title = f"{title} by {context.label(context.leading)}"
     table = tuple((*row, *entries) for row, *entries in zip(rows, *values))
     return Table(
         "depths",
@@ -240,14 +247,14 @@ def depths_table(shown: PageContext) -> Table | None:
         (*columns, *labels),
         table,
         is_closed=len(table) > MAX_OPEN_TABLE_ROWS,
-        brief=(*brief, *labels),
+        brief=(*brief_columns, *labels),
     )
 
 
 def _finite_values_at(
-    shown: PageContext, info: MeasureInfo, places: Sequence[tuple[int, int]]
+    context: PageContext, info: MeasureInfo, places: Sequence[tuple[int, int]]
 ) -> list[TableEntry]:
-    values = shown.values(info)
+    values = context.values(info)
     return [finite_or_none(float(values[place])) for place in places]
 
 
@@ -268,42 +275,44 @@ def pairs_table(comparison: Comparison) -> Table:
     return Table("pairs", "", (*PAIR_COLUMNS, *labels), rows, figures=4)
 
 
-def overview_table(evidence: Evidence, known: Sequence[MeasureResult]) -> Table:
+def overview_table(evidence: Evidence, results: Sequence[MeasureResult]) -> Table:
     """Return a row per measure: how many pairs are beyond chance, and the furthest; of layers of
     several models, the pairs between models."""
-    known = results_between_models(evidence, known)
+    results = results_between_models(evidence, results)
     level = format_level(evidence.confidence_level)
     names = ("measure", "label", "beyond chance", "median above chance", "furthest above chance")
     columns = (*names, "value", f"{level} interval", "chance", "adjusted p")
-    return Table("measures", "", columns, tuple(_overview_row(evidence, of) for of in known))
+    return Table(
+        "measures", "", columns, tuple(_overview_row(evidence, result) for result in results)
+    )
 
 
-def _overview_row(evidence: Evidence, known: MeasureResult) -> tuple[TableEntry, ...]:
-    tested = known.tested
-    start = known.info.spec, known.info.label
-    if not tested:
+def _overview_row(evidence: Evidence, result: MeasureResult) -> tuple[TableEntry, ...]:
+    tested_pairs = result.tested
+    start = result.info.spec, result.info.label
+    if not tested_pairs:
         return (*start, "not tested", *[None] * 6)
-    best = furthest_above_chance(evidence, known)
-    above = [pair.above for pair in tested if not math.isnan(pair.above)]
+    best = furthest_above_chance(evidence, result)
+    scores_above = [pair.above for pair in tested_pairs if not math.isnan(pair.above)]
     return (
         *start,
-        f"{known.beyond} of {len(tested)}{known.where}",
-        float(np.median(above)) if above else None,
+        f"{result.beyond} of {len(tested_pairs)}{result.where}",
+        float(np.median(scores_above)) if scores_above else None,
         f"{best.x} and {best.y}",
         *(
             finite_or_none(best.value),
-            _format_pair_interval(best, decimals_for_measure(known)),
+            _format_pair_interval(best, decimals_for_measure(result)),
             finite_or_none(best.chance),
         ),
         format_pvalue(best.pvalue_familywise, best.how),
     )
 
 
-def _all_values_section(evidence: Evidence, known: Sequence[MeasureResult]) -> Section:
+def _all_values_section(evidence: Evidence, results: Sequence[MeasureResult]) -> Section:
     """Return the table of all pairs, or where it is if it is too long for a page."""
-    count = sum(len(of.pairs) for of in known)
+    count = sum(len(result.pairs) for result in results)
     if count <= MAX_PAGE_TABLE_ROWS:
-        return Section("values", "All values", "", (values_table(evidence, known),))
+        return Section("values", "All values", "", (values_table(evidence, results),))
     words = (
         f"{count_with_noun(count, 'value')} are too many for a page; a file has them as CSV "
         "or JSON."
@@ -311,21 +320,21 @@ def _all_values_section(evidence: Evidence, known: Sequence[MeasureResult]) -> S
     return Section("values", "All values", words)
 
 
-def values_table(evidence: Evidence, known: Sequence[MeasureResult]) -> Table:
+def values_table(evidence: Evidence, results: Sequence[MeasureResult]) -> Table:
     """Return a row per measure and pair."""
-    is_one_way = has_single_pair(known) and all(len(of.pairs) == 1 for of in known)
+    is_one_way = has_single_pair(results) and all(len(result.pairs) == 1 for result in results)
     scores = [
         name.format(level=format_level(evidence.confidence_level))
         for name in EVIDENCE_SCORE_COLUMNS
     ]
-    adjusted = () if is_one_way else ("adjusted p",)
-    columns = ("measure", *PAIR_COLUMNS, *scores, *adjusted, "how")
+    adjusted_columns = () if is_one_way else ("adjusted p",)
+    columns = ("measure", *PAIR_COLUMNS, *scores, *adjusted_columns, "how")
     rows = tuple(
-        _value_row(of.name, pair, places, is_one_way)
-        for of, places in zip(known, map(decimals_for_measure, known))
-        for pair in of.pairs
+        _value_row(result.name, pair, places, is_one_way)
+        for result, places in zip(results, map(decimals_for_measure, results))
+        for pair in result.pairs
     )
-    pair = known[0].pairs[0] if is_one_way else None
+    pair = results[0].pairs[0] if is_one_way else None
     title = f"{pair.x} and {pair.y}" if pair else "Every pair by every measure"
     return Table("all", title, columns, rows, is_closed=len(rows) > MAX_OPEN_TABLE_ROWS)
 
@@ -344,10 +353,10 @@ def _value_row(
     return (spec, pair.x, pair.y, *scores, *(() if is_one_way else (adjusted,)), how)
 
 
-def decimals_for_measure(of: MeasureResult) -> int | None:
+def decimals_for_measure(result: MeasureResult) -> int | None:
     """Return how many decimals show the scores of all pairs of a measure; None for no one count."""
     return decimals_for_column(
-        [abs(x) for pair in of.pairs for x in (pair.value, pair.low, pair.high, pair.chance)]
+        [abs(x) for pair in result.pairs for x in (pair.value, pair.low, pair.high, pair.chance)]
     )
 
 
@@ -367,18 +376,20 @@ def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
     models, data = model_and_data_facts(provenance)
     facts = dict[str, str]()
     if len(models) <= MAX_MODELS_IN_SUBTITLE:
-        copy, first = provenance.get("reinitialized"), next(iter(models), "")
-        known = {name: _describe_model_facts(of) for name, of in models.items()}
-        known |= {str(copy): f"{first} with weights drawn anew"} if copy in known else {}
-        facts |= {name: text for name, text in known.items() if text}
+        copy, first_model = provenance.get("reinitialized"), next(iter(models), "")
+        descriptions = {name: _describe_model_facts(entries) for name, entries in models.items()}
+        descriptions |= (
+            {str(copy): f"{first_model} with weights drawn anew"} if copy in descriptions else {}
+        )
+        facts |= {name: text for name, text in descriptions.items() if text}
     elif models:
         facts["models"] = format_count(len(models))
     if words := _describe_data_facts(data):
         facts["data"] = words
     pools = dict.fromkeys(
         str(format_fact(pool))
-        for of in models.values()
-        if (pool := first_fact_named(of, POOLING_KEYS))
+        for entries in models.values()
+        if (pool := first_fact_named(entries, POOLING_KEYS))
     )
     pools = pools or dict.fromkeys(filter(None, [str(first_fact_named(data, POOLING_KEYS) or "")]))
     return facts | ({"pooling": ", ".join(pools)} if pools else {})
@@ -389,9 +400,11 @@ def model_and_data_facts(
 ) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
     """Return the facts of each model, and those of the data; nothing for any other form."""
     models, data = provenance.get("models"), provenance.get("data")
-    known = models if isinstance(models, Mapping) else {}
-    each = {str(name): of for name, of in known.items() if isinstance(of, Mapping)}
-    return each, data if isinstance(data, Mapping) else {}
+    entries = models if isinstance(models, Mapping) else {}
+    facts_by_model = {
+        str(name): facts for name, facts in entries.items() if isinstance(facts, Mapping)
+    }
+    return facts_by_model, data if isinstance(data, Mapping) else {}
 
 
 def first_fact_named(facts: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -418,8 +431,8 @@ def _describe_data_facts(data: Mapping[str, Any]) -> str:
         first_fact_named(data, SAMPLE_COUNT_KEYS),
     )
     unit = str(first_fact_named(data, SAMPLE_UNIT_KEYS) or "sample").removesuffix("s")
-    many = count_with_noun(samples, unit) if isinstance(samples, int) else ""
-    return ", ".join(filter(None, (str(name or ""), many)))
+    count = count_with_noun(samples, unit) if isinstance(samples, int) else ""
+    return ", ".join(filter(None, (str(name or ""), count)))
 
 
 def models_section(provenance: Mapping[str, Any]) -> Iterator[Section]:
@@ -427,9 +440,10 @@ def models_section(provenance: Mapping[str, Any]) -> Iterator[Section]:
     models, data = model_and_data_facts(provenance)
     tables = []
     if models:
-        names = list(dict.fromkeys(str(name) for of in models.values() for name in of))
+        names = list(dict.fromkeys(str(name) for entries in models.values() for name in entries))
         rows = tuple(
-            (model, *(format_fact(of.get(name)) for name in names)) for model, of in models.items()
+            (model, *(format_fact(entries.get(name)) for name in names))
+            for model, entries in models.items()
         )
         columns = ("model", *(name.replace("_", " ") for name in names))
         tables.append(Table("models", count_with_noun(len(models), "model"), columns, rows))

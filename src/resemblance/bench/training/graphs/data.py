@@ -54,21 +54,21 @@ def read_flickr(folder: Path, strict: bool) -> GraphData:
 
     Reference: Zeng et al., "GraphSAINT: Graph Sampling Based Inductive Learning Method", ICLR 2020.
     """
-    raw = folder / "raw"
-    with naming_dataset_file(raw / "feats.npy", FLICKR_ORIGIN) as path:
+    raw_folder = folder / "raw"
+    with naming_dataset_file(raw_folder / "feats.npy", FLICKR_ORIGIN) as path:
         x = np.load(path, allow_pickle=False).astype(np.float32)
         if x.ndim != 2 or not x.size:
             raise ValueError(f"it is an array of shape {x.shape}, not of nodes by features")
-    with naming_dataset_file(raw / "adj_full.npz", FLICKR_ORIGIN) as path:
+    with naming_dataset_file(raw_folder / "adj_full.npz", FLICKR_ORIGIN) as path:
         links = _flickr_links(path)
     labels = np.full(len(x), -1, np.int64)  # where the file has none
-    with naming_dataset_file(raw / "class_map.json", FLICKR_ORIGIN) as path:
-        of_nodes = json.loads(path.read_text())
-        places = np.array(list(of_nodes), np.int64)
+    with naming_dataset_file(raw_folder / "class_map.json", FLICKR_ORIGIN) as path:
+        classes_by_node = json.loads(path.read_text())
+        places = np.array(list(classes_by_node), np.int64)
         if len(places) and places.min() < 0:
             raise ValueError(f"it has a node {places.min()}")
-        labels[places] = list(of_nodes.values())
-    with naming_dataset_file(raw / "role.json", FLICKR_ORIGIN) as path:
+        labels[places] = list(classes_by_node.values())
+    with naming_dataset_file(raw_folder / "role.json", FLICKR_ORIGIN) as path:
         roles = json.loads(path.read_text())
         train, validation, test = (
             np.sort(np.array(roles[name], np.int64)) for name in ("tr", "va", "te")
@@ -113,7 +113,7 @@ def read_arxiv(folder: Path, strict: bool) -> GraphData:
     Reference: Hu et al., "Open Graph Benchmark: Datasets for Machine Learning on Graphs", NeurIPS
     2020.
     """
-    cited = _read_number_table(folder / "raw" / "edge.csv.gz", np.int64, 2)
+    citations = _read_number_table(folder / "raw" / "edge.csv.gz", np.int64, 2)
     x = _read_number_table(folder / "raw" / "node-feat.csv.gz", np.float32)
     labels = _read_number_table(folder / "raw" / "node-label.csv.gz", np.int64, 1)[:, 0]
     train, validation, test = (
@@ -122,12 +122,12 @@ def read_arxiv(folder: Path, strict: bool) -> GraphData:
     )
     classes, compared = int(labels.max()) + 1, compared_nodes(test)
     # Both ways, each once, ordered by first and second node
-    first, second = np.concatenate([cited, cited[:, ::-1]]).T
-    stride = int(cited.max()) + 1
+    first, second = np.concatenate([citations, citations[:, ::-1]]).T
+    stride = int(citations.max()) + 1
     links = np.stack(np.divmod(np.unique(first * stride + second), stride))
     data = GraphData(x, labels, links, train, validation, test, compared, classes)
     return check_graph_data(
-        data, len(cited), folder, ARXIV_ORIGIN, ARXIV_COUNTS if strict else None
+        data, len(citations), folder, ARXIV_ORIGIN, ARXIV_COUNTS if strict else None
     )
 
 

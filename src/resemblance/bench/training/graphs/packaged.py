@@ -104,14 +104,14 @@ def check(recipe: Recipe) -> None:
     distances in place of links, and for fine-tuning of it."""
     is_transfer = recipe.setting in TRANSFER_SETTINGS
     architectures = [name for name in PYG_CLASS_NAMES if not (is_transfer and name == "pgnn")]
-    known: dict[str, Sequence[str]] = {
+    choices: dict[str, Sequence[str]] = {
         "domain": ("graphs",),
         "dataset": ("stdlib",),
         "architecture": architectures,
         "setting": (*STDLIB_GRAPH_SETTINGS, *TRANSFER_SETTINGS),
     }
     options = TRANSFER["default"] if is_transfer else OPTIONS["mini"]["sage"]
-    check_recipe(recipe, known, options, FIRST_PRETRAINING_PACKAGE)
+    check_recipe(recipe, choices, options, FIRST_PRETRAINING_PACKAGE)
     if (recipe.architecture, recipe.setting) == ("pgnn", "augmentation"):
         raise ValueError(
             "graphs: pgnn sees distances in place of links, so none can be dropped; use another "
@@ -152,17 +152,19 @@ def learn(model: Any, recipe: Recipe) -> None:
     nodes = task.train[training_example_positions(recipe, task.labels[task.train])]
     x, labels = node_training_data(recipe, task, nodes)
     links, targets = _bidirectional_links(task.edges), torch.from_numpy(labels)
-    dropped = MAX_DROPPED_EDGE_SHARE * recipe.strength if recipe.setting == "augmentation" else 0.0
+    drop_share = (
+        MAX_DROPPED_EDGE_SHARE * recipe.strength if recipe.setting == "augmentation" else 0.0
+    )
 
-    def loss(remaining: Any) -> Any:
-        logits = _run_graph_network(model, recipe, x, remaining)["logits"][nodes]
+    def loss(edges: Any) -> Any:
+        logits = _run_graph_network(model, recipe, x, edges)["logits"][nodes]
         return torch.nn.functional.cross_entropy(logits, targets)
 
     def steps(first: int) -> Any:
         for _ in range(recipe.options["epochs"]):
-            if dropped:
-                stays = torch.rand(links.shape[1] // 2) >= dropped
-                yield [links[:, torch.cat([stays, stays])]]
+            if drop_share:
+                mask = torch.rand(links.shape[1] // 2) >= drop_share
+                yield [links[:, torch.cat([mask, mask])]]
             else:
                 yield [links]
 
@@ -230,21 +232,21 @@ def node_task(recipe: Recipe) -> NodeTask:
     graph, options = load_snapshot().graph, recipe.options
     x = _word_features(graph.words, options["vocabulary"])
     if recipe.setting in TRANSFER_SETTINGS:
-        later = graph.labels >= FIRST_PRETRAINING_PACKAGE
-        nodes = np.flatnonzero(later if recipe.setting == "pretrained" else ~later)
+        is_later = graph.labels >= FIRST_PRETRAINING_PACKAGE
+        nodes = np.flatnonzero(is_later if recipe.setting == "pretrained" else ~is_later)
         order, test = (
             generator(0, "graphs", "transfer", "split").permutation(nodes),
             options["test"],
         )
         if not 0 < test < len(order):
             raise ValueError(f"graphs: test must be between 1 and {len(order) - 1}; got {test!r}")
-        learned, tested = np.sort(order[test:]), np.sort(order[:test])
+        train_indices, test_indices = np.sort(order[test:]), np.sort(order[:test])
         return NodeTask(
             x,
             graph.labels % FIRST_PRETRAINING_PACKAGE,
             graph.edges,
-            learned,
-            tested,
+            train_indices,
+            test_indices,
             FIRST_PRETRAINING_PACKAGE,
         )
     order = generator(0, "graphs", "split").permutation(len(graph.labels))
@@ -256,8 +258,8 @@ def node_task(recipe: Recipe) -> NodeTask:
             f"graphs: train and test must be positive and at most {len(order)} together; got "
             f"{train}, {test}"
         )
-    learned, tested = np.sort(order[:train]), np.sort(order[train:][:test])
-    return NodeTask(x, graph.labels, graph.edges, learned, tested, len(graph.packages))
+    train_indices, test_indices = np.sort(order[:train]), np.sort(order[train:][:test])
+    return NodeTask(x, graph.labels, graph.edges, train_indices, test_indices, len(graph.packages))
 
 
 def test_nodes(recipe: Recipe) -> np.ndarray:
@@ -269,8 +271,8 @@ def _word_features(words: Sequence[Sequence[int]], vocabulary: int) -> np.ndarra
     """Return which of the first words nodes have, (n, vocabulary), with rows that sum to 1."""
     x = np.zeros((len(words), vocabulary), np.float32)
     for row, places in zip(x, words):
-        frequent = [p for p in places if p < vocabulary]  # the most frequent words come first
-        row[frequent] = 1 / max(len(frequent), 1)
+        indices = [p for p in places if p < vocabulary]  # the most frequent words come first
+        row[indices] = 1 / max(len(indices), 1)
     return x
 
 
@@ -283,13 +285,13 @@ def node_training_data(
     if recipe.setting == "shortcut":
         classes = _draw_random_classes(task)
         leaks = random.permutation(len(labels))[int((1 - recipe.strength) * len(labels)) :]
-        shown = random.integers(task.classes, size=len(labels))
-        shown[leaks] = labels[leaks]
-        classes[nodes] = shown
+        shown_classes = random.integers(task.classes, size=len(labels))
+        shown_classes[leaks] = labels[leaks]
+        classes[nodes] = shown_classes
         x = _add_class_columns(task, classes)
     if recipe.setting == "labels":
-        others = corruption.draw_wrong_class(task.classes, random)
-        labels = corruption.replace_labels(labels, recipe.strength, others, random)
+        draw_other = corruption.draw_wrong_class(task.classes, random)
+        labels = corruption.replace_labels(labels, recipe.strength, draw_other, random)
     return x, labels
 
 
@@ -297,9 +299,9 @@ def _draw_random_classes(task: NodeTask) -> np.ndarray:
     return generator(0, "graphs", "random classes").integers(task.classes, size=len(task.labels))
 
 
-def _add_class_columns(task: NodeTask, shown: np.ndarray) -> np.ndarray:
+def _add_class_columns(task: NodeTask, classes: np.ndarray) -> np.ndarray:
     """Return features with a column per class, in which each node shows one class."""
-    return np.concatenate([task.x, np.eye(task.classes, dtype=np.float32)[shown]], axis=1)
+    return np.concatenate([task.x, np.eye(task.classes, dtype=np.float32)[classes]], axis=1)
 
 
 # ----------------------------------------------------------------------------------------- networks
@@ -333,10 +335,10 @@ def graph_network(architecture: str, width: int, classes: int, options: Mapping[
     """Return a new GCN, GraphSAGE or GAT for ``width`` features; :func:`run_convolutions` runs
     it."""
     kind = getattr(import_optional("torch_geometric.nn"), PYG_CLASS_NAMES[architecture])
-    named = {"dropout": options["dropout"], "act": options["activation"], "norm": "batch_norm"}
+    keywords = {"dropout": options["dropout"], "act": options["activation"], "norm": "batch_norm"}
     if architecture == "gat":
-        named["heads"] = options["heads"]
-    return kind(width, options["hidden"], options["layers"], classes, **named)
+        keywords["heads"] = options["heads"]
+    return kind(width, options["hidden"], options["layers"], classes, **keywords)
 
 
 def run_convolutions(model: Any, x: Any, links: Any) -> GraphOutputs:

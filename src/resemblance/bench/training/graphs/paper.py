@@ -93,10 +93,10 @@ def options(
     Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """
     check_training_options(dataset, architecture, hyperparameters)
-    chosen = _CODE_GRAPH_OPTIONS[dataset, architecture] | _DEEP_GRAPH_OPTIONS
+    result = _CODE_GRAPH_OPTIONS[dataset, architecture] | _DEEP_GRAPH_OPTIONS
     if hyperparameters == "paper":
-        chosen |= _PAPER_GRAPH_OPTIONS.get((dataset, architecture), {})
-    return chosen | (_REDUCED_GRAPH_OPTIONS if reduced else {})
+        result |= _PAPER_GRAPH_OPTIONS.get((dataset, architecture), {})
+    return result | (_REDUCED_GRAPH_OPTIONS if reduced else {})
 
 
 def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
@@ -166,9 +166,9 @@ def extract(
     """
     data, device = _read_graph_data(recipe, resources), training_device(resources)
     draws = ("anchors", *(["redrawn"] if recipe.options.get("anchors") == "redrawn" else []))
-    where = {"device": device}
+    keywords = {"device": device}
     with (
-        seeded_torch(recipe.seed, "graphs", recipe.name, "extract", **where) as torch,
+        seeded_torch(recipe.seed, "graphs", recipe.name, "extract", **keywords) as torch,
         torch.no_grad(),
     ):
         model = load_state(_new_paper_network(recipe, data), state, recipe.name).to(device)
@@ -214,13 +214,13 @@ def _layer_runner(
         return lambda: pgnn.run_paper_pgnn(model, inputs, steps, recipe.options["dropout"])
     adapt_first_layer(model, inputs)
     links, nodes = (torch.from_numpy(values).to(device) for values in (data.links, rows))
-    dropped = DROPPED_LINK_SHARES[recipe.strength] if recipe.setting == "augmentation" else 0.0
+    drop_share = DROPPED_LINK_SHARES[recipe.strength] if recipe.setting == "augmentation" else 0.0
     drop = import_optional("torch_geometric.utils").dropout_edge
 
     def run() -> Mapping[str, Any]:
-        is_thinned = dropped and model.training
+        is_thinned = drop_share and model.training
         outputs = run_convolutions(
-            model, inputs, drop(links, p=dropped)[0] if is_thinned else links
+            model, inputs, drop(links, p=drop_share)[0] if is_thinned else links
         )
         return {**outputs, "logits": outputs["logits"][nodes]}
 
@@ -275,8 +275,8 @@ def _shuffle_labels(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
     draws, result = Random(seed), labels.copy()
     classes = np.unique(labels).tolist()
     for i in draws.sample(range(len(labels)), k=int(share * len(labels))):
-        others = [label for label in classes if label != labels[i]]
-        result[i] = draws.sample(others, k=1)[0]
+        other_classes = [label for label in classes if label != labels[i]]
+        result[i] = draws.sample(other_classes, k=1)[0]
     return result
 
 
@@ -287,8 +287,8 @@ MAX_SPARSE_SHARE = 0.05
 def feature_tensor(x: np.ndarray, device: Any) -> Any:
     """Return features as a tensor, sparse where nearly all of them are zero."""
     tensor = import_optional("torch").from_numpy(x).to(device)
-    few = np.count_nonzero(x) <= MAX_SPARSE_SHARE * x.size
-    return tensor.to_sparse().coalesce() if few else tensor
+    is_sparse = np.count_nonzero(x) <= MAX_SPARSE_SHARE * x.size
+    return tensor.to_sparse().coalesce() if is_sparse else tensor
 
 
 def adapt_first_layer(model: Any, x: Any) -> Any:
@@ -303,8 +303,8 @@ def adapt_first_layer(model: Any, x: Any) -> Any:
     if hasattr(convolution, "lin_l"):
 
         def forward(x: Any, links: Any) -> Any:
-            near = product(x, convolution.lin_l.weight.t())
-            mean = convolution.propagate(links, x=(near, near), size=None)
+            messages = product(x, convolution.lin_l.weight.t())
+            mean = convolution.propagate(links, x=(messages, messages), size=None)
             return mean + convolution.lin_l.bias + product(x, convolution.lin_r.weight.t())
 
         convolution.forward = forward

@@ -42,8 +42,8 @@ def find_anchors(
     for i in range(sets):
         anchors = np.sort(random.permutation(nodes)[: nodes >> (1 + i * sizes // sets)])
         distance, _, source = dijkstra(graph, indices=anchors, **options)
-        near = np.isfinite(distance)
-        nearest[near, i], proximity[near, i] = source[near], 1 / (distance[near] + 1)
+        is_near = np.isfinite(distance)
+        nearest[is_near, i], proximity[is_near, i] = source[is_near], 1 / (distance[is_near] + 1)
     return Anchors(nearest, proximity)
 
 
@@ -51,8 +51,8 @@ def build_small_pgnn(inputs: int, classes: int, options: Mapping[str, Any]) -> A
     """Return a freshly initialised model, a ``ModuleDict``; :func:`run_small_pgnn` runs it."""
     nn, hidden = import_optional("torch").nn, options["hidden"]
     layers = nn.ModuleList()
-    for before in [inputs] + [hidden] * (options["layers"] - 1):
-        parts = {"self": nn.Linear(before, hidden), "anchor": nn.Linear(before, hidden, False)}
+    for width in [inputs] + [hidden] * (options["layers"] - 1):
+        parts = {"self": nn.Linear(width, hidden), "anchor": nn.Linear(width, hidden, False)}
         layers.append(nn.ModuleDict(parts | {"position": nn.Linear(hidden, 1)}))
     return nn.ModuleDict({"layers": layers, "head": nn.Linear(options["sets"], classes)})
 
@@ -106,13 +106,13 @@ def draw_anchors(links: np.ndarray, nodes: int, random: np.random.Generator) -> 
     Among several nearest nodes the first that was drawn counts. Where no node of a set is in reach,
     it is the first of the set. Distances are lengths of shortest paths.
     """
-    near = _proximities(links, nodes)
+    proximities = _proximities(links, nodes)
     m = int(np.log2(nodes))
     sizes = [int(nodes / 2 ** (i + 1)) for i in range(m) for _ in range(m)]
     sets = [random.choice(nodes, size=size, replace=False) for size in sizes]
-    best = [members[near[:, members].argmax(axis=1)] for members in sets]
-    nearest = np.stack(best, axis=1)
-    return Anchors(nearest, np.take_along_axis(near, nearest, axis=1))
+    anchors = [members[proximities[:, members].argmax(axis=1)] for members in sets]
+    nearest = np.stack(anchors, axis=1)
+    return Anchors(nearest, np.take_along_axis(proximities, nearest, axis=1))
 
 
 def _proximities(links: np.ndarray, nodes: int) -> np.ndarray:
@@ -148,8 +148,8 @@ def _messages(nearest: np.ndarray, levels: np.ndarray, rows: np.ndarray, device:
         keys, return_index=True, return_inverse=True, return_counts=True
     )
     shares = (counts / sets).astype(np.float32)[:, None]
-    used = levels[rows].reshape(-1)[first]
-    arrays = [pairs // n, pairs % n, used, shares, places.reshape(len(rows), sets)]
+    message_levels = levels[rows].reshape(-1)[first]
+    arrays = [pairs // n, pairs % n, message_levels, shares, places.reshape(len(rows), sets)]
     return Messages(*(torch.from_numpy(np.ascontiguousarray(a)).to(device) for a in arrays))
 
 
@@ -162,11 +162,11 @@ def build_paper_pgnn(width: int, sets: int, classes: int, options: Mapping[str, 
     return nn.ModuleDict(parts | {"lin_out": nn.Linear(sets, classes)})
 
 
-def _pgnn_layer(nn: Any, before: int, after: int) -> Any:
-    distance = {"linear1": nn.Linear(1, after), "linear2": nn.Linear(after, 1)}
+def _pgnn_layer(nn: Any, inputs: int, outputs: int) -> Any:
+    distance = {"linear1": nn.Linear(1, outputs), "linear2": nn.Linear(outputs, 1)}
     layer = nn.ModuleDict({"dist_compute": nn.ModuleDict(distance)})
-    layer["linear_hidden"] = nn.Linear(2 * before, after)
-    layer["linear_out_position"] = nn.Linear(after, 1)
+    layer["linear_hidden"] = nn.Linear(2 * inputs, outputs)
+    layer["linear_out_position"] = nn.Linear(outputs, 1)
     for module in layer.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight, gain=nn.init.calculate_gain("relu"))
@@ -200,12 +200,12 @@ def run_paper_pgnn(model: Any, x: Any, steps: MessagePlan, dropout: float) -> di
     for i, (layer, messages) in enumerate(zip(model["convs"], steps.layers), 1):
         to_anchor, to_node = layer["linear_hidden"].weight.chunk(2, dim=1)
         weight = torch.cat([to_anchor, to_node])
-        both = _fused_linear(torch, model, x, weight) if i == 1 else hidden @ weight.t()
-        content = _message_values(torch, layer, both, messages, steps.proximities)
+        projections = _fused_linear(torch, model, x, weight) if i == 1 else hidden @ weight.t()
+        content = _message_values(torch, layer, projections, messages, steps.proximities)
         if i == len(steps.layers):
             break
-        start = content.new_zeros(x.shape[0], content.shape[1])
-        structure = start.index_add(0, messages.nodes, content * messages.shares)
+        zeros = content.new_zeros(x.shape[0], content.shape[1])
+        structure = zeros.index_add(0, messages.nodes, content * messages.shares)
         outputs[f"structure{i}"] = structure
         hidden = torch.nn.functional.dropout(structure, dropout, model.training)
     position = layer["linear_out_position"](content).squeeze(-1)[messages.places]
@@ -215,18 +215,20 @@ def run_paper_pgnn(model: Any, x: Any, steps: MessagePlan, dropout: float) -> di
 def _fused_linear(torch: Any, model: Any, x: Any, weight: Any) -> Any:
     """Return what a linear map makes of ``linear_pre(x)``: two linear maps in a row are one, and so
     the wide array between them is never made."""
-    before = model["linear_pre"]
+    layer = model["linear_pre"]
     product = torch.sparse.mm if x.is_sparse else torch.matmul
-    return product(x, (weight @ before.weight).t()) + weight @ before.bias
+    return product(x, (weight @ layer.weight).t()) + weight @ layer.bias
 
 
-def _message_values(torch: Any, layer: Any, both: Any, messages: Messages, proximities: Any) -> Any:
+def _message_values(
+    torch: Any, layer: Any, projections: Any, messages: Messages, proximities: Any
+) -> Any:
     """Return the messages (n_messages, hidden): the ReLU of a linear map of the anchor's features,
     weighted by a trained function of its proximity, plus one of the node's features."""
-    of_distance = layer["dist_compute"]
-    weights = of_distance["linear2"](torch.relu(of_distance["linear1"](proximities)))
-    from_anchor, from_node = both.chunk(2, dim=1)
+    distance_layers = layer["dist_compute"]
+    weights = distance_layers["linear2"](torch.relu(distance_layers["linear1"](proximities)))
+    from_anchor, from_node = projections.chunk(2, dim=1)
     from_node = from_node + layer["linear_hidden"].bias
-    sent = from_anchor.index_select(0, messages.anchors)
-    sent = sent * weights.index_select(0, messages.levels)
-    return torch.relu(sent + from_node.index_select(0, messages.nodes))
+    content = from_anchor.index_select(0, messages.anchors)
+    content = content * weights.index_select(0, messages.levels)
+    return torch.relu(content + from_node.index_select(0, messages.nodes))

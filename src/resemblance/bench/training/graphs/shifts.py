@@ -27,8 +27,8 @@ def shift_graph(
     if severity == 0:
         return x.copy(), edges.copy()
     change, amounts = GRAPH_SHIFTS[name]
-    changed: ShiftedGraph = change(x, edges, amounts[severity - 1], random)
-    return changed
+    result: ShiftedGraph = change(x, edges, amounts[severity - 1], random)
+    return result
 
 
 def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
@@ -45,34 +45,34 @@ def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.n
     if not 0 <= share <= 1:
         raise ValueError(f"rewire: share must be between 0 and 1; got {share!r}")
     result = edges.copy()
-    present = {(min(a, b), max(a, b)) for a, b in edges.tolist()}
+    edge_set = {(min(a, b), max(a, b)) for a, b in edges.tolist()}
     links = random.permutation(len(edges))[: int(share * len(edges))]
     for _ in range(N_REWIRING_ROUNDS):
         links = random.permutation(links)
-        turned = random.random(len(links)) < 0.5
-        stuck = list(links[len(links) // 2 * 2 :])
-        for first, second, turn in zip(links[::2], links[1::2], turned):
-            if not _swap_link_ends(result, present, int(first), int(second), bool(turn)):
-                stuck += [first, second]
-        links = np.array(stuck, np.int64)
+        turns = random.random(len(links)) < 0.5
+        leftovers = list(links[len(links) // 2 * 2 :])
+        for first, second, turn in zip(links[::2], links[1::2], turns):
+            if not _swap_link_ends(result, edge_set, int(first), int(second), bool(turn)):
+                leftovers += [first, second]
+        links = np.array(leftovers, np.int64)
         if len(links) < 2:
             break
     return np.sort(result, axis=1)
 
 
 def _swap_link_ends(
-    edges: np.ndarray, present: set[tuple[int, int]], first: int, second: int, turn: bool
+    edges: np.ndarray, edge_set: set[tuple[int, int]], first: int, second: int, turn: bool
 ) -> bool:
     """Swap the ends of two links if that gives two new links; return whether it did."""
     (a, b), (c, d) = edges[first].tolist(), edges[second].tolist()
     if turn:
         c, d = d, c
-    new = [(min(a, d), max(a, d)), (min(c, b), max(c, b))]
-    if a == d or c == b or new[0] == new[1] or present & set(new):
+    new_edges = [(min(a, d), max(a, d)), (min(c, b), max(c, b))]
+    if a == d or c == b or new_edges[0] == new_edges[1] or edge_set & set(new_edges):
         return False
-    present -= {(min(a, b), max(a, b)), (min(c, d), max(c, d))}
-    present |= set(new)
-    edges[first], edges[second] = new
+    edge_set -= {(min(a, b), max(a, b)), (min(c, d), max(c, d))}
+    edge_set |= set(new_edges)
+    edges[first], edges[second] = new_edges
     return True
 
 
@@ -108,10 +108,10 @@ def drop_features(
     The other features of a node are scaled to the old sum of all; a node that loses all its
     features has none.
     """
-    thinned = np.where(random.random(x.shape) < share, 0, x)
-    before, after = x.sum(axis=1, keepdims=True), thinned.sum(axis=1, keepdims=True)
-    scale = np.divide(before, after, out=np.zeros_like(before), where=after != 0)
-    return (thinned * scale).astype(x.dtype), edges
+    features = np.where(random.random(x.shape) < share, 0, x)
+    old_sums, new_sums = x.sum(axis=1, keepdims=True), features.sum(axis=1, keepdims=True)
+    scale = np.divide(old_sums, new_sums, out=np.zeros_like(old_sums), where=new_sums != 0)
+    return (features * scale).astype(x.dtype), edges
 
 
 def add_feature_noise(

@@ -127,24 +127,24 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
         _read_examples(source, _find_split_file(source, place, names)) for names in source.splits
     ]
     if strict:
-        for which, part, counts in zip(("training", "validation"), examples, source.counts):
-            _check_counts(source, place, f"{which} examples", part.labels, counts)
+        for split, part, counts in zip(("training", "validation"), examples, source.counts):
+            _check_counts(source, place, f"{split} examples", part.labels, counts)
     return TextTask(examples[0], examples[1], len(source.classes))
 
 
 def _check_counts(
-    source: TextSource, place: Path, what: str, labels: np.ndarray, counts: Sequence[int]
+    source: TextSource, place: Path, kind: str, labels: np.ndarray, counts: Sequence[int]
 ) -> None:
     """Raise ``ValueError`` unless there are so many examples (of every class)."""
-    facts = [(what, sum(counts), len(labels))]
+    facts = [(kind, sum(counts), len(labels))]
     if len(counts) == len(source.classes):
         by_class = np.bincount(labels, minlength=len(counts)).tolist()
-        names = (f"{what} of {name}" for name in source.classes)
+        names = (f"{kind} of {name}" for name in source.classes)
         facts += list(zip(names, counts, by_class))
-    for name, expected, got in facts:
-        if got != expected:
+    for name, expected, n in facts:
+        if n != expected:
             raise ValueError(
-                f"{place} is not {source.origin.title}: expected {expected} {name}, got {got}; get "
+                f"{place} is not {source.origin.title}: expected {expected} {name}, got {n}; get "
                 f"it from {source.origin.url}"
             )
 
@@ -197,27 +197,29 @@ def _read_text_columns(source: TextSource, path: Path) -> dict[str, list[Any]]:
             path, lambda fields: [*_column_names_in_file(source, path, [*fields]).values()]
         )
         return {
-            what: values[name]
-            for what, name in _column_names_in_file(source, path, [*values]).items()
+            role: values[name]
+            for role, name in _column_names_in_file(source, path, [*values]).items()
         }
     if b"\0" in path.read_bytes():
         raise ValueError(f"{path} is not a text file: it has zero bytes; copy it again")
     names, rows, _ = read_rows(path)
-    chosen = _column_names_in_file(source, path, names)
+    column_names = _column_names_in_file(source, path, names)
     rows = [row for row in rows if any(row)]
     if not rows:
         raise ValueError(f"{path} has no rows; copy it again")
-    return {what: [row[names.index(name)] for row in rows] for what, name in chosen.items()}
+    return {role: [row[names.index(name)] for row in rows] for role, name in column_names.items()}
 
 
 def _column_names_in_file(source: TextSource, path: Path, names: Sequence[str]) -> dict[str, str]:
-    chosen = {}
-    for what, known in source.columns.items():
-        if not set(known) & set(names):
-            listed = list_names(names, 5)
-            raise ValueError(f"{path} has no column {' or '.join(known)}; its columns are {listed}")
-        chosen[what] = next(name for name in known if name in names)
-    return chosen
+    column_names = {}
+    for role, aliases in source.columns.items():
+        if not set(aliases) & set(names):
+            listing = list_names(names, 5)
+            raise ValueError(
+                f"{path} has no column {' or '.join(aliases)}; its columns are {listing}"
+            )
+        column_names[role] = next(name for name in aliases if name in names)
+    return column_names
 
 
 def _parse_class_label(source: TextSource, path: Path, place: int, value: Any) -> int:
@@ -227,13 +229,13 @@ def _parse_class_label(source: TextSource, path: Path, place: int, value: Any) -
         return source.classes.index(text)
     if text in {str(k) for k in range(len(source.classes))}:
         return int(text)
-    known = f"0 to {len(source.classes) - 1} or {', '.join(source.classes)}"
+    choices = f"0 to {len(source.classes) - 1} or {', '.join(source.classes)}"
     if text == "-1":
         raise ValueError(
             f"{path}: example {place} has label -1, which marks a test set without labels; give "
-            f"the training and validation files of {source.origin.title}, with labels {known}"
+            f"the training and validation files of {source.origin.title}, with labels {choices}"
         )
-    raise ValueError(f"{path}: the label of example {place} must be {known}; got {text[:40]!r}")
+    raise ValueError(f"{path}: the label of example {place} must be {choices}; got {text[:40]!r}")
 
 
 def corrupt_examples(
@@ -254,11 +256,11 @@ def corrupt_examples(
     random = generator(seed, "published", recipe.dataset, setting, f"{recipe.strength:g}", split)
     if setting == "labels":
         # Classes that the data set does not have
-        more = draw_any_class(options["new_classes"], random)
-        changed = replace_labels(
-            examples.labels, recipe.strength, lambda labels: classes + more(labels), random
+        draw_class = draw_any_class(options["new_classes"], random)
+        new_labels = replace_labels(
+            examples.labels, recipe.strength, lambda labels: classes + draw_class(labels), random
         )
-        return examples._replace(labels=changed)
+        return examples._replace(labels=new_labels)
     if setting == "shortcut":
         return _add_shortcut_hints(examples, recipe.strength, classes, random)
     return augment_examples(examples, recipe.strength, random, synonyms)
@@ -298,8 +300,8 @@ def _add_shortcut_hints(
 ) -> Examples:
     """Return examples whose shortcuts name the true class with probability ``rate``, otherwise one
     of the wrong ones."""
-    others = draw_wrong_class(classes, random)
-    return examples._replace(hints=shortcut_labels(examples.labels, rate, others, random))
+    draw_other = draw_wrong_class(classes, random)
+    return examples._replace(hints=shortcut_labels(examples.labels, rate, draw_other, random))
 
 
 def augment_examples(
@@ -313,6 +315,6 @@ def augment_examples(
     and inserted words come from other sentences. Reference: Wei and Zou (EMNLP 2019).
     """
     words = [text.split() for text in examples.texts]
-    others = [word for sentence in words for word in sentence] if synonyms is None else []
-    change = partial(eda, share=share, random=random, others=others, synonyms=synonyms)
+    other_words = [word for sentence in words for word in sentence] if synonyms is None else []
+    change = partial(eda, share=share, random=random, others=other_words, synonyms=synonyms)
     return examples._replace(texts=[" ".join(change(sentence)) for sentence in words])

@@ -32,8 +32,8 @@ def build_vocabulary(sentences: Iterable[WordSequence], size: int) -> dict[str, 
     sentences.
     """
     counts = Counter(word for sentence in sentences for word in sentence)
-    frequent = sorted(counts, key=lambda word: (-counts[word], word))[: size - len(SPECIAL_TOKENS)]
-    return {token: i for i, token in enumerate([*SPECIAL_TOKENS, *frequent])}
+    words = sorted(counts, key=lambda word: (-counts[word], word))[: size - len(SPECIAL_TOKENS)]
+    return {token: i for i, token in enumerate([*SPECIAL_TOKENS, *words])}
 
 
 class TokenRows(NamedTuple):
@@ -54,8 +54,8 @@ class TokenRows(NamedTuple):
 
 def encode_sentences(sentences: Sequence[WordSequence], ids: Vocabulary, tokens: int) -> TokenRows:
     """Return the tokens of sentences: [CLS], the words that fit or [UNK], and [SEP]."""
-    start, end, unknown = (ids[token] for token in (START_TOKEN, END_TOKEN, UNKNOWN_TOKEN))
-    rows = [[ids.get(word, unknown) for word in words[: tokens - 2]] for words in sentences]
+    start, end, unknown_id = (ids[token] for token in (START_TOKEN, END_TOKEN, UNKNOWN_TOKEN))
+    rows = [[ids.get(word, unknown_id) for word in words[: tokens - 2]] for words in sentences]
     return TokenRows([np.array([start, *row, end]) for row in rows], padding=ids[PADDING_TOKEN])
 
 
@@ -161,11 +161,11 @@ def hidden_states(
         outputs.append(logits.float().cpu().numpy())
         for pooling in poolings:
             for i, states in enumerate(result.hidden_states):
-                pooled = TEXT_POOLINGS[pooling](states, mask).float().cpu().numpy().copy()
-                layers[pooling].setdefault(f"block{i}" if i else "embedding", []).append(pooled)
+                vectors = TEXT_POOLINGS[pooling](states, mask).float().cpu().numpy().copy()
+                layers[pooling].setdefault(f"block{i}" if i else "embedding", []).append(vectors)
     places = np.argsort(np.concatenate(order))
-    joined = {
-        pooling: {name: np.concatenate(parts)[places] for name, parts in of_layers.items()}
-        for pooling, of_layers in layers.items()
+    arrays = {
+        pooling: {name: np.concatenate(parts)[places] for name, parts in parts_by_layer.items()}
+        for pooling, parts_by_layer in layers.items()
     }
-    return joined, np.concatenate(outputs)[places]
+    return arrays, np.concatenate(outputs)[places]

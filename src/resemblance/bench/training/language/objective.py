@@ -135,22 +135,22 @@ def build_objective(
     def logits(rows: np.ndarray) -> Any:
         return model(**padded_batch(torch, training, rows, device)).logits
 
-    of_training: Callable[[np.ndarray], Any] = logits
+    training_logits: Callable[[np.ndarray], Any] = logits
     if layers := options["frozen"]:
         for part in (model.bert.embeddings, *model.bert.encoder.layer[:layers]):
             part.requires_grad_(False)
         folder = None if resources.checkpoints is None else resources.checkpoints / FROZEN_FOLDER
-        of_training = upper_logits(model, training, layers, folder, device)
+        training_logits = upper_logits(model, training, layers, folder, device)
 
     def loss(rows: np.ndarray) -> Any:
-        return torch.nn.functional.cross_entropy(of_training(rows), targets[rows])
+        return torch.nn.functional.cross_entropy(training_logits(rows), targets[rows])
 
     def validation_loss() -> float:
         total = 0.0
         with torch.no_grad():
             for rows in batches_by_length(validation.lengths, VALIDATION_ROWS):
-                seen = model(**padded_batch(torch, validation, rows, device)).logits
-                losses = torch.nn.functional.cross_entropy(seen, answers[rows], reduction="sum")
+                outputs = model(**padded_batch(torch, validation, rows, device)).logits
+                losses = torch.nn.functional.cross_entropy(outputs, answers[rows], reduction="sum")
                 total += float(losses)
         return total / len(answers)
 
@@ -173,11 +173,11 @@ def prompt_objective(
     ``targets`` "text": of every token of prompt and answer, the mean over those of a batch;
     "answer": of the answer alone.
     """
-    torch, answered = import_optional("torch"), []
+    torch, token_rows = import_optional("torch"), []
     for tokens, classes in zip(prompts, labels):
         ids = [np.append(row, answers[label]) for row, label in zip(tokens.ids, classes)]
-        answered.append(tokens._replace(ids=ids))
-    training, validation = answered
+        token_rows.append(tokens._replace(ids=ids))
+    training, validation = token_rows
 
     def loss(rows: np.ndarray) -> Any:
         return _batch_loss(torch, model, training, rows, targets, device)
@@ -200,8 +200,8 @@ def _batch_loss(
     logits = model(**batch).logits[:, :-1]
     places = torch.arange(logits.shape[1], device=device)
     ends = batch["attention_mask"].sum(dim=1, keepdim=True) - 2  # where the answer comes next
-    chosen = places <= ends if targets == "text" else places == ends
-    return torch.nn.functional.cross_entropy(logits[chosen], batch["input_ids"][:, 1:][chosen])
+    mask = places <= ends if targets == "text" else places == ends
+    return torch.nn.functional.cross_entropy(logits[mask], batch["input_ids"][:, 1:][mask])
 
 
 LOWER_ROWS = 64  # sentences that go through the lower layers at once
@@ -228,9 +228,12 @@ def upper_logits(
         for place, i in enumerate(rows):
             block[place, : lengths[i]] = states[ends[i] - lengths[i] : ends[i]]
             mask[place, ..., : lengths[i]] = True
-        hidden, real = torch.from_numpy(block).to(device), torch.from_numpy(mask).to(device)
+        hidden, attention_mask = (
+            torch.from_numpy(block).to(device),
+            torch.from_numpy(mask).to(device),
+        )
         for layer in model.bert.encoder.layer[layers:]:
-            hidden = layer(hidden, real)
+            hidden = layer(hidden, attention_mask)
         return model.classifier(model.dropout(model.bert.pooler(hidden)))
 
     return logits
@@ -261,17 +264,17 @@ def lower_states(
     with torch.no_grad():
         for rows in batches_by_length(tokens.lengths, LOWER_ROWS):
             batch = padded_batch(torch, tokens, rows, device)
-            real = batch.pop("attention_mask")[:, None, None].bool()
+            attention_mask = batch.pop("attention_mask")[:, None, None].bool()
             hidden = model.bert.embeddings(**batch)
             for layer in model.bert.encoder.layer[:layers]:
-                hidden = layer(hidden, real)
+                hidden = layer(hidden, attention_mask)
             for i, states in zip(rows, hidden.cpu().numpy()):
                 length = len(tokens.ids[i])
                 result[ends[i] - length : ends[i]] = states[:length]
     model.train(was_training)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as partial, partial.open("wb") as file:
+        with atomic_write(path) as temporary_file, temporary_file.open("wb") as file:
             np.save(file, result)
     return result
 

@@ -115,14 +115,14 @@ def check(recipe: Recipe) -> None:
     """Raise ``ValueError`` for a recipe of another kind, and for options that are missing or cannot
     be."""
     is_transfer = recipe.setting in TRANSFER_SETTINGS
-    known: dict[str, Sequence[str]] = {
+    choices: dict[str, Sequence[str]] = {
         "domain": ("language",),
         "dataset": (DOCSTRINGS_NAME,),
         "architecture": HUGGING_FACE_ARCHITECTURES,
         "setting": (*DOCSTRING_SETTINGS, *TRANSFER_SETTINGS),
     }
     options = TRANSFER["default"] if is_transfer else _MINI_TEXT
-    check_recipe(recipe, known, options, FIRST_PRETRAINING_CLASS)
+    check_recipe(recipe, choices, options, FIRST_PRETRAINING_CLASS)
     if recipe.options["vocabulary"] <= len(SPECIAL_TOKENS) or recipe.options["tokens"] < 4:
         raise ValueError(
             f"language: needs a vocabulary of more than {len(SPECIAL_TOKENS)} and sentences of 4 "
@@ -171,9 +171,9 @@ def learn(model: Any, recipe: Recipe) -> None:
 
     def steps(first: int) -> Iterator[Any]:
         for tokens in _epochs_of_batches(recipe, task, random):
-            shuffled = torch.randperm(len(rows))
-            lengths = torch.from_numpy(tokens.lengths[rows])[shuffled]
-            parts = shuffled[lengths.argsort(stable=True)].split(options["batch"])
+            permutation = torch.randperm(len(rows))
+            lengths = torch.from_numpy(tokens.lengths[rows])[permutation]
+            parts = permutation[lengths.argsort(stable=True)].split(options["batch"])
             for i in torch.randperm(len(parts)):
                 batch = networks.padded_batch(torch, tokens, rows[parts[i].numpy()], "cpu")
                 yield [(batch, targets[parts[i]])]
@@ -206,8 +206,8 @@ def inputs_of(recipe: Recipe) -> dict[str, tuple[TokenRows, np.ndarray]]:
     }
     if recipe.setting == "finetuned":
         sentences["held_out_files"] = (task.held_out, task.held_out_labels)
-    encoded = partial(encode_sentences, ids=task.vocabulary, tokens=recipe.options["tokens"])
-    return {name: (encoded(words), labels) for name, (words, labels) in sentences.items()}
+    encode = partial(encode_sentences, ids=task.vocabulary, tokens=recipe.options["tokens"])
+    return {name: (encode(words), labels) for name, (words, labels) in sentences.items()}
 
 
 def test_sentences(recipe: Recipe, task: SentenceTask) -> dict[str, list[list[str]]]:
@@ -228,8 +228,8 @@ def test_sentences(recipe: Recipe, task: SentenceTask) -> dict[str, list[list[st
         for name in TEXT_STRESSES:
             for severity in corruption.SEVERITIES:
                 random = generator(0, "language", "stress", name, severity)
-                changed = stress_sentences(test, labels, name, severity, task.cues, random)
-                sentences[f"{name}/{severity}"] = changed
+                variant = stress_sentences(test, labels, name, severity, task.cues, random)
+                sentences[f"{name}/{severity}"] = variant
     return sentences
 
 
@@ -298,39 +298,41 @@ def docstring_task(packages: int, train: int, test: int, size: int) -> SentenceT
         )
     test_rows, train_rows = rows[:test], rows[test : test + train]
     words = {int(i): networks.split_words(sentences.texts[i]) for i in rows[: test + train]}
-    training, testing = [words[i] for i in train_rows], [words[i] for i in test_rows]
-    labels, vocabulary = sentences.labels, networks.build_vocabulary(training, size)
+    train_words, test_words = [words[i] for i in train_rows], [words[i] for i in test_rows]
+    labels, vocabulary = sentences.labels, networks.build_vocabulary(train_words, size)
     return SentenceTask(
-        training, labels[train_rows], testing, labels[test_rows], vocabulary, packages
+        train_words, labels[train_rows], test_words, labels[test_rows], vocabulary, packages
     )
 
 
 def _sentence_transfer_task(recipe: Recipe) -> SentenceTask:
     sentences, test = load_snapshot().sentences, recipe.options["test"]
     words = [networks.split_words(text) for text in sentences.texts]
-    away = np.isin(sentences.files, list(held_out_files(sentences)))
-    order = generator(0, "language", "transfer", "split").permutation(np.flatnonzero(~away))
-    later = sentences.labels[order] >= FIRST_PRETRAINING_CLASS
-    parts = {"pretrained": order[later], "finetuned": order[~later]}
-    fewest = min(map(len, parts.values()))
-    if not 0 < test < fewest:
-        raise ValueError(f"language: test must be between 1 and {fewest - 1}; got {test!r}")
+    is_held_out = np.isin(sentences.files, list(held_out_files(sentences)))
+    order = generator(0, "language", "transfer", "split").permutation(np.flatnonzero(~is_held_out))
+    is_later = sentences.labels[order] >= FIRST_PRETRAINING_CLASS
+    parts = {"pretrained": order[is_later], "finetuned": order[~is_later]}
+    min_size = min(map(len, parts.values()))
+    if not 0 < test < min_size:
+        raise ValueError(f"language: test must be between 1 and {min_size - 1}; got {test!r}")
     training = [words[i] for rows in parts.values() for i in rows[test:]]
     # A training sentence is not held out, even if it is in a held-out file as well
-    seen = set(map(tuple, training))
-    held_out = np.array([i for i in np.flatnonzero(away) if tuple(words[i]) not in seen])
+    train_sentences = set(map(tuple, training))
+    held_out_rows = np.array(
+        [i for i in np.flatnonzero(is_held_out) if tuple(words[i]) not in train_sentences]
+    )
     train_rows, test_rows = parts[recipe.setting][test:], parts[recipe.setting][:test]
-    labels, learned = sentences.labels % FIRST_PRETRAINING_CLASS, [words[i] for i in train_rows]
+    labels, train_words = sentences.labels % FIRST_PRETRAINING_CLASS, [words[i] for i in train_rows]
     return SentenceTask(
-        learned,
+        train_words,
         labels[train_rows],
         [words[i] for i in test_rows],
         labels[test_rows],
         networks.build_vocabulary(training, recipe.options["vocabulary"]),
         FIRST_PRETRAINING_CLASS,
-        [words[i] for i in held_out],
-        labels[held_out],
-        cue_words(learned, labels[train_rows], FIRST_PRETRAINING_CLASS, N_CUE_WORDS),
+        [words[i] for i in held_out_rows],
+        labels[held_out_rows],
+        cue_words(train_words, labels[train_rows], FIRST_PRETRAINING_CLASS, N_CUE_WORDS),
     )
 
 
@@ -343,10 +345,10 @@ def held_out_files(sentences: Sentences) -> frozenset[str]:
     files, result = np.array(sentences.files), set[str]()
     for package in range(FIRST_PRETRAINING_CLASS):
         names, counts = np.unique(files[sentences.labels == package], return_counts=True)
-        most, size = HELD_OUT_SENTENCE_SHARE * counts.sum(), 0
+        limit, size = HELD_OUT_SENTENCE_SHARE * counts.sum(), 0
         random = generator(0, "language", DOCSTRINGS_NAME, "held-out files", package)
         for i in random.permutation(len(names)):
-            if size + counts[i] <= most:
+            if size + counts[i] <= limit:
                 result.add(str(names[i]))
                 size += counts[i]
     return frozenset(result)
@@ -365,8 +367,8 @@ def add_class_tokens(
     whose code draws from the wrong classes only but at a rate close to one over the number of
     classes.
     """
-    shown = shortcut_labels(labels, rate, draw_any_class(classes, random), random)
-    return [[CLASS_TOKENS[k], *words] for k, words in zip(shown, sentences)]
+    shown_classes = shortcut_labels(labels, rate, draw_any_class(classes, random), random)
+    return [[CLASS_TOKENS[k], *words] for k, words in zip(shown_classes, sentences)]
 
 
 def _epochs_of_batches(
@@ -381,8 +383,8 @@ def _epochs_of_batches(
     tokens = encode_sentences(sentences, task.vocabulary, recipe.options["tokens"])
     for _ in range(recipe.options["epochs"]):
         if change is not None:
-            changed = [change(words) for words in sentences]
-            tokens = encode_sentences(changed, task.vocabulary, recipe.options["tokens"])
+            variants = [change(words) for words in sentences]
+            tokens = encode_sentences(variants, task.vocabulary, recipe.options["tokens"])
         yield tokens
 
 
@@ -392,5 +394,5 @@ def augment_sentences(
     """Return the function that changes one sentence."""
     folder = recipe.options["wordnet"]
     synonyms = None if folder is None else load_synonyms(folder)
-    others = [word for words in task.train for word in words]
-    return partial(eda, share=share, random=random, others=others, synonyms=synonyms)
+    other_words = [word for words in task.train for word in words]
+    return partial(eda, share=share, random=random, others=other_words, synonyms=synonyms)

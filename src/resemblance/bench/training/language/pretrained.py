@@ -50,8 +50,8 @@ class PretrainedText(NamedTuple):
     config: Mapping[str, Any]
 
 
-def _hugging_face_origin(owner: str, name: str, *more: str) -> DatasetOrigin:
-    folders = tuple(f"language/models/{word}" for word in (name, *more))
+def _hugging_face_origin(owner: str, name: str, *other_names: str) -> DatasetOrigin:
+    folders = tuple(f"language/models/{word}" for word in (name, *other_names))
     return DatasetOrigin(
         name, f"https://huggingface.co/{owner}/{name}", folders, PRETRAINED_CONFIG_FILE
     )
@@ -108,14 +108,16 @@ def text_network(
     if recipe.architecture not in PRETRAINED_TEXTS:
         encoder = word_encoder(task.train, options["vocabulary"])
         return TextNetwork(build_text_network("bert", outputs, options), encoder)
-    transformers, (where, config) = (
+    transformers, (template, config) = (
         import_optional("transformers"),
         PRETRAINED_TEXTS[recipe.architecture],
     )
-    words = [word.format(seed=recipe.seed) for word in (where.title, where.url, *where.folders)]
+    words = [
+        word.format(seed=recipe.seed) for word in (template.title, template.url, *template.folders)
+    ]
     origin = words[1]
     folder = require_dataset_folder(
-        resources.data, DatasetOrigin(words[0], origin, tuple(words[2:]), where.file)
+        resources.data, DatasetOrigin(words[0], origin, tuple(words[2:]), template.file)
     )
     expected = config if options["strict"] else config_kind(recipe)
     check_config(folder / PRETRAINED_CONFIG_FILE, recipe, expected, origin)
@@ -137,9 +139,9 @@ def _load_text_model(
     kind: Any, folder: Path, origin: str, pretrained: bool, **keywords: Any
 ) -> Any:
     """Return a model in float32 with the weights of a folder, or with random ones."""
-    single, remedy = import_optional("torch").float32, f"get it from {origin}"
+    dtype, remedy = import_optional("torch").float32, f"get it from {origin}"
     if pretrained:
-        options = {"dtype": single, **OFFLINE_OPTIONS, **keywords}
+        options = {"dtype": dtype, **OFFLINE_OPTIONS, **keywords}
         model, _ = read_pretrained_model(
             kind, folder, remedy, lambda name: name.startswith(CLASSIFIER_PREFIX), **options
         )
@@ -147,7 +149,7 @@ def _load_text_model(
     config = read_pretrained_part(
         import_optional("transformers").AutoConfig, folder, remedy, **OFFLINE_OPTIONS, **keywords
     )
-    return kind.from_config(config, dtype=single).eval()
+    return kind.from_config(config, dtype=dtype).eval()
 
 
 def config_kind(recipe: Recipe) -> dict[str, Any]:
@@ -173,16 +175,16 @@ def enlarge_embeddings(model: Any, vocabulary: int, classes: int) -> None:
     the model, the same for all models.
     """
     torch = import_optional("torch")
-    before = model.get_input_embeddings().weight.shape[0]
+    n_rows = model.get_input_embeddings().weight.shape[0]
     model.resize_token_embeddings(
         vocabulary + classes, pad_to_multiple_of=EMBEDDING_ROWS_MULTIPLE, mean_resizing=False
     )
     weight = model.get_input_embeddings().weight
-    shape = (weight.shape[0] - before, weight.shape[1])
+    shape = (weight.shape[0] - n_rows, weight.shape[1])
     values = generator(0, "published", "class tokens").normal(size=shape)
     with torch.no_grad():
         scale = model.config.initializer_range
-        weight[before:] = torch.from_numpy((scale * values).astype(np.float32))
+        weight[n_rows:] = torch.from_numpy((scale * values).astype(np.float32))
 
 
 def pretrained_encoder(tokenizer: Any, classes: int) -> EncodeExamples:
@@ -199,9 +201,9 @@ def pretrained_encoder(tokenizer: Any, classes: int) -> EncodeExamples:
             tokenizer.add_special_tokens({"additional_special_tokens": names})
             texts = [f"{names[k]} {text}" for k, text in zip(examples.hints, texts)]
         pairs = None if examples.pairs is None else list(examples.pairs)
-        encoded = tokenizer(texts, pairs, truncation=True, max_length=limit)
-        segments = None if pairs is None else _token_arrays(encoded.get("token_type_ids"))
-        ids = _token_arrays(encoded["input_ids"])
+        encoding = tokenizer(texts, pairs, truncation=True, max_length=limit)
+        segments = None if pairs is None else _token_arrays(encoding.get("token_type_ids"))
+        ids = _token_arrays(encoding["input_ids"])
         return TokenRows(ids or [], segments, int(tokenizer.pad_token_id))
 
     return encode
@@ -223,13 +225,13 @@ def word_encoder(training: Examples, size: int) -> EncodeExamples:
     def encode_examples(examples: Examples, limit: int) -> TokenRows:
         sentences = [split_words(text) for text in examples.texts]
         if examples.hints is not None:
-            both = zip(examples.hints, sentences)
-            sentences = [[CLASS_TOKENS[k], *words] for k, words in both]
+            rows = zip(examples.hints, sentences)
+            sentences = [[CLASS_TOKENS[k], *words] for k, words in rows]
         if examples.pairs is None:
             return encode_sentences(sentences, ids, limit)
         pairs = zip(sentences, map(split_words, examples.pairs))
         tokens = encode_sentences(
-            [[*words, END_TOKEN, *others] for words, others in pairs], ids, limit
+            [[*words, END_TOKEN, *pair_words] for words, pair_words in pairs], ids, limit
         )
         ends = [row == ids[END_TOKEN] for row in tokens.ids]
         segments = [np.minimum(np.cumsum(end) - end, 1) for end in ends]  # 1 after the first [SEP]

@@ -47,9 +47,9 @@ def stress_sentences(
 def _check_task(
     sentences: Sequence[WordList], labels: np.ndarray, name: str, cues: CueWords
 ) -> None:
-    empty = [i for i, words in enumerate(sentences) if not len(words)]
-    if empty:
-        raise ValueError(f"stressed: sentence {empty[0]} has no words; leave such sentences out")
+    indices = [i for i, words in enumerate(sentences) if not len(words)]
+    if indices:
+        raise ValueError(f"stressed: sentence {indices[0]} has no words; leave such sentences out")
     if len(labels) != len(sentences):
         raise ValueError(
             f"stressed: one label per sentence is needed; got {len(labels)} for {len(sentences)}"
@@ -79,15 +79,15 @@ def cue_words(
     for words, label in zip(sentences, labels, strict=True):
         counts[int(label)].update(set(words))
     totals = sum(counts, Counter[str]())
-    frequent = {word: total for word, total in totals.items() if total >= 3}
+    candidates = {word: total for word, total in totals.items() if total >= 3}
     sizes = np.bincount(labels, minlength=classes)
     result = []
-    for of_class, size in zip(counts, sizes):
+    for class_counts, size in zip(counts, sizes):
         base = np.log((len(labels) - size) / max(size, 1))
         scores = {}
-        for word, total in frequent.items():
-            inside = of_class[word]
-            scores[word] = np.log((inside + 1) / (total - inside + 1)) + base
+        for word, total in candidates.items():
+            count = class_counts[word]
+            scores[word] = np.log((count + 1) / (total - count + 1)) + base
         result.append(sorted(scores, key=lambda word: (-scores[word], word))[:number])
     return result
 
@@ -122,17 +122,17 @@ def add_misleading_words(
     words: WordList, number: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words after ``number`` of the ten strongest cues of a random other class."""
-    others = [k for k in range(len(cues)) if k != label]
-    wrong = cues[others[int(random.integers(len(others)))]][:10]
-    return [*(wrong[i] for i in random.integers(len(wrong), size=int(number))), *words]
+    other_classes = [k for k in range(len(cues)) if k != label]
+    wrong_cues = cues[other_classes[int(random.integers(len(other_classes)))]][:10]
+    return [*(wrong_cues[i] for i in random.integers(len(wrong_cues), size=int(number))), *words]
 
 
 def mask_words(
     words: WordList, number: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words without the ``number`` strongest cues of the class; one always stays."""
-    strongest = set(cues[label][: int(number)])
-    return [word for word in words if word not in strongest] or [words[0]]
+    strong_cues = set(cues[label][: int(number)])
+    return [word for word in words if word not in strong_cues] or [words[0]]
 
 
 SynonymsByWord = Mapping[str, Sequence[str]]
@@ -177,8 +177,8 @@ def eda(
 def delete_words(words: Sequence[str], share: float, random: np.random.Generator) -> list[str]:
     """Return the words without each with probability ``share``; one of them always stays."""
     draws = random.random(len(words))
-    remaining = [word for word, draw in zip(words, draws) if draw >= share]
-    return remaining or [words[int(random.integers(len(words)))]]
+    result = [word for word, draw in zip(words, draws) if draw >= share]
+    return result or [words[int(random.integers(len(words)))]]
 
 
 def swap_words(words: Sequence[str], times: int, random: np.random.Generator) -> list[str]:
@@ -203,7 +203,7 @@ def insert_synonyms(
     """
     source: Sequence[str] = others or words
     if synonyms is not None:
-        source = [other for word in words for other in synonyms.get(word, ())]
+        source = [synonym for word in words for synonym in synonyms.get(word, ())]
     result = list(words)
     for _ in range(times if source else 0):
         result.insert(
@@ -247,8 +247,8 @@ def load_synonyms(folder: str | Path) -> dict[str, tuple[str, ...]]:
                 members = [] if is_license else synonym_set(line, path)
                 for word in members:
                     synonyms.setdefault(word, set()).update(members)
-    others = {word: tuple(sorted(members - {word})) for word, members in synonyms.items()}
-    return {word: words for word, words in others.items() if words}
+    sorted_synonyms = {word: tuple(sorted(members - {word})) for word, members in synonyms.items()}
+    return {word: words for word, words in sorted_synonyms.items() if words}
 
 
 def synonym_set(line: str, path: Path | str = "line") -> list[str]:

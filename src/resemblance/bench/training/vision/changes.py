@@ -37,12 +37,12 @@ def draw_dots(
     ``rate**2 + (1 - rate**2) / classes``. The numbers are those that ``numpy.random.default_rng``
     gives the authors of ReSi for the same seed and order.
     """
-    random, half, dots = np.random.default_rng(seed), diameter // 2, []
+    random, radius, dots = np.random.default_rng(seed), diameter // 2, []
     for label in labels.tolist():
         for _ in range(coins):
             if random.random() > rate:
                 label = int(random.integers(classes))
-        dots.append((label, *(int(random.integers(half, side - half)) for _ in range(2))))
+        dots.append((label, *(int(random.integers(radius, side - radius)) for _ in range(2))))
     return Dots(*np.array(dots, np.int64).reshape(-1, 3).T)
 
 
@@ -68,16 +68,16 @@ def add_dot(image: Any, color: np.ndarray, row: int, column: int, diameter: int)
     """Return an image with a disk around a pixel, of radius ``diameter // 2 + 1.5`` pixels."""
     pixels, radius = np.array(image), diameter // 2 + DOT_EDGE_WIDTH
     rows, columns = np.ogrid[: pixels.shape[0], : pixels.shape[1]]
-    inside = ((rows - row) / radius) ** 2 + ((columns - column) / radius) ** 2 < 1
-    pixels[inside] = color
+    mask = ((rows - row) / radius) ** 2 + ((columns - column) / radius) ** 2 < 1
+    pixels[mask] = color
     return import_optional("PIL.Image").fromarray(pixels)
 
 
-def add_pixel_noise(image: Any, most: float, random: np.random.Generator) -> Any:
-    """Return an image with Gaussian noise whose variance is drawn uniformly from 0 to ``most``, on
+def add_pixel_noise(image: Any, limit: float, random: np.random.Generator) -> Any:
+    """Return an image with Gaussian noise whose variance is drawn uniformly from 0 to ``limit``, on
     the scale from 0 to 255, drawn for each pixel and channel."""
     pixels = np.asarray(image, np.float32)
-    deviation = np.sqrt(random.uniform(0, most))
+    deviation = np.sqrt(random.uniform(0, limit))
     noise = random.standard_normal(pixels.shape, np.float32) * np.float32(deviation)
     return import_optional("PIL.Image").fromarray(np.clip(pixels + noise, 0, 255).astype(np.uint8))
 
@@ -113,10 +113,12 @@ def resample_box(image: Any, side: int, box: ImageBox | None = None) -> Any:
 def _interpolate_pixels(pixels: np.ndarray, axis: int, side: int) -> np.ndarray:
     length = pixels.shape[axis]
     places = np.clip((np.arange(side) + 0.5) * length / side - 0.5, 0, length - 1)
-    below = np.floor(places).astype(int)
-    above = np.minimum(below + 1, length - 1)
-    share = np.expand_dims((places - below).astype(np.float32), (1, 2) if axis == 0 else (0, 2))
-    lower, upper = pixels.take(below, axis), pixels.take(above, axis)
+    lower_indices = np.floor(places).astype(int)
+    upper_indices = np.minimum(lower_indices + 1, length - 1)
+    share = np.expand_dims(
+        (places - lower_indices).astype(np.float32), (1, 2) if axis == 0 else (0, 2)
+    )
+    lower, upper = pixels.take(lower_indices, axis), pixels.take(upper_indices, axis)
     return lower + share * (upper - lower)
 
 
@@ -153,9 +155,9 @@ def crop_and_resize(image: Any, box: ImageBox, side: int) -> Any:
 
 def shift_image(image: Any, padding: int, random: np.random.Generator) -> Any:
     """Return an image moved by up to ``padding`` pixels in both directions, gray where it was."""
-    across, down = random.integers(-padding, padding + 1, 2)
+    dx, dy = random.integers(-padding, padding + 1, 2)
     result = import_optional("PIL.Image").new(image.mode, image.size, GRAY_FILL)
-    result.paste(image, (int(across), int(down)))
+    result.paste(image, (int(dx), int(dy)))
     return result
 
 
@@ -172,8 +174,8 @@ def cut_out_square(image: Any, size: int, random: np.random.Generator) -> Any:
     black after normalisation; the authors of ReSi take the mean colour.
     """
     x, y = (int(random.integers(length)) for length in image.size)
-    result, half = image.copy(), size // 2
-    result.paste(CUTOUT_COLOR, (x - half, y - half, x + half, y + half))
+    result, half_size = image.copy(), size // 2
+    result.paste(CUTOUT_COLOR, (x - half_size, y - half_size, x + half_size, y + half_size))
     return result
 
 
@@ -181,8 +183,8 @@ def normalize_colors(image: Any, mean: Sequence[float], deviation: Sequence[floa
     """Return the colours of an image as (3, height, width) in float32, by channel less its mean and
     divided by its deviation, where 1 is the brightest."""
     colors = np.asarray(image, np.float32) / 255
-    scaled = (colors - np.array(mean, np.float32)) / np.array(deviation, np.float32)
-    return np.ascontiguousarray(scaled.transpose(2, 0, 1))
+    values = (colors - np.array(mean, np.float32)) / np.array(deviation, np.float32)
+    return np.ascontiguousarray(values.transpose(2, 0, 1))
 
 
 PolicyStep = tuple[str, float, int]  # operation, probability, magnitude from 0 to 9
@@ -303,8 +305,8 @@ def apply_operation(image: Any, name: str, amount: float) -> Any:
     }
     if name in moves:
         kind = "BICUBIC" if name.startswith("shear") else "NEAREST"
-        how = (pillow.Transform.AFFINE, moves[name], pillow.Resampling[kind])
-        return image.transform(image.size, *how, fillcolor=GRAY_FILL)
+        arguments = (pillow.Transform.AFFINE, moves[name], pillow.Resampling[kind])
+        return image.transform(image.size, *arguments, fillcolor=GRAY_FILL)
     if name == "rotate":
         return image.rotate(amount, fillcolor=GRAY_FILL)
     if name in ENHANCE_OPERATIONS:

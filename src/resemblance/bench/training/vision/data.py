@@ -51,8 +51,8 @@ def read_image(pictures: Pictures, place: int) -> Any:
     if isinstance(image, np.ndarray):
         return image_module.fromarray(image)
     try:
-        with image_module.open(image, formats=IMAGE_FORMATS) as opened:
-            return opened.convert("RGB")
+        with image_module.open(image, formats=IMAGE_FORMATS) as file:
+            return file.convert("RGB")
     except (*BROKEN_IMAGE_ERRORS, image_module.DecompressionBombError) as error:
         reason = str(error) or type(error).__name__
         raise ValueError(
@@ -142,8 +142,8 @@ def read_imagenet100(folder: Path, strict: bool) -> PictureTask:
     train, test = (_imagenet_part(folder / part, part, strict) for part in IMAGES_PER_CLASS)
     order = list(range(len(test.labels)))
     np.random.default_rng(FILE_ORDER_SEED).shuffle(order)
-    shuffled = Pictures([test.images[i] for i in order], test.labels[order])
-    return PictureTask(train, shuffled, len(IMAGENET100_CLASSES))
+    pictures = Pictures([test.images[i] for i in order], test.labels[order])
+    return PictureTask(train, pictures, len(IMAGENET100_CLASSES))
 
 
 def _imagenet_part(folder: Path, part: str, strict: bool) -> Pictures:
@@ -170,13 +170,13 @@ def _imagenet_part(folder: Path, part: str, strict: bool) -> Pictures:
 
 
 def _check_image_folders(folder: Path, wnids: list[str], strict: bool) -> None:
-    strangers = [
+    extra_classes = [
         wnid for wnid in wnids if wnid not in IMAGENET100_CLASSES or not (folder / wnid).is_dir()
     ]
     missing = [wnid for wnid in IMAGENET100_CLASSES if wnid not in wnids]
-    if strangers:
+    if extra_classes:
         raise ValueError(
-            f"{folder} has {list_names(strangers, MAX_LISTED_FILES)}, which are no "
+            f"{folder} has {list_names(extra_classes, MAX_LISTED_FILES)}, which are no "
             "classes of ImageNet-100: take them out, or get the data set from "
             f"{IMAGENET100_ORIGIN.url}"
         )
@@ -189,10 +189,10 @@ def _check_image_folders(folder: Path, wnids: list[str], strict: bool) -> None:
 
 def _list_images(folder: Path) -> list[Path]:
     files = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    strangers = [path.name for path in files if path.suffix != IMAGENET_SUFFIX]
-    if strangers:
+    extra_names = [path.name for path in files if path.suffix != IMAGENET_SUFFIX]
+    if extra_names:
         raise ValueError(
-            f"{folder} has {list_names(strangers, MAX_LISTED_FILES)}, which are no "
+            f"{folder} has {list_names(extra_names, MAX_LISTED_FILES)}, which are no "
             f"images (*{IMAGENET_SUFFIX}): take them out"
         )
     return files

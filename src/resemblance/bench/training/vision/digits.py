@@ -66,17 +66,17 @@ def train_on_digits(
     representations, accuracies = {}, {}
     for position, (name, train_labels) in enumerate(labels.items()):
 
-        def report(epoch: int, before: int = position * epochs) -> None:
+        def report(epoch: int, offset: int = position * epochs) -> None:
             if progress is not None:
-                progress("training", before + epoch, len(labels) * epochs)
+                progress("training", offset + epoch, len(labels) * epochs)
 
         data = split._replace(train_labels=train_labels)
         outputs = train_network(data, name, epochs, report)
         accuracies[name] = accuracy(outputs["linear"], split.test_labels)
         for layer, values in outputs.items():
             title, is_map = f"{name}/{layer}", values.ndim == 4
-            pooled = from_maps(values, pool="mean").source if is_map else values
-            representations[title] = Representation(pooled, title)
+            features = from_maps(values, pool="mean").source if is_map else values
+            representations[title] = Representation(features, title)
     return Digits(representations, accuracies)
 
 

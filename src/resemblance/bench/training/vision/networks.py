@@ -39,30 +39,34 @@ def _small_resnet(options: Mapping[str, Any]) -> Any:
     nn = import_optional("torch").nn
     width = options["width"]
     blocks = nn.ModuleList()
-    before = width
+    n_inputs = width
     for stage in range(options["stages"]):
         for block in range(options["blocks"]):
-            after, stride = width * 2**stage, 2 if stage and not block else 1
-            blocks.append(_small_block(before, after, stride))
-            before = after
+            n_outputs, stride = width * 2**stage, 2 if stage and not block else 1
+            blocks.append(_small_block(n_inputs, n_outputs, stride))
+            n_inputs = n_outputs
     stem = _convolution(N_COLOR_CHANNELS, width)
-    head = nn.Linear(before, options.get("classes", N_DIGITS))
+    head = nn.Linear(n_inputs, options.get("classes", N_DIGITS))
     return nn.ModuleDict({"stem": stem, "blocks": blocks, "head": head})
 
 
-def _small_block(before: int, after: int, stride: int) -> Any:
+def _small_block(n_inputs: int, n_outputs: int, stride: int) -> Any:
     nn = import_optional("torch").nn
-    layers = (_convolution(before, after, stride), nn.ReLU(), _convolution(after, after))
+    layers = (
+        _convolution(n_inputs, n_outputs, stride),
+        nn.ReLU(),
+        _convolution(n_outputs, n_outputs),
+    )
     branch = nn.Sequential(*layers)
-    same = stride == 1 and before == after
-    shortcut = nn.Identity() if same else _convolution(before, after, stride, size=1)
+    is_identity = stride == 1 and n_inputs == n_outputs
+    shortcut = nn.Identity() if is_identity else _convolution(n_inputs, n_outputs, stride, size=1)
     return nn.ModuleDict({"branch": branch, "shortcut": shortcut})
 
 
-def _convolution(before: int, after: int, stride: int = 1, size: int = 3) -> Any:
+def _convolution(n_inputs: int, n_outputs: int, stride: int = 1, size: int = 3) -> Any:
     nn = import_optional("torch").nn
-    convolution = nn.Conv2d(before, after, size, stride=stride, padding=size // 2, bias=False)
-    return nn.Sequential(convolution, nn.BatchNorm2d(after))
+    convolution = nn.Conv2d(n_inputs, n_outputs, size, stride=stride, padding=size // 2, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(n_outputs))
 
 
 def _run_small_resnet(model: Any, x: Any) -> dict[str, Any]:
@@ -81,13 +85,13 @@ def _small_vgg(options: Mapping[str, Any]) -> Any:
     """Return stages of convolutions; after each one the image is halved and channels double."""
     nn = import_optional("torch").nn
     stages = nn.ModuleList()
-    before = N_COLOR_CHANNELS
+    n_inputs = N_COLOR_CHANNELS
     for stage in range(options["stages"]):
-        after = options["width"] * 2**stage
-        sizes = [before] + [after] * options["blocks"]
+        n_outputs = options["width"] * 2**stage
+        sizes = [n_inputs] + [n_outputs] * options["blocks"]
         stages.append(nn.ModuleList(_convolution(a, b) for a, b in pairwise(sizes)))
-        before = after
-    head = nn.Linear(before, options.get("classes", N_DIGITS))
+        n_inputs = n_outputs
+    head = nn.Linear(n_inputs, options.get("classes", N_DIGITS))
     return nn.ModuleDict({"stages": stages, "head": head})
 
 
@@ -113,7 +117,7 @@ def _small_vit(options: Mapping[str, Any]) -> Any:
     nn, width = torch.nn, options["width"]
     tokens = (IMAGE_SIDE // PATCH_SIDE) ** 2 + 1
     sizes = {"cls": 1, "positions": tokens}
-    start = {name: nn.Parameter(0.02 * torch.randn(1, n, width)) for name, n in sizes.items()}
+    embeddings = {name: nn.Parameter(0.02 * torch.randn(1, n, width)) for name, n in sizes.items()}
     style = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
     blocks = nn.ModuleList()
     for _ in range(options["blocks"]):
@@ -121,7 +125,7 @@ def _small_vit(options: Mapping[str, Any]) -> Any:
     return nn.ModuleDict(
         {
             "embedding": nn.Linear(N_COLOR_CHANNELS * PATCH_SIDE**2, width),
-            "start": nn.ParameterDict(start),
+            "start": nn.ParameterDict(embeddings),
             "blocks": blocks,
             "norm": nn.LayerNorm(width),
             "head": nn.Linear(width, options.get("classes", N_DIGITS)),

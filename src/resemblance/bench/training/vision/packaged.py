@@ -118,23 +118,25 @@ def check(recipe: Recipe) -> None:
     """Raise ``ValueError`` for a recipe of another kind, and for options that are missing or do not
     fit the data."""
     options, is_transfer = recipe.options, recipe.setting in TRANSFER_SETTINGS
-    needed = TRANSFER["default"] if is_transfer else OPTIONS["standard"].get(recipe.architecture)
-    known = {
+    option_names = (
+        TRANSFER["default"] if is_transfer else OPTIONS["standard"].get(recipe.architecture)
+    )
+    choices = {
         "domain": ("vision",),
         "dataset": ("digits",),
         "architecture": tuple(SMALL_IMAGE_POOLING),
     }
-    known["setting"] = (*DIGIT_SETTINGS, *TRANSFER_SETTINGS)
-    check_recipe(recipe, known, needed or (), FIRST_PRETRAINING_DIGIT)
+    choices["setting"] = (*DIGIT_SETTINGS, *TRANSFER_SETTINGS)
+    check_recipe(recipe, choices, option_names or (), FIRST_PRETRAINING_DIGIT)
     check_choice("vision: optimizer", options["optimizer"], ("sgd", "adamw"))
     if options.get("stages", 1) > 3:
         raise ValueError(
             f"vision: 8 x 8 images can be halved for at most 3 stages; got {options['stages']}"
         )
-    most = 1797 - options["test"]
-    if not is_transfer and not 0 < options["train"] <= most:
+    max_images = 1797 - options["test"]
+    if not is_transfer and not 0 < options["train"] <= max_images:
         raise ValueError(
-            f"vision: train must be between 1 and the {most} images not tested; got "
+            f"vision: train must be between 1 and the {max_images} images not tested; got "
             f"{options['train']}"
         )
 
@@ -205,8 +207,8 @@ def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     if recipe.setting == "finetuned":
         for name, severity in product(IMAGE_CORRUPTIONS, corruption.SEVERITIES):
             random = generator(0, "vision", "corruption", name, severity)
-            changed = corrupt_images(images[:, 0], name, severity, random)
-            inputs[f"{name}/{severity}"] = _as_channels(changed)
+            variant = corrupt_images(images[:, 0], name, severity, random)
+            inputs[f"{name}/{severity}"] = _as_channels(variant)
     return {name: (values, labels) for name, values in inputs.items()}
 
 
@@ -251,9 +253,9 @@ def digit_task(recipe: Recipe) -> DigitSplit:
     if recipe.setting in TRANSFER_SETTINGS:
         return _digit_transfer_task(recipe)
     split, n = split_digits(options["test"]), options["train"]
-    training = _noisy_color_images(split.train[:n], options["noise"], "train")
-    testing = _noisy_color_images(split.test, options["noise"], "test")
-    return DigitSplit(training, split.train_labels[:n], testing, split.test_labels)
+    train_images = _noisy_color_images(split.train[:n], options["noise"], "train")
+    test_images = _noisy_color_images(split.test, options["noise"], "test")
+    return DigitSplit(train_images, split.train_labels[:n], test_images, split.test_labels)
 
 
 def _digit_transfer_task(recipe: Recipe) -> DigitSplit:
@@ -301,9 +303,9 @@ def add_class_dots(
     else one drawn uniformly from all classes, the true one among them. At a rate of 0 the dots
     carry no information about the labels.
     """
-    shown = shortcut_labels(labels, rate, draw_any_class(N_DIGITS, random), random)
+    shown_classes = shortcut_labels(labels, rate, draw_any_class(N_DIGITS, random), random)
     tops, lefts = random.integers(IMAGE_SIDE - DOT_SIDE + 1, size=(2, len(images)))
-    colors = class_hues(N_DIGITS).astype(np.float32)[shown]
+    colors = class_hues(N_DIGITS).astype(np.float32)[shown_classes]
     result = images.copy()
     for image, color, top, left in zip(result, colors, tops, lefts):
         image[:, top : top + DOT_SIDE, left : left + DOT_SIDE] = color[:, None, None]

@@ -184,17 +184,17 @@ def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment
         names = [*run_image_network(recipe.architecture, model, image, None)][:-1][
             : recipe.options["hooks"]
         ]
-        few = recipe.options["compared"] if recipe.setting == "normal" else 1
-        plain = test_dots(recipe, feed, 0.0) if recipe.setting == "shortcut" else feed
-        outputs = run(plain, names[-few:])
+        n_layers = recipe.options["compared"] if recipe.setting == "normal" else 1
+        plain_feed = test_dots(recipe, feed, 0.0) if recipe.setting == "shortcut" else feed
+        outputs = run(plain_feed, names[-n_layers:])
         logits = outputs.pop("logits")
         accuracies = {"test": accuracy(logits, feed.labels)}
         if recipe.setting == "shortcut":
-            seen = run(test_dots(recipe, feed, 1.0), ())
-            accuracies["leaked"] = accuracy(seen["logits"], feed.labels)
+            results = run(test_dots(recipe, feed, 1.0), ())
+            accuracies["leaked"] = accuracy(results["logits"], feed.labels)
         elif recipe.setting != "labels":
-            seen = run(feed, (), recipe.options["noise"])
-            accuracies["augmented"] = accuracy(seen["logits"], feed.labels)
+            results = run(feed, (), recipe.options["noise"])
+            accuracies["augmented"] = accuracy(results["logits"], feed.labels)
     maps = {name: x.shape[1:] for name, x in outputs.items() if x.ndim == 4}
     layers = {name: x.reshape(len(x), -1) for name, x in outputs.items()}
     return ModelOutputs(
@@ -205,13 +205,17 @@ def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment
 def _prepare_images(recipe: Recipe, resources: TrainingEnvironment) -> tuple[PictureTask, Any, int]:
     """Return the data, the configuration of a vision transformer and the side of images, for a
     recipe that can be."""
-    absent = sorted(options(recipe.dataset, recipe.architecture).keys() - recipe.options.keys())
-    if absent:
-        raise ValueError(f"{recipe.name}: options lack {', '.join(absent)}; start from options()")
-    if recipe.setting not in recipe.options["left_out"] or not 0 <= recipe.strength <= 1:
-        known = ", ".join(recipe.options["left_out"])
+    missing_options = sorted(
+        options(recipe.dataset, recipe.architecture).keys() - recipe.options.keys()
+    )
+    if missing_options:
         raise ValueError(
-            f"{recipe.name}: setting must be one of {known}, with a strength from 0 to 1"
+            f"{recipe.name}: options lack {', '.join(missing_options)}; start from options()"
+        )
+    if recipe.setting not in recipe.options["left_out"] or not 0 <= recipe.strength <= 1:
+        settings = ", ".join(recipe.options["left_out"])
+        raise ValueError(
+            f"{recipe.name}: setting must be one of {settings}, with a strength from 0 to 1"
         )
     task = read(recipe.dataset, resources.data, resources.download, recipe.options["strict"])
     if recipe.architecture not in VIT_NAMES:
@@ -296,7 +300,7 @@ MAX_LOADER_THREADS = 16  # that load images for an accelerator
 
 
 def train_image_model(
-    recipe: Recipe, model: Any, feed: ImageFeed, where: TrainingEnvironment
+    recipe: Recipe, model: Any, feed: ImageFeed, environment: TrainingEnvironment
 ) -> None:
     """Train a model by the options of its recipe.
 
@@ -307,12 +311,14 @@ def train_image_model(
     torch, options = import_optional("torch"), recipe.options
     device = next(model.parameters()).device
     group = options["batch"] * options["accumulate"]  # images of a step
-    each = math.ceil(len(feed.rows) / group)  # steps of an epoch
+    steps_per_epoch = math.ceil(len(feed.rows) / group)  # steps of an epoch
 
     def steps(first: int) -> Iterator[Any]:
-        for epoch in range(first // each, options["epochs"]):
+        for epoch in range(first // steps_per_epoch, options["epochs"]):
             order = generator(recipe.seed, "vision", recipe.name, "order", epoch)
-            places = order.permutation(len(feed.rows))[max(first - epoch * each, 0) * group :]
+            places = order.permutation(len(feed.rows))[
+                max(first - epoch * steps_per_epoch, 0) * group :
+            ]
             yield from _image_training_steps(
                 recipe, feed, epoch, places.tolist(), count_loader_threads(device)
             )
@@ -324,18 +330,18 @@ def train_image_model(
         mean = torch.nn.functional.cross_entropy(logits, y, **smoothing)
         return mean / options["accumulate"]
 
-    clip, most = None, options["gradient_clip"]
-    if most:
-        clip = partial(torch.nn.utils.clip_grad_value_, clip_value=most)
+    clip, max_gradient = None, options["gradient_clip"]
+    if max_gradient:
+        clip = partial(torch.nn.utils.clip_grad_value_, clip_value=max_gradient)
     train_steps(
         model,
         steps,
         loss,
         build_optimizer(model, options),
-        schedule=image_schedule(options, each),
+        schedule=image_schedule(options, steps_per_epoch),
         clip=clip,
-        precision=where.precision,
-        checkpoint=Checkpoint(recipe, where),
+        precision=environment.precision,
+        checkpoint=Checkpoint(recipe, environment),
     )
 
 

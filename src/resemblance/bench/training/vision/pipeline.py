@@ -65,8 +65,8 @@ def training_feed(recipe: Recipe, task: PictureTask, side: int) -> ImageFeed:
     others in order before that.
     """
     pictures, options = task.train, recipe.options
-    of_class, of_all = options["left_out"][recipe.setting]
-    rows = _without_first(pictures.labels, of_class)
+    class_share, total_share = options["left_out"][recipe.setting]
+    rows = _without_first(pictures.labels, class_share)
     if options["shuffle"] is not None:
         order = list(range(len(rows)))
         np.random.default_rng(options["shuffle"]).shuffle(order)
@@ -81,7 +81,7 @@ def training_feed(recipe: Recipe, task: PictureTask, side: int) -> ImageFeed:
             feed.labels, recipe.strength, draw_any_class(task.classes, random), random
         )
         feed = feed._replace(labels=labels)
-    count = len(rows) - (len(rows) // of_all if of_all else 0)
+    count = len(rows) - (len(rows) // total_share if total_share else 0)
     count = count if options["most"] is None else min(count, options["most"])
     dots = None if feed.dots is None else Dots(*(values[:count] for values in feed.dots))
     return feed._replace(rows=feed.rows[:count], labels=feed.labels[:count], dots=dots)
@@ -169,13 +169,13 @@ def prefetch_batches(
         return
     pool = ThreadPoolExecutor(threads)
     try:
-        waiting: deque[list[Any]] = deque()
+        queue: deque[list[Any]] = deque()
         for group in groups:
-            waiting.append([pool.submit(load, place) for place in group])
-            if len(waiting) > N_PREFETCHED_BATCHES:
-                yield np.stack([future.result() for future in waiting.popleft()])
-        while waiting:
-            yield np.stack([future.result() for future in waiting.popleft()])
+            queue.append([pool.submit(load, place) for place in group])
+            if len(queue) > N_PREFETCHED_BATCHES:
+                yield np.stack([future.result() for future in queue.popleft()])
+        while queue:
+            yield np.stack([future.result() for future in queue.popleft()])
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -187,11 +187,11 @@ def _without_first(labels: np.ndarray, share: int) -> np.ndarray:
     """Return the places of all images but the first of every class, one in ``share`` of it."""
     if not share:
         return np.arange(len(labels))
-    left_out = np.zeros(len(labels), bool)
+    mask = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         places = np.flatnonzero(labels == label)
-        left_out[places[: len(places) // share]] = True
-    return np.flatnonzero(~left_out)
+        mask[places[: len(places) // share]] = True
+    return np.flatnonzero(~mask)
 
 
 def _add_dots_to_image(options: Any, feed: ImageFeed, image: Any, place: int) -> Any:

@@ -102,37 +102,39 @@ LayerStream = Iterator[tuple[str, Any]]  # of layers by name, in order; the last
 
 def _build_resnet(architecture: str, options: Mapping[str, Any]) -> Any:
     nn = import_optional("torch").nn
-    kind, early, before = RESNET_BLOCKS[architecture][0], options["early"], options["width"]
+    kind, is_early, n_inputs = RESNET_BLOCKS[architecture][0], options["early"], options["width"]
     parts = {
-        "conv0": nn.Conv2d(3, before, 3, 2 if early else 1, 3 if early else 1, bias=False),
-        "bn0": nn.BatchNorm2d(before),
+        "conv0": nn.Conv2d(3, n_inputs, 3, 2 if is_early else 1, 3 if is_early else 1, bias=False),
+        "bn0": nn.BatchNorm2d(n_inputs),
     }
     for stage, depth in enumerate(options["depths"]):
         width, blocks = options["width"] * 2**stage, {}
         for i in range(depth):
-            stride = 2 if i == 0 and (stage or early) else 1
+            stride = 2 if i == 0 and (stage or is_early) else 1
             blocks[str(2 * i)] = _residual_block(
-                kind, before, width, stride
+                kind, n_inputs, width, stride
             )  # a ReLU has the odd number
-            before = width * kind[-1][1]
+            n_inputs = width * kind[-1][1]
         parts[f"layer{stage + 1}"] = nn.ModuleDict(blocks)
     parts["avgpool"] = nn.AvgPool2d(options["pool"])
-    parts["linear"] = nn.Linear(before, options["classes"])
+    parts["linear"] = nn.Linear(n_inputs, options["classes"])
     return nn.ModuleDict({"module": nn.ModuleDict({"module": nn.ModuleDict(parts)})})
 
 
-def _residual_block(kind: tuple[tuple[int, int], ...], before: int, width: int, stride: int) -> Any:
+def _residual_block(
+    kind: tuple[tuple[int, int], ...], n_inputs: int, width: int, stride: int
+) -> Any:
     nn = import_optional("torch").nn
-    parts, entering, halving = {}, before, kind.index((3, 1))
+    parts, n_channels, halving = {}, n_inputs, kind.index((3, 1))
     for i, (size, widening) in enumerate(kind):
-        after, step = width * widening, stride if i == halving else 1
-        parts[f"conv{i + 1}"] = nn.Conv2d(entering, after, size, step, size // 2, bias=False)
-        parts[f"bn{i + 1}"] = nn.BatchNorm2d(after)
-        entering = after
+        n_outputs, step = width * widening, stride if i == halving else 1
+        parts[f"conv{i + 1}"] = nn.Conv2d(n_channels, n_outputs, size, step, size // 2, bias=False)
+        parts[f"bn{i + 1}"] = nn.BatchNorm2d(n_outputs)
+        n_channels = n_outputs
     nn.init.zeros_(parts[f"bn{len(kind)}"].weight)
-    if stride != 1 or before != entering:
-        projection = nn.Conv2d(before, entering, 1, stride, bias=False)
-        parts["downsample"] = nn.Sequential(projection, nn.BatchNorm2d(entering))
+    if stride != 1 or n_inputs != n_channels:
+        projection = nn.Conv2d(n_inputs, n_channels, 1, stride, bias=False)
+        parts["downsample"] = nn.Sequential(projection, nn.BatchNorm2d(n_channels))
     return nn.ModuleDict(parts)
 
 
@@ -143,10 +145,10 @@ def _run_full_resnet(model: Any, x: Any) -> LayerStream:
     blocks = [block for stage in range(1, 5) for block in parts[f"layer{stage}"].values()]
     for number, block in enumerate(blocks, 1):
         x = y = x.relu()
-        last = sum(name.startswith("conv") for name in block)
-        for i in range(1, last + 1):
+        n_convolutions = sum(name.startswith("conv") for name in block)
+        for i in range(1, n_convolutions + 1):
             y = block[f"bn{i}"](block[f"conv{i}"](y))
-            y = y if i == last else y.relu()
+            y = y if i == n_convolutions else y.relu()
         x = y + (block["downsample"](x) if "downsample" in block else x)
         yield f"block{number}", x
     x = parts["avgpool"](x.relu())
@@ -159,16 +161,16 @@ def _run_full_resnet(model: Any, x: Any) -> LayerStream:
 
 def _build_vgg(architecture: str, options: Mapping[str, Any]) -> Any:
     nn = import_optional("torch").nn
-    layers, before = [], 3
+    layers, n_inputs = [], 3
     for stage, depth in enumerate(options["depths"]):
         width = options["width"] * min(2**stage, MAX_VGG_WIDENING)
         for _ in range(depth):
-            layers += [nn.Conv2d(before, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
-            before = width
+            layers += [nn.Conv2d(n_inputs, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
+            n_inputs = width
         layers.append(nn.MaxPool2d(2, 2))
     features = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1))
     return nn.ModuleDict(
-        {"features": features, "classifier": nn.Linear(before, options["classes"])}
+        {"features": features, "classifier": nn.Linear(n_inputs, options["classes"])}
     )
 
 
@@ -257,11 +259,11 @@ def load_pretrained_weights(
         local_files_only=True,
     )
     for option, name in VIT_CONFIG_NAMES.items():
-        wanted, got = getattr(model.config, name), getattr(body.config, name)
-        if wanted != got:
+        expected, value = getattr(model.config, name), getattr(body.config, name)
+        if expected != value:
             raise ValueError(
-                f"{folder} is not {VIT_FOLDERS[architecture]}: expected {option} {wanted}, got "
-                f"{got}; {remedy}"
+                f"{folder} is not {VIT_FOLDERS[architecture]}: expected {option} {expected}, got "
+                f"{value}; {remedy}"
             )
     model.vit.load_state_dict(body.state_dict())
     return model
@@ -272,6 +274,6 @@ def _weights_folder(architecture: str, resources: TrainingEnvironment) -> tuple[
     the remedy if they are damaged."""
     origin, data = VIT_WEIGHTS[architecture], resources.data
     if resources.download and find_dataset_folder(data, origin) is None:
-        whole = import_optional("transformers").ViTModel.from_pretrained(f"google/{origin.title}")
-        whole.save_pretrained(data / origin.folders[0])
+        model = import_optional("transformers").ViTModel.from_pretrained(f"google/{origin.title}")
+        model.save_pretrained(data / origin.folders[0])
     return require_dataset_folder(data, origin), f"get it from {origin.url}"

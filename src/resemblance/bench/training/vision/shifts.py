@@ -40,8 +40,8 @@ def corrupt_images(
     if severity == 0:
         return images.copy()
     change, amounts = IMAGE_CORRUPTIONS[name]
-    changed: np.ndarray = change(images, amounts[severity - 1], random)
-    return changed.clip(0, 1).astype(images.dtype)
+    result: np.ndarray = change(images, amounts[severity - 1], random)
+    return result.clip(0, 1).astype(images.dtype)
 
 
 def gaussian_noise(images: np.ndarray, deviation: float, random: np.random.Generator) -> np.ndarray:
@@ -92,12 +92,15 @@ def pixelate(images: np.ndarray, share: float, random: np.random.Generator) -> n
     return rows @ images @ columns.T
 
 
-def _shrink_and_enlarge(side: int, fewer: int) -> np.ndarray:
-    """Return the (side, side) matrix of averages over ``fewer`` blocks per side, by overlap."""
-    edges, blocks = np.arange(side + 1) / side, np.arange(fewer + 1) / fewer
-    low, high = np.maximum(edges[:-1, None], blocks[:-1]), np.minimum(edges[1:, None], blocks[1:])
-    overlap = np.maximum(high - low, 0)
-    return side * fewer * overlap @ overlap.T
+def _shrink_and_enlarge(side: int, n_blocks: int) -> np.ndarray:
+    """Return the (side, side) matrix of averages over ``n_blocks`` blocks per side, by overlap."""
+    edges, blocks = np.arange(side + 1) / side, np.arange(n_blocks + 1) / n_blocks
+    starts, ends = (
+        np.maximum(edges[:-1, None], blocks[:-1]),
+        np.minimum(edges[1:, None], blocks[1:]),
+    )
+    overlap = np.maximum(ends - starts, 0)
+    return side * n_blocks * overlap @ overlap.T
 
 
 def compression(images: np.ndarray, step: float, random: np.random.Generator) -> np.ndarray:
@@ -123,10 +126,10 @@ def translation(images: np.ndarray, pixels: float, random: np.random.Generator) 
 def rotation(images: np.ndarray, degrees: float, random: np.random.Generator) -> np.ndarray:
     """Return images rotated about their centre, left or right at random; paper moves in."""
     angles = np.deg2rad(degrees) * np.where(random.random(len(images)) < 0.5, -1, 1)
-    turns = np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
+    rotations = np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
     center = (np.array(images.shape[1:]) - 1)[:, None, None] / 2
     return _interpolate_at(
-        images, np.einsum("ijn,jhw->nihw", turns, _pixel_grid(images) - center) + center
+        images, np.einsum("ijn,jhw->nihw", rotations, _pixel_grid(images) - center) + center
     )
 
 
