@@ -222,7 +222,7 @@ def test_a_column_comes_back_from_a_file(tmp_path, subtests):
             (back,), (kept,) = file.columns(data), file.columns(data, by_inference=True)
             assert not list(file.columns(["elsewhere"]))
             assert file.count() == entries
-            assert file.count(alone=True) == np.sum(whole.x == whole.y)
+            assert file.count(self_pairs=True) == np.sum(whole.x == whole.y)
             for one, other in ((whole, back), (draws, kept)):
                 assert [[one.data[k] for k in of] for of in (one.x, one.y)] == [
                     [other.data[k] for k in of] for of in (other.x, other.y)
@@ -256,7 +256,7 @@ def test_scores_written_one_by_one_are_joined_when_the_file_is_closed(tmp_path, 
         values, of_draws = (list(file.columns(by_inference=by)) for by in (False, True))
         rows = file._db.execute("SELECT kind, size FROM scores ORDER BY id").fetchall()
         assert file.count() == len(set(zip(x.tolist(), y.tolist())))
-        assert file.count(alone=True) == 40
+        assert file.count(self_pairs=True) == 40
     with subtests.test("rows"):
         assert [size for kind, size in rows if kind == "value"] == [512, 189, 1600, 40]
         assert [size for kind, size in rows if kind == "draws"] == [512, 188]

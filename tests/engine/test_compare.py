@@ -1299,7 +1299,7 @@ def test_a_value_that_is_there_stays(tmp_path):
             matrix.put(column)
         matrix.put(ScoreBatch("own", 1, ("a", "b"), first, second, np.array([5.0]), 0.1))
         assert matrix.values[0].tolist() == [3.0, 1.0]
-        assert store.count(alone=True) == 1
+        assert store.count(self_pairs=True) == 1
 
 
 def test_a_row_names_all_its_data(tmp_path):

@@ -110,8 +110,8 @@ def test_an_order_needs_no_other_draw_and_follows_the_seed(kept):
         assert not np.array_equal(design.order(draw), first)
     assert np.array_equal(again.order(400), first)
     assert not np.array_equal(design_of(30, **kept, seed=1).order(400), first)
-    assert not np.array_equal(design.order(400, of="y"), first)
-    assert np.array_equal(design.order(400, of="y"), again.order(400, of="y"))
+    assert not np.array_equal(design.order(400, name="y"), first)
+    assert np.array_equal(design.order(400, name="y"), again.order(400, name="y"))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_the_number_of_draws_must_be_whole(draws):
     with pytest.raises(
         ValueError, match="plan: n_permutations must be a whole number of at least 1"
     ):
-        design_of(10, n_permutations=draws, called="plan")
+        design_of(10, n_permutations=draws, caller="plan")
 
 
 def test_a_series_that_cannot_be_shifted_is_refused():

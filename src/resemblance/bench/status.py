@@ -59,7 +59,7 @@ def status(
     comparisons, n_self_pairs, store = 0, 0, path / "comparisons.db"
     if store.exists() and store.stat().st_size:  # something was written
         with ScoreFile(store, read_only=True) as score_file:
-            comparisons, n_self_pairs = score_file.count(), score_file.count(alone=True)
+            comparisons, n_self_pairs = score_file.count(), score_file.count(self_pairs=True)
     has_result, lines = (path / "result.json").exists(), list[str]()
     if (path / "log.txt").exists():
         text = (path / "log.txt").read_text(encoding="utf-8", errors="replace")

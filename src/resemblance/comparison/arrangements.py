@@ -73,14 +73,16 @@ def is_between_models(
     Pairs with the model ``reference`` do not count. No pair counts unless all names are layers of
     several models, ``model/layer``.
     """
-    models, others = ([name.rpartition("/")[0] for name in names] for names in (rows, columns))
-    known = {*models, *others}
-    if len(known) < 2 or "" in known:
+    models, column_models = (
+        [name.rpartition("/")[0] for name in names] for names in (rows, columns)
+    )
+    distinct = {*models, *column_models}
+    if len(distinct) < 2 or "" in distinct:
         return np.zeros((len(rows), len(columns)), dtype=bool)
     is_copy = np.logical_or.outer(
-        [model == reference for model in models], [other == reference for other in others]
+        [model == reference for model in models], [label == reference for label in column_models]
     )
-    return np.not_equal.outer(np.array(models), np.array(others)) & ~is_copy
+    return np.not_equal.outer(np.array(models), np.array(column_models)) & ~is_copy
 
 
 def layer_name(name: str) -> str:
@@ -105,10 +107,10 @@ def plane_embedding(comparison: Comparison, measure: str | Measure) -> PlaneEmbe
     centered = centered - centered.mean(axis=0)
     centered = -(centered - centered.mean(axis=1)[:, None]) / 2
     values, vectors = np.linalg.eigh((centered + centered.T) / 2)
-    positive = values[values > 0].sum()
+    positive_sum = values[values > 0].sum()
     points = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0))
     points *= np.where(_farthest_coordinates(points) < 0, -1.0, 1.0)
-    share = np.maximum(values[-2:], 0).sum() / positive if positive > 0 else 1.0
+    share = np.maximum(values[-2:], 0).sum() / positive_sum if positive_sum > 0 else 1.0
     return PlaneEmbedding(names, points, float(share))
 
 
@@ -139,9 +141,9 @@ def equal_depth_curves(comparison: Comparison, measure: str | Measure) -> tuple[
     return tuple(curves)
 
 
-def nearest_depths(count: int, other: int) -> list[int]:
-    """Return for each of ``count`` depths the nearest of ``other`` depths of the same range."""
-    return [(2 * k * (other - 1) + count - 1) // (2 * (count - 1)) for k in range(count)]
+def nearest_depths(count: int, n_other: int) -> list[int]:
+    """Return for each of ``count`` depths the nearest of ``n_other`` depths of the same range."""
+    return [(2 * k * (n_other - 1) + count - 1) // (2 * (count - 1)) for k in range(count)]
 
 
 def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
@@ -163,9 +165,9 @@ def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[DepthC
     values, differences = _measure_matrix(comparison, measure), comparison.dissimilarity(measure)
     curves = []
     for (model, i), (other, j) in _layered_model_pairs(comparison):
-        between = differences[np.ix_(i, j)]
-        if len(i) > 1 and not np.isnan(between).all():
-            nearest = np.where(np.isnan(between), np.inf, between).argmin(axis=1)
+        block = differences[np.ix_(i, j)]
+        if len(i) > 1 and not np.isnan(block).all():
+            nearest = np.where(np.isnan(block), np.inf, block).argmin(axis=1)
             pairs = [(a, j[k]) for a, k in zip(i, nearest)]
             curves.append(_depth_curve(comparison, values, (model, other), pairs))
     return tuple(curves)
@@ -185,7 +187,7 @@ def _layered_model_pairs(comparison: Comparison) -> list[tuple[ModelLayers, Mode
     if comparison.rows != comparison.columns:
         return [(row, column) for row in rows.items() for column in columns.items()]
     models = list(rows.items())
-    return [(one, other) for k, one in enumerate(models) for other in models[k + 1 :]]
+    return [(model, other) for k, model in enumerate(models) for other in models[k + 1 :]]
 
 
 def _depth_curve(

@@ -85,7 +85,9 @@ class Failures(Sequence[Failure]):
     def _ends(self) -> np.ndarray:
         """How many there are up to the end of each row, of all measures in turn."""
         matrices = self.comparison.values.values()
-        return np.cumsum([0, *(n for of in matrices for n in np.isnan(of).sum(axis=1).tolist())])
+        return np.cumsum(
+            [0, *(n for values in matrices for n in np.isnan(values).sum(axis=1).tolist())]
+        )
 
     def __len__(self) -> int:
         return int(self._ends[-1])
@@ -104,8 +106,8 @@ class Failures(Sequence[Failure]):
         """Return why a pair has no value, with the names of its data in place of fingerprints."""
         comparison = self.comparison
         x, y, (rows, columns) = comparison.rows[i], comparison.columns[j], comparison._places
-        default = comparison.absent.get(measure, NOT_COMPUTED)
-        reason = comparison.matrices[measure].reasons.get((rows[i], columns[j]), default)
+        unknown = comparison.absent.get(measure, NOT_COMPUTED)
+        reason = comparison.matrices[measure].reasons.get((rows[i], columns[j]), unknown)
         for side, name in (("rows", x), ("columns", y)):
             fingerprint = comparison.provenance[side][name]["fingerprint"]
             reason = reason.replace(f"{{{fingerprint}}}", representation_title(name))
@@ -157,20 +159,20 @@ class Comparison(MappingResult):
     @cached_property
     def values(self) -> Mapping[str, np.ndarray]:
         """The values of each measure, shape (rows, columns)."""
-        return {spec: self._by_name(of.values) for spec, of in self.matrices.items()}
+        return {spec: self._by_name(matrix.values) for spec, matrix in self.matrices.items()}
 
     @cached_property
     def numbers(self) -> Mapping[str, Mapping[str, np.ndarray]]:
         """What measures recorded about their values, by measure and name."""
         return {
-            spec: {name: self._by_name(numbers) for name, numbers in of.numbers.items()}
-            for spec, of in self.matrices.items()
+            spec: {name: self._by_name(numbers) for name, numbers in matrix.numbers.items()}
+            for spec, matrix in self.matrices.items()
         }
 
     @property
     def seconds(self) -> Mapping[str, float]:
         """The time of each measure."""
-        return {spec: of.seconds for spec, of in self.matrices.items()}
+        return {spec: matrix.seconds for spec, matrix in self.matrices.items()}
 
     @cached_property
     def failures(self) -> Sequence[Failure]:
@@ -205,19 +207,19 @@ class Comparison(MappingResult):
         string may also have its parameters in another order, or be a name or a label that only one
         measure here has.
         """
-        called = measure.spec if isinstance(measure, MeasureInfo) else str(measure)
-        matches = [m for m in self.measures if m.spec == called]
+        name = measure.spec if isinstance(measure, MeasureInfo) else str(measure)
+        matches = [m for m in self.measures if m.spec == name]
         if not matches and isinstance(measure, str):
-            matches = [m for m in self.measures if called.lower() in _parameterless_names(m)]
+            matches = [m for m in self.measures if name.lower() in _parameterless_names(m)]
             matches = matches or [
                 m
                 for m in self.measures
-                if _parse_specification(m.spec) == _parse_specification(called)
+                if _parse_specification(m.spec) == _parse_specification(name)
             ]
         if len(matches) != 1:
-            hint = did_you_mean(called, [m.spec for m in self.measures])
+            hint = did_you_mean(name, [m.spec for m in self.measures])
             problem = f"{len(matches)} measures called" if matches else "no measure"
-            raise KeyError(f"{problem} {called!r} in this comparison{hint}")
+            raise KeyError(f"{problem} {name!r} in this comparison{hint}")
         return matches[0]
 
     @overload
@@ -245,11 +247,11 @@ class Comparison(MappingResult):
         words = {(c.measure, c.x, c.y): c for c in self.pair_caveats}
         diagnostics = list[Diagnostic]()
         for m in self.measures:
-            of = self.numbers.get(m.spec, {})
-            if not of and not words:
+            matrices = self.numbers.get(m.spec, {})
+            if not matrices and not words:
                 continue
             for (i, x), (j, y) in product(enumerate(self.rows), enumerate(self.columns)):
-                numbers = {n: float(matrix[i, j]) for n, matrix in of.items()}
+                numbers = {n: float(matrix[i, j]) for n, matrix in matrices.items()}
                 diagnostics += [
                     Diagnostic(m.spec, x, y, n, number)
                     for n, number in numbers.items()
@@ -284,8 +286,8 @@ class Comparison(MappingResult):
         minimum, which was the best of all medoids wherever we tried all.
         """
         names, differences = complete_differences(self, measure, 3)
-        found = cluster_by_medoids(names, differences, k)
-        return replace(found, failures=self._incomplete(names))
+        result = cluster_by_medoids(names, differences, k)
+        return replace(result, failures=self._incomplete(names))
 
     def permanova(
         self,
@@ -323,10 +325,10 @@ class Comparison(MappingResult):
         names, differences = complete_differences(self, measure, 3)
         groups = [group[name] for name in names]
         shared = None if nested is None else [block[name] for name in names]
-        found = permanova(
+        result = permanova(
             names, differences, groups, nested=shared, n_permutations=n_permutations, seed=seed
         )
-        return replace(found, failures=self._incomplete(names))
+        return replace(result, failures=self._incomplete(names))
 
     def _incomplete(self, names: Sequence[str]) -> tuple[LeftOut, ...]:
         """Return the representations that are not among the names of the complete ones."""
@@ -426,16 +428,16 @@ def complete_differences(
         )
     differences = to_dissimilarity(comparison[measure], comparison.info(measure))
     differences = (differences + differences.T) / 2
-    chosen = np.arange(len(differences))
-    while len(chosen) and (missing := np.isnan(differences[np.ix_(chosen, chosen)])).any():
-        chosen = np.delete(chosen, int(missing.sum(axis=0).argmax()))
-    if len(chosen) < fewest:
+    positions = np.arange(len(differences))
+    while len(positions) and (missing := np.isnan(differences[np.ix_(positions, positions)])).any():
+        positions = np.delete(positions, int(missing.sum(axis=0).argmax()))
+    if len(positions) < fewest:
         raise ValueError(
-            f"{comparison.info(measure).label} has values for all pairs of {len(chosen)} "
+            f"{comparison.info(measure).label} has values for all pairs of {len(positions)} "
             f"representations; at least {fewest} are needed"
         )
-    names = tuple(comparison.rows[i] for i in chosen)
-    differences = differences[np.ix_(chosen, chosen)]
+    names = tuple(comparison.rows[i] for i in positions)
+    differences = differences[np.ix_(positions, positions)]
     differences = differences - min(float(differences.min()), 0.0)  # similarities without a limit
     np.fill_diagonal(differences, 0.0)
     return names, differences
@@ -455,8 +457,8 @@ def unique_measure_title(comparison: Comparison, info: MeasureInfo) -> str:
 def chance_matrix(comparison: Comparison, measure: str | Measure) -> np.ndarray:
     """Return the chance of each pair, the mean over all orders of the samples; NaN if unknown."""
     shape = len(comparison.rows), len(comparison.columns)
-    known = comparison.numbers.get(comparison.info(measure).spec, {})
-    return np.array(known.get(CHANCE_KEY, np.full(shape, np.nan)))
+    numbers = comparison.numbers.get(comparison.info(measure).spec, {})
+    return np.array(numbers.get(CHANCE_KEY, np.full(shape, np.nan)))
 
 
 def measure_info(measure: Measure) -> MeasureInfo:
@@ -485,12 +487,14 @@ def save_scores(comparison: Comparison, path: str | Path, name: str) -> None:
 
 def write_missing_scores(comparison: Comparison, store: ScoreFile) -> None:
     """Add the scores that a file does not have."""
-    stored = {spec: of.emptied() for spec, of in comparison.matrices.items()}
-    for column in store.columns({name for of in stored.values() for name in of.data}):
-        if column.measure in stored:
-            stored[column.measure].put(column)
+    stored_matrices = {spec: scores.emptied() for spec, scores in comparison.matrices.items()}
+    for column in store.columns(
+        {name for scores in stored_matrices.values() for name in scores.data}
+    ):
+        if column.measure in stored_matrices:
+            stored_matrices[column.measure].put(column)
     for spec, matrix in comparison.matrices.items():
-        store.put(matrix.columns_without(stored[spec]))
+        store.put(matrix.columns_without(stored_matrices[spec]))
 
 
 def comparison_description(comparison: Comparison) -> dict[str, Any]:

@@ -85,15 +85,19 @@ def cluster_by_medoids(names: tuple[str, ...], differences: np.ndarray, k: int |
         raise ValueError(f"clusters: k of {n} representations is 2 to {n - 1}; got {k}")
     if not differences.any():
         raise UndefinedError(f"clusters: no two of the {n} representations differ")
-    tried = {}
+    clusterings = {}
     for size in [k] if k is not None else range(2, min(MAX_TRIED_CLUSTERS, n - 1) + 1):
         medoids = find_medoids(differences, size)
         labels = differences[:, medoids].argmin(axis=1)
         labels[medoids] = np.arange(size)  # equal representations may be medoids of two clusters
-        tried[size] = medoids, labels, silhouette_samples(differences, labels, metric="precomputed")
-    by_k = {size: float(silhouette.mean()) for size, (*_, silhouette) in tried.items()}
-    medoids, labels, silhouette = tried[max(by_k, key=by_k.__getitem__)]
-    return Clusters(names, labels, tuple(names[i] for i in medoids), silhouette, by_k)
+        clusterings[size] = (
+            medoids,
+            labels,
+            silhouette_samples(differences, labels, metric="precomputed"),
+        )
+    silhouettes = {size: float(silhouette.mean()) for size, (*_, silhouette) in clusterings.items()}
+    medoids, labels, silhouette = clusterings[max(silhouettes, key=silhouettes.__getitem__)]
+    return Clusters(names, labels, tuple(names[i] for i in medoids), silhouette, silhouettes)
 
 
 def find_medoids(differences: np.ndarray, k: int) -> np.ndarray:
@@ -112,8 +116,8 @@ def find_medoids(differences: np.ndarray, k: int) -> np.ndarray:
     for _ in range(MAX_MEDOID_SWAPS):
         swaps = []
         for i in range(k):
-            others = differences[:, [*medoids[:i], *medoids[i + 1 :]]].min(axis=1)
-            costs = np.minimum(others[:, None], differences).sum(axis=0)
+            distances = differences[:, [*medoids[:i], *medoids[i + 1 :]]].min(axis=1)
+            costs = np.minimum(distances[:, None], differences).sum(axis=0)
             costs[medoids] = np.inf
             swaps.append((float(costs.min()), i, int(costs.argmin())))
         best, i, member = min(swaps)
@@ -185,42 +189,42 @@ class Permanova(BaseResult):
         """
         records = []
         for x, y in itertools.combinations(dict.fromkeys(self.labels), 2):
-            at = [i for i, label in enumerate(self.labels) if label in (x, y)]
-            two = permanova(
-                tuple(self.names[i] for i in at),
-                self.differences[np.ix_(at, at)],
-                [self.labels[i] for i in at],
-                nested=None if self.nested is None else [self.nested[i] for i in at],
+            positions = [i for i, label in enumerate(self.labels) if label in (x, y)]
+            result = permanova(
+                tuple(self.names[i] for i in positions),
+                self.differences[np.ix_(positions, positions)],
+                [self.labels[i] for i in positions],
+                nested=None if self.nested is None else [self.nested[i] for i in positions],
                 n_permutations=self.n_permutations,
                 seed=self.seed,
             )
-            shown = ("f", "share", "within", "between", "min_pvalue", "pvalue")
-            records.append({"x": x, "y": y} | {name: getattr(two, name) for name in shown})
+            fields = ("f", "share", "within", "between", "min_pvalue", "pvalue")
+            records.append({"x": x, "y": y} | {name: getattr(result, name) for name in fields})
         adjusted = holm_adjust(np.array([record["pvalue"] for record in records]))
         for record, pvalue in zip(records, adjusted.tolist()):
             record["pvalue_familywise"] = pvalue
         return records
 
 
-def group_labels(what: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
+def group_labels(role: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
     """Return the label of each name, of a mapping, a sequence or a Series."""
     if getattr(labels, "ndim", 1) != 1:
-        raise ValueError(f"permanova: {what} must be one for each representation, not a table")
+        raise ValueError(f"permanova: {role} must be one for each representation, not a table")
     remedy = ""
-    if isinstance(names := sample_order(labels, what), tuple):
+    if isinstance(names := sample_order(labels, role), tuple):
         labels, remedy = dict(zip(names, labels)), "; pass labels.tolist() if they are in its order"
     if isinstance(labels, Mapping):
         if missing := [name for name in rows if name not in labels]:
-            raise ValueError(f"permanova: {what} has none for {missing[0]!r}{remedy}")
+            raise ValueError(f"permanova: {role} has none for {missing[0]!r}{remedy}")
         return {name: labels[name] for name in rows}
-    listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    if not all(isinstance(label, Hashable) for label in listed):
-        raise ValueError(f"permanova: {what} must be one word or number for each representation")
-    if len(listed) != len(rows):
+    label_list = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if not all(isinstance(label, Hashable) for label in label_list):
+        raise ValueError(f"permanova: {role} must be one word or number for each representation")
+    if len(label_list) != len(rows):
         raise ValueError(
-            f"permanova: {what} has {len(listed)} entries for {len(rows)} representations"
+            f"permanova: {role} has {len(label_list)} entries for {len(rows)} representations"
         )
-    return dict(zip(rows, listed))
+    return dict(zip(rows, label_list))
 
 
 def permanova(
@@ -253,16 +257,18 @@ def permanova(
     strata = _exchange_strata(observed, nested)
     count, smallest = _count_divisions(observed, strata, len(kinds))
     is_exact = count <= n_permutations
-    drawn = _permuted_divisions(observed, strata, n_permutations, seed, is_exact)
-    spreads = np.concatenate([_within_group_squares(squares, batch, len(kinds)) for batch in drawn])
+    divisions = _permuted_divisions(observed, strata, n_permutations, seed, is_exact)
+    spreads = np.concatenate(
+        [_within_group_squares(squares, batch, len(kinds)) for batch in divisions]
+    )
     inner = float(_within_group_squares(squares, observed[None], len(kinds))[0])
     if is_exact:
         p = float(count_at_least(-inner, -spreads) / len(spreads))
     else:
         p, smallest = pvalue_of(-inner, -spreads), max(smallest, 1 / (1 + n_permutations))
-    above = np.triu_indices(len(labels), 1)
-    same, apart = (observed[above[0]] == observed[above[1]]), differences[above]
-    ends = observed[above[0]]
+    upper = np.triu_indices(len(labels), 1)
+    is_same, distances = (observed[upper[0]] == observed[upper[1]]), differences[upper]
+    ends = observed[upper[0]]
     ratio = (total - inner) / (len(kinds) - 1) * (len(labels) - len(kinds))
     if total == 0:  # no two differ, nor do the groups
         inner = total = 1.0
@@ -271,10 +277,10 @@ def permanova(
         labels=tuple(labels),
         f=float(ratio / inner) if inner > 0 else math.inf,
         share=float(1 - inner / total),
-        within=float(apart[same].mean()),
-        between=float(apart[~same].mean()),
+        within=float(distances[is_same].mean()),
+        between=float(distances[~is_same].mean()),
         inside={
-            kind: float(apart[same & (ends == g)].mean()) if sizes[kind] > 1 else math.nan
+            kind: float(distances[is_same & (ends == g)].mean()) if sizes[kind] > 1 else math.nan
             for g, kind in enumerate(kinds)
         },
         pvalue=p,
@@ -340,8 +346,8 @@ def _count_divisions(
         math.lgamma(sum(row) + 1) - sum(math.lgamma(size + 1) for size in row) for row in counts
     )
     count = round(math.exp(logarithm)) if logarithm < math.log(1e9) else math.inf
-    alike = Counter(zip(*(row.tolist() for row in counts)))
-    return count, math.prod(math.factorial(size) for size in alike.values()) / count
+    equal_groups = Counter(zip(*(row.tolist() for row in counts)))
+    return count, math.prod(math.factorial(size) for size in equal_groups.values()) / count
 
 
 def _permuted_divisions(
@@ -349,17 +355,17 @@ def _permuted_divisions(
 ) -> Iterator[np.ndarray]:
     """Yield the divisions, all or ``n_permutations`` random ones, in batches of rows."""
     kinds = [[int(observed[unit[0]]) for unit in units] for units in strata]
-    divided: Iterator[Sequence[Sequence[int]]]
+    orders: Iterator[Sequence[Sequence[int]]]
     if is_exact:
-        divided = itertools.product(
+        orders = itertools.product(
             *([*_multiset_permutations(Counter(labels))] for labels in kinds)
         )
     else:
         random = generator(seed, "groups", len(observed))
-        divided = (
+        orders = (
             [random.permutation(labels).tolist() for labels in kinds] for _ in range(n_permutations)
         )
-    while batch := list(itertools.islice(divided, DIVISIONS_PER_BATCH)):
+    while batch := list(itertools.islice(orders, DIVISIONS_PER_BATCH)):
         divisions = np.empty((len(batch), len(observed)), int)
         for row, labels in enumerate(batch):
             for units, names in zip(strata, labels):
@@ -373,5 +379,5 @@ def _multiset_permutations(sizes: Counter[int]) -> Iterator[tuple[int, ...]]:
     if not +sizes:
         yield ()
     for label in +sizes:
-        for rest in _multiset_permutations(sizes - Counter([label])):
-            yield label, *rest
+        for tail in _multiset_permutations(sizes - Counter([label])):
+            yield label, *tail

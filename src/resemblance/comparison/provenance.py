@@ -65,13 +65,13 @@ def library_versions() -> dict[str, str]:
     """Return the versions of the libraries that runs use, of those that are installed."""
     from .. import __version__
 
-    of = {"resemblance": __version__, "python": platform.python_version()}
+    versions = {"resemblance": __version__, "python": platform.python_version()}
     for name in RUN_LIBRARIES:
         try:
-            of[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return of
+    return versions
 
 
 def comparison_provenance(
@@ -101,5 +101,5 @@ def fingerprints_by_name(
 ) -> tuple[list[str], list[str]]:
     """Return the fingerprints of the data with these names."""
     first, second = provenance["rows"], provenance["columns"]
-    of_rows = [first[name]["fingerprint"] for name in rows]
-    return of_rows, [second[name]["fingerprint"] for name in columns]
+    row_fingerprints = [first[name]["fingerprint"] for name in rows]
+    return row_fingerprints, [second[name]["fingerprint"] for name in columns]

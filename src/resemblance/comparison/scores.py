@@ -195,11 +195,11 @@ class ScoreMatrix:
             return
         if not len(self._places(column.data)[0]):
             return
-        taken = self._put(column, column.x, column.y)
+        n_entries = self._put(column, column.x, column.y)
         if self.symmetric:
-            mirrored = self._put(column, column.y, column.x)
-            taken = taken or mirrored
-        self.seconds += column.seconds * taken / max(1, column.size)
+            n_mirrored = self._put(column, column.y, column.x)
+            n_entries = n_entries or n_mirrored
+        self.seconds += column.seconds * n_entries / max(1, column.size)
 
     def _put(self, column: ScoreBatch, x: np.ndarray, y: np.ndarray) -> int:
         """Take in entries in these places; return their number."""
@@ -226,8 +226,8 @@ class ScoreMatrix:
             if np.isnan(self.values[i[k], j[k]]):
                 self._fail(int(i[k]), int(j[k]), column.reasons[int(entries[k])])
         if self._failed is not None:
-            again = has_value & (self._failed[i, j] == RETRY)
-            for place in zip(i[again].tolist(), j[again].tolist()):
+            is_retried = has_value & (self._failed[i, j] == RETRY)
+            for place in zip(i[is_retried].tolist(), j[is_retried].tolist()):
                 self.reasons.pop(place, None)
         return len(entries)
 
@@ -256,27 +256,27 @@ class ScoreMatrix:
         missing: np.ndarray = np.isnan(self.values)
         return missing if self._failed is None else missing & (self._failed != PERMANENT)
 
-    def columns_without(self, known: ScoreMatrix | None = None) -> Iterator[ScoreBatch]:
+    def columns_without(self, reference: ScoreMatrix | None = None) -> Iterator[ScoreBatch]:
         """Yield the scores of each pair of data once, without those that another matrix has."""
         data = self.data
         places = {fingerprint: place for place, fingerprint in enumerate(data)}
         x, y = _positions_of_data(places, self.rows), _positions_of_data(places, self.columns)
-        missing = None if known is None else known.missing()
+        missing = None if reference is None else reference.missing()
         step, seconds = (
             max(1, SCORES_PER_BATCH // max(1, len(y))),
             self.seconds,
         )  # with the first column
         for start in range(0, len(x), step):
             rows = slice(start, start + step)
-            settled = ~np.isnan(self.values[rows])
+            is_settled = ~np.isnan(self.values[rows])
             if self._failed is not None:
-                settled |= self._failed[rows] > 0
+                is_settled |= self._failed[rows] > 0
             if missing is not None:
-                settled &= missing[rows]
+                is_settled &= missing[rows]
             if self.symmetric:
                 has_mirror = np.isin(x[rows], y)[:, None] & np.isin(y, x)
-                settled &= ~(has_mirror & (x[rows, None] > y))
-            i, j = np.nonzero(settled)
+                is_settled &= ~(has_mirror & (x[rows, None] > y))
+            i, j = np.nonzero(is_settled)
             if len(i):
                 yield self._column(data, (x, y), (i + start, j))._replace(seconds=seconds)
                 seconds = 0.0
@@ -296,8 +296,8 @@ class ScoreMatrix:
         )
 
 
-def _positions_of_data(of: Mapping[str, int], data: Iterable[str]) -> np.ndarray:
-    return np.array([of.get(fingerprint, -1) for fingerprint in data], dtype=np.intp)
+def _positions_of_data(positions: Mapping[str, int], data: Iterable[str]) -> np.ndarray:
+    return np.array([positions.get(fingerprint, -1) for fingerprint in data], dtype=np.intp)
 
 
 def _positions_with_text(entries: np.ndarray, texts: Mapping[int, str]) -> list[int]:

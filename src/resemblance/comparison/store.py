@@ -219,21 +219,21 @@ class ScoreFile:
 
     def _join(self, numbers: Sequence[int]) -> None:
         """Write the entries of these rows into the first of them; the rest end."""
-        rest = iter(numbers)
-        self._insert(coalesce_batches(map(self._column, numbers)), rest)
-        self._db.executemany("DELETE FROM scores WHERE id = ?", ([number] for number in rest))
+        ids = iter(numbers)
+        self._insert(coalesce_batches(map(self._column, numbers)), ids)
+        self._db.executemany("DELETE FROM scores WHERE id = ?", ([number] for number in ids))
 
     def columns(
-        self, of: Iterable[str] | None = None, *, by_inference: bool = False
+        self, ids: Iterable[str] | None = None, *, by_inference: bool = False
     ) -> Iterator[ScoreBatch]:
-        """Yield all scores, or those about data among the fingerprints ``of``, and perhaps others.
+        """Yield all scores, or those about data among the fingerprints ``ids``, and perhaps others.
 
         ``by_inference``: those of other kinds than values. Raises ``ValueError`` for what cannot be
         a score.
         """
         with name_damaged_score_file(self.path):
             for column in coalesce_batches(
-                self._read(None if of is None else set(of), by_inference)
+                self._read(None if ids is None else set(ids), by_inference)
             ):
                 if not by_inference:
                     _check_batch_values(column)
@@ -262,19 +262,19 @@ class ScoreFile:
         row = self._db.execute("SELECT * FROM scores WHERE id = ?", [number]).fetchone()
         return _batch_from_row(*_verified_row(*row[1:]))
 
-    def count(self, *, alone: bool = False) -> int:
-        """Return how many scores there are; ``alone``: of data with themselves.
+    def count(self, *, self_pairs: bool = False) -> int:
+        """Return how many scores there are; ``self_pairs``: of data with themselves.
 
         What failed for lack of memory does not count, and what two processes computed counts once.
         """
         names, pairs = dict[str, int](), defaultdict[tuple[str, int], list[np.ndarray]](list)
         for column in self.columns():
             data = np.array([names.setdefault(name, len(names)) for name in column.data])
-            counted = column.x == column.y if alone else np.ones(column.size, dtype=bool)
-            without = [k for k, why in column.reasons.items() if why.startswith(NO_MEMORY_REASON)]
-            counted[without] = False
-            of_pairs = data[column.x[counted]] << 32 | data[column.y[counted]]
-            pairs[column.measure, column.version].append(of_pairs)
+            mask = column.x == column.y if self_pairs else np.ones(column.size, dtype=bool)
+            positions = [k for k, why in column.reasons.items() if why.startswith(NO_MEMORY_REASON)]
+            mask[positions] = False
+            pair_codes = data[column.x[mask]] << 32 | data[column.y[mask]]
+            pairs[column.measure, column.version].append(pair_codes)
         return sum(len(np.unique(np.concatenate(parts))) for parts in pairs.values())
 
     @contextmanager
@@ -441,7 +441,7 @@ def _batch_from_row(*row: Any) -> ScoreBatch:
     names, fingerprints = [*map(str, entry["names"])], tuple(map(str, json.loads(data)))
     x, y = _unpack_positions(pairs, size, len(fingerprints))
     shape = (1 + len(names), size) if kind == VALUE_KIND else (1, size, len(numbers) // (8 * size))
-    values, *more = np.frombuffer(numbers, dtype="<f8").reshape(shape)
+    values, *extra_values = np.frombuffer(numbers, dtype="<f8").reshape(shape)
     return ScoreBatch(
         measure,
         version,
@@ -451,7 +451,7 @@ def _batch_from_row(*row: Any) -> ScoreBatch:
         values,
         float(entry["seconds"]),
         _texts_by_position(entry["reasons"], size),
-        dict(zip(names, more, strict=True)),
+        dict(zip(names, extra_values, strict=True)),
         _texts_by_position(entry["caveats"], size),
         kind,
     )
@@ -460,10 +460,10 @@ def _batch_from_row(*row: Any) -> ScoreBatch:
 def _unpack_positions(pairs: bytes, size: int, count: int) -> np.ndarray:
     """Return the positions of both sides, shape (2, size)."""
     try:
-        unpacked = zlib.decompressobj().decompress(pairs, 8 * size + 1)
+        buffer = zlib.decompressobj().decompress(pairs, 8 * size + 1)
     except zlib.error as error:
         raise ValueError(f"the pairs of a row cannot be read: {error}") from error
-    positions = np.frombuffer(unpacked, dtype="<i4").reshape(2, size)
+    positions = np.frombuffer(buffer, dtype="<i4").reshape(2, size)
     if positions.min() < 0 or positions.max() >= count:
         raise ValueError("a row has scores of data that it does not name")
     return positions
@@ -478,12 +478,12 @@ def _texts_by_position(entry: Any, size: int) -> dict[int, str]:
 
 def _check_batch_values(column: ScoreBatch) -> None:
     """Raise ``ValueError`` unless each entry has a finite value or a reason, not both."""
-    without = np.zeros(column.size, dtype=bool)
-    without[list(column.reasons)] = True
+    has_reason = np.zeros(column.size, dtype=bool)
+    has_reason[list(column.reasons)] = True
     is_finite = math.isfinite(column.seconds) and not any(
         np.isinf(numbers).any() for numbers in column.numbers.values()
     )
-    if not is_finite or not np.array_equal(np.isfinite(column.values), ~without):
+    if not is_finite or not np.array_equal(np.isfinite(column.values), ~has_reason):
         raise ValueError(f"a row of {column.measure} has values that are not finite")
     if column.numbers.keys() & {*RECORD_COLUMNS, CAVEAT_KEY}:
         raise ValueError(f"a row of {column.measure} has a diagnostic with the name of a column")

@@ -52,13 +52,13 @@ def named_representations(
         raise ValueError(f"{caller}: there is nothing to compare")
     for side in (first, second or []):
         counts = Counter(r.name for r in side)
-        if twice := sorted(name for name, count in counts.items() if count > 1):
+        if duplicates := sorted(name for name, count in counts.items() if count > 1):
             raise ValueError(
-                f"{caller}: two representations are called {twice[0]!r}; names must be unique"
+                f"{caller}: two representations are called {duplicates[0]!r}; names must be unique"
             )
     _check_common_samples(first + (second or []), caller)
-    everything = align_columns(caller, first + (second or []))
-    rows, columns = list(everything[: len(first)]), list(everything[len(first) :])
+    representations = align_columns(caller, first + (second or []))
+    rows, columns = list(representations[: len(first)]), list(representations[len(first) :])
     return rows, None if second is None else columns
 
 
@@ -70,8 +70,8 @@ def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
     """
     if measures is None:
         default = preset("default")
-        usable = [m for m in default if not m.requires or _is_measure_installed(m)]
-        return usable, [m for m in default if m not in usable]
+        installed = [m for m in default if not m.requires or _is_measure_installed(m)]
+        return installed, [m for m in default if m not in installed]
     selected = get_measures([measures] if isinstance(measures, str | Measure) else measures)
     if not selected:
         raise ValueError("compare: measures is empty")
@@ -87,7 +87,9 @@ def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
 def _unique_model_name(model: ModelFeatures, models: dict[str, list[ModelFeatures]]) -> str:
     """Return the name of a model, numbered if another one has it; ``models``: those before."""
     namesakes = models.setdefault(model.name, [])
-    position = next((i for i, other in enumerate(namesakes) if other is model), len(namesakes))
+    position = next(
+        (i for i, namesake in enumerate(namesakes) if namesake is model), len(namesakes)
+    )
     if position == len(namesakes):
         namesakes.append(model)
     return model.name if position == 0 else f"{model.name} {position + 1}"
@@ -155,44 +157,51 @@ def _as_named_representation(name: str, data: Any) -> Representation:
 
 def _check_common_samples(representations: Sequence[Representation], caller: str) -> None:
     first = representations[0]
-    with_ids = next((r for r in representations if r.ids is not None), first)
+    reference = next((r for r in representations if r.ids is not None), first)
     for r in representations:
         if r.n_samples != first.n_samples and r.ids and first.ids:
-            less, more = sorted((first, r), key=lambda x: x.n_samples)
-            missing = next(i for i in more.ids or () if i not in set(less.ids or ()))
+            smaller, larger = sorted((first, r), key=lambda x: x.n_samples)
+            missing = next(i for i in larger.ids or () if i not in set(smaller.ids or ()))
             raise ValueError(
-                f"{caller}: {less.name!r} lacks sample {missing!r} of {more.name!r}; "
+                f"{caller}: {smaller.name!r} lacks sample {missing!r} of {larger.name!r}; "
                 "rs.join_samples keeps the samples that all have"
                 + OWN_SAMPLES_REMEDY
                 * (caller == "score_models")
             )
         if r.n_samples != first.n_samples:
             transposed = transposition_hint(first.shape, r.shape, (repr(first.name), repr(r.name)))
-            batches = batch_shapes_hint([other.shape for other in representations])
+            batches = batch_shapes_hint([entry.shape for entry in representations])
             counts = sample_count_hint(r.n_samples, first.n_samples)
             hint = batches + transposed if batches else counts or transposed
             raise ValueError(
                 f"{caller}: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
                 f"{r.n_samples}; all must be representations of the same samples{hint}"
             )
-        check_same_samples(caller, with_ids, r)
-        one, another = (f"{array_library(s.source)} in {s.dtype}" for s in (first, r))
-        if one != another:
+        check_same_samples(caller, reference, r)
+        library, library_2 = (f"{array_library(s.source)} in {s.dtype}" for s in (first, r))
+        if library != library_2:
             raise ValueError(
-                f"{caller}: {first.name!r} is computed by {one} and {r.name!r} by {another}; "
+                f"{caller}: {first.name!r} is computed by {library} and {r.name!r} by {library_2}; "
                 "convert one"
             )
 
 
-def _check_unique_measure(m: Measure, selected: Sequence[Measure]) -> None:
+def _check_unique_measure(m: Measure, measures: Sequence[Measure]) -> None:
     """Raise ``ValueError`` if another measure has the name or the label of this one."""
-    namesake = next((other for other in [*list_measures(), *selected] if other.name == m.name), m)
+    namesake = next((other for other in [*list_measures(), *measures] if other.name == m.name), m)
     if namesake.function is not m.function:
         raise ValueError(
             f"compare: {m.function.__module__} has a measure called {m.name!r}, a name that is "
             "taken"
         )
-    other = next((o for o in selected if o.label == m.label and o.name != m.name), None)
+    other = next(
+        (
+            candidate
+            for candidate in measures
+            if candidate.label == m.label and candidate.name != m.name
+        ),
+        None,
+    )
     if other:
         raise ValueError(
             f"compare: {m.name} and {other.name} are both labelled {m.label!r}; give one of them "

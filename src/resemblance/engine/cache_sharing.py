@@ -80,9 +80,9 @@ def serialize_cache(x: Representation) -> list[Any]:
     def span_of(buffer: pickle.PickleBuffer) -> BufferRange:
         memory = np.frombuffer(buffer.raw(), np.uint8)
         address, size = memory.ctypes.data, len(memory)
-        for begin, length, where, place in blocks:
+        for begin, length, buffer_id, place in blocks:
             if begin <= address and address + size <= begin + length:
-                return where, place + address - begin, size
+                return buffer_id, place + address - begin, size
         end = sum(map(len, pieces))
         place = end + -end % BUFFER_ALIGNMENT
         pieces.extend((bytes(place - end), memory))  # whose address is not given to another now
@@ -106,13 +106,13 @@ def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
     bytes."""
     end = int.from_bytes(packed[-8:].tobytes(), "little")
     contents = pickle.loads(packed[end:-8].data)
-    memory, of_stream = (_byte_view(x.source), packed), x._carry
+    memory, carry_of_stream = (_byte_view(x.source), packed), x._carry
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         if (content := contents.get(_portable_cache_key(key))) is None:
-            return of_stream and of_stream(key, compute)
+            return carry_of_stream and carry_of_stream(key, compute)
         pickled, spans = content
-        buffers = [memory[where][place : place + size] for where, place, size in spans]
+        buffers = [memory[buffer_id][place : place + size] for buffer_id, place, size in spans]
         return pickle.loads(pickled, buffers=buffers)
 
     x._carry = carry
@@ -206,12 +206,12 @@ def with_filled_cache(
     x: Representation, measures: MeasureTuple
 ) -> SharedRepresentation | Representation:
     """Return a representation with its intermediates, or without if there is no memory for them."""
-    fresh = copy(x)
+    duplicate = copy(x)
     try:
         with single_threaded():
-            fill_cache(fresh, measures)
+            fill_cache(duplicate, measures)
             return SharedRepresentation(
-                x, measures, np.frombuffer(bytearray().join(serialize_cache(fresh)), np.uint8)
+                x, measures, np.frombuffer(bytearray().join(serialize_cache(duplicate)), np.uint8)
             )
     except MemoryError:
         return x
@@ -239,7 +239,7 @@ class SharedCache:
         return sum(sizes) <= sum(self._room.values())
 
     def calls(
-        self, tasks: Iterable[PairBlock], call_of: Callable[..., WorkerCall]
+        self, tasks: Iterable[PairBlock], make_call: Callable[..., WorkerCall]
     ) -> Iterator[WorkerCall]:
         """Yield the calls of tasks on one list of representations, and those to make before.
 
@@ -250,54 +250,56 @@ class SharedCache:
             head = list(islice(group, 2))
             for task in chain(head, group):
                 if len(head) > 1:
-                    yield from self._on_loan(task, call_of)
+                    yield from self._on_loan(task, make_call)
                 else:
-                    yield call_of(task)
-            past, self._current = self._current, set()
-            self._end_unused(past)
+                    yield make_call(task)
+            previous, self._current = self._current, set()
+            self._end_unused(previous)
 
     def done(self, call: WorkerCall) -> None:
         """Take note that a call was carried out, which may be late if its worker is lost."""
         self._users.subtract(call.uses)
         self._end_unused(call.uses)
 
-    def _on_loan(self, task: PairBlock, call_of: Callable[..., WorkerCall]) -> Iterator[WorkerCall]:
-        uses = tuple((x, task.measures) for x in task.representations)
+    def _on_loan(
+        self, task: PairBlock, make_call: Callable[..., WorkerCall]
+    ) -> Iterator[WorkerCall]:
+        keys = tuple((x, task.measures) for x in task.representations)
         loans = []
-        for use in uses:
-            self._current.add(use)
-            if use not in self._loans:
-                for call in self._begin(use):
-                    self._users[use] += 1
-                    yield call._replace(uses=(use,))
-            loans.append(self._loans[use][0])
-        self._users.update(uses)
-        yield call_of(task, loans)._replace(uses=uses)
+        for key in keys:
+            self._current.add(key)
+            if key not in self._loans:
+                for call in self._begin(key):
+                    self._users[key] += 1
+                    yield call._replace(uses=(key,))
+            loans.append(self._loans[key][0])
+        self._users.update(keys)
+        yield make_call(task, loans)._replace(uses=keys)
 
-    def _begin(self, use: SharedKey) -> list[WorkerCall]:
+    def _begin(self, key: SharedKey) -> list[WorkerCall]:
         """Lend a representation, where there is room for its intermediates; return the calls to
         make before."""
-        size = self._size(*use)
+        size = self._size(*key)
         place = next((p for p, room in self._room.items() if size <= room), None)
         try:
-            loan, before, end = self._lend(*use, place)
+            loan, calls, end = self._lend(*key, place)
         except OSError:  # the disk is full by now
             self._room[place] = 0
-            loan, before, end = use[0], [], lambda: None
+            loan, calls, end = key[0], [], lambda: None
         if place is not None:
             self._room[place] -= size
-        self._loans[use] = loan, place, size, end
-        return before
+        self._loans[key] = loan, place, size, end
+        return calls
 
-    def _end_unused(self, uses: Iterable[SharedKey]) -> None:
+    def _end_unused(self, keys: Iterable[SharedKey]) -> None:
         """End loans that no call needs any more; without room for their intermediates, also those
         that no call in progress needs."""
-        for use in uses:
-            if use not in self._loans or self._users[use]:
+        for key in keys:
+            if key not in self._loans or self._users[key]:
                 continue
-            _, place, size, end = self._loans[use]
-            if place is None or use not in self._current:
-                del self._loans[use], self._users[use]
+            _, place, size, end = self._loans[key]
+            if place is None or key not in self._current:
+                del self._loans[key], self._users[key]
                 end()
                 if place is not None:
                     self._room[place] += size
@@ -399,9 +401,9 @@ def shared_folders(spill: str | Path | bool | None) -> list[Path]:
 
 def _free_bytes(folder: Path) -> float:
     """Return how many bytes may be written into a folder."""
-    rest = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(folder).free
     available = available_memory() if folder == SHARED_MEMORY_FOLDER else None
-    return min(rest, rest if available is None else available) / MAX_MEMORY_FRACTION
+    return min(free, free if available is None else available) / MAX_MEMORY_FRACTION
 
 
 def write_array(x: Representation, path: Path) -> Representation:
@@ -413,15 +415,15 @@ def write_array(x: Representation, path: Path) -> Representation:
 
 
 @contextmanager
-def _private_temporary_folder(where: Path) -> Iterator[Path]:
+def _private_temporary_folder(parent: Path) -> Iterator[Path]:
     """Yield a new folder that only this user can open, and remove it in the end."""
-    _remove_stale_folders(where)
+    _remove_stale_folders(parent)
     prefix = f"{SHARED_FOLDER_PREFIX}-{socket.gethostname()}-{os.getpid()}-"
     try:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where)).absolute()
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)).absolute()
     except OSError as error:
         raise ValueError(
-            f"compare: intermediates cannot be written to {where} ({error.strerror}); name "
+            f"compare: intermediates cannot be written to {parent} ({error.strerror}); name "
             "another folder by spill=, or let each task compute its own by spill=False"
         ) from error
     try:
@@ -433,9 +435,9 @@ def _private_temporary_folder(where: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_stale_folders(where: Path) -> None:
+def _remove_stale_folders(parent: Path) -> None:
     """Remove the folders of runs on this machine that were killed."""
-    for folder in where.glob(f"{SHARED_FOLDER_PREFIX}-{socket.gethostname()}-*-*"):
+    for folder in parent.glob(f"{SHARED_FOLDER_PREFIX}-{socket.gethostname()}-*-*"):
         process = folder.name.rsplit("-", 2)[1]
         if process.isdecimal() and not is_process_alive(int(process)):
             with suppress(OSError), file_lock(folder / "held", wait=False) as is_free:

@@ -49,10 +49,10 @@ class MeasureRate:
     the block are new.
     """
 
-    def __init__(self, single: Sequence[DataPair], block: Iterable[DataPair], fresh: int):
-        self.steps = {pair: step for step, pair in enumerate(single)}
-        self.last, self.fresh = len(single) - 1, fresh
-        self.steps |= dict.fromkeys(block, len(single))
+    def __init__(self, single_pairs: Sequence[DataPair], block: Iterable[DataPair], fresh: int):
+        self.steps = {pair: step for step, pair in enumerate(single_pairs)}
+        self.last, self.fresh = len(single_pairs) - 1, fresh
+        self.steps |= dict.fromkeys(block, len(single_pairs))
         self.pairs = Counter(self.steps.values())
         self.seconds, self.missing = defaultdict[int, float](float), set(self.steps)
 
@@ -67,8 +67,8 @@ class MeasureRate:
 
         The first pair, which also waits for imports and compilation, does not count.
         """
-        others = [self.seconds[step] for step in range(1, self.last)]
-        return max(0.0, sum(others) / len(others) - self.seconds[self.last])
+        seconds = [self.seconds[step] for step in range(1, self.last)]
+        return max(0.0, sum(seconds) / len(seconds) - self.seconds[self.last])
 
     @property
     def of_pair(self) -> float:
@@ -120,14 +120,14 @@ class TimeEstimate:
         pairs = Counter[tuple[str, int]]()
         for share in self.shares:
             pairs[share.sizes[0][:2]] += int(share.pairs.sum())
-        wanted = {
+        needed_sizes = {
             s for share in self.shares for s in share.sizes if pairs[s[:2]] >= MIN_TIMED_PAIRS
         }
         self.tasks = [
             task
             for work, todo, (rows, columns) in zip(works, todos, groups)
             for side in zip(rows, columns)
-            for task in self._tasks(work, todo, *side, wanted, memory, available)
+            for task in self._tasks(work, todo, *side, needed_sizes, memory, available)
         ]
 
     def _tasks(
@@ -136,22 +136,22 @@ class TimeEstimate:
         todo: dict[str, np.ndarray],
         rows: np.ndarray,
         columns: np.ndarray,
-        wanted: set[MeasureSize],
+        needed_sizes: set[MeasureSize],
         memory: int,
         available: float,
     ) -> Iterator[PairBlock]:
         """Yield the tasks of the first pairs of one group of a comparison, for the sizes that are
         wanted and have no rate yet."""
-        chosen = defaultdict[tuple[TimedPositions, TimedPositions], dict[Measure, MeasureSize]](
-            dict
-        )
+        sizes_by_places = defaultdict[
+            tuple[TimedPositions, TimedPositions], dict[Measure, MeasureSize]
+        ](dict)
         for m in work.measures:
             size = _median_size(work, m, rows, columns)
-            if size in wanted and size not in self.rates:
+            if size in needed_sizes and size not in self.rates:
                 places = _first_timed_block(work, todo[m.spec], rows, columns)
                 if places is not None:
-                    chosen[places][m] = size
-        for (i, j), sizes in chosen.items():
+                    sizes_by_places[places][m] = size
+        for (i, j), sizes in sizes_by_places.items():
             first, masks = self._first_pairs(work, todo, i, j, sizes)
             tasks = first.tasks(masks, memory, available)
             yield from (task._replace(job=score_timed_pairs) for task in tasks)
@@ -166,10 +166,10 @@ class TimeEstimate:
     ) -> tuple[ComparisonPlan, dict[str, np.ndarray]]:
         """Take the first pairs of measures out of ``todo``, and return them as a comparison."""
         is_square = work.columns is None
-        few = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
+        side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
         rows, columns = (tuple(side[k] for k in places) for side, places in zip(work.sides, (i, j)))
-        many = batchable_measures(tuple(sizes), [*rows, *columns])
-        size = MAX_TIMED_BATCH_SIDE if many else few
+        batchable = batchable_measures(tuple(sizes), [*rows, *columns])
+        size = MAX_TIMED_BATCH_SIDE if batchable else side_length
         rows, columns = rows[:size], columns[:size]
         first = ComparisonPlan(rows, None if is_square else columns, list(sizes), [], {})
         tokens = [list(map(fingerprint, side)) for side in (rows, columns)]
@@ -178,17 +178,17 @@ class TimeEstimate:
             mask = todo[m.spec][places]
             if is_square:
                 np.fill_diagonal(mask, False)
-            if m not in many:
-                mask[few:], mask[:, few:] = False, False
+            if m not in batchable:
+                mask[side_length:], mask[:, side_length:] = False, False
             todo[m.spec][places] &= ~mask
             masks[m.spec] = mask
-            single, block = _single_then_block_pairs(mask, is_square)
-            names, after = (
+            single_pairs, block = _single_then_block_pairs(mask, is_square)
+            names, block_names = (
                 [frozenset((tokens[0][a], tokens[1][b])) for a, b in pairs]
-                for pairs in (single, block)
+                for pairs in (single_pairs, block)
             )
-            fresh = len(rows) - few + (0 if is_square else len(columns) - few)
-            rate = MeasureRate(names, after, fresh)
+            n_new = len(rows) - side_length + (0 if is_square else len(columns) - side_length)
+            rate = MeasureRate(names, block_names, n_new)
             self.rates[sizes[m]] = rate
             self.by_pair |= {(m.spec, pair): rate for pair in rate.steps}
         return first, masks
@@ -212,10 +212,10 @@ class TimeEstimate:
         seconds = defaultdict[str, float](float)
         for share in self.shares:
             rates = [self.rates.get(size) for size in share.sizes]
-            of_pair = np.array([r.of_pair if r else 0.0 for r in rates])
-            of_one = np.array([r.of_representation if r else 0.0 for r in rates])
-            between = np.sqrt(np.outer(of_pair, of_pair))
-            total = share.representations @ of_one + (share.pairs * between).sum()
+            seconds_of_pair = np.array([r.of_pair if r else 0.0 for r in rates])
+            seconds_of_one = np.array([r.of_representation if r else 0.0 for r in rates])
+            pair_seconds = np.sqrt(np.outer(seconds_of_pair, seconds_of_pair))
+            total = share.representations @ seconds_of_one + (share.pairs * pair_seconds).sum()
             seconds[share.sizes[0].measure] += float(total)
         return dict(seconds)
 
@@ -227,13 +227,13 @@ class TimeEstimate:
         if total <= LONG_COMPARISON_SECONDS:
             return ""
         values = sum(int(share.pairs.sum()) for share in self.shares)
-        dearest = sorted(seconds, key=lambda spec: -seconds[spec])[:MAX_LISTED_COSTS]
-        most = ", ".join(
-            f"{spec} {format_duration(seconds[spec] / self.workers)}" for spec in dearest
+        specs = sorted(seconds, key=lambda spec: -seconds[spec])[:MAX_LISTED_COSTS]
+        costs = ", ".join(
+            f"{spec} {format_duration(seconds[spec] / self.workers)}" for spec in specs
         )
         workers = f" on {self.workers} workers" if self.workers > 1 else ""
-        above = f", above all {most}" if len(seconds) > 1 else ""
-        return f"{values:,} pairs take about {format_duration(total)}{workers}{above}"
+        ending = f", above all {costs}" if len(seconds) > 1 else ""
+        return f"{values:,} pairs take about {format_duration(total)}{workers}{ending}"
 
 
 def score_timed_pairs(task: PairBlock) -> Iterator[list[ScoreBatch]]:
@@ -245,8 +245,8 @@ def score_timed_pairs(task: PairBlock) -> Iterator[list[ScoreBatch]]:
         mask |= part
     for part in task.backward or ():
         mask |= part.T
-    single, block = _single_then_block_pairs(mask, task.is_diagonal)
-    for pairs in [*([pair] for pair in single), block]:
+    single_pairs, block = _single_then_block_pairs(mask, task.is_diagonal)
+    for pairs in [*([pair] for pair in single_pairs), block]:
         step = np.zeros(size, dtype=bool)
         for a, b in pairs:
             step[a, b] = True
@@ -267,10 +267,12 @@ def _single_then_block_pairs(
 
     In a square both orders of a pair are one pair.
     """
-    few = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
+    side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
     pairs = np.argwhere(np.triu(mask | mask.T) if is_square else mask).tolist()
-    single = sorted(((a, b) for a, b in pairs if max(a, b) < few), key=lambda p: (max(p), p))
-    return single, [(a, b) for a, b in pairs if max(a, b) >= few]
+    single_pairs = sorted(
+        ((a, b) for a, b in pairs if max(a, b) < side_length), key=lambda p: (max(p), p)
+    )
+    return single_pairs, [(a, b) for a, b in pairs if max(a, b) >= side_length]
 
 
 # ---------------------------------------------------------------------------------------- groups
@@ -281,8 +283,8 @@ def _width_groups(work: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarr
     many groups."""
     is_square = work.columns is None
     widths = [np.array([r.shape[1] for r in side]) for side in work.sides]
-    few = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
-    count = max(1, min(WIDTH_GROUPS, *(len(side) // few for side in widths)))
+    side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
+    count = max(1, min(WIDTH_GROUPS, *(len(side) // side_length for side in widths)))
     if all((side == side[0]).all() for side in widths):
         count = 1
     rows, columns = (np.array_split(np.argsort(side, kind="stable"), count) for side in widths)
@@ -311,12 +313,12 @@ def _measure_workload(
     is_square = work.columns is None
     pairs = np.array([[np.count_nonzero(todo[np.ix_(a, b)]) for b in columns] for a in rows], float)
     pairs /= 2 if is_square and not m.symmetric else 1  # both orders are timed as one pair
-    by_row, by_column = (np.asarray(todo.any(axis=axis)) for axis in (1, 0))
+    has_row, has_column = (np.asarray(todo.any(axis=axis)) for axis in (1, 0))
     if is_square:
-        counts = [np.count_nonzero((by_row | by_column)[a]) for a in rows]
+        counts = [np.count_nonzero((has_row | has_column)[a]) for a in rows]
     else:
         counts = [
-            np.count_nonzero(by_row[a]) + np.count_nonzero(by_column[b])
+            np.count_nonzero(has_row[a]) + np.count_nonzero(has_column[b])
             for a, b in zip(rows, columns)
         ]
     sizes = [_median_size(work, m, a, b) for a, b in zip(rows, columns)]
@@ -330,8 +332,10 @@ def _first_timed_block(
     follow; None where there are too few."""
     if work.columns is None:
         return _first_timed_square(todo, rows)
-    of_rows = set(map(fingerprint, work.rows))
-    columns = np.array([j for j in columns.tolist() if fingerprint(work.columns[j]) not in of_rows])
+    row_data = set(map(fingerprint, work.rows))
+    columns = np.array(
+        [j for j in columns.tolist() if fingerprint(work.columns[j]) not in row_data]
+    )
     rows, columns = rows[:MAX_TIMING_CANDIDATES], columns[:MAX_TIMING_CANDIDATES]
     if not len(columns):
         return None
@@ -353,8 +357,8 @@ def _first_timed_square(
     todo: np.ndarray, rows: np.ndarray
 ) -> tuple[TimedPositions, TimedPositions] | None:
     """Return three places whose pairs are all to be computed, with later places that follow."""
-    some = rows[:MAX_TIMING_CANDIDATES]
-    part: np.ndarray = todo[np.ix_(some, some)]
+    candidates = rows[:MAX_TIMING_CANDIDATES]
+    part: np.ndarray = todo[np.ix_(candidates, candidates)]
     missing: np.ndarray = part | part.T
     np.fill_diagonal(missing, False)
     a = int(missing.sum(axis=1).argmax())
@@ -362,7 +366,7 @@ def _first_timed_square(
     b = int(common.sum(axis=1).argmax())
     if not missing[a, b] or not common[b].any():
         return None
-    three = sorted(some[[a, b, int(common[b].argmax())]].tolist())
-    later = [k for k in sorted(some.tolist()) if k > three[-1]]
-    places = tuple((three + later)[:MAX_TIMED_BATCH_SIDE])
+    triangle = sorted(candidates[[a, b, int(common[b].argmax())]].tolist())
+    later_places = [k for k in sorted(candidates.tolist()) if k > triangle[-1]]
+    places = tuple((triangle + later_places)[:MAX_TIMED_BATCH_SIDE])
     return places, places

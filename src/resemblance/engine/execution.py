@@ -68,13 +68,13 @@ def execute_plans(
         todos, budget = find_missing_pairs(works), validated_budget(options)
         total = sum(int(np.count_nonzero(mask)) for todo in todos for mask in todo.values())
         lender = stack.enter_context(shared_cache(executor, options.get("spill"), budget))
-        left, progress = available_memory(), options.get("progress", True)
-        hopeless, streams = schedule_pair_blocks(works, todos, options, budget, left, lender)
-        estimate = _time_estimate(works, todos, options, budget, left)
+        memory, progress = available_memory(), options.get("progress", True)
+        failures, streams = schedule_pair_blocks(works, todos, options, budget, memory, lender)
+        estimate = _time_estimate(works, todos, options, budget, memory)
         advance = stack.enter_context(progress_reporter(progress, total, "comparing"))
         if total:
             advance(0)  # says how much there is before the first of it is done
-        _record_scores(hopeless, works, store, advance)
+        _record_scores(failures, works, store, advance)
         if workers_write:  # a process that is forked with the file open would not let go of it
             file.close()
             store = None
@@ -107,7 +107,7 @@ def _time_estimate(
     todos: Sequence[dict[str, np.ndarray]],
     options: RunOptions,
     budget: int,
-    left: int | None,
+    memory: int | None,
 ) -> TimeEstimate | None:
     """Return the estimate of the work, whose first pairs are computed first; None where nobody
     reads it or there is little work."""
@@ -115,7 +115,7 @@ def _time_estimate(
         return None
     executor = options.get("executor")
     is_here = all(_uses_local_memory(executor, work.all) for work in works)
-    available = left if left is not None and is_here else math.inf
+    available = memory if memory is not None and is_here else math.inf
     workers = count_workers(executor) if executor else 1
     estimate = TimeEstimate(works, todos, workers, budget, available)
     return estimate if estimate.tasks else None
@@ -160,35 +160,35 @@ def schedule_pair_blocks(
     todos: Sequence[dict[str, np.ndarray]],
     options: RunOptions,
     budget: int,
-    left: int | None,
+    room: int | None,
     lender: SharedCache | None,
 ) -> tuple[list[ScoreBatch], list[Iterator[PairBlock]]]:
     """Return failures that are known before anything is tried, and the tasks of each comparison.
 
-    ``left``: the bytes that this machine has. The pairs that take more are taken out of ``todos``.
+    ``room``: the bytes that this machine has. The pairs that take more are taken out of ``todos``.
     """
     executor, memory = options.get("executor"), options.get("memory", HALF_KEYWORD)
     workers = count_workers(executor) if executor else 0
     pairs = sum(work.size for work in works)
-    hopeless, streams, beyond = list[ScoreBatch](), list[Iterator[PairBlock]](), dict[str, int]()
+    batches, streams, oversized = list[ScoreBatch](), list[Iterator[PairBlock]](), dict[str, int]()
     for work, todo in zip(works, todos):
-        available = math.inf if left is None or not _uses_local_memory(executor, work.all) else left
+        available = math.inf if room is None or not _uses_local_memory(executor, work.all) else room
         for m in work.measures:
             size = work.bytes_of_pair(m) if todo[m.spec].any() else 0
             failures = work.without_room(m, todo[m.spec], available) if size > available else None
             if failures is not None:
-                hopeless.append(failures)
+                batches.append(failures)
             elif size > budget:
-                beyond[m.spec] = max(size, beyond.get(m.spec, 0))
+                oversized[m.spec] = max(size, oversized.get(m.spec, 0))
         height = options.get("tile")
         if height is None and executor is not None:
             height = _block_height(work, workers * work.size / pairs, lender)
         streams.append(work.tasks(todo, budget, available, height))
-    if beyond:
-        sizes = ", ".join(f"{spec} {format_bytes(size)}" for spec, size in beyond.items())
+    if oversized:
+        sizes = ", ".join(f"{spec} {format_bytes(size)}" for spec, size in oversized.items())
         problem = f"compare: memory={memory!r} is less than one pair takes ({sizes})"
         warn(f"{problem}; it is computed all the same")
-    return hopeless, streams
+    return batches, streams
 
 
 def _block_height(work: ComparisonPlan, workers: float, lender: SharedCache | None) -> int:

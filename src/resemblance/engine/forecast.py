@@ -109,14 +109,14 @@ class Forecast(BaseResult):
 
     def records(self) -> list[dict[str, Any]]:
         """Return a record for each measure, and one for all together."""
-        everything = {
+        total = {
             "measure": "together",
             "values": self.values,
             "stored": sum(m.stored for m in self.measures),
             "memory": self.memory,
             "note": "",
         }
-        return [*(m._asdict() for m in self.measures), everything]
+        return [*(m._asdict() for m in self.measures), total]
 
     def _repr_html_(self) -> str:
         return html_fact_table("Forecast", forecast_facts(self))
@@ -200,12 +200,12 @@ def _forecast_comparison(
     if save is not None and Path(save).exists() and Path(save).stat().st_size:
         with ScoreFile(save, read_only=True) as store:
             load_saved_scores(store, [work])
-    todo, left = work.todo(), available_memory()
+    todo, memory = work.todo(), available_memory()
     missing = {spec: int(np.count_nonzero(mask)) for spec, mask in todo.items()}
     with warnings.catch_warnings(), shared_cache(executor, spill, budget) as lender:
         warnings.simplefilter("ignore")  # of memory, which the forecast says itself
         is_lent = lender is not None and lender.has_room(work.all, tuple(work.measures))
-        _, (tasks,) = schedule_pair_blocks([work], [todo], options, budget, left, lender)
+        _, (tasks,) = schedule_pair_blocks([work], [todo], options, budget, memory, lender)
     finds: CachedIntermediates = "previous" if executor is None else "all" if is_lent else "none"
     widths = [r.shape[1] for r in work.all]
     tallies = _count_tasks(tasks, finds, widths)
@@ -216,7 +216,7 @@ def _forecast_comparison(
     loads = sum(t.loads * len(t.measures) for t in tallies)
     return Forecast(
         measures=tuple(
-            _measure_forecast(m, work, missing[m.spec], left, tallies) for m in work.measures
+            _measure_forecast(m, work, missing[m.spec], memory, tallies) for m in work.measures
         ),
         samples=work.largest[0],
         features=(min(widths), max(widths)),
@@ -226,7 +226,7 @@ def _forecast_comparison(
         workers=workers,
         memory=_peak_memory(work, tallies, min(workers, max(1, count)) if is_here else 1),
         budget=budget,
-        available=left,
+        available=memory,
     )
 
 
@@ -240,9 +240,9 @@ def _file_representation(x: Representation) -> Representation:
     def carry(key: Any, compute: Any) -> str | None:
         return token if key[0] is UNCACHED_FINGERPRINT else None
 
-    before, y._carry = y._carry, carry
+    stored_carry, y._carry = y._carry, carry
     fingerprint(y)
-    y._carry = before
+    y._carry = stored_carry
     return y
 
 
@@ -262,16 +262,16 @@ class TaskCounts:
         self.values = np.zeros(len(first.measures), dtype=int)
         self.largest, self.tasks, self.loads = set[tuple[int, ...]](), 0, 0
 
-    def add(self, task: PairBlock, loaded: int) -> None:
+    def add(self, task: PairBlock, n_loaded: int) -> None:
         """Count a task, for which so many representations get their intermediates."""
         self.tasks += 1
-        self.loads += loaded
+        self.loads += n_loaded
         for p, block in enumerate(task.forward):
             self.values[p] += np.count_nonzero(block)
             if task.backward is not None and not task.is_diagonal:
                 self.values[p] += np.count_nonzero(task.backward[p])
-        unique = {id(r): r for r in task.representations}.values()
-        places = np.searchsorted(self.widths, [r.shape[1] for r in unique])
+        representations = {id(r): r for r in task.representations}.values()
+        places = np.searchsorted(self.widths, [r.shape[1] for r in representations])
         self.largest.add(tuple(np.bincount(places, minlength=len(self.widths)).tolist()))
 
     def bytes(self, copied: bool) -> int:
@@ -288,15 +288,17 @@ def _count_tasks(
 ) -> list[TaskCounts]:
     """Return the work of tasks by their measures."""
     tallies: dict[tuple[Measure, ...], TaskCounts] = {}
-    seen = set[tuple[int, tuple[Measure, ...]]]()
+    cached_keys = set[tuple[int, tuple[Measure, ...]]]()
     for task in tasks:
         if task.measures not in tallies:
             tallies[task.measures] = TaskCounts(task, np.unique(widths))
         intermediates = {(id(r), task.measures): r for r in task.representations}
-        tallies[task.measures].add(task, len(intermediates.keys() - seen))
-        seen = {"previous": set(intermediates), "all": seen | set(intermediates), "none": set()}[
-            finds
-        ]
+        tallies[task.measures].add(task, len(intermediates.keys() - cached_keys))
+        cached_keys = {
+            "previous": set(intermediates),
+            "all": cached_keys | set(intermediates),
+            "none": set(),
+        }[finds]
     return list(tallies.values())
 
 
@@ -304,17 +306,21 @@ def _count_tasks(
 
 
 def _measure_forecast(
-    m: Measure, work: ComparisonPlan, missing: int, left: int | None, tallies: Sequence[TaskCounts]
+    m: Measure,
+    work: ComparisonPlan,
+    missing: int,
+    memory: int | None,
+    tallies: Sequence[TaskCounts],
 ) -> MeasureForecast:
     """Return what a measure will take; ``missing``: the pairs that have no value yet."""
-    mine = [t for t in tallies if m in t.measures]
-    values = int(sum(t.values[t.measures.index(m)] for t in mine))
+    own_tallies = [t for t in tallies if m in t.measures]
+    values = int(sum(t.values[t.measures.index(m)] for t in own_tallies))
     return MeasureForecast(
         m.spec,
         values,
         int(np.count_nonzero(work.wanted(m))) - missing,
         work.bytes_of_pair(m),
-        "" if values == missing else _max_fitting_samples(m, work, left or math.inf),
+        "" if values == missing else _max_fitting_samples(m, work, memory or math.inf),
     )
 
 

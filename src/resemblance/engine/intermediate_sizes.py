@@ -37,9 +37,9 @@ def group_measures(
     representations exceed the ``available`` memory of the machine. ``intermediates``: those that
     each measure uses of n samples, with their bytes.
     """
-    together = _group_with_bytes(list(intermediates), intermediates)
-    if together[1] * count <= memory:
-        return [together]
+    group_of_all = _group_with_bytes(list(intermediates), intermediates)
+    if group_of_all[1] * count <= memory:
+        return [group_of_all]
     groups: list[tuple[list[Measure], set[Any]]] = [([], set())]
     for m in intermediates:
         quadratic = {key for key, size in intermediates[m].items() if size >= 4 * n * (n - 1)}
@@ -63,8 +63,8 @@ def group_measures(
 def _group_with_bytes(
     measures: Sequence[Measure], intermediates: Mapping[Measure, Mapping[Any, int]]
 ) -> SizedMeasureGroup:
-    used = dict(chain.from_iterable(intermediates[m].items() for m in measures))
-    return tuple(measures), sum(used.values())
+    sizes = dict(chain.from_iterable(intermediates[m].items() for m in measures))
+    return tuple(measures), sum(sizes.values())
 
 
 @lru_cache(maxsize=64)
@@ -84,12 +84,12 @@ def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = Tr
     once. It is a lower bound of what the measure needs: computing an intermediate may take more for
     a moment.
     """
-    separate = sum(sum(intermediates_used(measure, n, width, copied).values()) for width in (d, e))
+    total = sum(sum(intermediates_used(measure, n, width, copied).values()) for width in (d, e))
     probe = _probe_shapes_at(measure, n, max(d, e)) if n >= measure.min_samples else None
     if probe is None:
-        return separate
+        return total
     scale = probe.scale(n, math.sqrt(d * e))  # d e for a matrix of all columns against all
-    return separate + _scaled_bytes(
+    return total + _scaled_bytes(
         [a for a in chain(*probe.shared.values()) if a.owner is None], scale
     )
 
@@ -112,17 +112,19 @@ def intermediates_used(
     probe = _probe_shapes_at(measure, n, d)
     if probe is None:
         return {(measure, "unknown"): 8 * n * d}
-    plain = probe.scale(n, d)
-    scales = {k: plain | _subsample_sizes(k, measure, probe.rows, n) for k in probe.intermediates}
-    scales[SOURCE_KEY] = plain
-    used: dict[Any, int] = {}
+    source_scale = probe.scale(n, d)
+    scales = {
+        k: source_scale | _subsample_sizes(k, measure, probe.rows, n) for k in probe.intermediates
+    }
+    scales[SOURCE_KEY] = source_scale
+    sizes: dict[Any, int] = {}
     for key, arrays in probe.intermediates.items():
         # A sample of all rows, as on the probe, may be the array itself; one of fewer is a copy.
         first = {None, *(owner for owner in scales if scales[owner] != scales[key])}
-        used[key] = _scaled_bytes([a for a in arrays if apart or a.owner in first], scales[key])
+        sizes[key] = _scaled_bytes([a for a in arrays if apart or a.owner in first], scales[key])
         if copied and not apart and SOURCE_KEY in {a.owner for a in arrays} - first:
-            used[SOURCE_KEY] = 8 * n * d
-    return used
+            sizes[SOURCE_KEY] = 8 * n * d
+    return sizes
 
 
 class ArrayShape(NamedTuple):

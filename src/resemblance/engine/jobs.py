@@ -75,19 +75,19 @@ def _new_process_pool(jobs: int) -> ProcessPoolExecutor:
     return executor
 
 
-def _submit_without_interrupts(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
+def _submit_without_interrupts(submit: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Submit a task while interrupts from the keyboard wait, so that a worker that this starts
     never gets one.
 
     A worker ignores interrupts from its first line on, but it takes a second to come to that line.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
-        return submit(*args, **named)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        return submit(*args, **kwargs)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        return submit(*args, **named)
+        return submit(*args, **kwargs)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _terminate_workers(executor: ProcessPoolExecutor) -> None:
@@ -98,9 +98,9 @@ def _terminate_workers(executor: ProcessPoolExecutor) -> None:
     workers = list((executor._processes or {}).values())  # shutdown forgets them
     executor.shutdown(wait=False, cancel_futures=True)
     deadline = time.monotonic() + 1
-    waiting = executor._pending_work_items
+    work_items = executor._pending_work_items
     while (
-        any(item.future.cancelled() for item in list(waiting.values()))
+        any(item.future.cancelled() for item in list(work_items.values()))
         and time.monotonic() < deadline
     ):
         time.sleep(0.01)

@@ -53,8 +53,8 @@ def _is_numerical_failure(error: Exception) -> bool:
     """Return whether a decomposition failed, or refused what an earlier step made infinite."""
     torch = sys.modules.get("torch")
     kinds = (np.linalg.LinAlgError, torch.linalg.LinAlgError) if torch else (np.linalg.LinAlgError,)
-    of_scipy = type(error) is ValueError and str(error) in SCIPY_NONFINITE_MESSAGES
-    return isinstance(error, kinds) or of_scipy
+    is_nonfinite_error = type(error) is ValueError and str(error) in SCIPY_NONFINITE_MESSAGES
+    return isinstance(error, kinds) or is_nonfinite_error
 
 
 def _one_line_message(error: Exception) -> str:

@@ -32,11 +32,11 @@ MAX_PAIRS_REPORTED_SINGLY = 32  # pairs of which each is handed on at once: the 
 def score_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
     """Yield the scores of a task, those of some pairs at a time."""
     for part in task.parts(BATCH_SIDE):
-        many = batchable_measures(part.measures, part.representations)
-        for p in (p for p, m in enumerate(part.measures) if m in many):
+        batchable = batchable_measures(part.measures, part.representations)
+        for p in (p for p, m in enumerate(part.measures) if m in batchable):
             yield from _score_batched_measure(part, p)
-        if alone := [p for p, m in enumerate(part.measures) if m not in many]:
-            yield from _score_pairs_singly(part, alone)
+        if positions := [p for p, m in enumerate(part.measures) if m not in batchable]:
+            yield from _score_pairs_singly(part, positions)
 
 
 # --------------------------------------------------------------------------------- pairs one by one
@@ -46,7 +46,7 @@ def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[l
     """Yield scores of a part; the measures of a pair share the intermediates of the pair."""
     data = tuple(map(fingerprint, part.representations))
     offset = 0 if part.is_diagonal else len(part.rows)
-    scores, since = {p: list[PairScore]() for p in positions}, time.monotonic()
+    scores, start = {p: list[PairScore]() for p in positions}, time.monotonic()
     for pairs, (i, j) in enumerate(_pairs_to_compute(part, positions)):
         x, y = part.rows[i], part.columns[j]
         with pair_cache(x, y):
@@ -55,9 +55,9 @@ def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[l
                     scores[p].append(_score_pair(part.measures[p], x, y, (i, offset + j)))
                 if _is_transposed(part, p, i, j):
                     scores[p].append(_score_pair(part.measures[p], y, x, (offset + j, i)))
-        if pairs < MAX_PAIRS_REPORTED_SINGLY or time.monotonic() - since > SECONDS_PER_REPORT:
+        if pairs < MAX_PAIRS_REPORTED_SINGLY or time.monotonic() - start > SECONDS_PER_REPORT:
             yield _score_batches(part, scores, data)
-            scores, since = {p: [] for p in positions}, time.monotonic()
+            scores, start = {p: [] for p in positions}, time.monotonic()
     yield _score_batches(part, scores, data)
 
 
@@ -109,8 +109,8 @@ def _score_pair(
 
 def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
     """Raise ``ValueError`` for a diagnostic that no record can hold."""
-    taken = {*RECORD_COLUMNS, CAVEAT_KEY} | ({CHANCE_KEY} if measure.chance else set())
-    if clashes := sorted(numbers.keys() & taken):
+    reserved_names = {*RECORD_COLUMNS, CAVEAT_KEY} | ({CHANCE_KEY} if measure.chance else set())
+    if clashes := sorted(numbers.keys() & reserved_names):
         problem = f"a diagnostic cannot be called {clashes[0]!r}"
         raise ValueError(f"{measure}: {problem}, which is a column of the records")
     if infinite := [name for name, number in numbers.items() if not math.isfinite(number)]:
@@ -160,30 +160,34 @@ def _score_rectangle(
     start = time.perf_counter()
     scores = _batched_scores(measure, xs, ys)
     if scores is None:
-        singles = {id(r): r for r in (*xs, *ys)}
-        usable = {key for key, r in singles.items() if _batched_scores(measure, [r], [r])}
-        i, j = (np.array([id(r) in usable for r in side]) for side in (rows, columns))
-        rest = todo & ~np.outer(i, j)
-        if rest.any() and not np.array_equal(rest, todo):
-            yield from _score_rectangle(measure, rows, columns, todo & ~rest)
+        representations = {id(r): r for r in (*xs, *ys)}
+        usable_ids = {
+            key for key, r in representations.items() if _batched_scores(measure, [r], [r])
+        }
+        i, j = (np.array([id(r) in usable_ids for r in side]) for side in (rows, columns))
+        remaining_pairs = todo & ~np.outer(i, j)
+        if remaining_pairs.any() and not np.array_equal(remaining_pairs, todo):
+            yield from _score_rectangle(measure, rows, columns, todo & ~remaining_pairs)
         else:
-            rest = todo
-        yield _score_each_pair(measure, rows, columns, rest)
+            remaining_pairs = todo
+        yield _score_each_pair(measure, rows, columns, remaining_pairs)
         return
     a, b = np.nonzero(todo[np.ix_(i, j)])
     places = list(zip(a.tolist(), b.tolist()))
-    numbers = {name: of_pairs[a, b] for name, of_pairs in scores.diagnostics.items()}
-    recorded = [measure.diagnostics(xs[k], ys[l]) for k, l in places]
-    numbers |= {name: np.array([row[name] for row in recorded]) for name in recorded[0]}
+    numbers = {name: matrix[a, b] for name, matrix in scores.diagnostics.items()}
+    records = [measure.diagnostics(xs[k], ys[l]) for k, l in places]
+    numbers |= {name: np.array([row[name] for row in records]) for name in records[0]}
     if measure.chance and CHANCE_KEY not in numbers:
         chances = [
             _pair_chance_level(measure, xs[k], ys[l]).get(CHANCE_KEY, math.nan) for k, l in places
         ]
         numbers[CHANCE_KEY] = np.array(chances)
-    by_place = scores.caveats
-    if by_place is None:
-        by_place = {(k, l): measure.caveat(xs[k], ys[l]) for k, l in places}
-    caveats = {e: by_place[place] for e, place in enumerate(places) if by_place.get(place)}
+    caveats_by_place = scores.caveats
+    if caveats_by_place is None:
+        caveats_by_place = {(k, l): measure.caveat(xs[k], ys[l]) for k, l in places}
+    caveats = {
+        e: caveats_by_place[place] for e, place in enumerate(places) if caveats_by_place.get(place)
+    }
     values, seconds = scores.values[a, b], time.perf_counter() - start
     column = ScoreBatch(measure.spec, measure.version, (), i[a], j[b], values, seconds)
     yield column._replace(numbers=numbers, caveats=caveats)

@@ -26,14 +26,14 @@ def run_pair_blocks(
     intermediates: SharedCache | None,
     save: str | Path | None,
     workers_write: bool,
-    called: str = "compare",
+    caller: str = "compare",
     keep: bool = False,
     first: Sequence[PairBlock] = (),
 ) -> Generator[list[ScoreBatch], None, None]:
     """Yield scores as they come: in this process, or task by task from an executor.
 
     ``streams`` are the tasks of each comparison; ``workers_write``: into the file of ``save``.
-    ``called`` is the function that errors name. ``keep``: intermediates are not forgotten.
+    ``caller`` is the function that errors name. ``keep``: intermediates are not forgotten.
     ``first``: tasks that come before all others and compute their own intermediates.
     """
     if executor is None:
@@ -45,12 +45,14 @@ def run_pair_blocks(
         )
         return
     checked = set[Measure]()
-    call_of = partial(_call_for_block, file=save if workers_write else None)
+    make_call = partial(_call_for_block, file=save if workers_write else None)
     groups = (_check_picklable_tasks(tasks, executor, checked) for tasks in streams)
-    calls = (intermediates.calls(g, call_of) if intermediates else map(call_of, g) for g in groups)
-    before = map(call_of, _check_picklable_tasks(first, executor, checked))
-    all_calls = chain(before, chain.from_iterable(calls))
-    for call, columns in call_results(all_calls, executor, save, called):
+    calls = (
+        intermediates.calls(g, make_call) if intermediates else map(make_call, g) for g in groups
+    )
+    first_calls = map(make_call, _check_picklable_tasks(first, executor, checked))
+    all_calls = chain(first_calls, chain.from_iterable(calls))
+    for call, columns in call_results(all_calls, executor, save, caller):
         if intermediates:
             intermediates.done(call)
         if call.function is run_task:
@@ -68,9 +70,9 @@ def _run_in_process(tasks: Iterable[PairBlock]) -> Iterator[list[ScoreBatch]]:
         if previous is not None:
             yield from score_batches_of_block(previous)
             continues = task is not None and task.measures == previous.measures
-            needed = set(map(id, task.representations)) if task and continues else set()
+            kept_ids = set(map(id, task.representations)) if task and continues else set()
             for representation in previous.representations:
-                if id(representation) not in needed:
+                if id(representation) not in kept_ids:
                     representation.clear_cache()
         previous = task
 

@@ -130,45 +130,45 @@ class ComparisonPlan:
         cls,
         representations: Any,
         measures: Any = None,
-        other: Any = None,
+        against: Any = None,
         *,
-        about: Mapping[str, Any] = {},
+        metadata: Mapping[str, Any] = {},
     ) -> ComparisonPlan:
         """Return the comparison for these arguments of :func:`compare`, and raise what it does.
 
-        ``about``: what else its provenance says.
+        ``metadata``: what else its provenance says.
         """
-        rows, columns = named_representations(representations, other)
-        return cls.of_checked(rows, columns, *select_measures(measures), about=about)
+        rows, columns = named_representations(representations, against)
+        return cls.of_checked(rows, columns, *select_measures(measures), metadata=metadata)
 
     @classmethod
     def of_checked(
         cls,
         rows: Sequence[Representation],
         columns: Sequence[Representation] | None,
-        chosen: list[Measure],
+        measures: list[Measure],
         uninstalled: list[Measure],
         *,
-        about: Mapping[str, Any] = {},
+        metadata: Mapping[str, Any] = {},
     ) -> ComparisonPlan:
         """Return the comparison for what :func:`named_representations` and
         :func:`select_measures` returned."""
-        for m in chosen:
+        for m in measures:
             if m.family == "outputs":  # it is cheap, and labels among its parameters may not fit
                 with suppress(UndefinedError):
                     m.evaluate(rows[0], rows[0])
-        provenance = {**comparison_provenance(rows, columns or rows), **about}
-        moved = reordered_column_caveats([*rows, *(columns or [])])
+        provenance = {**comparison_provenance(rows, columns or rows), **metadata}
+        order_caveats = reordered_column_caveats([*rows, *(columns or [])])
         second = None if columns is None else _distinct_data(columns)
-        work = cls(_distinct_data(rows), second, chosen, uninstalled, provenance)
-        work.note(moved)
+        work = cls(_distinct_data(rows), second, measures, uninstalled, provenance)
+        work.note(order_caveats)
         return work
 
     def note(self, caveats: Sequence[str]) -> None:
         """Keep what is doubtful about the data in the provenance, after what is there."""
         if caveats:
-            already = self.provenance.get("caveats", [])
-            self.provenance["caveats"] = list(dict.fromkeys([*already, *caveats]))
+            previous = self.provenance.get("caveats", [])
+            self.provenance["caveats"] = list(dict.fromkeys([*previous, *caveats]))
 
     @cached_property
     def infos(self) -> tuple[MeasureInfo, ...]:
@@ -220,29 +220,29 @@ class ComparisonPlan:
 
     def comparison(self) -> Comparison:
         """Return the comparison that the scores make."""
-        absent = {
+        absent_reasons = {
             m.spec: f"{MISSING_DEPENDENCY}: {install_hint(m.requires or '')}"
             for m in self.uninstalled
         }
         names = tuple(self.provenance["rows"]), tuple(self.provenance["columns"])
-        return Comparison(*names, self.infos, self.matrices, self.provenance, absent)
+        return Comparison(*names, self.infos, self.matrices, self.provenance, absent_reasons)
 
     def wanted(self, measure: Measure) -> np.ndarray:
         """Say which pairs make the whole matrix: of a symmetric measure, one of the two orders of
         a pair."""
-        everything = np.ones(tuple(map(len, self.sides)), dtype=bool)
+        mask = np.ones(tuple(map(len, self.sides)), dtype=bool)
         if not measure.symmetric:
-            return everything
-        return np.triu(everything) if self.columns is None else everything & ~self._turned()
+            return mask
+        return np.triu(mask) if self.columns is None else mask & ~self._turned()
 
     def _turned(self) -> np.ndarray:
         """Say which pairs of a rectangle are in it before with row and column exchanged."""
-        turned = np.zeros(tuple(map(len, self.sides)), dtype=bool)
+        mask = np.zeros(tuple(map(len, self.sides)), dtype=bool)
         i, j = _shared_data_positions(
             *({fingerprint(r): k for k, r in enumerate(s)} for s in self.sides)
         )
-        turned[np.ix_(i, j)] = np.array(i)[None, :] < np.array(i)[:, None]
-        return turned
+        mask[np.ix_(i, j)] = np.array(i)[None, :] < np.array(i)[:, None]
+        return mask
 
     def todo(self) -> dict[str, np.ndarray]:
         """Say for each measure which pairs are to be computed."""
@@ -257,12 +257,12 @@ class ComparisonPlan:
             size = pair_cache_bytes(m, x.shape[0], x.shape[1], y.shape[1], self.is_copied)
             if size > available:
                 todo[i, j] = False
-                need = (
+                problem = (
                     f"it takes at least {format_bytes(size)} and {format_bytes(available)} are left"
                 )
                 remedy = "use fewer samples or features, or a machine with more memory"
                 reason = (
-                    f"{NO_MEMORY_REASON} for {m} of arrays {x.shape} and {y.shape}: {need}; "
+                    f"{NO_MEMORY_REASON} for {m} of arrays {x.shape} and {y.shape}: {problem}; "
                     f"{remedy}"
                 )
                 failures.append(PairScore(i, offset + j, None, reason))
@@ -352,20 +352,20 @@ def find_missing_pairs(works: Sequence[ComparisonPlan]) -> list[dict[str, np.nda
     """Return what each comparison is to compute, without what an earlier one computes."""
     todos = [work.todo() for work in works]
     places = [[{fingerprint(r): i for i, r in enumerate(s)} for s in work.sides] for work in works]
-    for later, work in enumerate(works):
-        for earlier, other in enumerate(works[:later]):
-            (rows, columns), theirs = places[later], places[earlier]
-            for turned in (False, True):
-                first, second = reversed(theirs) if turned else theirs
+    for k, work in enumerate(works):
+        for p, other in enumerate(works[:k]):
+            (rows, columns), other_sides = places[k], places[p]
+            for is_turned in (False, True):
+                first, second = reversed(other_sides) if is_turned else other_sides
                 (i, a), (j, b) = (
                     _shared_data_positions(rows, first),
                     _shared_data_positions(columns, second),
                 )
                 for m in work.measures if i and j else ():
-                    if (m.symmetric or not turned) and m in other.measures:
-                        planned = todos[earlier][m.spec]
-                        planned = planned.T if turned else planned
-                        todos[later][m.spec][np.ix_(i, j)] &= ~planned[np.ix_(a, b)]
+                    if (m.symmetric or not is_turned) and m in other.measures:
+                        mask = todos[p][m.spec]
+                        mask = mask.T if is_turned else mask
+                        todos[k][m.spec][np.ix_(i, j)] &= ~mask[np.ix_(a, b)]
     return todos
 
 
@@ -379,7 +379,7 @@ def _shared_data_positions(
 
 def _distinct_data(representations: Iterable[Representation]) -> RepresentationTuple:
     """Return the first representation of each data set."""
-    by_data: dict[str, Representation] = {}
+    representations_by_data: dict[str, Representation] = {}
     for r in representations:
-        by_data.setdefault(fingerprint(r), r)
-    return tuple(by_data.values())
+        representations_by_data.setdefault(fingerprint(r), r)
+    return tuple(representations_by_data.values())

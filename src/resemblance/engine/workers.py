@@ -98,9 +98,9 @@ def count_workers(executor: object) -> int:
     _check_executor_type(executor)
     client = getattr(executor, "_client", None)
     if client is not None:
-        planned = len(getattr(client.cluster, "plan", ()))
+        n_planned = len(getattr(client.cluster, "plan", ()))
         threads: int = sum(client.nthreads().values())
-        return max(1, planned, threads)
+        return max(1, n_planned, threads)
     return int(getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
 
 
@@ -149,18 +149,22 @@ def run_calls(
     submit: Callable[..., Future[Any]] = (pool or executor).submit
     # Dask takes equal calls for one and the same unless it is told that functions do more than
     # return a value, as by writing a file.
-    more = {"pure": False} if hasattr(executor, "_client") else {}
-    new, lost = ((call, 0) for call in calls), list[tuple[WorkerCall, int]]()
+    options = {"pure": False} if hasattr(executor, "_client") else {}
+    queue, lost_calls = ((call, 0) for call in calls), list[tuple[WorkerCall, int]]()
     pending: dict[Future[Any], tuple[WorkerCall, int]] = {}
     try:
         while True:
             for _ in range(_max_pending_calls(executor) - len(pending)):
-                entry = next(new, None)
-                if entry is None and lost and (lost[0][1] < MAX_CALL_ATTEMPTS - 1 or not pending):
-                    entry = lost.pop(0)
+                entry = next(queue, None)
+                if (
+                    entry is None
+                    and lost_calls
+                    and (lost_calls[0][1] < MAX_CALL_ATTEMPTS - 1 or not pending)
+                ):
+                    entry = lost_calls.pop(0)
                 if entry is None:
                     break
-                pending[submit(entry[0].function, *entry[0].arguments, **more)] = entry
+                pending[submit(entry[0].function, *entry[0].arguments, **options)] = entry
             if not pending:
                 return
             ready = wait(pending, return_when=FIRST_COMPLETED).done
@@ -174,10 +178,10 @@ def run_calls(
                 if not _is_worker_lost(future, pool):
                     yield call, future
                 elif pool and losses + 1 < MAX_CALL_ATTEMPTS:
-                    lost.append((call, losses + 1))
+                    lost_calls.append((call, losses + 1))
                 else:
                     yield call, _lost_worker_error(call)
-            lost.sort(key=lambda entry: entry[1])
+            lost_calls.sort(key=lambda entry: entry[1])
     finally:
         for future in pending:
             future.cancel()
@@ -189,21 +193,21 @@ def call_results(
     calls: Iterable[WorkerCall],
     executor: Executor,
     save: str | Path | None,
-    called: str = "compare",
+    caller: str = "compare",
 ) -> Iterator[tuple[WorkerCall, Any]]:
     """Yield calls with what they return as soon as they are done; errors say what is kept in
     ``save``."""
-    rest = f"what was computed is kept in {save}; the same call continues"
-    rest = "save=FILE keeps results" if save is None else rest
+    hint = f"what was computed is kept in {save}; the same call continues"
+    hint = "save=FILE keeps results" if save is None else hint
     try:
         for call, future in run_calls(calls, executor):
             yield call, future.result()
     except BrokenExecutor as error:
         cause = "a worker ended before its work was done, most often for lack of memory"
         remedy = "take fewer workers, or a smaller memory="
-        raise type(error)(f"{called}: {cause}: {remedy}; {rest}") from error
+        raise type(error)(f"{caller}: {cause}: {remedy}; {hint}") from error
     except LostWorkerError as error:
-        raise LostWorkerError(f"{called}: {error}; {rest}") from error
+        raise LostWorkerError(f"{caller}: {error}; {hint}") from error
 
 
 def check_picklable(measures: Iterable[Any], executor: Executor) -> None:

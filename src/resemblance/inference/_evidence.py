@@ -115,7 +115,7 @@ def evidence(
     if null not in get_args(NullMethod):
         raise ValueError(f"evidence: null is {', '.join(get_args(NullMethod))}; got {null!r}")
     rows, columns = named_representations(representations, against, "evidence")
-    chosen, uninstalled = select_measures(
+    selected, uninstalled = select_measures(
         DEFAULT_EVIDENCE_MEASURES if measures is None else measures
     )
     layout = _pairs_for_evidence(rows, columns, within, whole_blocks)
@@ -130,23 +130,23 @@ def evidence(
     )
     use_moments = null != "permutations"
     if null == "moments":
-        _check_measures_have_moments(chosen, design)
+        _check_measures_have_moments(selected, design)
     with open_executor("evidence", jobs) as executor:
         options: RunOptions = {"executor": executor, "memory": memory_budget(memory, executor)}
         options |= {"save": save, "spill": spill, "progress": False}
 
         def compared() -> Comparison:
             (comparison,) = compare_many(
-                [ComparisonPlan.of_checked(rows, columns, chosen, uninstalled)], **options
+                [ComparisonPlan.of_checked(rows, columns, selected, uninstalled)], **options
             )
             return comparison
 
         result = _compute_evidence(
-            layout, chosen, design, options, progress, confidence_level, use_moments, compared
+            layout, selected, design, options, progress, confidence_level, use_moments, compared
         )
-    of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
+    row_inputs, column_inputs = ({r.name: r for r in side} for side in (rows, columns or rows))
     result = replace(
-        result, inputs=EvidenceInputs(of_rows, of_columns, {m.spec: m for m in chosen})
+        result, inputs=EvidenceInputs(row_inputs, column_inputs, {m.spec: m for m in selected})
     )
     if save is not None:
         result.save(save)
@@ -169,21 +169,21 @@ def evidence_from_comparison(
     """
     rows, _ = named_representations(representations, None, "evidence")
     layout = _pairs_for_evidence(rows, None, design["within"], design["whole_blocks"])
-    of_orders = design_of(layout.n, **design)
+    orders = design_of(layout.n, **design)
     values = restrict_to_measures(comparison, (m.spec for m in measures))
     options = {**options, "memory": memory_budget(options["memory"], options.get("executor"))}
     options |= {"progress": False}
     result = _compute_evidence(
-        layout, measures, of_orders, options, progress, confidence_level, True, lambda: values
+        layout, measures, orders, options, progress, confidence_level, True, lambda: values
     )
     return replace(result, inputs=_evidence_inputs(rows, rows, measures))
 
 
 def _check_measures_have_moments(measures: Iterable[Measure], design: Design) -> None:
     """Raise ``ValueError`` for measures whose null distribution has no exact moments here."""
-    if lacking := [m.spec for m in measures if not has_exact_moments(m, design)]:
+    if specs := [m.spec for m in measures if not has_exact_moments(m, design)]:
         raise ValueError(
-            f"evidence: no exact moments of the null distribution of {', '.join(lacking)} with "
+            f"evidence: no exact moments of the null distribution of {', '.join(specs)} with "
             "these samples; pass null='auto' to permute the samples for these measures"
         )
 
@@ -191,8 +191,8 @@ def _check_measures_have_moments(measures: Iterable[Measure], design: Design) ->
 def _evidence_inputs(
     rows: Sequence[Representation], columns: Sequence[Representation], measures: Iterable[Measure]
 ) -> EvidenceInputs:
-    of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns))
-    return EvidenceInputs(of_rows, of_columns, {m.spec: m for m in measures})
+    row_inputs, column_inputs = ({r.name: r for r in side} for side in (rows, columns))
+    return EvidenceInputs(row_inputs, column_inputs, {m.spec: m for m in measures})
 
 
 def _pairs_for_evidence(
@@ -201,9 +201,9 @@ def _pairs_for_evidence(
     within: Any,
     whole_blocks: Any,
 ) -> InferencePairs:
-    everything = [*rows, *(columns or [])]
-    require_samples("evidence", *everything)
-    for r in everything:
+    representations = [*rows, *(columns or [])]
+    require_samples("evidence", *representations)
+    for r in representations:
         check_label_order(
             "evidence", representation_title(r), r.order, within=within, whole_blocks=whole_blocks
         )
@@ -212,37 +212,37 @@ def _pairs_for_evidence(
 
 def _compute_evidence(
     layout: InferencePairs,
-    chosen: Sequence[Measure],
+    measures: Sequence[Measure],
     design: Design,
     options: RunOptions,
     progress: Progress,
     confidence_level: float,
     use_moments: bool,
-    compared: Callable[[], Comparison],
+    compute: Callable[[], Comparison],
 ) -> Evidence:
-    """Compute chance and intervals around the values that ``compared`` returns."""
-    intermediates = representation_cache_bytes(tuple(chosen), layout.n, layout.widest) * len(
+    """Compute chance and intervals around the values that ``compute`` returns."""
+    intermediates = representation_cache_bytes(tuple(measures), layout.n, layout.widest) * len(
         layout.all
     )
     options = {
         **options,
         "keep": JACKKNIFE_MEMORY_FACTOR * intermediates <= parse_bytes(options["memory"]),
     }
-    pairs = {m: len(layout.pairs(m)) for m in chosen}
-    of_null = 1 + len(draw_chunks(design))
-    kinds = {m: interval_kind(m, design, layout.widest) for m in chosen}
-    steps = sum(pairs[m] * (of_null + interval_step_count(kinds[m], design)) for m in chosen)
+    pairs = {m: len(layout.pairs(m)) for m in measures}
+    null_steps = 1 + len(draw_chunks(design))
+    kinds = {m: interval_kind(m, design, layout.widest) for m in measures}
+    steps = sum(pairs[m] * (null_steps + interval_step_count(kinds[m], design)) for m in measures)
     are_kept = options["keep"] and options.get("executor") is None
     with progress_reporter(progress, steps, "evidence") as advance:
         bench = InferenceRun(layout, options, advance, progress_announcer(progress, "evidence"))
         with reuse_neighbors_in_subsets(are_kept and "halves" in kinds.values()):
-            comparison = compared()
+            comparison = compute()
         advance(sum(pairs.values()))
         bench.remember()
-        nulls = compute_null_cells(bench, comparison, chosen, design, use_moments)
-        parts = compute_resampled_scores(bench, comparison, chosen, design)
+        nulls = compute_null_cells(bench, comparison, measures, design, use_moments)
+        parts = compute_resampled_scores(bench, comparison, measures, design)
     for r in layout.all:
         r.clear_cache()
-    tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
-    caveats = chance_caveats(layout.all, design.whole_blocks, tested)
+    pairs_tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
+    caveats = chance_caveats(layout.all, design.whole_blocks, pairs_tested)
     return Evidence(comparison, design, confidence_level, nulls, parts, layout.is_square, caveats)

@@ -50,16 +50,18 @@ def sample_size(
     ``dimensions`` or the other way round, and for numbers out of their ranges.
     """
     _check_sample_size_options(min_similarity, max_chance, dimensions, power)
-    needs = [2]
+    counts = [2]
     if min_similarity is not None:
         quantile = NormalDist().inv_cdf(power)
-        needs += [
+        counts += [
             MIN_RECOMMENDED_SAMPLES,
             _ceil_with_rounding((POWER_INTERCEPT + POWER_SLOPE * quantile) / min_similarity),
         ]
     if max_chance is not None and dimensions is not None:
-        needs.append(_ceil_with_rounding(1 + math.sqrt(dimensions[0] * dimensions[1]) / max_chance))
-    return max(needs)
+        counts.append(
+            _ceil_with_rounding(1 + math.sqrt(dimensions[0] * dimensions[1]) / max_chance)
+        )
+    return max(counts)
 
 
 def samples_for_width(n: int, width_now: float, width: float) -> int:
@@ -104,8 +106,8 @@ def _check_sample_size_options(
     low, high = POWER_RANGE
     if not (isinstance(power, Real) and low <= power <= high):
         raise ValueError(f"sample_size: power must be from {low} to {high}; got {power!r}")
-    both = dimensions if np.ndim(dimensions) == 1 else ()
-    are_ratios = len(both) == 2 and all(isinstance(d, Real) and 1 <= d < math.inf for d in both)
+    widths = dimensions if np.ndim(dimensions) == 1 else ()
+    are_ratios = len(widths) == 2 and all(isinstance(d, Real) and 1 <= d < math.inf for d in widths)
     if dimensions is not None and not are_ratios:
         raise ValueError(
             "sample_size: dimensions must be two participation ratios, each at least 1; got "

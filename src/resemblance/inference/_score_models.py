@@ -93,10 +93,10 @@ class ModelScores(BaseResult):
         """Return a line for each model, the most similar one first, then the ceiling, the subjects
         that are left out, and caveats."""
         lines = [f"ModelScores {len(self.subjects)} subjects by {self.measure}"]
-        wide = max(map(len, self.models))
+        width = max(map(len, self.models))
         rows = [(self.models[i], self.mean[i], self.low[i], self.high[i]) for i in self.order]
         lines += [
-            f"  {name:{wide}}  {m:.3f}  {low:.3f} to {high:.3f}" for name, m, low, high in rows
+            f"  {name:{width}}  {m:.3f}  {low:.3f} to {high:.3f}" for name, m, low, high in rows
         ]
         if self.ceiling:
             lines.append(f"  ceiling {self.ceiling[0]:.3f} to {self.ceiling[2]:.3f}")
@@ -161,10 +161,18 @@ class ModelScores(BaseResult):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row for each model: its mean, standard_error, interval and p-values."""
-        nothing = [None] * len(self.mean)
-        above = self.above_0() if self.is_0_by_chance else nothing
-        below = self.below_ceiling() if self.ceiling else nothing
-        columns = (self.models, self.mean, self.standard_error, self.low, self.high, above, below)
+        empty = [None] * len(self.mean)
+        p_above = self.above_0() if self.is_0_by_chance else empty
+        p_below = self.below_ceiling() if self.ceiling else empty
+        columns = (
+            self.models,
+            self.mean,
+            self.standard_error,
+            self.low,
+            self.high,
+            p_above,
+            p_below,
+        )
         names = (
             "model",
             "mean",
@@ -303,9 +311,11 @@ def score_models(
     )
     count = n if groups is None else int(groups.max()) + 1
     if count < MIN_STIMULI:
-        what = "stimuli" if groups is None else "different labels of blocks"
-        raise ValueError(f"score_models: it takes at least {MIN_STIMULI} {what}; got {count}")
-    names = {k: len(list(of)) for k, of in groupby(owners.get(c.name, c.name) for c in columns)}
+        units_noun = "stimuli" if groups is None else "different labels of blocks"
+        raise ValueError(f"score_models: it takes at least {MIN_STIMULI} {units_noun}; got {count}")
+    names = {
+        k: len(list(group)) for k, group in groupby(owners.get(c.name, c.name) for c in columns)
+    }
     numbers, parts, upper = None, list[np.ndarray](), None
     if owners or folds is not None:
         units = np.arange(n) if groups is None else groups
@@ -328,8 +338,8 @@ def score_models(
     result = _summarize_score_tables(m, rows, list(names), tables, upper, confidence_level, count)
     doubts = *shared_data_caveats(rows, columns), *chance_caveats(rows + columns, groups)
     caveats = *missing_pair_notes(rows), *doubts, *result.caveats
-    lost = tuple(Failure(m.spec, name, "", reason) for name, reason in failures.items())
-    return replace(result, folds=numbers, failures=lost, caveats=caveats)
+    lost_subjects = tuple(Failure(m.spec, name, "", reason) for name, reason in failures.items())
+    return replace(result, folds=numbers, failures=lost_subjects, caveats=caveats)
 
 
 def _summarize_score_tables(
@@ -350,10 +360,10 @@ def _summarize_score_tables(
     k, freedom = len(models), min(count, len(rows)) - 1
     half = float(stdtrit(freedom, (1 + confidence_level) / 2)) * error[:k]
     low, high = mean[:k] - half, mean[:k] + half
-    least, most = measure.range
-    cut = [name for name, a, b in zip(models, low, high) if a < least or b > most]
+    start, stop = measure.range
+    cut = [name for name, a, b in zip(models, low, high) if a < start or b > stop]
     note = (
-        f"the intervals of {', '.join(cut)} end at the range of the measure, {least:g} to {most:g}:"
+        f"the intervals of {', '.join(cut)} end at the range of the measure, {start:g} to {stop:g}:"
         f" by Student's t they would go beyond it (degrees of freedom: {freedom})"
     )
     return ModelScores(
@@ -363,8 +373,8 @@ def _summarize_score_tables(
         values=values[:, :k],
         mean=mean[:k],
         standard_error=error[:k],
-        low=np.maximum(low, least),
-        high=np.minimum(high, most),
+        low=np.maximum(low, start),
+        high=np.minimum(high, stop),
         ceiling=None if upper is None else (float(mean[k]), float(error[k]), upper),
         freedom=freedom,
         confidence_level=confidence_level,
@@ -399,14 +409,14 @@ def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
     """Return models with the parts of fitted ones by name, and the model that each part is of."""
     if not isinstance(models, Mapping) and not holds_named_arrays(models):
         return models, {}
-    named, owners = dict(models), dict[str, str]()
-    for name, parts in named.items():
+    models_by_name, owners = dict(models), dict[str, str]()
+    for name, parts in models_by_name.items():
         if isinstance(parts, list | tuple) and all(map(_is_model_part, parts)):
             if not parts:
                 raise ValueError(f"score_models: the model {name!r} is a list without parts")
-            named[name] = {str(number): part for number, part in enumerate(parts)}
-            owners |= {f"{name}/{number}": str(name) for number in named[name]}
-    return named, owners
+            models_by_name[name] = {str(number): part for number, part in enumerate(parts)}
+            owners |= {f"{name}/{number}": str(name) for number in models_by_name[name]}
+    return models_by_name, owners
 
 
 def _is_model_part(value: Any) -> bool:
@@ -418,12 +428,12 @@ def _check_ids_on_both_sides(
 ) -> None:
     """Raise ``ValueError`` where rows are named on one side only: their order need not be that of
     the other, since :func:`dissimilarities` sorts the names of conditions."""
-    named = next((x for x in rows if x.ids is not None), None)
-    bare = next((y for y in columns if y.order is None), None)
-    if named and bare and named.ids != tuple(range(named.n_samples)):
+    labeled = next((x for x in rows if x.ids is not None), None)
+    unlabeled = next((y for y in columns if y.order is None), None)
+    if labeled and unlabeled and labeled.ids != tuple(range(labeled.n_samples)):
         raise ValueError(
-            f"score_models: {bare.name!r} has no ids, and the rows of {named.name!r} are "
-            f"{list_names(named.ids or (), 3)}; name the rows of models, too: "
+            f"score_models: {unlabeled.name!r} has no ids, and the rows of {labeled.name!r} are "
+            f"{list_names(labeled.ids or (), 3)}; name the rows of models, too: "
             "rs.Representation(x, ids=labels), or a data frame with an index"
         )
 
@@ -432,15 +442,15 @@ def _self_comparable_subjects(
     measure: Measure, rows: list[Representation]
 ) -> tuple[list[Representation], dict[str, str]]:
     """Return the subjects that have a value with themselves, and why others have none."""
-    usable, failures = [], {}
+    valid_subjects, failures = [], {}
     for x in rows:
         try:
             measure.evaluate(x, x)
-            usable.append(x)
+            valid_subjects.append(x)
         except UndefinedError as error:
             failures[x.name] = str(error)
-    _check_two_subjects_remain(len(usable), failures)
-    return usable, failures
+    _check_two_subjects_remain(len(valid_subjects), failures)
+    return valid_subjects, failures
 
 
 def _check_two_subjects_remain(count: int, failures: Mapping[str, str]) -> None:
@@ -473,31 +483,33 @@ def _subject_score_tables(
             WorkerCall(x.name, _jackknife_values_by_column, (measure, x, columns, groups))
             for x in rows
         ]
-        tables, usable = [], []
+        tables, valid_subjects = [], []
         for x, future in zip(rows, _wait_for_calls(calls, executor, advance)):
             try:
                 tables.append(future.result())
-                usable.append(x)
+                valid_subjects.append(x)
             except UndefinedError as error:
                 failures[x.name] = str(error)
-        _check_two_subjects_remain(len(usable), failures)
+        _check_two_subjects_remain(len(valid_subjects), failures)
         table = np.moveaxis(np.array(tables), 2, 0)
         bounds = None
         if is_by_pairs and pairwise_comparison_name(measure):
-            bounds = pairwise_noise_ceilings(measure, usable, groups)
+            bounds = pairwise_noise_ceilings(measure, valid_subjects, groups)
         if bounds:
-            return usable, *_append_noise_ceiling(table, bounds)
+            return valid_subjects, *_append_noise_ceiling(table, bounds)
         if not has_ceiling:
-            return usable, table, None
+            return valid_subjects, table, None
         calls = [
-            WorkerCall(x.name, _jackknife_values_by_column, (measure, x, usable[i:], groups))
-            for i, x in enumerate(usable, 1)
+            WorkerCall(
+                x.name, _jackknife_values_by_column, (measure, x, valid_subjects[i:], groups)
+            )
+            for i, x in enumerate(valid_subjects, 1)
         ]
-        squares = np.tile(np.eye(len(usable)), (len(table), 1, 1))
+        squares = np.tile(np.eye(len(valid_subjects)), (len(table), 1, 1))
         for i, future in enumerate(_wait_for_calls(calls, executor, advance)):
             values = np.transpose(future.result())
             squares[:, i, i + 1 :] = squares[:, i + 1 :, i] = values
-    return usable, *_append_noise_ceiling(
+    return valid_subjects, *_append_noise_ceiling(
         table, [cosine_noise_ceiling(square) for square in squares]
     )
 
@@ -538,9 +550,12 @@ def _fitted_scores(fitting: RsaModelFit, sets: Sequence[np.ndarray]) -> np.ndarr
 
 
 def _jackknife_values_by_column(
-    measure: Measure, x: Representation, others: Sequence[Representation], groups: np.ndarray | None
+    measure: Measure,
+    x: Representation,
+    columns: Sequence[Representation],
+    groups: np.ndarray | None,
 ) -> list[np.ndarray]:
-    return [_jackknife_values(measure, x, y, groups) for y in others]
+    return [_jackknife_values(measure, x, y, groups) for y in columns]
 
 
 def _wait_for_calls(

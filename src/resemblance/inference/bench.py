@@ -62,14 +62,14 @@ class InferenceRun:
                 self._take(store.columns(self.layout.tokens, by_inference=True))
 
     def missing(
-        self, wanted: RequiredPairs, kind: str, size: int = 0
+        self, requests: RequiredPairs, kind: str, size: int = 0
     ) -> dict[Measure, list[IndexPair]]:
         """Return the pairs that have no vector of at least so many numbers."""
         missing = dict[Measure, list[IndexPair]]()
-        for m, pairs in wanted.items():
-            known = [self.vectors.get(self._key(m, pair, kind)) for pair in pairs]
-            lacks = [numbers is None or len(numbers) < size for numbers in known]
-            missing[m] = list(compress(pairs, lacks))
+        for m, pairs in requests.items():
+            vectors = [self.vectors.get(self._key(m, pair, kind)) for pair in pairs]
+            is_missing = [numbers is None or len(numbers) < size for numbers in vectors]
+            missing[m] = list(compress(pairs, is_missing))
         return missing
 
     def vector(self, m: Measure, pair: IndexPair, kind: str) -> np.ndarray:
@@ -84,15 +84,15 @@ class InferenceRun:
         self, missing: Mapping[Chunk, RequiredPairs]
     ) -> Iterator[tuple[RequiredPairs, list[Chunk]]]:
         """Yield chunks that lack the same pairs, those of a task together, with these pairs."""
-        for wanted, group in groupby(missing, key=missing.__getitem__):
+        for pairs, group in groupby(missing, key=missing.__getitem__):
             chunks = list(group)
             size = math.ceil(len(chunks) / self.pieces)
             for start in range(0, len(chunks), size):
-                yield wanted, chunks[start : start + size]
+                yield pairs, chunks[start : start + size]
 
     def tasks(
         self,
-        wanted: RequiredPairs,
+        requests: RequiredPairs,
         job_of: Callable[[tuple[str, ...]], BlockJob],
         memory: int | None = None,
         blocks: int = 1,
@@ -101,13 +101,16 @@ class InferenceRun:
 
         ``job_of`` returns the job of a task from what identifies its representations.
         """
-        everything, tokens = self.layout.all, self.layout.tokens
-        work = ComparisonPlan(everything, None, [m for m in wanted if wanted[m]], [], {})
-        todo = {m.spec: np.zeros((len(everything), len(everything)), bool) for m in work.measures}
+        representations, tokens = self.layout.all, self.layout.tokens
+        work = ComparisonPlan(representations, None, [m for m in requests if requests[m]], [], {})
+        todo = {
+            m.spec: np.zeros((len(representations), len(representations)), bool)
+            for m in work.measures
+        }
         for m in work.measures:
-            todo[m.spec][tuple(np.transpose(wanted[m]))] = True
-        token_of = {id(r): token for r, token in zip(everything, tokens)}
-        height = math.ceil(len(everything) / blocks)
+            todo[m.spec][tuple(np.transpose(requests[m]))] = True
+        token_of = {id(r): token for r, token in zip(representations, tokens)}
+        height = math.ceil(len(representations) / blocks)
         # An intermediate that is carried over has memory of its own.
         for task in work.tasks(todo, memory or self.memory, height=height, apart=True):
             yield task._replace(job=job_of(tuple(token_of[id(r)] for r in task.representations)))

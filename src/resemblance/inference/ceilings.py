@@ -46,11 +46,11 @@ def pairwise_noise_ceilings(
     matrices = np.array([rdm(x, options["rdm"]) for x in subjects])
     units = np.arange(n) if groups is None else groups
     sets = [np.arange(n), *(np.flatnonzero(units != unit) for unit in np.unique(units))]
-    above = (np.triu_indices(len(rows), 1) for rows in sets)
-    vectors = (matrices[:, rows[:, None], rows][:, *at] for rows, at in zip(sets, above))
+    triangles = (np.triu_indices(len(rows), 1) for rows in sets)
+    vectors = (matrices[:, rows[:, None], rows][:, *index] for rows, index in zip(sets, triangles))
     bounds = [noise_ceiling_from_vectors(part, options["compare"]) for part in vectors]
-    known = [bound for bound in bounds if bound is not None]
-    return known if len(known) == len(bounds) else None
+    defined_bounds = [bound for bound in bounds if bound is not None]
+    return defined_bounds if len(defined_bounds) == len(bounds) else None
 
 
 def noise_ceiling_from_vectors(
@@ -58,22 +58,22 @@ def noise_ceiling_from_vectors(
 ) -> tuple[np.ndarray, float] | None:
     """Return the ceilings of :func:`pairwise_noise_ceilings` of the dissimilarities of subjects,
     (subjects, pairs), NaN where a subject lacks a pair; None where a subject shares too few."""
-    has = ~np.isnan(vectors)
+    masks = ~np.isnan(vectors)
     parts = np.zeros(vectors.shape)
-    for part, vector, mine in zip(parts, vectors, has):
-        if np.count_nonzero(mine) < MIN_SHARED_PAIRS:
+    for part, vector, mask in zip(parts, vectors, masks):
+        if np.count_nonzero(mask) < MIN_SHARED_PAIRS:
             return None
-        part[mine] = _prepare_for_averaging(vector[mine], compare, len(vector))
-    total, counts = parts.sum(axis=0), has.sum(axis=0)
+        part[mask] = _prepare_for_averaging(vector[mask], compare, len(vector))
+    total, counts = parts.sum(axis=0), masks.sum(axis=0)
     pooled = total / np.maximum(counts, 1)
     lower, upper = [], []
-    for part, mine in zip(parts, has):
-        shared = mine & (counts > 1)
+    for part, mask in zip(parts, masks):
+        shared = mask & (counts > 1)
         if np.count_nonzero(shared) < MIN_SHARED_PAIRS:
             return None
-        others = (total - part)[shared] / (counts[shared] - 1)
-        lower.append(_compare_dissimilarity_vectors(part[shared], others, compare))
-        upper.append(_compare_dissimilarity_vectors(part[mine], pooled[mine], compare))
+        mean_of_others = (total - part)[shared] / (counts[shared] - 1)
+        lower.append(_compare_dissimilarity_vectors(part[shared], mean_of_others, compare))
+        upper.append(_compare_dissimilarity_vectors(part[mask], pooled[mask], compare))
     return np.array(lower), float(np.mean(upper))
 
 

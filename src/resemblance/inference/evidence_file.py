@@ -44,15 +44,17 @@ def serialize_evidence(
     """Return what the description of a file says of evidence for these measures, and the
     matrices."""
     settings = asdict(fields.design)
-    labels = {name: of.tolist() for name, of in settings.items() if isinstance(of, np.ndarray)}
-    of_all = {
+    labels = {
+        name: values.tolist() for name, values in settings.items() if isinstance(values, np.ndarray)
+    }
+    common = {
         "confidence_level": fields.confidence_level,
         "is_square": fields.is_square,
         "caveats": fields.caveats,
     }
-    chosen = [m for m in measures if m.spec in fields.nulls]
-    entry = settings | labels | of_all | {"measures": [m.spec for m in chosen]}
-    results = (_result_vectors(m, fields.nulls[m.spec], fields.parts[m.spec]) for m in chosen)
+    selected = [m for m in measures if m.spec in fields.nulls]
+    entry = settings | labels | common | {"measures": [m.spec for m in selected]}
+    results = (_result_vectors(m, fields.nulls[m.spec], fields.parts[m.spec]) for m in selected)
     return {EVIDENCE_KEY: entry}, chain.from_iterable(results)
 
 
@@ -96,9 +98,9 @@ def _parse_evidence_fields(
     columns = {(c.measure, c.version, c.kind): c for c in results}
     nulls, parts = {}, {}
     for m in map(comparison.info, entry["measures"]):
-        of_measure = {name: columns[m.spec, m.version, name] for name in STORED_ENTRIES}
-        nulls[m.spec] = _parse_null_cells(of_measure, m, comparison[m].shape, design)
-        parts[m.spec] = _parse_part_cells(of_measure, m, comparison[m].shape)
+        columns_of_measure = {name: columns[m.spec, m.version, name] for name in STORED_ENTRIES}
+        nulls[m.spec] = _parse_null_cells(columns_of_measure, m, comparison[m].shape, design)
+        parts[m.spec] = _parse_part_cells(columns_of_measure, m, comparison[m].shape)
     return EvidenceFields(
         design, float(confidence_level), nulls, parts, bool(entry["is_square"]), tuple(caveats)
     )
@@ -106,8 +108,8 @@ def _parse_evidence_fields(
 
 def restrict_to_measures(comparison: Comparison, specs: Iterable[str]) -> Comparison:
     """Return a comparison by some of its measures."""
-    chosen = set(specs)
-    measures = tuple(m for m in comparison.measures if m.spec in chosen)
+    selected = set(specs)
+    measures = tuple(m for m in comparison.measures if m.spec in selected)
     matrices = {m.spec: comparison.matrices[m.spec] for m in measures}
     return replace(comparison, measures=measures, matrices=matrices, absent={}, evidence=None)
 
@@ -117,7 +119,7 @@ def _parse_design(entry: Mapping[str, Any], comparison: Comparison) -> Design:
     labels: dict[str, Any] = {k: None if entry[k] is None else np.asarray(entry[k]) for k in names}
     n, shifts, draws, seed = (int(entry[k]) for k in ("n", "shifts", "n_permutations", "seed"))
     sizes = {n, comparison.provenance["n_samples"]}
-    sizes |= {len(of) for of in labels.values() if of is not None}
+    sizes |= {len(values) for values in labels.values() if values is not None}
     if len(sizes) > 1 or not 0 <= 2 * shifts < n or draws < 1:
         raise ValueError(f"its design of {n} samples does not fit the values: {entry}")
     return Design(n, shifts=shifts, n_permutations=draws, seed=seed, **labels)
@@ -127,22 +129,22 @@ def _parse_null_cells(
     columns: Mapping[str, ScoreBatch], m: MeasureInfo, shape: tuple[int, ...], design: Design
 ) -> NullCells:
     drawn = _reshape_to_pairs(columns["drawn"], shape)
-    flat = {name: columns[name].values.reshape(shape) for name in NULL_TABLES if name != "drawn"}
+    tables = {name: columns[name].values.reshape(shape) for name in NULL_TABLES if name != "drawn"}
     ends = {"pvalue": (0.0, 1.0), "spread": (0.0, np.inf), "chance": m.range, "observed": m.range}
     for name, (low, high) in ends.items():
-        if (flat[name] < low - STORED_RANGE_TOLERANCE).any() or (
-            flat[name] > high + STORED_RANGE_TOLERANCE
+        if (tables[name] < low - STORED_RANGE_TOLERANCE).any() or (
+            tables[name] > high + STORED_RANGE_TOLERANCE
         ).any():
             raise ValueError(f"{m.spec} has a {name} outside {low:g} to {high:g}")
-    how = json.loads(columns[METHOD_ENTRY].reasons[0])
-    if [len(row) for row in how] != [shape[1]] * shape[0]:
-        raise ValueError(f"{m.spec} has {how!r} for a map of {shape}")
-    ways = {way for row in how for way in row} - {EXACT_MOMENTS, PAIRING_INDEPENDENT, ""}
+    methods = json.loads(columns[METHOD_ENTRY].reasons[0])
+    if [len(row) for row in methods] != [shape[1]] * shape[0]:
+        raise ValueError(f"{m.spec} has {methods!r} for a map of {shape}")
+    ways = {way for row in methods for way in row} - {EXACT_MOMENTS, PAIRING_INDEPENDENT, ""}
     is_of_design = all(way.startswith(design.words) for way in ways)
     if not is_of_design or drawn.shape[-1] not in (0, design.total):
         words = "; ".join([*sorted(ways), f"{drawn.shape[-1]} draws"])
         raise ValueError(f"{m.spec} has {words} in a design of {design.words}")
-    return NullCells(**flat, drawn=drawn, how=tuple(map(tuple, how)))
+    return NullCells(**tables, drawn=drawn, how=tuple(map(tuple, methods)))
 
 
 def _parse_part_cells(

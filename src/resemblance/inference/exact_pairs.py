@@ -69,12 +69,12 @@ def exact_pairs(
     The choice depends on each side of a pair by itself, never on which samples belong together, so
     it changes no error rate. A pair whose moments say too little is permuted, and no other pair.
     """
-    usable = [m for m in pairs if has_exact_moments(m, design, use_moments)]
+    with_moments = [m for m in pairs if has_exact_moments(m, design, use_moments)]
     for side in get_args(MatrixSide):
-        ends = {m: _profiled_representations(m, pairs[m], side) for m in usable}
+        ends = {m: _profiled_representations(m, pairs[m], side) for m in with_moments}
         missing = bench.missing(ends, f"{PROFILE_KIND} {side}")
         bench.run(bench.tasks(missing, partial(MomentJob, side), blocks=bench.pieces))
-    choices = {m: _split_by_dominance(bench, m, pairs[m]) for m in usable}
+    choices = {m: _split_by_dominance(bench, m, pairs[m]) for m in with_moments}
     return _exclude_few_valued_pairs(bench, choices, design)
 
 
@@ -82,18 +82,18 @@ def _split_by_dominance(
     bench: InferenceRun, m: Measure, pairs: Sequence[IndexPair]
 ) -> MomentChoice:
     """Divide pairs by whether one sample dominates both sides."""
-    choice, without = MomentChoice(), list[IndexPair]()
+    choice, incomplete = MomentChoice(), list[IndexPair]()
     for pair in pairs:
         left, right = (
             _stored_profile(bench, m, position, _profile_side(m, side))
             for position, side in zip(pair, get_args(MatrixSide))
         )
         if left is None or right is None:
-            without.append(pair)
+            incomplete.append(pair)
         else:
             is_exact = has_continuous_tail(left, right, bench.layout.n)
             (choice.profiles if is_exact else choice.dominated)[pair] = left, right
-    return replace(choice, without=without)
+    return replace(choice, without=incomplete)
 
 
 def _exclude_few_valued_pairs(
@@ -104,35 +104,37 @@ def _exclude_few_valued_pairs(
     Intermediates are carried into these orders without a guard, as nothing but the number of values
     counts; where they cannot be, orders are drawn for the p-value itself.
     """
-    clumped = {
+    clumps_by_measure = {
         m: clumps
-        for m, of in choices.items()
-        if (clumps := _pairs_with_clumped_entries(of.profiles))
+        for m, choice in choices.items()
+        if (clumps := _pairs_with_clumped_entries(choice.profiles))
     }
-    tried = {
-        m: clumps for m, clumps in clumped.items() if find_axis_rules(m).of_intermediate is not None
+    candidates = {
+        m: clumps
+        for m, clumps in clumps_by_measure.items()
+        if find_axis_rules(m).of_intermediate is not None
     }
-    coarse = {m: clumps for m, clumps in clumped.items() if m not in tried}
+    coarse = {m: clumps for m, clumps in clumps_by_measure.items() if m not in candidates}
 
     def takes_few(m: Measure, pair: IndexPair, probes: Design) -> bool:
-        drawn = values_in_draws(bench, m, pair, probes, PROBE_USE)
-        return takes_few_values(m, drawn, *choices[m].profiles[pair], design.n)
+        values = values_in_draws(bench, m, pair, probes, PROBE_USE)
+        return takes_few_values(m, values, *choices[m].profiles[pair], design.n)
 
     # Half of the permutations show of most values that they are many.
     for n_permutations in (PROBE_PERMUTATIONS // 2, PROBE_PERMUTATIONS):
         probes = replace(design, n_permutations=n_permutations)
-        missing = missing_draws(bench, tried, probes, PROBE_USE)
+        missing = missing_draws(bench, candidates, probes, PROBE_USE)
         bench.run(draw_tasks(bench, missing, probes, EMPTY_CACHE_CHECK, PROBE_USE), lent=True)
-        for m, clumps in tried.items():
-            tried[m] = [pair for pair in clumps if takes_few(m, pair, probes)]
-        tried = {m: clumps for m, clumps in tried.items() if clumps}
-    coarse |= tried
-    return {m: _exclude_from_exact(of, coarse.get(m, [])) for m, of in choices.items()}
+        for m, clumps in candidates.items():
+            candidates[m] = [pair for pair in clumps if takes_few(m, pair, probes)]
+        candidates = {m: clumps for m, clumps in candidates.items() if clumps}
+    coarse |= candidates
+    return {m: _exclude_from_exact(choice, coarse.get(m, [])) for m, choice in choices.items()}
 
 
 def _exclude_from_exact(choice: MomentChoice, coarse: Sequence[IndexPair]) -> MomentChoice:
-    out = set(coarse)
-    profiles = {pair: sides for pair, sides in choice.profiles.items() if pair not in out}
+    excluded = set(coarse)
+    profiles = {pair: sides for pair, sides in choice.profiles.items() if pair not in excluded}
     return replace(choice, profiles=profiles, coarse=coarse)
 
 
@@ -143,8 +145,8 @@ def _profiled_representations(
     ends = {
         end
         for pair in pairs
-        for end, of in zip(pair, get_args(MatrixSide))
-        if _profile_side(m, of) == side
+        for end, matrix_side in zip(pair, get_args(MatrixSide))
+        if _profile_side(m, matrix_side) == side
     }
     return [(end, end) for end in sorted(ends)]
 
@@ -169,7 +171,7 @@ def _stored_profile(
 
 
 def format_permutation_notice(
-    layout: InferencePairs, m: Measure, choice: MomentChoice | None, permuted: int, design: Design
+    layout: InferencePairs, m: Measure, choice: MomentChoice | None, n_permuted: int, design: Design
 ) -> str:
     """Say how many pairs of a measure are permuted how often, and why, before it begins.
 
@@ -177,16 +179,16 @@ def format_permutation_notice(
     """
     causes, values = (
         "; ".join(_permutation_causes(layout, m, choice, design)),
-        permuted * design.total,
+        n_permuted * design.total,
     )
     if not causes and values < MIN_ANNOUNCED_VALUES:
         return ""
     pairs = len(layout.pairs(m))
-    of = f"all {pairs} pairs" if permuted == pairs else f"{permuted} of {pairs} pairs"
-    of = "the pair" if pairs == 1 else of
+    subject = f"all {pairs} pairs" if n_permuted == pairs else f"{n_permuted} of {pairs} pairs"
+    subject = "the pair" if pairs == 1 else subject
     kind = "shifts" if design.shifts else "permutations"
-    product = f" = {values:,} values" if permuted > 1 else ""
-    return f"{m}: {of} x {design.total:,} {kind}{product}" + (f": {causes}" if causes else "")
+    product = f" = {values:,} values" if n_permuted > 1 else ""
+    return f"{m}: {subject} x {design.total:,} {kind}{product}" + (f": {causes}" if causes else "")
 
 
 def _permutation_causes(
@@ -205,20 +207,22 @@ def _permutation_causes(
         yield f"{count_with_noun(len(choice.without), 'pair')} whose entries cannot be squared"
 
 
-def _format_dominance(layout: InferencePairs, dominated: ProfilesByPair) -> str:
+def _format_dominance(layout: InferencePairs, profiles: ProfilesByPair) -> str:
     """Say which sample dominates which representation most, and of how many pairs both sides."""
-    of_end = {end: side for pair, sides in dominated.items() for end, side in zip(pair, sides)}
-    worst = max(of_end, key=lambda end: of_end[end].share)
-    x, sample, share = layout.all[worst], of_end[worst].sample, of_end[worst].share
-    variance, what = _share_of_variance(x, sample), "the similarities"
+    profile_by_end = {
+        end: side for pair, sides in profiles.items() for end, side in zip(pair, sides)
+    }
+    worst = max(profile_by_end, key=lambda end: profile_by_end[end].share)
+    x, sample, share = layout.all[worst], profile_by_end[worst].sample, profile_by_end[worst].share
+    variance, quantity = _share_of_variance(x, sample), "the similarities"
     if variance * layout.n > MIN_DOMINANCE_RATIO:
-        share, what = variance, "the variance"
-    number = len(dominated)
-    those = (
+        share, quantity = variance, "the variance"
+    number = len(profiles)
+    clause = (
         "such samples are on both sides of" if number > 1 else "such a sample is on each side of"
     )
     return (
-        f"sample {sample} holds {format_percent(share)} of {what} of {x.name}; {those} "
+        f"sample {sample} holds {format_percent(share)} of {quantity} of {x.name}; {clause} "
         f"{count_with_noun(number, 'pair')}"
     )
 

@@ -53,15 +53,15 @@ class RsaModelFit:
 
     def _on_fold(self, fold: np.ndarray, left_out: np.ndarray) -> np.ndarray:
         all_stimuli = np.arange(len(self.weights))
-        seen = np.setdiff1d(all_stimuli, fold) if len(self.folds) > 1 else all_stimuli
-        seen, shown = (np.setdiff1d(rows, left_out) for rows in (seen, fold))
+        train = np.setdiff1d(all_stimuli, fold) if len(self.folds) > 1 else all_stimuli
+        train, test = (np.setdiff1d(rows, left_out) for rows in (train, fold))
         if np.isnan(self.matrices).any():
-            return self._on_pairs(seen, shown)
-        fitted_to, tested = self._prepared(seen), self._prepared(shown)
+            return self._on_pairs(train, test)
+        train_vectors, test_vectors = self._prepared(train), self._prepared(test)
         count = len(self.names) - sum(self.sizes)
-        subjects, others = (
-            normalize_nonzero_rows(tested[:count]),
-            normalize_nonzero_rows(fitted_to[:count]),
+        subjects, train_subjects = (
+            normalize_nonzero_rows(test_vectors[:count]),
+            normalize_nonzero_rows(train_vectors[:count]),
         )
         columns, start = [], count
         for size in self.sizes:
@@ -69,46 +69,51 @@ class RsaModelFit:
             weights = np.ones((1, 1))
             if size > 1:
                 weights = nonnegative_cosine_weights(
-                    fitted_to[parts], others.sum(axis=0) - others, self.fit
+                    train_vectors[parts], train_subjects.sum(axis=0) - train_subjects, self.fit
                 )
             else:
-                self._check(tested, start)
-            columns.append((subjects * normalize_nonzero_rows(weights @ tested[parts])).sum(axis=1))
+                self._check(test_vectors, start)
+            columns.append(
+                (subjects * normalize_nonzero_rows(weights @ test_vectors[parts])).sum(axis=1)
+            )
             start += size
         for subject in range(count):
-            self._check(tested, subject)
+            self._check(test_vectors, subject)
         lower, upper = cosine_noise_ceiling(subjects @ subjects.T)
         return np.column_stack([*columns, lower, np.full(count, upper)])
 
-    def _on_pairs(self, seen: np.ndarray, shown: np.ndarray) -> np.ndarray:
-        """Return the scores on the stimuli ``shown`` of fits to those ``seen``, where subjects lack
+    def _on_pairs(self, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+        """Return the scores on the stimuli ``test`` of fits to those ``train``, where subjects lack
         pairs: each is scored on its pairs, by a fit to the means of the others on theirs."""
-        fitted_to, tested = self._pairs(seen), self._pairs(shown)
+        train_vectors, test_vectors = self._pairs(train), self._pairs(test)
         count = len(self.names) - sum(self.sizes)
         table, start = np.zeros((count, len(self.sizes) + 2)), count
         for column, size in enumerate(self.sizes):
             parts = slice(start, start + size)
             for subject in range(count):
-                mine = ~np.isnan(tested[subject])
+                test_mask = ~np.isnan(test_vectors[subject])
                 weights = np.ones((1, 1))
                 if size > 1:
-                    target = self._mean_of_others(fitted_to, subject)
-                    known = ~np.isnan(target)
-                    self._check_pairs(known, subject)
-                    basis = self._ready(fitted_to[parts][:, known])
+                    target = self._mean_of_others(train_vectors, subject)
+                    train_mask = ~np.isnan(target)
+                    self._check_pairs(train_mask, subject)
+                    basis = self._ready(train_vectors[parts][:, train_mask])
                     weights = nonnegative_cosine_weights(
-                        basis, self._ready(target[None, known]), self.fit
+                        basis, self._ready(target[None, train_mask]), self.fit
                     )
-                self._check_pairs(mine, subject)
-                both = self._ready(tested[subject][None, mine]), self._ready(tested[parts][:, mine])
-                self._check(both[0], 0, subject)
+                self._check_pairs(test_mask, subject)
+                sides = (
+                    self._ready(test_vectors[subject][None, test_mask]),
+                    self._ready(test_vectors[parts][:, test_mask]),
+                )
+                self._check(sides[0], 0, subject)
                 if size == 1:
-                    self._check(both[1], 0, start)
+                    self._check(sides[1], 0, start)
                 table[subject, column] = (
-                    normalize_nonzero_rows(both[0]) * normalize_nonzero_rows(weights @ both[1])
+                    normalize_nonzero_rows(sides[0]) * normalize_nonzero_rows(weights @ sides[1])
                 ).sum()
             start += size
-        bounds = noise_ceiling_from_vectors(tested[:count], self.compare)
+        bounds = noise_ceiling_from_vectors(test_vectors[:count], self.compare)
         if bounds is None:
             raise UndefinedError(
                 "score_models: a subject shares fewer than three pairs of stimuli with others in "
@@ -127,11 +132,11 @@ class RsaModelFit:
         count = len(self.names) - sum(self.sizes)
         total, counts = np.zeros(vectors.shape[1]), np.zeros(vectors.shape[1])
         for other in range(count):
-            mine = ~np.isnan(vectors[other])
-            if other != subject and mine.any():
-                part = self._ready(vectors[other][None, mine])[0]
-                total[mine] += part / (np.sqrt(np.mean(part**2)) or 1.0)
-                counts += mine
+            mask = ~np.isnan(vectors[other])
+            if other != subject and mask.any():
+                part = self._ready(vectors[other][None, mask])[0]
+                total[mask] += part / (np.sqrt(np.mean(part**2)) or 1.0)
+                counts += mask
         return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
     def _ready(self, vectors: np.ndarray) -> np.ndarray:
@@ -142,18 +147,18 @@ class RsaModelFit:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return _zero_rounding_rows(vectors - vectors.mean(axis=1, keepdims=True), lengths)
 
-    def _check_pairs(self, has: np.ndarray, subject: int) -> None:
-        if np.count_nonzero(has) < MIN_SHARED_PAIRS:
+    def _check_pairs(self, mask: np.ndarray, subject: int) -> None:
+        if np.count_nonzero(mask) < MIN_SHARED_PAIRS:
             raise UndefinedError(
                 f"score_models: {self.names[subject]!r} has fewer than three pairs of stimuli, or "
                 "others have, in a fold; take fewer folds, or leave the subject out"
             )
 
-    def _check(self, vectors: np.ndarray, place: int, named: int | None = None) -> None:
+    def _check(self, vectors: np.ndarray, place: int, index: int | None = None) -> None:
         if not vectors[place].any():
             raise UndefinedError(
                 "score_models: all dissimilarities of "
-                f"{self.names[place if named is None else named]!r} are equal in a fold; take "
+                f"{self.names[place if index is None else index]!r} are equal in a fold; take "
                 "fewer folds, or labels of folds that each have stimuli of several kinds"
             )
 
@@ -168,10 +173,10 @@ class RsaModelFit:
             )
         else:
             vectors = np.array([matrix[np.triu_indices(len(rows), 1)] for matrix in matrices])
-        vectors, equal = vectors[:-1], vectors[-1]
+        vectors, constant = vectors[:-1], vectors[-1]
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if self.compare.endswith("pearson"):  # without what equal dissimilarities explain
-            vectors = vectors - np.outer(vectors @ equal / (equal @ equal), equal)
+            vectors = vectors - np.outer(vectors @ constant / (constant @ constant), constant)
         return _zero_rounding_rows(vectors, lengths)
 
 
@@ -196,12 +201,12 @@ def build_rsa_model_fit(
             "score_models: weights and folds are for rsa with "
             f"compare={', '.join(FIT_COMPARISONS)}; got {measure}"
         )
-    everything = [*subjects, *parts]
-    matrices = np.array([rdm(x, options["rdm"]) for x in everything])
+    representations = [*subjects, *parts]
+    matrices = np.array([rdm(x, options["rdm"]) for x in representations])
     largest = np.nanmax(np.abs(matrices), axis=(1, 2), keepdims=True)
     matrices = matrices / np.where(largest > 0, largest, 1.0)
-    weights = sample_weights_in_mean(everything[0], options["variances"])
-    names = tuple(x.name for x in everything)
+    weights = sample_weights_in_mean(representations[0], options["variances"])
+    names = tuple(x.name for x in representations)
     return RsaModelFit(names, matrices, tuple(sizes), options["compare"], weights, fit, folds)
 
 
@@ -215,7 +220,7 @@ def stimulus_folds(
     """
     if folds is None:
         folds = next(
-            (count for below, count in FOLDS_BY_STIMULI if len(left_out) < below), MAX_DEFAULT_FOLDS
+            (count for limit, count in FOLDS_BY_STIMULI if len(left_out) < limit), MAX_DEFAULT_FOLDS
         )
     if np.ndim(folds):
         numbers = label_codes("score_models", folds, n, "folds")

@@ -72,8 +72,8 @@ class SparsePlusConstant:
     def diagonal(self) -> np.ndarray:
         return np.asarray(self.sparse.diagonal() + self.constant)
 
-    def __getitem__(self, at: tuple[slice, slice]) -> np.ndarray:
-        return np.asarray(self.sparse[at].toarray() + self.constant)
+    def __getitem__(self, index: tuple[slice, slice]) -> np.ndarray:
+        return np.asarray(self.sparse[index].toarray() + self.constant)
 
     def __matmul__(self, weights: np.ndarray) -> np.ndarray:
         return np.asarray(self.sparse @ weights + self.constant * weights.sum())
@@ -85,15 +85,15 @@ class SparsePlusConstant:
         n, entries = len(self), self.sparse.tocoo()
         rows, columns = (side.astype(np.int64) for side in entries.coords)
         places = np.concatenate([rows * n + columns, columns * n + rows])
-        places, at = np.unique(places, return_inverse=True)
-        both = (np.bincount(part, entries.data, len(places)) for part in np.split(at, 2))
-        return places // n, places % n, *(part + self.constant for part in both)
+        places, inverse = np.unique(places, return_inverse=True)
+        values = (np.bincount(part, entries.data, len(places)) for part in np.split(inverse, 2))
+        return places // n, places % n, *(part + self.constant for part in values)
 
     def along(self, ways: tuple[str, ...], weights: np.ndarray) -> np.ndarray:
         """Return the products of a vector with those of entries along parallel edges, (n,)."""
-        rows, columns, ahead, back = self._pairs
+        rows, columns, forward, backward = self._pairs
         common = self.constant ** len(ways)
-        products = math.prod(ahead if way == "out" else back for way in ways) - common
+        products = math.prod(forward if way == "out" else backward for way in ways) - common
         sums = np.bincount(rows, products * weights[columns], len(self))
         return sums + common * weights.sum()
 
@@ -115,25 +115,25 @@ class FactoredMatrix:
 
     def weighted(self, rows: np.ndarray) -> np.ndarray:
         """Return rows of F, or others as long, times W."""
-        weighted, more = rows.copy(), len(self.last)
-        weighted[..., -more:] = rows[..., -more:] @ self.last
+        weighted, width = rows.copy(), len(self.last)
+        weighted[..., -width:] = rows[..., -width:] @ self.last
         return weighted
 
     @cached_property
     def rest(self) -> np.ndarray:
         """What the diagonal is beyond that of F W F'."""
-        more = len(self.last)
-        points, columns = self.points[:, :-more], self.points[:, -more:]
-        within = np.vecdot(points, points) + np.vecdot(columns @ self.last, columns)
-        return self.on_diagonal - within
+        width = len(self.last)
+        points, columns = self.points[:, :-width], self.points[:, -width:]
+        factored = np.vecdot(points, points) + np.vecdot(columns @ self.last, columns)
+        return self.on_diagonal - factored
 
     def diagonal(self) -> np.ndarray:
         return self.on_diagonal
 
-    def __getitem__(self, at: tuple[slice, slice]) -> np.ndarray:
+    def __getitem__(self, index: tuple[slice, slice]) -> np.ndarray:
         """Return the entries of rows, and of columns that begin with the first of these."""
-        block = self.weighted(self.points[at[0]]) @ self.points[at[1]].T
-        np.fill_diagonal(block, self.on_diagonal[at[0]])
+        block = self.weighted(self.points[index[0]]) @ self.points[index[1]].T
+        np.fill_diagonal(block, self.on_diagonal[index[0]])
         return block
 
     def __matmul__(self, weights: np.ndarray) -> np.ndarray:
@@ -144,7 +144,7 @@ SummableMatrix = np.ndarray | SparsePlusConstant | FactoredMatrix
 
 
 def subtract_means(
-    matrix: SummableMatrix, factor: float, mean: float, of_diagonal: float
+    matrix: SummableMatrix, factor: float, mean: float, diagonal_mean: float
 ) -> SummableMatrix:
     """Return a matrix times a factor, minus a number off its diagonal and another one on it;
     arrays are overwritten."""
@@ -152,9 +152,9 @@ def subtract_means(
     if isinstance(matrix, SparsePlusConstant):
         from scipy.sparse import eye_array
 
-        sparse = matrix.sparse * factor + eye_array(n) * (mean - of_diagonal)
+        sparse = matrix.sparse * factor + eye_array(n) * (mean - diagonal_mean)
         return SparsePlusConstant(sparse.tocsr(), matrix.constant * factor - mean)
-    diagonal = matrix.diagonal() * factor - of_diagonal
+    diagonal = matrix.diagonal() * factor - diagonal_mean
     if isinstance(matrix, FactoredMatrix):
         last = matrix.last * factor
         last[0, 0] -= mean
@@ -174,8 +174,8 @@ def self_product(matrix: SummableMatrix) -> float:
         return float(entries @ (entries + 2 * constant) + (len(matrix) * constant) ** 2)
     if isinstance(matrix, FactoredMatrix):
         gram = matrix.weighted(matrix.points.T @ matrix.points)
-        within = matrix.on_diagonal**2 - (matrix.on_diagonal - matrix.rest) ** 2
-        return float(np.vdot(gram, gram.T) + within.sum())
+        corrections = matrix.on_diagonal**2 - (matrix.on_diagonal - matrix.rest) ** 2
+        return float(np.vdot(gram, gram.T) + corrections.sum())
     return float(np.vdot(matrix, matrix))
 
 
@@ -211,16 +211,18 @@ def mean_inner_product_power(
     """
     parts = graph_expansion(power, symmetric)
     orders = np.array([math.perm(n, int(v)) for v in parts.vertices], dtype=float)
-    possible = orders > 0
-    products = (parts.multiplicity * left * right)[possible]
-    return float(np.sum(products / orders[possible]))
+    mask = orders > 0
+    products = (parts.multiplicity * left * right)[mask]
+    return float(np.sum(products / orders[mask]))
 
 
 @cache
 def graph_expansion(edges: int, symmetric: bool) -> Expansion:
     """Return the multigraphs with so many edges; these are undirected for symmetric matrices."""
-    drawn = (_partition_multigraph(partition, symmetric) for partition in set_partitions(2 * edges))
-    counts = Counter(drawn)
+    multigraphs = (
+        _partition_multigraph(partition, symmetric) for partition in set_partitions(2 * edges)
+    )
+    counts = Counter(multigraphs)
     graphs = tuple(counts)
     return Expansion(
         graphs,
@@ -259,11 +261,11 @@ def _distinct_terms(graph: Multigraph, symmetric: bool) -> tuple[tuple[Multigrap
     (-1)^(|b| - 1) (|b| - 1)!, and g / t the multigraph with the vertices of each block merged.
     """
     edges, terms = _disjoint_union_edges(graph), Counter[Multigraph]()
-    for merged in set_partitions(1 + max(max(edge) for edge in edges)):
-        sizes = Counter(merged).values()
+    for partition in set_partitions(1 + max(max(edge) for edge in edges)):
+        sizes = Counter(partition).values()
         sign = math.prod((-1) ** (size - 1) * math.factorial(size - 1) for size in sizes)
         terms[
-            _canonical_multigraph(tuple((merged[u], merged[v]) for u, v in edges), symmetric)
+            _canonical_multigraph(tuple((partition[u], partition[v]) for u, v in edges), symmetric)
         ] += sign
     return tuple((g, weight) for g, weight in terms.items() if weight)
 
@@ -294,9 +296,9 @@ def _canonical_multigraph(edges: Graph, symmetric: bool) -> Multigraph:
 def _connected_components(edges: Graph) -> list[Graph]:
     parts: list[Graph] = []
     for edge in edges:
-        touched = [part for part in parts if _vertices(part) & set(edge)]
-        parts = [part for part in parts if part not in touched]
-        parts.append((*(e for part in touched for e in part), edge))
+        adjacent = [part for part in parts if _vertices(part) & set(edge)]
+        parts = [part for part in parts if part not in adjacent]
+        parts.append((*(e for part in adjacent for e in part), edge))
     return parts
 
 
@@ -313,8 +315,8 @@ def _canonical_component(part: Graph, symmetric: bool) -> Graph:
 
 
 def _relabel_vertices(part: Graph, numbers: dict[int, int], symmetric: bool) -> Graph:
-    renamed = ((numbers[u], numbers[v]) for u, v in part)
-    return tuple(sorted((min(e), max(e)) if symmetric else e for e in renamed))
+    relabeled = ((numbers[u], numbers[v]) for u, v in part)
+    return tuple(sorted((min(e), max(e)) if symmetric else e for e in relabeled))
 
 
 # ------------------------------------------------------------- sums over all values of vertices
@@ -357,12 +359,12 @@ def _triangle_sums(
         ) * 2
     if symmetric:
         return (_trace_of_cube(matrix),) * 2
-    passed = cycled = 0.0
+    transitive = cyclic = 0.0
     for start, stop in row_blocks(len(matrix)):
         paths = matrix[start:stop] @ matrix
-        passed += float(frobenius_inner(paths, matrix[start:stop]))
-        cycled += float(frobenius_inner(paths, matrix[:, start:stop].T))
-    return passed, cycled
+        transitive += float(frobenius_inner(paths, matrix[start:stop]))
+        cyclic += float(frobenius_inner(paths, matrix[:, start:stop].T))
+    return transitive, cyclic
 
 
 def _trace_of_cube(matrix: np.ndarray) -> float:
@@ -375,11 +377,11 @@ def _trace_of_cube(matrix: np.ndarray) -> float:
     n = len(matrix)
     if n <= MAX_FULL_SQUARE_SAMPLES:
         return float(np.vecdot(matrix @ matrix.T, matrix).sum())
-    first, between = np.split(matrix[: n // 2], [n // 2], axis=1)
+    first, off_block = np.split(matrix[: n // 2], [n // 2], axis=1)
     last = matrix[n // 2 :, n // 2 :]
-    across = np.vecdot(between @ between.T, first).sum()
-    across += np.vecdot(between.T @ between, last).sum()
-    return _trace_of_cube(first) + _trace_of_cube(last) + 3 * float(across)
+    cross_sum = np.vecdot(off_block @ off_block.T, first).sum()
+    cross_sum += np.vecdot(off_block.T @ off_block, last).sum()
+    return _trace_of_cube(first) + _trace_of_cube(last) + 3 * float(cross_sum)
 
 
 def _trace_of_factored_cube(matrix: FactoredMatrix, squares: np.ndarray) -> float:
@@ -389,11 +391,11 @@ def _trace_of_factored_cube(matrix: FactoredMatrix, squares: np.ndarray) -> floa
     .. math:: \operatorname{tr} (B + D)^3 = \operatorname{tr} B^3 + 3 \operatorname{tr} B^2 D + 3
         \operatorname{tr} B D^2 + \operatorname{tr} D^3
     """
-    rest, once = matrix.rest, matrix.on_diagonal - matrix.rest
+    residual, diagonal = matrix.rest, matrix.on_diagonal - matrix.rest
     gram = matrix.weighted(matrix.points.T @ matrix.points)
-    twice = squares - matrix.on_diagonal**2 + once**2
+    squared_diagonal = squares - matrix.on_diagonal**2 + diagonal**2
     cube = float(np.vdot(gram @ gram, gram.T))
-    return cube + float(rest @ (3 * twice + rest * (3 * once + rest)))
+    return cube + float(residual @ (3 * squared_diagonal + residual * (3 * diagonal + residual)))
 
 
 def _sparse_triangles(matrix: SparsePlusConstant) -> tuple[float, float]:
@@ -403,9 +405,9 @@ def _sparse_triangles(matrix: SparsePlusConstant) -> tuple[float, float]:
     columns: np.ndarray = sparse.sum(axis=0)
     paths, offset = sparse @ sparse, constant * n
     common = constant * (rows @ columns + 3 * offset * rows.sum() + offset * offset * n)
-    passed = (paths * sparse).sum() + constant * (rows @ rows + columns @ columns) + common
-    cycled = (paths * sparse.T).sum() + 2 * constant * (rows @ columns) + common
-    return float(passed), float(cycled)
+    transitive = (paths * sparse).sum() + constant * (rows @ rows + columns @ columns) + common
+    cyclic = (paths * sparse.T).sum() + 2 * constant * (rows @ columns) + common
+    return float(transitive), float(cyclic)
 
 
 @cache
@@ -418,13 +420,13 @@ def _branches_at_hub(part: Graph, symmetric: bool) -> Branches:
 def _branches_at_vertex(vertex: int, edges: Graph, symmetric: bool) -> Branches:
     """Return what hangs from a vertex of a multigraph without cycles but parallel edges and
     loops."""
-    here = [edge for edge in edges if vertex in edge]
-    rest = tuple(edge for edge in edges if vertex not in edge)
-    branches = [LOOP for u, v in here if u == v]
-    for other in _vertices(here) - {vertex}:
-        between = [edge for edge in here if other in edge]
-        ways = tuple(sorted("out" if symmetric or u == vertex else "in" for u, _ in between))
-        branches.append((ways, _branches_at_vertex(other, rest, symmetric)))
+    incident = [edge for edge in edges if vertex in edge]
+    remaining = tuple(edge for edge in edges if vertex not in edge)
+    branches = [LOOP for u, v in incident if u == v]
+    for neighbor in _vertices(incident) - {vertex}:
+        parallel = [edge for edge in incident if neighbor in edge]
+        ways = tuple(sorted("out" if symmetric or u == vertex else "in" for u, _ in parallel))
+        branches.append((ways, _branches_at_vertex(neighbor, remaining, symmetric)))
     return tuple(sorted(branches))
 
 
@@ -446,8 +448,8 @@ def contract_branch(
     if branch == LOOP:
         return matrix.diagonal()
     if branch not in memo:
-        ways, further = branch
-        weights = _branch_products(further, matrix, symmetric, memo)
+        ways, subbranches = branch
+        weights = _branch_products(subbranches, matrix, symmetric, memo)
         if not weights.any():
             memo[branch] = weights
         elif ways == ("out",):
@@ -456,7 +458,7 @@ def contract_branch(
             symmetric and not isinstance(matrix, SparsePlusConstant)
         ):
             for count, sums in zip(ENTRY_POWERS[1:], _products_with_entry_powers(matrix, weights)):
-                memo[("out",) * count, further] = sums
+                memo[("out",) * count, subbranches] = sums
         elif isinstance(matrix, SparsePlusConstant):
             memo[branch] = matrix.along(ways, weights)
         else:

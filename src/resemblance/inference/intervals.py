@@ -86,28 +86,36 @@ def compute_resampled_scores(
 ) -> dict[str, PartCells]:
     """Compute the values without parts of the samples, and return them by measure."""
     layout = bench.layout
-    whole = min(map(len, interval_parts("groups", design)))
+    smallest = min(map(len, interval_parts("groups", design)))
     kinds = {m: interval_kind(m, design, layout.widest) for m in measures}
-    fewest = {m: design.n // 2 if kind == "halves" else whole for m, kind in kinds.items()}
-    few = [m for m in measures if fewest[m] < MIN_REMAINING_SAMPLES]
-    cells = {m.spec: _too_few_samples_cells(bench, m, comparison, design, fewest[m]) for m in few}
-    bench.advance(sum(len(layout.pairs(m)) * interval_step_count(kinds[m], design) for m in few))
-    closed = _jackknife_tables(
+    fewest = {m: design.n // 2 if kind == "halves" else smallest for m, kind in kinds.items()}
+    sparse_measures = [m for m in measures if fewest[m] < MIN_REMAINING_SAMPLES]
+    cells = {
+        m.spec: _too_few_samples_cells(bench, m, comparison, design, fewest[m])
+        for m in sparse_measures
+    }
+    bench.advance(
+        sum(len(layout.pairs(m)) * interval_step_count(kinds[m], design) for m in sparse_measures)
+    )
+    tables = _jackknife_tables(
         bench,
         {
             m: layout.with_values(m, comparison[m.spec])
             for m in measures
-            if kinds[m] == "left_out" and m not in few
+            if kinds[m] == "left_out" and m not in sparse_measures
         },
     )
-    rest: dict[Measure, ResamplingKind] = {
+    remaining_kinds: dict[Measure, ResamplingKind] = {
         m: "groups" if kinds[m] == "left_out" else kinds[m]
         for m in measures
-        if m not in few and m not in closed
+        if m not in sparse_measures and m not in tables
     }
-    cells |= {m.spec: PartCells("left_out", closed[m]) for m in closed}
-    cells |= dict(_scores_on_parts(bench, rest, comparison, design))
-    return {spec: _drop_constant_pairs(comparison, spec, of) for spec, of in cells.items()}
+    cells |= {m.spec: PartCells("left_out", tables[m]) for m in tables}
+    cells |= dict(_scores_on_parts(bench, remaining_kinds, comparison, design))
+    return {
+        spec: _drop_constant_pairs(comparison, spec, part_cells)
+        for spec, part_cells in cells.items()
+    }
 
 
 def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) -> PartCells:
@@ -121,8 +129,10 @@ def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) ->
     reason = f"no interval by {cells.kind}: all parts have one value, not this; use more samples"
     table = np.where(is_flat[..., None], np.nan, table)
     places = np.argwhere(is_flat).tolist()
-    flat = (Failure(spec, comparison.rows[i], comparison.columns[j], reason) for i, j in places)
-    return PartCells(cells.kind, table, (*cells.reasons, *flat))
+    constant_pairs = (
+        Failure(spec, comparison.rows[i], comparison.columns[j], reason) for i, j in places
+    )
+    return PartCells(cells.kind, table, (*cells.reasons, *constant_pairs))
 
 
 def _too_few_samples_cells(
@@ -199,10 +209,15 @@ def _scores_on_parts(
     for kind in dict.fromkeys(kinds.values()):
         chunks, measures = _part_chunks(kind, design), [m for m in kinds if kinds[m] == kind]
         # Values without each sample that were tried before count already.
-        tried = [m for m in measures if interval_kind(m, design, layout.widest) == "left_out"]
-        for some in (tried, [m for m in measures if m not in tried]):
+        leave_one_out = [
+            m for m in measures if interval_kind(m, design, layout.widest) == "left_out"
+        ]
+        for batch in (leave_one_out, [m for m in measures if m not in leave_one_out]):
             _compute_missing_parts(
-                bench, {m: layout.pairs(m) for m in some}, chunks, counted=some is not tried
+                bench,
+                {m: layout.pairs(m) for m in batch},
+                chunks,
+                counted=batch is not leave_one_out,
             )
         for m in measures:
             yield m.spec, _collect_part_cells(bench, m, kind, chunks, comparison)
@@ -210,21 +225,21 @@ def _scores_on_parts(
 
 def _compute_missing_parts(
     bench: InferenceRun,
-    wanted: RequiredPairs,
+    requests: RequiredPairs,
     chunks: Mapping[str, Sequence[np.ndarray]],
     counted: bool,
 ) -> None:
     """Compute what is missing of the values on parts."""
-    missing = {name: bench.missing(wanted, name, len(chunks[name])) for name in chunks}
-    left = sum(len(pairs) for lacking in missing.values() for pairs in lacking.values())
-    known = len(chunks) * sum(map(len, wanted.values())) - left
-    bench.advance(known if counted else 0)
+    missing = {name: bench.missing(requests, name, len(chunks[name])) for name in chunks}
+    n_missing = sum(len(pairs) for gaps in missing.values() for pairs in gaps.values())
+    n_known = len(chunks) * sum(map(len, requests.values())) - n_missing
+    bench.advance(n_known if counted else 0)
     blocks = math.ceil(math.sqrt(2 * bench.pieces / len(chunks)))
     tasks = (
         task
-        for lacking, names in bench.pieces_of(missing)
+        for gaps, names in bench.pieces_of(missing)
         for task in bench.tasks(
-            lacking,
+            gaps,
             partial(SubsampleJob, {name: chunks[name] for name in names}),
             bench.memory // 2,  # of all samples, and of a part
             blocks,

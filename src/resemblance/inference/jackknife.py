@@ -112,8 +112,10 @@ def subsample_measure(measure: Measure, rows: np.ndarray, n: int) -> Measure:
     """Return the measure for some of n samples: with their entries of the parameters that list one
     for each sample."""
     tables = {name: v for name, v in measure.parameters if isinstance(v, tuple) and len(v) == n}
-    listed = {name: tuple(np.array(v, dtype=object)[rows].tolist()) for name, v in tables.items()}
-    return measure.with_parameters(**listed) if listed else measure
+    parameters = {
+        name: tuple(np.array(v, dtype=object)[rows].tolist()) for name, v in tables.items()
+    }
+    return measure.with_parameters(**parameters) if parameters else measure
 
 
 def _detach_pair(x: Representation, y: Representation) -> tuple[Representation, Representation]:

@@ -52,12 +52,12 @@ class InferencePairs:
 
         In a square, equal data get orders of their own, too.
         """
-        seen: dict[str, int] = {}
+        counts: dict[str, int] = {}
         tokens = []
         for r in self.all:
             name = fingerprint(r)
-            seen[name] = seen.get(name, -1) + 1
-            tokens.append(f"{name} {seen[name]}" if seen[name] and self.is_square else name)
+            counts[name] = counts.get(name, -1) + 1
+            tokens.append(f"{name} {counts[name]}" if counts[name] and self.is_square else name)
         return tuple(tokens)
 
     @property
@@ -111,6 +111,6 @@ def make_inference_pairs(
 def _drop_sample_ids(x: Representation) -> Representation:
     if x.order is None or stimulus_of_each_row(x.ids):
         return x
-    plain = copy(x)
-    plain.order = None
-    return plain
+    duplicate = copy(x)
+    duplicate.order = None
+    return duplicate

@@ -106,79 +106,77 @@ def moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> Mom
     Raises ``ValueError`` for a measure without the claim ``product``, and ``UndefinedError`` where
     the squares of the entries are too large or too small for a float.
     """
-    both = require_inner_product(measure, "profile").right is None
+    is_shared = require_inner_product(measure, "profile").right is None
     return _compute_moment_profile(
-        without_gradient(x), measure=measure, side="left" if both else side
+        without_gradient(x), measure=measure, side="left" if is_shared else side
     )
 
 
 @cached
 def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> MomentProfile:
     product = require_inner_product(measure, "profile")
-    compared = product.of(x, side)
-    matrix = _cheapest_matrix_form(compared, product.symmetric)
-    profiled = profile_from_matrix(matrix, product.symmetric)
-    is_lost = profiled.square == 0 and isinstance(matrix, np.ndarray) and matrix.any()
-    if is_lost or not math.isfinite(profiled.square):
+    source = product.of(x, side)
+    matrix = _cheapest_matrix_form(source, product.symmetric)
+    profile = profile_from_matrix(matrix, product.symmetric)
+    is_lost = profile.square == 0 and isinstance(matrix, np.ndarray) and matrix.any()
+    if is_lost or not math.isfinite(profile.square):
         raise UndefinedError(
             f"{measure}: the entries of {representation_title(x)} are too large or too small to "
             "be squared; rescale them"
         )
-    return profiled._replace(scale=product.square(x, compared)) if product.scale else profiled
+    return profile._replace(scale=product.square(x, source)) if product.scale else profile
 
 
-def _cheapest_matrix_form(compared: np.ndarray | PairMatrix, symmetric: bool) -> SummableMatrix:
+def _cheapest_matrix_form(source: np.ndarray | PairMatrix, symmetric: bool) -> SummableMatrix:
     """Return a matrix in the form whose sums take least, which may be overwritten."""
-    if isinstance(compared, SparsePairMatrix) and compared.centered == "no":
-        return SparsePlusConstant(compared.kernel * compared.factor, 0.0)
-    if isinstance(compared, PairMatrix):
-        factors = (
-            compared.factors(compared.samples // MIN_SAMPLES_PER_FACTOR) if symmetric else None
-        )
+    if isinstance(source, SparsePairMatrix) and source.centered == "no":
+        return SparsePlusConstant(source.kernel * source.factor, 0.0)
+    if isinstance(source, PairMatrix):
+        factors = source.factors(source.samples // MIN_SAMPLES_PER_FACTOR) if symmetric else None
         if factors:
             form = FactoredMatrix(*factors)
-            taken = form.on_diagonal - form.rest
-            if taken @ taken < MAX_DIAGONAL_CANCELLATION * self_product(form):
+            difference = form.on_diagonal - form.rest
+            if difference @ difference < MAX_DIAGONAL_CANCELLATION * self_product(form):
                 return form
-        matrix = compared.dense()
+        matrix = source.dense()
     else:
-        matrix = np.array(compared, dtype=np.float64)
-    constant, few = float(np.median(matrix[0])), matrix[:: -(-len(matrix) // CLUMP_SAMPLE_SIZE)]
-    if np.count_nonzero(few != constant) * MIN_SPARSITY >= few.size:
+        matrix = np.array(source, dtype=np.float64)
+    constant, sample = float(np.median(matrix[0])), matrix[:: -(-len(matrix) // CLUMP_SAMPLE_SIZE)]
+    if np.count_nonzero(sample != constant) * MIN_SPARSITY >= sample.size:
         return matrix
     from scipy.sparse import csr_array
 
     return SparsePlusConstant(csr_array(matrix - constant), constant)
 
 
-def require_inner_product(measure: Measure, called: str) -> Product:
+def require_inner_product(measure: Measure, caller: str) -> Product:
     """Return the claim ``product``; ``ValueError`` for a measure without it."""
     if measure.product is None:
         raise ValueError(
-            f"{called}: {measure} is no function of an inner product of two matrices; draw orders"
+            f"{caller}: {measure} is no function of an inner product of two matrices; draw orders"
         )
     return measure.product
 
 
 def profile_from_matrix(matrix: SummableMatrix, symmetric: bool) -> MomentProfile:
     """Return the profile of an (n, n) matrix; an array is overwritten, if it has a norm."""
-    square, n, known = self_product(matrix), len(matrix), dict[Any, Any]()
+    square, n, memo = self_product(matrix), len(matrix), dict[Any, Any]()
     lengths = [len(graph_expansion(power, symmetric).graphs) for power in ENTRY_POWERS]
     if not 0 < square < math.inf:
         return MomentProfile(np.zeros(sum(lengths)), square, 0.0, square, True)
     size = 1 / math.sqrt(square)
     first = distinct_sums(matrix, 1, symmetric, {}) * size  # of the diagonal, and off it
     unit = subtract_means(matrix, size, float(first[1]) / (n * (n - 1)), float(first[0]) / n)
-    rows = contract_branch(SQUARED_ROW_BRANCH, unit, symmetric, known)
-    columns = rows if symmetric else contract_branch(SQUARED_COLUMN_BRANCH, unit, symmetric, known)
+    rows = contract_branch(SQUARED_ROW_BRANCH, unit, symmetric, memo)
+    columns = rows if symmetric else contract_branch(SQUARED_COLUMN_BRANCH, unit, symmetric, memo)
     total = float(rows.sum())
     if total <= MIN_NULL_SPREAD**2:
-        rest = np.zeros(sum(lengths[1:]))
-        return MomentProfile(np.concatenate([first, rest]), square, 0.0, square, True)
-    sums = [first, *(distinct_sums(unit, power, symmetric, known) for power in ENTRY_POWERS[1:])]
-    both = rows + columns
-    sample = int(both.argmax())
-    share = float(both[sample]) / (2 * total)
+        padding = np.zeros(sum(lengths[1:]))
+        return MomentProfile(np.concatenate([first, padding]), square, 0.0, square, True)
+    sums = [first, *(distinct_sums(unit, power, symmetric, memo) for power in ENTRY_POWERS[1:])]
+    sums_by_sample = rows + columns
+    sample = int(sums_by_sample.argmax())
+    share = float(sums_by_sample[sample]) / (2 * total)
     return MomentProfile(
         np.concatenate(sums), square, share, square, _has_clumped_entries(unit), sample
     )
@@ -190,12 +188,12 @@ def _has_clumped_entries(matrix: SummableMatrix) -> bool:
     Of the entries between evenly spaced samples, above the diagonal; the mean leaves out the
     largest and the smallest twentieth.
     """
-    some = slice(None, None, -(-len(matrix) // CLUMP_SAMPLE_SIZE))
-    few = matrix[some, some]
-    entries = np.sort(few[np.triu_indices(len(few), 1)])
+    step = slice(None, None, -(-len(matrix) // CLUMP_SAMPLE_SIZE))
+    sample = matrix[step, step]
+    entries = np.sort(sample[np.triu_indices(len(sample), 1)])
     low, high = np.quantile(entries, [0.05, 0.95])
-    close = np.diff(entries) <= CLUMP_DISTANCE_RATIO * (high - low) / (0.9 * len(entries))
-    return bool(2 * close.sum() >= len(close))
+    is_close = np.diff(entries) <= CLUMP_DISTANCE_RATIO * (high - low) / (0.9 * len(entries))
+    return bool(2 * is_close.sum() >= len(is_close))
 
 
 def has_continuous_tail(left: MomentProfile, right: MomentProfile, n: int) -> bool:
@@ -210,12 +208,12 @@ def has_continuous_tail(left: MomentProfile, right: MomentProfile, n: int) -> bo
 
 
 def takes_few_values(
-    measure: Measure, drawn: np.ndarray, left: MomentProfile, right: MomentProfile, n: int
+    measure: Measure, values: np.ndarray, left: MomentProfile, right: MomentProfile, n: int
 ) -> bool:
     """Say whether a value has too few levels for the tail of a continuous distribution.
 
     P(T >= t) of such a value holds all of the probability of t, and the tail about half of it.
-    ``drawn``: the values in :data:`PROBE_PERMUTATIONS` orders. If they fall into fewer than 15 of
+    ``values``: the values in :data:`PROBE_PERMUTATIONS` orders. If they fall into fewer than 15 of
     24 intervals of equal probability, they are few. Of 1,393 pairs of labellings with two classes
     (n = 14 to 200), at 5 % of which moments reject up to 19 %, all do; of continuous values none
     did.
@@ -225,7 +223,7 @@ def takes_few_values(
     mean, variance, skewness = permutation_moments(left, right, n, product.symmetric)
     if variance == 0 or slope == 0:
         return False
-    products = (drawn**2 if product.root else drawn) - constant
+    products = (values**2 if product.root else values) - constant
     z = (products / slope - mean) / math.sqrt(variance)
     levels = [pearson3_upper_tail(float(value), skewness) for value in z[~np.isnan(z)]]
     return len({math.ceil(level * LEVEL_INTERVALS) for level in levels}) < MIN_OCCUPIED_INTERVALS
@@ -243,13 +241,13 @@ def permutation_moments(
     """
     ends = np.cumsum([len(graph_expansion(power, symmetric).graphs) for power in ENTRY_POWERS])
     a, b = (np.split(side.sums, ends[:-1]) for side in (left, right))
-    mean, second, third = (
+    mean, second, third_moment = (
         mean_inner_product_power(a[i], b[i], n, power, symmetric)
         for i, power in enumerate(ENTRY_POWERS)
     )
     if second <= MIN_NULL_SPREAD**2:
         return PermutationMoments(mean, 0.0, 0.0)
-    return PermutationMoments(mean, second, third / second**1.5)
+    return PermutationMoments(mean, second, third_moment / second**1.5)
 
 
 def exact_null(
@@ -293,8 +291,8 @@ def _linear_coefficients(
     size = math.sqrt(left.square) * math.sqrt(right.square)
     if size == 0:
         return 0.0, 0.0
-    constant, one = (product.value(t, left.scale, right.scale) for t in (0.0, size))
-    return constant, one - constant
+    constant, end_value = (product.value(t, left.scale, right.scale) for t in (0.0, size))
+    return constant, end_value - constant
 
 
 def pearson3_upper_tail(z: float, skewness: float) -> float:
@@ -307,8 +305,8 @@ def pearson3_upper_tail(z: float, skewness: float) -> float:
     if abs(skewness) < MAX_NORMAL_SKEWNESS:
         return float(ndtr(-z))
     shape = 4 / skewness**2
-    reached = max(shape + 2 * z / skewness, 0.0)
-    return float((gammaincc if skewness > 0 else gammainc)(shape, reached))
+    bound = max(shape + 2 * z / skewness, 0.0)
+    return float((gammaincc if skewness > 0 else gammainc)(shape, bound))
 
 
 def _pearson3_quantiles(skewness: float) -> np.ndarray:
@@ -350,7 +348,7 @@ def class_pair_contributions(measure: Measure, x: Any, y: Any, labels: Any) -> n
     measure.evaluate(x, y)  # raises where there is no value
     left, right = product.matrix(x, "left"), product.matrix(y, "right")
     squares = [product.square(r, m) for r, m in ((x, left), (y, right))]
-    constant, one = (product.value(t, *squares) for t in (0.0, 1.0))
+    constant, end_value = (product.value(t, *squares) for t in (0.0, 1.0))
     if product.root or constant:
         raise ValueError(
             f"contributions: {measure} is not proportional to an inner product of two matrices; "
@@ -358,4 +356,4 @@ def class_pair_contributions(measure: Measure, x: Any, y: Any, labels: Any) -> n
         )
     home = np.unique(classes, return_inverse=True)[1]
     member = (home[:, None] == np.arange(home.max() + 1)).astype(float)
-    return np.asarray(one * (member.T @ (left * right) @ member))
+    return np.asarray(end_value * (member.T @ (left * right) @ member))

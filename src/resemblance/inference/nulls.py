@@ -72,12 +72,12 @@ class NullCells(NamedTuple):
         """
         center, spread = self.chance, self.spread
         if self.drawn.shape[-1]:
-            others = self.drawn[..., 1:] if design.is_exhaustive else self.drawn
-            values = np.concatenate([self.observed[..., None], others], axis=-1)
-            known = ~np.isnan(values)
-            count = np.maximum(known.sum(axis=-1), 1)
-            center = np.where(known, values, 0).sum(axis=-1) / count
-            squares = np.where(known, values - center[..., None], 0) ** 2
+            null_values = self.drawn[..., 1:] if design.is_exhaustive else self.drawn
+            values = np.concatenate([self.observed[..., None], null_values], axis=-1)
+            is_known = ~np.isnan(values)
+            count = np.maximum(is_known.sum(axis=-1), 1)
+            center = np.where(is_known, values, 0).sum(axis=-1) / count
+            squares = np.where(is_known, values - center[..., None], 0) ** 2
             spread = np.sqrt(squares.sum(axis=-1) / count)
             center = np.where(self.is_exact, self.chance, center)
             spread = np.where(self.is_exact, self.spread, spread)
@@ -85,17 +85,17 @@ class NullCells(NamedTuple):
         return center, np.fmax(spread, MIN_RELATIVE_SPREAD * np.fmax(sizes, MIN_RELATIVE_SPREAD))
 
 
-def format_pvalue(p: float, how: str = "") -> str:
+def format_pvalue(p: float, method: str = "") -> str:
     """Write a p-value: one below 1e-4, or at the floor of exact moments, as "< 1e-4"."""
     if math.isnan(p):
         return "–"
-    is_small = p < MIN_TRUSTED_EXACT_P or (p == MIN_TRUSTED_EXACT_P and how == EXACT_MOMENTS)
+    is_small = p < MIN_TRUSTED_EXACT_P or (p == MIN_TRUSTED_EXACT_P and method == EXACT_MOMENTS)
     return "< 1e-4" if is_small else f"{p:.2g}"
 
 
-def format_labeled_pvalue(p: float, how: str = "") -> str:
+def format_labeled_pvalue(p: float, method: str = "") -> str:
     """Write a p-value with its letter."""
-    text = format_pvalue(p, how)
+    text = format_pvalue(p, method)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
@@ -111,18 +111,22 @@ def compute_null_cells(
     pairs = {m: layout.with_values(m, comparison[m.spec]) for m in measures}
     choices = exact_pairs(bench, pairs, design, exact)
     profiles = {m: choices[m].profiles if m in choices else {} for m in measures}
-    permuted = {m: list(filterfalse(profiles[m].__contains__, pairs[m])) for m in measures}
-    guards = check_permuted_caches(bench, permuted, design)
-    drawn = {m: guards.varying(m, permuted[m]) for m in measures}
-    for m in (m for m in measures if drawn[m]):
-        if words := format_permutation_notice(layout, m, choices.get(m), len(drawn[m]), design):
-            bench.announce(words + format_estimated_time(bench, m, drawn[m], design))
-    missing = missing_draws(bench, drawn, design)
-    left = sum(len(wanted[m]) for wanted in missing.values() for m in wanted)
-    bench.advance(len(missing) * sum(len(layout.pairs(m)) for m in measures) - left)
+    permuted_pairs = {m: list(filterfalse(profiles[m].__contains__, pairs[m])) for m in measures}
+    guards = check_permuted_caches(bench, permuted_pairs, design)
+    varying_pairs = {m: guards.varying(m, permuted_pairs[m]) for m in measures}
+    for m in (m for m in measures if varying_pairs[m]):
+        if words := format_permutation_notice(
+            layout, m, choices.get(m), len(varying_pairs[m]), design
+        ):
+            bench.announce(words + format_estimated_time(bench, m, varying_pairs[m], design))
+    missing = missing_draws(bench, varying_pairs, design)
+    n_missing = sum(len(requests[m]) for requests in missing.values() for m in requests)
+    bench.advance(len(missing) * sum(len(layout.pairs(m)) for m in measures) - n_missing)
     bench.run(draw_tasks(bench, missing, design, guards), counted=True, lent=True)
     return {
-        m.spec: _collect_null_cells(bench, comparison, m, profiles[m], drawn[m], design, guards)
+        m.spec: _collect_null_cells(
+            bench, comparison, m, profiles[m], varying_pairs[m], design, guards
+        )
         for m in measures
     }
 
@@ -135,19 +139,19 @@ def _collect_null_cells(
     comparison: Comparison,
     m: Measure,
     profiles: ProfilesByPair,
-    permuted: Sequence[IndexPair],
+    permuted_pairs: Sequence[IndexPair],
     design: Design,
     guards: CacheCheckResult,
 ) -> NullCells:
     """Put chance, spread, p-values and draws of a measure into matrices."""
     layout, values = bench.layout, comparison[m.spec]
-    n_permutations = design.total if permuted and not design.shifts else 0
+    n_permutations = design.total if permuted_pairs and not design.shifts else 0
     chance, spread, p = np.full((3, *layout.shape), np.nan)
-    drawn, how = (
+    drawn, methods = (
         np.full((*layout.shape, n_permutations), np.nan),
         np.full(layout.shape, "", dtype=object),
     )
-    tables = chance, spread, p, drawn, how, np.array(values)
+    tables = chance, spread, p, drawn, methods, np.array(values)
     for pair in layout.with_values(m, values):
         value = float(values[layout.cells(m, pair)[0]])
         if pair in profiles:
@@ -159,7 +163,7 @@ def _collect_null_cells(
         for place in layout.cells(m, pair):
             for table, number in zip(tables, entry):
                 table[place] = number
-    return NullCells(chance, spread, p, drawn, tuple(map(tuple, how)), tables[-1])
+    return NullCells(chance, spread, p, drawn, tuple(map(tuple, methods)), tables[-1])
 
 
 def _exact_entry(
@@ -195,14 +199,16 @@ def _permuted_entry(
     drawn = values_in_draws(bench, m, pair, design)
     if design.shifts:
         value, drawn = float(drawn[0]), drawn[1:]
-    known, sign = drawn[~np.isnan(drawn)], 1 if m.larger_is_more_similar else -1
+    defined_values, sign = drawn[~np.isnan(drawn)], 1 if m.larger_is_more_similar else -1
     if design.is_exhaustive and np.ptp(drawn) <= MIN_RELATIVE_SPREAD * np.abs(drawn).max():
         return _constant_null_entry(value)
-    chance, spread = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
+    chance, spread = (
+        (defined_values.mean(), defined_values.std()) if len(defined_values) else (np.nan, np.nan)
+    )
     p = design.pvalue(sign * value, sign * drawn)
-    how = _null_method_text(bench, m, pair, design, guards, len(drawn) - len(known))
+    method = _null_method_text(bench, m, pair, design, guards, len(drawn) - len(defined_values))
     drawn = drawn[:0] if design.shifts else drawn
-    return float(chance), float(spread), p, drawn, how, value
+    return float(chance), float(spread), p, drawn, method, value
 
 
 def _null_method_text(
@@ -214,8 +220,8 @@ def _null_method_text(
     missing: int,
 ) -> str:
     """Say how the null of a pair was computed."""
-    moved = pair if permutes_both_sides(bench.layout, design) else pair[1:]
-    is_anew = any((m, side) in guards.anew for side in moved)
-    anew = ", recomputed" if is_anew else ""
-    without = f", {missing} without a value" if missing else ""
-    return f"{design.words}{anew}{without}"
+    ends = pair if permutes_both_sides(bench.layout, design) else pair[1:]
+    is_anew = any((m, side) in guards.anew for side in ends)
+    note = ", recomputed" if is_anew else ""
+    ending = f", {missing} without a value" if missing else ""
+    return f"{design.words}{note}{ending}"

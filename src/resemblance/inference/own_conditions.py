@@ -71,8 +71,8 @@ def _expand_to_conditions(value: Any, name: str, ids: Sequence[Hashable] | None,
     n = x.n_samples if order is None else len(order)
     places = rows
     if lacks_some and ids and x.ids:
-        at = {label: place for place, label in enumerate(ids)}
-        places = np.array([at[x.ids[row]] for row in rows])
+        place_of_label = {label: place for place, label in enumerate(ids)}
+        places = np.array([place_of_label[x.ids[row]] for row in rows])
     matrix = np.full((n, n), np.nan)
     matrix[np.ix_(places, places)] = rdm(part, kind)
     return from_dissimilarities(matrix, name, ids=order)
@@ -96,8 +96,12 @@ def check_model_has_all_pairs(x: Representation) -> None:
 
 def missing_pair_notes(subjects: Sequence[Representation]) -> tuple[str, ...]:
     """Return a note that says how many stimuli and pairs the subjects have that lack some."""
-    few = [_format_present_pairs(x) for x in subjects if has_missing_pairs(x)]
-    return (f"compared on the pairs of stimuli that they have: {', '.join(few)}",) if few else ()
+    subject_notes = [_format_present_pairs(x) for x in subjects if has_missing_pairs(x)]
+    return (
+        (f"compared on the pairs of stimuli that they have: {', '.join(subject_notes)}",)
+        if subject_notes
+        else ()
+    )
 
 
 def no_ceiling_reason(subjects: Sequence[Representation]) -> str:

@@ -51,7 +51,7 @@ EMPTY_CACHE_CHECK = CacheCheckResult(frozenset(), frozenset())
 
 
 def check_permuted_caches(
-    bench: InferenceRun, permuted: RequiredPairs, design: Design
+    bench: InferenceRun, pairs_by_measure: RequiredPairs, design: Design
 ) -> CacheCheckResult:
     """Compute two orders of each column that moves both ways, and see whether the values agree.
 
@@ -59,23 +59,25 @@ def check_permuted_caches(
     their value are tried.
     """
     layout, is_series = bench.layout, bool(design.shifts)
-    tried = replace(design, shifts=0) if is_series else design
-    kind = draw_vector_kind(tried, layout, CACHE_CHECK_USE)
-    wanted = {m: _pairs_to_check(layout, pairs, tried) for m, pairs in permuted.items()}
+    checked_design = replace(design, shifts=0) if is_series else design
+    kind = draw_vector_kind(checked_design, layout, CACHE_CHECK_USE)
+    requests = {
+        m: _pairs_to_check(layout, pairs, checked_design) for m, pairs in pairs_by_measure.items()
+    }
     if is_series:
-        wanted = {m: pairs for m, pairs in wanted.items() if find_axis_rules(m).is_fixed}
-    missing = bench.missing(wanted, kind)
-    job = partial(CacheCheckJob, tried, layout.is_square, kind)
-    memory = bench.memory // _cache_memory_factor(wanted, bench, tried)
+        requests = {m: pairs for m, pairs in requests.items() if find_axis_rules(m).is_fixed}
+    missing = bench.missing(requests, kind)
+    job = partial(CacheCheckJob, checked_design, layout.is_square, kind)
+    memory = bench.memory // _cache_memory_factor(requests, bench, checked_design)
     bench.run(bench.tasks(missing, job, memory, blocks=bench.pieces))
     anew, fixed = set(), set()
-    for m, pairs in wanted.items():
+    for m, pairs in requests.items():
         moves = find_axis_rules(m)
         for pair in pairs:
-            holds = bool(bench.vector(m, pair, kind)[0])
-            if moves.of_intermediate is None or not holds:
+            agrees = bool(bench.vector(m, pair, kind)[0])
+            if moves.of_intermediate is None or not agrees:
                 anew.add((m, pair[1]))
-            if moves.is_fixed and holds:
+            if moves.is_fixed and agrees:
                 fixed.add((m, pair[1]))
     return CacheCheckResult(frozenset() if is_series else frozenset(anew), frozenset(fixed))
 
@@ -85,8 +87,8 @@ def _pairs_to_check(
 ) -> list[IndexPair]:
     """Return each representation that moves in some pair, with a row to try it against."""
     is_both = permutes_both_sides(layout, design)
-    moved = {end for pair in pairs for end in (pair if is_both else pair[1:])}
-    return [(_partner_row(layout, j), j) for j in sorted(moved)]
+    ends = {end for pair in pairs for end in (pair if is_both else pair[1:])}
+    return [(_partner_row(layout, j), j) for j in sorted(ends)]
 
 
 def permutes_both_sides(layout: InferencePairs, design: Design) -> bool:
@@ -103,10 +105,10 @@ def _partner_row(layout: InferencePairs, column: int) -> int:
 
 
 def missing_draws(
-    bench: InferenceRun, pairs: RequiredPairs, design: Design, what: str = NULL_USE
+    bench: InferenceRun, pairs: RequiredPairs, design: Design, use: str = NULL_USE
 ) -> dict[range, RequiredPairs]:
     """Return the pairs that lack each chunk of draws."""
-    kind = draw_vector_kind(design, bench.layout, what)
+    kind = draw_vector_kind(design, bench.layout, use)
     return {c: bench.missing(pairs, f"{kind} from {c.start}", len(c)) for c in draw_chunks(design)}
 
 
@@ -149,20 +151,20 @@ def draw_tasks(
     missing: dict[range, RequiredPairs],
     design: Design,
     guards: CacheCheckResult,
-    what: str = NULL_USE,
+    use: str = NULL_USE,
 ) -> Iterable[PairBlock]:
     """Return the draws that are missing, in tiles whose intermediates fit the memory; those of the
     same measures follow one another."""
-    layout, kind = bench.layout, draw_vector_kind(design, bench.layout, what)
+    layout, kind = bench.layout, draw_vector_kind(design, bench.layout, use)
     anew = frozenset((m, layout.tokens[j]) for m, j in guards.anew)
-    by_measures = dict[tuple[Measure, ...], list[PairBlock]]()
-    for wanted, chunks in bench.pieces_of(missing):
+    tasks_by_measures = dict[tuple[Measure, ...], list[PairBlock]]()
+    for requests, chunks in bench.pieces_of(missing):
         ends = chunks[0].start, chunks[-1].stop
         job = partial(PermutationJob, design, layout.is_square, kind, anew, *ends)
-        memory = bench.memory // _cache_memory_factor(wanted, bench, design)
-        for task in bench.tasks(wanted, job, memory):
-            by_measures.setdefault(task.measures, []).append(task)
-    return chain.from_iterable(by_measures.values())
+        memory = bench.memory // _cache_memory_factor(requests, bench, design)
+        for task in bench.tasks(requests, job, memory):
+            tasks_by_measures.setdefault(task.measures, []).append(task)
+    return chain.from_iterable(tasks_by_measures.values())
 
 
 def _cache_memory_factor(measures: Iterable[Measure], bench: InferenceRun, design: Design) -> int:
@@ -171,23 +173,23 @@ def _cache_memory_factor(measures: Iterable[Measure], bench: InferenceRun, desig
     In a square the intermediates of all are moved, else those of one column. Those of pairs of
     samples are moved from square matrices, which take twice their memory.
     """
-    moved = 2 if bench.layout.is_square else 1
+    n_moved = 2 if bench.layout.is_square else 1
     moves = [a.of_intermediate or {} for m in measures for a in [find_axis_rules(m)]]
     has_pairs = any(
         move.kind == "pairs" for intermediates in moves for move in intermediates.values()
     )
-    return 2 * moved if has_pairs and not design.shifts else moved
+    return 2 * n_moved if has_pairs and not design.shifts else n_moved
 
 
-def draw_vector_kind(design: Design, layout: InferencePairs, what: str) -> str:
+def draw_vector_kind(design: Design, layout: InferencePairs, use: str) -> str:
     """Return the kind of the vectors that a design has for a use."""
-    return f"{what} {'square ' if layout.is_square else ''}{design.key}"
+    return f"{use} {'square ' if layout.is_square else ''}{design.key}"
 
 
 def values_in_draws(
-    bench: InferenceRun, m: Measure, pair: IndexPair, design: Design, what: str = NULL_USE
+    bench: InferenceRun, m: Measure, pair: IndexPair, design: Design, use: str = NULL_USE
 ) -> np.ndarray:
     """Return the values of a pair in all draws."""
-    kind, chunks = draw_vector_kind(design, bench.layout, what), draw_chunks(design)
+    kind, chunks = draw_vector_kind(design, bench.layout, use), draw_chunks(design)
     parts = [bench.vector(m, pair, f"{kind} from {c.start}")[: len(c)] for c in chunks]
     return np.concatenate(parts)

@@ -90,8 +90,8 @@ def read_axis_rule(
         return AxisRule("nearest")
     if isinstance(value, tuple):
         parts = [read_axis_rule(part, n, is_wide=is_wide, has_labels=has_labels) for part in value]
-        known = tuple(part for part in parts if part is not None)
-        return AxisRule("parts", parts=known) if len(known) == len(parts) else None
+        rules = tuple(part for part in parts if part is not None)
+        return AxisRule("parts", parts=rules) if len(rules) == len(parts) else None
     if isinstance(value, FIXED_TYPES):
         return FIXED_RULE
     shape = tuple(getattr(value, "shape", (0,)))
@@ -117,32 +117,32 @@ def _are_samples(value: Array, n: int) -> bool:
 # ------------------------------------------------------------------------------------ carried out
 
 
-def permute_intermediate(move: AxisRule, value: Any, to: Permutation) -> Any:
+def permute_intermediate(move: AxisRule, value: Any, permutation: Permutation) -> Any:
     """Return a value of the samples in another order; None if it has not the shape that was read.
 
     A value that stays is returned itself, not a copy.
     """
     if move.kind == "parts":
-        return _permute_parts(move, value, to)
+        return _permute_parts(move, value, permutation)
     if move.kind == "nearest":
-        return _permute_neighbors(value, to)
+        return _permute_neighbors(value, permutation)
     if move.kind == "graph":
-        return _permute_sparse(value, to)
+        return _permute_sparse(value, permutation)
     if move.kind == "pairs":
-        return _permute_pairs(value, to)
-    shape, n = getattr(value, "shape", ()), len(to.rows)
+        return _permute_pairs(value, permutation)
+    shape, n = getattr(value, "shape", ()), len(permutation.rows)
     if any(len(shape) <= axis or shape[axis] != n for axis in move.axes):
         return None
-    moved = _permute_axes(move.axes, value, to.rows)
+    result = _permute_axes(move.axes, value, permutation.rows)
     return (
-        _take_along_axis(_inverse_like(to.inverse, value), moved)
+        _take_along_axis(_inverse_like(permutation.inverse, value), result)
         if move.kind == "labels"
-        else moved
+        else result
     )
 
 
 def permute_pair_vector(
-    x: Representation, key: Any, vector: np.ndarray, to: Permutation
+    x: Representation, key: Any, vector: np.ndarray, permutation: Permutation
 ) -> np.ndarray | None:
     """Return an intermediate of all pairs of samples in another order, from its square matrix; None
     if it has another length.
@@ -150,18 +150,18 @@ def permute_pair_vector(
     The entries of one sample lie together in a row of the matrix, but not in the vector, so this
     takes a fraction of the time, and the memory of the matrix.
     """
-    rows, n = to.rows, len(to.rows)
+    rows, n = permutation.rows, len(permutation.rows)
     if vector.shape != (n * (n - 1) // 2,):
         return None
     matrix = square_from_pair_vector(x, key, vector)
-    moved, at = np.empty_like(vector), 0
+    result, begin = np.empty_like(vector), 0
     for start in range(0, n, GATHERED_ROWS):
         block = np.take(matrix[rows[start : start + GATHERED_ROWS]], rows[start:], axis=1)
         for row, entries in enumerate(block, 1):
-            stop = at + len(entries) - row
-            moved[at:stop] = entries[row:]
-            at = stop
-    return moved
+            stop = begin + len(entries) - row
+            result[begin:stop] = entries[row:]
+            begin = stop
+    return result
 
 
 def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> np.ndarray:
@@ -179,22 +179,28 @@ def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> 
         return np.asarray(x._cache[name])
 
 
-def _permute_parts(move: AxisRule, value: Any, to: Permutation) -> Any:
+def _permute_parts(move: AxisRule, value: Any, permutation: Permutation) -> Any:
     if not isinstance(value, tuple) or len(value) != len(move.parts):
         return None
-    parts = [permute_intermediate(part, entry, to) for part, entry in zip(move.parts, value)]
+    parts = [
+        permute_intermediate(part, entry, permutation) for part, entry in zip(move.parts, value)
+    ]
     if any(part is None and entry is not None for part, entry in zip(parts, value)):
         return None
     return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
 
 
-def _permute_pairs(value: Array, to: Permutation) -> Array | None:
-    return _take_along_axis(value, to.pairs) if tuple(value.shape) == to.pairs.shape else None
+def _permute_pairs(value: Array, permutation: Permutation) -> Array | None:
+    return (
+        _take_along_axis(value, permutation.pairs)
+        if tuple(value.shape) == permutation.pairs.shape
+        else None
+    )
 
 
-def _permute_sparse(value: Any, to: Permutation) -> Any:
+def _permute_sparse(value: Any, permutation: Permutation) -> Any:
     """Both sides of a sparse array; its indices come out sorted without sorting them."""
-    rows = to.rows
+    rows = permutation.rows
     if value.shape != (len(rows), len(rows)):
         return None
     return value.tocsc()[:, rows].tocsr()[rows].asformat(value.format)
@@ -210,12 +216,12 @@ def _permute_axes(axes: tuple[int, ...], value: Array, rows: np.ndarray) -> Arra
 
 def _permute_both_axes(value: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Both sides of a matrix, by blocks of rows."""
-    moved = np.empty_like(value, order="C")
+    result = np.empty_like(value, order="C")
     for start in range(0, len(rows), GATHERED_ROWS):
         block = slice(start, start + GATHERED_ROWS)
         # With this mode NumPy writes to the output; it would not need to, as the rows are in range.
-        np.take(value[rows[block]], rows, axis=1, out=moved[block], mode="clip")
-    return moved
+        np.take(value[rows[block]], rows, axis=1, out=result[block], mode="clip")
+    return result
 
 
 def _take_along_axis(value: Array, index: Any, axis: int = 0) -> Array:
@@ -224,8 +230,8 @@ def _take_along_axis(value: Array, index: Any, axis: int = 0) -> Array:
         return np.take(value, np.asarray(index), axis=axis)
     xp = namespace(value)
     index = xp.asarray(index, device=device(value))
-    moved = xp.take(value, xp.reshape(index, (-1,)), axis=axis)
-    return moved if index.ndim == 1 else xp.reshape(moved, index.shape)
+    result = xp.take(value, xp.reshape(index, (-1,)), axis=axis)
+    return result if index.ndim == 1 else xp.reshape(result, index.shape)
 
 
 def _inverse_like(inverse: np.ndarray, value: Array) -> Array:
@@ -238,35 +244,36 @@ def _inverse_like(inverse: np.ndarray, value: Array) -> Array:
 # --------------------------------------------------------------------------- neighbours with ties
 
 
-def _permute_neighbors(near: Nearest, to: Permutation) -> Nearest:
+def _permute_neighbors(neighbors: Nearest, permutation: Permutation) -> Nearest:
     """The nearest neighbours, those equally near by their new indices."""
-    listed = _take_along_axis(
-        _inverse_like(to.inverse, near.listed), np.take(near.listed, to.rows, axis=0)
+    indices = _take_along_axis(
+        _inverse_like(permutation.inverse, neighbors.listed),
+        np.take(neighbors.listed, permutation.rows, axis=0),
     )
-    if not len(near.ties.rows):
-        return Nearest(listed, near.ties)
-    ties = _permute_ties(near.ties, to)
-    n, k = listed.shape
-    block = listed[ties.rows]
-    by_group = np.argsort(ties.begins.astype(np.int64) * n + block, axis=1)
-    block = np.take_along_axis(block, by_group, axis=1)
+    if not len(neighbors.ties.rows):
+        return Nearest(indices, neighbors.ties)
+    ties = _permute_ties(neighbors.ties, permutation)
+    n, k = indices.shape
+    block = indices[ties.rows]
+    order = np.argsort(ties.begins.astype(np.int64) * n + block, axis=1)
+    block = np.take_along_axis(block, order, axis=1)
     place = np.arange(k) - ties.certain[:, None]  # among the equally near samples for the last ones
     row, column = np.nonzero(place >= 0)
     block[row, column] = ties.members[ties.starts[row] + place[row, column]]
-    listed[ties.rows] = block
-    return Nearest(listed, ties)
+    indices[ties.rows] = block
+    return Nearest(indices, ties)
 
 
-def _permute_ties(ties: Ties, to: Permutation) -> Ties:
-    by_row = np.argsort(to.inverse[ties.rows])
-    sizes = ties.sizes[by_row]
+def _permute_ties(ties: Ties, permutation: Permutation) -> Ties:
+    order = np.argsort(permutation.inverse[ties.rows])
+    sizes = ties.sizes[order]
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    inside = np.arange(starts[-1]) + np.repeat(ties.starts[:-1][by_row] - starts[:-1], sizes)
-    n, owner = len(to.rows), np.repeat(np.arange(len(sizes)), sizes)
-    members = np.sort(owner * n + to.inverse[ties.members[inside]]) % n
+    positions = np.arange(starts[-1]) + np.repeat(ties.starts[:-1][order] - starts[:-1], sizes)
+    n, owner = len(permutation.rows), np.repeat(np.arange(len(sizes)), sizes)
+    members = np.sort(owner * n + permutation.inverse[ties.members[positions]]) % n
     return Ties(
-        to.inverse[ties.rows][by_row],
-        ties.begins[by_row],
+        permutation.inverse[ties.rows][order],
+        ties.begins[order],
         starts,
         members.astype(ties.members.dtype),
     )

@@ -79,48 +79,46 @@ def permute_representation(
 
     Raises ``ValueError`` for an order that does not hold each sample once.
     """
-    to = order if isinstance(order, Permutation) else Permutation(order)
-    if len(to.rows) != y.shape[0]:
+    permutation = order if isinstance(order, Permutation) else Permutation(order)
+    if len(permutation.rows) != y.shape[0]:
         raise ValueError(
-            f"reordered: an order of {len(to.rows)} samples for data of shape {y.shape}"
+            f"reordered: an order of {len(permutation.rows)} samples for data of shape {y.shape}"
         )
     if moves.of_intermediate is None or records_gradient(y.source):
-        return _permuted_array(y, to)
+        return _permuted_array(y, permutation)
     z = replace_rows(y, _empty_like_source(y), y.ids)
-    of_intermediate = moves.of_intermediate
+    rules = moves.of_intermediate
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # This does not refer to z, which is freed as soon as it is out of use.
         function, _ = key
         if function in SOURCE_INTERMEDIATES:
-            return compute(_permuted_array(y, to))
-        move = of_intermediate.get(key) or of_intermediate.get(
-            _size_independent_key(key, y.shape[0])
-        )
+            return compute(_permuted_array(y, permutation))
+        move = rules.get(key) or rules.get(_size_independent_key(key, y.shape[0]))
         move = BOTH_AXES_RULE if function is unwrap(shifted_gram) else move
         if move is None:
             return None
         value = compute(y)
         in_square = move.kind == "pairs" and isinstance(value, np.ndarray)
         return (
-            permute_pair_vector(y, key, value, to)
+            permute_pair_vector(y, key, value, permutation)
             if in_square
-            else permute_intermediate(move, value, to)
+            else permute_intermediate(move, value, permutation)
         )
 
     z._carry = carry
     return z
 
 
-def _permuted_array(y: Representation, to: Permutation) -> Representation:
+def _permuted_array(y: Representation, permutation: Permutation) -> Representation:
     # The source of a representation that was moved itself is blank.
     source = y.array if y._carry else y.source
-    z = replace_rows(y, take_rows(source, to.rows), y.ids)
+    z = replace_rows(y, take_rows(source, permutation.rows), y.ids)
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # Any rotation will do: that of the first order saves a decomposition.
         move = POINT_AXIS_RULES.get(key[0])
-        return None if move is None else permute_intermediate(move, compute(y), to)
+        return None if move is None else permute_intermediate(move, compute(y), permutation)
 
     z._carry = carry if is_rotated(y) else None
     return z
@@ -170,21 +168,17 @@ def combine_axis_rules(moves: Iterable[AxisRules]) -> AxisRules:
     """
     members = tuple(moves)
     union: dict[Any, AxisRule] = {}
-    disputed = set()
-    for of_intermediate, _ in members:
-        if of_intermediate is None:
+    conflicts = set()
+    for rules, _ in members:
+        if rules is None:
             raise ValueError(
                 "merged: a measure that carries no intermediates needs moved representations of "
                 "its own"
             )
-        disputed |= {
-            key
-            for key in of_intermediate.keys() & union.keys()
-            if of_intermediate[key] != union[key]
-        }
-        union |= of_intermediate
+        conflicts |= {key for key in rules.keys() & union.keys() if rules[key] != union[key]}
+        union |= rules
     is_fixed = all(member.is_fixed for member in members)
-    return AxisRules({k: union[k] for k in union.keys() - disputed}, is_fixed)
+    return AxisRules({k: union[k] for k in union.keys() - conflicts}, is_fixed)
 
 
 def permuted_cache_agrees(
@@ -203,12 +197,15 @@ def permuted_cache_agrees(
     """
     if moves == NO_RULES:
         return False
-    unmoved = [_value_if_defined(measure, x, y)] if moves.is_fixed else []
+    fixed_values = [_value_if_defined(measure, x, y)] if moves.is_fixed else []
     for order in orders[:DATA_CHECK_PERMUTATIONS]:
-        to = order if isinstance(order, Permutation) else Permutation(order)
-        anew = _value_if_defined(measure, x, permute_representation(y, to, NO_RULES))
-        same = [_value_if_defined(measure, x, permute_representation(y, to, moves)), *unmoved]
-        if not all(_agrees_within_rounding(measure, anew, value, x.dtype) for value in same):
+        permutation = order if isinstance(order, Permutation) else Permutation(order)
+        expected = _value_if_defined(measure, x, permute_representation(y, permutation, NO_RULES))
+        values = [
+            _value_if_defined(measure, x, permute_representation(y, permutation, moves)),
+            *fixed_values,
+        ]
+        if not all(_agrees_within_rounding(measure, expected, value, x.dtype) for value in values):
             return False
     return True
 
@@ -238,7 +235,7 @@ def _probe_arrays(measure: Measure) -> tuple[Any, ...]:
     """
     parameters = {**measure.defaults, **dict(measure.parameters)}.values()
     rows = max(23, measure.min_samples + 6)
-    rows += next(more for more in count() if rows + more not in parameters)
+    rows += next(n_extra for n_extra in count() if rows + n_extra not in parameters)
     x, y = noise = generator(0, "probe").standard_normal((2, rows, rows + 8))
     return noise[:, :, :NARROW_PROBE_COLUMNS], noise, (x[:, :NARROW_PROBE_COLUMNS], y)
 
@@ -252,14 +249,14 @@ def _comparable_probes(measure: Measure, arrays: Iterable[Any]) -> Iterator[Prob
 def _infer_axis_rules(probes: Iterable[ProbePair], has_labels: bool) -> dict[Any, AxisRule]:
     """Return the moves on the intermediates that were taken of these pairs; those first met
     decide."""
-    of_intermediate: dict[Any, AxisRule] = {}
+    rules: dict[Any, AxisRule] = {}
     for x in (x for pair in probes for x in pair):
         (n, d), intermediates = x.shape, cast(dict[Any, Any], x.cache)
         for key, value in intermediates.items():
             move = read_axis_rule(value, n, is_wide=d > n, has_labels=has_labels)
             if move is not None and key[0] not in UNPROBED_INTERMEDIATES:
-                of_intermediate.setdefault(_size_independent_key(key, n), move)
-    return of_intermediate
+                rules.setdefault(_size_independent_key(key, n), move)
+    return rules
 
 
 def _is_permuted_cache_right(measure: Measure, pair: ProbePair, moves: AxisRules) -> bool:
@@ -268,16 +265,16 @@ def _is_permuted_cache_right(measure: Measure, pair: ProbePair, moves: AxisRules
     x, y = pair
     for first, second in zip(_draw_probe_permutations(x, "x"), _draw_probe_permutations(y, "y")):
         a, b = (
-            _value_if_defined(measure, x, permute_representation(y, second, how))
-            for how in (moves, NO_RULES)
+            _value_if_defined(measure, x, permute_representation(y, second, rules))
+            for rules in (moves, NO_RULES)
         )
         c, d = (
             _value_if_defined(
                 measure,
-                permute_representation(x, first, how),
-                permute_representation(y, second, how),
+                permute_representation(x, first, rules),
+                permute_representation(y, second, rules),
             )
-            for how in (moves, NO_RULES)
+            for rules in (moves, NO_RULES)
         )
         if not (_agrees_within_rounding(measure, a, b) and _agrees_within_rounding(measure, c, d)):
             return False
@@ -287,11 +284,14 @@ def _is_permuted_cache_right(measure: Measure, pair: ProbePair, moves: AxisRules
 def _is_permutation_invariant(measure: Measure, pair: ProbePair) -> bool:
     x, y = pair
     value = _value_if_defined(measure, x, y)
-    others = (
+    permuted_values = (
         _value_if_defined(measure, x, permute_representation(y, order, NO_RULES))
         for order in _draw_probe_permutations(y, "y")
     )
-    return all(_agrees_within_rounding(measure, value, other) for other in others)
+    return all(
+        _agrees_within_rounding(measure, value, permuted_value)
+        for permuted_value in permuted_values
+    )
 
 
 def _draw_probe_permutations(x: Representation, side: str) -> list[Permutation]:
@@ -315,5 +315,5 @@ def _agrees_within_rounding(
     low, high = measure.range
     tolerance = ROUNDING_TOLERANCE[precision]
     span = high - low if math.isfinite(high - low) else 0.0
-    near = math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-3 * tolerance * span)
-    return near or (math.isnan(a) and math.isnan(b))
+    is_close = math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-3 * tolerance * span)
+    return is_close or (math.isnan(a) and math.isnan(b))

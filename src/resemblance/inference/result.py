@@ -171,7 +171,9 @@ class Evidence(MappingResult):
 
     def null_method(self, measure: AnyMeasure) -> str:
         """Return how chance was found; all ways, if not the same for all pairs."""
-        return "; ".join(sorted({how for row in self._null(measure).how for how in row if how}))
+        return "; ".join(
+            sorted({method for row in self._null(measure).how for method in row if method})
+        )
 
     def above_chance(self, measure: AnyMeasure) -> np.ndarray:
         """Return (value - chance) / (best - chance), 0 at chance and 1 for the most similar value.
@@ -320,8 +322,8 @@ class Evidence(MappingResult):
             samples = first.ids or tuple(range(first.shape[0]))
             return Influence(samples, value - leave_one_out_values(m, first, second))
         groups = _rows_by_label(class_indices("influence", first, by, "by"), by)
-        without = leave_group_out_values(m, first, second, groups.values())
-        return Influence(tuple(groups), value - without)
+        values_without = leave_group_out_values(m, first, second, groups.values())
+        return Influence(tuple(groups), value - values_without)
 
     def contributions(self, measure: AnyMeasure, x: str, y: str, labels: Any) -> Contributions:
         """Return shares of a value that add up to it, one for each pair of classes.
@@ -357,13 +359,13 @@ class Evidence(MappingResult):
             )
         n, points = self.n_samples, []
         for size in sorted({max(2, round(f * n)) for f in fractions}):
-            works = []
+            plans = []
             for draw in range(n_resamples if size < n else 1):
                 random = generator(self.design.seed, "curve", n, size, draw)
                 rows = np.sort(random.choice(n, size, replace=False))
                 first, second = (subsample_representation(r, rows) for r in sides)
-                works.append(ComparisonPlan.of([first], [subsample_measure(m, rows, n)], [second]))
-            comparisons = compare_many(works, progress=False)
+                plans.append(ComparisonPlan.of([first], [subsample_measure(m, rows, n)], [second]))
+            comparisons = compare_many(plans, progress=False)
             values = np.array([c[c.measures[0].spec][0, 0] for c in comparisons])
             spread = float(values.std(ddof=1)) if size < n else 0.0
             points.append(CurvePoint(size, float(values.mean()), spread))
@@ -386,21 +388,21 @@ class Evidence(MappingResult):
         """
         if (width is None) == (min_similarity is None):
             raise ValueError("sample_size: give width= or min_similarity=")
-        now = self.high(measure) - self.low(measure)
-        needed, is_known = np.full(now.shape, np.nan), ~np.isnan(now)
+        current_widths = self.high(measure) - self.low(measure)
+        counts, is_known = np.full(current_widths.shape, np.nan), ~np.isnan(current_widths)
         if width is not None:
             # An interval of width 0, of equal data, stays one.
-            widths = np.maximum(now[is_known], 1e-12)
-            needed[is_known] = [samples_for_width(self.n_samples, w, width) for w in widths]
-            return needed
+            widths = np.maximum(current_widths[is_known], 1e-12)
+            counts[is_known] = [samples_for_width(self.n_samples, w, width) for w in widths]
+            return counts
         spec = self.comparison.info(measure).spec
         if spec not in STUDIED_MEASURES:
             raise ValueError(
                 f"sample_size: what {spec} detects was not studied; known for "
                 f"{', '.join(STUDIED_MEASURES)}; else try parts of a pilot, as Evidence.curve does"
             )
-        needed[is_known] = sample_size(min_similarity=min_similarity)
-        return needed
+        counts[is_known] = sample_size(min_similarity=min_similarity)
+        return counts
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: the record of the comparison, then low, high,
@@ -456,11 +458,11 @@ class Evidence(MappingResult):
         reasons = [
             f.reason for f in self.failures if (f.measure, f.x, f.y) == (info.spec, row, column)
         ]
-        how = self._null(info).how[place[0]][place[1]]
+        method = self._null(info).how[place[0]][place[1]]
         if not reasons and self.is_square and place[0] == place[1]:
             reasons = [f"{row} is not tested against itself"]
         value = float(self[info][place])
-        return PairEvidence(value, **numbers, how=how, reason="; ".join(reasons))
+        return PairEvidence(value, **numbers, how=method, reason="; ".join(reasons))
 
     def _place(self, row: str, column: str) -> tuple[int, int]:
         """Return where a pair is in the matrices; ``KeyError`` for names that do not exist."""
@@ -502,8 +504,8 @@ class Evidence(MappingResult):
     def _tested(self, measure: AnyMeasure) -> np.ndarray:
         """Return which cells are tests of their own: of a symmetric measure, those above the
         diagonal of a square."""
-        tested = ~np.isnan(self._null(measure).pvalue)
-        return np.triu(tested, 1) if self._is_mirrored(measure) else tested
+        is_tested = ~np.isnan(self._null(measure).pvalue)
+        return np.triu(is_tested, 1) if self._is_mirrored(measure) else is_tested
 
     def _whole(self, measure: AnyMeasure, p: np.ndarray) -> np.ndarray:
         """Return p-values of the tests in all their cells, without what the tails of exact moments
@@ -544,6 +546,6 @@ def scores_above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
 
 def _rows_by_label(numbers: np.ndarray, labels: Any) -> dict[Hashable, np.ndarray]:
     """Return the rows of each label."""
-    listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    label_list = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     groups = (np.flatnonzero(numbers == group) for group in range(numbers.max() + 1))
-    return {listed[rows[0]]: rows for rows in groups}
+    return {label_list[rows[0]]: rows for rows in groups}

@@ -55,8 +55,8 @@ def vector_batch(
 ) -> ScoreBatch:
     """Return numbers of a measure for a pair of data, and perhaps words about them."""
     places, notes = np.arange(2, dtype=np.int32), {} if note is None else {0: note}
-    of_pair = measure.spec, measure.version, data, places[:1], places[1:], numbers.reshape(1, -1)
-    return ScoreBatch(*of_pair, reasons=notes, kind=kind)
+    columns = measure.spec, measure.version, data, places[:1], places[1:], numbers.reshape(1, -1)
+    return ScoreBatch(*columns, reasons=notes, kind=kind)
 
 
 def requested_pairs(
@@ -100,14 +100,14 @@ class PermutationJob:
         if design.shifts:
             window = window[design.windows(0)[0]]
             measures = tuple(subsample_measure(m, window, design.n) for m in measures)
-        still = cache(lambda x: subsample_representation(task.representations[x], window))
-        cells = [(x, y, p) for x, y, wanted in pairs for p, _ in wanted]
+        unmoved = cache(lambda x: subsample_representation(task.representations[x], window))
+        cells = [(x, y, p) for x, y, entries in pairs for p, _ in entries]
         x, y, positions = np.array(cells, dtype=np.int32).T
         for start in range(self.start, self.stop, DRAWS_PER_CHUNK):
             draws = range(start, min(start + DRAWS_PER_CHUNK, self.stop))
             values = np.empty((len(cells), len(draws)))
             for column, draw in enumerate(draws):
-                sides = self._sides(task, draw, moves, still)
+                sides = self._sides(task, draw, moves, unmoved)
                 values[:, column] = _pair_values(pairs, measures, sides)
             for p in np.unique(positions).tolist():
                 m, rows = task.measures[p], positions == p
@@ -126,12 +126,12 @@ class PermutationJob:
         """Return the pairs to compute, with the measures of each."""
         pairs = []
         for x, y, positions in requested_pairs(task):
-            moved = (x, y) if self.moves_both else (y,)
-            tokens = [self.tokens[k] for k in moved]
-            wanted = []
+            ends = (x, y) if self.moves_both else (y,)
+            tokens = [self.tokens[k] for k in ends]
+            entries = []
             for p in positions:
-                wanted.append((p, any((task.measures[p], token) in self.anew for token in tokens)))
-            pairs.append((x, y, wanted))
+                entries.append((p, any((task.measures[p], token) in self.anew for token in tokens)))
+            pairs.append((x, y, entries))
         return pairs
 
     def _sides(
@@ -139,31 +139,33 @@ class PermutationJob:
         task: PairBlock,
         draw: int,
         moves: AxisRules,
-        still: Callable[[RepresentationIndex], Representation],
+        unmoved: Callable[[RepresentationIndex], Representation],
     ) -> SideLookup:
         """Return the function that has x and y in a draw, by their places and whether their
         intermediates are computed anew.
 
-        ``still`` has the windows that no shift moves, which keep their intermediates from draw to
+        ``unmoved`` has the windows that no shift moves, which keep their intermediates from draw to
         draw.
         """
-        design, of = self.design, task.representations
+        design, representations = self.design, task.representations
         # All representations of a square stay moved in a draw, else those of one column.
-        remembered = lru_cache(None if self.is_square else 2)
+        memoize = lru_cache(None if self.is_square else 2)
         if design.shifts:
             rows = np.arange(design.n)[design.windows(draw)[1]]
-            shifted = remembered(lambda y: subsample_representation(of[y], rows))
-            return lambda x, y, is_anew: (still(x), shifted(y))
+            shifted = memoize(lambda y: subsample_representation(representations[y], rows))
+            return lambda x, y, is_anew: (unmoved(x), shifted(y))
         order = cache(lambda token: Permutation(design.order(draw, token)))
 
-        @remembered
+        @memoize
         def turned(place: RepresentationIndex, is_anew: bool) -> Representation:
-            to = order(self.tokens[place] if self.is_square else "")
-            return permute_representation(of[place], to, NO_RULES if is_anew else moves)
+            permutation = order(self.tokens[place] if self.is_square else "")
+            return permute_representation(
+                representations[place], permutation, NO_RULES if is_anew else moves
+            )
 
         if self.moves_both:
             return lambda x, y, is_anew: (turned(x, is_anew), turned(y, is_anew))
-        return lambda x, y, is_anew: (of[x], turned(y, is_anew))
+        return lambda x, y, is_anew: (representations[x], turned(y, is_anew))
 
 
 def _pair_values(
@@ -171,9 +173,9 @@ def _pair_values(
 ) -> list[float]:
     """Return the values of pairs; the measures of a pair share its intermediates."""
     values = []
-    for x, y, wanted in pairs:
-        with pair_cache(*sides(x, y, wanted[0][1])):
-            for p, is_anew in wanted:
+    for x, y, entries in pairs:
+        with pair_cache(*sides(x, y, entries[0][1])):
+            for p, is_anew in entries:
                 values.append(_value_or_nan(measures[p], *sides(x, y, is_anew)))
     return values
 
@@ -195,10 +197,10 @@ class CacheCheckJob:
             token = self.tokens[j] if self.is_square else ""
             orders = [self.design.order(d % self.design.total, token) for d in CHECKED_DRAWS]
             for m in (task.measures[p] for p in positions):
-                holds = np.array(
+                agreements = np.array(
                     [float(permuted_cache_agrees(m, x, y, orders, find_axis_rules(m)))]
                 )
-                yield [vector_batch(m, (self.tokens[i], self.tokens[j]), self.kind, holds)]
+                yield [vector_batch(m, (self.tokens[i], self.tokens[j]), self.kind, agreements)]
 
 
 @dataclass(frozen=True)
@@ -252,13 +254,13 @@ class JackknifeJob:
         for i, j, positions in cells:
             x, y = (task.representations[k] for k in (i, j))
             for p in positions:
-                m, known = task.measures[p], rows[p].get((i, j))
-                named = {} if known is None else {"rows": known}
+                m, row_products = task.measures[p], rows[p].get((i, j))
+                kwargs = {} if row_products is None else {"rows": row_products}
                 numbers, note = np.zeros(0), None
                 try:
                     with pair_cache(x, y):
                         numbers = (
-                            np.asarray(m.leave_one_out(x, y, **named))
+                            np.asarray(m.leave_one_out(x, y, **kwargs))
                             if m.leave_one_out
                             else numbers
                         )
@@ -277,12 +279,16 @@ class JackknifeJob:
         cells: Sequence[tuple[RepresentationIndex, RepresentationIndex, list[int]]],
     ) -> dict[tuple[RepresentationIndex, RepresentationIndex], np.ndarray]:
         """Return the inner products of rows of the pairs for which a measure takes them."""
-        of, product = task.representations, task.measures[p].product
+        representations, product = task.representations, task.measures[p].product
         if product is None or product.by_rows is None:
             return {}
-        wanted = [(i, j) for i, j, positions in cells if p in positions]
-        pairs = [(i, j) for i, j in wanted if product.by_rows(of[i], of[j], self.partners)]
-        return dict(zip(pairs, product.of_rows(of, pairs))) if pairs else {}
+        candidates = [(i, j) for i, j, positions in cells if p in positions]
+        pairs = [
+            (i, j)
+            for i, j in candidates
+            if product.by_rows(representations[i], representations[j], self.partners)
+        ]
+        return dict(zip(pairs, product.of_rows(representations, pairs))) if pairs else {}
 
 
 @dataclass(frozen=True)
@@ -298,11 +304,11 @@ class SubsampleJob:
         lacks one; no values where memory was short: another run tries again."""
         cells = [(x, y, p) for x, y, positions in requested_pairs(task) for p in positions]
         for kind, parts in self.chunks.items():
-            by_part = [dict(self._scores(task, rows)) for rows in parts]
+            scores_by_part = [dict(self._scores(task, rows)) for rows in parts]
             for p, m in enumerate(task.measures):
                 batch = []
                 for x, y in (cell[:2] for cell in cells if cell[2] == p):
-                    scores = [of_part[x, y, p] for of_part in by_part]
+                    scores = [part_scores[x, y, p] for part_scores in scores_by_part]
                     note = next((reason for _, reason in scores if reason), None)
                     is_short = note is not None and note.startswith(NO_MEMORY_REASON)
                     numbers = np.array([] if is_short else [value for value, _ in scores])

@@ -139,26 +139,26 @@ def common_neighbors(
     adjacency: BitWords, i: int, j: int, search: BitWords, wide: int | None
 ) -> bool:
     """Make the common neighbours of i and j the unseen points; say whether there are any."""
-    some = ZERO_WORD
+    union = ZERO_WORD
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
         common = adjacency[i, k] & adjacency[j, k]
         search[UNSEEN_POINTS_ROW, k] = common
-        some |= common
-    return bool(some != ZERO_WORD)
+        union |= common
+    return bool(union != ZERO_WORD)
 
 
 @compile_on_first_call
 def see_neighbors(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
     """Move the unseen neighbours of a point to the seen points; say whether unseen points are
     left."""
-    left = ZERO_WORD
+    remaining = ZERO_WORD
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
-        new = adjacency[point, k] & search[UNSEEN_POINTS_ROW, k]
-        rest = search[UNSEEN_POINTS_ROW, k] & ~new
-        search[SEEN_POINTS_ROW, k] |= new
-        search[UNSEEN_POINTS_ROW, k] = rest
-        left |= rest
-    return bool(left != ZERO_WORD)
+        neighbors = adjacency[point, k] & search[UNSEEN_POINTS_ROW, k]
+        unseen = search[UNSEEN_POINTS_ROW, k] & ~neighbors
+        search[SEEN_POINTS_ROW, k] |= neighbors
+        search[UNSEEN_POINTS_ROW, k] = unseen
+        remaining |= unseen
+    return bool(remaining != ZERO_WORD)
 
 
 @compile_on_first_call
@@ -231,16 +231,16 @@ def reduce_to_living_classes(vectors: BitWords, row: int) -> None:
     """Express a row in living classes. A relation begins with the class it removes, so one pass
     upwards is enough."""
     for k in range(vectors.shape[1]):
-        due = vectors[row, k] & vectors[DEAD_CLASSES_ROW, k]
-        while due != ZERO_WORD:
-            relation = FIRST_RELATION_ROW + 64 * k + trailing_zeros(due)
-            for later in range(k, vectors.shape[1]):
-                vectors[row, later] ^= vectors[relation, later]
-            due = vectors[row, k] & vectors[DEAD_CLASSES_ROW, k]
+        dead_classes = vectors[row, k] & vectors[DEAD_CLASSES_ROW, k]
+        while dead_classes != ZERO_WORD:
+            relation = FIRST_RELATION_ROW + 64 * k + trailing_zeros(dead_classes)
+            for word in range(k, vectors.shape[1]):
+                vectors[row, word] ^= vectors[relation, word]
+            dead_classes = vectors[row, k] & vectors[DEAD_CLASSES_ROW, k]
 
 
 @compile_on_first_call
-def kill_youngest_class(row: int, now: float, vectors: BitWords, bars: FloatArray) -> int:
+def kill_youngest_class(row: int, level: float, vectors: BitWords, bars: FloatArray) -> int:
     """Make a row zero: unless it is zero already, its youngest class dies. Number of deaths."""
     reduce_to_living_classes(vectors, row)
     youngest = first_bit(vectors, row)
@@ -248,13 +248,19 @@ def kill_youngest_class(row: int, now: float, vectors: BitWords, bars: FloatArra
         return 0
     add_rows_modulo_two(vectors, row, ZERO_ROW, FIRST_RELATION_ROW + youngest)
     flip_bit(vectors, DEAD_CLASSES_ROW, youngest)
-    bars[youngest, 1] = now
+    bars[youngest, 1] = level
     return 1
 
 
 @compile_on_first_call
 def fill_triangle(
-    i: int, j: int, point: int, now: float, value: IntegerArray, vectors: BitWords, bars: FloatArray
+    i: int,
+    j: int,
+    point: int,
+    level: float,
+    value: IntegerArray,
+    vectors: BitWords,
+    bars: FloatArray,
 ) -> int:
     """Make the sum over the edges of a triangle zero. Number of deaths."""
     a, b, c = value[i, j], value[i, point], value[j, point]
@@ -262,26 +268,28 @@ def fill_triangle(
         return 0
     add_rows_modulo_two(vectors, a, b, WORK_ROW)
     add_rows_modulo_two(vectors, WORK_ROW, c, WORK_ROW)
-    return kill_youngest_class(WORK_ROW, now, vectors, bars)
+    return kill_youngest_class(WORK_ROW, level, vectors, bars)
 
 
 @compile_on_first_call
 def fill_cone_triangle(
-    i: int, j: int, now: float, value: IntegerArray, vectors: BitWords, bars: FloatArray
+    i: int, j: int, level: float, value: IntegerArray, vectors: BitWords, bars: FloatArray
 ) -> int:
     """Make the value of an edge zero. Number of deaths."""
     row = value[i, j]
     if row == ZERO_ROW:
         return 0
     value[i, j] = value[j, i] = ZERO_ROW
-    return kill_youngest_class(row, now, vectors, bars)
+    return kill_youngest_class(row, level, vectors, bars)
 
 
 @compile_on_first_call
-def add_homology_class(now: float, born: int, row: int, vectors: BitWords, bars: FloatArray) -> int:
+def add_homology_class(
+    level: float, born: int, row: int, vectors: BitWords, bars: FloatArray
+) -> int:
     """Write a new class, born after ``born`` others, into a row. That row."""
     youngest = len(bars) - 1 - born
-    bars[youngest, 0] = now
+    bars[youngest, 0] = level
     add_rows_modulo_two(vectors, ZERO_ROW, ZERO_ROW, row)
     flip_bit(vectors, row, youngest)
     return row
@@ -346,8 +354,8 @@ def barcode(
         0,
     )  # the next free row; the next of by_w
     for e in range(len(m) + 1):
-        now = m[e] if e < len(m) else np.inf
-        while cone < len(by_w) and w[by_w[cone]] < now:
+        level = m[e] if e < len(m) else np.inf
+        while cone < len(by_w) and w[by_w[cone]] < level:
             c = by_w[cone]
             dead += fill_cone_triangle(edges.first[c], edges.second[c], w[c], value, vectors, bars)
             cone += 1
@@ -357,14 +365,14 @@ def barcode(
         start, stop = links.starts[e], links.starts[e + 1]
         if not filled[e]:
             if start == stop:
-                here = add_homology_class(now, born, row, vectors, bars)
+                class_row = add_homology_class(level, born, row, vectors, bars)
                 born += 1
             else:
                 v = links.points[start]
-                here = row_of_sum(value[i, v], value[j, v], row, vectors)
+                class_row = row_of_sum(value[i, v], value[j, v], row, vectors)
                 start += 1
-            value[i, j] = value[j, i] = here
-            row += here == row
+            value[i, j] = value[j, i] = class_row
+            row += class_row == row
         for k in range(start, stop):
-            dead += fill_triangle(i, j, links.points[k], now, value, vectors, bars)
+            dead += fill_triangle(i, j, links.points[k], level, value, vectors, bars)
     return bars

@@ -18,41 +18,41 @@ def ascending_positions(values: ValueArray) -> PositionArray:
     free."""
     keys = radix_sort_keys(values, 0.0, float(values.max(initial=0)) or 1.0)
     order = keys.astype(np.uint32).view(np.int32)  # the lower half is the position
-    due = values.take(order)
-    if (due[1:] < due[:-1]).any():  # a few are less than a step apart, or crowds
-        order = order.take(np.argsort(due, kind="stable"))
+    sequence = values.take(order)
+    if (sequence[1:] < sequence[:-1]).any():  # a few are less than a step apart, or crowds
+        order = order.take(np.argsort(sequence, kind="stable"))
     return order
 
 
 @compile_on_first_call
 def smaller_positions(
-    ours: ValueArray,
-    theirs: ValueArray,
+    first: ValueArray,
+    second: ValueArray,
     order: PositionArray,
     ties: bool,
     places: PositionArray,
     values: ValueArray,
 ) -> None:
-    """Positions where our value is the smaller one, or as small with ``ties``, and these values, in
+    """Positions where the first value is the smaller one, or as small with ``ties``, and these values, in
     the order of ours; infinity follows the last."""
     size = 0
     for p in order:
         places[size] = p
-        values[size] = ours[p]
-        size += ours[p] < theirs[p] or (ties and ours[p] == theirs[p])
+        values[size] = first[p]
+        size += first[p] < second[p] or (ties and first[p] == second[p])
     values[size] = np.inf
 
 
 @compile_on_first_call
 def merge_orders(
-    first: ValueArray, second: ValueArray, by_first: PositionArray, by_second: PositionArray
+    first: ValueArray, second: ValueArray, first_order: PositionArray, second_order: PositionArray
 ) -> PositionArray:
     """Positions in ascending order of the smaller of two values, from the order of either."""
     n = len(first)
     order, places = np.empty(n, np.int32), np.empty((2, n + 1), np.int32)
     values = np.empty((2, n + 1))
-    smaller_positions(first, second, by_first, True, places[0], values[0])
-    smaller_positions(second, first, by_second, False, places[1], values[1])
+    smaller_positions(first, second, first_order, True, places[0], values[0])
+    smaller_positions(second, first, second_order, False, places[1], values[1])
     i = j = 0
     for e in range(n):  # without a branch, as no processor foresees which of both it is
         is_first = values[0, i] <= values[1, j]
@@ -65,12 +65,12 @@ def merge_orders(
 
 @compile_on_first_call
 def edges_entering_later(
-    m: ValueArray, w: ValueArray, by_w: PositionArray, radius: float, place: PositionArray
+    m: ValueArray, w: ValueArray, w_order: PositionArray, radius: float, place: PositionArray
 ) -> PositionArray:
     """Places of the edges with m < w <= radius, in order of w."""
-    places = np.empty(len(by_w), np.int32)
+    places = np.empty(len(w_order), np.int32)
     size = 0
-    for p in by_w:
+    for p in w_order:
         if w[p] > radius:
             break
         places[size] = place[p]

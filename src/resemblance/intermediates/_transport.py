@@ -55,8 +55,13 @@ def _linear_program_flow(cost: np.ndarray) -> np.ndarray:
     from scipy.sparse import eye_array, kron, vstack
 
     d, e = cost.shape
-    leaving, reaching = kron(eye_array(d), np.ones((1, e))), kron(np.ones((1, d)), eye_array(e))
-    sums: Any = vstack([leaving, reaching], format="csc")  # the type stubs know dense matrices only
+    source_sums, target_sums = (
+        kron(eye_array(d), np.ones((1, e))),
+        kron(np.ones((1, d)), eye_array(e)),
+    )
+    sums: Any = vstack(
+        [source_sums, target_sums], format="csc"
+    )  # the type stubs know dense matrices only
     totals = np.repeat([float(e), float(d)], [d, e])
     options: Any = {"dual_feasibility_tolerance": 1e-10}
     flow: Any = linprog(cost.ravel(), A_eq=sums, b_eq=totals, method="highs-ds", options=options).x

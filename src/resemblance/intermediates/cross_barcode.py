@@ -40,16 +40,16 @@ def bar_length_totals(n: int, first: SortedEdges, second: SortedEdges) -> tuple[
     """
     if first is second:  # the cone of a complex over itself has no loop for any time
         return 0.0, 0.0
-    one, other = (math.fsum(b[:, 1] - b[:, 0]) for b in cross_barcodes(n, first, second))
-    return one, other
+    forward, backward = (math.fsum(b[:, 1] - b[:, 0]) for b in cross_barcodes(n, first, second))
+    return forward, backward
 
 
-def enclosing_radius(above: np.ndarray) -> float:
+def enclosing_radius(distances: np.ndarray) -> float:
     """The smallest distance within which a point has all others, from the distances above the
     diagonal."""
     from scipy.spatial.distance import squareform
 
-    return float(squareform(above, checks=False).max(axis=1).min())
+    return float(squareform(distances, checks=False).max(axis=1).min())
 
 
 def cross_barcodes(
@@ -85,10 +85,12 @@ def cross_barcodes(
     place[order] = np.arange(size)
     bars = []
     for w in (first, second):
-        by_w = edges_entering_later(lengths, w.lengths, w.order, w.radius, place)
-        below = np.searchsorted(m, w.radius, side="right")
-        ours = w.lengths.take(order[:below])
-        bars.append(_sort_nonzero_bars(cone.barcode(n, edges, links, m[:below], ours, by_w)))
+        w_order = edges_entering_later(lengths, w.lengths, w.order, w.radius, place)
+        count = np.searchsorted(m, w.radius, side="right")
+        w_lengths = w.lengths.take(order[:count])
+        bars.append(
+            _sort_nonzero_bars(cone.barcode(n, edges, links, m[:count], w_lengths, w_order))
+        )
     return bars[0], bars[1]
 
 

@@ -42,9 +42,9 @@ def cancellation_corrector(
     xp, eps = namespace(points), epsilon(points)
     ends: list[Array] = []
 
-    def mend(block: Array, both: Array, at: tuple[slice, slice], near: float) -> None:
-        both *= near
-        are_close = block <= both
+    def mend(block: Array, sums: Array, tile: tuple[slice, slice], threshold: float) -> None:
+        sums *= threshold
+        are_close = block <= sums
         if not scalar(xp.any(are_close)):
             return
         if not ends:
@@ -54,8 +54,8 @@ def cancellation_corrector(
             ends.extend(xp.sum(a * direction[None, :], axis=1) for a in (points, targets))
         is_near = to_numpy(are_close)
         row, column = np.divmod(np.flatnonzero(is_near), is_near.shape[1])
-        rows, columns = row + (at[0].start or 0), column + (at[1].start or 0)
-        scale = (to_numpy(both)[row, column] / near) ** 0.5
+        rows, columns = row + (tile[0].start or 0), column + (tile[1].start or 0)
+        scale = (to_numpy(sums)[row, column] / threshold) ** 0.5
         gaps = np.abs(to_numpy(ends[0])[rows] - to_numpy(ends[1])[columns])
         differs = gaps > EQUAL_ROW_ROUNDINGS * eps * scale
         values = np.zeros(len(row), dtype=gaps.dtype)
@@ -67,12 +67,12 @@ def cancellation_corrector(
     return mend
 
 
-def diagonal_view(block: Array, at: tuple[slice, slice]) -> Array:
+def diagonal_view(block: Array, tile: tuple[slice, slice]) -> Array:
     """Return what of a block is on the diagonal of the whole matrix, to be read and written.
 
     ``block``: contiguous; its columns begin at or before its rows.
     """
-    offset, (height, width) = (at[0].start or 0) - (at[1].start or 0), block.shape
+    offset, (height, width) = (tile[0].start or 0) - (tile[1].start or 0), block.shape
     return block.reshape(-1)[offset : offset + height * width : width + 1]
 
 

@@ -106,9 +106,9 @@ def _norm_ratio_bound(x: Representation) -> float:
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         gaps = source[:count].astype(float) - source[count : 2 * count]
         entries = source.ravel(order="K")
-        least, most = float(np.vdot(gaps, gaps)) / 2, float(np.vdot(entries, entries))
-    is_safe = np.isfinite(most) and least > float(np.finfo(source.dtype).tiny) / DOUBLE_EPSILON
-    return (most / least) ** 0.5 if is_safe else float("inf")
+        lower, upper = float(np.vdot(gaps, gaps)) / 2, float(np.vdot(entries, entries))
+    is_safe = np.isfinite(upper) and lower > float(np.finfo(source.dtype).tiny) / DOUBLE_EPSILON
+    return (upper / lower) ** 0.5 if is_safe else float("inf")
 
 
 def _column_square_sums(x: Representation, unit: float) -> tuple[Array, float, float]:

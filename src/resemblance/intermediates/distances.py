@@ -133,9 +133,9 @@ def double_centered(a: Array) -> Array:
     library can."""
     xp = namespace(a)
     means = xp.mean(a, axis=0)
-    rest = (means - xp.mean(means))[None, :]
+    offsets = (means - xp.mean(means))[None, :]
     return concatenate_blocks(
-        (a[i:j, :] - means[i:j, None] - rest for i, j in row_blocks(a.shape[0])), a
+        (a[i:j, :] - means[i:j, None] - offsets for i, j in row_blocks(a.shape[0])), a
     )
 
 
@@ -196,13 +196,13 @@ def _condensed_distance_parts(x: Representation) -> CenteredDistances:
     )
 
 
-def _pair_sums_by_sample(block: Array, before: Array) -> Array:
-    """Sums, over both samples of a pair, of entries above the diagonal; ``before``: zeros for the
+def _pair_sums_by_sample(block: Array, padding: Array) -> Array:
+    """Sums, over both samples of a pair, of entries above the diagonal; ``padding``: zeros for the
     samples before the block."""
     xp, height = namespace(block), block.shape[0]
-    square, rest = xp.triu(block[:, :height], k=1), block[:, height:]
-    rows = xp.sum(square, axis=0) + xp.sum(square, axis=1) + xp.sum(rest, axis=1)
-    return xp.concat([before, rows, xp.sum(rest, axis=0)])
+    square, rectangle = xp.triu(block[:, :height], k=1), block[:, height:]
+    rows = xp.sum(square, axis=0) + xp.sum(square, axis=1) + xp.sum(rectangle, axis=1)
+    return xp.concat([padding, rows, xp.sum(rectangle, axis=0)])
 
 
 def double_centered_inner(x: Representation, y: Representation) -> Array:
@@ -246,8 +246,8 @@ def condensed_rdm(x: Representation, kind: str) -> Array:
     """
     entries, n = dissimilarity_entries(x, kind), x.shape[0]
     pieces = (upper_triangle(entries(row_blocks_from_column(i, j, i))) for i, j in row_blocks(n))
-    into = x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device(x.array))
-    vector, missing = concatenate_blocks(pieces, into), missing_pairs(x)
+    out = x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device(x.array))
+    vector, missing = concatenate_blocks(pieces, out), missing_pairs(x)
     if missing.size:
         vector[missing] = np.nan
     return vector
@@ -335,11 +335,11 @@ def require_distinct_values(
     between such rows. Distances are rounded relative to the largest of them. Given dissimilarities
     are sums over n dimensions, whose rounding grows with n.
     """
-    of = min(1.0, math.sqrt(2 * max(high, 0.0)))
+    magnitude = min(1.0, math.sqrt(2 * max(high, 0.0)))
     if x.signed or kind in ("euclidean", "sqeuclidean"):
-        of = max(high, -low) * (max(1.0, x.shape[0] / 8) if x.signed else 1.0)
+        magnitude = max(high, -low) * (max(1.0, x.shape[0] / 8) if x.signed else 1.0)
     kind = x.signed.kind if x.signed else kind
-    if high - low <= 16 * eps * of:
+    if high - low <= 16 * eps * magnitude:
         raise UndefinedError(
             f"all {kind} dissimilarities between samples of {representation_title(x)} are equal: "
             "nothing to correlate"
@@ -354,7 +354,7 @@ def dissimilarity_entries(x: Representation, kind: str) -> BlockFunction:
         return _signed_entries(unit(x)[:, :count], x.xp.asarray(x.signed.signs[:count]))
     if kind in ("euclidean", "sqeuclidean"):
         squares = exact_squared_distances(x)
-        return squares if kind == "sqeuclidean" else lambda at: safe_sqrt(squares(at))
+        return squares if kind == "sqeuclidean" else lambda tile: safe_sqrt(squares(tile))
     return dissimilarity_function(dissimilar_points(x, kind))
 
 
@@ -363,11 +363,11 @@ def _signed_entries(points: Array, signs: Array) -> BlockFunction:
     xp, signed = namespace(points), points * signs
     squares, lengths = xp.sum(signed * points, axis=1), squared_row_norms(points)
 
-    def entries(at: MatrixBlock) -> Array:
-        products = signed[at.rows, :] @ xp.matrix_transpose(points[at.columns, :])
-        block = squares[at.rows, None] + squares[None, at.columns] - 2 * products
+    def entries(tile: MatrixBlock) -> Array:
+        products = signed[tile.rows, :] @ xp.matrix_transpose(points[tile.columns, :])
+        block = squares[tile.rows, None] + squares[None, tile.columns] - 2 * products
         slack = squared_distance_rounding(points) * (
-            lengths[at.rows, None] + lengths[None, at.columns]
+            lengths[tile.rows, None] + lengths[None, tile.columns]
         )
         return xp.where(xp.abs(block) <= slack, xp.zeros_like(block), block)
 
@@ -399,13 +399,15 @@ def whitened_gram(
     """
     require_no_missing_pairs(x)
     matrix = dissimilarity_matrix(x, kind)
-    above = matrix[np.triu_indices(len(matrix), 1)]
-    require_distinct_values(x, kind, float(above.min()), float(above.max()), epsilon(matrix))
+    dissimilarities = matrix[np.triu_indices(len(matrix), 1)]
+    require_distinct_values(
+        x, kind, float(dissimilarities.min()), float(dissimilarities.max()), epsilon(matrix)
+    )
     weights = sample_weights_in_mean(x, variances)
     gram = whiten_dissimilarities(matrix, weights)
     if compare == "whitened_pearson":
-        equal = whiten_dissimilarities(1 - np.eye(len(matrix)), weights)
-        gram = gram - equal * (np.vdot(gram, equal) / np.vdot(equal, equal))
+        constant = whiten_dissimilarities(1 - np.eye(len(matrix)), weights)
+        gram = gram - constant * (np.vdot(gram, constant) / np.vdot(constant, constant))
     return gram / np.linalg.norm(gram)
 
 
@@ -454,9 +456,9 @@ class DissimilaritySummary(NamedTuple):
 def dissimilarity_summary(x: Representation, kind: str) -> DissimilaritySummary:
     """Spread of the dissimilarities of a kind; ``UndefinedError`` when all of them are equal."""
     entries, deviations = dissimilarity_entries(x, kind), RunningMoments()
-    for at in upper_blocks(x.shape[0]):
-        block = entries(at)
-        if not at.is_square:
+    for tile in upper_blocks(x.shape[0]):
+        block = entries(tile)
+        if not tile.is_square:
             deviations.add(block, 2)
         elif block.shape[0] > 1:
             deviations.add(block[~diagonal_mask(block)], 1)

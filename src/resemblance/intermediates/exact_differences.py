@@ -91,7 +91,7 @@ def exact_squared_distances(x: Representation) -> BlockFunction:
         if supports_shifted_gram(x)
         else squared_distance_function(round_shifted_points(x).points)
     )
-    return lambda at: apply_in_place(namespace(x.array).multiply, entries(at), factor)
+    return lambda tile: apply_in_place(namespace(x.array).multiply, entries(tile), factor)
 
 
 def unit_size_distances(x: Representation) -> BlockFunction:
@@ -100,27 +100,27 @@ def unit_size_distances(x: Representation) -> BlockFunction:
     if not supports_shifted_gram(x):
         return distance_function(inlier_centered_points(x))
     squares = exact_squared_distances(x)
-    return lambda at: np.sqrt(squares(at))
+    return lambda tile: np.sqrt(squares(tile))
 
 
 def _squared_distances_from_gram(x: Representation) -> BlockFunction:
     """Squared distances from products; those that lost their digits come from differences."""
     gram = shifted_gram(x)
     lengths, rounding = np.diagonal(gram), product_sum_rounding(x.shape[1], x.array)
-    near = MIN_DISTANCE_ROUNDINGS * rounding
+    threshold = MIN_DISTANCE_ROUNDINGS * rounding
     largest = 2 * lengths.max()
 
-    def entries(at: MatrixBlock) -> Array:
-        both = lengths[at.rows, None] + lengths[None, at.columns]
-        block = -2 * gram[at.rows, at.columns]
-        block += both
-        if at.has_diagonal:
-            diagonal_view(block, at[:2])[:] = np.inf
-        if not block.min() > near * largest and (block <= near * both).any():
+    def entries(tile: MatrixBlock) -> Array:
+        sums = lengths[tile.rows, None] + lengths[None, tile.columns]
+        block = -2 * gram[tile.rows, tile.columns]
+        block += sums
+        if tile.has_diagonal:
+            diagonal_view(block, tile[:2])[:] = np.inf
+        if not block.min() > threshold * largest and (block <= threshold * sums).any():
             points = x.array / power_of_two_below_norm(x)
-            cancellation_corrector(points, points)(block, both, at[:2], near)
-        if at.has_diagonal:
-            diagonal_view(block, at[:2])[:] = 0
+            cancellation_corrector(points, points)(block, sums, tile[:2], threshold)
+        if tile.has_diagonal:
+            diagonal_view(block, tile[:2])[:] = 0
         return block
 
     return entries
@@ -135,13 +135,13 @@ def power_of_two_below_norm(x: Representation) -> float:
 def _subtract_round_means(columns: Array, is_near: np.ndarray | None) -> Array:
     """Columns minus a number near their mean that is a multiple of a power of two, which is at most
     their standard deviation; of the rows that are near, if others are far from them."""
-    near = (
+    rows = (
         detach(columns) if is_near is None else detach(columns)[as_array_like(is_near, columns), :]
     )
-    xp, first = namespace(columns), near[:1, :]
-    moved = near - first
-    mean = xp.mean(moved, axis=0, keepdims=True)
-    spread = euclidean_norm(moved - mean, axis=0)[None, :] / near.shape[0] ** 0.5
+    xp, first = namespace(columns), rows[:1, :]
+    shifted = rows - first
+    mean = xp.mean(shifted, axis=0, keepdims=True)
+    spread = euclidean_norm(shifted - mean, axis=0)[None, :] / rows.shape[0] ** 0.5
     varies = spread > 0
     step = 2 ** xp.floor(xp.log2(xp.where(varies, spread, xp.ones_like(spread))))
     return columns - xp.where(varies, xp.round((mean + first) / step) * step, first)

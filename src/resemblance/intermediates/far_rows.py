@@ -28,12 +28,12 @@ def outlier_row_mask(squares: Array) -> np.ndarray | None:
     """Say which rows are far from the others, by squared lengths of centred rows; None if none
     is."""
     lengths = detach(squares)
-    ordered = namespace(lengths).sort(lengths)  # where the data are: three numbers leave
-    count = ordered.shape[0]
+    sorted_lengths = namespace(lengths).sort(lengths)  # where the data are: three numbers leave
+    count = sorted_lengths.shape[0]
     if not count:
         return None
-    median = (scalar(ordered[(count - 1) // 2]) + scalar(ordered[count // 2])) / 2
-    if not scalar(ordered[count - 1]) > OUTLIER_LENGTH_RATIO * median:
+    median = (scalar(sorted_lengths[(count - 1) // 2]) + scalar(sorted_lengths[count // 2])) / 2
+    if not scalar(sorted_lengths[count - 1]) > OUTLIER_LENGTH_RATIO * median:
         return None
     return np.asarray(as_float64(lengths) > OUTLIER_LENGTH_RATIO * median)
 

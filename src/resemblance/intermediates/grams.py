@@ -93,10 +93,10 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
     pass."""
     xp, median = namespace(points), np.median(distances)
     ends = [distances[distances <= median].max(), distances[distances >= median].min()]
-    at, n = np.array([np.flatnonzero(distances == end)[0] for end in ends]), points.shape[0]
+    positions, n = np.array([np.flatnonzero(distances == end)[0] for end in ends]), points.shape[0]
     # Pairs may be listed twice, and followed by those of samples with themselves.
     i, j = (
-        as_array_like(np.concatenate([a, a, np.arange(n)])[at], points)
+        as_array_like(np.concatenate([a, a, np.arange(n)])[positions], points)
         for a in np.triu_indices(n, 1)
     )
     return xp.mean(euclidean_norm(xp.take(points, i, axis=0) - xp.take(points, j, axis=0), axis=1))
@@ -172,8 +172,8 @@ def _gram_condensed_by_rows(x: Representation) -> Array:
     points, n = unit(x), x.shape[0]
     columns = x.xp.matrix_transpose(points)
     pieces = (upper_triangle(points[i:j, :] @ columns[:, i:]) for i, j in row_blocks(n))
-    into = x.xp.empty(n * (n - 1) // 2, dtype=points.dtype, device=device(points))
-    return concatenate_blocks(pieces, into)
+    out = x.xp.empty(n * (n - 1) // 2, dtype=points.dtype, device=device(points))
+    return concatenate_blocks(pieces, out)
 
 
 @cached
@@ -282,9 +282,9 @@ def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Ar
         squared = _feature_population_hsic(x, squared)
     if scalar(squared) <= 1e-12 * scalar(product):
         n, d = x.n_samples, x.shape[1]
-        few = f"{n} samples" + (f" of {d} features" if estimator == "features" else "")
+        counts = f"{n} samples" + (f" of {d} features" if estimator == "features" else "")
         raise UndefinedError(
-            f"cka: the {estimator} self-similarity is not positive ({few} are too few)"
+            f"cka: the {estimator} self-similarity is not positive ({counts} are too few)"
         )
     return squared**0.5
 
@@ -299,9 +299,11 @@ def _feature_population_hsic(x: Representation, squared: Array) -> Array:
             f"{d}"
         )
     squares = unit(x) ** 2
-    each, fourth = x.xp.sum(squares, axis=0), x.xp.sum(squares**2)
-    of_each = frobenius_inner(each, each) * (1 + 1 / ((n - 1) * (n - 2))) - fourth * n / (n - 2)
-    return (squared - of_each) * d / (d - 1)
+    norms, fourth = x.xp.sum(squares, axis=0), x.xp.sum(squares**2)
+    self_product = frobenius_inner(norms, norms) * (1 + 1 / ((n - 1) * (n - 2))) - fourth * n / (
+        n - 2
+    )
+    return (squared - self_product) * d / (d - 1)
 
 
 def estimate_hsic(
@@ -374,9 +376,9 @@ def kernel_entries(x: Representation, kernel: GramKernel, median: Array) -> Bloc
     points, xp = inlier_centered_points(x), x.xp
     if kernel.name == "laplace":
         distances = distance_function(points)
-        return lambda at: xp.exp(distances(at) / -sigma)
+        return lambda tile: xp.exp(distances(tile) / -sigma)
     squares = squared_distance_function(points)
-    return lambda at: xp.exp(squares(at) / (-2 * sigma**2))
+    return lambda tile: xp.exp(squares(tile) / (-2 * sigma**2))
 
 
 @cached

@@ -51,8 +51,8 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
 
     a = neighbor_operator(x, k)
     # Only samples that tie make so many edges.
-    crowded = a.nnz > max(2 * k * a.shape[0], a.shape[0] ** 2 / 5)
-    moments = _traces_of_eigenvalues(a) if crowded else chebyshev_traces(a)
+    is_dense = a.nnz > max(2 * k * a.shape[0], a.shape[0] ** 2 / 5)
+    moments = _traces_of_eigenvalues(a) if is_dense else chebyshev_traces(a)
     degrees = np.arange(CHEBYSHEV_DEGREE + 1)
     coefficients = np.where(degrees == 0, 1, 2) * ive(degrees, TEMPERATURES[:, None])
     return coefficients @ moments / x.shape[0]
@@ -64,16 +64,16 @@ def chebyshev_traces(a: csr_array) -> np.ndarray:
     # Sums over columns of <T_i, T_j>, i + j = index, i = j or j - 1.
     products = np.zeros(CHEBYSHEV_DEGREE + 1)
     for start in range(0, n, IDENTITY_COLUMNS_PER_BLOCK):
-        before = np.zeros((n, min(IDENTITY_COLUMNS_PER_BLOCK, n - start)))
-        before[np.arange(start, start + before.shape[1]), np.arange(before.shape[1])] = 1
-        current = a @ before
-        products[0] += np.vdot(before, before)
-        products[1] += np.vdot(before, current)
+        previous = np.zeros((n, min(IDENTITY_COLUMNS_PER_BLOCK, n - start)))
+        previous[np.arange(start, start + previous.shape[1]), np.arange(previous.shape[1])] = 1
+        current = a @ previous
+        products[0] += np.vdot(previous, previous)
+        products[1] += np.vdot(previous, current)
         for degree in range(1, half + 1):
             products[2 * degree] += np.vdot(current, current)
             if degree < half:
-                before, current = current, 2 * (a @ current) - before
-                products[2 * degree + 1] += np.vdot(before, current)
+                previous, current = current, 2 * (a @ current) - previous
+                products[2 * degree + 1] += np.vdot(previous, current)
     traces = 2 * products
     traces[0::2] -= products[0]
     traces[1::2] -= products[1]

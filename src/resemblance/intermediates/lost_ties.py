@@ -19,28 +19,30 @@ MAX_UNDECIDED_SHARE = 0.5  # share of the samples
 LOST_DISTANCE_ROUNDING = 0.05
 
 
-def require_separated_neighbors(x: Representation, similarity: Similarity, near: Nearest) -> None:
+def require_separated_neighbors(
+    x: Representation, similarity: Similarity, neighbors: Nearest
+) -> None:
     """Raise ``UndefinedError`` where rounding decides on the neighbours of most samples.
 
     The neighbours of a sample are left to rounding when two of them tie which are not equal, and
     both are so near to the sample that their distances to it have lost their digits.
     """
-    n, rows = len(near.listed), near.ties.rows
+    n, rows = len(neighbors.listed), neighbors.ties.rows
     if len(rows) <= MAX_UNDECIDED_SHARE * n:
         return
-    first, second = _tied_neighbors_by_row(near)
+    first, second = _tied_neighbors_by_row(neighbors)
     points = similarity.points
     if similarity.gram is not None:  # whose unit the points below have
         points = detach(x.array) / power_of_two_below_norm(x)
     eps = epsilon(points)
-    to_first, to_second, apart = (
+    to_first, to_second, tie_distance = (
         _exact_squared_distances_to(points, *pair)
         for pair in ((rows, first), (rows, second), (first, second))
     )
     lost_below = TIE_EPSILONS * eps / LOST_DISTANCE_ROUNDING * similarity.terms[rows]
     equal_below = (EQUAL_ROW_EPSILONS * max(resolution(x), eps)) ** 2
     is_lost = np.maximum(to_first, to_second) < lost_below
-    is_lost &= np.minimum(np.minimum(to_first, to_second), apart) > equal_below
+    is_lost &= np.minimum(np.minimum(to_first, to_second), tie_distance) > equal_below
     if np.count_nonzero(is_lost) > MAX_UNDECIDED_SHARE * n:
         raise UndefinedError(
             f"rounding decides which samples of {representation_title(x)} are nearest: the "
@@ -50,19 +52,19 @@ def require_separated_neighbors(x: Representation, similarity: Similarity, near:
         )
 
 
-def _tied_neighbors_by_row(near: Nearest) -> tuple[np.ndarray, np.ndarray]:
+def _tied_neighbors_by_row(neighbors: Nearest) -> tuple[np.ndarray, np.ndarray]:
     """Two samples that tie as neighbours, for each row that has such."""
-    listed, ties = near.listed[near.ties.rows], near.ties
-    places = np.arange(listed.shape[1])
+    indices, ties = neighbors.listed[neighbors.ties.rows], neighbors.ties
+    places = np.arange(indices.shape[1])
     is_tied = ties.begins < places
     place = np.where(is_tied.any(axis=1), is_tied.argmax(axis=1), places[-1])
-    each = np.arange(len(listed))
-    first = listed[each, np.minimum(ties.begins[each, place], place)]
-    others = ties.members[ties.starts[:-1]]
-    others = np.where(others == first, ties.members[ties.starts[1:] - 1], others)
-    return first, np.where(is_tied.any(axis=1), listed[each, place], others)
+    rows = np.arange(len(indices))
+    first = indices[rows, np.minimum(ties.begins[rows, place], place)]
+    second = ties.members[ties.starts[:-1]]
+    second = np.where(second == first, ties.members[ties.starts[1:] - 1], second)
+    return first, np.where(is_tied.any(axis=1), indices[rows, place], second)
 
 
-def _exact_squared_distances_to(points: Array, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    difference = take_rows(points, rows) - take_rows(points, others)
+def _exact_squared_distances_to(points: Array, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    difference = take_rows(points, rows) - take_rows(points, targets)
     return np.asarray(to_numpy(namespace(points).vecdot(difference, difference)), dtype=np.float64)

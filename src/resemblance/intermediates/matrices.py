@@ -89,9 +89,9 @@ class PairMatrix(ABC):
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
 
-    def factors(self, most: int, column: np.ndarray | None = None) -> FactorArrays | None:
+    def factors(self, max_rank: int, column: np.ndarray | None = None) -> FactorArrays | None:
         """Return F, W and the diagonal of A, where off this A is F W Fᵀ; arrays that nobody else
-        has. None if unknown, or if F has more than ``most`` points.
+        has. None if unknown, or if F has more than ``max_rank`` points.
 
         F has points in its first columns, then ones, then ``column``; W is the identity but for
         what is returned of it, its last rows and columns, those of the ones and of ``column``.
@@ -125,15 +125,15 @@ class FactoredPairMatrix(PairMatrix):
     entries: Callable[[], np.ndarray] | None = None
     on_diagonal: Callable[[], Array] | None = None
 
-    def factors(self, most: int, column: np.ndarray | None = None) -> FactorArrays | None:
+    def factors(self, max_rank: int, column: np.ndarray | None = None) -> FactorArrays | None:
         """Return the points, and columns that do not count; none where entries are less work, as
         wide points would have to be made."""
-        if self.entries or self.points().shape[1] > most:
+        if self.entries or self.points().shape[1] > max_rank:
             return None
         points = as_float64(self.points())
-        more = [np.ones(len(points)), *([] if column is None else [column])]
-        last = np.zeros((len(more), len(more)))
-        return np.column_stack([points, *more]), last, self.diagonal()
+        extra_columns = [np.ones(len(points)), *([] if column is None else [column])]
+        last = np.zeros((len(extra_columns), len(extra_columns)))
+        return np.column_stack([points, *extra_columns]), last, self.diagonal()
 
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
@@ -154,7 +154,7 @@ class FactoredPairMatrix(PairMatrix):
         if self.entries:
             return block_function_of_matrix(self.entries())
         points = as_float64(self.points())
-        return lambda at: points[at.rows] @ points[at.columns].T
+        return lambda tile: points[tile.rows] @ points[tile.columns].T
 
     def times(self, factors: np.ndarray) -> np.ndarray:
         """Return the product with a vector, shape (n,), or with columns, shape (n, columns)."""
@@ -184,9 +184,9 @@ class StoredPairMatrix(PairMatrix):
     by_piece: Callable[[], BlockFunction] | None = None
     factored: Callable[[int], FactorArrays | None] = lambda most: None
 
-    def factors(self, most: int, column: np.ndarray | None = None) -> FactorArrays | None:
+    def factors(self, max_rank: int, column: np.ndarray | None = None) -> FactorArrays | None:
         """Return what the matrix is off its diagonal, if it has few dimensions there."""
-        return self.factored(most) if column is None else None
+        return self.factored(max_rank) if column is None else None
 
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
@@ -262,34 +262,39 @@ def centered_gram(
 ) -> FactoredPairMatrix | StoredPairMatrix:
     """Return :func:`kernel_gram`; U-centred for the debiased estimator, without its diagonal for
     that of Lange et al."""
-    of = GramKernel(kernel, bandwidth, pairs)
-    whole = kernel_gram(x, of)
+    gram_kernel = GramKernel(kernel, bandwidth, pairs)
+    gram = kernel_gram(x, gram_kernel)
     if estimator == "biased":
-        return whole
+        return gram
     return StoredPairMatrix(
         samples=x.n_samples,
         trace=0.0,
-        total=0.0 if estimator == "debiased" else -whole.trace,
-        square=scalar(hsic_norm(x, of, estimator)) ** 2,
-        entries=lambda: _remove_diagonal(whole.dense(), gram_diagonal(x, of), estimator),
-        factored=lambda most: _off_diagonal_factors(whole, gram_diagonal(x, of), estimator, most),
+        total=0.0 if estimator == "debiased" else -gram.trace,
+        square=scalar(hsic_norm(x, gram_kernel, estimator)) ** 2,
+        entries=lambda: _remove_diagonal(gram.dense(), gram_diagonal(x, gram_kernel), estimator),
+        factored=lambda max_rank: _off_diagonal_factors(
+            gram, gram_diagonal(x, gram_kernel), estimator, max_rank
+        ),
         blocks=lambda: _off_diagonal_blocks(
-            centered_kernel_entries(x, of), gram_diagonal(x, of), estimator
+            centered_kernel_entries(x, gram_kernel), gram_diagonal(x, gram_kernel), estimator
         ),
         by_piece=lambda: _off_diagonal_blocks(
-            whole.pieces(), as_float64(gram_diagonal(x, of)), estimator
+            gram.pieces(), as_float64(gram_diagonal(x, gram_kernel)), estimator
         ),
     )
 
 
 def _off_diagonal_factors(
-    gram: FactoredPairMatrix | StoredPairMatrix, diagonal: Array, estimator: Estimator, most: int
+    gram: FactoredPairMatrix | StoredPairMatrix,
+    diagonal: Array,
+    estimator: Estimator,
+    max_rank: int,
 ) -> FactorArrays | None:
     """Return the factors of :func:`_remove_diagonal`."""
     k, n, last = as_float64(diagonal), gram.samples, np.zeros((2, 2))
     if estimator == "debiased":
         last = np.array([[-k.sum() / (n - 1), 1], [1, 0]]) / (n - 2)
-    factors = gram.factors(most, k)
+    factors = gram.factors(max_rank, k)
     return factors and (factors[0], last, np.zeros(n))
 
 
@@ -312,12 +317,12 @@ def _off_diagonal_blocks(entries: BlockFunction, k: Array, estimator: Estimator)
     n, total = k.shape[0], scalar(namespace(k).sum(k))
     part = k / (n - 2) - total / (2 * (n - 1) * (n - 2))
 
-    def without(at: MatrixBlock) -> Array:
-        block = entries(at)
+    def without(tile: MatrixBlock) -> Array:
+        block = entries(tile)
         if estimator == "debiased":
-            block += part[at.rows, None]
-            block += part[None, at.columns]
-        return set_diagonal(block) if at.is_square else block
+            block += part[tile.rows, None]
+            block += part[None, tile.columns]
+        return set_diagonal(block) if tile.is_square else block
 
     return without
 
@@ -359,8 +364,8 @@ def basis_sum(x: Representation) -> float:
     basis = orthonormal_basis(x, centered=False)
     sums = x.xp.sum(basis, axis=0)
     # Points that stand for the samples of a stream are fewer, and each counts for several
-    each = x.n_samples / int(basis.shape[0])
-    return scalar(x.xp.sum(sums**2)) * each
+    scale = x.n_samples / int(basis.shape[0])
+    return scalar(x.xp.sum(sums**2)) * scale
 
 
 def ridge_smoother(x: Representation, ridge: float) -> FactoredPairMatrix:
@@ -415,9 +420,9 @@ def dissimilarity_pair_matrix(
     ones as a centred matrix."""
     if compare.startswith("whitened"):
         gram = whitened_gram(x, rdm, compare, variances)
-        trace, whole = float(np.trace(gram)), float(gram.sum())
+        trace, entry_sum = float(np.trace(gram)), float(gram.sum())
         return StoredPairMatrix(
-            samples=len(gram), trace=trace, total=whole, square=1.0, entries=gram.copy
+            samples=len(gram), trace=trace, total=entry_sum, square=1.0, entries=gram.copy
         )
     require_no_missing_pairs(x)
     n, total, square = x.shape[0], 0.0, 2.0
@@ -455,9 +460,9 @@ def comparable_entries(x: Representation, kind: str, compare: str) -> BlockFunct
     mean = dissimilarity_summary(x, kind=kind).mean if compare == "pearson" else 0.0
     entries = dissimilarity_entries(x, kind)
 
-    def centered(at: MatrixBlock) -> Array:
-        block = entries(at)
+    def centered(tile: MatrixBlock) -> Array:
+        block = entries(tile)
         block -= mean
-        return set_diagonal(block) if at.is_square else block
+        return set_diagonal(block) if tile.is_square else block
 
     return centered

@@ -20,13 +20,13 @@ def gap_columns(gaps: np.ndarray, scale: float) -> np.ndarray:
     ``gaps``: (n, n), symmetric. Each column is positive in one row and negative in those with which
     that row has a gap; it counts with sign 0 in dissimilarities.
     """
-    rest, columns = gaps.copy(), list[np.ndarray]()
-    while rest.any():
-        row = int(rest.sum(axis=0).argmax())
-        column = np.where(rest[row], -scale, 0.0)
+    remaining_gaps, columns = gaps.copy(), list[np.ndarray]()
+    while remaining_gaps.any():
+        row = int(remaining_gaps.sum(axis=0).argmax())
+        column = np.where(remaining_gaps[row], -scale, 0.0)
         column[row] = scale
         columns.append(column)
-        rest[row], rest[:, row] = False, False
+        remaining_gaps[row], remaining_gaps[:, row] = False, False
     return np.stack(columns, axis=1) if columns else np.empty((len(gaps), 0))
 
 

@@ -75,35 +75,35 @@ def affinity(kernel: Kernel) -> Affinity:
     return "cosine" if kernel == "cosine" else "inner"
 
 
-def neighbor_matrix(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
+def neighbor_matrix(knn: Nearest, values: np.ndarray, samples: int = 0) -> Any:
     """Sparse array of these values at the nearest neighbours; samples that tie share those of their
     places equally.
 
-    A row for every row of ``near``, a column for every one of the ``samples`` if these are others.
+    A row for every row of ``knn``, a column for every one of the ``samples`` if these are others.
     """
     from scipy.sparse import csr_array
 
-    (n, k), ties = near.listed.shape, near.ties
+    (n, k), ties = knn.listed.shape, knn.ties
     shape, crowded = (n, samples or n), ties.crowded
     if not crowded.any():
         # A copy, because SciPy sorts the indices of a sparse array where they are, and the
         # neighbours have their order.
         starts = np.arange(0, n * k + 1, k)
-        return csr_array((values.ravel(), near.listed.ravel(), starts), shape=shape, copy=True)
+        return csr_array((values.ravel(), knn.listed.ravel(), starts), shape=shape, copy=True)
     rows, sizes = ties.rows[crowded], ties.sizes[crowded]
     last = np.arange(k) >= ties.certain[crowded][:, None]
-    alone = np.ones((n, k), dtype=bool)
-    alone[rows] = ~last
+    untied = np.ones((n, k), dtype=bool)
+    untied[rows] = ~last
     shares = np.where(last, values[rows], 0).sum(axis=1) / sizes
-    entries = np.concatenate([values[alone], np.repeat(shares, sizes)])
-    at = np.concatenate([np.nonzero(alone)[0], np.repeat(rows, sizes)])
-    columns = np.concatenate([near.listed[alone], ties.members[np.repeat(crowded, ties.sizes)]])
-    return csr_array((entries, (at, columns)), shape=shape)
+    entries = np.concatenate([values[untied], np.repeat(shares, sizes)])
+    entry_rows = np.concatenate([np.nonzero(untied)[0], np.repeat(rows, sizes)])
+    columns = np.concatenate([knn.listed[untied], ties.members[np.repeat(crowded, ties.sizes)]])
+    return csr_array((entries, (entry_rows, columns)), shape=shape)
 
 
-def indicator_of_entries(graph: Any, which: np.ndarray) -> Any:
+def indicator_of_entries(graph: Any, mask: np.ndarray) -> Any:
     """The same sparse array with 1 at these entries and nothing elsewhere."""
-    array = type(graph)((which.astype(float), graph.indices, graph.indptr), graph.shape, copy=True)
+    array = type(graph)((mask.astype(float), graph.indices, graph.indptr), graph.shape, copy=True)
     array.eliminate_zeros()
     return array
 
@@ -121,28 +121,28 @@ def neighbor_distances(x: Representation, nearest_rows: NeighborSearch) -> np.nd
     is set equal to it. The places for which more samples tie than there are have the same distance,
     their mean.
     """
-    near = nearest(x, *nearest_rows)
+    knn = nearest(x, *nearest_rows)
     if nearest_rows.metric == "cosine":
         rows = precise_unit_rows(x)
-        squares = np.asarray(squared_distances_to_listed(rows, near.listed), dtype=np.float64)
+        squares = np.asarray(squared_distances_to_listed(rows, knn.listed), dtype=np.float64)
         missing = (
             to_numpy(euclidean_norm(rows, axis=1)) == 0
         ) / 2  # a zero row has cosine 0 with all
-        distances = squares / 2 + missing[:, None] + missing[near.listed]
+        distances = squares / 2 + missing[:, None] + missing[knn.listed]
         lengths, eps = np.ones(x.shape[0]), epsilon(rows)
     else:
-        distances, lengths = distances_to_listed(x, near.listed)
+        distances, lengths = distances_to_listed(x, knn.listed)
         eps = epsilon(x.array)
     rounding = 16 * eps * (lengths[:, None] + distances)
-    distances = _average_tied_values(np.where(distances <= rounding, 0, distances), near)
+    distances = _average_tied_values(np.where(distances <= rounding, 0, distances), knn)
     smallest = distances.min(axis=1, keepdims=True)
     return np.where(distances - smallest <= rounding, smallest, distances)
 
 
-def _average_tied_values(values: np.ndarray, near: Nearest) -> np.ndarray:
+def _average_tied_values(values: np.ndarray, knn: Nearest) -> np.ndarray:
     """Give the places for which more samples tie than there are the mean of their values."""
-    crowded = near.ties.crowded
-    rows, certain = near.ties.rows[crowded], near.ties.certain[crowded]
+    crowded = knn.ties.crowded
+    rows, certain = knn.ties.rows[crowded], knn.ties.certain[crowded]
     last = np.arange(values.shape[1]) >= certain[:, None]
     means = np.where(last, values[rows], 0).sum(axis=1) / (values.shape[1] - certain)
     values[rows] = np.where(last, means[:, None], values[rows])
@@ -186,9 +186,9 @@ def umap_bandwidths(excess: np.ndarray) -> np.ndarray:
     """
     target = np.log2(excess.shape[1])
     sigma = np.zeros(len(excess))
-    solvable = np.count_nonzero(excess == 0, axis=1) < target
-    if solvable.any():
-        sigma[solvable] = _bisection(excess[solvable], target)
+    has_solution = np.count_nonzero(excess == 0, axis=1) < target
+    if has_solution.any():
+        sigma[has_solution] = _bisection(excess[has_solution], target)
     return sigma
 
 
@@ -198,15 +198,15 @@ def _bisection(excess: np.ndarray, target: float) -> np.ndarray:
     largest = excess.max(axis=1)
     relative = -excess / largest[:, None]
     high = np.ones(len(excess))
-    while (short := _umap_weight_sum(relative, high) < target).any():
-        high[short] *= 2
+    while (too_small := _umap_weight_sum(relative, high) < target).any():
+        high[too_small] *= 2
     low = high / 2
-    while (over := _umap_weight_sum(relative, low) > target).any():
-        low[over] /= 2
+    while (too_large := _umap_weight_sum(relative, low) > target).any():
+        low[too_large] /= 2
     high = np.minimum(high, 2 * low)
     while (((middle := (low + high) / 2) > low) & (middle < high)).any():
-        over = _umap_weight_sum(relative, middle) > target
-        high[over], low[~over] = middle[over], middle[~over]
+        too_large = _umap_weight_sum(relative, middle) > target
+        high[too_large], low[~too_large] = middle[too_large], middle[~too_large]
     return low * largest
 
 
@@ -232,18 +232,18 @@ def local_rbf_kernel(
             f"the median distance to {nearest_rows.k} nearest neighbours in "
             f"{representation_title(x)} is zero: the kernel has no width"
         )
-    near = nearest(x, *nearest_rows)
-    return _neighbor_weight_matrix(near, np.exp(distances / (-2 * sigma)), diagonal)
+    knn = nearest(x, *nearest_rows)
+    return _neighbor_weight_matrix(knn, np.exp(distances / (-2 * sigma)), diagonal)
 
 
-def _neighbor_weight_matrix(near: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
+def _neighbor_weight_matrix(knn: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
     """The matrix with these weights at the neighbours, and 1 on the diagonal or not; columns in
     order."""
     from scipy.sparse import csr_array, eye_array
 
-    indices, n = near.listed, len(near.listed)
-    if near.ties.crowded.any():
-        kernel: csr_array = neighbor_matrix(near, weights)
+    indices, n = knn.listed, len(knn.listed)
+    if knn.ties.crowded.any():
+        kernel: csr_array = neighbor_matrix(knn, weights)
         return (kernel + eye_array(n, format="csr")).tocsr() if diagonal else kernel
     if diagonal:
         indices = np.concatenate([np.arange(n)[:, None], indices], axis=1)
@@ -279,8 +279,8 @@ def centered_trace(k: csr_array, l: csr_array) -> float:
     """Trace of K H L H: for symmetric kernels their double-centred inner product, else what both
     directions share."""
     n = k.shape[0]
-    both = float(k.sum(axis=0) @ l.sum(axis=1) + k.sum(axis=1) @ l.sum(axis=0))
-    return sparse_inner_product(k, l.T.tocsr()) - both / n + float(k.sum() * l.sum()) / n**2
+    margins = float(k.sum(axis=0) @ l.sum(axis=1) + k.sum(axis=1) @ l.sum(axis=0))
+    return sparse_inner_product(k, l.T.tocsr()) - margins / n + float(k.sum() * l.sum()) / n**2
 
 
 def sparse_inner_product(k: csr_array, l: csr_array) -> float:

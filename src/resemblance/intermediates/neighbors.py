@@ -59,15 +59,15 @@ def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact
     if search != "exact":
         return _best_candidates(x, similarity, k)
     if _SEARCHES_SUBSETS.get() and _has_enough_neighbors(x, k, metric, search):
-        listed = _stable_neighbor_order(x, k=SUBSET_NEIGHBOR_FACTOR * k, metric=metric)[
+        indices = _stable_neighbor_order(x, k=SUBSET_NEIGHBOR_FACTOR * k, metric=metric)[
             :, :k
         ].copy()
-        near = fill_missing_neighbors(similarity, listed, listed[:, -1] < n)
+        nearest_samples = fill_missing_neighbors(similarity, indices, indices[:, -1] < n)
     else:
-        near = search_nearest(similarity, k)
+        nearest_samples = search_nearest(similarity, k)
     if metric != "inner":
-        require_separated_neighbors(x, similarity, near)
-    return near
+        require_separated_neighbors(x, similarity, nearest_samples)
+    return nearest_samples
 
 
 def neighbors(x: Representation, k: int, metric: Affinity, search: Search = "exact") -> np.ndarray:
@@ -93,15 +93,15 @@ def nearest_in_subset(
         return None
     places = np.full(x.shape[0] + 1, -1)
     places[rows] = np.arange(len(rows))
-    of_all = _stable_neighbor_order(x, k=SUBSET_NEIGHBOR_FACTOR * k, metric=metric)
-    listed = places.take(of_all.take(rows, axis=0))
-    inside = np.flatnonzero(listed >= 0)
-    begins = np.searchsorted(inside, np.arange(0, listed.size + 1, listed.shape[1]))
-    is_full = np.diff(begins) >= k
+    candidates = _stable_neighbor_order(x, k=SUBSET_NEIGHBOR_FACTOR * k, metric=metric)
+    indices = places.take(candidates.take(rows, axis=0))
+    positions = np.flatnonzero(indices >= 0)
+    starts = np.searchsorted(positions, np.arange(0, indices.size + 1, indices.shape[1]))
+    is_full = np.diff(starts) >= k
     if 2 * np.count_nonzero(is_full) < len(rows):
         return None
     first = np.zeros((len(rows), k), dtype=np.int64)
-    first[is_full] = listed.take(inside[begins[:-1][is_full, None] + np.arange(k)])
+    first[is_full] = indices.take(positions[starts[:-1][is_full, None] + np.arange(k)])
     if is_full.all():
         return Nearest(first, empty_ties(k))
     part = replace_rows(x, take_rows(x.source, rows))
@@ -129,28 +129,28 @@ def _has_enough_neighbors(x: Representation, k: int, metric: Affinity, search: S
 def _stable_neighbor_order(x: Representation, k: int, metric: Affinity) -> np.ndarray:
     """The first of the k nearest other samples, which no rounding can reorder, and n for the
     others, (n, k)."""
-    listed, certain = stable_neighbors(neighbor_similarity(x, metric), k)
-    return np.where(np.arange(k) < certain[:, None], listed, len(listed))
+    indices, certain = stable_neighbors(neighbor_similarity(x, metric), k)
+    return np.where(np.arange(k) < certain[:, None], indices, len(indices))
 
 
 def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Nearest:
     """The k nearest among somewhat more than k that an approximate search proposes."""
-    n, more = x.shape[0], max(10, k // 10)  # what single precision cannot tell apart from the k-th
+    n, extra = x.shape[0], max(10, k // 10)  # what single precision cannot tell apart from the k-th
     inner = similarity.squares is None
     points = to_numpy(similarity.points if similarity.gram is None else preshape(x))
-    listed = np.sort(hnsw_candidates(points, min(n, k + 1 + more), inner=inner), axis=1)
-    values = np.array(similarity.to_listed(np.arange(n), np.maximum(listed, 0)))
-    values[(listed < 0) | (listed == np.arange(n)[:, None])] = -np.inf
-    few = np.count_nonzero(values > -np.inf, axis=1).min()
-    if few < k:
+    indices = np.sort(hnsw_candidates(points, min(n, k + 1 + extra), inner=inner), axis=1)
+    values = np.array(similarity.to_listed(np.arange(n), np.maximum(indices, 0)))
+    values[(indices < 0) | (indices == np.arange(n)[:, None])] = -np.inf
+    m = np.count_nonzero(values > -np.inf, axis=1).min()
+    if m < k:
         problem = (
-            f'the approximate search found {few} of {k} neighbours of a sample; take search="exact"'
+            f'the approximate search found {m} of {k} neighbours of a sample; take search="exact"'
         )
         raise UndefinedError(
             f"neighbours of {representation_title(x)}: {problem} (many duplicates cut its graph "
             "into parts)"
         )
-    return largest_listed_with_ties(listed, values, k, similarity.terms)
+    return largest_listed_with_ties(indices, values, k, similarity.terms)
 
 
 @cached

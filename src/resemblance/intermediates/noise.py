@@ -106,9 +106,9 @@ def _diagonal_shrinkage_weight(products: np.ndarray, squares: np.ndarray, n: int
     scale = np.where(scale > 0, scale, 1.0)
     correlation = products / np.outer(scale, scale)
     variance = n / (n - 1) * (squares / np.outer(scale, scale) ** 2 - correlation**2 / n)
-    different = ~np.eye(len(scale), dtype=bool)
-    total = float((correlation[different] ** 2).sum())
-    return float(np.clip(variance[different].sum() / total, 0, 1)) if total else 1.0
+    off_diagonal = ~np.eye(len(scale), dtype=bool)
+    total = float((correlation[off_diagonal] ** 2).sum())
+    return float(np.clip(variance[off_diagonal].sum() / total, 0, 1)) if total else 1.0
 
 
 # ----------------------------------------------------------------------------------- as an argument
@@ -179,11 +179,11 @@ def noise_cholesky_factor(noise: np.ndarray, d: int) -> np.ndarray:
 # ------------------------------------------------------------------------------------------ trials
 
 
-def as_trial_representation(called: str, X: Any, name: str = "") -> Representation:
+def as_trial_representation(caller: str, X: Any, name: str = "") -> Representation:
     """Return a representation of trials; ``ValueError`` for an array that also has time bins."""
     if np.ndim(X) == 3:
         raise ValueError(
-            f"{called}: X must be (trials, features); got {np.shape(X)}; average over time, "
+            f"{caller}: X must be (trials, features); got {np.shape(X)}; average over time, "
             'rs.from_trials(X, axes="trials units time", pool="mean"), or choose a bin, X[:, :, 0];'
             " for (runs, conditions, features) write X.reshape(-1, X.shape[2]), with "
             "conditions=np.tile(labels, len(X)) and runs=np.repeat(range(len(X)), X.shape[1])"
@@ -192,7 +192,7 @@ def as_trial_representation(called: str, X: Any, name: str = "") -> Representati
 
 
 def trial_features(
-    called: str, x: Representation, consequence: str = MEAN_OVER_FINITE_TRIALS
+    caller: str, x: Representation, consequence: str = MEAN_OVER_FINITE_TRIALS
 ) -> np.ndarray:
     """Return the features of trials in double precision, NaN where a trial has no number; warn of
     NaN, with the consequence.
@@ -211,7 +211,7 @@ def trial_features(
     if np.isinf(points).any():
         raise UndefinedError(f"{representation_title(x)} {describe_gaps(~np.isfinite(points))}")
     warnings.warn(
-        count_trials_with_gaps(called, representation_title(x), gaps, consequence), stacklevel=3
+        count_trials_with_gaps(caller, representation_title(x), gaps, consequence), stacklevel=3
     )
     return points
 

@@ -114,9 +114,11 @@ def _uncentered_squared_overlap(x: Representation, y: Representation) -> Array:
     overlap = basis_overlap(x, y)
     (u, a), (v, b) = unspanned_direction(x), unspanned_direction(y)
     to_right, to_left = transpose_matrix(overlap) @ u, overlap @ v
-    both = frobenius_inner(u, to_left) + a * b
-    lost = frobenius_inner(to_right, to_right) + a * a + frobenius_inner(to_left, to_left) + b * b
-    return frobenius_inner(overlap, overlap) + 1 - lost + both * both
+    cross_term = frobenius_inner(u, to_left) + a * b
+    correction = (
+        frobenius_inner(to_right, to_right) + a * a + frobenius_inner(to_left, to_left) + b * b
+    )
+    return frobenius_inner(overlap, overlap) + 1 - correction + cross_term * cross_term
 
 
 def explained_squared_norm(x: Representation, y: Representation) -> Array:

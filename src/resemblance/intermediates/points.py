@@ -143,8 +143,8 @@ def unit(x: Representation, centered: bool = True) -> Array:
 def _positive_norm(x: Representation, centered: bool) -> Array:
     length = size(x) if centered else uncentered_norm(x)
     if scalar(length) == 0:
-        what = "is constant (all its rows are equal)" if centered else "is all zero"
-        raise UndefinedError(f"{representation_title(x)} {what}: it has no shape to compare")
+        problem = "is constant (all its rows are equal)" if centered else "is all zero"
+        raise UndefinedError(f"{representation_title(x)} {problem}: it has no shape to compare")
     return length
 
 
@@ -233,17 +233,17 @@ def standardized_rows(x: Representation) -> Array:
     return normalize_rows(x.array, "correlation", resolution(x))
 
 
-def normalize_rows(rows: Array, kind: str, stored: float = 0.0) -> Array:
+def normalize_rows(rows: Array, kind: str, rtol: float = 0.0) -> Array:
     """Rows whose inner products are the cosines ("cosine"), or over features the Pearson
     correlations ("correlation"), of the rows.
 
     A row without direction becomes zero: one of zeros, or for "correlation" one whose entries are
-    equal but for rounding. ``stored``: the relative rounding of the numbers as they were stored, if
+    equal but for rounding. ``rtol``: the relative rounding of the numbers as they were stored, if
     that is coarser than that of the array.
     """
     if kind == "cosine":
         return unit_rows_of_array(rows)
-    xp, eps = namespace(rows), max(stored, epsilon(rows))
+    xp, eps = namespace(rows), max(rtol, epsilon(rows))
     shifted = rows - detach(rows[:, :1])
     varies = xp.max(xp.abs(shifted), axis=1) > MAX_CONSTANT_ROUNDINGS * eps * xp.max(
         xp.abs(rows), axis=1

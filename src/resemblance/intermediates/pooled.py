@@ -48,9 +48,9 @@ def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
     a, b = common_points(x, y)
     scale = max(scalar(euclidean_norm(points)) for points in (a, b)) or 1.0
     a, b = a / scale, b / scale
-    longest = max(float((points * points).sum(axis=1).max()) for points in (a, b))
+    max_length = max(float((points * points).sum(axis=1).max()) for points in (a, b))
     within = squared_distance_function(a), squared_distance_function(b)
-    top = 4 * longest * (1 + 1e-9) + np.finfo(float).tiny  # differences round otherwise
+    top = 4 * max_length * (1 + 1e-9) + np.finfo(float).tiny  # differences round otherwise
     return PooledSquares(within, squared_distance_function(a, b), x.shape[0], top)
 
 
@@ -86,10 +86,10 @@ def pooled_median(squares: PooledSquares) -> float:
 def mean_kernels(squares: PooledSquares, sigma: float) -> tuple[float, float]:
     """Mean Gaussian kernel of different samples of x plus that of y, and that of one of each."""
     n, factor = squares.samples, -0.5 / sigma**2
-    pairs = [(at, at.weight) for at in upper_blocks(n)]
+    pairs = [(tile, tile.weight) for tile in upper_blocks(n)]
     sums = [_gaussian_kernel_sum(entries, pairs, factor) - n for entries in squares.within]
     between = _gaussian_kernel_sum(
-        squares.between, ((at, 1) for at in covering_blocks(n, n)), factor
+        squares.between, ((tile, 1) for tile in covering_blocks(n, n)), factor
     )
     return sum(sums) / (n * (n - 1)), between / n**2
 
@@ -99,8 +99,8 @@ def _gaussian_kernel_sum(
 ) -> float:
     """Sum of the kernel over rectangles with weights."""
     total = ExactSum()
-    for at, weight in pieces:
-        block = entries(at)
+    for tile, weight in pieces:
+        block = entries(tile)
         block *= factor
         total.add(weight * float(np.exp(block, out=block).sum()))
     return float(total.value)

@@ -82,8 +82,8 @@ class RankBins(NamedTuple):
         """
         m = np.where(self.tied, 0, self.counts / 2)
         pairs = float(self.counts.sum()) / 2
-        inside = float(np.maximum(m**3 - m, 0).sum()) / 12 / pairs**2
-        return math.atan2(math.sqrt(2 * inside), math.sqrt(self.energy))
+        squares_within = float(np.maximum(m**3 - m, 0).sum()) / 12 / pairs**2
+        return math.atan2(math.sqrt(2 * squares_within), math.sqrt(self.energy))
 
 
 @cached
@@ -93,7 +93,8 @@ def rank_bins(x: Representation, kind: str) -> RankBins:
     spread, entries = dissimilarity_summary(x, kind), _double_precision_entries(x, kind)
     bins = _density_bin_edges(x, kind, spread)
     tables = (
-        at.weight * bincount(bins.at(entries(at)), MAX_RANK_BINS) for at in upper_blocks(x.shape[0])
+        tile.weight * bincount(bins.at(entries(tile)), MAX_RANK_BINS)
+        for tile in upper_blocks(x.shape[0])
     )
     counts = np.array(to_numpy(functools.reduce(operator.iadd, tables)))
     counts[bins.at(np.array([spread.low]))] -= x.shape[0]  # the diagonal
@@ -105,9 +106,9 @@ def rank_entries(x: Representation, kind: str) -> BlockFunction:
     """Mean ranks of the bins of the dissimilarities, 0 on the diagonal."""
     entries, bins = _double_precision_entries(x, kind), rank_bins(x, kind)
 
-    def ranks(at: MatrixBlock) -> Array:
-        block = take_from_table(bins.ranks, bins.at(entries(at)))
-        return set_diagonal(block) if at.is_square else block
+    def ranks(tile: MatrixBlock) -> Array:
+        block = take_from_table(bins.ranks, bins.at(entries(tile)))
+        return set_diagonal(block) if tile.is_square else block
 
     return ranks
 
@@ -115,19 +116,19 @@ def rank_entries(x: Representation, kind: str) -> BlockFunction:
 def label_entries(x: Representation, kind: str, labels: np.ndarray) -> BlockFunction:
     """A label of each bin for the dissimilarities in it (leaves the array API)."""
     entries, bins = _double_precision_entries(x, kind), rank_bins(x, kind)
-    return lambda at: labels[to_numpy(bins.at(entries(at)))]
+    return lambda tile: labels[to_numpy(bins.at(entries(tile)))]
 
 
 def _double_precision_entries(x: Representation, kind: str) -> BlockFunction:
     """Return the dissimilarities as float64, the smallest on the diagonal: where the data are if
     values can be counted there, otherwise of NumPy."""
     entries = dissimilarity_entries(x, kind)
-    low, stays = dissimilarity_summary(x, kind).low, supports_bincount(x.array)
+    low, on_device = dissimilarity_summary(x, kind).low, supports_bincount(x.array)
 
-    def in_double(at: MatrixBlock) -> Array:
-        block = entries(at)
-        block = set_diagonal(block, low) if at.is_square else block
-        if stays:
+    def in_double(tile: MatrixBlock) -> Array:
+        block = entries(tile)
+        block = set_diagonal(block, low) if tile.is_square else block
+        if on_device:
             return namespace(block).astype(block, namespace(block).float64, copy=False)
         return np.require(to_numpy(block), np.float64, ["W"])  # that of JAX is read-only
 
@@ -138,8 +139,8 @@ def _density_bin_edges(x: Representation, kind: str, spread: DissimilaritySummar
     """Return bins that are narrow where the dissimilarities of some samples are dense."""
     scale = (DENSITY_CELLS - 2) / (spread.high - spread.low)
     step = -(-x.shape[0] // DENSITY_SAMPLES)
-    some = slice(0, x.shape[0], step)
-    block = to_numpy(dissimilarity_entries(x, kind)(MatrixBlock(some, some))).astype(np.float64)
+    sample = slice(0, x.shape[0], step)
+    block = to_numpy(dissimilarity_entries(x, kind)(MatrixBlock(sample, sample))).astype(np.float64)
     values = np.clip(block[~diagonal_mask(block)], spread.low, spread.high)
     low = spread.low - CELL_MARGIN / scale
     shares = np.bincount(((values - low) * scale).astype(np.int64), minlength=DENSITY_CELLS)
@@ -163,12 +164,12 @@ def _tied_bins(
     pairs = bins.counts.sum() / 2
     crowded = bins.counts / 2 > max(1.0, CROWDED_BIN_RATIO * pairs / MAX_RANK_BINS)
     lows, highs = np.full(MAX_RANK_BINS, np.inf), np.full(MAX_RANK_BINS, -np.inf)
-    for at in upper_blocks(x.shape[0]) if crowded.any() else ():
-        block = to_numpy(entries(at))
+    for tile in upper_blocks(x.shape[0]) if crowded.any() else ():
+        block = to_numpy(entries(tile))
         places = bins.at(block.copy())
-        chosen = crowded[places]
-        np.minimum.at(lows, places[chosen], block[chosen])
-        np.maximum.at(highs, places[chosen], block[chosen])
+        mask = crowded[places]
+        np.minimum.at(lows, places[mask], block[mask])
+        np.maximum.at(highs, places[mask], block[mask])
     eps, reach = epsilon(x.array), spread.high - spread.low
     rounding = min(16 * eps * spread.high, 1e-3 * reach / pairs)
     return crowded & (np.where(crowded, highs - lows, np.inf) <= rounding)
@@ -203,15 +204,15 @@ def concordance_bins(x: Representation, kind: str) -> ConcordanceBins:
         CONCORDANCE_BINS_PER_SIDE - 1,
     )
     narrow = bins.counts / 2
-    wide = np.bincount(labels, weights=narrow, minlength=CONCORDANCE_BINS_PER_SIDE)
+    counts = np.bincount(labels, weights=narrow, minlength=CONCORDANCE_BINS_PER_SIDE)
     lowest = int(labels[np.flatnonzero(bins.counts)[0]])
-    tied = _couple_count(narrow[bins.tied]).sum()
+    tied_couples = _couple_count(narrow[bins.tied]).sum()
     return ConcordanceBins(
         labels,
         lowest,
         float(_couple_count(narrow.sum())),
-        float(_couple_count(wide).sum()),
-        float(tied),
+        float(_couple_count(counts).sum()),
+        float(tied_couples),
     )
 
 
@@ -229,12 +230,14 @@ def tau_error(a: ConcordanceBins, b: ConcordanceBins) -> float:
     without ties it is about 3 / 2048. Couples that are close on one side have little order on the
     other, so the value is further from 0 than tau, but by a few ten-thousandths only.
     """
-    most = [bins.couples - bins.tied for bins in (a, b)]
+    max_couples = [bins.couples - bins.tied for bins in (a, b)]
     doubtful = sum(bins.unknown - bins.tied for bins in (a, b))
-    known = math.sqrt(a.ordered) * math.sqrt(b.ordered)
-    if known == 0:
+    norm = math.sqrt(a.ordered) * math.sqrt(b.ordered)
+    if norm == 0:
         return 2.0
-    return min(2.0, doubtful / known + 1 - known / (math.sqrt(most[0]) * math.sqrt(most[1])))
+    return min(
+        2.0, doubtful / norm + 1 - norm / (math.sqrt(max_couples[0]) * math.sqrt(max_couples[1]))
+    )
 
 
 def rank_concordances(grid: UniquePairs, kind: str) -> np.ndarray:
@@ -251,10 +254,10 @@ def _concordances(grid: UniquePairs, kind: str, pairs: list[tuple[int, int]]) ->
     tables = np.zeros(
         (len(pairs), CONCORDANCE_BINS_PER_SIDE * CONCORDANCE_BINS_PER_SIDE), dtype=np.int64
     )
-    for at in upper_blocks(grid.samples):
-        labels = {i: labels_at(at).reshape(-1) for i, labels_at in entries.items()}
+    for tile in upper_blocks(grid.samples):
+        labels = {i: labels_at(tile).reshape(-1) for i, labels_at in entries.items()}
         for table, (i, j) in zip(tables, pairs):
-            np.add.at(table, CONCORDANCE_BINS_PER_SIDE * labels[i] + labels[j], at.weight)
+            np.add.at(table, CONCORDANCE_BINS_PER_SIDE * labels[i] + labels[j], tile.weight)
     values = []
     for table, (i, j) in zip(tables, pairs):
         table[CONCORDANCE_BINS_PER_SIDE * bins[i].diagonal + bins[j].diagonal] -= grid.samples
@@ -270,14 +273,14 @@ def _concordances(grid: UniquePairs, kind: str, pairs: list[tuple[int, int]]) ->
 
 def _tau_from_table(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -> float:
     """Sum of the signs of all couples in different bins, over the root of their numbers."""
-    total, after = 0.0, np.zeros(CONCORDANCE_BINS_PER_SIDE)
+    total, counts = 0.0, np.zeros(CONCORDANCE_BINS_PER_SIDE)
     for row in table[::-1] / 2:
-        cumulated = np.cumsum(after)
-        higher, lower = cumulated[-1] - cumulated, cumulated - after
+        cumulated = np.cumsum(counts)
+        higher, lower = cumulated[-1] - cumulated, cumulated - counts
         total += float(row @ (higher - lower))
-        after += row
-    known = math.sqrt(a.ordered) * math.sqrt(b.ordered)
-    return total / known if known else 0.0
+        counts += row
+    norm = math.sqrt(a.ordered) * math.sqrt(b.ordered)
+    return total / norm if norm else 0.0
 
 
 def _couple_count(counts: np.ndarray) -> np.ndarray:

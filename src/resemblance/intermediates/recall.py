@@ -44,11 +44,11 @@ def neighbor_recall(
     their values. Raises ``ValueError`` for another metric or index or a k that is no integer, and
     ``UndefinedError`` for data without neighbours.
     """
-    for name, value, known in (
+    for name, value, choices in (
         ("metric", metric, get_args(Affinity)),
         ("search", search, get_args(Search)),
     ):
-        check_choice(f"neighbor_recall: {name}", value, known)
+        check_choice(f"neighbor_recall: {name}", value, choices)
     if not isinstance(k, int | np.integer) or isinstance(k, bool):
         raise ValueError(f"neighbor_recall: k must be an integer; got {k!r}")
     x = as_representation(X)
@@ -63,7 +63,7 @@ def neighbor_recall(
 @cached
 def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, search: Search) -> float:
     """Mean share of the k nearest neighbours among those found, over a sample of the rows."""
-    listed = neighbors(x, k=k, metric=metric, search=search)
+    indices = neighbors(x, k=k, metric=metric, search=search)
     if search == "exact":
         return 1.0
     n, similarity = x.shape[0], neighbor_similarity(x, metric)
@@ -72,24 +72,24 @@ def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, search: Se
     for start, stop in row_blocks(len(sample)):
         rows = sample[start:stop]
         shared += _found_neighbor_count(
-            nearest_by_full_comparison(rows, similarity, k), listed[rows], n
+            nearest_by_full_comparison(rows, similarity, k), indices[rows], n
         )
     return shared / (len(sample) * k)
 
 
-def _found_neighbor_count(exact: Nearest, listed: np.ndarray, n: int) -> int:
+def _found_neighbor_count(exact: Nearest, indices: np.ndarray, n: int) -> int:
     """Count the places among the k nearest that have a right sample among those found."""
-    ties, k = exact.ties, listed.shape[1]
+    ties, k = exact.ties, indices.shape[1]
     crowded = ties.crowded
-    near, tied = np.zeros((2, len(listed), n), dtype=bool)
-    np.put_along_axis(near, exact.listed, True, axis=1)
-    at = np.repeat(ties.rows, ties.sizes), ties.members
-    tied[at] = np.repeat(crowded, ties.sizes)
-    places = np.zeros(len(listed), dtype=np.int64)
+    is_nearest, is_tied = np.zeros((2, len(indices), n), dtype=bool)
+    np.put_along_axis(is_nearest, exact.listed, True, axis=1)
+    positions = np.repeat(ties.rows, ties.sizes), ties.members
+    is_tied[positions] = np.repeat(crowded, ties.sizes)
+    places = np.zeros(len(indices), dtype=np.int64)
     places[ties.rows[crowded]] = k - ties.certain[crowded]
     hits = (
-        np.count_nonzero(np.take_along_axis(part, listed, axis=1), axis=1)
-        for part in (near & ~tied, tied)
+        np.count_nonzero(np.take_along_axis(part, indices, axis=1), axis=1)
+        for part in (is_nearest & ~is_tied, is_tied)
     )
     return int((next(hits) + np.minimum(next(hits), places)).sum())
 

@@ -97,8 +97,8 @@ def upper_blocks(n: int) -> Iterator[MatrixBlock]:
     for start in range(0, n, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, n)
         yield MatrixBlock(slice(start, stop), slice(start, stop))
-        for left in range(stop, n, BLOCK_COLUMNS):
-            yield MatrixBlock(slice(start, stop), slice(left, min(left + BLOCK_COLUMNS, n)))
+        for column in range(stop, n, BLOCK_COLUMNS):
+            yield MatrixBlock(slice(start, stop), slice(column, min(column + BLOCK_COLUMNS, n)))
 
 
 def row_blocks_from_column(start: int, stop: int, first: int = 0) -> MatrixBlock:
@@ -109,10 +109,10 @@ def row_blocks_from_column(start: int, stop: int, first: int = 0) -> MatrixBlock
 def covering_blocks(n: int, m: int) -> Iterator[MatrixBlock]:
     """Yield rectangles that cover an (n, m) matrix."""
     for start in range(0, n, BLOCK_ROWS):
-        for left in range(0, m, BLOCK_COLUMNS):
+        for column in range(0, m, BLOCK_COLUMNS):
             rows, columns = (
                 (start, min(start + BLOCK_ROWS, n)),
-                (left, min(left + BLOCK_COLUMNS, m)),
+                (column, min(column + BLOCK_COLUMNS, m)),
             )
             yield MatrixBlock(slice(*rows), slice(*columns))
 
@@ -135,37 +135,42 @@ def product_sum_rounding(d: int, array: Array) -> float:
     return max(4.0, math.sqrt(d)) * epsilon(array)
 
 
-def squared_distance_function(points: Array, others: Array | None = None) -> BlockFunction:
-    """Squared Euclidean distances between rows, or from them to ``others``; 0 on the diagonal.
+def squared_distance_function(points: Array, targets: Array | None = None) -> BlockFunction:
+    """Squared Euclidean distances between rows, or from them to ``targets``; 0 on the diagonal.
 
     Rows that are equal but for rounding are at distance 0, not 1e-8. Distances that have lost
     digits in the products that others are computed from are computed from the differences.
     """
     xp, rounding = namespace(points), squared_distance_rounding(points)
-    targets = points if others is None else others
-    squares, lengths = squared_row_norms(points), squared_row_norms(targets)
-    largest, transposed = scalar(xp.max(squares) + xp.max(lengths)), xp.matrix_transpose(targets)
-    mended = cancellation_corrector(points, targets) if can_correct_in_place(points) else None
-    near = rounding if mended is None else MIN_DISTANCE_ROUNDINGS * rounding
+    column_points = points if targets is None else targets
+    squares, lengths = squared_row_norms(points), squared_row_norms(column_points)
+    largest, transposed = (
+        scalar(xp.max(squares) + xp.max(lengths)),
+        xp.matrix_transpose(column_points),
+    )
+    correct = (
+        cancellation_corrector(points, column_points) if can_correct_in_place(points) else None
+    )
+    threshold = rounding if correct is None else MIN_DISTANCE_ROUNDINGS * rounding
 
-    def entries(at: MatrixBlock) -> Array:
-        both = squares[at.rows, None] + lengths[None, at.columns]
+    def entries(tile: MatrixBlock) -> Array:
+        sums = squares[tile.rows, None] + lengths[None, tile.columns]
         # Scaled by a power of two, whose products are exact, before they are summed.
-        block = (-2 * points[at.rows, :]) @ transposed[:, at.columns]
-        block += both
-        has_diagonal = others is None and at.has_diagonal
-        if mended is not None:
+        block = (-2 * points[tile.rows, :]) @ transposed[:, tile.columns]
+        block += sums
+        has_diagonal = targets is None and tile.has_diagonal
+        if correct is not None:
             if has_diagonal:
-                diagonal_view(block, at[:2])[:] = math.inf
-            if not scalar(xp.min(block)) > near * largest:  # also for NaN
-                mended(block, both, at[:2], near)
+                diagonal_view(block, tile[:2])[:] = math.inf
+            if not scalar(xp.min(block)) > threshold * largest:  # also for NaN
+                correct(block, sums, tile[:2], threshold)
             if has_diagonal:
-                diagonal_view(block, at[:2])[:] = 0 * squares[at.rows]  # NaN stays NaN
+                diagonal_view(block, tile[:2])[:] = 0 * squares[tile.rows]  # NaN stays NaN
             return block
-        if not has_diagonal and scalar(xp.min(block)) > near * largest:
+        if not has_diagonal and scalar(xp.min(block)) > threshold * largest:
             return block
-        block = xp.where(block <= rounding * both, xp.zeros_like(block), block)
-        return set_diagonal(block) if others is None and at.is_square else block
+        block = xp.where(block <= rounding * sums, xp.zeros_like(block), block)
+        return set_diagonal(block) if targets is None and tile.is_square else block
 
     return entries
 
@@ -174,7 +179,7 @@ def distance_function(points: Array) -> BlockFunction:
     """Euclidean distances between rows."""
     squares = squared_distance_function(points)
     form = np.sqrt if isinstance(points, np.ndarray) else safe_sqrt  # no square is negative
-    return lambda at: form(squares(at))
+    return lambda tile: form(squares(tile))
 
 
 class DissimilarPoints(NamedTuple):
@@ -192,8 +197,8 @@ def dissimilarity_function(x: DissimilarPoints) -> BlockFunction:
     points = x.points
     transposed = namespace(points).matrix_transpose(points)
 
-    def entries(at: MatrixBlock) -> Array:
-        return cosine_to_dissimilarity(points[at.rows, :] @ transposed[:, at.columns])
+    def entries(tile: MatrixBlock) -> Array:
+        return cosine_to_dissimilarity(points[tile.rows, :] @ transposed[:, tile.columns])
 
     return entries
 
@@ -214,9 +219,9 @@ def _chord_dissimilarity_function(chords: Chords) -> BlockFunction:
     """Half of the squared distances between ends of rows; 1 from and to a row of zeros."""
     squares, is_row = squared_distance_function(chords.points), chords.is_row
 
-    def entries(at: MatrixBlock) -> Array:
-        both = is_row[at.rows, None] * is_row[None, at.columns]
-        return squares(at) * (both / 2) + (1 - both)
+    def entries(tile: MatrixBlock) -> Array:
+        are_rows = is_row[tile.rows, None] * is_row[None, tile.columns]
+        return squares(tile) * (are_rows / 2) + (1 - are_rows)
 
     return entries
 
@@ -278,10 +283,11 @@ def matrix_inner_products(
     One product of a pair does not depend on which others there are, to the last bit.
     """
     total = ExactSum(len(pairs))
-    for at in upper_blocks(n):
-        blocks = [entries(at) for entries in matrices]
+    for tile in upper_blocks(n):
+        blocks = [entries(tile) for entries in matrices]
         total.add(
-            at.weight * np.array([scalar(frobenius_inner(blocks[i], blocks[j])) for i, j in pairs])
+            tile.weight
+            * np.array([scalar(frobenius_inner(blocks[i], blocks[j])) for i, j in pairs])
         )
     return total.value
 
@@ -298,25 +304,25 @@ def row_inner_products(
     sums = np.zeros((len(pairs), n))
     largest = min(n, BLOCK_ROWS) * min(n, max(BLOCK_ROWS, BLOCK_COLUMNS))
     room = np.empty((2, len(matrices), largest))  # once, as the system is slow to give it
-    for at in upper_blocks(n):
-        height, width = (min(part.stop, n) - part.start for part in at[:2])
-        blocks, turned = room[:, :, : height * width]
+    for tile in upper_blocks(n):
+        height, width = (min(part.stop, n) - part.start for part in tile[:2])
+        blocks, transposed = room[:, :, : height * width]
         blocks = blocks.reshape(-1, height, width)
-        turned = turned.reshape(-1, width, height)
+        transposed = transposed.reshape(-1, width, height)
         for place, entries in enumerate(matrices):
-            blocks[place] = entries(at)
-            if not at.is_square:  # what is below the diagonal
-                turned[place] = blocks[place].T
+            blocks[place] = entries(tile)
+            if not tile.is_square:  # what is below the diagonal
+                transposed[place] = blocks[place].T
         for place, (i, j) in enumerate(pairs):
-            sums[place, at.rows] += np.vecdot(blocks[i], blocks[j])
-            if not at.is_square:
-                sums[place, at.columns] += np.vecdot(turned[i], turned[j])
+            sums[place, tile.rows] += np.vecdot(blocks[i], blocks[j])
+            if not tile.is_square:
+                sums[place, tile.columns] += np.vecdot(transposed[i], transposed[j])
     return sums
 
 
 def block_function_of_matrix(matrix: np.ndarray) -> BlockFunction:
     """The entries of a matrix in memory."""
-    return lambda at: matrix[at.rows, at.columns].copy()
+    return lambda tile: matrix[tile.rows, tile.columns].copy()
 
 
 class RunningMoments:
@@ -371,15 +377,15 @@ class UniquePairs(NamedTuple):
 
 def all_row_column_pairs(xs: Sequence[Representation], ys: Sequence[Representation]) -> UniquePairs:
     """Return all pairs of rows and columns."""
-    each = {id(r): r for r in (*xs, *ys)}
-    index = {key: i for i, key in enumerate(each)}
+    representations = {id(r): r for r in (*xs, *ys)}
+    index = {key: i for i, key in enumerate(representations)}
     places: dict[tuple[int, int], int] = {}
     table = np.empty((len(xs), len(ys)), dtype=np.int64)
     for row, x in enumerate(xs):
         for column, y in enumerate(ys):
             i, j = sorted((index[id(x)], index[id(y)]))
             table[row, column] = places.setdefault((i, j), len(places))
-    return UniquePairs(tuple(each.values()), list(places), table)
+    return UniquePairs(tuple(representations.values()), list(places), table)
 
 
 # ----------------------------------------------------------------------------------------- centring
@@ -401,29 +407,29 @@ def centering_terms(entries: BlockFunction, n: int) -> CenteringTerms:
         \bar{d})^2
     """
     sums, deviations = np.zeros(n), RunningMoments()
-    for at in upper_blocks(n):
-        block = entries(at)
+    for tile in upper_blocks(n):
+        block = entries(tile)
         xp = namespace(block)
-        sums[at.rows] += to_numpy(xp.sum(block, axis=1))
-        if not at.is_square:
-            sums[at.columns] += to_numpy(xp.sum(block, axis=0))
-        deviations.add(block, at.weight)
+        sums[tile.rows] += to_numpy(xp.sum(block, axis=1))
+        if not tile.is_square:
+            sums[tile.columns] += to_numpy(xp.sum(block, axis=0))
+        deviations.add(block, tile.weight)
     means, mean = sums / n, deviations.mean
-    rest = 2 * n * float(np.sum((means - mean) ** 2))
-    return CenteringTerms(means, mean, max(0.0, deviations.squares - rest))
+    margin_squares = 2 * n * float(np.sum((means - mean) ** 2))
+    return CenteringTerms(means, mean, max(0.0, deviations.squares - margin_squares))
 
 
 def double_centered_entries(
-    entries: BlockFunction, margins: CenteringTerms, of: Array
+    entries: BlockFunction, margins: CenteringTerms, prototype: Array
 ) -> BlockFunction:
     """The entries of a symmetric matrix without the means of its rows and columns, in the library
-    of the points ``of``."""
-    means = as_array_like(margins.means, of)
+    of the points ``prototype``."""
+    means = as_array_like(margins.means, prototype)
 
-    def centered(at: MatrixBlock) -> Array:
-        block = entries(at)
-        block -= means[at.rows, None]
-        block -= (means[at.columns] - margins.mean)[None, :]
+    def centered(tile: MatrixBlock) -> Array:
+        block = entries(tile)
+        block -= means[tile.rows, None]
+        block -= (means[tile.columns] - margins.mean)[None, :]
         return block
 
     return centered
@@ -442,9 +448,9 @@ def upper_triangle_vectors(entries: BlockFunction, n: int) -> Callable[[], Itera
     (leaves the array API)."""
 
     def numbers() -> Iterator[np.ndarray]:
-        for at in upper_blocks(n):
-            block = to_numpy(entries(at))
-            yield block[np.triu_indices(len(block), 1)] if at.is_square else block.reshape(-1)
+        for tile in upper_blocks(n):
+            block = to_numpy(entries(tile))
+            yield block[np.triu_indices(len(block), 1)] if tile.is_square else block.reshape(-1)
 
     return numbers
 
@@ -453,7 +459,7 @@ def matrix_entry_vectors(
     entries: BlockFunction, n: int, m: int
 ) -> Callable[[], Iterator[np.ndarray]]:
     """Return a function that yields the entries of an (n, m) matrix, in vectors."""
-    return lambda: (to_numpy(entries(at)).reshape(-1) for at in covering_blocks(n, m))
+    return lambda: (to_numpy(entries(tile)).reshape(-1) for tile in covering_blocks(n, m))
 
 
 def order_statistics(
@@ -464,47 +470,48 @@ def order_statistics(
     Each pass narrows the interval that they are in, until few enough are in it, or all in it are
     equal but for rounding. Memory of ``COLLECTED`` numbers.
     """
-    low, high, inside = 0.0, top, count
-    while inside > MAX_SORTED_VALUES:
-        low, high, inside = _narrow_interval(numbers, places, low, high)
+    low, high, n_inside = 0.0, top, count
+    while n_inside > MAX_SORTED_VALUES:
+        low, high, n_inside = _narrow_interval(numbers, places, low, high)
         if high - low <= 4 * np.finfo(float).eps * top:
             break
-    below, chosen = 0, []
+    n_below, parts = 0, []
     for block in numbers():
-        below += int(np.count_nonzero(block < low))
+        n_below += int(np.count_nonzero(block < low))
         part = block[(block >= low) & (block <= high)]
-        chosen.append(
-            part if inside <= MAX_SORTED_VALUES else part.min(keepdims=True, initial=np.inf)
+        parts.append(
+            part if n_inside <= MAX_SORTED_VALUES else part.min(keepdims=True, initial=np.inf)
         )
-    values = np.concatenate(chosen)
-    if inside > MAX_SORTED_VALUES:
+    values = np.concatenate(parts)
+    if n_inside > MAX_SORTED_VALUES:
         return np.full(2, values.min())
-    return np.partition(values, [p - below for p in places])[[p - below for p in places]]
+    return np.partition(values, [p - n_below for p in places])[[p - n_below for p in places]]
 
 
 def _narrow_interval(
     numbers: Callable[[], Iterator[np.ndarray]], places: tuple[int, int], low: float, high: float
 ) -> tuple[float, float, int]:
     """Return a smaller interval with what is at these places, and how many numbers are in it."""
-    counts, below, scale = (
+    counts, n_below, scale = (
         np.zeros(PARTS_PER_INTERVAL, dtype=np.int64),
         0,
         PARTS_PER_INTERVAL / (high - low),
     )
     for block in numbers():
-        below += int(np.count_nonzero(block < low))
-        at = block[(block >= low) & (block <= high)].astype(np.float64, copy=False)
-        at -= low
-        at *= scale
+        n_below += int(np.count_nonzero(block < low))
+        positions = block[(block >= low) & (block <= high)].astype(np.float64, copy=False)
+        positions -= low
+        positions *= scale
         counts += np.bincount(
-            np.minimum(at.astype(np.int64), PARTS_PER_INTERVAL - 1), minlength=PARTS_PER_INTERVAL
+            np.minimum(positions.astype(np.int64), PARTS_PER_INTERVAL - 1),
+            minlength=PARTS_PER_INTERVAL,
         )
-    ends = below + np.cumsum(counts)
+    ends = n_below + np.cumsum(counts)
     first, last = (int(np.searchsorted(ends, p, side="right")) for p in places)
     slack = 1e-6 / scale + 2 * float(np.spacing(high))  # so that rounding loses none at the ends
-    inside = int(counts[max(first - 1, 0) : last + 2].sum())
+    n_inside = int(counts[max(first - 1, 0) : last + 2].sum())
     return (
         max(low, low + first / scale - slack),
         min(high, low + (last + 1) / scale + slack),
-        inside,
+        n_inside,
     )

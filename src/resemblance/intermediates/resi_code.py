@@ -24,8 +24,8 @@ def resi_svcca_components(x: Representation, explained_variance: float) -> int:
     # Not a power: a product overflows to infinity, where one component is kept.
     total = length * length
     variance = as_float64(decomposition(x).singular) ** 2
-    passed = np.cumsum(variance) / variance.sum() >= explained_variance * total
-    return int(np.argmax(passed)) + 1
+    is_enough = np.cumsum(variance) / variance.sum() >= explained_variance * total
+    return int(np.argmax(is_enough)) + 1
 
 
 @cached

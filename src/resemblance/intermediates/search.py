@@ -84,56 +84,58 @@ def has_bounded_error(similarity: Similarity) -> bool:
 def _screened_neighbors(similarity: Similarity, k: int) -> Nearest:
     """The nearest neighbours of every row by :func:`_screen_rows`, and in full where that is not
     certain."""
-    listed, certain = _screen_all_rows(similarity, k, enough=k)
-    return fill_missing_neighbors(similarity, listed, certain == k)
+    indices, certain = _screen_all_rows(similarity, k, min_certain=k)
+    return fill_missing_neighbors(similarity, indices, certain == k)
 
 
-def _screen_all_rows(similarity: Similarity, k: int, enough: int) -> tuple[np.ndarray, np.ndarray]:
+def _screen_all_rows(
+    similarity: Similarity, k: int, min_certain: int
+) -> tuple[np.ndarray, np.ndarray]:
     """:func:`_screen_rows` of every row, unless so many are certain for less than half of them:
     many
     ties, or clusters too tight for single precision."""
-    n, single = similarity.points.shape[0], _single_precision_similarity(similarity)
-    listed, certain = np.empty((n, k), dtype=np.int64), np.zeros(n, dtype=np.int64)
+    n, approximation = similarity.points.shape[0], _single_precision_similarity(similarity)
+    indices, certain = np.empty((n, k), dtype=np.int64), np.zeros(n, dtype=np.int64)
     for start, stop in row_blocks(n):
         rows = np.arange(start, stop)
-        listed[start:stop], certain[start:stop] = _screen_rows(similarity, single, rows, k)
-        if 2 * np.count_nonzero(certain[:stop] >= enough) < stop:
+        indices[start:stop], certain[start:stop] = _screen_rows(similarity, approximation, rows, k)
+        if 2 * np.count_nonzero(certain[:stop] >= min_certain) < stop:
             break
-    return listed, certain
+    return indices, certain
 
 
 def fill_missing_neighbors(
-    similarity: Similarity, listed: np.ndarray, certain: np.ndarray
+    similarity: Similarity, indices: np.ndarray, certain: np.ndarray
 ) -> Nearest:
     """The nearest neighbours of every row: those listed where they are certain, else by a search in
     full."""
-    k = listed.shape[1]
+    k = indices.shape[1]
     open_rows = np.flatnonzero(~certain)
     if not len(open_rows):
-        return Nearest(listed, empty_ties(k))
-    again = stack_row_blocks(
+        return Nearest(indices, empty_ties(k))
+    neighbors = stack_row_blocks(
         nearest_by_full_comparison(open_rows[start:stop], similarity, k)
         for start, stop in row_blocks(len(open_rows))
     )
-    listed[open_rows] = again.listed
-    ties = again.ties._replace(rows=open_rows[again.ties.rows])
-    return Nearest(listed, ties, len(open_rows))
+    indices[open_rows] = neighbors.listed
+    ties = neighbors.ties._replace(rows=open_rows[neighbors.ties.rows])
+    return Nearest(indices, ties, len(open_rows))
 
 
 def stable_neighbors(similarity: Similarity, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest neighbours of every row, nearest first, and how many of them come in this order
     in every search, without ties, (n,)."""
     if has_bounded_error(similarity):
-        listed, certain = _screen_all_rows(similarity, k, enough=k // 2)
-        if 2 * np.count_nonzero(certain >= k // 2) >= len(listed):
-            return listed, certain
-    listed = search_nearest(similarity, k).listed
-    values = similarity.to_listed(np.arange(len(listed)), listed)
+        indices, certain = _screen_all_rows(similarity, k, min_certain=k // 2)
+        if 2 * np.count_nonzero(certain >= k // 2) >= len(indices):
+            return indices, certain
+    indices = search_nearest(similarity, k).listed
+    values = similarity.to_listed(np.arange(len(indices)), indices)
     gaps = (
         values[:, :-1] - values[:, 1:]
         > _tie_rounding_gap(similarity, similarity.terms, values)[:, None]
     )
-    return listed, np.logical_and.accumulate(gaps, axis=1).sum(axis=1)
+    return indices, np.logical_and.accumulate(gaps, axis=1).sum(axis=1)
 
 
 def _tie_rounding_gap(similarity: Similarity, terms: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -161,21 +163,23 @@ def _single_precision_similarity(similarity: Similarity) -> Similarity:
 
 
 def _screen_rows(
-    similarity: Similarity, single: Similarity, rows: np.ndarray, k: int
+    similarity: Similarity, approximation: Similarity, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest of those that single precision proposes, nearest first, and how many of them
     are certain, by row."""
-    scores, xp = single.to_others(rows), namespace(single.points)
+    scores, xp = approximation.to_others(rows), namespace(approximation.points)
     columns = unordered_top_columns(scores, k + EXTRA_CANDIDATES)
     smallest = to_numpy(xp.min(xp.take_along_axis(scores, columns, axis=1), axis=1))
     values = similarity.to_listed(rows, columns)
     order = np.argsort(-values, axis=1)[:, : k + 1]
-    ordered = np.take_along_axis(values, order, axis=1)
+    sorted_values = np.take_along_axis(values, order, axis=1)
     terms, d = similarity.terms[rows], similarity.points.shape[1]
-    others = (
+    bounds = (
         smallest + _single_precision_error(d) * terms + 16 * (d + 1) * float(SINGLE_PRECISION.tiny)
     )
-    next_ones = np.maximum(ordered[:, 1:], others[:, None])
-    is_apart = ordered[:, :k] - next_ones > _tie_rounding_gap(similarity, terms, values)[:, None]
-    listed = np.take_along_axis(to_numpy(columns), order[:, :k], axis=1)
-    return listed, np.logical_and.accumulate(is_apart, axis=1).sum(axis=1)
+    next_values = np.maximum(sorted_values[:, 1:], bounds[:, None])
+    is_apart = (
+        sorted_values[:, :k] - next_values > _tie_rounding_gap(similarity, terms, values)[:, None]
+    )
+    indices = np.take_along_axis(to_numpy(columns), order[:, :k], axis=1)
+    return indices, np.logical_and.accumulate(is_apart, axis=1).sum(axis=1)

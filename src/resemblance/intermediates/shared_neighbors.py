@@ -40,8 +40,8 @@ def self_overlap(
 
 @cached
 def _self_score(x: Representation, score: NeighborhoodScore, search: NeighborSearch) -> float:
-    near = nearest(x, *search)
-    return score(near, near) if len(near.ties.rows) else 1.0
+    neighbors = nearest(x, *search)
+    return score(neighbors, neighbors) if len(neighbors.ties.rows) else 1.0
 
 
 def common_neighbor_weights(a: Nearest, b: Nearest) -> np.ndarray:
@@ -64,27 +64,27 @@ def common_neighbor_weights(a: Nearest, b: Nearest) -> np.ndarray:
 
 def _common_weights_of_block(a: Nearest, b: Nearest, n: int) -> np.ndarray:
     if not (len(a.ties.rows) or len(b.ties.rows)):  # those that both list, without sparse arrays
-        listed = np.sort(np.concatenate([a.listed, b.listed], axis=1), axis=1)
-        return np.count_nonzero(listed[:, 1:] == listed[:, :-1], axis=1).astype(float)
-    w, v = (neighbor_matrix(near, np.ones(near.listed.shape), n) for near in (a, b))
+        indices = np.sort(np.concatenate([a.listed, b.listed], axis=1), axis=1)
+        return np.count_nonzero(indices[:, 1:] == indices[:, :-1], axis=1).astype(float)
+    w, v = (neighbor_matrix(neighbors, np.ones(neighbors.listed.shape), n) for neighbors in (a, b))
     return w.multiply(v).sum(axis=1)
 
 
-def nearest_of_row_range(near: Nearest, start: int, stop: int) -> Nearest:
+def nearest_of_row_range(neighbors: Nearest, start: int, stop: int) -> Nearest:
     """The neighbours of some rows, which are numbered from 0."""
-    ties = near.ties
+    ties = neighbors.ties
     first, last = np.searchsorted(ties.rows, (start, stop))
     members = ties.members[ties.starts[first] : ties.starts[last]]
     starts = ties.starts[first : last + 1] - ties.starts[first]
     return Nearest(
-        near.listed[start:stop],
+        neighbors.listed[start:stop],
         Ties(ties.rows[first:last] - start, ties.begins[first:last], starts, members),
     )
 
 
 def _max_tied_samples(a: Nearest, b: Nearest) -> int:
     """The largest number of samples that tie."""
-    return int(max(near.ties.sizes.max(initial=0) for near in (a, b)))
+    return int(max(neighbors.ties.sizes.max(initial=0) for neighbors in (a, b)))
 
 
 def mean_common_share(a: Nearest, b: Nearest) -> float:
@@ -120,62 +120,72 @@ def common_neighbors_by_blocks(
 
 def find_common_neighbors(a: Nearest, b: Nearest, rows: np.ndarray) -> CommonNeighbors:
     """The common neighbours of these rows, with their weights."""
-    (keys, first, left), (others, second, right) = (_group_members(near, rows) for near in (a, b))
-    both, i, j = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
-    return CommonNeighbors(both // len(a.listed), left[i] * right[j], first[i], second[j])
+    (keys, first, left), (other_keys, second, right) = (
+        _group_members(neighbors, rows) for neighbors in (a, b)
+    )
+    common_keys, i, j = np.intersect1d(keys, other_keys, assume_unique=True, return_indices=True)
+    return CommonNeighbors(common_keys // len(a.listed), left[i] * right[j], first[i], second[j])
 
 
-def _group_members(near: Nearest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _group_members(
+    neighbors: Nearest, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All neighbours of these rows: a number of row and sample, the place where their group begins,
     their weight."""
-    (n, k), ties = near.listed.shape, near.ties
-    _, at, which = np.intersect1d(ties.rows, rows, assume_unique=True, return_indices=True)
-    begins, certain = group_starts(near, rows), np.full(len(rows), k)
-    certain[which] = ties.certain[at]
-    alone = np.arange(k) < certain[:, None]
-    sizes = ties.sizes[at]
-    inside = np.arange(sizes.sum()) + np.repeat(ties.starts[at] - np.cumsum(sizes) + sizes, sizes)
-    row = np.concatenate([np.nonzero(alone)[0], np.repeat(which, sizes)])
-    sample = np.concatenate([near.listed[rows][alone], ties.members[inside]])
-    first = np.concatenate([begins[alone], np.repeat(ties.certain[at], sizes)])
-    weight = np.concatenate([np.ones(alone.sum()), np.repeat(ties.weights[at], sizes)])
+    (n, k), ties = neighbors.listed.shape, neighbors.ties
+    _, tie_rows, row_positions = np.intersect1d(
+        ties.rows, rows, assume_unique=True, return_indices=True
+    )
+    group_firsts, certain = group_starts(neighbors, rows), np.full(len(rows), k)
+    certain[row_positions] = ties.certain[tie_rows]
+    untied = np.arange(k) < certain[:, None]
+    sizes = ties.sizes[tie_rows]
+    positions = np.arange(sizes.sum()) + np.repeat(
+        ties.starts[tie_rows] - np.cumsum(sizes) + sizes, sizes
+    )
+    row = np.concatenate([np.nonzero(untied)[0], np.repeat(row_positions, sizes)])
+    sample = np.concatenate([neighbors.listed[rows][untied], ties.members[positions]])
+    first = np.concatenate([group_firsts[untied], np.repeat(ties.certain[tie_rows], sizes)])
+    weight = np.concatenate([np.ones(untied.sum()), np.repeat(ties.weights[tie_rows], sizes)])
     return row * n + sample, first, weight
 
 
-def group_starts(near: Nearest, rows: np.ndarray) -> np.ndarray:
+def group_starts(neighbors: Nearest, rows: np.ndarray) -> np.ndarray:
     """The place, from 0, where the group of equally near samples of every place begins, shape
     (len(rows), k)."""
-    begins = np.tile(np.arange(near.listed.shape[1]), (len(rows), 1))
-    _, at, which = np.intersect1d(near.ties.rows, rows, assume_unique=True, return_indices=True)
-    begins[which] = near.ties.begins[at]
-    return begins
+    starts = np.tile(np.arange(neighbors.listed.shape[1]), (len(rows), 1))
+    _, tie_rows, row_positions = np.intersect1d(
+        neighbors.ties.rows, rows, assume_unique=True, return_indices=True
+    )
+    starts[row_positions] = neighbors.ties.begins[tie_rows]
+    return starts
 
 
-def group_lengths(begins: np.ndarray) -> np.ndarray:
-    """How many places the group of every place has, shape of ``begins``."""
-    flat = (np.arange(len(begins))[:, None] * begins.shape[1] + begins).ravel()
-    return np.bincount(flat, minlength=begins.size)[flat].reshape(begins.shape)
+def group_lengths(starts: np.ndarray) -> np.ndarray:
+    """How many places the group of every place has, shape of ``starts``."""
+    indices = (np.arange(len(starts))[:, None] * starts.shape[1] + starts).ravel()
+    return np.bincount(indices, minlength=starts.size)[indices].reshape(starts.shape)
 
 
 def common_weight_table(common: CommonNeighbors, rows: int, k: int) -> np.ndarray:
     """Total weight of the common neighbours, by the groups in x and in y, at their first places:
     (rows, k, k)."""
-    flat = (common.row * k + common.first) * k + common.second
-    return np.bincount(flat, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k)
+    indices = (common.row * k + common.first) * k + common.second
+    return np.bincount(indices, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k)
 
 
-def ranks_of_neighbors(x: Representation, those: Nearest, metric: NeighborMetric) -> np.ndarray:
+def ranks_of_neighbors(x: Representation, neighbors: Nearest, metric: NeighborMetric) -> np.ndarray:
     """Rank in x, from 1 for the nearest to n - 1, of the neighbours that every place holds, shape
     (n, k).
 
     Equally near samples share their mean rank. The places for which samples tie have the mean of
     the ranks of these.
     """
-    similarity, ties = neighbor_similarity(x, metric), those.ties
-    ranks, crowded = np.empty(those.listed.shape), np.flatnonzero(ties.crowded)
+    similarity, ties = neighbor_similarity(x, metric), neighbors.ties
+    ranks, crowded = np.empty(neighbors.listed.shape), np.flatnonzero(ties.crowded)
     for start, stop in row_blocks(len(ranks)):
         block, terms = similarity.to_others(np.arange(start, stop)), similarity.terms[start:stop]
-        ranks[start:stop] = _tie_averaged_ranks(block, those.listed[start:stop], terms)
+        ranks[start:stop] = _tie_averaged_ranks(block, neighbors.listed[start:stop], terms)
         first, last = np.searchsorted(ties.rows[crowded], (start, stop))
         for tie in crowded[first:last]:
             row, members = ties.rows[tie], ties.members[ties.starts[tie] : ties.starts[tie + 1]]
@@ -193,87 +203,89 @@ def rank_matrix(x: Representation, metric: NeighborMetric) -> np.ndarray:
     for start, stop in row_blocks(n):
         block = to_numpy(similarity.to_others(np.arange(start, stop)))
         for row, entries in zip(range(start, stop), block):
-            others = np.delete(np.arange(n), row)
-            ranks[row, others] = _ranks_by_sorting(entries, others, similarity.terms[row])
+            columns = np.delete(np.arange(n), row)
+            ranks[row, columns] = _ranks_by_sorting(entries, columns, similarity.terms[row])
     return ranks
 
 
-def _tie_averaged_ranks(block: Array, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
+def _tie_averaged_ranks(block: Array, indices: np.ndarray, terms: np.ndarray) -> np.ndarray:
     """Ranks of some entries of every row among all, largest first; entries equal up to rounding
     share their mean rank.
 
     One place of all rows at a time: only the counts leave the device.
     """
     xp = namespace(block)
-    values = xp.take_along_axis(block, xp.asarray(listed, device=device(block)), axis=1)
+    values = xp.take_along_axis(block, xp.asarray(indices, device=device(block)), axis=1)
     scales = as_array_like(terms, block)[:, None]
     rounding = 16 * epsilon(block) * xp.where(xp.abs(values) > scales, xp.abs(values), scales)
     places = []
-    for place in range(listed.shape[1]):
+    for place in range(indices.shape[1]):
         value, error = values[:, place : place + 1], rounding[:, place : place + 1]
-        larger = xp.count_nonzero(block > value + error, axis=1)
-        places.append(larger + xp.count_nonzero(block >= value - error, axis=1))
+        n_larger = xp.count_nonzero(block > value + error, axis=1)
+        places.append(n_larger + xp.count_nonzero(block >= value - error, axis=1))
     return (to_numpy(xp.stack(places, axis=1)) + 1) / 2
 
 
-def _ranks_by_sorting(entries: Array, listed: np.ndarray, terms: float) -> np.ndarray:
+def _ranks_by_sorting(entries: Array, indices: np.ndarray, terms: float) -> np.ndarray:
     """Ranks of many entries of one row, by sorting it."""
     xp = namespace(entries)
-    ordered = xp.sort(entries)
-    values = xp.take(entries, xp.asarray(listed, device=device(entries)))
+    sorted_entries = xp.sort(entries)
+    values = xp.take(entries, xp.asarray(indices, device=device(entries)))
     scales = xp.where(xp.abs(values) > terms, xp.abs(values), terms)
     rounding = 16 * epsilon(entries) * scales
-    no_larger = xp.searchsorted(ordered, values + rounding, side="right")
-    less = xp.searchsorted(ordered, values - rounding, side="left")
-    return (2 * entries.shape[0] - to_numpy(no_larger + less) + 1) / 2
+    n_no_larger = xp.searchsorted(sorted_entries, values + rounding, side="right")
+    n_less = xp.searchsorted(sorted_entries, values - rounding, side="left")
+    return (2 * entries.shape[0] - to_numpy(n_no_larger + n_less) + 1) / 2
 
 
 def mean_product_of_draws(
-    values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray
+    values: np.ndarray, rows: np.ndarray, total: np.ndarray, n_drawn: np.ndarray
 ) -> np.ndarray:
     r"""Mean of the product of numbers from 0 to 1 that are drawn without replacement, by row.
 
-    ``drawn`` of the ``total`` numbers of a row are; ``values`` has those, of these ``rows``, that
+    ``n_drawn`` of the ``total`` numbers of a row are; ``values`` has those, of these ``rows``, that
     are not 1. Exact: the mean over subsets of m of the first r numbers is r - m in r times that of
     m of the first r - 1, and m in r times the r-th number times that of m - 1 of the first r - 1.
     """
-    zero = np.bincount(rows[values == 0], minlength=len(total))
-    draws = np.arange(drawn.max(initial=1))
+    n_zero = np.bincount(rows[values == 0], minlength=len(total))
+    draws = np.arange(n_drawn.max(initial=1))
     avoided = np.clip(
-        (total[:, None] - zero[:, None] - draws) / np.maximum(total[:, None] - draws, 1), 0, None
+        (total[:, None] - n_zero[:, None] - draws) / np.maximum(total[:, None] - draws, 1), 0, None
     )
-    missed = np.prod(np.where(draws < drawn[:, None], avoided, 1), axis=1)
-    possible = missed > 0
-    some = (values > 0) & possible[rows]
-    if some.any():
-        left, drawn = (np.where(possible, count, 0) for count in (total - zero, drawn))
-        missed *= _mean_product_of_fractions(values[some], rows[some], left, drawn)
-    return np.asarray(missed)
+    means = np.prod(np.where(draws < n_drawn[:, None], avoided, 1), axis=1)
+    is_possible = means > 0
+    mask = (values > 0) & is_possible[rows]
+    if mask.any():
+        n_nonzero, n_drawn = (
+            np.where(is_possible, count, 0) for count in (total - n_zero, n_drawn)
+        )
+        means *= _mean_product_of_fractions(values[mask], rows[mask], n_nonzero, n_drawn)
+    return np.asarray(means)
 
 
 def _mean_product_of_fractions(
-    values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray
+    values: np.ndarray, rows: np.ndarray, total: np.ndarray, n_drawn: np.ndarray
 ) -> np.ndarray:
     """The mean product for numbers above 0: over how many of them are drawn, and over the subsets
     of that size."""
     from scipy.stats import hypergeom  # takes as long to import as the rest of the library
 
     counts = np.bincount(rows, minlength=len(total))
-    by_count = np.argsort(-counts, kind="stable")
-    ends = np.cumsum(counts[by_count])
-    values = values[np.argsort(np.argsort(by_count)[rows], kind="stable")]
-    sizes = np.arange(drawn.max(initial=1) + 1)
+    order = np.argsort(-counts, kind="stable")
+    ends = np.cumsum(counts[order])
+    values = values[np.argsort(np.argsort(order)[rows], kind="stable")]
+    sizes = np.arange(n_drawn.max(initial=1) + 1)
     means = np.zeros((len(total), len(sizes)))
     means[:, 0] = 1
     for r in range(1, counts.max() + 1):
         active = np.count_nonzero(counts >= r)
-        number = values[ends[:active] - counts[by_count[:active]] + r - 1]
-        before = means[:active]
+        number = values[ends[:active] - counts[order[:active]] + r - 1]
+        previous = means[:active]
         means[:active, 1:] = (
-            (r - sizes[1:]) * before[:, 1:] + sizes[1:] * number[:, None] * before[:, :-1]
+            (r - sizes[1:]) * previous[:, 1:] + sizes[1:] * number[:, None] * previous[:, :-1]
         ) / r
-    counts, total, drawn = (number[by_count, None] for number in (counts, total, drawn))
-    chances = hypergeom.pmf(sizes, np.maximum(total, 1), counts, drawn)
+    counts, total, n_drawn = (number[order, None] for number in (counts, total, n_drawn))
+    chances = hypergeom.pmf(sizes, np.maximum(total, 1), counts, n_drawn)
     result = np.empty(len(total))
-    result[by_count] = (chances * means).sum(axis=1)
+    result[order] = (chances * means).sum(axis=1)
     return result

@@ -63,19 +63,19 @@ class Similarity(NamedTuple):
             return mask_own_columns(2 * self.gram[rows] - self.squares, rows)
         return mask_own_columns(self._of_all(take_rows(self.points, rows)), rows)
 
-    def to_listed(self, rows: np.ndarray, listed: Array) -> np.ndarray:
-        """Similarities of these rows to the rows listed for each, shape of ``listed``."""
+    def to_listed(self, rows: np.ndarray, indices: Array) -> np.ndarray:
+        """Similarities of these rows to the rows listed for each, shape of ``indices``."""
         if self.gram is None:
-            values = products_with_listed(self.points, rows, listed, self.targets)
+            values = products_with_listed(self.points, rows, indices, self.targets)
         else:
-            values = self.gram[rows[:, None], listed]
+            values = self.gram[rows[:, None], indices]
         if self.squares is None:
             return values
-        return 2 * values - to_numpy(take_listed(self.squares, listed))
+        return 2 * values - to_numpy(take_listed(self.squares, indices))
 
     def _of_all(self, points: Array) -> Array:
-        others = self.points if self.targets is None else self.targets
-        transposed = namespace(points).matrix_transpose(others)
+        targets = self.points if self.targets is None else self.targets
+        transposed = namespace(points).matrix_transpose(targets)
         if self.squares is None:
             return points @ transposed
         block = (2 * points) @ transposed
@@ -141,48 +141,48 @@ def _chord_similarity(x: Representation) -> Similarity:
 
 
 def products_with_listed(
-    points: Array, rows: np.ndarray, listed: Array, targets: Array | None = None
+    points: Array, rows: np.ndarray, indices: Array, targets: Array | None = None
 ) -> np.ndarray:
     """Inner products of these rows with the rows listed for each, by default of the same points,
-    shape of ``listed``."""
-    xp, width = namespace(points), listed.shape[1] * points.shape[1]
+    shape of ``indices``."""
+    xp, width = namespace(points), indices.shape[1] * points.shape[1]
     parts = []
     for start, stop in gathering_row_ranges(len(rows), width):
-        those = take_listed(points if targets is None else targets, listed[start:stop, :])
-        mine = take_rows(points, rows[start:stop])
-        parts.append((those @ mine[:, :, None])[:, :, 0])
+        neighbors = take_listed(points if targets is None else targets, indices[start:stop, :])
+        row_points = take_rows(points, rows[start:stop])
+        parts.append((neighbors @ row_points[:, :, None])[:, :, 0])
     return to_numpy(xp.concat(parts))
 
 
-def squared_distances_to_listed(points: Array, listed: np.ndarray) -> np.ndarray:
+def squared_distances_to_listed(points: Array, indices: np.ndarray) -> np.ndarray:
     """Squared distances between every row and the rows listed for it, from their differences, shape
-    of ``listed``."""
+    of ``indices``."""
     xp, parts = namespace(points), []
-    for start, stop in gathering_row_ranges(listed.shape[0], listed.shape[1] * points.shape[1]):
-        difference = take_listed(points, listed[start:stop]) - points[start:stop, None, :]
+    for start, stop in gathering_row_ranges(indices.shape[0], indices.shape[1] * points.shape[1]):
+        difference = take_listed(points, indices[start:stop]) - points[start:stop, None, :]
         parts.append(xp.vecdot(difference, difference))
     return to_numpy(xp.concat(parts))
 
 
-def distances_to_listed(x: Representation, listed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distances_to_listed(x: Representation, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Euclidean distances in unit size between every sample and the samples listed for it, shape of
-    ``listed``, and the lengths of the points that they are computed from, (n,), in float64.
+    ``indices``, and the lengths of the points that they are computed from, (n,), in float64.
 
     Of more features than samples only distances that are small beside these lengths are computed
     from differences.
     """
     if not supports_shifted_gram(x):
         points, size_there = round_shifted_points(x)
-        squares = np.asarray(squared_distances_to_listed(points, listed), dtype=np.float64)
+        squares = np.asarray(squared_distances_to_listed(points, indices), dtype=np.float64)
         lengths = to_numpy(euclidean_norm(points, axis=1)) / scalar(size_there)
         return np.sqrt(squares) / scalar(size_there), lengths
     unit_size, gram = power_of_two_below_norm(x), as_float64(shifted_gram(x))
     lengths = np.diagonal(gram)
-    both = lengths[:, None] + lengths[listed]
-    squares = both - 2 * np.take_along_axis(gram, listed, axis=1)
-    row, place = np.nonzero(squares < MIN_UNCANCELLED_SHARE * both)
+    sums = lengths[:, None] + lengths[indices]
+    squares = sums - 2 * np.take_along_axis(gram, indices, axis=1)
+    row, place = np.nonzero(squares < MIN_UNCANCELLED_SHARE * sums)
     for start, stop in gathering_row_ranges(len(row), x.shape[1]):
-        i, j = row[start:stop], listed[row[start:stop], place[start:stop]]
+        i, j = row[start:stop], indices[row[start:stop], place[start:stop]]
         difference = (x.array[i] - x.array[j]) / unit_size
         squares[row[start:stop], place[start:stop]] = np.vecdot(difference, difference)
     size_there = scalar(size(x)) / unit_size
@@ -194,11 +194,11 @@ def take_rows(points: Array, rows: np.ndarray) -> Array:
     return namespace(points).take(points, _row_index_array(rows, points), axis=0)
 
 
-def take_listed(points: Array, listed: Array) -> Array:
-    """The rows, or numbers, listed for every row: shape of ``listed``, then that of a row."""
-    xp, index = namespace(points), _row_index_array(listed, points)
-    taken = xp.take(points, xp.reshape(index, (-1,)), axis=0)
-    return xp.reshape(taken, (*index.shape, *points.shape[1:]))
+def take_listed(points: Array, indices: Array) -> Array:
+    """The rows, or numbers, listed for every row: shape of ``indices``, then that of a row."""
+    xp, index = namespace(points), _row_index_array(indices, points)
+    entries = xp.take(points, xp.reshape(index, (-1,)), axis=0)
+    return xp.reshape(entries, (*index.shape, *points.shape[1:]))
 
 
 def _row_index_array(rows: Array, points: Array) -> Array:
@@ -215,8 +215,8 @@ def mask_own_columns(block: Array, rows: np.ndarray) -> Array:
         block[xp.arange(len(rows), device=device(block)), _row_index_array(rows, block)] = -math.inf
         return block
     columns = xp.arange(block.shape[1], device=device(block))
-    itself = _row_index_array(rows, block)[:, None] == columns[None, :]
-    return xp.where(itself, xp.full_like(block, -math.inf), block)
+    is_own = _row_index_array(rows, block)[:, None] == columns[None, :]
+    return xp.where(is_own, xp.full_like(block, -math.inf), block)
 
 
 def cosines_to_listed(x: Representation, indices: np.ndarray) -> np.ndarray:

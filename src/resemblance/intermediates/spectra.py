@@ -65,9 +65,9 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     if rank < s.shape[0] and records_gradient(points):
         # The derivative of an SVD divides by all singular values, so directions without variance
         # are projected out.
-        spanned = detach(vt[:rank, :])
-        u, s, vt = svd(points @ x.xp.matrix_transpose(spanned))
-        vt = vt @ spanned
+        directions = detach(vt[:rank, :])
+        u, s, vt = svd(points @ x.xp.matrix_transpose(directions))
+        vt = vt @ directions
     return Decomposition(u[:, :rank], s[:rank], vt[:rank, :])
 
 
@@ -92,7 +92,7 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
     return float(resolution(x) * relative * (n**-0.5 + d**-0.5))
 
 
-def require_derivative(singular: Array, what: str) -> None:
+def require_derivative(singular: Array, title: str) -> None:
     """Raise :class:`UndefinedError` where singular vectors have no derivative: singular values are
     equal or zero.
 
@@ -102,7 +102,7 @@ def require_derivative(singular: Array, what: str) -> None:
     gaps = -np.diff(to_numpy(singular), append=0)
     if gaps.min() <= 64 * epsilon(singular) * scalar(singular[0]):
         raise UndefinedError(
-            f"{what} has equal or zero singular values, where there is no gradient; detach it or "
+            f"{title} has equal or zero singular values, where there is no gradient; detach it or "
             "add noise"
         )
 
@@ -128,8 +128,8 @@ def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
     parts = decomposition(x, centered=centered)
     if not records_gradient(x.source):
         return parts.basis
-    spanned = x.xp.matrix_transpose(detach(parts.directions))
-    return x.xp.linalg.qr(preshape(x, centered=centered) @ spanned)[0]
+    directions = x.xp.matrix_transpose(detach(parts.directions))
+    return x.xp.linalg.qr(preshape(x, centered=centered) @ directions)[0]
 
 
 @cached
@@ -154,11 +154,11 @@ def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
     if records_gradient(x.source) or scalar(size(x)) == 0 or (full and is_rotated(x)):
         return False
     smallest = smallest_singular(x)
-    least = epsilon(x.array) ** 0.25
+    threshold = epsilon(x.array) ** 0.25
     if full:
         relative = smallest * scalar(size(x) / uncentered_norm(x))
-        return bool(min(smallest, relative) > least and numerical_rank(x) == x.shape[1])
-    return bool(smallest > least)
+        return bool(min(smallest, relative) > threshold and numerical_rank(x) == x.shape[1])
+    return bool(smallest > threshold)
 
 
 @cached
@@ -179,9 +179,9 @@ def unspanned_direction(x: Representation) -> tuple[Array, Array]:
     """
     parts = decomposition(x)
     scale, row = size_and_scaled_mean(x)
-    along = (parts.directions @ row) / (parts.singular * scale)
-    length = (1 + frobenius_inner(along, along)) ** 0.5
-    return -along / length, 1 / length
+    coefficients = (parts.directions @ row) / (parts.singular * scale)
+    length = (1 + frobenius_inner(coefficients, coefficients)) ** 0.5
+    return -coefficients / length, 1 / length
 
 
 @cached

@@ -67,7 +67,7 @@ def concentricity(x: Representation) -> Array:
     length, rounding = mean_row_norm(x), 16 * float(np.finfo(x.dtype).eps)
     rounding = max(rounding, 4 * resolution(x) / x.shape[0])  # of sums, and of what was stored
     sizes = (
-        scalar(of(x)) for of in (uncentered_norm, size)
+        scalar(norm(x)) for norm in (uncentered_norm, size)
     )  # the second, never larger, takes long
     if all(scalar(length) <= rounding * s for s in sizes):
         return 0 * x.xp.sum(mean(x))  # with a gradient, of 0
@@ -117,8 +117,8 @@ def random_projections(
     """
     settings = {"projections": projections, "seed": seed}
     gap = detach(y.array[0, :] - x.array[0, :])  # as the origins below are
-    along = gap @ as_array_like(_random_unit_directions(x.shape[1], projections, seed), gap)
-    return sorted_projections(x, **settings), sorted_projections(y, **settings) + along[None, :]
+    shift = gap @ as_array_like(_random_unit_directions(x.shape[1], projections, seed), gap)
+    return sorted_projections(x, **settings), sorted_projections(y, **settings) + shift[None, :]
 
 
 def pad_row_with_zeros(row: Array, width: int) -> Array:
@@ -128,8 +128,8 @@ def pad_row_with_zeros(row: Array, width: int) -> Array:
 
 
 def _random_unit_directions(width: int, projections: int, seed: int) -> np.ndarray:
-    drawn = generator(seed, "directions", width).standard_normal((width, projections))
-    return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
+    directions = generator(seed, "directions", width).standard_normal((width, projections))
+    return np.asarray(directions / np.linalg.norm(directions, axis=0))
 
 
 @cached

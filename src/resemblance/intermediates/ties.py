@@ -63,17 +63,17 @@ class Nearest(NamedTuple):
 def empty_ties(k: int) -> Ties:
     """What there is to say of rows without equally near neighbours."""
     rows = np.empty(0, dtype=np.int64)
-    members, begins = np.empty(0, dtype=np.int32), np.empty((0, k), dtype=np.int32)
-    return Ties(rows, begins, np.zeros(1, dtype=np.int64), members)
+    members, starts = np.empty(0, dtype=np.int32), np.empty((0, k), dtype=np.int32)
+    return Ties(rows, starts, np.zeros(1, dtype=np.int64), members)
 
 
 def stack_row_blocks(blocks: Iterable[Nearest]) -> Nearest:
     """Put blocks of rows together."""
-    listed, ties, _ = zip(*blocks)
-    firsts = np.cumsum([0] + [len(block) for block in listed])
+    indices, ties, _ = zip(*blocks)
+    firsts = np.cumsum([0] + [len(block) for block in indices])
     counts = np.concatenate([part.sizes for part in ties])
     return Nearest(
-        np.concatenate(listed),
+        np.concatenate(indices),
         Ties(
             np.concatenate([part.rows + first for part, first in zip(ties, firsts)]),
             np.concatenate([part.begins for part in ties]),
@@ -96,34 +96,34 @@ def largest_with_ties(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0
     # kept is arbitrary.
     crowded = np.flatnonzero((block >= (level - rounding)[:, None]).sum(axis=1) > k)
     columns.sort(axis=1)
-    order, begins = _descending_order(np.take_along_axis(block, columns, axis=1), rounding)
+    order, firsts = _descending_order(np.take_along_axis(block, columns, axis=1), rounding)
     columns = np.take_along_axis(columns, order, axis=1)
     members = {}
     for row in crowded:
-        columns[row], begins[row], members[row] = _select_with_ties(
+        columns[row], firsts[row], members[row] = _select_with_ties(
             block[row], k, level[row], rounding[row]
         )
     rows = np.flatnonzero(
-        (begins < np.arange(k)).any(axis=1) | np.isin(np.arange(len(block)), crowded)
+        (firsts < np.arange(k)).any(axis=1) | np.isin(np.arange(len(block)), crowded)
     )
     groups = [
-        members[row] if row in members else np.sort(columns[row, begins[row, -1] :]) for row in rows
+        members[row] if row in members else np.sort(columns[row, firsts[row, -1] :]) for row in rows
     ]
     starts = np.cumsum([0] + [len(group) for group in groups])
-    flat = np.concatenate(
+    flat_members = np.concatenate(
         [np.empty(0, dtype=np.int32), *groups], dtype=np.int32, casting="same_kind"
     )
-    return Nearest(columns, Ties(rows, begins[rows], starts, flat))
+    return Nearest(columns, Ties(rows, firsts[rows], starts, flat_members))
 
 
 def largest_listed_with_ties(
-    listed: np.ndarray, values: np.ndarray, k: int, terms: np.ndarray
+    indices: np.ndarray, values: np.ndarray, k: int, terms: np.ndarray
 ) -> Nearest:
     """:func:`largest_with_ties` of the values of some samples, which are listed by row in order
     of index."""
     columns, ties, _ = largest_with_ties(values, k, terms)
-    members = listed[np.repeat(ties.rows, ties.sizes), ties.members].astype(np.int32)
-    return Nearest(np.take_along_axis(listed, columns, axis=1), ties._replace(members=members))
+    members = indices[np.repeat(ties.rows, ties.sizes), ties.members].astype(np.int32)
+    return Nearest(np.take_along_axis(indices, columns, axis=1), ties._replace(members=members))
 
 
 def largest_with_ties_on_device(block: Array, k: int, terms: np.ndarray) -> Nearest:
@@ -139,10 +139,10 @@ def largest_with_ties_on_device(block: Array, k: int, terms: np.ndarray) -> Near
     if count < n and (values.min(axis=1) >= reach).any():
         counts = xp.count_nonzero(block >= as_array_like(reach, block)[:, None], axis=1)
         columns = unordered_top_columns(block, max(count, int(scalar(xp.max(counts)))))
-    listed = np.sort(to_numpy(columns), axis=1).astype(np.int64, copy=False)
-    order = xp.asarray(listed, device=device(block))
+    indices = np.sort(to_numpy(columns), axis=1).astype(np.int64, copy=False)
+    order = xp.asarray(indices, device=device(block))
     return largest_listed_with_ties(
-        listed, to_numpy(xp.take_along_axis(block, order, axis=1)), k, terms
+        indices, to_numpy(xp.take_along_axis(block, order, axis=1)), k, terms
     )
 
 
@@ -177,14 +177,16 @@ def _top_columns_by_groups(block: np.ndarray, k: int) -> np.ndarray:
     width = n // COLUMNS_PER_GROUP
     if width < 2 * k:
         return np.argpartition(block, n - k, axis=1)[:, n - k :]
-    whole = width * COLUMNS_PER_GROUP
+    n_grouped = width * COLUMNS_PER_GROUP
     # Group i has the columns i, i + width, ...: maxima of adjacent columns would be slower.
     groups = _top_columns_by_groups(
-        block[:, :whole].reshape(rows, COLUMNS_PER_GROUP, width).max(axis=1), k
+        block[:, :n_grouped].reshape(rows, COLUMNS_PER_GROUP, width).max(axis=1), k
     )
-    inside = (groups[:, None, :] + width * np.arange(COLUMNS_PER_GROUP)[:, None]).reshape(rows, -1)
-    rest = np.broadcast_to(np.arange(whole, n), (rows, n - whole))
-    columns = np.concatenate([inside, rest], axis=1)
+    group_columns = (groups[:, None, :] + width * np.arange(COLUMNS_PER_GROUP)[:, None]).reshape(
+        rows, -1
+    )
+    remaining_columns = np.broadcast_to(np.arange(n_grouped, n), (rows, n - n_grouped))
+    columns = np.concatenate([group_columns, remaining_columns], axis=1)
     return np.take_along_axis(
         columns, np.argpartition(np.take_along_axis(block, columns, axis=1), -k)[:, -k:], axis=1
     )
@@ -196,15 +198,15 @@ def _select_with_ties(
     """The k largest entries, where their groups begin, and all that equal the k-th largest, which
     is ``level``."""
     is_larger = entries > level + rounding
-    larger = np.flatnonzero(is_larger)
-    equal = np.flatnonzero((entries >= level - rounding) & ~is_larger)
-    count = len(larger)
-    order, begins = _descending_order(entries[None, larger], np.array([rounding]))
+    larger_columns = np.flatnonzero(is_larger)
+    equal_columns = np.flatnonzero((entries >= level - rounding) & ~is_larger)
+    count = len(larger_columns)
+    order, firsts = _descending_order(entries[None, larger_columns], np.array([rounding]))
     last = np.full(k - count, count)
     return (
-        np.concatenate([larger[order[0]], equal[: k - count]]),
-        np.concatenate([begins[0], last]),
-        equal,
+        np.concatenate([larger_columns[order[0]], equal_columns[: k - count]]),
+        np.concatenate([firsts[0], last]),
+        equal_columns,
     )
 
 
@@ -215,11 +217,13 @@ def _descending_order(values: np.ndarray, rounding: np.ndarray) -> tuple[np.ndar
     Also the place where the group of such values begins, of every place.
     """
     order = np.argsort(-values, axis=1, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=1)
-    begins = np.zeros(order.shape, dtype=np.int32)
+    sorted_values = np.take_along_axis(values, order, axis=1)
+    firsts = np.zeros(order.shape, dtype=np.int32)
     places = np.arange(1, values.shape[1], dtype=np.int32)
-    begins[:, 1:] = np.where(ordered[:, :-1] - ordered[:, 1:] > rounding[:, None], places, 0)
-    np.maximum.accumulate(begins, axis=1, out=begins)
-    order += begins * np.int64(values.shape[1])  # the group first, then the position
+    firsts[:, 1:] = np.where(
+        sorted_values[:, :-1] - sorted_values[:, 1:] > rounding[:, None], places, 0
+    )
+    np.maximum.accumulate(firsts, axis=1, out=firsts)
+    order += firsts * np.int64(values.shape[1])  # the group first, then the position
     order.sort(axis=1)
-    return np.asarray(order % values.shape[1]), begins
+    return np.asarray(order % values.shape[1]), firsts

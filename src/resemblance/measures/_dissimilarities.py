@@ -193,16 +193,18 @@ def dissimilarities(
     _check_kind(rdm, points, noise, runs, prior)
     if noise is not None:
         check_noise(noise, points, numbers)
-    lacking = np.isnan(points).all(axis=1)
-    if lacking.all():
+    is_missing = np.isnan(points).all(axis=1)
+    if is_missing.all():
         raise UndefinedError(f"dissimilarities: {representation_title(x)} has no number at all")
     points, unit = _rescale_into_range(points, rdm, noise)
     if rdm in ("sqeuclidean", "euclidean"):
         points = _subtract_feature_means(points)
     factors = _dissimilarity_factors(rdm, points, noise, prior)
-    absent = np.setdiff1d(np.unique(numbers), numbers[~lacking])
+    missing_conditions = np.setdiff1d(np.unique(numbers), numbers[~is_missing])
     if runs is None:
-        points = np.where(np.isin(numbers, absent)[:, None], 0.0, points)  # counts for nothing
+        points = np.where(
+            np.isin(numbers, missing_conditions)[:, None], 0.0, points
+        )  # counts for nothing
         means = _complete_mean_rows(points, numbers, "in any trial", ids)
         label: str = "mahalanobis" if noise is not None and rdm == "sqeuclidean" else rdm
         if rdm in ("correlation", "cosine"):
@@ -211,17 +213,17 @@ def dissimilarities(
             matrix = _mean_difference_products(*factors(means))
     else:
         label = "crossnobis" if rdm == "sqeuclidean" else "poisson_cv"
-        labels_of_runs = _label_numbers(runs, len(points), "runs")[~lacking]
+        labels_of_runs = _label_numbers(runs, len(points), "runs")[~is_missing]
         matrix = _cross_validated_products(
-            points[~lacking], numbers[~lacking], labels_of_runs, factors, ids
+            points[~is_missing], numbers[~is_missing], labels_of_runs, factors, ids
         )
     matrix = unit * np.sqrt(np.maximum(matrix, 0)) if rdm == "euclidean" else matrix
     np.fill_diagonal(matrix, 0)
-    gaps = np.isin(np.arange(len(matrix)), absent)
+    gaps = np.isin(np.arange(len(matrix)), missing_conditions)
     gaps = (gaps[:, None] | gaps) & ~np.eye(len(matrix), dtype=bool)
     if gaps.any():
-        present = ~gaps & ~np.eye(len(matrix), dtype=bool)
-        matrix[gaps] = matrix[present].mean() if present.any() else 0.0
+        has_value = ~gaps & ~np.eye(len(matrix), dtype=bool)
+        matrix[gaps] = matrix[has_value].mean() if has_value.any() else 0.0
     y = _pseudo_euclidean_points(matrix, label, name or x.name, ids, gaps)
     first = np.unique(numbers, return_index=True)[1]
     y.is_sorted = bool((np.diff(first) < 0).any())
@@ -264,8 +266,8 @@ def _input_rounding(x: Representation) -> float:
     return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
 
 
-def _label_numbers(labels: Any, n: int, called: str) -> np.ndarray:
-    return np.asarray(label_codes("dissimilarities", labels, n, called))
+def _label_numbers(labels: Any, n: int, role: str) -> np.ndarray:
+    return np.asarray(label_codes("dissimilarities", labels, n, role))
 
 
 def _condition_numbers(
@@ -293,16 +295,16 @@ def _cross_validated_products(
     _check_shared(shared, first, second, ids)
     matrix = np.zeros((count, count))
     for pattern, pairs in _shared_run_sets(shared):
-        present = np.flatnonzero((trials[pattern] > 0).all(axis=0))
-        inside = np.isin(numbers, present) & np.isin(runs, pattern)
-        those = points[inside], np.searchsorted(present, numbers[inside]), runs[inside]
-        named = [ids[k] if ids else k for k in present]
-        folds = _leave_one_run_out_means(*those, named)
+        conditions = np.flatnonzero((trials[pattern] > 0).all(axis=0))
+        mask = np.isin(numbers, conditions) & np.isin(runs, pattern)
+        subset = points[mask], np.searchsorted(conditions, numbers[mask]), runs[mask]
+        names = [ids[k] if ids else k for k in conditions]
+        folds = _leave_one_run_out_means(*subset, names)
         part = np.mean(
             [_mean_difference_products(factors(a)[0], factors(b)[1]) for a, b in folds], axis=0
         )
         i, j = first[pairs], second[pairs]
-        matrix[i, j] = part[np.searchsorted(present, i), np.searchsorted(present, j)]
+        matrix[i, j] = part[np.searchsorted(conditions, i), np.searchsorted(conditions, j)]
     return matrix + matrix.T
 
 
@@ -311,22 +313,22 @@ def _shared_run_sets(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarra
     if shared.all():
         yield np.arange(len(shared)), np.arange(shared.shape[1])
         return
-    patterns, of_pair = np.unique(shared, axis=1, return_inverse=True)
+    patterns, pattern_numbers = np.unique(shared, axis=1, return_inverse=True)
     for number, pattern in enumerate(patterns.T):
-        yield np.flatnonzero(pattern), np.flatnonzero(of_pair.ravel() == number)
+        yield np.flatnonzero(pattern), np.flatnonzero(pattern_numbers.ravel() == number)
 
 
 def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids: Any) -> None:
     """Raise ``ValueError`` for two conditions that are not together in two runs."""
     if len(shared) < 2:
         raise ValueError("dissimilarities: runs must be two or more; without them leave runs out")
-    few = np.flatnonzero(shared.sum(axis=0) < 2)
-    if len(few):
-        a, b = (ids[k] if ids else k for k in (first[few[0]], second[few[0]]))
+    idx = np.flatnonzero(shared.sum(axis=0) < 2)
+    if len(idx):
+        a, b = (ids[k] if ids else k for k in (first[idx[0]], second[idx[0]]))
         raise ValueError(
             f"dissimilarities: conditions {a} and {b} are together in "
-            f"{int(shared[:, few[0]].sum())} of {len(shared)} runs, and cross-validation needs two "
-            f"({len(few)} of {len(first)} pairs of conditions have fewer); leave one of the two "
+            f"{int(shared[:, idx[0]].sum())} of {len(shared)} runs, and cross-validation needs two "
+            f"({len(idx)} of {len(first)} pairs of conditions have fewer); leave one of the two "
             "conditions out"
         )
 
@@ -335,14 +337,14 @@ def _subtract_feature_means(points: np.ndarray) -> np.ndarray:
     """Return points minus the mean of each feature, which no Euclidean distance depends on: the
     products of points far from the origin lose digits."""
     for _ in range(2):
-        has = ~np.isnan(points)
-        total = np.where(has, points, 0.0).sum(axis=0)
-        points = points - total / np.maximum(has.sum(axis=0), 1)
+        is_finite = ~np.isnan(points)
+        total = np.where(is_finite, points, 0.0).sum(axis=0)
+        points = points - total / np.maximum(is_finite.sum(axis=0), 1)
     return points
 
 
 def _complete_mean_rows(
-    points: np.ndarray, numbers: np.ndarray, where: str, ids: Any
+    points: np.ndarray, numbers: np.ndarray, context: str, ids: Any
 ) -> np.ndarray:
     """Return the mean of the rows of each number; ``UndefinedError`` for one without a number of
     some feature."""
@@ -353,7 +355,7 @@ def _complete_mean_rows(
     condition, feature = (int(k) for k in np.argwhere(gaps)[0])
     raise UndefinedError(
         f"dissimilarities: condition {ids[condition] if ids else condition} has no number of "
-        f"feature {feature} {where}; a dissimilarity is over all features, so leave the feature "
+        f"feature {feature} {context}; a dissimilarity is over all features, so leave the feature "
         "out, or write NaN in all features of the trial, which is then missing"
     )
 
@@ -363,12 +365,12 @@ def _leave_one_run_out_means(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the means over all runs but one and those in that one."""
     for run in np.unique(runs):
-        inside = runs == run
-        one, other = (
+        in_run = runs == run
+        training, test = (
             _complete_mean_rows(points[part], numbers[part], f"in {words}", ids)
-            for part, words in ((~inside, "all runs but one"), (inside, "a run"))
+            for part, words in ((~in_run, "all runs but one"), (in_run, "a run"))
         )
-        yield one, other
+        yield training, test
 
 
 # --------------------------------------------------------------------------------- dissimilarities
@@ -394,11 +396,11 @@ def _check_kind(rdm: str, points: np.ndarray, noise: Any, runs: Any, prior: Any)
         raise ValueError(f"dissimilarities: prior is two positive numbers; got {prior}")
 
 
-def _require_several_features(called: str, d: int) -> None:
+def _require_several_features(caller: str, d: int) -> None:
     """Raise ``ValueError`` where a correlation over features has a single one."""
     if d < 2:
         raise ValueError(
-            f'{called}: X has one feature, over which there is no correlation; take rdm="euclidean"'
+            f'{caller}: X has one feature, over which there is no correlation; take rdm="euclidean"'
         )
 
 
@@ -448,9 +450,9 @@ def _dissimilarity_factors(
     return whitened
 
 
-def _mean_difference_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _mean_difference_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the mean over features of the products of differences, (n, n)."""
-    products = one @ other.T / one.shape[1]
+    products = left @ right.T / left.shape[1]
     diagonal = np.diagonal(products)
     return np.asarray(diagonal[:, None] + diagonal - products - products.T)
 

@@ -156,8 +156,8 @@ def _require_certain_rotation(
     if error / (2 * scalar(s[-1])) * scalar(euclidean_norm(rows)) * s.shape[0] <= limit:
         return
     m = xp.matrix_transpose(u) @ rows @ xp.matrix_transpose(vt)
-    turns = clip_above_one(error / (s[:, None] + s[None, :]))
-    if scalar(frobenius_inner(xp.abs(m - xp.matrix_transpose(m)), turns)) / 2 > limit:
+    angles = clip_above_one(error / (s[:, None] + s[None, :]))
+    if scalar(frobenius_inner(xp.abs(m - xp.matrix_transpose(m)), angles)) / 2 > limit:
         raise UndefinedError(UNCERTAIN_ROTATION)
 
 

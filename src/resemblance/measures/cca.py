@@ -397,11 +397,11 @@ def _weighted_mean_correlation(x: Representation, y: Representation, unpaired: b
 def _variate_weights(projections: Array, rho: np.ndarray) -> Array:
     """Weights of variates, those of the same correlation from their principal directions among the
     columns."""
-    xp, parts, done = namespace(projections), [], 0
+    xp, parts, end = namespace(projections), [], 0
     for start, stop in _tied_correlation_ranges(rho):
-        parts += [projections[done:start, :], _principal_projections(projections[start:stop, :])]
-        done = stop
-    return xp.sum(xp.abs(xp.concat([*parts, projections[done:, :]])), axis=1)
+        parts += [projections[end:start, :], _principal_projections(projections[start:stop, :])]
+        end = stop
+    return xp.sum(xp.abs(xp.concat([*parts, projections[end:, :]])), axis=1)
 
 
 def _principal_projections(projections: Array) -> Array:
@@ -466,14 +466,16 @@ def leave_one_out_projection(x: Representation, centered: bool = True) -> LeaveO
     basis = as_float64(orthonormal_basis(x, centered=centered))
     n, rank = basis.shape
     a, squares = recentering_factor(n, centered), np.einsum("ij,ij->i", basis, basis)
-    rest = 1 - a * squares
-    is_alone = rest < MAX_SOLE_REMAINDER * n
-    if (rest[~is_alone] < MIN_CERTAIN_REMAINDER).any() or (rank == 1 and is_alone.any()):
+    remainders = 1 - a * squares
+    is_alone = remainders < MAX_SOLE_REMAINDER * n
+    if (remainders[~is_alone] < MIN_CERTAIN_REMAINDER).any() or (rank == 1 and is_alone.any()):
         raise UndefinedError(
             f"{representation_title(x)}: without one of {n} samples a direction vanishes, or "
             f"nearly does; {LEAVE_ONE_OUT_REMEDY}"
         )
-    gains = np.where(is_alone, -1 / np.where(is_alone, squares, 1), a / np.where(is_alone, 1, rest))
+    gains = np.where(
+        is_alone, -1 / np.where(is_alone, squares, 1), a / np.where(is_alone, 1, remainders)
+    )
     return LeaveOneOutProjection(gains, rank - is_alone)
 
 

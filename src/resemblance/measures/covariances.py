@@ -170,9 +170,9 @@ def _share_directions(x: Representation, y: Representation) -> bool:
     digits, or would have no derivative; also where one varies too little to have directions."""
     if any(records_gradient(r.source) or smallest_singular(r) == 0 for r in (x, y)):
         return True
-    beyond = _products_beyond_basis(basis_overlap(x, y))
-    smallest = namespace(beyond).linalg.eigvalsh(beyond)[0]
-    return bool(scalar(smallest) < epsilon(beyond) ** 0.4)
+    residual = _products_beyond_basis(basis_overlap(x, y))
+    smallest = namespace(residual).linalg.eigvalsh(residual)[0]
+    return bool(scalar(smallest) < epsilon(residual) ** 0.4)
 
 
 def _products_beyond_basis(overlap: Array) -> Array:
@@ -189,8 +189,8 @@ def _shared_eigenvalues(x: Representation, y: Representation, shrinkage: float) 
     """
     xp, n, overlap = x.xp, x.n_samples, basis_overlap(x, y)
     s, t = decomposition(x).singular, decomposition(y).singular
-    rest = xp.matrix_transpose(xp.linalg.cholesky(_products_beyond_basis(overlap)))
-    gram = _shrunk_gram(xp.concat([overlap, rest], axis=0) * t[None, :], n, shrinkage)
+    residual = xp.matrix_transpose(xp.linalg.cholesky(_products_beyond_basis(overlap)))
+    gram = _shrunk_gram(xp.concat([overlap, residual], axis=0) * t[None, :], n, shrinkage)
     diagonal = xp.concat([(1 - shrinkage) * n * s**2, xp.zeros_like(t)]) + shrinkage
     scale = diagonal**-0.5
     return xp.linalg.eigvalsh(scale[:, None] * gram * scale[None, :])
@@ -199,8 +199,8 @@ def _shared_eigenvalues(x: Representation, y: Representation, shrinkage: float) 
 def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tuple[Array, Array]:
     """Both regular Gram matrices, in coordinates of the space that both representations span."""
     xp, points = x.xp, [preshape(r) for r in (x, y)]
-    spanned = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
-    a, b = (_shrunk_gram(xp.matrix_transpose(spanned) @ p, x.n_samples, shrinkage) for p in points)
+    basis = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
+    a, b = (_shrunk_gram(xp.matrix_transpose(basis) @ p, x.n_samples, shrinkage) for p in points)
     return a, b
 
 
@@ -214,18 +214,18 @@ def _identity_matrix(like: Array, size: int) -> Array:
     return namespace(like).eye(size, dtype=like.dtype, device=device(like))
 
 
-def _log_eigenvalues(ratios: Array, others: Array) -> Array:
+def _log_eigenvalues(ratios: Array, reverse_ratios: Array) -> Array:
     """Logarithms of the generalised eigenvalues, from those of either matrix against the other,
     ascending.
 
     Of an eigenvalue and its reciprocal, an eigenvalue of the other pair, only the larger is
     accurate.
     """
-    xp = namespace(ratios, others)
-    up, down = ratios, xp.flip(others, axis=0)
+    xp = namespace(ratios, reverse_ratios)
+    up, down = ratios, xp.flip(reverse_ratios, axis=0)
     larger = ~(up <= 1)  # NaN stays NaN
-    one = xp.ones_like(up)
-    return xp.log(xp.where(larger, up, one)) - xp.log(xp.where(larger, one, down))
+    ones = xp.ones_like(up)
+    return xp.log(xp.where(larger, up, ones)) - xp.log(xp.where(larger, ones, down))
 
 
 def _generalized_eigenvalues(a: Array, b: Array) -> Array:

@@ -83,14 +83,14 @@ def uninformative_far_samples(
     itself."""
     if rows == "unit" or not self_pairs:
         return ""
-    alone = all(
+    is_isolated = all(
         scalar(uniformity(r, unit=False, self_pairs=True)) + math.log(r.n_samples) < 1e-6
         for r in (x, y)
     )
     return (
         "fixed by the scale of the data: all samples are so far apart that each one sees only "
         "itself"
-        if alone
+        if is_isolated
         else ""
     )
 
@@ -266,8 +266,8 @@ def leave_one_out_concentricity(x: Representation, y: Representation) -> np.ndar
         check_remainder(
             "concentricity_difference", lengths / (largest if largest > 0 else 1), 1e-12
         )
-        others = np.einsum("ij,ij->i", rows.sum(axis=0) - rows, means)
-        values.append(others / lengths / (len(rows) - 1))
+        products = np.einsum("ij,ij->i", rows.sum(axis=0) - rows, means)
+        values.append(products / lengths / (len(rows) - 1))
     return np.abs(values[0] - values[1])
 
 

@@ -247,10 +247,10 @@ def leave_one_out_rsm_norm(x: Representation, y: Representation) -> np.ndarray:
             for start, stop in row_blocks(len(d))
         ]
     )
-    rest = rows.sum() - 2 * rows
+    remainders = rows.sum() - 2 * rows
     if rows.sum() > 0:
-        check_remainder("rsm_norm_difference", rest / rows.sum())
-    return scale * np.sqrt(rest)
+        check_remainder("rsm_norm_difference", remainders / rows.sum())
+    return scale * np.sqrt(remainders)
 
 
 # ------------------------------------------------------------------------------------- many samples
@@ -291,9 +291,9 @@ def _frobenius_norms(
     matrices: list[BlockFunction], grid: UniquePairs, a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
     """Frobenius norms of a P - b Q for all pairs."""
-    itself = [(i, i) for i in range(len(matrices))]
-    sums = matrix_inner_products(matrices, [*itself, *grid.pairs], grid.samples)
-    norms, product = np.sqrt(sums[: len(itself)]), sums[len(itself) :] * a * b
+    diagonal = [(i, i) for i in range(len(matrices))]
+    sums = matrix_inner_products(matrices, [*diagonal, *grid.pairs], grid.samples)
+    norms, product = np.sqrt(sums[: len(diagonal)]), sums[len(diagonal) :] * a * b
     p, q = (c * end for c, end in zip((a, b), grid.ends(norms)))
     squares = (p - q) ** 2 + 2 * (p * q - product)
     for k in np.flatnonzero(squares <= MIN_RELATIVE_DIFFERENCE * p * q):
@@ -309,9 +309,9 @@ def _squared_difference(
     if i == j:
         return 0.0
     total = ExactSum()
-    for at in upper_blocks(grid.samples):
-        difference = a * matrices[i](at) - b * matrices[j](at)
-        total.add(at.weight * scalar(frobenius_inner(difference, difference)))
+    for tile in upper_blocks(grid.samples):
+        difference = a * matrices[i](tile) - b * matrices[j](tile)
+        total.add(tile.weight * scalar(frobenius_inner(difference, difference)))
     return float(total.value)
 
 
@@ -348,9 +348,9 @@ class Lanczos:
         values, vectors = np.linalg.eigh(matrix)
         largest = int(np.argmax(np.abs(values)))
         self.value = float(abs(values[largest]))
-        others = np.abs(np.delete(values, largest) - values[largest])
+        gaps = np.abs(np.delete(values, largest) - values[largest])
         residual = beta * abs(vectors[-1, largest])
-        self.is_done = residual <= self._rounding or _is_converged(residual, others, self.value)
+        self.is_done = residual <= self._rounding or _is_converged(residual, gaps, self.value)
         if not self.is_done:
             self._before, self.vector = self.vector, image / beta
             self._beside.append(beta)
@@ -373,15 +373,15 @@ def largest_eigenvalues(
     )
     step = max(1, MAX_LANCZOS_NUMBERS // (3 * grid.samples))
     for start in range(0, len(different), step):
-        chosen = different[start : start + step]
-        values[chosen] = _largest_eigenvalues_of_pairs(matrices, grid, chosen, a, b)
+        batch = different[start : start + step]
+        values[batch] = _largest_eigenvalues_of_pairs(matrices, grid, batch, a, b)
     return values
 
 
 def _largest_eigenvalues_of_pairs(
     matrices: list[BlockFunction],
     grid: UniquePairs,
-    chosen: list[int],
+    positions: list[int],
     a: np.ndarray,
     b: np.ndarray,
 ) -> list[float]:
@@ -391,13 +391,13 @@ def _largest_eigenvalues_of_pairs(
     difference of distances that are the same.
     """
     rounding = epsilon(grid.representations[0].array) * (2 * grid.samples) ** 0.5 * (a + b)
-    processes = {k: Lanczos(grid.samples, float(rounding[k])) for k in chosen}
+    processes = {k: Lanczos(grid.samples, float(rounding[k])) for k in positions}
     for _ in range(MAX_LANCZOS_STEPS):
-        todo = {k: p for k, p in processes.items() if not p.is_done}
-        if not todo:
+        active = {k: p for k, p in processes.items() if not p.is_done}
+        if not active:
             return [p.value for p in processes.values()]
-        images = _apply_difference(matrices, grid, {k: p.vector for k, p in todo.items()}, a, b)
-        for k, process in todo.items():
+        images = _apply_difference(matrices, grid, {k: p.vector for k, p in active.items()}, a, b)
+        for k, process in active.items():
             process.take(images[k])
     raise UndefinedError(
         f"rsm_norm_difference: the largest eigenvalue was not found in {MAX_LANCZOS_STEPS} steps; "
@@ -418,12 +418,12 @@ def _apply_difference(
     for k in vectors:
         for i in grid.pairs[k]:
             users.setdefault(i, []).append(k)
-    for at in upper_blocks(grid.samples):
+    for tile in upper_blocks(grid.samples):
         for i, pairs in users.items():
-            block = to_numpy(matrices[i](at))
+            block = to_numpy(matrices[i](tile))
             for k in pairs:
                 factor = a[k] if grid.pairs[k][0] == i else -b[k]
-                images[k][at.rows] += factor * (block @ vectors[k][at.columns])
-                if not at.is_square:
-                    images[k][at.columns] += factor * (vectors[k][at.rows] @ block)
+                images[k][tile.rows] += factor * (block @ vectors[k][tile.columns])
+                if not tile.is_square:
+                    images[k][tile.columns] += factor * (vectors[k][tile.rows] @ block)
     return images

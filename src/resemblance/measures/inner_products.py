@@ -81,12 +81,12 @@ def warn_fixed_by_n(n: int) -> str:
 def warn_near_ceiling(n: int, share: float) -> str:
     """The sentence for a share of the way to the value of equal representations; empty for a small
     one."""
-    reached = next((step for step in REPORTED_CEILING_SHARES if share >= step), None)
-    if reached is None:
+    reported_share = next((step for step in REPORTED_CEILING_SHARES if share >= step), None)
+    if reported_share is None:
         return ""
     return (
         f"little above chance: unrelated representations of {n} samples come "
-        f"{format_percent(reached)} of the way to equal ones"
+        f"{format_percent(reported_share)} of the way to equal ones"
     )
 
 
@@ -192,22 +192,22 @@ MIN_REMAINING_SHARE = 1e-7
 LEAVE_ONE_OUT_REMEDY = "recompute the values, or leave out groups of samples"
 
 
-def check_min_samples(name: str, x: Representation, least: int) -> None:
+def check_min_samples(name: str, x: Representation, min_samples: int) -> None:
     """Raise ``UndefinedError`` when one sample less than ``x`` has is too few for a measure."""
     n = x.shape[0]
-    if n - 1 < least:
+    if n - 1 < min_samples:
         raise UndefinedError(
-            f"{name} needs at least {least} samples; {n - 1} are left of {n} without one"
+            f"{name} needs at least {min_samples} samples; {n - 1} are left of {n} without one"
         )
 
 
-def check_remainder(name: str, rest: np.ndarray, least: float = MIN_REMAINING_SHARE) -> None:
-    """Raise ``UndefinedError`` when without some sample too little is left of a sum; ``rest`` is
+def check_remainder(name: str, shares: np.ndarray, min_share: float = MIN_REMAINING_SHARE) -> None:
+    """Raise ``UndefinedError`` when without some sample too little is left of a sum; ``shares`` is
     the share that is left."""
-    few = np.flatnonzero(~(rest > least))
-    if len(few):
+    samples = np.flatnonzero(~(shares > min_share))
+    if len(samples):
         raise UndefinedError(
-            f"{name}: without sample {few[0]} of {len(rest)} nothing, or too little for a "
+            f"{name}: without sample {samples[0]} of {len(shares)} nothing, or too little for a "
             f"difference, is left; {LEAVE_ONE_OUT_REMEDY}"
         )
 
@@ -241,9 +241,9 @@ def leave_one_out_squared_sizes(x: Representation, centered: bool = True) -> np.
     for rows :math:`p_i` of the pre-shape, shape (n,), in [0, 1]; a = 1 if not ``centered``. Raises
     ``UndefinedError`` for a representation that is constant, or nearly so, without some sample.
     """
-    rest = left_out_share(x, centered)
-    check_remainder(representation_title(x), rest)
-    return rest
+    remainders = left_out_share(x, centered)
+    check_remainder(representation_title(x), remainders)
+    return remainders
 
 
 def has_single_deviating_sample(x: Representation) -> bool:

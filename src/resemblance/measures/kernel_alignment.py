@@ -74,8 +74,8 @@ def uninformative_grams(
         return warn_fixed_by_n(2)
     if estimator != "biased" or (kernel in ("linear", "cosine") and has_low_dimension(x, y)):
         return ""
-    of = GramKernel(kernel, bandwidth, pairs)
-    K, L = kernel_gram(x, of), kernel_gram(y, of)
+    gram_kernel = GramKernel(kernel, bandwidth, pairs)
+    K, L = kernel_gram(x, gram_kernel), kernel_gram(y, gram_kernel)
     return warn_near_ceiling(x.n_samples, expected_cosine(K, L))
 
 
@@ -298,12 +298,12 @@ def _leave_one_out_diagonals(
     The diagonal of K is then :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}` with c = 1 / (n - 1).
     """
     p, q, c = k.diagonal(), l.diagonal(), 1 / (k.samples - 1)
-    both = p * q
-    crossed = k.times(q) + l.times(p) - 2 * both
+    products = p * q
+    crossed = k.times(q) + l.times(p) - 2 * products
     spread = (p.sum() - p) * q + (q.sum() - q) * p
-    squares = rows - both
-    rest: Any = 2 * c * crossed + c * c * (spread + 4 * squares) - 4 * c**3 * both
-    return both.sum() - both + rest + c**3 * both
+    squares = rows - products
+    correction: Any = 2 * c * crossed + c * c * (spread + 4 * squares) - 4 * c**3 * products
+    return products.sum() - products + correction + c**3 * products
 
 
 @cached
@@ -332,16 +332,16 @@ def _leave_one_out_quantiles(vector: np.ndarray, n: int, places: np.ndarray) -> 
     order = np.argpartition(vector, (first, last))
     window = order[first : last + 1]
     window = window[np.argsort(vector[window])]
-    below = np.zeros(len(vector))
-    below[order[:first]] = 1
-    missing = condensed_row_sums(below, n).astype(int)
+    is_below = np.zeros(len(vector))
+    is_below[order[:first]] = 1
+    missing = condensed_row_sums(is_below, n).astype(int)
     starts = np.cumsum([0, *range(n - 1, 0, -1)])  # of the pairs i < j of each i
     rows = np.searchsorted(starts, window, side="right") - 1
     columns = window - starts[rows] + rows + 1
     values = np.empty((n, len(places)))
     for i in range(n):
-        others = window[(rows != i) & (columns != i)]
-        values[i] = vector[others[places - first + missing[i]]]
+        remaining_pairs = window[(rows != i) & (columns != i)]
+        values[i] = vector[remaining_pairs[places - first + missing[i]]]
     return values
 
 
@@ -386,8 +386,8 @@ def _chance_alignments(
 ) -> np.ndarray:
     chances = np.zeros((len(xs), len(ys)))
     if estimator != "features":
-        of: Any = ("linear", estimator, 1.0, "distinct")
-        grams = [[centered_gram(r, *of) for r in side] for side in (xs, ys)]
+        settings: Any = ("linear", estimator, 1.0, "distinct")
+        grams = [[centered_gram(r, *settings) for r in side] for side in (xs, ys)]
         chances[:] = [[expected_cosine(a, b) for b in grams[1]] for a in grams[0]]
     chances[[[x is y for y in ys] for x in xs]] = math.nan
     return chances
@@ -405,12 +405,12 @@ def _linear_gram_products(xs: Sequence[Representation], ys: Sequence[Representat
     stacks = _stack_by_width(ys)
     for i, x in enumerate(xs):
         for members, points in stacks:
-            later = members[sum(j < i for j in members) if is_square else 0 :]
+            columns = members[sum(j < i for j in members) if is_square else 0 :]
             if points is None or is_large_array(x) or compares_gram_entries(x, ys[members[0]]):
-                products[i, later] = [gram_inner(x, ys[j], LINEAR_KERNEL) for j in later]
+                products[i, columns] = [gram_inner(x, ys[j], LINEAR_KERNEL) for j in columns]
             else:
                 _fill_squared_norms(
-                    products[i], preshape(x).T, later, points[len(members) - len(later) :]
+                    products[i], preshape(x).T, columns, points[len(members) - len(columns) :]
                 )
         for j in (j for j, y in enumerate(ys) if y is x):
             products[i, j] = gram_inner(x, x, LINEAR_KERNEL)
@@ -433,8 +433,8 @@ def _apply_to_pairs(
     """Return a number of each pair, shape (rows, columns), the same in both orders of a pair."""
     rows: list[list[Array]] = []
     for i, x in enumerate(xs):
-        known = [row[i] for row in rows] if ys is xs else []
-        rows.append([*known, *(function(x, y) for y in ys[len(known) :])])
+        mirrored_values = [row[i] for row in rows] if ys is xs else []
+        rows.append([*mirrored_values, *(function(x, y) for y in ys[len(mirrored_values) :])])
     return xs[0].xp.stack([xs[0].xp.stack(row) for row in rows])
 
 
@@ -448,13 +448,13 @@ def _stack_by_width(
         members.setdefault(r.shape[1], []).append(j)
     return [
         (
-            of,
+            positions,
             None
             if is_rotated(r) or math.prod(r.shape) > MAX_SMALL_PRODUCT
-            else _stacked_points(representations, of),
+            else _stacked_points(representations, positions),
         )
-        for of in members.values()
-        for r in [representations[of[0]]]
+        for positions in members.values()
+        for r in [representations[positions[0]]]
     ]
 
 
@@ -469,5 +469,5 @@ def _fill_squared_norms(
     step = max(1, MAX_STACKED_PRODUCTS // (x.shape[0] * points.shape[2]))
     for start in range(0, len(members), step):
         products = np.matmul(x, points[start : start + step])
-        flat = products.reshape(len(products), -1)
-        row[members[start : start + step]] = np.vecdot(flat, flat)
+        vectors = products.reshape(len(products), -1)
+        row[members[start : start + step]] = np.vecdot(vectors, vectors)

@@ -226,11 +226,11 @@ def soft_matching(
     if scalar(scale) == 0:
         return scale
     rows, columns, masses = _precise_plan(to_numpy(_squared_column_distances(detach(a), detach(b))))
-    moved = x.xp.take(a, as_array_like(rows, a), axis=1) - x.xp.take(
+    difference = x.xp.take(a, as_array_like(rows, a), axis=1) - x.xp.take(
         b, as_array_like(columns, b), axis=1
     )
     # At its minimum it does not change with the plan.
-    return scale * euclidean_norm(moved * as_array_like(masses**0.5, a)[None, :])
+    return scale * euclidean_norm(difference * as_array_like(masses**0.5, a)[None, :])
 
 
 def _safely_scaled_columns(
@@ -270,8 +270,8 @@ def _squared_column_distances(a: Array, b: Array, width: int = 0) -> Array:
     middle = xp.sort(detach(columns), axis=0)[columns.shape[0] // 2, :]
     columns, count = columns - middle[None, :], max(a.shape[1], width)
     left, right = columns[:count, :], columns[count:, :]
-    at = MatrixBlock(slice(0, left.shape[0]), slice(0, right.shape[0]))
-    return clip_below_zero(squared_distance_function(left, right)(at))
+    tile = MatrixBlock(slice(0, left.shape[0]), slice(0, right.shape[0]))
+    return clip_below_zero(squared_distance_function(left, right)(tile))
 
 
 def _append_zero_features(a: Array, width: int) -> Array:
@@ -303,8 +303,8 @@ def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray)
     difference = xp.take(a, as_array_like(rows, a), axis=1) - xp.take(
         b, as_array_like(columns, b), axis=1
     )
-    wide, used = (a, rows) if a.shape[1] > b.shape[1] else (b, columns)
-    left_over = np.setdiff1d(np.arange(wide.shape[1]), used)
+    wider, matched_columns = (a, rows) if a.shape[1] > b.shape[1] else (b, columns)
+    left_over = np.setdiff1d(np.arange(wider.shape[1]), matched_columns)
     return euclidean_norm(
-        xp.concat([difference, xp.take(wide, as_array_like(left_over, wide), axis=1)], axis=1)
+        xp.concat([difference, xp.take(wider, as_array_like(left_over, wider), axis=1)], axis=1)
     )

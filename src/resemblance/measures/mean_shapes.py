@@ -71,8 +71,8 @@ def mean_shape(
     value = np.inf
     for _ in range(MAX_MEAN_SHAPE_TURNS):
         mean = sum(x @ _best_turn(x, mean) for x in arrays) / len(arrays)
-        before, value = value, squares - len(arrays) * float((mean**2).sum())
-        if before - value <= MEAN_SHAPE_TOLERANCE * squares:
+        previous, value = value, squares - len(arrays) * float((mean**2).sum())
+        if previous - value <= MEAN_SHAPE_TOLERANCE * squares:
             break
     else:
         warnings.warn(
@@ -97,43 +97,43 @@ def align(X: Any, to: Any) -> Representation:
     Reference: Schönemann 1966.
     """
     x, target = as_representation(X), as_representation(to)
-    points, other = _centered_representations([x, target], "align")
-    wide = max(points.shape[1], other.shape[1])
-    points, other = _fit_width(points, wide), _fit_width(other, wide)
-    return Representation(points @ _best_turn(points, other), x.name, ids=x.ids)
+    points, target_points = _centered_representations([x, target], "align")
+    width = max(points.shape[1], target_points.shape[1])
+    points, target_points = _fit_width(points, width), _fit_width(target_points, width)
+    return Representation(points @ _best_turn(points, target_points), x.name, ids=x.ids)
 
 
 def _shared_sample_ids(representations: Any) -> Any:
     """Return the ids of the samples, which all representations that have some share; else None."""
     values = representations.values() if isinstance(representations, Mapping) else representations
-    named = [r.ids for r in values if isinstance(r, Representation) and r.ids is not None]
-    return named[0] if named else None
+    ids = [r.ids for r in values if isinstance(r, Representation) and r.ids is not None]
+    return ids[0] if ids else None
 
 
-def _centered_representations(representations: Any, called: str = "mean_shape") -> list[np.ndarray]:
+def _centered_representations(representations: Any, caller: str = "mean_shape") -> list[np.ndarray]:
     """Return the centred points of representations of the same samples."""
-    named = representations.items() if isinstance(representations, Mapping) else None
-    pairs = named or ((f"X{i}", x) for i, x in enumerate(representations))
-    several = [
+    entries = representations.items() if isinstance(representations, Mapping) else None
+    pairs = entries or ((f"X{i}", x) for i, x in enumerate(representations))
+    inputs = [
         x if isinstance(x, Representation) else as_representation(x, name) for name, x in pairs
     ]
-    for r in several:
+    for r in inputs:
         if r.origin or r.signed:
             raise ValueError(
-                f"{called}: {representation_title(r)} has no features; these are needed"
+                f"{caller}: {representation_title(r)} has no features; these are needed"
             )
-        if r.shape[0] != several[0].shape[0]:
+        if r.shape[0] != inputs[0].shape[0]:
             raise ValueError(
-                f"{called}: {representation_title(several[0])} {several[0].shape} and "
+                f"{caller}: {representation_title(inputs[0])} {inputs[0].shape} and "
                 f"{representation_title(r)} {r.shape} must "
                 "be representations of the same samples (rows)"
             )
-        check_same_samples(called, several[0], r)
-    arrays = [to_numpy(centered(r)).astype(float, copy=False) for r in several]
-    for r, points in zip(several, arrays):
+        check_same_samples(caller, inputs[0], r)
+    arrays = [to_numpy(centered(r)).astype(float, copy=False) for r in inputs]
+    for r, points in zip(inputs, arrays):
         if not np.isfinite(points).all():
             raise UndefinedError(
-                f"{called}: {representation_title(r)} has NaN or infinite values; leave its rows "
+                f"{caller}: {representation_title(r)} has NaN or infinite values; leave its rows "
                 "out"
             )
         check_digits(r)

@@ -137,12 +137,12 @@ def chance_of_cycles(
 def return_probability(x: Representation, k: int, metric: Affinity, search: Search) -> float:
     """Mean probability that a step to k of the other samples, drawn without order, and a step to a
     neighbour return."""
-    near, n = nearest(x, k=k, metric=metric, search=search), x.n_samples
-    entries = neighbor_matrix(near, np.ones((n, k))).T.tocoo()
-    missed = mean_product_of_draws(
+    neighbors, n = nearest(x, k=k, metric=metric, search=search), x.n_samples
+    entries = neighbor_matrix(neighbors, np.ones((n, k))).T.tocoo()
+    miss_probability = mean_product_of_draws(
         1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k)
     )
-    return float(np.mean(1 - missed))
+    return float(np.mean(1 - miss_probability))
 
 
 def uninformative_cycles(
@@ -173,11 +173,13 @@ def leave_one_out_mutual_knn(
     """
     check_min_samples("mutual_knn", x, k + 1 + corrected)
     nearest_rows = NeighborSearch(k, metric)
-    n, whole = x.shape[0], leave_one_out_largest_score(x, y, nearest_rows, "share")
-    value: np.ndarray = np.minimum(leave_one_out_mean_score(x, y, nearest_rows, "share") / whole, 1)
+    n, largest_score = x.shape[0], leave_one_out_largest_score(x, y, nearest_rows, "share")
+    value: np.ndarray = np.minimum(
+        leave_one_out_mean_score(x, y, nearest_rows, "share") / largest_score, 1
+    )
     if not corrected:
         return value
-    chance = k / (n - 2) / whole
+    chance = k / (n - 2) / largest_score
     if (chance >= 1 - 1e-12).any():
         raise UndefinedError(
             f"mutual_knn: without one of {n} samples chance is 1; take a smaller k"
@@ -243,24 +245,26 @@ def cycle_knn(
 def _mean_return_share(a: Nearest, b: Nearest) -> float:
     """Mean probability that a step to a neighbour in b and a step to a neighbour in a lead back."""
     (n, k), ties = b.listed.shape, b.ties
-    outward, back = (
+    forward, backward = (
         neighbor_matrix(b, np.ones((n, k))),
         neighbor_matrix(a, np.ones((n, k))).T.tocsr(),
     )
-    missed = np.ones(n)
+    miss_probability = np.ones(n)
     if not (a.ties.crowded.any() or ties.crowded.any()):
-        return float(np.mean(np.asarray(outward.multiply(back).sum(axis=1)) > 0))
-    row, weight = _sparse_entries(indicator_of_entries(outward, outward.data == 1).multiply(back))
-    np.multiply.at(missed, row, 1 - weight)
+        return float(np.mean(np.asarray(forward.multiply(backward).sum(axis=1)) > 0))
+    row, weight = _sparse_entries(
+        indicator_of_entries(forward, forward.data == 1).multiply(backward)
+    )
+    np.multiply.at(miss_probability, row, 1 - weight)
     if ties.crowded.any():
         row, weight = _sparse_entries(
-            indicator_of_entries(outward, outward.data < 1).multiply(back)
+            indicator_of_entries(forward, forward.data < 1).multiply(backward)
         )
-        total, drawn = np.zeros((2, n), dtype=np.int64)
+        total, n_drawn = np.zeros((2, n), dtype=np.int64)
         total[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
-        drawn[ties.rows[ties.crowded]] = k - ties.certain[ties.crowded]
-        missed *= mean_product_of_draws(1 - weight, row, total, drawn)
-    return float(np.mean(1 - missed))
+        n_drawn[ties.rows[ties.crowded]] = k - ties.certain[ties.crowded]
+        miss_probability *= mean_product_of_draws(1 - weight, row, total, n_drawn)
+    return float(np.mean(1 - miss_probability))
 
 
 def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:

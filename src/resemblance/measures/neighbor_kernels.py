@@ -253,15 +253,15 @@ def _root_of_self_product(product: Callable[[Any, Any], float], kernel: Any, k: 
     return float(squared**0.5)
 
 
-def _masked_kernel(kernel: Any, weights: Any, other: Any) -> Any:
+def _masked_kernel(kernel: Any, weights: Any, other_weights: Any) -> Any:
     """A kernel times its own weights, times the root of the weights of the other side over the root
     of its own."""
-    if min(weights.data.min(), other.data.min()) == 1:
-        return kernel.multiply(other)
+    if min(weights.data.min(), other_weights.data.min()) == 1:
+        return kernel.multiply(other_weights)
     scaled = type(kernel)(
         (kernel.data / np.sqrt(weights.data), kernel.indices, kernel.indptr), shape=kernel.shape
     )
-    return scaled.multiply(other.sqrt())
+    return scaled.multiply(other_weights.sqrt())
 
 
 def _masked_product(k: Any, l: Any) -> float:

@@ -69,12 +69,12 @@ def lcs_knn(
 
 def _common_order_share(a: Nearest, b: Nearest) -> float:
     """Mean share of the places that are in the same order."""
-    (n, k), tied = a.listed.shape, rows_with_ties(a, b)
-    lengths, plain = np.empty(n), np.ones(n, dtype=bool)
-    plain[tied] = False
-    lengths[plain] = _common_lengths(a.listed[plain], b.listed[plain])
-    for part, shared in common_neighbors_by_blocks(a, b, tied):
-        lengths[tied[part]] = _common_weights(
+    (n, k), tied_rows = a.listed.shape, rows_with_ties(a, b)
+    lengths, is_untied = np.empty(n), np.ones(n, dtype=bool)
+    is_untied[tied_rows] = False
+    lengths[is_untied] = _common_lengths(a.listed[is_untied], b.listed[is_untied])
+    for part, shared in common_neighbors_by_blocks(a, b, tied_rows):
+        lengths[tied_rows[part]] = _common_weights(
             common_weight_table(shared, part.stop - part.start, k)
         )
     return float(np.mean(lengths) / k)
@@ -138,23 +138,25 @@ def edit_distance_knn(
 
 def _unedited_share(a: Nearest, b: Nearest) -> float:
     """1 minus the mean number of edits for every place."""
-    (n, k), tied = a.listed.shape, rows_with_ties(a, b)
-    edits, plain = np.empty(n), np.ones(n, dtype=bool)
-    plain[tied] = False
-    left, right = (near.listed[plain] if len(tied) else near.listed for near in (a, b))
-    edits[plain] = _least_edit_costs(
-        (entry[:, None] != right for entry in left.T), n - len(tied), k, np.int64
+    (n, k), tied_rows = a.listed.shape, rows_with_ties(a, b)
+    edits, is_untied = np.empty(n), np.ones(n, dtype=bool)
+    is_untied[tied_rows] = False
+    left, right = (
+        neighbors.listed[is_untied] if len(tied_rows) else neighbors.listed for neighbors in (a, b)
     )
-    for part, shared in common_neighbors_by_blocks(a, b, tied):
-        first, second = (group_starts(near, tied[part]) for near in (a, b))
-        same = (
+    edits[is_untied] = _least_edit_costs(
+        (entry[:, None] != right for entry in left.T), n - len(tied_rows), k, np.int64
+    )
+    for part, shared in common_neighbors_by_blocks(a, b, tied_rows):
+        first, second = (group_starts(neighbors, tied_rows[part]) for neighbors in (a, b))
+        match_weights = (
             common_weight_table(shared, len(first), k)
             / group_lengths(first)[:, :, None]
             / group_lengths(second)[:, None, :]
         )
         rows = np.arange(len(first))[:, None]
-        costs = (1 - same[rows, place[:, None], second] for place in first.T)
-        edits[tied[part]] = _least_edit_costs(costs, len(first), k, np.float64)
+        costs = (1 - match_weights[rows, place[:, None], second] for place in first.T)
+        edits[tied_rows[part]] = _least_edit_costs(costs, len(first), k, np.float64)
     return float(1 - np.mean(edits) / k)
 
 
@@ -166,9 +168,9 @@ def _least_edit_costs(
     steps = np.arange(k + 1)
     totals = np.tile(steps.astype(kind), (n, 1))
     for cost in costs:
-        replaced = totals[:, :-1] + cost
+        replacement_costs = totals[:, :-1] + cost
         totals += 1  # strike out the entry
-        totals[:, 1:] = np.minimum(totals[:, 1:], replaced)
+        totals[:, 1:] = np.minimum(totals[:, 1:], replacement_costs)
         # Insert entries of the other.
         totals = np.minimum.accumulate(totals - steps, axis=1) + steps
     return totals[:, -1]
@@ -196,11 +198,11 @@ def chance_of_common_order(
         raise UndefinedError(
             f"lcs_knn: chance is not computed where k={k} of {x.n_samples} samples"
         )
-    possible = (shared <= MAX_COMMON_ENTRIES) & (
+    mask = (shared <= MAX_COMMON_ENTRIES) & (
         probability > NEGLIGIBLE_PROBABILITY / MAX_COMMON_ENTRIES
     )
-    lengths = [_longest_increasing(int(m)) for m in shared[possible]]
-    return float(probability[possible] @ np.array(lengths)) / k
+    lengths = [_longest_increasing(int(m)) for m in shared[mask]]
+    return float(probability[mask] @ np.array(lengths)) / k
 
 
 @lru_cache(maxsize=MAX_COMMON_ENTRIES + 1)
@@ -224,6 +226,6 @@ def _young_tableau_counts(m: int) -> dict[tuple[int, ...], int]:
     for rows, count in _young_tableau_counts(m - 1).items():
         for i, length in enumerate((*rows, 0)):
             if i == 0 or rows[i - 1] > length:
-                larger = (*rows[:i], length + 1, *rows[i + 1 :])
-                shapes[larger] = shapes.get(larger, 0) + count
+                larger_shape = (*rows[:i], length + 1, *rows[i + 1 :])
+                shapes[larger_shape] = shapes.get(larger_shape, 0) + count
     return shapes

@@ -80,7 +80,9 @@ def uninformative_profiles(
     # The mean over all pairs.
     overall = [1 - scalar(euclidean_norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
     product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
-    lengths = [np.sqrt((o**2).sum(axis=1) + k * mean**2) for o, mean in zip(near_by, overall)]
+    lengths = [
+        np.sqrt((cosines**2).sum(axis=1) + k * mean**2) for cosines, mean in zip(near_by, overall)
+    ]
     return warn_near_ceiling(
         x.n_samples, float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300)))
     )
@@ -174,7 +176,9 @@ def _rank_agreement(a: Nearest, b: Nearest) -> float:
     rows = np.arange(len(a.listed))
     scores = np.empty(len(rows))
     for part, shared in common_neighbors_by_blocks(a, b, rows):
-        first, second = (_mean_group_ranks(group_starts(near, rows[part])) for near in (a, b))
+        first, second = (
+            _mean_group_ranks(group_starts(neighbors, rows[part])) for neighbors in (a, b)
+        )
         r, s = first[shared.row, shared.first], second[shared.row, shared.second]
         total, weight = (
             np.bincount(shared.row, weights=values, minlength=len(first))
@@ -190,9 +194,9 @@ def _rank_closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
     return 2 / ((1 + np.abs(r - s)) * (r + s))
 
 
-def _mean_group_ranks(begins: np.ndarray) -> np.ndarray:
-    """Mean rank of the group of every place; ``begins`` is the first place of that group."""
-    return begins + (group_lengths(begins) + 1) / 2
+def _mean_group_ranks(starts: np.ndarray) -> np.ndarray:
+    """Mean rank of the group of every place; ``starts`` is the first place of that group."""
+    return starts + (group_lengths(starts) + 1) / 2
 
 
 def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -201,8 +205,8 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
     k = decreasing.shape[1]
     sums = np.concatenate([np.zeros((len(decreasing), 1)), np.cumsum(decreasing, axis=1)], axis=1)
     weight, rows = np.clip(weight, 1, k), np.arange(len(decreasing))
-    whole = np.minimum(weight.astype(np.int64), k - 1)
-    return sums[rows, whole] + (weight - whole) * decreasing[rows, whole]
+    n_whole = np.minimum(weight.astype(np.int64), k - 1)
+    return sums[rows, n_whole] + (weight - n_whole) * decreasing[rows, n_whole]
 
 
 @measure(
@@ -254,14 +258,14 @@ def second_order_cosine(
     u, v = _profiles(x, y, nearest_rows, of)
     lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
     values = _divide_by_lengths(np.einsum("ij,ij->i", u, v), lengths)
-    tied = np.union1d(*(near.ties.rows[near.ties.crowded] for near in (a, b)))
-    if len(tied):
-        values[tied] = _cosines_of_tied_rows(x, y, a, b, tied, of)
+    tied_rows = np.union1d(*(neighbors.ties.rows[neighbors.ties.crowded] for neighbors in (a, b)))
+    if len(tied_rows):
+        values[tied_rows] = _cosines_of_tied_rows(x, y, a, b, tied_rows, of)
     return float(np.mean(values))
 
 
 def _profiles(
-    x: Representation, y: Representation, nearest_rows: NeighborSearch, of: str
+    x: Representation, y: Representation, nearest_rows: NeighborSearch, kind: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Profiles of every sample in x and in y over the neighbours in either, shape (n, 2k).
 
@@ -274,35 +278,36 @@ def _profiles(
     in_y = np.concatenate(
         [cosines_to_listed(y, a), own_cosines(y, nearest_rows.k, nearest_rows.method)], axis=1
     )
-    new = ~(b[:, :, None] == a[:, None, :]).any(axis=2)
-    counted = np.concatenate([np.ones_like(a, dtype=bool), new], axis=1)
-    return _cosine_profile(in_x, of) * counted, _cosine_profile(in_y, of) * counted
+    is_new = ~(b[:, :, None] == a[:, None, :]).any(axis=2)
+    mask = np.concatenate([np.ones_like(a, dtype=bool), is_new], axis=1)
+    return _cosine_profile(in_x, kind) * mask, _cosine_profile(in_y, kind) * mask
 
 
 def _cosines_of_tied_rows(
-    x: Representation, y: Representation, a: Nearest, b: Nearest, rows: np.ndarray, of: str
+    x: Representation, y: Representation, a: Nearest, b: Nearest, rows: np.ndarray, kind: str
 ) -> np.ndarray:
     """Cosines of the profiles of rows where samples tie: every entry counts by its weight in the
     union."""
     values = np.empty(len(rows))
-    graphs = [neighbor_matrix(near, np.ones(near.listed.shape)) for near in (a, b)]
+    graphs = [neighbor_matrix(neighbors, np.ones(neighbors.listed.shape)) for neighbors in (a, b)]
     for start, stop in row_blocks(len(rows)):
         w, v = (graph[rows[start:stop]] for graph in graphs)
         union = (w + v - w.multiply(v)).tocoo()
-        at, samples = union.row, union.col
+        entry_rows, samples = union.row, union.col
         p, q = (
-            _cosine_profile(cosines_of_pairs(r, rows[start:stop][at], samples), of) for r in (x, y)
+            _cosine_profile(cosines_of_pairs(r, rows[start:stop][entry_rows], samples), kind)
+            for r in (x, y)
         )
         products, first, second = (
-            np.bincount(at, weights=union.data * part, minlength=stop - start)
+            np.bincount(entry_rows, weights=union.data * part, minlength=stop - start)
             for part in (p * q, p * p, q * q)
         )
         values[start:stop] = _divide_by_lengths(products, np.sqrt(first) * np.sqrt(second))
     return values
 
 
-def _cosine_profile(cosines: np.ndarray, of: str) -> np.ndarray:
-    if of == "similarity":
+def _cosine_profile(cosines: np.ndarray, kind: str) -> np.ndarray:
+    if kind == "similarity":
         return cosines
     # A sample in the same direction is at distance 0, not at 1e-16.
     rounding = 8 * np.finfo(cosines.dtype).eps
@@ -354,8 +359,8 @@ def chance_rank_similarity(
 def shared_count_probabilities(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     """How many two sets of k of n - 1 samples can share, and the probability of each number."""
     shared = np.arange(max(0, 2 * k - n + 1), k + 1)
-    before = shared[:-1]
-    ratios = (k - before) ** 2 / ((before + 1) * (n - 2 * k + before))
+    counts = shared[:-1]
+    ratios = (k - counts) ** 2 / ((counts + 1) * (n - 2 * k + counts))
     logarithms = np.concatenate([[0.0], np.cumsum(np.log(ratios))])
     weights = np.exp(logarithms - logarithms.max())
     return shared, weights / weights.sum()
@@ -393,8 +398,8 @@ def leave_one_out_jaccard(
     """Jaccard similarity without each sample, shape (n,): as :func:`mutual_knn_without`."""
     check_min_samples("jaccard", x, k + 1)
     nearest_rows = NeighborSearch(k, metric)
-    whole = leave_one_out_largest_score(x, y, nearest_rows, "overlap")
-    return np.minimum(leave_one_out_mean_score(x, y, nearest_rows, "overlap") / whole, 1)
+    largest_score = leave_one_out_largest_score(x, y, nearest_rows, "overlap")
+    return np.minimum(leave_one_out_mean_score(x, y, nearest_rows, "overlap") / largest_score, 1)
 
 
 def leave_one_out_largest_score(
@@ -426,16 +431,16 @@ def leave_one_out_mean_score(
     """Mean score of the rows without each sample, shape (n,)."""
     a, b = replacements(x, nearest_rows), replacements(y, nearest_rows)
     n, k = x.shape[0], nearest_rows.k
-    of_row: RowScore = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
-    before = of_row(_common_weight_of_rows(a.weights[0], b.weights[0]))
-    total = before.sum() - before
+    score_of_row: RowScore = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
+    scores = score_of_row(_common_weight_of_rows(a.weights[0], b.weights[0]))
+    total = scores.sum() - scores
     for i, j in np.ndindex(len(a.entries), len(b.entries)):
         if (i, j) == (0, 0):
             continue
-        rows, samples, itself = _replacement_cases(a, b, i, j)
+        rows, samples, own_weights = _replacement_cases(a, b, i, j)
         if len(rows):
-            shared = _common_weight_of_rows(a.weights[i], b.weights[j])[rows] - itself
-            changes = of_row(shared) - before[rows]
+            shared = _common_weight_of_rows(a.weights[i], b.weights[j])[rows] - own_weights
+            changes = score_of_row(shared) - scores[rows]
             total += np.bincount(samples, weights=changes, minlength=n)
     return total / (n - 1)
 
@@ -451,14 +456,14 @@ def _replacement_cases(
     """Rows and samples where the sample is the i-th kind of neighbour on the left and the j-th on
     the right, and the product of its own weights there."""
     if i and j:
-        which = a.entries[i].multiply(b.entries[j]).tocoo()
-        itself = which.multiply(a.weights[i]).multiply(b.weights[j]).tocsr()
-        rows, samples = which.coords
-        return rows, samples, np.asarray(itself[rows, samples]).ravel()
-    mine, others = (a.entries[i], b.entries) if i else (b.entries[j], a.entries)
-    alone = mine - mine.multiply(sum(others[1:]))
-    alone.eliminate_zeros()
-    rows, samples = alone.tocoo().coords
+        entries = a.entries[i].multiply(b.entries[j]).tocoo()
+        own_weights = entries.multiply(a.weights[i]).multiply(b.weights[j]).tocsr()
+        rows, samples = entries.coords
+        return rows, samples, np.asarray(own_weights[rows, samples]).ravel()
+    graph, other_graphs = (a.entries[i], b.entries) if i else (b.entries[j], a.entries)
+    unshared = graph - graph.multiply(sum(other_graphs[1:]))
+    unshared.eliminate_zeros()
+    rows, samples = unshared.tocoo().coords
     return rows, samples, 0.0
 
 
@@ -477,7 +482,7 @@ def replacements(x: Representation, nearest_rows: NeighborSearch) -> Replacement
     longer = neighbor_matrix(nearest(x, nearest_rows.k + 1, *nearest_rows[1:]), np.ones((n, k + 1)))
     sizes = np.full(n, 2)
     sizes[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
-    tied = indicator_of_entries(graph, graph.data < 1)
-    shared = graph + tied.multiply(graph).multiply((1 / (sizes - 1))[:, None])
-    entries = (None, indicator_of_entries(graph, graph.data == 1), tied)
+    tied_entries = indicator_of_entries(graph, graph.data < 1)
+    shared = graph + tied_entries.multiply(graph).multiply((1 / (sizes - 1))[:, None])
+    entries = (None, indicator_of_entries(graph, graph.data == 1), tied_entries)
     return Replacements((graph, longer, shared.tocsr()), entries)

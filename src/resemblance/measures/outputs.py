@@ -42,11 +42,11 @@ def leave_one_out_jensen_shannon(x: Representation, y: Representation, outputs: 
 
 def uninformative_single_class(x: Representation, y: Representation) -> str:
     """Fixed where outputs have one column: class 0 is then predicted for all samples."""
-    one = next((r for r in (x, y) if r.shape[1] == 1), None)
-    if one is None:
+    side = next((r for r in (x, y) if r.shape[1] == 1), None)
+    if side is None:
         return ""
     return (
-        f"fixed by the number of classes: {representation_title(one)} has one column, so class 0 "
+        f"fixed by the number of classes: {representation_title(side)} has one column, so class 0 "
         "is predicted for "
         "all samples; outputs have a column for each class, np.eye(classes)[labels] where only "
         "labels are known"
@@ -169,8 +169,8 @@ def _sample_divergences(x: Representation, y: Representation, outputs: str) -> A
     """The divergence for each sample, in nats, shape (n,)."""
     _check_same_classes("jensen_shannon", x, y)
     p, q = (predicted_distributions("jensen_shannon", r, outputs, resolution(r)) for r in (x, y))
-    both = p + q
-    return x.xp.sum(_relative_entropy(p, both) + _relative_entropy(q, both), axis=1) / 2
+    total = p + q
+    return x.xp.sum(_relative_entropy(p, total) + _relative_entropy(q, total), axis=1) / 2
 
 
 def _check_target_labels(labels: object, samples: int) -> None:
@@ -194,54 +194,54 @@ def _check_same_classes(name: str, x: Representation, y: Representation) -> None
         )
 
 
-def predicted_distributions(called: str, x: Representation, outputs: str, stored: float) -> Array:
+def predicted_distributions(caller: str, x: Representation, outputs: str, rtol: float) -> Array:
     """Return the predicted distributions, shape (n, classes): of logits the softmax.
 
     Raises ``UndefinedError`` for rows that are no probabilities, and for logits that are. The sums
-    of probabilities may be off by 0.001, or by ``stored``, the relative rounding of the numbers as
+    of probabilities may be off by 0.001, or by ``rtol``, the relative rounding of the numbers as
     they were stored.
     """
     xp, values = x.xp, x.array
     sums = xp.sum(values, axis=1)
     if outputs == "logits":
-        _refuse_probabilities(called, x, to_numpy(detach(sums)))
+        _refuse_probabilities(caller, x, to_numpy(detach(sums)))
         powers = xp.exp(values - xp.max(values, axis=1, keepdims=True))
         return powers / xp.sum(powers, axis=1, keepdims=True)
-    slack = max(1e-3, stored)
+    slack = max(1e-3, rtol)
     if not (scalar(xp.min(values)) >= 0 and scalar(xp.max(xp.abs(sums - 1))) <= slack):
         raise UndefinedError(
-            f"{called}: the rows of {representation_title(x)} {x.shape} are not probabilities, 0 "
+            f"{caller}: the rows of {representation_title(x)} {x.shape} are not probabilities, 0 "
             "or larger with "
             'the sum 1; for logits use outputs="logits"'
         )
     return values
 
 
-def _refuse_probabilities(called: str, x: Representation, sums: np.ndarray) -> None:
+def _refuse_probabilities(caller: str, x: Representation, sums: np.ndarray) -> None:
     """Raise ``UndefinedError`` for logits of which nearly all rows are probabilities, or
     percentages, but for rounding to two digits."""
     if x.shape[1] < 2 or scalar(x.xp.min(x.array)) < 0:
         return
-    for unit, named, divided in ((1.0, "probabilities", ""), (100.0, "percentages", " / 100")):
+    for unit, noun, divisor in ((1.0, "probabilities", ""), (100.0, "percentages", " / 100")):
         if (
             np.mean(np.abs(sums - unit) <= MAX_ROUNDED_SUM_ERROR * unit)
             >= MIN_PROBABILITY_ROW_SHARE
         ):
             raise UndefinedError(
-                f"{called}: the rows of {representation_title(x)} {x.shape} are {named}, 0 or "
+                f"{caller}: the rows of {representation_title(x)} {x.shape} are {noun}, 0 or "
                 "larger with the sum "
                 f'{unit:g}, and were taken for logits; use outputs="probabilities"'
-                f"{divided and f' and pass X{divided}'}"
+                f"{divisor and f' and pass X{divisor}'}"
             )
 
 
-def _relative_entropy(p: Array, both: Array) -> Array:
+def _relative_entropy(p: Array, total: Array) -> Array:
     """Return the terms of the relative entropy of a distribution to the mean of two, given their
     sum: half of the smallest number there is would be zero."""
     xp = namespace(p)
-    zero, one = p == 0, xp.ones_like(p)
-    ratio = 2 * xp.where(zero, one, p) / xp.where(zero, one, both)
-    return xp.where(zero, xp.zeros_like(p), p * xp.log(ratio))
+    is_zero, ones = p == 0, xp.ones_like(p)
+    ratio = 2 * xp.where(is_zero, ones, p) / xp.where(is_zero, ones, total)
+    return xp.where(is_zero, xp.zeros_like(p), p * xp.log(ratio))
 
 
 def predicted_classes(x: Representation) -> Array:

@@ -193,8 +193,8 @@ def kendall_tau_from_ranks(x_ranks: Array, y_ranks: Array, compare: str) -> floa
     if compare == "kendall":
         return tau
     pairs = len(ranks[0]) * (len(ranks[0]) - 1)
-    uses = (np.unique(r, return_counts=True)[1].astype(float) for r in ranks)
-    return tau * math.prod(math.sqrt(1 - float((k * (k - 1)).sum()) / pairs) for k in uses)
+    tie_counts = (np.unique(r, return_counts=True)[1].astype(float) for r in ranks)
+    return tau * math.prod(math.sqrt(1 - float((k * (k - 1)).sum()) / pairs) for k in tie_counts)
 
 
 # --------------------------------------------------------------------------------- without a sample
@@ -268,11 +268,11 @@ def _leave_one_out_pair_products(
 def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> np.ndarray:
     """Return the squared norms of the vector of pairs, of norm 1, without those of each sample."""
     vector = as_float64(rdm_vector(x, kind=kind, compare=compare))
-    rest = _leave_one_out_pair_products(
+    remainders = _leave_one_out_pair_products(
         vector, vector, x.shape[0], is_centered=compare == "pearson"
     )
-    check_remainder(f"the {kind} dissimilarities of {representation_title(x)}", rest)
-    return rest
+    check_remainder(f"the {kind} dissimilarities of {representation_title(x)}", remainders)
+    return remainders
 
 
 def _leave_one_out_whitened(
@@ -290,31 +290,35 @@ def _leave_one_out_whitened(
 
     products = [inner(a, b), inner(a, a), inner(b, b)]
     if compare == "whitened_pearson":
-        equal = whiten_dissimilarities(1 - np.eye(len(a)), weights)
-        of_a, of_b, square = inner(a, equal), inner(b, equal), inner(equal, equal)
-        explained = (of_a * of_b, of_a**2, of_b**2)
+        constant = whiten_dissimilarities(1 - np.eye(len(a)), weights)
+        a_product, b_product, square = (
+            inner(a, constant),
+            inner(b, constant),
+            inner(constant, constant),
+        )
+        explained = (a_product * b_product, a_product**2, b_product**2)
         products = [p - e / square for p, e in zip(products, explained)]
-    for r, rest in zip((x, y), products[1:]):
-        check_remainder(f"the {kind} dissimilarities of {representation_title(r)}", rest)
+    for r, remainders in zip((x, y), products[1:]):
+        check_remainder(f"the {kind} dissimilarities of {representation_title(r)}", remainders)
     return np.clip(products[0] / np.sqrt(products[1] * products[2]), -1, 1)
 
 
 def _leave_one_out_spearman(
-    x: Representation, y: Representation, kind: str, among: np.ndarray
+    x: Representation, y: Representation, kind: str, inner: np.ndarray
 ) -> np.ndarray:
-    """Spearman's correlation of two vectors of pairs without those of each sample; ``among``: what
+    """Spearman's correlation of two vectors of pairs without those of each sample; ``inner``: what
     :func:`leave_one_out_rank_products` returns of them."""
     n, m = x.shape[0], x.shape[0] * (x.shape[0] - 1) // 2
     # r, s, c and e sum to zero over all pairs but for what no sample changes: cov (r - c, s - e).
     mean_of_both = ((n - 1) * (n - 1 - m) / 2) ** 2 / ((n - 1) * (n - 2) / 2)
-    above = _weight_sums_of_higher_ranks(
+    higher_sums = _weight_sums_of_higher_ranks(
         x, rank_of_pairs(y, kind), kind
     ) + _weight_sums_of_higher_ranks(y, rank_of_pairs(x, kind), kind)
     product = 0.0
     for start, stop in row_blocks(m, MAX_GATHERED_NUMBERS):
         ranks = (rank_of_pairs(v, kind)[start:stop].astype(np.float64) for v in (x, y))
         product += float(np.vdot(*ranks))
-    covariance = product - among - above + _rank_product_sums(x, y, kind) - mean_of_both
+    covariance = product - inner - higher_sums + _rank_product_sums(x, y, kind) - mean_of_both
     squares = [_leave_one_out_rank_squares(v, kind) for v in (x, y)]
     return np.clip(covariance / np.sqrt(squares[0] * squares[1]), -1, 1)
 
@@ -324,18 +328,18 @@ def leave_one_out_rank_products(
 ) -> np.ndarray:
     """Return for each pair of positions in the list the inner products of the rows of
     :func:`_centered_rank_matrix`, shape (pairs, n)."""
-    needed = {position for pair in pairs for position in pair}
-    among = np.empty((len(pairs), representations[0].shape[0]))
-    for start, stop in row_blocks(among.shape[1], MAX_ROWS_IN_DOUBLE):
+    positions = {position for pair in pairs for position in pair}
+    row_products = np.empty((len(pairs), representations[0].shape[0]))
+    for start, stop in row_blocks(row_products.shape[1], MAX_ROWS_IN_DOUBLE):
         ranks = {
             position: _centered_rank_matrix(representations[position], rdm)[start:stop].astype(
                 np.float64
             )
-            for position in needed
+            for position in positions
         }
         for place, (i, j) in enumerate(pairs):
-            among[place, start:stop] = np.vecdot(ranks[i], ranks[j])
-    return among
+            row_products[place, start:stop] = np.vecdot(ranks[i], ranks[j])
+    return row_products
 
 
 @cached
@@ -352,10 +356,10 @@ def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
     """Return twice the average rank of each pair, from 0."""
     vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
     lowest = vector.min()
-    tied = np.count_nonzero(vector == lowest)  # the lowest rank is (tied + 1) / 2
-    centered = vector * ((tied - len(vector)) / 2 / lowest)
-    twice = np.rint(2 * centered) + len(vector) - 1
-    return np.asarray(twice, dtype=np.int32 if len(vector) < 2**30 else np.int64)
+    n_tied = np.count_nonzero(vector == lowest)  # the lowest rank is (tied + 1) / 2
+    centered = vector * ((n_tied - len(vector)) / 2 / lowest)
+    doubled = np.rint(2 * centered) + len(vector) - 1
+    return np.asarray(doubled, dtype=np.int32 if len(vector) < 2**30 else np.int64)
 
 
 @cached
@@ -372,14 +376,14 @@ def _weight_sums_of_higher_ranks(x: Representation, weights: np.ndarray, kind: s
     in x, with half of those of the same rank; the weights sum to zero."""
     place, order, n = _doubled_average_ranks(x, kind), _untied_pair_order(x, kind), x.shape[0]
     if len(order) < len(place):
-        at = np.bincount(place, weights=weights)
-        return condensed_row_sums((at / 2 - np.cumsum(at))[place], n)
-    sums, before = np.zeros(n), 0.0
+        pair_weights = np.bincount(place, weights=weights)
+        return condensed_row_sums((pair_weights / 2 - np.cumsum(pair_weights))[place], n)
+    sums, lower_sum = np.zeros(n), 0.0
     for start, stop in row_blocks(len(order), MAX_GATHERED_NUMBERS):
-        at = weights.take(order[start:stop])  # faster than by an index
-        lower = np.cumsum(at, dtype=np.float64)
-        higher = at / 2 - (before + lower)
-        before += float(lower[-1])
+        pair_weights = weights.take(order[start:stop])  # faster than by an index
+        lower = np.cumsum(pair_weights, dtype=np.float64)
+        higher = pair_weights / 2 - (lower_sum + lower)
+        lower_sum += float(lower[-1])
         for side in _pair_samples_by_rank(x, kind)[:, start:stop]:
             sums += np.bincount(side, weights=higher, minlength=n)
     return sums
@@ -390,11 +394,11 @@ def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
     """Return both samples of each pair, in the order of the ranks, shape (2, pairs)."""
     n, order = x.shape[0], _untied_pair_order(x, kind)
     samples = np.arange(n, dtype=np.int16 if n < 2**15 else np.int32)
-    both = (
+    sides = (
         np.repeat(samples, np.arange(n)[::-1]),
         np.concatenate([samples[i:] for i in range(1, n)]),
     )
-    return np.stack([side.take(order) for side in both])
+    return np.stack([side.take(order) for side in sides])
 
 
 @cached
@@ -405,12 +409,12 @@ def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
         _square_matrix_of_pairs(_doubled_average_ranks(x, kind)),
         rank_of_pairs(x, kind).dtype,
     )
-    rest, middle = np.empty(place.shape, dtype=precision), len(_doubled_average_ranks(x, kind)) - 1
+    ranks, middle = np.empty(place.shape, dtype=precision), len(_doubled_average_ranks(x, kind)) - 1
     for start, stop in row_blocks(len(place)):
         rows = place[start:stop]
-        rest[start:stop] = (rows - middle) / 2 - _ranks_in_rows(rows, start)
-    np.fill_diagonal(rest, 0)
-    return rest
+        ranks[start:stop] = (rows - middle) / 2 - _ranks_in_rows(rows, start)
+    np.fill_diagonal(ranks, 0)
+    return ranks
 
 
 def _square_matrix_of_pairs(pairs: np.ndarray) -> np.ndarray:
@@ -428,25 +432,25 @@ def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
     keys = (place.astype(np.int64) << bits) + np.arange(n)  # sorted faster than their positions
     keys[rows, start + rows] = start + rows - (1 << bits)
     keys.sort(axis=1)
-    order, ordered = keys & ((1 << bits) - 1), keys >> bits
+    order, sorted_values = keys & ((1 << bits) - 1), keys >> bits
     ranks = np.empty(place.shape)
     np.put_along_axis(ranks, order, np.arange(-0.5, n - 1), axis=1)
-    tied = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-    if len(tied):
+    tied_rows = np.flatnonzero((sorted_values[:, 1:] == sorted_values[:, :-1]).any(axis=1))
+    if len(tied_rows):
         from scipy.stats import rankdata  # takes as long to import as the rest of the library
 
-        pairs = place[tied]
-        pairs[np.arange(len(tied)), start + tied] = -1
-        ranks[tied] = rankdata(pairs, axis=1) - 1.5
+        pairs = place[tied_rows]
+        pairs[np.arange(len(tied_rows)), start + tied_rows] = -1
+        ranks[tied_rows] = rankdata(pairs, axis=1) - 1.5
     return ranks
 
 
 def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.ndarray:
     """Return the sums over all pairs of the products c e for each sample, but for what both have in
     common within bins of the ranks, shape (n,)."""
-    (bins, c), (others, e) = (_binned_ranks(v, kind) for v in (x, y))
-    joint = bins * np.int16(LEAVE_ONE_OUT_BINS) + others  # below 2^14
-    pairs = np.bincount(joint, minlength=LEAVE_ONE_OUT_BINS**2).reshape(
+    (bins, c), (other_bins, e) = (_binned_ranks(v, kind) for v in (x, y))
+    joint_bins = bins * np.int16(LEAVE_ONE_OUT_BINS) + other_bins  # below 2^14
+    pairs = np.bincount(joint_bins, minlength=LEAVE_ONE_OUT_BINS**2).reshape(
         LEAVE_ONE_OUT_BINS, LEAVE_ONE_OUT_BINS
     )
     return np.einsum("ij,ij->i", c @ pairs, e)
@@ -459,23 +463,25 @@ def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]
     n, place = x.shape[0], _doubled_average_ranks(x, kind).astype(np.int64)
     bins = ((place + 1) * LEAVE_ONE_OUT_BINS // (2 * len(place))).astype(np.int16)
     counts = np.bincount(bins, minlength=LEAVE_ONE_OUT_BINS)
-    higher = counts[::-1].cumsum()[::-1] - counts
+    n_higher = counts[::-1].cumsum()[::-1] - counts
     # Of the pairs of the bin, those above.
-    share = (len(place) - (place + 1) / 2 - higher[bins]) / counts[bins]
-    at, shares, means = (
+    share = (len(place) - (place + 1) / 2 - n_higher[bins]) / counts[bins]
+    bin_matrix, shares, means = (
         _square_matrix_of_pairs(bins),
         _square_matrix_of_pairs(share),
         np.empty((n, LEAVE_ONE_OUT_BINS)),
     )
     for start, stop in row_blocks(n):
-        places = (at[start:stop] + LEAVE_ONE_OUT_BINS * np.arange(stop - start)[:, None]).ravel()
+        places = (
+            bin_matrix[start:stop] + LEAVE_ONE_OUT_BINS * np.arange(stop - start)[:, None]
+        ).ravel()
         size = LEAVE_ONE_OUT_BINS * (stop - start)
-        mine = np.bincount(places, minlength=size).reshape(-1, LEAVE_ONE_OUT_BINS)
-        mine[:, 0] -= 1  # on the diagonal
-        within = np.bincount(places, shares[start:stop].ravel(), size).reshape(
+        row_counts = np.bincount(places, minlength=size).reshape(-1, LEAVE_ONE_OUT_BINS)
+        row_counts[:, 0] -= 1  # on the diagonal
+        share_sums = np.bincount(places, shares[start:stop].ravel(), size).reshape(
             -1, LEAVE_ONE_OUT_BINS
         )
-        means[start:stop] = mine.cumsum(axis=1) - mine + within
+        means[start:stop] = row_counts.cumsum(axis=1) - row_counts + share_sums
     return bins, means
 
 
@@ -490,13 +496,15 @@ def _leave_one_out_rank_squares(x: Representation, kind: str) -> np.ndarray:
     sizes = np.bincount(place) if is_tied else np.ones(0)
     missing = np.full(n, _tie_corrections(sizes[sizes > 1]).sum())
     for i, row in enumerate(_square_matrix_of_pairs(place) if is_tied else ()):
-        touched, counts = np.unique(np.delete(row, i), return_counts=True)
+        values, counts = np.unique(np.delete(row, i), return_counts=True)
         missing[i] += (
-            _tie_corrections(sizes[touched] - counts) - _tie_corrections(sizes[touched])
+            _tie_corrections(sizes[values] - counts) - _tie_corrections(sizes[values])
         ).sum()
-    whole = _tie_corrections(np.array(m))
-    squares: np.ndarray = (whole - missing) / 12
-    check_remainder(f"the {kind} dissimilarities of {representation_title(x)}", squares / whole)
+    correction = _tie_corrections(np.array(m))
+    squares: np.ndarray = (correction - missing) / 12
+    check_remainder(
+        f"the {kind} dissimilarities of {representation_title(x)}", squares / correction
+    )
     return squares
 
 

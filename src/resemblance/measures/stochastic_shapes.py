@@ -33,8 +33,8 @@ class Moments(NamedTuple):
 
 
 def _alignment_claims(alignment: str) -> Mapping[str, Any]:
-    turned = {"orthogonal": {"orthogonal"}, "permutation": {"permutation"}, "none": set()}
-    return {"invariant_to": frozenset(turned.get(alignment, set()))}
+    transformations = {"orthogonal": {"orthogonal"}, "permutation": {"permutation"}, "none": set()}
+    return {"invariant_to": frozenset(transformations.get(alignment, set()))}
 
 
 def _claims_of_moments(alignment: str, alpha: float) -> Mapping[str, Any]:
@@ -102,11 +102,11 @@ def gaussian_stochastic_shape(
     if alignment != "none" and alpha != 2:  # the first turn is exact where no covariance turns
         covariances = _covariances_from_roots(a.roots), _covariances_from_roots(b.roots)
         turns.extend(_starting_turns(*covariances, int(starts) - 1, seed))
-    least = min(_turn(start, a, b, alpha, alignment, spread) for start in turns)
+    smallest = min(_turn(start, a, b, alpha, alignment, spread) for start in turns)
     if alignment != "none":
         lengths = alpha * (_squared_trial_lengths(a.means) + _squared_trial_lengths(b.means))
-        _require_certain_turn("gaussian_stochastic_shape", lengths, spread, least)
-    return float(unit * np.sqrt(max(least, 0.0) / len(a.means)))
+        _require_certain_turn("gaussian_stochastic_shape", lengths, spread, smallest)
+    return float(unit * np.sqrt(max(smallest, 0.0) / len(a.means)))
 
 
 @measure(
@@ -156,13 +156,13 @@ def energy_stochastic_shape(
     within = sum(
         _trial_distances(z, z).sum() / (len(z) * z.shape[1] * (z.shape[1] - 1)) for z in (a, b)
     )
-    last, least = _turn_of_trials(a, b, alignment)
+    last, smallest = _turn_of_trials(a, b, alignment)
     if alignment != "none":
         lengths, spread = (
             sum(form(z) for z in (a, b)) for form in (_squared_trial_lengths, _scatter_around_mean)
         )
         _require_certain_turn("energy_stochastic_shape", lengths, spread, last**2 * a[..., 0].size)
-    return float(np.sqrt(unit * max(least - within / 2, 0.0)))
+    return float(np.sqrt(unit * max(smallest - within / 2, 0.0)))
 
 
 def _turn(
@@ -172,19 +172,19 @@ def _turn(
 
     The turns end when a turn gains no more than rounding of ``spread``, the sum of the squares.
     """
-    by_means = alpha * b.means.T @ a.means
-    q, before = _nearest_allowed_turn(start, alignment), np.inf
+    mean_product = alpha * b.means.T @ a.means
+    q, previous = _nearest_allowed_turn(start, alignment), np.inf
     for _ in range(MAX_ALIGNMENT_TURNS):
         products = a.roots @ q.T @ b.roots.transpose(0, 2, 1)
         u, _, vt = np.linalg.svd(products, full_matrices=False)
-        turns = u @ vt
+        rotations = u @ vt
         value = alpha * ((a.means - b.means @ q) ** 2).sum()
-        value += (2 - alpha) * ((a.roots - turns @ (b.roots @ q)) ** 2).sum()
-        if before - value <= max(ALIGNMENT_TOLERANCE * spread, 8 * TURN_EPSILON * value):
+        value += (2 - alpha) * ((a.roots - rotations @ (b.roots @ q)) ** 2).sum()
+        if previous - value <= max(ALIGNMENT_TOLERANCE * spread, 8 * TURN_EPSILON * value):
             break
-        before = value
-        turned = b.roots.transpose(0, 2, 1) @ (turns.transpose(0, 2, 1) @ a.roots)
-        q = _nearest_allowed_turn(by_means + (2 - alpha) * turned.sum(axis=0), alignment)
+        previous = value
+        root_products = b.roots.transpose(0, 2, 1) @ (rotations.transpose(0, 2, 1) @ a.roots)
+        q = _nearest_allowed_turn(mean_product + (2 - alpha) * root_products.sum(axis=0), alignment)
     return float(value)
 
 
@@ -195,17 +195,17 @@ def _turn_of_trials(a: np.ndarray, b: np.ndarray, alignment: str) -> tuple[float
     The trials are (n, repeats, d). A turn is a least-squares fit; the weights are the inverse
     distances after the turn before.
     """
-    weights, before = np.ones((len(a), a.shape[1], b.shape[1])), np.inf
+    weights, previous = np.ones((len(a), a.shape[1], b.shape[1])), np.inf
     for _ in range(MAX_ALIGNMENT_TURNS):
         q = _nearest_allowed_turn(
             np.einsum("nsi,nrs,nrj->ij", b, weights, a, optimize=True), alignment
         )
-        apart = _trial_distances(a, b @ q)
-        value = float(apart.mean())
-        if before - value <= ALIGNMENT_TOLERANCE * value:
+        distances = _trial_distances(a, b @ q)
+        value = float(distances.mean())
+        if previous - value <= ALIGNMENT_TOLERANCE * value:
             break
-        before, weights = value, 1 / np.maximum(apart, MIN_TRIAL_DISTANCE * (value or 1.0))
-    return value, min(value, before)
+        previous, weights = value, 1 / np.maximum(distances, MIN_TRIAL_DISTANCE * (value or 1.0))
+    return value, min(value, previous)
 
 
 def _starting_turns(a: np.ndarray, b: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
@@ -235,16 +235,16 @@ def _scatter_around_mean(rows: np.ndarray) -> float:
     return _squared_trial_lengths(rows - rows.mean(axis=tuple(range(rows.ndim - 1))))
 
 
-def _require_certain_turn(called: str, lengths: float, spread: float, least: float) -> None:
+def _require_certain_turn(caller: str, lengths: float, spread: float, smallest: float) -> None:
     """Raise :class:`~resemblance.UndefinedError` where a common offset leaves the best turn to
     rounding.
 
     The products of rows with squared ``lengths`` have that times the machine epsilon of error; how
-    much the turn counts is at most ``spread``, of a sum ``least`` of squared distances.
+    much the turn counts is at most ``spread``, of a sum ``smallest`` of squared distances.
     """
-    if TURN_EPSILON * lengths > MAX_TURN_ERROR * spread > MAX_TURN_ERROR**2 * least:
+    if TURN_EPSILON * lengths > MAX_TURN_ERROR * spread > MAX_TURN_ERROR**2 * smallest:
         raise UndefinedError(
-            f"{called}: the responses are so far from the origin that rounding decides on the best "
+            f"{caller}: the responses are so far from the origin that rounding decides on the best "
             "rotation: centre first (subtract the mean of all rows from each representation)"
         )
 
@@ -263,10 +263,10 @@ def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
     places: dict[Hashable, list[int]] = {}
     for row, name in enumerate(names):
         places.setdefault(name, []).append(row)
-    single = next((name for name, rows in places.items() if len(rows) < 2), None)
-    if single is not None:
+    label = next((name for name, rows in places.items() if len(rows) < 2), None)
+    if label is not None:
         raise UndefinedError(
-            f"{representation_title(x)} has one row of {single!r}; noise needs two repeats or more"
+            f"{representation_title(x)} has one row of {label!r}; noise needs two repeats or more"
         )
     return [np.array(rows) for rows in places.values()]
 
@@ -284,8 +284,8 @@ def stimulus_moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     """The mean of each stimulus, (n, d), and a root R of its covariance R'R, (n, k, d), with as few
     rows as all of them need."""
     means = np.array([trials.mean(axis=0) for trials in responses(x)])
-    most = max(len(trials) for trials in responses(x))
-    roots = np.zeros((len(means), min(most, means.shape[1]), means.shape[1]))
+    max_trials = max(len(trials) for trials in responses(x))
+    roots = np.zeros((len(means), min(max_trials, means.shape[1]), means.shape[1]))
     for root, trials, mean in zip(roots, responses(x), means):
         _, s, vt = np.linalg.svd((trials - mean) / (len(trials) - 1) ** 0.5, full_matrices=False)
         root[: len(s)] = s[:, None] * vt
@@ -297,19 +297,19 @@ def _both_moments(
 ) -> tuple[tuple[Moments, Moments], float]:
     """Return the moments of X and of Y, in one width and in one unit, and that unit: the largest
     absolute number of both."""
-    both = [_padded_moments(r, max(x.shape[1], y.shape[1])) for r in (x, y)]
-    _check_stimuli("gaussian_stochastic_shape", both[0].means, both[1].means)
+    moments = [_padded_moments(r, max(x.shape[1], y.shape[1])) for r in (x, y)]
+    _check_stimuli("gaussian_stochastic_shape", moments[0].means, moments[1].means)
     _check_alignment("gaussian_stochastic_shape", alignment)
-    unit = max(float(np.abs(part).max(initial=0.0)) for one in both for part in one) or 1.0
-    a, b = (Moments(one.means / unit, one.roots / unit) for one in both)
+    unit = max(float(np.abs(part).max(initial=0.0)) for side in moments for part in side) or 1.0
+    a, b = (Moments(side.means / unit, side.roots / unit) for side in moments)
     return (a, b), unit
 
 
 def _padded_moments(x: Representation, width: int) -> Moments:
     """Return moments with columns of zeros up to this width."""
     means, roots = stimulus_moments(x)
-    more = (0, width - means.shape[1])
-    return Moments(np.pad(means, [(0, 0), more]), np.pad(roots, [(0, 0), (0, 0), more]))
+    padding = (0, width - means.shape[1])
+    return Moments(np.pad(means, [(0, 0), padding]), np.pad(roots, [(0, 0), (0, 0), padding]))
 
 
 def _covariances_from_roots(roots: np.ndarray) -> np.ndarray:
@@ -342,13 +342,13 @@ def _padded_trials(x: Representation, width: int) -> np.ndarray:
 # --------------------------------------------------------------------------------------- alignment
 
 
-def _check_stimuli(called: str, a: np.ndarray, b: np.ndarray) -> None:
+def _check_stimuli(caller: str, a: np.ndarray, b: np.ndarray) -> None:
     if len(a) != len(b):
-        raise ValueError(f"{called}: X has {len(a)} stimuli and Y has {len(b)}")
+        raise ValueError(f"{caller}: X has {len(a)} stimuli and Y has {len(b)}")
 
 
-def _check_alignment(called: str, alignment: str) -> None:
-    check_choice(f"{called}: alignment", alignment, ("orthogonal", "permutation", "none"))
+def _check_alignment(caller: str, alignment: str) -> None:
+    check_choice(f"{caller}: alignment", alignment, ("orthogonal", "permutation", "none"))
 
 
 def _nearest_allowed_turn(products: np.ndarray, alignment: str) -> np.ndarray:

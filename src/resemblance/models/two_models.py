@@ -169,7 +169,7 @@ def compare_models(
         about |= {"mask": mask} if isinstance(mask, str) else {}
         scores = None if save is None else folder / SCORES_FILE
         (comparison,) = compare_many(
-            [ComparisonPlan.of(model_features, chosen, about=about)],
+            [ComparisonPlan.of(model_features, chosen, metadata=about)],
             save=scores,
             executor=executor,
             memory=memory,

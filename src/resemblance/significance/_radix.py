@@ -24,10 +24,10 @@ def radix_mean_ranks(vector: np.ndarray, low: float, high: float, rounding: floa
     keys = radix_sort_keys(vector, low, reach)
     if not _insertion_sort_within_steps(vector, keys):
         return np.empty(0)
-    ranks, near, start = np.empty(n), np.uint64(min(rounding / reach, 1.0) * SORT_STEPS + 2), 0
+    ranks, max_gap, start = np.empty(n), np.uint64(min(rounding / reach, 1.0) * SORT_STEPS + 2), 0
     for stop in range(1, n + 1):
         # Only of steps so near each other that values may tie, the values are looked at.
-        if stop < n and (keys[stop] >> STEP_SHIFT) - (keys[stop - 1] >> STEP_SHIFT) <= near:
+        if stop < n and (keys[stop] >> STEP_SHIFT) - (keys[stop - 1] >> STEP_SHIFT) <= max_gap:
             gap = vector[keys[stop] & POSITION_MASK] - vector[keys[stop - 1] & POSITION_MASK]
             if not gap > rounding:
                 continue
@@ -45,7 +45,7 @@ def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
     Values are from ``low`` to ``low + reach``, and the lower half of a key is the position.
     """
     n = len(vector)
-    keys, other, counts = (
+    keys, buffer, counts = (
         np.empty(n, np.uint64),
         np.empty(n, np.uint64),
         np.zeros((3, 2048), np.int64),
@@ -62,10 +62,10 @@ def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
         for digit in range(2048):
             begin, counts[place, digit] = begin + counts[place, digit], begin
         for i in range(n):
-            at = (keys[i] >> shift) & RADIX_DIGIT_MASK
-            other[counts[place, at]] = keys[i]
-            counts[place, at] += 1
-        keys, other = other, keys
+            digit_value = (keys[i] >> shift) & RADIX_DIGIT_MASK
+            buffer[counts[place, digit_value]] = keys[i]
+            counts[place, digit_value] += 1
+        keys, buffer = buffer, keys
     return keys
 
 

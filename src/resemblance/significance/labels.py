@@ -11,7 +11,7 @@ import numpy as np
 from ..base.arrays import to_numpy
 
 
-def label_codes(called: str, values: Any, n: int, role: str = "labels") -> np.ndarray:
+def label_codes(caller: str, values: Any, n: int, role: str = "labels") -> np.ndarray:
     """Return labels as integers from 0, in the order of the sorted labels, by position.
 
     Raises ``ValueError`` unless there is one for each of n samples, none is missing, and all are
@@ -21,28 +21,28 @@ def label_codes(called: str, values: Any, n: int, role: str = "labels") -> np.nd
     if array.shape != (n,):
         remedy = f"; give their column, of shape ({n},)" if array.shape == (n, 1) else ""
         raise ValueError(
-            f"{called}: {role} must be one per sample, shape ({n},); got shape "
+            f"{caller}: {role} must be one per sample, shape ({n},); got shape "
             f"{array.shape}{remedy}"
         )
-    masked = isinstance(values, np.ma.MaskedArray)
-    if np.ma.getmaskarray(values).any() if masked else any(map(_is_unusable_label, array)):
+    is_masked = isinstance(values, np.ma.MaskedArray)
+    if np.ma.getmaskarray(values).any() if is_masked else any(map(_is_unusable_label, array)):
         has_text = any(isinstance(v, str) and v == "nan" for v in array.tolist())
         text = "; the text nan counts as missing: spell a name of these letters NaN"
         raise ValueError(
-            f"{called}: {role} are missing, NaN or infinite for some samples; leave those samples "
+            f"{caller}: {role} are missing, NaN or infinite for some samples; leave those samples "
             f"out{text if has_text else ''}"
         )
     kinds = {_label_kind(v) for v in array.tolist()}
     if len(kinds) > 1:
         raise ValueError(
-            f"{called}: {role} are of several types ({', '.join(sorted(kinds))}); make all of "
+            f"{caller}: {role} are of several types ({', '.join(sorted(kinds))}); make all of "
             "them words"
         )
     try:
         return np.unique(array, return_inverse=True)[1]
     except TypeError:
         raise ValueError(
-            f"{called}: {role} must be numbers or words; got {next(iter(kinds))}"
+            f"{caller}: {role} must be numbers or words; got {next(iter(kinds))}"
         ) from None
 
 

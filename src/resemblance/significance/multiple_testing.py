@@ -34,8 +34,10 @@ def step_down_max_t(
     Reference: Westfall and Young 1993, Algorithm 4.1.
     """
     order = np.argsort(-observed, kind="stable")[: np.sum(~np.isnan(observed))]
-    running = np.maximum.accumulate(drawn[:, order][:, ::-1], axis=1)[:, ::-1]
-    pvalues = (permutation_pvalues if design is None else design.pvalues)(observed[order], running)
+    running_max = np.maximum.accumulate(drawn[:, order][:, ::-1], axis=1)[:, ::-1]
+    pvalues = (permutation_pvalues if design is None else design.pvalues)(
+        observed[order], running_max
+    )
     return _fill_in_order(np.maximum.accumulate(pvalues), order, len(observed))
 
 
@@ -73,18 +75,18 @@ def split_significance_level(
 
     Reference: Bretz et al. 2009, whose graph with two nodes this is.
     """
-    both = [np.asarray(p, float) for p in pvalues]
-    if not all((~np.isnan(p)).any() for p in both):
-        return both[0], both[1]
-    worst = [float(np.nanmax(p)) / share for p, share in zip(both, shares)]
+    arrays = [np.asarray(p, float) for p in pvalues]
+    if not all((~np.isnan(p)).any() for p in arrays):
+        return arrays[0], arrays[1]
+    worst = [float(np.nanmax(p)) / share for p, share in zip(arrays, shares)]
     first, second = (
-        np.minimum(1.0, np.minimum(p / share, np.fmax(p, other)))
-        for p, share, other in zip(both, shares, reversed(worst))
+        np.minimum(1.0, np.minimum(p / share, np.fmax(p, floor)))
+        for p, share, floor in zip(arrays, shares, reversed(worst))
     )
     return first, second
 
 
-def permuted_level_share(permuted: int, count: int, attainable: float) -> float:
+def permuted_level_share(n_permuted: int, count: int, min_pvalue: float) -> float:
     r"""Return the share of the level for the permuted tests among others with finer p-values.
 
     .. math:: w = \max\Bigl(\frac{d}{m}, \sqrt{a / 0.05}\Bigr)
@@ -95,14 +97,14 @@ def permuted_level_share(permuted: int, count: int, attainable: float) -> float:
     other tests lose little: a seventh of the level with 999 permutations. Permutations that are too
     few for 5 % get no more than in proportion.
     """
-    least = math.sqrt(attainable / ADJUSTED_LEVEL) if attainable < ADJUSTED_LEVEL else 0.0
-    return max(permuted / count, least)
+    min_share = math.sqrt(min_pvalue / ADJUSTED_LEVEL) if min_pvalue < ADJUSTED_LEVEL else 0.0
+    return max(n_permuted / count, min_share)
 
 
 def _fill_in_order(values: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
-    placed = np.full(count, np.nan)
-    placed[order] = values
-    return placed
+    result = np.full(count, np.nan)
+    result[order] = values
+    return result
 
 
 def adjust_pvalues(p: np.ndarray, adjust: AdjustMethod) -> np.ndarray:

@@ -33,8 +33,8 @@ class _ExchangeableUnits(NamedTuple):
     def rows_of(self, units: np.ndarray) -> np.ndarray:
         """Return the rows of units, one unit after the other."""
         size = self.size[units]
-        skipped = self.start[units] - (np.cumsum(size) - size)
-        return self.rows[np.arange(size.sum()) + np.repeat(skipped, size)]
+        offsets = self.start[units] - (np.cumsum(size) - size)
+        return self.rows[np.arange(size.sum()) + np.repeat(offsets, size)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +85,10 @@ class Design:
             return 1 / (self.shifts + 1)
         return 1 / self.total if self.is_exhaustive else 1 / (1 + self.n_permutations)
 
-    def order(self, draw: int, of: str = "") -> np.ndarray:
+    def order(self, draw: int, name: str = "") -> np.ndarray:
         """Return the rows in the order of a draw; each draw by itself, so any worker can.
 
-        Representations of different names ``of`` get independent orders, unless all orders are
+        Representations of different names ``name`` get independent orders, unless all orders are
         visited: then the first one leaves everything in its place. A unit takes the place of
         another one of its group, and the samples of a block stay in their order.
 
@@ -100,12 +100,14 @@ class Design:
             raise IndexError(f"order: draw {draw} of {self.total}")
         units = self._units
         if self.is_exhaustive:
-            other = self._nth(draw)
+            unit_order = self._nth(draw)
         else:
-            shuffled = generator(self.seed, "order", self.n, draw, of).permutation(len(units.size))
-            other = shuffled[np.argsort(units.group[shuffled], kind="stable")]
+            shuffled = generator(self.seed, "order", self.n, draw, name).permutation(
+                len(units.size)
+            )
+            unit_order = shuffled[np.argsort(units.group[shuffled], kind="stable")]
         order = np.empty(self.n, dtype=np.intp)
-        order[self._places] = units.rows_of(other)
+        order[self._places] = units.rows_of(unit_order)
         return order
 
     def windows(self, draw: int) -> tuple[slice, slice]:
@@ -143,9 +145,9 @@ class Design:
     def pvalues(self, observed: np.ndarray, drawn: np.ndarray) -> np.ndarray:
         """Return the p-values, as of :meth:`pvalue`, of the values (tests,) among (draws,
         tests)."""
-        others = drawn[1:] if self.is_exhaustive else drawn
-        counted = self.shifts or len(others)
-        pvalues = np.minimum(1.0, (1 + count_at_least(observed, others)) / (1 + counted))
+        null_values = drawn[1:] if self.is_exhaustive else drawn
+        n_draws = self.shifts or len(null_values)
+        pvalues = np.minimum(1.0, (1 + count_at_least(observed, null_values)) / (1 + n_draws))
         return np.where(np.isnan(observed), np.nan, pvalues)
 
     @cached_property
@@ -187,14 +189,14 @@ class Design:
 
     def _nth(self, number: int) -> np.ndarray:
         """Return the units of each group in the order of a number, counted group by group."""
-        others = []
+        unit_order = []
         for group in range(self._units.group.max() + 1):
             members = np.flatnonzero(self._units.group == group).tolist()
             number, rank = divmod(number, math.factorial(len(members)))
-            for left in range(len(members) - 1, -1, -1):
-                place, rank = divmod(rank, math.factorial(left))
-                others.append(members.pop(place))
-        return np.array(others)
+            for k in range(len(members) - 1, -1, -1):
+                place, rank = divmod(rank, math.factorial(k))
+                unit_order.append(members.pop(place))
+        return np.array(unit_order)
 
 
 def design_of(
@@ -206,7 +208,7 @@ def design_of(
     max_shift: int | None = None,
     n_permutations: int = DESIGN_PERMUTATIONS,
     seed: int = 0,
-    called: str = "evidence",
+    caller: str = "evidence",
 ) -> Design:
     """Return the orders that samples allow.
 
@@ -220,75 +222,75 @@ def design_of(
     groups, for designs without a second order, for a time series with labels, for
     ``max_shift`` without a time series, and for no permutation.
     """
-    check_positive_integers(called, n_permutations=n_permutations)
+    check_positive_integers(caller, n_permutations=n_permutations)
     if not isinstance(time_series, bool | np.bool_):
         raise ValueError(
-            f"{called}: time_series must be True or False; got {time_series!r}. max_shift= sets "
+            f"{caller}: time_series must be True or False; got {time_series!r}. max_shift= sets "
             "the largest shift"
         )
     if max_shift is not None and not time_series:
-        raise ValueError(f"{called}: max_shift is for a time series; add time_series=True")
+        raise ValueError(f"{caller}: max_shift is for a time series; add time_series=True")
     if time_series:
         if not (within is None and whole_blocks is None):
             raise ValueError(
-                f"{called}: a time series is shifted as a whole; leave out within= and "
+                f"{caller}: a time series is shifted as a whole; leave out within= and "
                 "whole_blocks="
             )
-        shifts = _time_shifts(n, max_shift, called)
+        shifts = _time_shifts(n, max_shift, caller)
         return Design(n, shifts=shifts, n_permutations=n_permutations, seed=seed)
-    groups = None if within is None else label_codes(called, within, n, "within")
-    units = None if whole_blocks is None else label_codes(called, whole_blocks, n, "whole_blocks")
+    groups = None if within is None else label_codes(caller, within, n, "within")
+    units = None if whole_blocks is None else label_codes(caller, whole_blocks, n, "whole_blocks")
     if groups is not None and not groups.any():
         groups = None
     if units is not None and len(np.unique(units)) == n:
         units = None
     design = Design(n, groups, units, n_permutations=n_permutations, seed=seed)
-    _check_block_sizes(design, called)
+    _check_block_sizes(design, caller)
     if design.count <= 1:
         restrictions = {"within=": groups, "whole_blocks=": units}
         why = " and ".join(name for name, labels in restrictions.items() if labels is not None)
         raise ValueError(
-            f"{called}: only one order is possible: "
+            f"{caller}: only one order is possible: "
             + (f"{why} leave no two that may change places" if why else f"there are {n} samples")
             + "; use larger groups, smaller blocks, or more samples"
         )
     return design
 
 
-def _time_shifts(n: int, max_shift: int | None, called: str) -> int:
+def _time_shifts(n: int, max_shift: int | None, caller: str) -> int:
     shifts = max(n // 4, 1) if max_shift is None else max_shift
-    check_positive_integers(called, max_shift=shifts)
+    check_positive_integers(caller, max_shift=shifts)
     if n - 2 * shifts < MIN_WINDOW_SAMPLES:
         remedy = "more samples" if max_shift is None else "a smaller max_shift=, or more samples"
         raise ValueError(
-            f"{called}: shifts of up to {count_with_noun(shifts, 'step')} leave a window "
+            f"{caller}: shifts of up to {count_with_noun(shifts, 'step')} leave a window "
             f"of {n - 2 * shifts} of {n} samples, and {MIN_WINDOW_SAMPLES} are needed; give "
             f"{remedy}"
         )
     return shifts
 
 
-def _check_block_sizes(design: Design, called: str) -> None:
+def _check_block_sizes(design: Design, caller: str) -> None:
     """Raise ``ValueError`` unless blocks lie inside groups and are of one size in each."""
     units = design._units
     if design.groups is not None:
-        _check_blocks_in_groups(design.groups[units.rows], units, called)
-    by_group = np.lexsort((units.size, units.group))
-    size, group = units.size[by_group], units.group[by_group]
+        _check_blocks_in_groups(design.groups[units.rows], units, caller)
+    order = np.lexsort((units.size, units.group))
+    size, group = units.size[order], units.group[order]
     if ((np.diff(size) > 0) & (np.diff(group) == 0)).any():
         sizes = np.unique(size).tolist()
         raise ValueError(
-            f"{called}: blocks that change places must be of one size; got "
+            f"{caller}: blocks that change places must be of one size; got "
             f"{list_names(sizes, 3)} samples; "
             f"cut them to {sizes[0]}, or give within= the size of each sample's block as its label"
         )
 
 
-def _check_blocks_in_groups(groups: np.ndarray, units: _ExchangeableUnits, called: str) -> None:
-    low, high = (of.reduceat(groups, units.start) for of in (np.minimum, np.maximum))
+def _check_blocks_in_groups(groups: np.ndarray, units: _ExchangeableUnits, caller: str) -> None:
+    low, high = (ufunc.reduceat(groups, units.start) for ufunc in (np.minimum, np.maximum))
     if (low < high).any():
         raise ValueError(
-            f"{called}: a block has samples of several groups; give within= labels that all "
+            f"{caller}: a block has samples of several groups; give within= labels that all "
             "samples of a block share"
         )
 

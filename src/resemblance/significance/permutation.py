@@ -44,27 +44,27 @@ def mantel(
     """
     n = len(expected)
     rows, columns = pairs_of(n, both_orders)
-    known = ~np.isnan(differences[rows, columns]) & ~np.isnan(expected[rows, columns])
-    rows, columns = rows[known], columns[known]
+    is_known = ~np.isnan(differences[rows, columns]) & ~np.isnan(expected[rows, columns])
+    rows, columns = rows[is_known], columns[is_known]
     if not len(rows):
         return np.nan
-    measured, wanted = (ranks_of_rows(v[rows, columns]) for v in (differences, expected))
-    if np.ptp(measured) == 0 or np.ptp(wanted) == 0:
+    measured, expected_ranks = (ranks_of_rows(v[rows, columns]) for v in (differences, expected))
+    if np.ptp(measured) == 0 or np.ptp(expected_ranks) == 0:
         return np.nan
-    observed = rank_correlation(measured, wanted)
+    observed = rank_correlation(measured, expected_ranks)
     exact = math.factorial(n) <= n_permutations
     counts = np.zeros(3)  # at least as large, at most as large, all
     for batch in _permutation_batches(n, n_permutations, seed, exact):
-        permuted = ranks_of_rows(expected[batch[:, rows], batch[:, columns]])
-        drawn = rank_correlation(measured, permuted)
-        drawn = drawn[~np.isnan(drawn)]
+        permuted_ranks = ranks_of_rows(expected[batch[:, rows], batch[:, columns]])
+        null_values = rank_correlation(measured, permuted_ranks)
+        null_values = null_values[~np.isnan(null_values)]
         counts += (
-            (drawn >= observed - CORRELATION_ROUNDING).sum(),
-            (drawn <= observed + CORRELATION_ROUNDING).sum(),
-            len(drawn),
+            (null_values >= observed - CORRELATION_ROUNDING).sum(),
+            (null_values <= observed + CORRELATION_ROUNDING).sum(),
+            len(null_values),
         )
-    larger, smaller, total = counts if exact else counts + 1
-    return float(min(1.0, 2 * min(larger, smaller) / total))
+    n_larger, n_smaller, total = counts if exact else counts + 1
+    return float(min(1.0, 2 * min(n_larger, n_smaller) / total))
 
 
 def pairings(
@@ -80,10 +80,10 @@ def pairings(
     can be visited), here with a seed. Pairs that share a model are not independent: see
     :func:`mantel`. NaN when there is no correlation.
     """
-    known = ~(np.isnan(measured) | np.isnan(expected))
-    if not known.any():
+    is_known = ~(np.isnan(measured) | np.isnan(expected))
+    if not is_known.any():
         return np.nan
-    a, b = (ranks_of_rows(v[known]) - (known.sum() + 1) / 2 for v in (measured, expected))
+    a, b = (ranks_of_rows(v[is_known]) - (is_known.sum() + 1) / 2 for v in (measured, expected))
     if not a.any() or not b.any():
         return np.nan
     from scipy.stats import permutation_test
@@ -188,18 +188,18 @@ def exchanges(
         outer, inner = (_random_permutations(random, n_permutations, size) for size in table.shape)
         if within is not None:
             inner = np.tile(np.arange(table.shape[1]), (n_permutations, 1))
-        moved = table[outer[:, :, None], inner[:, None, :]]
+        permuted = table[outer[:, :, None], inner[:, None, :]]
     elif nested is not None:
         table = _block_index_table("exchanges", n, nested)
         outer = _random_permutations(random, n_permutations, len(table))
         inner = _random_permutations(random, n_permutations * len(table), table.shape[1]).reshape(
             n_permutations, *table.shape
         )
-        moved = np.take_along_axis(table[outer], inner, axis=2)
+        permuted = np.take_along_axis(table[outer], inner, axis=2)
     else:
         return _random_permutations(random, n_permutations, n)
     result = np.empty((n_permutations, n), int)
-    result[:, table.ravel()] = moved.reshape(n_permutations, n)
+    result[:, table.ravel()] = permuted.reshape(n_permutations, n)
     return result
 
 
@@ -234,10 +234,10 @@ def _check_one_restriction(function: str, *kinds: Any) -> None:
 
 def count_orders(sizes: Iterable[int]) -> float:
     """Return how many orders sets of these sizes have together; infinite beyond a float."""
-    each = list(sizes)
-    if sum(math.lgamma(size + 1) for size in each) > MAX_EXPONENT:
+    group_sizes = list(sizes)
+    if sum(math.lgamma(size + 1) for size in group_sizes) > MAX_EXPONENT:
         return math.inf
-    return float(math.prod(map(math.factorial, each)))
+    return float(math.prod(map(math.factorial, group_sizes)))
 
 
 def _random_permutations(random: np.random.Generator, n_permutations: int, n: int) -> np.ndarray:
@@ -245,23 +245,23 @@ def _random_permutations(random: np.random.Generator, n_permutations: int, n: in
 
 
 def _crossed_index_table(
-    called: str, n: int, outer: Sequence[Any], inner: Sequence[Any]
+    caller: str, n: int, outer: Sequence[Any], inner: Sequence[Any]
 ) -> np.ndarray:
     rows, columns = (list(dict.fromkeys(names)) for names in (outer, inner))
-    where = {pair: i for i, pair in enumerate(zip(outer, inner))}
-    if not len(outer) == len(inner) == n == len(where) == len(rows) * len(columns):
+    positions = {pair: i for i, pair in enumerate(zip(outer, inner))}
+    if not len(outer) == len(inner) == n == len(positions) == len(rows) * len(columns):
         raise ValueError(
-            f"{called}: crossed models need one of every outer and inner label, such as seed and "
+            f"{caller}: crossed models need one of every outer and inner label, such as seed and "
             "layer"
         )
-    return np.array([[where[r, c] for c in columns] for r in rows])
+    return np.array([[positions[r, c] for c in columns] for r in rows])
 
 
-def _block_index_table(called: str, n: int, blocks: Sequence[Any]) -> np.ndarray:
+def _block_index_table(caller: str, n: int, blocks: Sequence[Any]) -> np.ndarray:
     members = defaultdict[Any, list[int]](list)
     for i, block in enumerate(blocks):
         members[block].append(i)
     sizes = [len(rows) for rows in members.values()]
     if len(blocks) != n or len(set(sizes)) != 1:
-        raise ValueError(f"{called}: blocks must be of one size; got {sizes} for {n} models")
+        raise ValueError(f"{caller}: blocks must be of one size; got {sizes} for {n} models")
     return np.array(list(members.values()))

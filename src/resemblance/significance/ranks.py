@@ -27,12 +27,12 @@ def average_ranks(
             return ranks
     xp = namespace(vector)
     order = xp.argsort(vector, stable=False)  # ties share a rank whatever their order
-    ordered = xp.take(vector, order)
-    new = ordered[1:] - ordered[:-1] > rounding
-    del ordered  # as large as all distances: at most four such vectors are alive at a time
+    sorted_values = xp.take(vector, order)
+    is_new = sorted_values[1:] - sorted_values[:-1] > rounding
+    del sorted_values  # as large as all distances: at most four such vectors are alive at a time
     ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=device(vector))
-    if not bool(xp.all(new)):
-        ranks = _mean_ranks_of_ties(ranks, new)
+    if not bool(xp.all(is_new)):
+        ranks = _mean_ranks_of_ties(ranks, is_new)
     return scatter(ranks, order)
 
 
@@ -53,16 +53,20 @@ def _radix_ranks(vector: np.ndarray, rounding: float) -> np.ndarray:
     return radix_mean_ranks(vector, low, high, rounding)
 
 
-def _mean_ranks_of_ties(ranks: Array, new: Array) -> Array:
-    """Replace the ranks of groups of ties by their mean; ``new`` says where, after the first, a
+def _mean_ranks_of_ties(ranks: Array, is_new: Array) -> Array:
+    """Replace the ranks of groups of ties by their mean; ``is_new`` says where, after the first, a
     group begins."""
     xp = namespace(ranks)
-    edge = xp.ones_like(new[:1])
-    begins, ends = xp.concat([edge, new]), xp.concat([new, edge])
-    tied = xp.nonzero(~(begins & ends))[0]  # usually few: only they are worked on
-    begins, ends, values = (xp.take(part, tied) for part in (begins, ends, ranks))
-    means = (values[begins] + values[ends]) / 2
-    return assign(ranks, tied, xp.take(means, xp.cumulative_sum(xp.astype(begins, tied.dtype)) - 1))
+    edge = xp.ones_like(is_new[:1])
+    starts, ends = xp.concat([edge, is_new]), xp.concat([is_new, edge])
+    tied_positions = xp.nonzero(~(starts & ends))[0]  # usually few: only they are worked on
+    starts, ends, values = (xp.take(part, tied_positions) for part in (starts, ends, ranks))
+    means = (values[starts] + values[ends]) / 2
+    return assign(
+        ranks,
+        tied_positions,
+        xp.take(means, xp.cumulative_sum(xp.astype(starts, tied_positions.dtype)) - 1),
+    )
 
 
 def ranks_of_rows(values: np.ndarray) -> np.ndarray:
@@ -71,9 +75,9 @@ def ranks_of_rows(values: np.ndarray) -> np.ndarray:
     Values may be infinite. A row with a NaN has no ranks: all are NaN.
     """
     order = np.argsort(values, axis=-1)
-    ordered, ranks = np.take_along_axis(values, order, axis=-1), np.empty(np.shape(values))
+    sorted_values, ranks = np.take_along_axis(values, order, axis=-1), np.empty(np.shape(values))
     np.put_along_axis(ranks, order, np.arange(1.0, order.shape[-1] + 1), axis=-1)
-    has_ties = ~(ordered[..., :-1] < ordered[..., 1:]).all(axis=-1)  # or a NaN
+    has_ties = ~(sorted_values[..., :-1] < sorted_values[..., 1:]).all(axis=-1)  # or a NaN
     if has_ties.any():
         from scipy.stats import rankdata  # takes as long to import as the rest of the library
 

@@ -42,8 +42,8 @@ def sample_groups(
     if series:
         return list(np.array_split(np.arange(n), min(count, n)))
     order = generator(seed, "parts", n).permutation(len(units))
-    chosen = np.array_split(order, min(count, len(units)))
-    return [np.sort(np.concatenate([units[u] for u in group])) for group in chosen]
+    groups = np.array_split(order, min(count, len(units)))
+    return [np.sort(np.concatenate([units[u] for u in group])) for group in groups]
 
 
 def random_halves(
@@ -56,8 +56,10 @@ def random_halves(
     """
     units = _resampling_units("random_halves", n, blocks)
     check_positive_integers("random_halves", n_resamples=n_resamples)
-    one = np.zeros(len(units), dtype=int)
-    halves = [stratified_half(one, generator(seed, "half", n, draw)) for draw in range(n_resamples)]
+    stratum = np.zeros(len(units), dtype=int)
+    halves = [
+        stratified_half(stratum, generator(seed, "half", n, draw)) for draw in range(n_resamples)
+    ]
     return [np.sort(np.concatenate([units[u] for u in half])) for half in halves]
 
 
@@ -121,7 +123,7 @@ def clipped_interval(
     return float(low), float(high)
 
 
-def _resampling_units(called: str, n: int, blocks: np.ndarray | None) -> list[np.ndarray]:
+def _resampling_units(caller: str, n: int, blocks: np.ndarray | None) -> list[np.ndarray]:
     """Return the rows of each block, or each row by itself."""
     if blocks is None:
         units = list(np.arange(n)[:, None])
@@ -130,7 +132,7 @@ def _resampling_units(called: str, n: int, blocks: np.ndarray | None) -> list[np
         units = np.split(order, np.flatnonzero(np.diff(np.asarray(blocks)[order])) + 1)
     if len(units) < 2:
         raise ValueError(
-            f"{called}: at least two {'samples' if blocks is None else 'blocks'} are needed; got "
+            f"{caller}: at least two {'samples' if blocks is None else 'blocks'} are needed; got "
             f"{len(units)}"
         )
     return units
@@ -139,9 +141,9 @@ def _resampling_units(called: str, n: int, blocks: np.ndarray | None) -> list[np
 def known_mean(values: Any, axis: int = 0) -> np.ndarray:
     """Return the mean along an axis of the values that are known (not NaN); NaN where none is."""
     table = np.asarray(values, float)
-    known = ~np.isnan(table)
+    is_known = ~np.isnan(table)
     with np.errstate(invalid="ignore"):
-        means: np.ndarray = np.where(known, table, 0).sum(axis=axis) / known.sum(axis=axis)
+        means: np.ndarray = np.where(is_known, table, 0).sum(axis=axis) / is_known.sum(axis=axis)
     return means
 
 
@@ -151,10 +153,10 @@ def percentile_interval(
     """Return the quantiles ``ends`` of the draws that are known (not NaN); two NaN where none
     is."""
     values = np.asarray(n_resamples, float)
-    known = values[~np.isnan(values)]
-    if not len(known):
+    known_values = values[~np.isnan(values)]
+    if not len(known_values):
         return np.nan, np.nan
-    low, high = np.quantile(known, ends)
+    low, high = np.quantile(known_values, ends)
     return float(low), float(high)
 
 
@@ -209,8 +211,10 @@ def _bootstrap_block_counts(
             f"bootstrap: n={n} models in two or more blocks are needed; got {len(names)} in "
             f"{len(blocks)}"
         )
-    drawn = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), size=n_resamples)
-    return drawn[:, [blocks.index(name) for name in names]]
+    block_counts = random.multinomial(
+        len(blocks), np.full(len(blocks), 1 / len(blocks)), size=n_resamples
+    )
+    return block_counts[:, [blocks.index(name) for name in names]]
 
 
 def check_positive_integers(function: str, **numbers: Any) -> None:

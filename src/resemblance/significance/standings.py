@@ -49,14 +49,14 @@ def rank_within(
     if nothing were missing (the authors' way).
     """
     check_choice("failures", failures, ("last", "unranked"))
-    behind = {m for m, v in values.items() if np.isnan(v)} | (
+    last_measures = {m for m, v in values.items() if np.isnan(v)} | (
         set(incomplete) if failures == "last" else set()
     )
     # Rounding must not decide.
-    complete = {m: round(v, DECIMALS) for m, v in values.items() if m not in behind}
-    ranks = {m: 1.0 + sum(other > v for other in complete.values()) for m, v in complete.items()}
+    scores = {m: round(v, DECIMALS) for m, v in values.items() if m not in last_measures}
+    ranks = {m: 1.0 + sum(score > v for score in scores.values()) for m, v in scores.items()}
     if failures == "last":
-        ranks |= dict.fromkeys((m for m in values if m in behind), 1.0 + len(complete))
+        ranks |= dict.fromkeys((m for m in values if m in last_measures), 1.0 + len(scores))
     return ranks
 
 
@@ -69,9 +69,13 @@ def summarize(cells: Mapping[Hashable, Mapping[str, float]]) -> tuple[Ranking, .
     names = dict.fromkeys(m for ranks in cells.values() for m in ranks)
     rankings = []
     for name in names:
-        ranks = [of_cell[name] for of_cell in cells.values() if name in of_cell]
-        if known := tuple(rank for rank in ranks if not math.isnan(rank)):
-            rankings.append(Ranking(name, float(np.mean(known)), float(np.median(known)), known))
+        ranks = [cell_ranks[name] for cell_ranks in cells.values() if name in cell_ranks]
+        if known_ranks := tuple(rank for rank in ranks if not math.isnan(rank)):
+            rankings.append(
+                Ranking(
+                    name, float(np.mean(known_ranks)), float(np.median(known_ranks)), known_ranks
+                )
+            )
     return tuple(sorted(rankings, key=lambda r: (r.median, r.mean, r.measure)))
 
 
@@ -151,12 +155,14 @@ class Places(NamedTuple):
     def leader_without(self, group: str) -> tuple[str, ...]:
         """Return the measures with the best mean rank over the other groups that decide; none
         where there is no other."""
-        others = [of for g, of in self.by_group.items() if g != group and g not in self.few]
-        if not others:
+        group_ranks = [
+            ranks for g, ranks in self.by_group.items() if g != group and g not in self.few
+        ]
+        if not group_ranks:
             return ()
-        means = {p.measure: sum(of[p.measure] for of in others) for p in self.rows}
-        least = min(means.values())
-        return tuple(m for m, mean in means.items() if math.isclose(mean, least))
+        means = {p.measure: sum(ranks[p.measure] for ranks in group_ranks) for p in self.rows}
+        lowest = min(means.values())
+        return tuple(m for m, mean in means.items() if math.isclose(mean, lowest))
 
     def tied_with(self, measure: str) -> tuple[str, ...]:
         """Return the other measures that cannot be told from this one, best first; ``ValueError``
@@ -201,36 +207,38 @@ def places(
     strata = strata or {}
     if unknown := sorted(set(strata) - set(groups)):
         raise ValueError(f"places: strata of {unknown[0]!r}; groups: {', '.join(groups) or 'none'}")
-    named = {name: cells for name, cells in groups.items() if cells}
-    names = _measures_in_every_group(named.values())
-    few = tuple(name for name, cells in named.items() if len(cells) < SETTLING)
-    deciding = tuple(name for name in named if name not in few) or few
-    count = sum(len(named[name]) for name in deciding)
+    filled_groups = {name: cells for name, cells in groups.items() if cells}
+    names = _measures_in_every_group(filled_groups.values())
+    small_groups = tuple(name for name, cells in filled_groups.items() if len(cells) < SETTLING)
+    deciding_groups = (
+        tuple(name for name in filled_groups if name not in small_groups) or small_groups
+    )
+    count = sum(len(filled_groups[name]) for name in deciding_groups)
     if not names:
         return Places((), {}, {}, count)
     tables = {
         group: bootstrap_tasks(
-            group, of, names, strata.get(group), n_resamples=n_resamples, seed=seed
+            group, group_cells, names, strata.get(group), n_resamples=n_resamples, seed=seed
         )
-        for group, of in named.items()
+        for group, group_cells in filled_groups.items()
     }
-    means = _mean_ranks_over_groups(tables[g] for g in deciding).round(DECIMALS)
+    means = _mean_ranks_over_groups(tables[g] for g in deciding_groups).round(DECIMALS)
     order = sorted(range(len(names)), key=lambda i: (means[i], names[i]))
-    ordered = {g: table._replace(ranks=table.ranks[:, order]) for g, table in tables.items()}
-    samples = [ordered[g] for g in deciding]
-    placed = _places_in_order(
-        [names[i] for i in order], samples, count, is_settling=deciding != few
+    sorted_tables = {g: table._replace(ranks=table.ranks[:, order]) for g, table in tables.items()}
+    samples = [sorted_tables[g] for g in deciding_groups]
+    result = _places_in_order(
+        [names[i] for i in order], samples, count, is_settling=deciding_groups != small_groups
     )
-    by_group = {
+    mean_ranks = {
         g: dict(
             zip(
-                (p.measure for p in placed.rows),
+                (p.measure for p in result.rows),
                 _mean_ranks_over_groups([t]).round(DECIMALS).tolist(),
             )
         )
-        for g, t in ordered.items()
+        for g, t in sorted_tables.items()
     }
-    return placed._replace(by_group=by_group, few=few)
+    return result._replace(by_group=mean_ranks, few=small_groups)
 
 
 def _measures_in_every_group(groups: Iterable[TaskRanks]) -> list[str]:
@@ -251,23 +259,23 @@ def _places_in_order(
     """The places of measures that are in order."""
     pairs = measure_pairs(samples)
     gaps = pairs.gap.round(DECIMALS)
-    settled = (pairs.common >= SETTLING) & ~np.isnan(gaps) & is_settling
-    margin = simultaneous_half_widths(samples, pairs, settled)
+    is_settled = (pairs.common >= SETTLING) & ~np.isnan(gaps) & is_settling
+    margin = simultaneous_half_widths(samples, pairs, is_settled)
     # To the left of 0 and to the right, so that intervals of both orders are mirror images.
     low, high = (gaps - margin).round(DECIMALS) + 0.0, (gaps + margin).round(DECIMALS) + 0.0
     shares, leading = np.empty(len(gaps)), np.zeros((len(samples[0].times), 1))
-    for part, drawn in bootstrap_gaps(samples, pairs):
-        drawn = drawn.round(DECIMALS)
-        shares[part] = _share_of_positive_gaps(drawn)
-        leading = np.hstack([leading, drawn]) if part.start == 0 else leading
-    before, differences = {}, {}
-    for i, j, share, near, far in zip(pairs.first, pairs.second, shares, low, high):
-        one, other = names[i], names[j]
-        before[one, other], before[other, one] = float(share), float(1 - share)
-        differences[other, one] = float(near), float(far)
-        differences[one, other] = -float(far) + 0.0, -float(near) + 0.0
+    for part, gap_draws in bootstrap_gaps(samples, pairs):
+        gap_draws = gap_draws.round(DECIMALS)
+        shares[part] = _share_of_positive_gaps(gap_draws)
+        leading = np.hstack([leading, gap_draws]) if part.start == 0 else leading
+    probabilities, differences = {}, {}
+    for i, j, share, lower, upper in zip(pairs.first, pairs.second, shares, low, high):
+        name, other = names[i], names[j]
+        probabilities[name, other], probabilities[other, name] = float(share), float(1 - share)
+        differences[other, name] = float(lower), float(upper)
+        differences[name, other] = -float(upper) + 0.0, -float(lower) + 0.0
     rows = _place_rows(names, samples, gaps, leading, differences)
-    return Places(rows, before, {}, count, differences, _tied_runs(names, differences))
+    return Places(rows, probabilities, {}, count, differences, _tied_runs(names, differences))
 
 
 def _place_rows(
@@ -278,21 +286,21 @@ def _place_rows(
     differences: Mapping[tuple[str, str], GapInterval],
 ) -> tuple[Place, ...]:
     """The rows of the table, of which the leader is the first."""
-    whole, drawn = (
+    means, mean_draws = (
         _mean_ranks_over_groups(samples).round(DECIMALS),
         _bootstrap_mean_ranks(samples).round(DECIMALS),
     )
-    behind = np.append(0.0, gaps[: len(names) - 1])
+    leader_gaps = np.append(0.0, gaps[: len(names) - 1])
     rows = []
     for i, name in enumerate(names):
-        apart = [differences[name, other] for other in names if other != name]
-        best = 1 + sum(low > 0 for low, _ in apart)
-        worst = len(names) - sum(high < 0 for _, high in apart)
-        position = 1 + int((whole < whole[i]).sum())
-        standing = (name, float(whole[i]), *percentile_interval(drawn[:, i]), position)
-        difference = (float(behind[i]), *percentile_interval(leading[:, i]))
+        intervals = [differences[name, other] for other in names if other != name]
+        best = 1 + sum(low > 0 for low, _ in intervals)
+        worst = len(names) - sum(high < 0 for _, high in intervals)
+        position = 1 + int((means < means[i]).sum())
+        entry = (name, float(means[i]), *percentile_interval(mean_draws[:, i]), position)
+        difference = (float(leader_gaps[i]), *percentile_interval(leading[:, i]))
         interval = differences.get((name, names[0]), (0.0, 0.0))
-        rows.append(Place(*standing, best, worst, *difference, interval, _contains_zero(interval)))
+        rows.append(Place(*entry, best, worst, *difference, interval, _contains_zero(interval)))
     return tuple(rows)
 
 
@@ -305,9 +313,11 @@ def _bootstrap_mean_ranks(tables: Iterable[BootstrapTasks]) -> np.ndarray:
     """The same in every sample, (draws, measures); NaN where a sample has no rank."""
     means = []
     for table in tables:
-        known = ~np.isnan(table.ranks)
+        is_known = ~np.isnan(table.ranks)
         with np.errstate(invalid="ignore"):
-            means.append((table.times @ np.where(known, table.ranks, 0)) / (table.times @ known))
+            means.append(
+                (table.times @ np.where(is_known, table.ranks, 0)) / (table.times @ is_known)
+            )
     return np.mean(means, axis=0)
 
 

@@ -102,10 +102,16 @@ def _stratum_of_task(group: str, cell: Hashable, strata: TaskStrata | None) -> s
 def _pool_single_task_strata(strata: TaskStrata) -> dict[Hashable, str]:
     """Return strata without any of a single cell, unless there is only one cell."""
     sizes = Counter(strata.values())
-    lone = sorted(name for name, n in sizes.items() if n == 1)
-    larger = sorted((n, name) for name, n in sizes.items() if n > 1)
-    host = larger[0][1] if len(lone) == 1 and larger else lone[0] if lone else ""
-    return {cell: host if name in lone else name for cell, name in strata.items()}
+    single_strata = sorted(name for name, n in sizes.items() if n == 1)
+    larger_strata = sorted((n, name) for name, n in sizes.items() if n > 1)
+    host = (
+        larger_strata[0][1]
+        if len(single_strata) == 1 and larger_strata
+        else single_strata[0]
+        if single_strata
+        else ""
+    )
+    return {cell: host if name in single_strata else name for cell, name in strata.items()}
 
 
 class MeasurePairs(NamedTuple):
@@ -133,14 +139,16 @@ def measure_pairs(tables: Sequence[BootstrapTasks]) -> MeasurePairs:
     for table in tables:
         parts = _linear_gaps(table, first, second)
         sizes = table.sizes[:, None]
-        of_strata = (
+        stratum_variances = (
             table.of_strata(_center_in_strata(table, parts.linear) ** 2)
             * sizes
             / _degrees_of_freedom(sizes)
         )
         gap += parts.mean / len(tables)
-        variance += of_strata.sum(axis=0) / len(tables) ** 2
-        squared += (of_strata**2 / _degrees_of_freedom(sizes)).sum(axis=0) / len(tables) ** 4
+        variance += stratum_variances.sum(axis=0) / len(tables) ** 2
+        squared += (stratum_variances**2 / _degrees_of_freedom(sizes)).sum(axis=0) / len(
+            tables
+        ) ** 4
         scale += 1 / np.maximum(parts.counts, 1) / len(tables) ** 2
         common += parts.counts
     with np.errstate(invalid="ignore"):
@@ -161,11 +169,11 @@ class LinearGaps(NamedTuple):
 
 def _linear_gaps(table: BootstrapTasks, first: np.ndarray, second: np.ndarray) -> LinearGaps:
     gaps = _rank_differences(table.ranks, first, second)
-    known = ~np.isnan(gaps)
-    counts = known.sum(axis=0)
+    is_known = ~np.isnan(gaps)
+    counts = is_known.sum(axis=0)
     with np.errstate(invalid="ignore"):
-        mean = np.where(known, gaps, 0).sum(axis=0) / counts
-        return LinearGaps(mean, counts, np.where(known, gaps - mean, 0) / np.maximum(counts, 1))
+        mean = np.where(is_known, gaps, 0).sum(axis=0) / counts
+        return LinearGaps(mean, counts, np.where(is_known, gaps - mean, 0) / np.maximum(counts, 1))
 
 
 def _center_in_strata(table: BootstrapTasks, values: np.ndarray) -> np.ndarray:
@@ -179,10 +187,10 @@ def _degrees_of_freedom(sizes: np.ndarray) -> np.ndarray:
 
 
 def simultaneous_half_widths(
-    tables: Sequence[BootstrapTasks], pairs: MeasurePairs, settled: np.ndarray
+    tables: Sequence[BootstrapTasks], pairs: MeasurePairs, is_settled: np.ndarray
 ) -> np.ndarray:
     r"""Return how far every gap may be from its expectation, all at once with a confidence of 95 %;
-    NaN for pairs that are not ``settled``.
+    NaN for pairs that are not ``is_settled``.
 
     .. math:: |d_{ij} - \mathrm{E}\, d_{ij}| \le s_{ij}\, t^{-1}_{\nu_{ij}}(\Phi(q)), \qquad
         q = Q_{0.95}\Bigl(\max_{i<j} \frac{|d^*_{ij} - d_{ij}|}{s_{ij}}\Bigr)
@@ -196,37 +204,37 @@ def simultaneous_half_widths(
     """
     from scipy.stats import norm, t
 
-    error, freedom = _moderated_standard_errors(pairs, settled)
-    varies = settled & (error > MIN_RANK_SPREAD)
+    error, freedom = _moderated_standard_errors(pairs, is_settled)
+    varies = is_settled & (error > MIN_RANK_SPREAD)
     largest = np.zeros(len(tables[0].times))
-    for part, strays in _mean_over_groups(
+    for part, deviations in _mean_over_groups(
         [_bootstrap_deviations(table) for table in tables], pairs
     ):
-        relative = np.abs(strays[:, varies[part]]) / error[part][varies[part]]
+        relative = np.abs(deviations[:, varies[part]]) / error[part][varies[part]]
         largest = np.maximum(largest, relative.max(axis=1, initial=0.0))
     tail = norm.sf(np.quantile(largest, SIMULTANEOUS_CONFIDENCE))
-    return np.where(settled, np.where(varies, t.isf(tail, freedom) * error, 0.0), np.nan)
+    return np.where(is_settled, np.where(varies, t.isf(tail, freedom) * error, 0.0), np.nan)
 
 
 def _moderated_standard_errors(
-    pairs: MeasurePairs, settled: np.ndarray
+    pairs: MeasurePairs, is_settled: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The standard error of every pair, and its degrees of freedom.
 
     Among many pairs some spread little over few cells by chance. So each borrows from all, as if
     ``BORROWED`` degrees of freedom came from their mean (the moderated t of Smyth 2004).
     """
-    varies = settled & (pairs.variance > MIN_RANK_SPREAD**2)
+    varies = is_settled & (pairs.variance > MIN_RANK_SPREAD**2)
     if not varies.any():
-        return np.zeros(len(settled)), np.ones(len(settled))
+        return np.zeros(len(is_settled)), np.ones(len(is_settled))
     variance, squared = pairs.variance[varies], pairs.variance[varies] ** 2 / pairs.freedom[varies]
-    usual = float(variance.mean() ** 2 / squared.mean())
+    mean_freedom = float(variance.mean() ** 2 / squared.mean())
     relative = pairs.variance / pairs.scale
-    typical = float(relative[settled].mean())
-    borrowed = PRIOR_DEGREES_OF_FREEDOM / (PRIOR_DEGREES_OF_FREEDOM + usual)
-    error = np.sqrt(pairs.scale * ((1 - borrowed) * relative + borrowed * typical))
-    freedom = np.where(varies, np.minimum(pairs.freedom, usual), usual)
-    return np.where(settled, error, 0.0), freedom + PRIOR_DEGREES_OF_FREEDOM
+    mean_relative = float(relative[is_settled].mean())
+    prior_weight = PRIOR_DEGREES_OF_FREEDOM / (PRIOR_DEGREES_OF_FREEDOM + mean_freedom)
+    error = np.sqrt(pairs.scale * ((1 - prior_weight) * relative + prior_weight * mean_relative))
+    freedom = np.where(varies, np.minimum(pairs.freedom, mean_freedom), mean_freedom)
+    return np.where(is_settled, error, 0.0), freedom + PRIOR_DEGREES_OF_FREEDOM
 
 
 def bootstrap_gaps(
@@ -247,9 +255,9 @@ def _bootstrap_pair_gaps(
     table: BootstrapTasks, first: np.ndarray, second: np.ndarray
 ) -> np.ndarray:
     gaps = _rank_differences(table.ranks, first, second)
-    known = ~np.isnan(gaps)
+    is_known = ~np.isnan(gaps)
     with np.errstate(invalid="ignore"):
-        means: np.ndarray = (table.times @ np.where(known, gaps, 0)) / (table.times @ known)
+        means: np.ndarray = (table.times @ np.where(is_known, gaps, 0)) / (table.times @ is_known)
     return means
 
 
@@ -277,13 +285,13 @@ def _rank_differences(values: np.ndarray, first: np.ndarray, second: np.ndarray)
 
 
 def _mean_over_groups(
-    of_tables: Sequence[GapFunction], pairs: MeasurePairs
+    gap_functions: Sequence[GapFunction], pairs: MeasurePairs
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield the pairs of one measure after the other, so that not all samples are held at once,
     with the mean over groups of what each has in every sample."""
     for part in _pairs_by_first_measure(pairs):
-        chosen = pairs.first[part], pairs.second[part]
-        yield part, np.mean([of_pairs(*chosen) for of_pairs in of_tables], axis=0)
+        places = pairs.first[part], pairs.second[part]
+        yield part, np.mean([gap_function(*places) for gap_function in gap_functions], axis=0)
 
 
 def _pairs_by_first_measure(pairs: MeasurePairs) -> Iterator[slice]:

@@ -159,13 +159,15 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
         min(k, len(baseline)),
         np.empty_like(points),
     )
-    mine, theirs = (
+    queries, controls = (
         unit_rows_of_array(a) if kind == "cosine" else np.ldexp(a, -size)
         for a in (points, baseline)
     )
     for start, stop in row_blocks(len(points)):
-        block = mine[start:stop]
-        distances = cosine_distances(block, theirs) if kind == "cosine" else cdist(block, theirs)
+        block = queries[start:stop]
+        distances = (
+            cosine_distances(block, controls) if kind == "cosine" else cdist(block, controls)
+        )
         means[start:stop] = _nearest_entries_mask(distances, k).astype(float) @ baseline / k
     return means
 
@@ -173,10 +175,10 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
 def _nearest_entries_mask(distances: np.ndarray, k: int) -> np.ndarray:
     """Which k entries of every row are the smallest, shape of ``distances``."""
     last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-    nearer, tied = distances < last, distances == last
+    is_nearer, is_tied = distances < last, distances == last
     # Of those that tie for the last place, the first come first.
-    missing = k - nearer.sum(axis=1, keepdims=True)
-    return nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
+    missing = k - is_nearer.sum(axis=1, keepdims=True)
+    return is_nearer | (is_tied & (np.cumsum(is_tied, axis=1) <= missing))
 
 
 @statistic(
@@ -206,11 +208,12 @@ def perturbation_magnitude(
         raise ValueError(
             "perturbation_magnitude: deviations need at least 2 controls; use unit='data'"
         )
-    both = np.stack([_standard_deviations(points), _standard_deviations(baseline)])
+    deviations = np.stack([_standard_deviations(points), _standard_deviations(baseline)])
     # Each feature by its own size: a large constant one hides none that varies.
     largest = np.maximum(np.abs(points).max(axis=0), np.abs(baseline).max(axis=0))
     deviation = (
-        euclidean_norm(np.where(both > RANK_TIE_ROUNDING * largest, both, 0)) / both.size**0.5
+        euclidean_norm(np.where(deviations > RANK_TIE_ROUNDING * largest, deviations, 0))
+        / deviations.size**0.5
     )
     if deviation == 0:
         raise UndefinedError(
@@ -290,10 +293,10 @@ def perturbation_reproducibility(
     move counts as 0.
     """
     points, baseline = double_precision_rows(x), double_precision_rows(control)
-    moved = [part - baseline.mean(axis=0) for part in (points, baseline)]
-    one_stratum = (np.zeros(len(part), dtype=int) for part in moved)
+    shifts = [part - baseline.mean(axis=0) for part in (points, baseline)]
+    one_stratum = (np.zeros(len(part), dtype=int) for part in shifts)
     halved = controls == "halved"
-    return split_half_cosine(*moved, *one_stratum, k=k, halved=halved, seed=seed)
+    return split_half_cosine(*shifts, *one_stratum, k=k, halved=halved, seed=seed)
 
 
 def split_half_cosine(
@@ -379,27 +382,34 @@ def input_noise_stability(
     """
     inputs = double_precision_rows(x)
     size = int(np.frexp(np.abs(inputs).max())[1])  # whose squares are in range
-    clean = _encode_inputs(encoder, inputs)
+    encoding = _encode_inputs(encoder, inputs)
     scale = noise * float(np.ldexp(np.ldexp(inputs, -size).std(), size))
     draws = (
         generator(seed, "input_noise_stability", s).standard_normal(inputs.shape) for s in range(k)
     )
-    noisy = (_encode_inputs(encoder, inputs + scale * drawn) for drawn in draws)
+    encodings = (_encode_inputs(encoder, inputs + scale * noise_draw) for noise_draw in draws)
     if score == "rdm":
         return float(
-            np.mean([rdm_agreement(clean, other, "cosine", "spearman") for other in noisy])
+            np.mean(
+                [
+                    rdm_agreement(encoding, noisy_points, "cosine", "spearman")
+                    for noisy_points in encodings
+                ]
+            )
         )
-    moved = np.mean([euclidean_norm(other - clean, axis=1).mean() for other in noisy])
-    return float(1 / (1 + moved))
+    movement = np.mean(
+        [euclidean_norm(noisy_points - encoding, axis=1).mean() for noisy_points in encodings]
+    )
+    return float(1 / (1 + movement))
 
 
 def _encode_inputs(encoder: Callable[[np.ndarray], Any], inputs: np.ndarray) -> np.ndarray:
     # A copy, because an encoder may write into what it gets.
-    encoded = Representation(encoder(inputs.copy()), "encoder(X)")
-    if encoded.shape[0] != len(inputs):
+    encoding = Representation(encoder(inputs.copy()), "encoder(X)")
+    if encoding.shape[0] != len(inputs):
         raise ValueError(
-            f"input_noise_stability: the encoder returned {encoded.shape[0]} rows for "
+            f"input_noise_stability: the encoder returned {encoding.shape[0]} rows for "
             f"{len(inputs)} inputs"
         )
-    check_all_finite(encoded)
-    return np.array(to_numpy(encoded.array), dtype=np.float64)
+    check_all_finite(encoding)
+    return np.array(to_numpy(encoding.array), dtype=np.float64)

@@ -55,23 +55,23 @@ def random_row_numbers(n: int, count: int, seed: int, name: str) -> np.ndarray:
     return np.sort(generator(seed, name, "samples").choice(n, count, replace=False))
 
 
-def condensed_dissimilarities(points: np.ndarray, kind: str, stored: float = 0.0) -> np.ndarray:
+def condensed_dissimilarities(points: np.ndarray, kind: str, precision: float = 0.0) -> np.ndarray:
     """Upper triangle of the dissimilarities between rows, shape (n (n - 1) / 2,).
 
     A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
-    ``stored``: the relative rounding of the numbers as they were stored, within which a row is
+    ``precision``: the relative rounding of the numbers as they were stored, within which a row is
     constant. The numbers are those of :func:`resemblance.intermediates.distances.condensed_rdm`
     (Euclidean ones up to a factor), by one product instead of blocks: n is at most some thousands.
     """
-    above = ~np.tri(len(points), dtype=bool)
+    mask = ~np.tri(len(points), dtype=bool)
     if kind == "euclidean":
         points = center_and_scale_rows(points)
         (squares,) = squared_distance_blocks(points, len(points))
-        return np.sqrt(squares[above])
-    points = normalize_rows(points, kind, stored)
+        return np.sqrt(squares[mask])
+    points = normalize_rows(points, kind, precision)
     if row_cosines_lose_digits(points):
-        return cosine_distances(points, points)[above]
-    return cosine_to_dissimilarity(cosine_matrix(points)[above])
+        return cosine_distances(points, points)[mask]
+    return cosine_to_dissimilarity(cosine_matrix(points)[mask])
 
 
 def cosine_matrix(rows: np.ndarray) -> np.ndarray:
@@ -93,22 +93,22 @@ def row_cosines_lose_digits(*arrays: np.ndarray) -> bool:
     return cosines_lose_digits(direction_variance(mean, share), float(np.finfo(float).eps))
 
 
-def cosine_distances(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+def cosine_distances(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """1 minus the cosines between rows of unit length and others, shape (n, m).
 
     Of rows in nearly one direction these are half of the squared distances between their ends,
     which keep their digits. A row of zeros is at distance 1 from all.
     """
     chords = None
-    if row_cosines_lose_digits(rows, others):
-        together = np.concatenate([rows, others])
-        chords = unit_row_chords(together, below_rounding_message(as_representation(together)))
+    if row_cosines_lose_digits(rows, targets):
+        all_rows = np.concatenate([rows, targets])
+        chords = unit_row_chords(all_rows, below_rounding_message(as_representation(all_rows)))
     if chords is None:
-        return cosine_to_dissimilarity(rows @ others.T)
-    n, m = len(rows), len(others)
+        return cosine_to_dissimilarity(rows @ targets.T)
+    n, m = len(rows), len(targets)
     squares = squared_distance_function(chords.points[:n], chords.points[n:])
-    both = np.outer(chords.is_row[:n], chords.is_row[n:])
-    return squares(MatrixBlock(slice(0, n), slice(0, m))) * both / 2 + (1 - both)
+    are_rows = np.outer(chords.is_row[:n], chords.is_row[n:])
+    return squares(MatrixBlock(slice(0, n), slice(0, m))) * are_rows / 2 + (1 - are_rows)
 
 
 def center_and_scale_rows(points: np.ndarray) -> np.ndarray:
@@ -128,22 +128,26 @@ def rdm_agreement(
     b: np.ndarray,
     kind: RdmKind,
     compare: RdmCorrelation,
-    stored: tuple[float, float] = (0.0, 0.0),
+    precisions: tuple[float, float] = (0.0, 0.0),
 ) -> float:
     """Correlation of the dissimilarities between rows of ``a`` with those between rows of ``b``;
-    ``stored``: the relative rounding of the numbers of both as they were stored."""
-    one, other = (condensed_dissimilarities(rows, kind, eps) for rows, eps in zip((a, b), stored))
-    return rdm_correlation(one, other, compare)
+    ``precisions``: the relative rounding of the numbers of both as they were stored."""
+    first, second = (
+        condensed_dissimilarities(rows, kind, eps) for rows, eps in zip((a, b), precisions)
+    )
+    return rdm_correlation(first, second, compare)
 
 
 def mean_rdm_agreement(
     pairs: Iterable[tuple[np.ndarray, np.ndarray]],
     kind: RdmKind,
     compare: RdmCorrelation,
-    stored: float = 0.0,
+    precision: float = 0.0,
 ) -> float:
     """Mean of :func:`rdm_agreement` over pairs of arrays that were stored in one precision."""
-    return float(np.mean([rdm_agreement(a, b, kind, compare, (stored, stored)) for a, b in pairs]))
+    return float(
+        np.mean([rdm_agreement(a, b, kind, compare, (precision, precision)) for a, b in pairs])
+    )
 
 
 def rdm_correlation(a: np.ndarray, b: np.ndarray, compare: RdmCorrelation) -> float:

@@ -58,9 +58,9 @@ def replicate(
     Reference: Raju, shesha-geometry 0.3.0, ``replicate_stability``, which puts it in the place of
     the sample split.
     """
-    stored = resolution(x), resolution(replicate)
+    precisions = resolution(x), resolution(replicate)
     return rdm_agreement(
-        double_precision_rows(x), double_precision_rows(replicate), rdm, compare, stored
+        double_precision_rows(x), double_precision_rows(replicate), rdm, compare, precisions
     )
 
 
@@ -101,15 +101,15 @@ def anchor_profile(
         for r in (x, replicate)
     )
     n = len(first)
-    probed = np.ones((n, n), dtype=bool)
+    is_probe = np.ones((n, n), dtype=bool)
     anchor_rows = range(n) if anchors is None else _anchor_row_numbers(anchors, n)
     if anchors is not None:
-        probed[:, list(anchor_rows)] = False
-    np.fill_diagonal(probed, False)
+        is_probe[:, list(anchor_rows)] = False
+    np.fill_diagonal(is_probe, False)
     return float(
         np.mean(
             [
-                rdm_correlation(first[a, probed[a]], second[a, probed[a]], compare)
+                rdm_correlation(first[a, is_probe[a]], second[a, is_probe[a]], compare)
                 for a in anchor_rows
             ]
         )
@@ -134,14 +134,14 @@ def _anchor_row_numbers(anchors: Any, n: int) -> tuple[int, ...]:
     return numbers
 
 
-def _square_dissimilarities(points: np.ndarray, kind: str, stored: float) -> np.ndarray:
+def _square_dissimilarities(points: np.ndarray, kind: str, precision: float) -> np.ndarray:
     """Dissimilarities between all rows, shape (n, n)."""
     if kind == "euclidean":
         from scipy.spatial.distance import cdist
 
         return cdist(center_and_scale_rows(points), center_and_scale_rows(points))
-    points = normalize_rows(points, kind, stored)
+    points = normalize_rows(points, kind, precision)
     if row_cosines_lose_digits(points):
         return cosine_distances(points, points)
-    above = cosine_to_dissimilarity(cosine_matrix(points))
-    return np.triu(above, 1) + np.triu(above, 1).T
+    dissimilarities = cosine_to_dissimilarity(cosine_matrix(points))
+    return np.triu(dissimilarities, 1) + np.triu(dissimilarities, 1).T

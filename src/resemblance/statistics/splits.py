@@ -140,11 +140,11 @@ def basis_split(
     points = double_precision_rows(x)[
         random_row_numbers(x.shape[0], max_samples, seed, "basis_split")
     ]
-    everything = np.arange(x.shape[1])
+    columns = np.arange(x.shape[1])
     return mean_rdm_agreement(
         (
-            feature_halves(turned, everything)
-            for turned in _points_in_random_bases(points, k, rdm, seed)
+            feature_halves(rotated_points, columns)
+            for rotated_points in _points_in_random_bases(points, k, rdm, seed)
         ),
         rdm,
         compare,
@@ -162,8 +162,8 @@ def _points_in_random_bases(
     rank = int(np.sum(s > max(points.shape) * np.finfo(float).eps * s[0]))
     u, s = u[:, :rank], s[:rank]
     for split in range(k):
-        drawn = u.T @ generator(seed, "basis_split", split).standard_normal(points.shape)
-        left, _, right = np.linalg.svd(drawn, full_matrices=False)
+        noise = u.T @ generator(seed, "basis_split", split).standard_normal(points.shape)
+        left, _, right = np.linalg.svd(noise, full_matrices=False)
         yield (u * s) @ (left @ right)
 
 
@@ -274,18 +274,29 @@ def anchor(
         anchors = max(min(10, anchors), int(anchors * shrink))
         probes = min(max(min(20, probes), int(probes * shrink)), (n - anchors) // 2)
     order = generator(seed, "anchor", "anchors").permutation(n)
-    fixed, others = points[order[:anchors]], order[anchors:]
+    anchor_rows, other_rows = points[order[:anchors]], order[anchors:]
     return float(
-        np.mean([_anchor_split(points, fixed, others, probes, seed, split) for split in range(k)])
+        np.mean(
+            [
+                _anchor_split(points, anchor_rows, other_rows, probes, seed, split)
+                for split in range(k)
+            ]
+        )
     )
 
 
 def _anchor_split(
-    points: np.ndarray, fixed: np.ndarray, others: np.ndarray, probes: int, seed: int, split: int
+    points: np.ndarray,
+    anchor_points: np.ndarray,
+    other_rows: np.ndarray,
+    probes: int,
+    seed: int,
+    split: int,
 ) -> float:
-    drawn = generator(seed, "anchor", split).permutation(others)
+    order = generator(seed, "anchor", split).permutation(other_rows)
     sides = (
-        cosine_distances(fixed, points[drawn[start : start + probes]]) for start in (0, probes)
+        cosine_distances(anchor_points, points[order[start : start + probes]])
+        for start in (0, probes)
     )
     first, second = (np.concatenate([tie_tolerant_ranks(row) for row in side]) for side in sides)
     return rdm_correlation(first, second, "pearson")

@@ -27,7 +27,7 @@ from .rdm import (
 
 
 def class_members(
-    labels: np.ndarray, called: str, fewest: int = 2, classes: int = 2
+    labels: np.ndarray, caller: str, fewest: int = 2, classes: int = 2
 ) -> list[np.ndarray]:
     """Return the row numbers of every class.
 
@@ -36,12 +36,12 @@ def class_members(
     groups = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
     if len(groups) < classes:
         raise ValueError(
-            f"{called} needs at least {classes} classes; the labels have {len(groups)}"
+            f"{caller} needs at least {classes} classes; the labels have {len(groups)}"
         )
     smallest = min(map(len, groups))
     if smallest < fewest:
-        how = f"needs at least {fewest} samples of every class; one has {smallest}"
-        raise ValueError(f"{called} {how}: leave such classes out or join them")
+        requirement = f"needs at least {fewest} samples of every class; one has {smallest}"
+        raise ValueError(f"{caller} {requirement}: leave such classes out or join them")
     return groups
 
 
@@ -135,9 +135,9 @@ def supervised_alignment(
     points = double_precision_rows(x) - double_precision_rows(x).mean(axis=0)
     subset = _stratified_subset(groups, max_samples, seed)
     first, second = np.triu_indices(len(subset), 1)
-    different = labels[subset][first] != labels[subset][second]
+    differs = labels[subset][first] != labels[subset][second]
     vector = condensed_dissimilarities(points[subset], rdm, resolution(x))
-    return rdm_correlation(vector, different.astype(float), compare)
+    return rdm_correlation(vector, differs.astype(float), compare)
 
 
 def _stratified_subset(groups: list[np.ndarray], count: int, seed: int) -> np.ndarray:
@@ -248,13 +248,13 @@ def _fraction_of_each_class(
 
 def _distance_class_separation(points: np.ndarray, labels: np.ndarray, rdm: str) -> float:
     first, second = np.triu_indices(len(points), 1)
-    distances, same = condensed_dissimilarities(points, rdm), labels[first] == labels[second]
-    within = float(distances[same].mean())
+    distances, is_same = condensed_dissimilarities(points, rdm), labels[first] == labels[second]
+    within = float(distances[is_same].mean())
     if within <= 4 * np.finfo(float).eps * float(distances.max()):
         raise UndefinedError(
             "class_separation: all samples of a class are equal; their distance is 0"
         )
-    return float(distances[~same].mean()) / within
+    return float(distances[~is_same].mean()) / within
 
 
 @statistic(
@@ -293,12 +293,15 @@ def lda_stability(
             f"lda_stability is of two classes; the labels have {len(groups)}: choose two of them"
         )
     points = center_and_scale_rows(points)
-    whole, size = _fisher_direction(points, groups, ridge), max(2, int(len(points) * fraction) // 2)
+    reference, size = (
+        _fisher_direction(points, groups, ridge),
+        max(2, int(len(points) * fraction) // 2),
+    )
     draws = (generator(seed, "lda_stability", split) for split in range(k))
-    again = [
+    directions = [
         _fisher_direction(points, [draw.choice(g, size) for g in groups], ridge) for draw in draws
     ]
-    return float(np.mean([min(abs(whole @ direction), 1.0) for direction in again]))
+    return float(np.mean([min(abs(reference @ direction), 1.0) for direction in directions]))
 
 
 def _fisher_direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np.ndarray:
@@ -306,8 +309,8 @@ def _fisher_direction(points: np.ndarray, groups: list[np.ndarray], ridge: float
     zero, one = class_mean_rows(points, groups)
     within = np.concatenate([points[group] - mean for group, mean in zip(groups, (zero, one))])
     covariance = within.T @ within / len(within)
-    variance, apart = np.trace(covariance) / len(covariance), np.linalg.norm(one - zero)
-    if np.trace(covariance) <= RANK_TIE_ROUNDING**2 or apart <= RANK_TIE_ROUNDING:
+    variance, distance = np.trace(covariance) / len(covariance), np.linalg.norm(one - zero)
+    if np.trace(covariance) <= RANK_TIE_ROUNDING**2 or distance <= RANK_TIE_ROUNDING:
         raise UndefinedError(
             "lda_stability: the classes coincide, or nothing varies within them: no direction "
             "separates"

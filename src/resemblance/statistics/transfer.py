@@ -127,13 +127,13 @@ def silhouette(
 def _silhouettes(sums: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Silhouettes from the sums of the distances of each sample to those of every class."""
     class_of, sizes = (np.arange(len(sums)), labels), classes.sum(axis=0)
-    inside = sums[class_of] / np.maximum(sizes[labels] - 1, 1)
+    own_means = sums[class_of] / np.maximum(sizes[labels] - 1, 1)
     means = sums / sizes
     means[class_of] = np.inf
-    outside = means.min(axis=1)
-    largest = np.maximum(inside, outside)
+    nearest_means = means.min(axis=1)
+    largest = np.maximum(own_means, nearest_means)
     is_defined = (sizes[labels] > 1) & (largest > 0)
-    return np.where(is_defined, (outside - inside) / np.where(largest > 0, largest, 1), 0)
+    return np.where(is_defined, (nearest_means - own_means) / np.where(largest > 0, largest, 1), 0)
 
 
 @statistic(
@@ -218,9 +218,12 @@ def gbc(
 
 
 def _bhattacharyya(means: np.ndarray, spread: np.ndarray, a: int, b: int) -> float:
-    both = (spread[a] + spread[b]) / 2
-    apart = float(((means[a] - means[b]) ** 2 / both).sum()) / 8
-    return apart + float((np.log(both) - (np.log(spread[a]) + np.log(spread[b])) / 2).sum()) / 2
+    mean_spread = (spread[a] + spread[b]) / 2
+    distance = float(((means[a] - means[b]) ** 2 / mean_spread).sum()) / 8
+    return (
+        distance
+        + float((np.log(mean_spread) - (np.log(spread[a]) + np.log(spread[b])) / 2).sum()) / 2
+    )
 
 
 @statistic(
@@ -245,9 +248,9 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SourceOutputs = "log
     class_members(labels, "leep", fewest=1)
     outcomes = Representation(double_precision_rows(x), x.name)
     theta: np.ndarray = predicted_distributions("leep", outcomes, outputs, resolution(x))
-    joint = np.stack([theta[labels == y].sum(axis=0) for y in range(int(labels.max()) + 1)])
-    total = joint.sum(axis=0)
-    conditional = joint / np.where(total > 0, total, 1)
+    joint_counts = np.stack([theta[labels == y].sum(axis=0) for y in range(int(labels.max()) + 1)])
+    total = joint_counts.sum(axis=0)
+    conditional = joint_counts / np.where(total > 0, total, 1)
     return min(float(np.log((conditional[labels] * theta).sum(axis=1)).mean()), 0.0)
 
 
@@ -269,11 +272,11 @@ def nce(x: Representation, labels: np.ndarray) -> float:
     """
     class_members(labels, "nce", fewest=1)
     points = double_precision_rows(x)
-    joint = np.zeros((points.shape[1], int(labels.max()) + 1))
-    np.add.at(joint, (points.argmax(axis=1), labels), 1 / len(points))
-    source = joint.sum(axis=1, keepdims=True)
-    conditional = joint / np.where(source > 0, source, 1)
-    return float((joint * np.log(np.where(joint > 0, conditional, 1))).sum())
+    joint_shares = np.zeros((points.shape[1], int(labels.max()) + 1))
+    np.add.at(joint_shares, (points.argmax(axis=1), labels), 1 / len(points))
+    source = joint_shares.sum(axis=1, keepdims=True)
+    conditional = joint_shares / np.where(source > 0, source, 1)
+    return float((joint_shares * np.log(np.where(joint_shares > 0, conditional, 1))).sum())
 
 
 @statistic(
@@ -305,11 +308,11 @@ def logme(x: Representation, labels: np.ndarray) -> float:
     if scale == 0:
         raise UndefinedError("logme: the representation is all zero")
     u, s, _ = np.linalg.svd(points / scale, full_matrices=False)
-    full = s > max(points.shape) * np.finfo(float).eps * s[0]
+    is_spanned = s > max(points.shape) * np.finfo(float).eps * s[0]
     return float(
         np.mean(
             [
-                _log_evidence_of_class(u[:, full], s[full] ** 2, labels == c)
+                _log_evidence_of_class(u[:, is_spanned], s[is_spanned] ** 2, labels == c)
                 for c in range(len(groups))
             ]
         )
@@ -322,24 +325,24 @@ def _log_evidence_of_class(u: np.ndarray, variances: np.ndarray, target: np.ndar
     ``variances`` are the eigenvalues of XᵀX, in any unit.
     """
     n = len(u)
-    along = (u.T @ target.astype(float)) ** 2
-    outside = max(float(target.sum() - along.sum()), 0.0)
-    if outside <= 1e-12 * n:
+    projections = (u.T @ target.astype(float)) ** 2
+    residual = max(float(target.sum() - projections.sum()), 0.0)
+    if residual <= 1e-12 * n:
         raise UndefinedError(
             "logme: the features explain a class without error, so the evidence has no bound"
         )
     ratio = 1.0  # alpha / beta; only their quotient decides the fit
     for _ in range(1000):
-        effective = float((variances / (variances + ratio)).sum())
-        weights = float((variances * along / (variances + ratio) ** 2).sum())
-        error = float((ratio**2 * along / (variances + ratio) ** 2).sum()) + outside
-        if effective * error > 1e8 * variances[0] * weights * (n - effective):
+        dimensions = float((variances / (variances + ratio)).sum())
+        weights = float((variances * projections / (variances + ratio) ** 2).sum())
+        error = float((ratio**2 * projections / (variances + ratio) ** 2).sum()) + residual
+        if dimensions * error > 1e8 * variances[0] * weights * (n - dimensions):
             # The best weights are none, and the evidence is that of noise alone.
             return float(np.log(n / (2 * np.pi * target.sum())) - 1) / 2
-        previous, ratio = ratio, effective * error / (weights * (n - effective))
+        previous, ratio = ratio, dimensions * error / (weights * (n - dimensions))
         if abs(ratio - previous) <= 1e-12 * previous:
             break
-    beta, alpha = (n - effective) / error, effective / weights
+    beta, alpha = (n - dimensions) / error, dimensions / weights
     log_determinant = float(np.log(alpha + beta * variances).sum()) - len(variances) * np.log(alpha)
     return float(
         n * np.log(beta / (2 * np.pi)) - beta * error - alpha * weights - log_determinant

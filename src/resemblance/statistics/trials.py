@@ -67,10 +67,12 @@ def trial_split(
     Reference: Raju 2026, Section 13. The author's code numbers all trials together. The responses
     are not scaled to unit length first, as in that code and unlike the text.
     """
-    even = (
+    is_even = (
         trial_number_in_condition(conditions) if parity == "condition" else np.arange(x.shape[0])
     ) % 2 == 0
-    return _agreement_of_parts(x, conditions, even, "trial_split", "even and an odd", rdm, compare)
+    return _agreement_of_parts(
+        x, conditions, is_even, "trial_split", "even and an odd", rdm, compare
+    )
 
 
 def trial_number_in_condition(conditions: np.ndarray) -> np.ndarray:
@@ -127,24 +129,24 @@ def _agreement_of_parts(
     x: Representation,
     conditions: np.ndarray,
     first: np.ndarray,
-    called: str,
-    both: str,
+    caller: str,
+    kinds: str,
     rdm: RdmKind,
     compare: RdmCorrelation,
 ) -> float:
     """Agreement of the condition means over two parts of the trials."""
     count = int(conditions.max()) + 1
     if count < 3:
-        raise ValueError(f"{called} needs at least 3 conditions; got {count}")
+        raise ValueError(f"{caller} needs at least 3 conditions; got {count}")
     groups = [
         [np.flatnonzero(part & (conditions == c)) for c in range(count)] for part in (first, ~first)
     ]
     if any(len(group) == 0 for part in groups for group in part):
         raise EmptyPartError(
-            f"{called} needs an {both} trial of every condition; leave the others out"
+            f"{caller} needs an {kinds} trial of every condition; leave the others out"
         )
-    one, other = (class_mean_rows(double_precision_rows(x), part) for part in groups)
-    return rdm_agreement(one, other, rdm, compare, (resolution(x), resolution(x)))
+    means, other_means = (class_mean_rows(double_precision_rows(x), part) for part in groups)
+    return rdm_agreement(means, other_means, rdm, compare, (resolution(x), resolution(x)))
 
 
 @statistic(
@@ -182,5 +184,5 @@ def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = T
             "centroid_drift: the mean of the early or of the late trials is zero and has no "
             "direction"
         )
-    one, other = unit_rows_of_array(means)
-    return float(1 - min(one @ other, 1.0))
+    early_mean, late_mean = unit_rows_of_array(means)
+    return float(1 - min(early_mean @ late_mean, 1.0))

@@ -22,12 +22,12 @@ def compare_pairs(
     """Compare the first layer of each pair with the second; the others are not computed."""
     rows = {row: layers[row] for (row, _), layers in by_pair.items()}
     columns = {column: layers[column] for (_, column), layers in by_pair.items()}
-    whole = ComparisonPlan.of(rows, measures, columns, about=about)
+    whole = ComparisonPlan.of(rows, measures, columns, metadata=about)
     if options.get("save") is not None:
         with ScoreFile(options["save"]) as store:
             store.describe(comparison_description(whole.comparison()))
     parts = [
-        ComparisonPlan.of({row: layers[row]}, measures, {column: layers[column]}, about=about)
+        ComparisonPlan.of({row: layers[row]}, measures, {column: layers[column]}, metadata=about)
         for (row, column), layers in by_pair.items()
     ]
     for part in compare_many(parts, described=False, **options):

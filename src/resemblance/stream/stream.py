@@ -196,7 +196,7 @@ class Stream:
             accumulated = {"", "squares", *(["directions"] if self.directions else [])}
             measures = [m for m in preset("default") if stream_requirements(m) in accumulated]
         if self.pairs is None:
-            work = ComparisonPlan.of(self.representations(), measures, about={"stream": about})
+            work = ComparisonPlan.of(self.representations(), measures, metadata={"stream": about})
             work.note(caveats)
             return compare_many([work], **options)[0]
         by_pair = {pair: self.representations(*dict.fromkeys(pair)) for pair in self.pairs}
