@@ -27,23 +27,25 @@ GENERATED = Path(__file__).parents[1] / "docs" / "_generated"
 
 
 def clocked(
-    function: Callable[[], Value], runs: int = 1, enough: float = math.inf
+    function: Callable[[], Value], runs: int = 1, max_seconds: float = math.inf
 ) -> tuple[float, Value]:
     """Return the CPU seconds that this process spends in a call, the least of some runs, without
-    more once one took ``enough``; and the value of the last."""
+    more once one took ``max_seconds``; and the value of the last."""
     seconds = math.inf
     for _ in range(runs):
         start = time.process_time()
         value = function()
         seconds = min(seconds, time.process_time() - start)
-        if seconds > enough:
+        if seconds > max_seconds:
             break
     return seconds, value
 
 
-def cpu_seconds(function: Callable[[], object], runs: int = 1, enough: float = math.inf) -> float:
+def cpu_seconds(
+    function: Callable[[], object], runs: int = 1, max_seconds: float = math.inf
+) -> float:
     """Return the seconds of :func:`clocked` alone."""
-    return clocked(function, runs, enough)[0]
+    return clocked(function, runs, max_seconds)[0]
 
 
 def peak() -> int:
@@ -51,13 +53,13 @@ def peak() -> int:
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def alone(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
+def alone(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run Python with these words in a process of its own, on one thread, and return what it
     wrote."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return subprocess.run(
-        [sys.executable, *map(str, words)],
-        env=os.environ | threads | more,
+        [sys.executable, *map(str, arguments)],
+        env=os.environ | threads | variables,
         capture_output=True,
         text=True,
         check=False,
@@ -80,7 +82,10 @@ def stored(path: Path, kind: type[Record]) -> list[Record]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.reader(file) if not row[0].startswith("#")][1:]
     kinds = get_type_hints(kind)
-    return [kind(*(of(word) for of, word in zip(kinds.values(), row, strict=True))) for row in rows]
+    return [
+        kind(*(parse(cell) for parse, cell in zip(kinds.values(), row, strict=True)))
+        for row in rows
+    ]
 
 
 def store(path: Path, records: Iterable[NamedTuple], comment: str = "") -> None:
@@ -118,44 +123,48 @@ def brief(entry: object) -> str:
     return f"{entry:.4g}" if isinstance(entry, float) else str(entry)
 
 
-def command(text: str, *parts: Callable[..., None]) -> None:
+def command(text: str, *functions: Callable[..., None]) -> None:
     """Call a function with what the command line says of its parameters, on one thread; of several
     functions the one that the first word names. Parameters without a default are words."""
-    part, known = parts[0], {part.__name__: part for part in parts}
-    if len(parts) > 1:
-        choices = f"{text}\nThe first word is one of: {', '.join(known)}"
+    function, functions_by_name = (
+        functions[0],
+        {function.__name__: function for function in functions},
+    )
+    if len(functions) > 1:
+        choices = f"{text}\nThe first word is one of: {', '.join(functions_by_name)}"
         if sys.argv[1:] in (["-h"], ["--help"]):
             print(choices)
             raise SystemExit
-        if len(sys.argv) < 2 or sys.argv[1] not in known:
+        if len(sys.argv) < 2 or sys.argv[1] not in functions_by_name:
             raise SystemExit(choices)
-        part = known[sys.argv.pop(1)]
-    of = inspect.signature(part).parameters.values()
-    words = {p.name: p.kind is p.VAR_POSITIONAL for p in of if p.default is p.empty}
-    flags = [p.name for p in of if p.default is False]
-    defaults = {p.name: p.default for p in of if p.name not in (*words, *flags)}
-    names = " ".join(f"{name}*" if several else name for name, several in words.items())
-    chosen = vars(options(text, *flags, words=names, **defaults))
-    given = [chosen.pop(name) for name in words]
+        function = functions_by_name[sys.argv.pop(1)]
+    parameters = inspect.signature(function).parameters.values()
+    repeats = {p.name: p.kind is p.VAR_POSITIONAL for p in parameters if p.default is p.empty}
+    flags = [p.name for p in parameters if p.default is False]
+    defaults = {p.name: p.default for p in parameters if p.name not in (*repeats, *flags)}
+    names = " ".join(f"{name}*" if is_repeated else name for name, is_repeated in repeats.items())
+    values = vars(options(text, *flags, positionals=names, **defaults))
+    positionals = [values.pop(name) for name in repeats]
     with threadpool_limits(1):
-        part(*(given[0] if True in words.values() else given), **chosen)
+        function(*(positionals[0] if True in repeats.values() else positionals), **values)
 
 
-def options(text: str, *flags: str, words: str = "", **defaults: Any) -> argparse.Namespace:
-    """Return what the command line says: ``words`` without a dash, of which one that ends in * may
-    be repeated; flags; options of the kinds of their defaults, a tuple for several of a kind."""
+def options(text: str, *flags: str, positionals: str = "", **defaults: Any) -> argparse.Namespace:
+    """Return what the command line says: ``positionals`` without a dash, of which one that ends in
+    * may be repeated; flags; options of the kinds of their defaults, a tuple for several of a
+    kind."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=text, formatter_class=form)
-    for word in words.split():
-        parser.add_argument(word.rstrip("*"), nargs="*" if word.endswith("*") else None)
+    for positional in positionals.split():
+        parser.add_argument(positional.rstrip("*"), nargs="*" if positional.endswith("*") else None)
     for name in flags:
         parser.add_argument(f"--{name.replace('_', '-')}", action="store_true")
     for name, default in defaults.items():
-        kind, several = type(default), isinstance(default, tuple)
-        if several or default is None:
+        kind, is_repeated = type(default), isinstance(default, tuple)
+        if is_repeated or default is None:
             kind = type(default[0]) if default else str
         flag = f"--{name.replace('_', '-')}"
-        parser.add_argument(flag, type=kind, default=default, nargs="*" if several else None)
+        parser.add_argument(flag, type=kind, default=default, nargs="*" if is_repeated else None)
     return parser.parse_args()
 
 
@@ -168,8 +177,8 @@ def grid(header: Sequence[str], lines: Iterable[Sequence[str]], marks: str = "")
 
 def document(script: str, *parts: str) -> str:
     """Return a file of the documentation that a script of this folder makes."""
-    made = f"<!-- made by benchmarks/{Path(script).name}; change the code, not this file -->"
-    return "\n\n".join((made, *parts)) + "\n"
+    notice = f"<!-- made by benchmarks/{Path(script).name}; change the code, not this file -->"
+    return "\n\n".join((notice, *parts)) + "\n"
 
 
 def model_like(n: int, d: int, count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -182,14 +191,14 @@ def model_like(n: int, d: int, count: int, seed: int = 0) -> dict[str, np.ndarra
     latent = 2 * rng.standard_normal((10, 32))[rng.integers(10, size=n)] + rng.standard_normal(
         (n, 32)
     )
-    made = {}
+    representations = {}
     for i in range(count):
         hidden = np.tanh(latent @ rng.standard_normal((32, 2 * d)) / 8)
         mixed = hidden @ rng.standard_normal((2 * d, d)) / np.sqrt(2 * d)
         u, s, vt = np.linalg.svd(
             mixed + 0.02 * (1 + i) * rng.standard_normal((n, d)), full_matrices=False
         )
-        made[f"model {i}"] = (
+        representations[f"model {i}"] = (
             u * s * np.arange(1, len(s) + 1) ** -0.5
         ) @ vt + 0.1 * rng.standard_normal(d)
-    return made
+    return representations

@@ -42,38 +42,40 @@ def whole_ranks(study: Path) -> dict[str, float]:
         archive, _ = build_pack(study, folder)
         pack = open_pack(archive, cache=Path(folder) / "cache")
         result = run_pack(pack, measures=tested(), with_intervals=False)
-    return {place.measure: place.mean for place in result.places().rows}
+    return {row.measure: row.mean for row in result.places().rows}
 
 
-def compact_ranks(suite: str, among: Mapping[str, float]) -> dict[str, float]:
+def compact_ranks(suite: str, measures: Mapping[str, float]) -> dict[str, float]:
     """Return the mean ranks of the same measures on the pack that ships."""
-    ranks = read_board(packs=DEFAULT_PACK_SERIES).results[suite].ranks(among)
-    return {m: float(np.mean([cell[m] for cell in ranks.values()])) for m in among}
+    ranks = read_board(packs=DEFAULT_PACK_SERIES).results[suite].ranks(measures)
+    return {m: float(np.mean([cell[m] for cell in ranks.values()])) for m in measures}
 
 
-def table(whole: Mapping[str, Mapping[str, float]]) -> str:
+def table(ranks_by_suite: Mapping[str, Mapping[str, float]]) -> str:
     """Return the table of the docs."""
     lines = []
-    for suite, means in whole.items():
+    for suite, means in ranks_by_suite.items():
         compact = compact_ranks(suite, means)
-        sides = [ranks_of_rows(np.array([side[m] for m in means])) for side in (means, compact)]
-        first = [
-            ", ".join(f"`{m}`" for m in sorted(side, key=side.__getitem__)[:FIRST])
-            for side in (means, compact)
+        rank_arrays = [
+            ranks_of_rows(np.array([ranks[m] for m in means])) for ranks in (means, compact)
         ]
-        value = float(rank_correlation(*sides))
-        lines.append((suite, str(len(means)), f"{value:.2f}", *first))
+        leaders = [
+            ", ".join(f"`{m}`" for m in sorted(ranks, key=ranks.__getitem__)[:FIRST])
+            for ranks in (means, compact)
+        ]
+        value = float(rank_correlation(*rank_arrays))
+        lines.append((suite, str(len(means)), f"{value:.2f}", *leaders))
     head = ("suite", "measures", "Spearman", "first five of the study", "first five of the pack")
     return grid(head, lines, "|---|--:|--:|---|---|") + "\n"
 
 
 def main(*studies: Path) -> None:
     """Rank the measures in whole studies, and write the table."""
-    whole = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    ranks_by_suite = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for study in map(Path, studies):
-        whole[purpose(study).suite] = whole_ranks(study)
-        write_atomically(KEPT, json.dumps(whole, indent=1, sort_keys=True) + "\n")
-    write_atomically(TABLE, table(whole))
+        ranks_by_suite[purpose(study).suite] = whole_ranks(study)
+        write_atomically(KEPT, json.dumps(ranks_by_suite, indent=1, sort_keys=True) + "\n")
+    write_atomically(TABLE, table(ranks_by_suite))
 
 
 if __name__ == "__main__":

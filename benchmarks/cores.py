@@ -71,8 +71,8 @@ def of_each(executor: Executor, function: Callable[..., Any], *arguments: Any) -
     """Return the seconds of each process of an executor."""
     calls: list[Future[Any]] = [executor.submit(function, i, *arguments) for i in range(8)]
     seconds: dict[int, float] = {}
-    for process, time_ in (call.result() for call in calls):
-        seconds[process] = max(time_, seconds.get(process, 0))
+    for process, elapsed in (call.result() for call in calls):
+        seconds[process] = max(elapsed, seconds.get(process, 0))
     return seconds
 
 
@@ -99,26 +99,31 @@ def cost(
     name: str, executor: Executor, arrays: Arrays, spill: bool | None, tile: int | None
 ) -> Cost:
     """Compare once with an executor, which is warm, and once without."""
-    few = dict(list(arrays.items())[:2])
-    begun = of_each(executor, started, few)
+    pair = dict(list(arrays.items())[:2])
+    start_seconds = of_each(executor, started, pair)
     with tempfile.NamedTemporaryFile() as log:
         submit = executor.submit
         executor.submit = partial(submit, timed, log.name)  # type: ignore[method-assign]
         settings = {"measures": MEASURES, "progress": False}
-        driver, there = clocked(
+        driver, remote_result = clocked(
             lambda: rs.compare(arrays, jobs=executor, spill=spill, tile=tile, **settings)
         )
         executor.submit = submit  # type: ignore[method-assign]
-        ended = of_each(executor, spent)
+        end_seconds = of_each(executor, spent)
         entries = [line.split() for line in Path(log.name).read_text().splitlines()]
-    serial, here = clocked(lambda: rs.compare(arrays, **settings))
-    same = all(np.array_equal(here[m.spec], there[m.spec], equal_nan=True) for m in MEASURES)
-    longest = max(float(entry[1]) for entry in entries)
+    serial, local_result = clocked(lambda: rs.compare(arrays, **settings))
+    is_equal = all(
+        np.array_equal(local_result[m.spec], remote_result[m.spec], equal_nan=True)
+        for m in MEASURES
+    )
+    max_seconds = max(float(entry[1]) for entry in entries)
     tasks = sum(entry[0] == "run_task" for entry in entries)
-    workers = sum(ended[process] - begun[process] for process in ended)
+    workers = sum(end_seconds[process] - start_seconds[process] for process in end_seconds)
     intermediates = "computed by each task" if spill is False else "lent"
-    ratio, begin = workers / serial, max(begun.values())
-    return Cost(name, intermediates, tasks, serial, workers, ratio, longest, driver, begin, same)
+    ratio, max_start = workers / serial, max(start_seconds.values())
+    return Cost(
+        name, intermediates, tasks, serial, workers, ratio, max_seconds, driver, max_start, is_equal
+    )
 
 
 def main(
@@ -132,8 +137,8 @@ def main(
         with executors(2) as executor:
             for spill, tile in ((None, None), (False, None), (False, 2)):
                 costs = [cost(name, executor, arrays, spill, tile) for _ in range(runs)]
-                least = min(costs, key=lambda c: c.ratio)
-                rows.append(least._replace(same=all(c.same for c in costs)))
+                best = min(costs, key=lambda c: c.ratio)
+                rows.append(best._replace(same=all(c.same for c in costs)))
                 print(rows[-1], flush=True)
     if write:
         store(Path(__file__).with_suffix(".csv"), rows)

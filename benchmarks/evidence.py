@@ -87,57 +87,61 @@ def repeated(
 ) -> tuple[float, int]:
     """Time calls for orders, at least three, until they took a few seconds; return the seconds of
     all orders, and how many were timed."""
-    spent, count = 0.0, 0
+    seconds, count = 0.0, 0
     for order in orders:
-        spent += cpu_seconds(lambda: function(order))  # noqa: B023
+        seconds += cpu_seconds(lambda: function(order))  # noqa: B023
         count += 1
-        if spent > SECONDS and count >= 3:
+        if seconds > SECONDS and count >= 3:
             break
-    return spent / count * ORDERS, count
+    return seconds / count * ORDERS, count
 
 
 def of_orders(spec: str, x: np.ndarray, y: np.ndarray) -> Cost:
     """Time 999 orders of a measure in three ways; what is compiled is compiled before."""
     m, rng = rs.get_measure(spec), np.random.default_rng(0)
     orders = [rng.permutation(len(x)) for _ in range(ORDERS)]
-    few = [Representation(side[:WARM]) for side in (x, y)]
-    m.evaluate(*few)
-    moves = find_axis_rules(m)
+    small_pair = [Representation(z[:WARM]) for z in (x, y)]
+    m.evaluate(*small_pair)
+    rules = find_axis_rules(m)
     a, b = Representation(x), Representation(y)
     value = float(m.evaluate(a, b))  # the intermediates of both, which the value needs anyway
     calls = repeated(lambda order: m.evaluate(a, Representation(y[order])), orders)
-    m.evaluate(a, permute_representation(b, orders[0], moves))
-    carried = repeated(lambda order: m.evaluate(a, permute_representation(b, order, moves)), orders)
+    m.evaluate(a, permute_representation(b, orders[0], rules))
+    reordered = repeated(
+        lambda order: m.evaluate(a, permute_representation(b, order, rules)), orders
+    )
     exact = np.nan
     if m.product is not None:
         n = len(x)
-        exact_null(m, value, *(moment_profile(side, m, "left") for side in few), WARM)
+        exact_null(m, value, *(moment_profile(z, m, "left") for z in small_pair), WARM)
         exact = cpu_seconds(
             lambda: exact_null(
                 m, value, moment_profile(a, m, "left"), moment_profile(b, m, "right"), n
             )
         )
-    seconds = calls[0], carried[0], exact
-    return Cost("orders", spec, *x.shape, *seconds, calls[1], carried[1])
+    seconds = calls[0], reordered[0], exact
+    return Cost("orders", spec, *x.shape, *seconds, calls[1], reordered[1])
 
 
 def of_map(spec: str, layers: int, n: int, d: int) -> Cost:
     """Time the values of a map of layers, their chance and p-values, and their intervals."""
     reps = list(model_like(n, d, 2 * layers).values())
     sides = [dict(zip(map(str, range(layers)), half)) for half in (reps[:layers], reps[layers:])]
-    few = [{name: next(iter(side.values()))[:WARM]} for name, side in zip("xy", sides)]
-    rs.evidence(*few, measures=[spec], progress=False)
+    small_sides = [{name: next(iter(side.values()))[:WARM]} for name, side in zip("xy", sides)]
+    rs.evidence(*small_sides, measures=[spec], progress=False)
     values = cpu_seconds(lambda: rs.compare(*sides, measures=[spec], progress=False))
     seconds_at: dict[int, float] = {}
-    start = time.process_time()
+    start_time = time.process_time()
 
-    def note(done: int, _: int) -> None:
-        seconds_at.setdefault(done, time.process_time() - start)
+    def note(n_done: int, _: int) -> None:
+        seconds_at.setdefault(n_done, time.process_time() - start_time)
 
     rs.evidence(*sides, measures=[spec], progress=note)
     # Each pair counts for its value, then for each chunk of draws, then for its interval.
     steps = layers**2, layers**2 * (1 + math.ceil(ORDERS / DRAWS_PER_CHUNK)), max(seconds_at)
-    ends = [min(at for done, at in seconds_at.items() if done >= step) for step in steps]
+    ends = [
+        min(elapsed for n_done, elapsed in seconds_at.items() if n_done >= step) for step in steps
+    ]
     return Cost("map", spec, n, d, values, ends[1] - ends[0], ends[2] - ends[1], layers, layers)
 
 
@@ -148,7 +152,7 @@ def tables(costs: list[Cost]) -> str:
     """Return the tables of costs, in Markdown."""
     orders = [cost for cost in costs if cost.kind == "orders"]
     maps = [cost for cost in costs if cost.kind == "map"]
-    about = (
+    intro = (
         f"CPU seconds of {ORDERS} orders of one pair, n = {orders[0].samples:,}, d = "
         f"{orders[0].features}, one thread. Calls and reordered intermediates were timed on some "
         "orders and "
@@ -165,17 +169,17 @@ def tables(costs: list[Cost]) -> str:
     ]
     lines = []
     for c in orders:
-        calls, carried, exact = seconds_of(c)
-        timed = f"{c.first_timed}, {c.second_timed}"
-        lines.append([f"`{c.name}`", calls, carried, f"{c.first / c.second:.1f}", exact, timed])
-    more = (
+        calls, reordered, exact = seconds_of(c)
+        counts = f"{c.first_timed}, {c.second_timed}"
+        lines.append([f"`{c.name}`", calls, reordered, f"{c.first / c.second:.1f}", exact, counts])
+    map_intro = (
         f"CPU seconds of a map of {maps[0].first_timed} x {maps[0].first_timed} layers, n = "
         f"{maps[0].samples:,}, d = {maps[0].features}, one thread: what `evidence` adds to the "
         "values."
     )
-    of_map = ["measure", "values", "chance and p-values", "intervals"]
+    map_header = ["measure", "values", "chance and p-values", "intervals"]
     rows = [[f"`{c.name}`", *seconds_of(c)] for c in maps]
-    return document(__file__, about, grid(header, lines), more, grid(of_map, rows))
+    return document(__file__, intro, grid(header, lines), map_intro, grid(map_header, rows))
 
 
 def seconds_of(cost: Cost) -> list[str]:

@@ -76,21 +76,21 @@ def main(
         TABLE.write_text(tables(stored(out, Row)) + "\n", "utf-8")
         return
     warnings.simplefilter("ignore", rs.UninformativeWarning)
-    there = torch.device(device)
+    target = torch.device(device)
     arrays = model_like(samples, features, count)
     measures = [m for m in rs.preset("default") if m.name in (only.split() or [m.name])]
-    print(f"{name_of(there)}; PyTorch {torch.__version__}; resemblance {rs.__version__}")
+    print(f"{name_of(target)}; PyTorch {torch.__version__}; resemblance {rs.__version__}")
     rows, problems = [], []
-    for row, problem in checked(there, libraries):
+    for row, problem in checked(target, libraries):
         rows.append(row)
         if problem:
             problems.append(f"{row.measure}, {row.library}, {row.precision}: {problem}")
     for row in chain(
-        timed(there, arrays, measures, limit), maps(there, 2 * samples, features, layers)
+        timed(target, arrays, measures, limit), maps(target, 2 * samples, features, layers)
     ):
         print(*row[1:], flush=True)
         rows.append(row)
-    store(out, [r for r in stored(out, Row) if r.device != name_of(there)] + rows)
+    store(out, [r for r in stored(out, Row) if r.device != name_of(target)] + rows)
     print(f"wrote {out}; {len(problems)} values differ from the CPU", *problems, sep="\n  ")
     if problems:
         raise SystemExit(1)
@@ -105,7 +105,7 @@ def name_of(device: torch.device) -> str:
 
 def libraries(device: torch.device, names: str) -> dict[str, Made]:
     """Return how each of some array libraries takes an array to the device."""
-    made: dict[str, Made] = {
+    converters: dict[str, Made] = {
         "PyTorch": lambda x, precision: torch.as_tensor(
             x, dtype=getattr(torch, precision), device=device
         )
@@ -113,37 +113,39 @@ def libraries(device: torch.device, names: str) -> dict[str, Made]:
     if "CuPy" in names:
         import cupy
 
-        made["CuPy"] = lambda x, precision: cupy.asarray(x, dtype=precision)
+        converters["CuPy"] = lambda x, precision: cupy.asarray(x, dtype=precision)
     if "JAX" in names:
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the card is shared
         import jax
 
         jax.config.update("jax_enable_x64", True)
-        made["JAX"] = lambda x, precision: jax.numpy.asarray(x, dtype=precision)
-    return {name: way for name, way in made.items() if name in names}
+        converters["JAX"] = lambda x, precision: jax.numpy.asarray(x, dtype=precision)
+    return {name: convert for name, convert in converters.items() if name in names}
 
 
 def checked(device: torch.device, names: str) -> Iterator[tuple[Row, str]]:
     """Compare every measure of the catalogue on the device with NumPy; yield what is wrong, too."""
-    n, wide, narrow = CHECKED
-    alike = list(model_like(n, wide, 2).values())
-    data = [alike[0], alike[1][:, :narrow]]
-    for m, (library, made), precision in product(
+    n, width, narrow_width = CHECKED
+    same_width = list(model_like(n, width, 2).values())
+    data = [same_width[0], same_width[1][:, :narrow_width]]
+    for m, (library, convert), precision in product(
         rs.list_measures(), libraries(device, names).items(), CLOSE
     ):
         measure = m.with_parameters(labels=LABELS) if m.name == "accuracy_difference" else m
         has_same_columns = m.family == "outputs" or m.needs_equal_columns
-        pair = alike if has_same_columns else data
-        difference, problem = check(measure, pair, precision, made)
+        pair = same_width if has_same_columns else data
+        difference, problem = check(measure, pair, precision, convert)
         yield Row(name_of(device), library, precision, m.name, difference), problem
 
 
-def check(m: rs.Measure, pair: list[np.ndarray], precision: str, made: Made) -> tuple[float, str]:
+def check(
+    m: rs.Measure, pair: list[np.ndarray], precision: str, convert: Made
+) -> tuple[float, str]:
     """Return how far a measure's value of one pair is from NumPy's, and what is wrong with it."""
     try:
-        arrays = (made(x, precision) for x in pair)
-        there = (rs.Representation(a, dtype=precision) for a in arrays)
-        value = float(m(*(with_repeats(m, r) for r in there)))
+        arrays = (convert(x, precision) for x in pair)
+        representations = (rs.Representation(a, dtype=precision) for a in arrays)
+        value = float(m(*(with_repeats(m, r) for r in representations)))
         expected = m(*(with_repeats(m, x) for x in pair))
     except Exception as error:  # whatever a device does is what this is for
         return nan, f"{type(error).__name__}: {error}"
@@ -160,22 +162,24 @@ def timed(
     """Time measures, each alone, and watch what one pair copies to the host."""
     for precision, m in product(precisions(device), measures):
         inputs = {name: on(device, x, precision) for name, x in arrays.items()}
-        few = dict(list(inputs.items())[:2])
+        pair = dict(list(inputs.items())[:2])
 
-        def run(of: Mapping[str, Any], m: rs.Measure = m, precision: str = precision) -> None:
-            wrapped = {k: rs.Representation(x, dtype=precision) for k, x in of.items()}
-            failures = rs.compare(wrapped, measures=m, memory="20GB", progress=False).failures
+        def run(data: Mapping[str, Any], m: rs.Measure = m, precision: str = precision) -> None:
+            representations = {k: rs.Representation(x, dtype=precision) for k, x in data.items()}
+            failures = rs.compare(
+                representations, measures=m, memory="20GB", progress=False
+            ).failures
             assert not failures, failures
 
-        run({name: x[:300] for name, x in few.items()})  # libraries are loaded at their first use
-        pairs, spent = comb(len(inputs), 2), seconds(lambda: run(few), device)  # noqa: B023
-        if spent * pairs > limit:
+        run({name: x[:300] for name, x in pair.items()})  # libraries are loaded at their first use
+        pairs, elapsed = comb(len(inputs), 2), seconds(lambda: run(pair), device)  # noqa: B023
+        if elapsed * pairs > limit:
             pairs = 1
         else:
-            spent = seconds(lambda: run(inputs), device)  # noqa: B023
-        moved = copied(lambda: run(few), device)  # noqa: B023
+            elapsed = seconds(lambda: run(inputs), device)  # noqa: B023
+        megabytes = copied(lambda: run(pair), device)  # noqa: B023
         library = "NumPy" if device.type == "cpu" else "PyTorch"
-        yield Row(name_of(device), library, precision, m.spec, nan, moved, pairs, spent)
+        yield Row(name_of(device), library, precision, m.spec, nan, megabytes, pairs, elapsed)
 
 
 def precisions(device: torch.device) -> tuple[str, ...]:
@@ -211,11 +215,11 @@ def copied(function: Callable[[], object], device: torch.device) -> float:
         return nan
     kinds = [torch.profiler.ProfilerActivity.CUDA]
     with tempfile.TemporaryDirectory() as folder:
-        with torch.profiler.profile(activities=kinds) as watched:
+        with torch.profiler.profile(activities=kinds) as profile:
             function()
             settle(device)
         path = Path(folder, "trace.json")
-        watched.export_chrome_trace(str(path))
+        profile.export_chrome_trace(str(path))
         events = json.loads(path.read_text())["traceEvents"]
     return sum(e["args"]["bytes"] for e in events if "DtoH" in str(e.get("name"))) / 1e6
 
@@ -230,23 +234,25 @@ def maps(device: torch.device, n: int, d: int, count: int) -> Iterator[Row]:
         inputs = [{k: on(device, x, precision) for k, x in side.items()} for side in sides]
 
         def ours(inputs: list[dict[str, Any]] = inputs, precision: str = precision) -> np.ndarray:
-            few = [
+            representations = [
                 {k: rs.Representation(x, dtype=precision) for k, x in side.items()}
                 for side in inputs
             ]
-            return rs.compare(*few, measures=LAYERS, memory="20GB", progress=False)[LAYERS]
+            return rs.compare(*representations, measures=LAYERS, memory="20GB", progress=False)[
+                LAYERS
+            ]
 
         ours([{"0": side["layer0"][:300]} for side in inputs])
-        spent = seconds(ours, device)
-        yield Row(name_of(device), "resemblance", precision, LAYERS, nan, nan, count**2, spent)
+        elapsed = seconds(ours, device)
+        yield Row(name_of(device), "resemblance", precision, LAYERS, nan, nan, count**2, elapsed)
     expected = ours()
-    ways = {"plain PyTorch": plain} | ({"pytorch-cka": packaged} if find_spec("cka") else {})
+    functions = {"plain PyTorch": plain} | ({"pytorch-cka": packaged} if find_spec("cka") else {})
     sides = [{name: torch.as_tensor(x) for name, x in side.items()} for side in inputs]
-    for name, way in ways.items():
-        values = [way(*({"0": side["layer0"][:300]} for side in sides))]
-        spent = seconds(lambda: values.append(way(*sides)), device)  # noqa: B023
+    for name, function in functions.items():
+        values = [function(*({"0": side["layer0"][:300]} for side in sides))]
+        elapsed = seconds(lambda: values.append(function(*sides)), device)  # noqa: B023
         difference = float(np.abs(values[1].cpu().numpy() - expected).max())
-        yield Row(name_of(device), name, "float32", LAYERS, difference, nan, count**2, spent)
+        yield Row(name_of(device), name, "float32", LAYERS, difference, nan, count**2, elapsed)
 
 
 # -------------------------------------------------------------------------------------------- table
@@ -255,28 +261,32 @@ def maps(device: torch.device, n: int, d: int, count: int) -> Iterator[Row]:
 def tables(rows: list[Row]) -> str:
     """Return the seconds of each measure for one pair on the CPU and the GPU, and their ratios, and
     the times of the maps of layers."""
-    known = {(r.device, r.library, r.precision, r.measure): r for r in rows if r.pairs}
+    rows_by_key = {(r.device, r.library, r.precision, r.measure): r for r in rows if r.pairs}
     device = next(r.device for r in rows if r.device != "CPU")
     head = ["measure", "CPU, s", "GPU, s", "ratio", "GPU, single, s", "ratio"]
     lines = []
-    for (where, _, _, measure), row in known.items():
-        if where != "CPU" or row.library != "NumPy":
+    for (machine, _, _, measure), row in rows_by_key.items():
+        if machine != "CPU" or row.library != "NumPy":
             continue
         double, single = (
-            known[device, "PyTorch", precision, measure] for precision in ("float64", "float32")
+            rows_by_key[device, "PyTorch", precision, measure]
+            for precision in ("float64", "float32")
         )
         cells = [f"`{measure}`", _each(row)]
         for fast in (double, single):
             is_like = row.pairs == fast.pairs  # pairs of many share intermediates
             cells += [_each(fast), short(row.seconds / fast.seconds) if is_like else ""]
         lines.append(cells)
-    ways = [
+    layer_rows = [
         [r.device, r.library, r.precision, short(1000 * r.seconds / r.pairs)]
-        for r in known.values()
+        for r in rows_by_key.values()
         if r.measure == LAYERS
     ]
     return "\n\n".join(
-        (grid(head, lines), grid(["device", "way", "precision", "a pair of layers, ms"], ways))
+        (
+            grid(head, lines),
+            grid(["device", "way", "precision", "a pair of layers, ms"], layer_rows),
+        )
     )
 
 

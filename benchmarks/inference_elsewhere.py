@@ -72,9 +72,13 @@ def main(table: bool = False) -> None:
 
 def measure() -> None:
     """Ask every package, and store what it says."""
-    missing = [name for name, module in PACKAGES.items() if not importlib.util.find_spec(module)]
-    if missing:
-        raise SystemExit(f"missing: {', '.join(missing)}; pip install {' '.join(missing)}")
+    missing_names = [
+        name for name, module in PACKAGES.items() if not importlib.util.find_spec(module)
+    ]
+    if missing_names:
+        raise SystemExit(
+            f"missing: {', '.join(missing_names)}; pip install {' '.join(missing_names)}"
+        )
     single_thread()
     rows = [*linear_kernels(), *distances(), *dissimilarities()]
     answers = {
@@ -88,16 +92,16 @@ def measure() -> None:
 def table_of(answers: dict[str, Any]) -> str:
     """Return the table of a page, and the versions under it."""
     lines = []
-    for each in answers["rows"]:
-        answer = Answer(**each["answer"])
-        cells = [each["question"], each["data"], f"{each['package']}: `{each['call']}`"]
+    for entry in answers["rows"]:
+        answer = Answer(**entry["answer"])
+        cells = [entry["question"], entry["data"], f"{entry['package']}: `{entry['call']}`"]
         cells += [decimal(answer.value), chance_of(answer), decimal(answer.p, 4)]
         ends = f"{decimal(answer.low)} to {decimal(answer.high)}"
-        lines.append([*cells, "" if answer.low is None else ends, f"{each['seconds']:.2f}"])
+        lines.append([*cells, "" if answer.low is None else ends, f"{entry['seconds']:.2f}"])
     versions = ", ".join(f"{name} {number}" for name, number in answers["versions"].items())
     marks = "| --- | --- | --- | ---: | ---: | ---: | --- | ---: |"
-    under = f"{versions}; {answers['machine']}, one thread."
-    return document(__file__, grid(HEAD, lines, marks), under)
+    footnote = f"{versions}; {answers['machine']}, one thread."
+    return document(__file__, grid(HEAD, lines, marks), footnote)
 
 
 def decimal(number: float | None, digits: int = 3) -> str:
@@ -124,9 +128,9 @@ def arrays(name: str) -> Arrays:
     rng = np.random.default_rng([2026, len(name)])
     X, Y = rng.standard_normal((200, 30)), rng.standard_normal((200, 50))
     if name == "signal":
-        common = rng.standard_normal((200, 2))
-        X += 0.16 * common @ rng.standard_normal((2, 30))
-        Y += 0.16 * common @ rng.standard_normal((2, 50))
+        factors = rng.standard_normal((200, 2))
+        X += 0.16 * factors @ rng.standard_normal((2, 30))
+        Y += 0.16 * factors @ rng.standard_normal((2, 50))
         return X, Y
     X += 2 * rng.standard_normal((5, 30))[LABELS]
     Y += 2 * rng.standard_normal((5, 50))[LABELS]
@@ -158,8 +162,8 @@ def our_rows(question: str, measure: str, name: str) -> Iterator[Row]:
     calls: dict[str, dict[str, Any]] = {", within=labels": {"within": LABELS}}
     if name == "signal":
         calls = {"": {}, ', null="permutations"': {"null": "permutations"}}
-    for more, options in calls.items():
-        call = f'evidence(X, Y, measures="{measure}"{more})'
+    for argument, options in calls.items():
+        call = f'evidence(X, Y, measures="{measure}"{argument})'
         yield row(*head, call, lambda draws, o=options: ours(measure, pair, draws, **o))
 
 
@@ -208,8 +212,8 @@ def distances() -> Iterator[Row]:
             result = Dcorr(bias=True).test(*pair, reps=draws, random_state=0, **options)
             return Answer(float(result[0]), p=float(result[1]))
 
-        more = ", perm_blocks=-labels" if options else ""
-        call = f"Dcorr(bias=True).test(X, Y, reps={DRAWS}{more})"
+        argument = ", perm_blocks=-labels" if options else ""
+        call = f"Dcorr(bias=True).test(X, Y, reps={DRAWS}{argument})"
         yield row("distance correlation", name, "hyppo", call, ask)
     X, Y = arrays("signal")
 
@@ -233,11 +237,11 @@ def dissimilarities() -> Iterator[Row]:
     data = [rsatoolbox.data.Dataset(z, obs_descriptors=samples) for z in arrays("signal")]
 
     def ask(draws: int) -> Answer:
-        model, recorded = (calc_rdm(d, method="euclidean", descriptor="index") for d in data)
-        fixed = ModelFixed("X", model)
-        result = eval_bootstrap_pattern(fixed, recorded, method="corr", N=draws)
+        model, data_rdm = (calc_rdm(d, method="euclidean", descriptor="index") for d in data)
+        fixed_model = ModelFixed("X", model)
+        result = eval_bootstrap_pattern(fixed_model, data_rdm, method="corr", N=draws)
         low, high = result.get_ci(0.95)
-        value = float(np.squeeze(compare(model, recorded, method="corr")))
+        value = float(np.squeeze(compare(model, data_rdm, method="corr")))
         return Answer(value, low=float(np.squeeze(low)), high=float(np.squeeze(high)))
 
     call = f'eval_bootstrap_pattern(X, Y, method="corr", N={DRAWS})'

@@ -30,9 +30,9 @@ Layers = Mapping[str, Any]
 def layers(n: int, d: int, count: int, seed: int) -> Layers:
     """Return layers in single precision that share a part of their samples' structure."""
     rng = np.random.default_rng(seed)
-    common = np.random.default_rng(0).standard_normal((n, 32), dtype=np.float32)
+    factors = np.random.default_rng(0).standard_normal((n, 32), dtype=np.float32)
     return {
-        f"layer{i}": common @ rng.standard_normal((32, d), dtype=np.float32)
+        f"layer{i}": factors @ rng.standard_normal((32, d), dtype=np.float32)
         + rng.standard_normal((n, d), dtype=np.float32)
         for i in range(count)
     }
@@ -42,9 +42,9 @@ def plain(a: Layers, b: Layers) -> Any:
     """Return debiased CKA of all pairs by one U-centred Gram matrix for each layer, in the library
     of the layers and on their device."""
     xp = array_namespace(*a.values())
-    first, second = (xp.stack([xp.reshape(_gram(x), (-1,)) for x in s.values()]) for s in (a, b))
-    norms = [xp.linalg.vector_norm(grams, axis=1) for grams in (first, second)]
-    return (first @ second.T) / xp.linalg.outer(*norms)
+    x_grams, y_grams = (xp.stack([xp.reshape(_gram(x), (-1,)) for x in s.values()]) for s in (a, b))
+    norms = [xp.linalg.vector_norm(grams, axis=1) for grams in (x_grams, y_grams)]
+    return (x_grams @ y_grams.T) / xp.linalg.outer(*norms)
 
 
 def _gram(x: Any) -> Any:
@@ -91,19 +91,23 @@ WAYS: dict[str, Callable[[Layers, Layers], Any]] = {
 def main(repeats: int = 3, no_table: bool = False) -> None:
     """Time every way by turns, and write the table."""
     torch.set_num_threads(1)
-    ways = WAYS if find_spec("cka") else {n: way for n, way in WAYS.items() if way is not packaged}
+    calls = (
+        WAYS
+        if find_spec("cka")
+        else {n: function for n, function in WAYS.items() if function is not packaged}
+    )
     lines = []
     for n, d, count in SHAPES:
         a, b = layers(n, d, count, 1), layers(n, d, count, 2)
-        turns = [{n: clocked(lambda w=w: w(a, b)) for n, w in ways.items()} for _ in range(repeats)]  # noqa: B023
-        for name, (_, scores) in turns[-1].items():
-            assert np.allclose(scores, turns[-1]["compare"][1], atol=1e-4), name
-        least = (min(turn[name][0] for turn in turns) for name in ways)
-        lines.append((f"{n:,}, {d:,}, {count} × {count}", *(f"{s:.2g}" for s in least)))
+        runs = [{n: clocked(lambda w=w: w(a, b)) for n, w in calls.items()} for _ in range(repeats)]  # noqa: B023
+        for name, (_, scores) in runs[-1].items():
+            assert np.allclose(scores, runs[-1]["compare"][1], atol=1e-4), name
+        fastest = (min(run[name][0] for run in runs) for name in calls)
+        lines.append((f"{n:,}, {d:,}, {count} × {count}", *(f"{s:.2g}" for s in fastest)))
         print(*lines[-1], sep="  ", flush=True)
     if not no_table:
-        marks = f"| --- |{' --: |' * len(ways)}"
-        TABLE.write_text(grid(("n, d, layers", *ways), lines, marks) + "\n", "utf-8")
+        marks = f"| --- |{' --: |' * len(calls)}"
+        TABLE.write_text(grid(("n, d, layers", *calls), lines, marks) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -87,12 +87,12 @@ def budget(
 ) -> None:
     """Print the peak of a comparison, next to what the process had before."""
     reps = representations(samples, features, count)
-    chosen = measures or [m.name for m in rs.preset("default") if m.name != "rtd"]
-    rs.compare({k: v[:50] for k, v in reps.items()}, measures=chosen, progress=False)
-    before, start = peak(), time.perf_counter()
-    print(rs.compare(reps, measures=chosen, memory=memory, progress=False))
-    seconds = time.perf_counter() - start
-    print(f"before {before / 1e9:.2f} GB, peak {peak() / 1e9:.2f} GB, {seconds:.0f} s wall")
+    names = measures or [m.name for m in rs.preset("default") if m.name != "rtd"]
+    rs.compare({k: v[:50] for k, v in reps.items()}, measures=names, progress=False)
+    start_peak, start_time = peak(), time.perf_counter()
+    print(rs.compare(reps, measures=names, memory=memory, progress=False))
+    seconds = time.perf_counter() - start_time
+    print(f"before {start_peak / 1e9:.2f} GB, peak {peak() / 1e9:.2f} GB, {seconds:.0f} s wall")
 
 
 # ------------------------------------------------------------------------------------ each measure
@@ -109,22 +109,22 @@ def each(
 
 def taken(spec: str, samples: int, features: int) -> Taken:
     """Return what a measure takes in a process of its own."""
-    done = alone(__file__, "one", spec, "--samples", samples, "--features", features)
-    row = next(csv.reader(done.stdout.splitlines()), None)
+    process = alone(__file__, "one", spec, "--samples", samples, "--features", features)
+    row = next(csv.reader(process.stdout.splitlines()), None)
     if row is None:  # killed, or an error of another kind
-        row = ["", "", "", (done.stderr.splitlines() or [f"exit {done.returncode}"])[-1]]
+        row = ["", "", "", (process.stderr.splitlines() or [f"exit {process.returncode}"])[-1]]
     return Taken(spec, samples, features, *row)
 
 
 def one(spec: str, samples: int = 10_000, features: int = 64) -> None:
     """Print CPU seconds, peak, value and failure of one measure for one pair."""
-    m, few = rs.get_measure(spec), max(60, rs.get_measure(spec).min_samples)
+    m, n_small = rs.get_measure(spec), max(60, rs.get_measure(spec).min_samples)
     x, y = representations(samples, features, 2).values()
     if spec == "accuracy_difference":
         m = m.with_parameters(labels=tuple(i % 10 for i in range(samples)))
     else:
-        small = (with_repeats(m, rs.Representation(z[:few])) for z in (x, y))
-        m.evaluate(*small)  # imports, compilation
+        small_pair = (with_repeats(m, rs.Representation(z[:n_small])) for z in (x, y))
+        m.evaluate(*small_pair)  # imports, compilation
     x, y = (with_repeats(m, z) for z in (x, y))
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     seconds, result = clocked(lambda: rs.compare({"x": x}, {"y": y}, measures=[m], progress=False))
@@ -146,8 +146,8 @@ def table() -> None:
         for row in rows
     ]
     text = grid(["measure", "CPU seconds", "peak memory of the process, GB"], lines)
-    made = "<!-- made by benchmarks/memory.py; change the code, not this file -->"
-    (GENERATED / "how-big-large.md").write_text(f"{made}\n\n{ABOUT}\n\n{text}\n", "utf-8")
+    notice = "<!-- made by benchmarks/memory.py; change the code, not this file -->"
+    (GENERATED / "how-big-large.md").write_text(f"{notice}\n\n{ABOUT}\n\n{text}\n", "utf-8")
 
 
 # --------------------------------------------------------------------------------------- very many
@@ -169,8 +169,8 @@ def many(
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "many.comparison"
         numbers = {"count": count, "samples": samples, "features": features, "memory": memory}
-        words = [word for name, n in numbers.items() for word in (f"--{name}", str(n))]
-        command = [sys.executable, __file__, "many", "--save", str(file), *words]
+        arguments = [argument for name, n in numbers.items() for argument in (f"--{name}", str(n))]
+        command = [sys.executable, __file__, "many", "--save", str(file), *arguments]
         for kill_at in (count**2 // 4, None) if kill else (None,):
             process = subprocess.Popen(command)
             while process.poll() is None:
@@ -184,8 +184,8 @@ def many(
 
 def into(save: str, count: int, samples: int, features: int, memory: str) -> None:
     """Compare many small representations into a file, and watch the memory meanwhile."""
-    most = [0]
-    threading.Thread(target=watch, args=[most], daemon=True).start()
+    max_kilobytes = [0]
+    threading.Thread(target=watch, args=[max_kilobytes], daemon=True).start()
     rng = np.random.default_rng(0)
     latent = rng.standard_normal((samples, 20))
     maps = rng.standard_normal((count, 20, features)).astype(np.float32)
@@ -195,18 +195,18 @@ def into(save: str, count: int, samples: int, features: int, memory: str) -> Non
     )
     print(
         f"{count} representations, {np.isfinite(result['cka']).sum()} values, "
-        f"{seconds:.0f} CPU s, {most[0] / 1e6:.2f} GB of its own at the peak, "
+        f"{seconds:.0f} CPU s, {max_kilobytes[0] / 1e6:.2f} GB of its own at the peak, "
         f"{peak() / 1e9:.2f} GB with pages of files",
         flush=True,
     )
 
 
-def watch(most: list[int]) -> None:
+def watch(max_kilobytes: list[int]) -> None:
     """Take the largest memory that this process had to itself, twenty times a second."""
     while True:
         lines = Path("/proc/self/status").read_text().splitlines()
-        now = next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
-        most[0] = max(most[0], now)
+        kilobytes = next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+        max_kilobytes[0] = max(max_kilobytes[0], kilobytes)
         time.sleep(0.05)
 
 

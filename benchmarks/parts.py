@@ -82,11 +82,16 @@ def neighbors() -> None:
         for kind, points in kinds.items():
             for metric in ("cosine", "euclidean"):
                 similarity = neighbor_similarity(rs.Representation(points), metric)
-                quick, nearest = clocked(lambda s=similarity: search_nearest(s, NEIGHBORS), 2)
-                full = cpu_seconds(lambda s=similarity: in_full(s), 2)
-                times = f"double {full:7.3f} s  search {quick:7.3f} s  {full / quick:4.1f}x"
+                search_seconds, result = clocked(
+                    lambda s=similarity: search_nearest(s, NEIGHBORS), 2
+                )
+                full_seconds = cpu_seconds(lambda s=similarity: in_full(s), 2)
+                times = (
+                    f"double {full_seconds:7.3f} s  search {search_seconds:7.3f} s  "
+                    f"{full_seconds / search_seconds:4.1f}x"
+                )
                 size = f"{n:6} x {points.shape[1]:3}"
-                show(size, f"{kind:8}", f"{metric:9}", times, f"open {nearest.redone}")
+                show(size, f"{kind:8}", f"{metric:9}", times, f"open {result.redone}")
 
 
 def in_full(similarity: Similarity) -> Nearest:
@@ -102,17 +107,20 @@ def manifold(samples: int = 20_000, features: int = 512, neighbors: int = 15) ->
     rng = np.random.default_rng(0)
     reps = {f"x{i}": rng.standard_normal((2000, 256)) for i in range(15)}
     mka = rs.mka.with_parameters(k=neighbors)
-    spent = cpu_seconds(lambda: rs.compare(reps, measures=[mka], progress=False))
+    grid_seconds = cpu_seconds(lambda: rs.compare(reps, measures=[mka], progress=False))
     size = f"grid of 15, n=2000 d=256 k={neighbors}"
-    show(f"{size}: {spent:.2f} CPU s, {1000 * spent / 105:.1f} ms each")
+    show(f"{size}: {grid_seconds:.2f} CPU s, {1000 * grid_seconds / 105:.1f} ms each")
     rng = np.random.default_rng(0)
     data = rng.standard_normal((samples, features), dtype=np.float32)
-    near = data + 0.5 * rng.standard_normal(data.shape, dtype=np.float32)
-    x, y = map(rs.Representation, (data, near))
-    both, value = clocked(lambda: mka(x, y))
-    again = cpu_seconds(lambda: mka(x, y))
-    show(f"n={samples} d={features} k={neighbors}: mka {value:.4f}, {both:.1f} CPU s for two")
-    show(f"representations and their pair, {1000 * again:.0f} ms for the pair alone")
+    noisy = data + 0.5 * rng.standard_normal(data.shape, dtype=np.float32)
+    x, y = map(rs.Representation, (data, noisy))
+    total_seconds, value = clocked(lambda: mka(x, y))
+    pair_seconds = cpu_seconds(lambda: mka(x, y))
+    show(
+        f"n={samples} d={features} k={neighbors}: mka {value:.4f}, {total_seconds:.1f} CPU s for "
+        "two"
+    )
+    show(f"representations and their pair, {1000 * pair_seconds:.0f} ms for the pair alone")
     show(f"peak memory {peak() / 2**30:.2f} GiB")
 
 
@@ -125,12 +133,12 @@ def searches(samples: int = 20_000, features: int = 512, neighbors: int = 15) ->
         data += centers[rng.integers(50, size=samples)]
         pair = [data, data + 0.5 * rng.standard_normal(data.shape, dtype=np.float32)]
         for index in ("exact", "hnsw"):
-            way = {"k": neighbors, "search": index}
+            settings = {"k": neighbors, "search": index}
             sides = list(map(rs.Representation, pair))
-            spent, value = clocked(lambda: rs.mka(*sides, **way))  # noqa: B023
-            recalls = " ".join(f"{rs.neighbor_recall(r, **way):.4f}" for r in sides)
+            seconds, value = clocked(lambda: rs.mka(*sides, **settings))  # noqa: B023
+            recalls = " ".join(f"{rs.neighbor_recall(r, **settings):.4f}" for r in sides)
             size = f"n={samples} d={features} k={neighbors} {kind} {index}"
-            show(f"{size}: {spent:.1f} CPU s, mka {value:.4f}, recall {recalls}")
+            show(f"{size}: {seconds:.1f} CPU s, mka {value:.4f}, recall {recalls}")
 
 
 # ------------------------------------------------------------------------ splits, streams, features
@@ -141,41 +149,45 @@ def splits(samples: int = 1600, features: int = 512, splits: int = 30, repeats: 
     package shesha-geometry, which ranks exactly, too, and its value on the same halves."""
     x = np.random.default_rng(0).standard_normal((samples, features)) + 0.3
     feature_split(x, k=1)  # compiles, once per machine
-    ours = cpu_seconds(lambda: feature_split(x, k=splits), repeats)
-    show(f"resemblance, compiled ranks   {ours:8.2f} s")
+    our_seconds = cpu_seconds(lambda: feature_split(x, k=splits), repeats)
+    show(f"resemblance, compiled ranks   {our_seconds:8.2f} s")
     rdm.MIN_COMPILED_VALUES = 2**63
-    plain = cpu_seconds(lambda: feature_split(x, k=splits), repeats)
-    show(f"resemblance, NumPy only       {plain:8.2f} s")
+    plain_seconds = cpu_seconds(lambda: feature_split(x, k=splits), repeats)
+    show(f"resemblance, NumPy only       {plain_seconds:8.2f} s")
     try:
         import shesha
     except ImportError:
         show("shesha-geometry is not installed: nothing to compare with")
         return
-    theirs, value = clocked(lambda: shesha.feature_split(x, n_splits=splits, seed=320))
-    times = f"{theirs / ours:.1f} and {theirs / plain:.1f} times as long"
-    show(f"shesha-geometry               {theirs:8.2f} s: {times}")
+    their_seconds, value = clocked(lambda: shesha.feature_split(x, n_splits=splits, seed=320))
+    times = (
+        f"{their_seconds / our_seconds:.1f} and {their_seconds / plain_seconds:.1f} times as long"
+    )
+    show(f"shesha-geometry               {their_seconds:8.2f} s: {times}")
     random = np.random.default_rng(320)
     pairs = (feature_halves(x, random.permutation(x.shape[1])) for _ in range(splits))
-    same = mean_rdm_agreement(pairs, "cosine", "spearman")
-    show(f"difference on the same halves {abs(same - value):.1e}")
+    agreement = mean_rdm_agreement(pairs, "cosine", "spearman")
+    show(f"difference on the same halves {abs(agreement - value):.1e}")
 
 
 def streams(rows: int = 200_000, repeats: int = 2, output: str = "") -> None:
     """Print, or write, what a stream of two layers of 256 columns costs: the updates alone, the
     least of a few runs scaled to a million samples, and the peak of what it allocates."""
     lines = []
-    for name, way in STREAMS.items():
-        seconds, stream = min((updated(rows, way) for _ in range(repeats)), key=lambda run: run[0])
+    for name, settings in STREAMS.items():
+        seconds, stream = min(
+            (updated(rows, settings) for _ in range(repeats)), key=lambda run: run[0]
+        )
         data = list(batches(4 * BATCH))
         tracemalloc.start()
-        watched = rs.Stream(**way)
+        traced_stream = rs.Stream(**settings)
         for batch in data:
-            watched.update(batch)
-        most = tracemalloc.get_traced_memory()[1]
+            traced_stream.update(batch)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         measures = rs.list_measures(invariant_to="sample_rotation")[:20]
-        final = cpu_seconds(lambda: stream.compare(measures, progress=False))  # noqa: B023
-        numbers = f"{seconds * 1e6 / rows:.1f}", f"{most / 1e6:.0f}", f"{final:.1f}"
+        compare_seconds = cpu_seconds(lambda: stream.compare(measures, progress=False))  # noqa: B023
+        numbers = f"{seconds * 1e6 / rows:.1f}", f"{peak_bytes / 1e6:.0f}", f"{compare_seconds:.1f}"
         lines.append((name, *numbers))
     table = grid(STREAMED, lines, "|---|--:|--:|--:|") + "\n"
     if output:
@@ -183,14 +195,14 @@ def streams(rows: int = 200_000, repeats: int = 2, output: str = "") -> None:
     print(table, end="")
 
 
-def updated(rows: int, way: dict[str, object]) -> tuple[float, rs.Stream]:
+def updated(rows: int, settings: dict[str, object]) -> tuple[float, rs.Stream]:
     """Return the seconds of the updates of a stream, and the stream."""
-    stream, spent = rs.Stream(**way), 0.0
+    stream, seconds = rs.Stream(**settings), 0.0
     for batch in batches(rows):
         start = time.process_time()
         stream.update(batch)
-        spent += time.process_time() - start
-    return spent, stream
+        seconds += time.process_time() - start
+    return seconds, stream
 
 
 def batches(rows: int) -> Iterator[dict[str, np.ndarray]]:
@@ -213,11 +225,11 @@ def features(model: str, data: str, samples: tuple[int, ...] = (1000, 10_000, 50
     for limit in samples:
         with tempfile.TemporaryDirectory() as folder:
             path = ":".join(sys.path)
-            done = alone("-c", EXTRACTION, model, data, limit, folder, PYTHONPATH=path)
-        if done.returncode:
-            raise SystemExit(done.stderr)
-        n, layers, seconds, most = json.loads(done.stdout.splitlines()[-1])
-        show(f"{n:7,}", f"{layers:6}", f"{seconds:5.0f}", f"{most:7.0f}")
+            process = alone("-c", EXTRACTION, model, data, limit, folder, PYTHONPATH=path)
+        if process.returncode:
+            raise SystemExit(process.stderr)
+        n, layers, seconds, peak_megabytes = json.loads(process.stdout.splitlines()[-1])
+        show(f"{n:7,}", f"{layers:6}", f"{seconds:5.0f}", f"{peak_megabytes:7.0f}")
 
 
 if __name__ == "__main__":

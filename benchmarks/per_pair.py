@@ -47,8 +47,8 @@ def mean_cca(x: Array, y: Array) -> float:
 def svcca(x: Array, y: Array) -> float:
     def reduced(z: Array) -> Array:
         u, s, _ = np.linalg.svd(centered(z), full_matrices=False)
-        keep = np.searchsorted(np.cumsum(s**2) / (s**2).sum(), 0.99 - 1e-15) + 1
-        return u[:, :keep]
+        rank = np.searchsorted(np.cumsum(s**2) / (s**2).sum(), 0.99 - 1e-15) + 1
+        return u[:, :rank]
 
     return np.linalg.svd(reduced(x).T @ reduced(y), compute_uv=False).clip(0, 1).mean()
 
@@ -147,10 +147,12 @@ def jaccard(x: Array, y: Array) -> float:
 def rank_similarity(x: Array, y: Array) -> float:
     scores = []
     for a, b in zip(neighbors(x, 10, "cosine"), neighbors(y, 10, "cosine")):
-        r, s = ({j: rank for rank, j in enumerate(found, 1)} for found in (a, b))
-        common = [(r[j], s[j]) for j in r if j in s]
-        total = sum(2 / ((1 + abs(p - q)) * (p + q)) for p, q in common)
-        scores.append(total / sum(1 / i for i in range(1, len(common) + 1)) if common else 0.0)
+        r, s = ({j: rank for rank, j in enumerate(indices, 1)} for indices in (a, b))
+        rank_pairs = [(r[j], s[j]) for j in r if j in s]
+        total = sum(2 / ((1 + abs(p - q)) * (p + q)) for p, q in rank_pairs)
+        scores.append(
+            total / sum(1 / i for i in range(1, len(rank_pairs) + 1)) if rank_pairs else 0.0
+        )
     return float(np.mean(scores))
 
 

@@ -66,19 +66,19 @@ def main(
     the engine of which the fastest counts; ``rtd``: include RTD (minutes); ``only``: names of
     measures; ``against``: another checkout; ``listed``: print the seconds of the list."""
     warnings.simplefilter("ignore", getattr(rs, "UninformativeWarning", UserWarning))
-    chosen = [m for m in rs.preset("default") if not only or m.name in only]
+    selected = [m for m in rs.preset("default") if not only or m.name in only]
     numbers = {"samples": samples, "features": features, "count": count}
     if against:
-        words = [word for name, n in numbers.items() for word in (f"--{name}", n)]
-        compare_checkouts(Path(against), repeats, [*words, "--only", *only])
+        arguments = [argument for name, n in numbers.items() for argument in (f"--{name}", n)]
+        compare_checkouts(Path(against), repeats, [*arguments, "--only", *only])
         return
     reps = model_like(*numbers.values())
     if listed:
-        rs.compare(model_like(600, 8, 2), measures=chosen, progress=False)  # what is compiled
-        print(cpu_seconds(lambda: rs.compare(reps, measures=chosen, progress=False)), rs.__file__)
+        rs.compare(model_like(600, 8, 2), measures=selected, progress=False)  # what is compiled
+        print(cpu_seconds(lambda: rs.compare(reps, measures=selected, progress=False)), rs.__file__)
         return
-    chosen = [m for m in chosen if only or rtd or m.name != "rtd"]
-    rows = compare_with_twin(reps, chosen, pairs, repeats, is_all=not only)
+    selected = [m for m in selected if only or rtd or m.name != "rtd"]
+    rows = compare_with_twin(reps, selected, pairs, repeats, is_all=not only)
     if write:
         size = (rs.__version__, samples, features, count, len(list(combinations(reps, 2))))
         with Path(__file__).with_suffix(".csv").open("w", newline="") as file:
@@ -90,7 +90,7 @@ def main(
 
 
 def compare_with_twin(
-    reps: Arrays, measures: Sequence[rs.Measure], some: int, repeats: int, is_all: bool
+    reps: Arrays, measures: Sequence[rs.Measure], n_timed: int, repeats: int, is_all: bool
 ) -> list[tuple[object, ...]]:
     """Print a line for each measure, and one for all together; return what is kept of them."""
     pairs = list(combinations(reps, 2))
@@ -101,67 +101,71 @@ def compare_with_twin(
     )
     total, rows = 0.0, list[tuple[object, ...]]()
     for m in measures:
-        timing = timed(m, reps, pairs, some, repeats)
+        timing = timed(m, reps, pairs, n_timed, repeats)
         total += timing.theirs * (10 if m.name == "rtd" else 1)
         note = "  (other subset)" if m.name == "rtd" else ""
         print(line_of(m.name, timing.theirs, timing.ours) + single_of(timing) + note, flush=True)
         rows.append((m.name, timing.theirs, timing.ours, *authors_and_ours(m, repeats)))
     if is_all:
-        together = cpu_seconds(lambda: rs.compare(reps, measures=measures, progress=False))
-        print(line_of("all together", total, together))
-        rows.append(("all together", total, together, "", ""))
+        engine_seconds = cpu_seconds(lambda: rs.compare(reps, measures=measures, progress=False))
+        print(line_of("all together", total, engine_seconds))
+        rows.append(("all together", total, engine_seconds, "", ""))
     return rows
 
 
 def authors_and_ours(m: rs.Measure, repeats: int) -> tuple[float, float]:
     """Return the seconds for one pair that are recorded of ReSi's code, and ours in CPU seconds."""
     folder, case = HERE / "tests" / "golden", "pub02_rot_noise"
-    recorded = json.loads((folder / "resi_outputs.json").read_text())["measures"][case]["measures"]
-    theirs = next(e["R_Rp"]["seconds"] for e in recorded.values() if e["paper_name"] == m.label)
+    entries = json.loads((folder / "resi_outputs.json").read_text())["measures"][case]["measures"]
+    seconds = next(e["R_Rp"]["seconds"] for e in entries.values() if e["paper_name"] == m.label)
     with np.load(folder / "resi_inputs.npz") as arrays:
         x, y = arrays[f"{case}__R"], arrays[f"{case}__Rp"]
-    return theirs, fastest(m, x, y, repeats)
+    return seconds, fastest(m, x, y, repeats)
 
 
 def timed(
-    m: rs.Measure, reps: Arrays, pairs: Sequence[tuple[str, str]], few: int, repeats: int
+    m: rs.Measure, reps: Arrays, pairs: Sequence[tuple[str, str]], n_timed: int, repeats: int
 ) -> Timing:
     """Time a measure alone, for all pairs and for one; its twin on some of them."""
     twin = getattr(per_pair, m.name)
-    single = m.with_parameters(repeats=1) if m.name == "rtd" else m  # the twin computes one trial
-    some = [pairs[i] for i in np.linspace(0, len(pairs) - 1, few).astype(int)]
-    theirs, values = zip(*(clocked(lambda x=x, y=y: twin(reps[x], reps[y])) for x, y in some))
-    ours, result = clocked(lambda: rs.compare(reps, measures=[single], progress=False), repeats)
+    variant = m.with_parameters(repeats=1) if m.name == "rtd" else m  # the twin computes one trial
+    timed_pairs = [pairs[i] for i in np.linspace(0, len(pairs) - 1, n_timed).astype(int)]
+    their_seconds, values = zip(
+        *(clocked(lambda x=x, y=y: twin(reps[x], reps[y])) for x, y in timed_pairs)
+    )
+    our_seconds, result = clocked(
+        lambda: rs.compare(reps, measures=[variant], progress=False), repeats
+    )
     names = list(reps)
-    cells = [result[single.spec][names.index(x), names.index(y)] for x, y in some]
+    cells = [result[variant.spec][names.index(x), names.index(y)] for x, y in timed_pairs]
     error = max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(cells, values, strict=True))
-    first = [reps[name] for name in some[0]]
-    calls = [fastest(function, *first, repeats) for function in (twin, single)]
-    return Timing(sum(theirs) * len(pairs) / len(some), ours, *calls, error)
+    arrays = [reps[name] for name in timed_pairs[0]]
+    calls = [fastest(function, *arrays, repeats) for function in (twin, variant)]
+    return Timing(sum(their_seconds) * len(pairs) / len(timed_pairs), our_seconds, *calls, error)
 
 
 def fastest(function: Callable[..., object], x: np.ndarray, y: np.ndarray, repeats: int) -> float:
     """CPU seconds of the fastest of a few calls: of as many as a second has room for."""
-    first = cpu_seconds(lambda: function(x, y))
-    return cpu_seconds(lambda: function(x, y), max(repeats, min(10, int(1 / first))))
+    seconds = cpu_seconds(lambda: function(x, y))
+    return cpu_seconds(lambda: function(x, y), max(repeats, min(10, int(1 / seconds))))
 
 
-def compare_checkouts(other: Path, repeats: int, words: Sequence[object]) -> None:
+def compare_checkouts(other: Path, repeats: int, arguments: Sequence[object]) -> None:
     """Print the CPU seconds of the whole list by another checkout and by this one, and the
     ratio."""
     seconds = list[tuple[float, ...]]()
     for turn in range(repeats):
-        seconds.append(tuple(seconds_elsewhere(checkout, words) for checkout in (other, HERE)))
+        seconds.append(tuple(seconds_elsewhere(checkout, arguments) for checkout in (other, HERE)))
         print(f"run {turn + 1}: {seconds[-1][0]:.2f} by {other}, {seconds[-1][1]:.2f} here")
     print(line_of("all 24, against another", *map(min, zip(*seconds))))
 
 
-def seconds_elsewhere(checkout: Path, words: Sequence[object]) -> float:
+def seconds_elsewhere(checkout: Path, arguments: Sequence[object]) -> float:
     """CPU seconds of the list by the code of a checkout, in a process of its own."""
     if not (checkout / "src" / "resemblance").is_dir():
         raise SystemExit(f"{checkout} holds no src/resemblance: give the root of a checkout")
     path = str(checkout.resolve() / "src")
-    process = alone(__file__, "--listed", *words, PYTHONPATH=path)
+    process = alone(__file__, "--listed", *arguments, PYTHONPATH=path)
     if process.returncode:
         raise SystemExit(process.stderr)
     seconds, file = process.stdout.split(maxsplit=1)
@@ -170,13 +174,15 @@ def seconds_elsewhere(checkout: Path, words: Sequence[object]) -> float:
     return float(seconds)
 
 
-def line_of(name: str, theirs: float, ours: float) -> str:
-    return f"{name:28s}{theirs:12.2f}{ours:12.2f}{theirs / ours:8.1f}x"
+def line_of(name: str, their_seconds: float, our_seconds: float) -> str:
+    return f"{name:28s}{their_seconds:12.2f}{our_seconds:12.2f}{their_seconds / our_seconds:8.1f}x"
 
 
 def single_of(timing: Timing) -> str:
-    theirs, ours = timing.single_theirs, timing.single_ours
-    columns = f"{1e3 * theirs:18.2f}{1e3 * ours:12.2f}{theirs / ours:8.2f}x"
+    their_seconds, our_seconds = timing.single_theirs, timing.single_ours
+    columns = (
+        f"{1e3 * their_seconds:18.2f}{1e3 * our_seconds:12.2f}{their_seconds / our_seconds:8.2f}x"
+    )
     return f"{columns}   {timing.error:.1e}"
 
 

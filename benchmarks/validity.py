@@ -99,63 +99,88 @@ FAR = (
 
 def by_measure(table: str, columns: Columns, rows: Sequence[Row]) -> str:
     """Return a table with a line for each measure that has a number in it."""
-    known = {row[1:5]: row.number for row in rows if row.table == table}
-    what = "coverage" if table == "coverage" else "rejected"
+    numbers = {row[1:5]: row.number for row in rows if row.table == table}
+    quantity = "coverage" if table == "coverage" else "rejected"
     cases = {case for case, _ in columns.values()}
     lines = []
-    for measure in dict.fromkeys(key[2] for key in known if key[0] in cases):
-        if any((*of, measure, what) in known for of in columns.values()):
-            cells = (cell(known, (*of, measure), what) for of in columns.values())
+    for measure in dict.fromkeys(key[2] for key in numbers if key[0] in cases):
+        if any((*prefix, measure, quantity) in numbers for prefix in columns.values()):
+            cells = (cell(numbers, (*prefix, measure), quantity) for prefix in columns.values())
             lines.append([f"`{measure}`", *cells])
     return document(__file__, grid(["measure", *columns], lines))
 
 
-def cell(known: Mapping[tuple[str, ...], float], of: tuple[str, ...], what: str) -> str:
+def cell(numbers: Mapping[tuple[str, ...], float], prefix: tuple[str, ...], quantity: str) -> str:
     """Return the percentage of a measure; coverage with the width, and how often orders were drawn
     instead of exact moments."""
-    number, instead = known.get((*of, what)), known.get((*of, "drawn instead"), 0.0)
+    number, drawn_share = (
+        numbers.get((*prefix, quantity)),
+        numbers.get((*prefix, "drawn instead"), 0.0),
+    )
     if number is None:
         return NONE
-    if what == "coverage":
-        return f"{number:.0f} / {known[*of, 'width']:.2f}"
-    return f"{number:.1f}" + (f" ({instead:.0f} drawn)" if instead >= 0.5 else "")
+    if quantity == "coverage":
+        return f"{number:.0f} / {numbers[*prefix, 'width']:.2f}"
+    return f"{number:.1f}" + (f" ({drawn_share:.0f} drawn)" if drawn_share >= 0.5 else "")
 
 
-def by_case(table: str, ways: Sequence[str], whats: Sequence[str], rows: Sequence[Row]) -> str:
+def by_case(
+    table: str, methods: Sequence[str], quantities: Sequence[str], rows: Sequence[Row]
+) -> str:
     """Return a table with a line for each kind of data, and several percentages of every way."""
-    known = {(row.case, row.way, row.what): row.number for row in rows if row.table == table}
+    numbers_by_key = {
+        (row.case, row.way, row.what): row.number for row in rows if row.table == table
+    }
     lines = []
-    for case in dict.fromkeys(case for case, _, _ in known):
-        numbers = ([known[case, way, what] for what in whats] for way in ways)
-        cells = ([NONE if math.isnan(n) else f"{n:.0f}" for n in of] for of in numbers)
+    for case in dict.fromkeys(case for case, _, _ in numbers_by_key):
+        numbers = (
+            [numbers_by_key[case, method, quantity] for quantity in quantities]
+            for method in methods
+        )
+        cells = (
+            [NONE if math.isnan(n) else f"{n:.0f}" for n in row_numbers] for row_numbers in numbers
+        )
         lines.append([case, *map(" / ".join, cells)])
-    return document(__file__, grid(["", *ways], lines))
+    return document(__file__, grid(["", *methods], lines))
 
 
 def maps(table: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row]) -> str:
     """Return a table of maps, with a line for each way of adjusting; the best pair alone has no
     power over all."""
-    known = {(row.way, row.case, row.what): row.number for row in rows if row.table == table}
+    numbers_by_key = {
+        (row.way, row.case, row.what): row.number for row in rows if row.table == table
+    }
     lines = []
-    for way in dict.fromkeys(way for way, _, _ in known):
-        has = [not (way.startswith("best") and what == "power") for _, what in columns]
-        numbers = [known.get((way, *of)) if is_of else None for of, is_of in zip(columns, has)]
-        lines.append([way, *(NONE if n is None else f"{n:.1f}" for n in numbers)])
+    for method in dict.fromkeys(method for method, _, _ in numbers_by_key):
+        is_reported = [
+            not (method.startswith("best") and quantity == "power") for _, quantity in columns
+        ]
+        numbers = [
+            numbers_by_key.get((method, *column)) if is_shown else None
+            for column, is_shown in zip(columns, is_reported)
+        ]
+        lines.append([method, *(NONE if n is None else f"{n:.1f}" for n in numbers)])
     return document(__file__, grid(["way", *map(": ".join, columns)], lines))
 
 
 def recalls(rows: Sequence[Row]) -> str:
     """Return the table of lower bounds of recalls: how often they are too high, how low they are,
     and how often an option that finds too little is accepted."""
-    known = {row[:5]: row.number for row in rows if row.table in ("recalls", "accepted")}
-    ways = ("rs.upgrade_index", "Student's t alone")
+    numbers = {row[:5]: row.number for row in rows if row.table in ("recalls", "accepted")}
+    methods = ("rs.upgrade_index", "Student's t alone")
     lines = []
-    for case in dict.fromkeys(case for table, case, *_ in known if table == "recalls"):
-        too_high = (f"{known['recalls', case, way, '', 'wrong']:.1f}" for way in ways)
-        below = (f"{known['recalls', case, way, '', 'distance']:.3f}" for way in ways)
-        accepted = known.get(("accepted", case, ways[0], "", "accepted"))
-        lines.append([case, *too_high, *below, NONE if accepted is None else f"{accepted:.1f}"])
-    head = ["", *(f"too high: {way}" for way in ways), *(f"distance: {way}" for way in ways)]
+    for case in dict.fromkeys(case for table, case, *_ in numbers if table == "recalls"):
+        errors = (f"{numbers['recalls', case, method, '', 'wrong']:.1f}" for method in methods)
+        distances = (
+            f"{numbers['recalls', case, method, '', 'distance']:.3f}" for method in methods
+        )
+        accepted = numbers.get(("accepted", case, methods[0], "", "accepted"))
+        lines.append([case, *errors, *distances, NONE if accepted is None else f"{accepted:.1f}"])
+    head = [
+        "",
+        *(f"too high: {method}" for method in methods),
+        *(f"distance: {method}" for method in methods),
+    ]
     return document(__file__, grid([*head, "accepted: rs.upgrade_index"], lines))
 
 
@@ -188,7 +213,7 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
 
 def run(studies: Sequence[Study], is_quick: bool) -> None:
     """Measure studies; each is written as soon as it is done, or printed if it is quick."""
-    places = {study[:2]: place for place, study in enumerate(STUDIES)}
+    positions = {study[:2]: position for position, study in enumerate(STUDIES)}
     with ProcessPoolExecutor(PROCESSES, initializer=threadpool_limits, initargs=(1,)) as processes:
         for study in studies:
             start, sets = time.perf_counter(), QUICK if is_quick else study.sets
@@ -199,17 +224,17 @@ def run(studies: Sequence[Study], is_quick: bool) -> None:
             for row in rows:
                 print("   ", *row[2:5], brief(row.number), row.sets, sep="  ", flush=True)
             if not is_quick:
-                others = [row for row in stored(MEASURED, Row) if row[:2] != study[:2]]
-                store(MEASURED, sorted([*others, *rows], key=lambda row: places[row[:2]]))
+                other_rows = [row for row in stored(MEASURED, Row) if row[:2] != study[:2]]
+                store(MEASURED, sorted([*other_rows, *rows], key=lambda row: positions[row[:2]]))
 
 
 def main(only: str = "", again: bool = False, table: bool = False, quick: bool = False) -> None:
     """``only``: studies whose table or case has this in it; ``again``: also what is stored;
     ``table``: measure nothing; ``quick``: a few data sets, stored nowhere."""
-    known = set() if again or quick else {row[:2] for row in stored(MEASURED, Row)}
-    named = [study for study in STUDIES if only in f"{study.table}, {study.case}"]
+    measured = set() if again or quick else {row[:2] for row in stored(MEASURED, Row)}
+    selected = [study for study in STUDIES if only in f"{study.table}, {study.case}"]
     if not table:
-        run([study for study in named if study[:2] not in known], quick)
+        run([study for study in selected if study[:2] not in measured], quick)
     if not quick:
         rows = stored(MEASURED, Row)
         for name, make in TABLES.items():

@@ -28,14 +28,16 @@ def with_noise(times: float, rng: np.random.Generator) -> Numbers:
     numbers: Numbers = {}
     for draws in (50, 10):
         report = rs.drift(x, y, n_resamples=draws, progress=False)
-        judged = [drift.exceeds_threshold for drift in report.drifts]
+        decisions = [drift.exceeds_threshold for drift in report.drifts]
         sides = {
             "verdict": report.drifted,
             "geometry": report.geometry.drifted,
             "coordinates": report.coordinates.drifted,
-            "each": float(np.mean(judged)),
+            "each": float(np.mean(decisions)),
         }
-        numbers |= {Key(f"draws={draws}", "drift", what): float(v) for what, v in sides.items()}
+        numbers |= {
+            Key(f"draws={draws}", "drift", quantity): float(v) for quantity, v in sides.items()
+        }
     return numbers
 
 

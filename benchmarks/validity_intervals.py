@@ -50,9 +50,9 @@ SMOOTH = ("cka", "cka[estimator=debiased]", "rsa[compare=pearson]", "mutual_knn"
 def pair_of(rng: np.random.Generator, n: int, widths: tuple[int, int]) -> list[np.ndarray]:
     """Return two noisy linear views of five factors with heavy tails; the views are always the
     same, only the samples differ."""
-    fixed = np.random.default_rng(77)
-    views = [fixed.standard_normal((5, width)) for width in widths]
-    sizes = [2 * (1 + 2 * fixed.random(widths[0])), np.full(widths[1], 3.0)]
+    fixed_rng = np.random.default_rng(77)
+    views = [fixed_rng.standard_normal((5, width)) for width in widths]
+    sizes = [2 * (1 + 2 * fixed_rng.random(widths[0])), np.full(widths[1], 3.0)]
     factors = rng.laplace(size=(n, 5))
     return [
         factors @ view + size * rng.standard_normal((n, len(size)))
@@ -79,10 +79,10 @@ def intervals(
     )
     numbers: Numbers = {}
     for spec in specs:
-        way = evidence.parts[evidence.comparison.info(spec).spec].kind
-        numbers[Key(way, spec, "value")] = float(evidence[spec][0, 0])
-        numbers[Key(way, spec, "low")] = float(evidence.low(spec)[0, 0])
-        numbers[Key(way, spec, "high")] = float(evidence.high(spec)[0, 0])
+        kind = evidence.parts[evidence.comparison.info(spec).spec].kind
+        numbers[Key(kind, spec, "value")] = float(evidence[spec][0, 0])
+        numbers[Key(kind, spec, "low")] = float(evidence.low(spec)[0, 0])
+        numbers[Key(kind, spec, "high")] = float(evidence.high(spec)[0, 0])
     for i in range(MORE):
         values = values_of(specs, *pair_of(rng, n, widths))
         numbers |= {Key("", spec, f"other value {i}"): v for spec, v in zip(specs, values)}
@@ -101,14 +101,17 @@ def resampled(
     """Return what is not offered: quantiles of the bootstrap, and of halves around the value."""
     numbers: Numbers = {}
     values, n = np.array(values_of(specs, x, y)), len(x)
-    for way, size in (("bootstrap quantiles", n), ("quantiles of halves", n // 2)):
+    for method, size in (("bootstrap quantiles", n), ("quantiles of halves", n // 2)):
         rows = [rng.choice(n, size, replace=size == n) for _ in range(RESAMPLES)]
         repeats = np.array([values_of(specs, x[r], y[r]) for r in rows])
         if size < n:
             repeats += values - repeats.mean(axis=0)
         ends = np.quantile(repeats, [0.025, 0.975], axis=0)
         for spec, low, high in zip(specs, *ends):
-            numbers |= {Key(way, spec, "low"): float(low), Key(way, spec, "high"): float(high)}
+            numbers |= {
+                Key(method, spec, "low"): float(low),
+                Key(method, spec, "high"): float(high),
+            }
     return numbers
 
 
@@ -123,10 +126,10 @@ def coverage(study: Study, results: Sequence[Numbers]) -> list[Row]:
         if key.what != "low":
             continue
         values = [
-            numbers[other]
+            numbers[other_key]
             for numbers in results
-            for other in numbers
-            if other.measure == key.measure and "value" in other.what
+            for other_key in numbers
+            if other_key.measure == key.measure and "value" in other_key.what
         ]
         low, high = (
             np.array([numbers[key._replace(what=end)] for numbers in results])
@@ -134,10 +137,10 @@ def coverage(study: Study, results: Sequence[Numbers]) -> list[Row]:
         )
         holds = 100 * float(np.mean((low <= np.mean(values)) & (np.mean(values) <= high)))
         width = float(np.mean(high - low) / (2 * 1.96 * np.std(values)))
-        way = "rs.evidence" if key.way == kinds[key.measure] else key.way
-        of = study.table, study.case, way, key.measure
-        rows.append(Row(*of, "coverage", holds, len(results)))
-        rows.append(Row(*of, "width", width, len(results)))
+        method = "rs.evidence" if key.way == kinds[key.measure] else key.way
+        fields = study.table, study.case, method, key.measure
+        rows.append(Row(*fields, "coverage", holds, len(results)))
+        rows.append(Row(*fields, "width", width, len(results)))
     return rows
 
 
@@ -184,9 +187,9 @@ def differences(
     )
     numbers: Numbers = {}
     for spec in specs:
-        for way, other in (("paired", None), ("not paired", evidence)):
+        for kind, other in (("paired", None), ("not paired", evidence)):
             p = p_of_difference(evidence, spec, other)
-            numbers[Key(way, spec, "rejected")] = p <= LEVEL
+            numbers[Key(kind, spec, "rejected")] = p <= LEVEL
     return numbers
 
 
@@ -205,19 +208,19 @@ SUBJECT_SETS, FEATURES, UNITS = 600, 12, 40
 def equal_models(subjects: int, stimuli: int, rng: np.random.Generator) -> Numbers:
     """Return which tests call two models different that see half of the features of the stimuli
     each, of which all subjects see all."""
-    seen = rng.standard_normal((stimuli, FEATURES))
+    features = rng.standard_normal((stimuli, FEATURES))
     area = {
-        f"subject {i}": seen @ rng.standard_normal((FEATURES, UNITS))
+        f"subject {i}": features @ rng.standard_normal((FEATURES, UNITS))
         + 2 * rng.standard_normal((stimuli, UNITS))
         for i in range(subjects)
     }
     half = FEATURES // 2
-    scores = rs.score_models({"first": seen[:, :half], "second": seen[:, half:]}, area)
+    scores = rs.score_models({"first": features[:, :half], "second": features[:, half:]}, area)
     p = {
         "score_models": scores.dissimilarity("first", "second").pvalue,
         "t-test over subjects": float(ttest_rel(*scores.values.T).pvalue),
     }
-    return {Key(way, "", "rejected"): float(value <= LEVEL) for way, value in p.items()}
+    return {Key(test, "", "rejected"): float(value <= LEVEL) for test, value in p.items()}
 
 
 # ------------------------------------------------------------------------------------- mean ranks
@@ -262,25 +265,31 @@ def drawn(design: Design, rng: np.random.Generator) -> tuple[dict[str, list[np.n
     levels = design.quality + effects
     noise = rng.standard_normal((design.strata, design.cells, design.measures))
     ranks = rankdata(-(levels[:, None] + noise), axis=-1)
-    these = np.mean([expected(level, 1.0) for level in levels], axis=0)
-    others = expected(design.quality, 1 + design.between**2)
-    return {f"{i}": list(of_stratum) for i, of_stratum in enumerate(ranks)}, Truth(these, others)
+    model_ranks = np.mean([expected(level, 1.0) for level in levels], axis=0)
+    population_ranks = expected(design.quality, 1 + design.between**2)
+    return {f"{i}": list(stratum_ranks) for i, stratum_ranks in enumerate(ranks)}, Truth(
+        model_ranks, population_ranks
+    )
 
 
 def expected(levels: np.ndarray, variance: float) -> np.ndarray:
     """Return the expected ranks of normal values with these means and a variance."""
-    ahead = norm.cdf((levels[None, :] - levels[:, None]) / np.sqrt(2 * variance))
-    return 0.5 + ahead.sum(axis=1)
+    win_rates = norm.cdf((levels[None, :] - levels[:, None]) / np.sqrt(2 * variance))
+    return 0.5 + win_rates.sum(axis=1)
 
 
-def table_of(ranks: Mapping[str, Sequence[np.ndarray]], way: str, seed: int) -> BootstrapTasks:
+def table_of(ranks: Mapping[str, Sequence[np.ndarray]], method: str, seed: int) -> BootstrapTasks:
     """Return the samples that a way of resampling gives."""
     names = [f"{i:03d}" for i in range(len(next(iter(ranks.values()))[0]))]
-    if way == "sets of models":
+    if method == "sets of models":
         cells = {name: dict(zip(names, np.mean(rows, axis=0))) for name, rows in ranks.items()}
         return bootstrap_tasks("", cells, names, None, n_resamples=DRAWS, seed=seed)
-    cells = {(s, i): dict(zip(names, row)) for s, of in ranks.items() for i, row in enumerate(of)}
-    strata = {cell: cell[0] for cell in cells} if way == "cells within sets" else None
+    cells = {
+        (s, i): dict(zip(names, row))
+        for s, stratum_cells in ranks.items()
+        for i, row in enumerate(stratum_cells)
+    }
+    strata = {cell: cell[0] for cell in cells} if method == "cells within sets" else None
     return bootstrap_tasks("", cells, names, strata, n_resamples=DRAWS, seed=seed)
 
 
@@ -289,15 +298,15 @@ def resampling(design: Design, rng: np.random.Generator) -> Numbers:
     many of the measures that differ on others they tell apart."""
     ranks, truth = drawn(design, rng)
     numbers: Numbers = {}
-    for way in ("cells freely", "cells within sets", "sets of models"):
-        table = table_of(ranks, way, int(rng.integers(2**31)))
+    for method in ("cells freely", "cells within sets", "sets of models"):
+        table = table_of(ranks, method, int(rng.integers(2**31)))
         pairs = measure_pairs([table])
         half = simultaneous_half_widths([table], pairs, np.ones(len(pairs.gap), bool))
-        for what, ranks_expected in truth._asdict().items():
+        for population, ranks_expected in truth._asdict().items():
             gaps = ranks_expected[pairs.second] - ranks_expected[pairs.first]
-            numbers[Key(way, "", what)] = float(np.all(np.abs(pairs.gap - gaps) <= half))
-        apart = np.abs(pairs.gap) > half
-        numbers[Key(way, "", "apart")] = float(apart[np.abs(gaps) > APART].mean())
+            numbers[Key(method, "", population)] = float(np.all(np.abs(pairs.gap - gaps) <= half))
+        is_apart = np.abs(pairs.gap) > half
+        numbers[Key(method, "", "apart")] = float(is_apart[np.abs(gaps) > APART].mean())
     return numbers
 
 
@@ -309,30 +318,32 @@ def of_ranks(design: Design, rng: np.random.Generator) -> Numbers:
     pairs = measure_pairs([table])
     gaps = truth.these[pairs.second] - truth.these[pairs.first]
     numbers: Numbers = {}
-    for way, half in halves(table, pairs).items():
-        differs = np.abs(gaps) > APART
-        apart = np.abs(pairs.gap) > half
-        numbers[Key(way, "", "holds")] = float(np.all(np.abs(pairs.gap - gaps) <= half + APART))
-        numbers[Key(way, "", "wrong")] = float(any(misled(pairs, half, gaps)))
-        numbers[Key(way, "", "apart")] = float(apart[differs].mean()) if differs.any() else np.nan
+    for method, half in halves(table, pairs).items():
+        is_different = np.abs(gaps) > APART
+        is_apart = np.abs(pairs.gap) > half
+        numbers[Key(method, "", "holds")] = float(np.all(np.abs(pairs.gap - gaps) <= half + APART))
+        numbers[Key(method, "", "wrong")] = float(any(misled(pairs, half, gaps)))
+        numbers[Key(method, "", "apart")] = (
+            float(is_apart[is_different].mean()) if is_different.any() else np.nan
+        )
     return numbers
 
 
 def misled(pairs: MeasurePairs, half: np.ndarray, gaps: np.ndarray) -> np.ndarray:
     """Return which pairs are told apart although they are equal, or the wrong way round."""
-    wrong: np.ndarray = (np.abs(pairs.gap) > half) & (np.sign(pairs.gap) * gaps <= APART)
-    return wrong
+    is_wrong: np.ndarray = (np.abs(pairs.gap) > half) & (np.sign(pairs.gap) * gaps <= APART)
+    return is_wrong
 
 
 def halves(table: BootstrapTasks, pairs: MeasurePairs) -> dict[str, np.ndarray]:
     """Return half of the width of intervals: those of ``places``, and three simpler ones."""
-    samples = np.hstack([drawn for _, drawn in bootstrap_gaps([table], pairs)]) - pairs.gap
+    samples = np.hstack([gaps for _, gaps in bootstrap_gaps([table], pairs)]) - pairs.gap
     error = samples.std(axis=0)
-    varies = error > 1e-9
-    largest = (np.abs(samples[:, varies]) / error[varies]).max(axis=1)
+    is_varying = error > 1e-9
+    maxima = (np.abs(samples[:, is_varying]) / error[is_varying]).max(axis=1)
     return {
         "places": simultaneous_half_widths([table], pairs, np.ones(len(pairs.gap), bool)),
-        "studentized maximum": np.quantile(largest, 0.95) * error,
+        "studentized maximum": np.quantile(maxima, 0.95) * error,
         "one margin for all": np.full(len(error), np.quantile(np.abs(samples).max(axis=1), 0.95)),
         "not corrected": np.quantile(np.abs(samples), 0.95, axis=0),
     }
@@ -341,23 +352,25 @@ def halves(table: BootstrapTasks, pairs: MeasurePairs) -> dict[str, np.ndarray]:
 def with_few(cells: int, rng: np.random.Generator) -> Numbers:
     """Return which ways of counting a group of few cells tell 20 equal measures apart, and how wide
     their intervals are, in those without the group."""
-    many, few = ([rng.random((n, 20)) for n in sizes] for sizes in (LARGE, (cells,)))
-    groups = [{"": list(rankdata(of, axis=1))} for of in many + few]
-    tables = [table_of(of, "cells freely", seed) for seed, of in enumerate(groups)]
+    large_groups, small_group = (
+        [rng.random((n, 20)) for n in sizes] for sizes in (LARGE, (cells,))
+    )
+    groups = [{"": list(rankdata(values, axis=1))} for values in large_groups + small_group]
+    tables = [table_of(values, "cells freely", seed) for seed, values in enumerate(groups)]
     exact = BootstrapTasks(tables[-1].ranks, np.arange(cells), np.ones((DRAWS, cells)))
-    ways = {
+    tables_by_method = {
         "not counted": tables[:-1],
         "the spread of its cells": tables,
         "counted as exact": [*tables[:-1], exact],
     }
     numbers: Numbers = {}
-    for way, chosen in ways.items():
-        pairs = measure_pairs(chosen)
-        half = simultaneous_half_widths(chosen, pairs, np.ones(len(pairs.gap), bool))
-        numbers[Key(way, "", "wrong")] = float(np.any(np.abs(pairs.gap) > half))
-        numbers[Key(way, "", "width")] = float(half.mean())
-    usual = numbers[Key("not counted", "", "width")]
-    return {key: n / usual if key.what == "width" else n for key, n in numbers.items()}
+    for method, method_tables in tables_by_method.items():
+        pairs = measure_pairs(method_tables)
+        half = simultaneous_half_widths(method_tables, pairs, np.ones(len(pairs.gap), bool))
+        numbers[Key(method, "", "wrong")] = float(np.any(np.abs(pairs.gap) > half))
+        numbers[Key(method, "", "width")] = float(half.mean())
+    base_width = numbers[Key("not counted", "", "width")]
+    return {key: n / base_width if key.what == "width" else n for key, n in numbers.items()}
 
 
 DESIGNS = {

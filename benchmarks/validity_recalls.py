@@ -16,20 +16,20 @@ from resemblance.versions.recalls import mean_share_interval
 RECALL_SETS, DECISION_SETS = 4000, 300
 
 
-def failing(bad: float, count: int, rng: np.random.Generator) -> Numbers:
+def failing(failure_rate: float, count: int, rng: np.random.Generator) -> Numbers:
     """Return whether lower bounds of a mean recall are above the expected recall, and their
     distance; a rare kind of query finds nothing, the others find 97 % of ten documents."""
-    found = rng.binomial(10, 0.97, count) / 10
-    shares = np.where(rng.random(count) < bad, 0.0, found)
-    expected = 0.97 * (1 - bad)
-    alone = shares.mean() - t.isf(0.025, count - 1) * shares.std(ddof=1) / np.sqrt(count)
+    recalls = rng.binomial(10, 0.97, count) / 10
+    shares = np.where(rng.random(count) < failure_rate, 0.0, recalls)
+    expected = 0.97 * (1 - failure_rate)
+    student_bound = shares.mean() - t.isf(0.025, count - 1) * shares.std(ddof=1) / np.sqrt(count)
     numbers: Numbers = {}
-    for way, low in (
+    for method, low in (
         ("rs.upgrade_index", mean_share_interval(shares, 0.95)[0]),
-        ("Student's t alone", alone),
+        ("Student's t alone", student_bound),
     ):
-        numbers[Key(way, "", "wrong")] = float(low > expected)
-        numbers[Key(way, "", "distance")] = float(expected - low)
+        numbers[Key(method, "", "wrong")] = float(low > expected)
+        numbers[Key(method, "", "distance")] = float(expected - low)
     return numbers
 
 
@@ -38,32 +38,38 @@ def index_of_kinds() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the centres of twelve kinds of documents, and 400 documents by two models."""
     rng = np.random.default_rng(1)
     centers = 1.5 * rng.standard_normal((12, 16))
-    old = centers[rng.integers(12, size=400)] + rng.standard_normal((400, 16))
-    return centers, old, old + 0.05 * rng.standard_normal(old.shape)
+    old_documents = centers[rng.integers(12, size=400)] + rng.standard_normal((400, 16))
+    return centers, old_documents, old_documents + 0.05 * rng.standard_normal(old_documents.shape)
 
 
-def queries_of_kinds(bad: float, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+def queries_of_kinds(failure_rate: float, count: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return queries by two models; the new model takes a rare kind of query for another kind."""
     centers = index_of_kinds()[0]
-    old = centers[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
-    new = old + 0.05 * rng.standard_normal(old.shape)
-    others = centers[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
-    return [old, np.where(rng.random((count, 1)) < bad, others, new)]
+    old_queries = centers[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
+    new_queries = old_queries + 0.05 * rng.standard_normal(old_queries.shape)
+    other_queries = centers[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
+    return [
+        old_queries,
+        np.where(rng.random((count, 1)) < failure_rate, other_queries, new_queries),
+    ]
 
 
 @cache
-def expected_recall(bad: float) -> float:
+def expected_recall(failure_rate: float) -> float:
     """Return the largest recall of any way to ask the old index, over 20,000 queries."""
-    queries = queries_of_kinds(bad, 20_000, np.random.default_rng(98))
+    queries = queries_of_kinds(failure_rate, 20_000, np.random.default_rng(98))
     result = rs.upgrade_index(*index_of_kinds()[1:], *queries, target="old_model", progress=False)
     return max(o.old_model.value for o in result.options if o.old_model is not None)
 
 
-def decisions(bad: float, count: int, rng: np.random.Generator) -> Numbers:
+def decisions(failure_rate: float, count: int, rng: np.random.Generator) -> Numbers:
     """Return whether ``rs.upgrade_index`` accepts a way whose expected recall is too low by
     0.01."""
-    queries, enough = queries_of_kinds(bad, count, rng), expected_recall(bad) + 0.01
-    options = {"target": "old_model", "min_recall": enough, "progress": False}
+    queries, min_recall = (
+        queries_of_kinds(failure_rate, count, rng),
+        expected_recall(failure_rate) + 0.01,
+    )
+    options = {"target": "old_model", "min_recall": min_recall, "progress": False}
     result = rs.upgrade_index(*index_of_kinds()[1:], *queries, **options)
     is_accepted = result.option in ("keep", "orthogonal", "affine")
     return {Key("rs.upgrade_index", "", "accepted"): float(is_accepted)}
@@ -71,7 +77,7 @@ def decisions(bad: float, count: int, rng: np.random.Generator) -> Numbers:
 
 def of_recalls(study: Study, results: Sequence[Numbers]) -> list[Row]:
     """Return in how many of the data sets bounds are wrong, in percent, and mean distances."""
-    means = {key: float(np.mean([of[key] for of in results])) for key in results[0]}
+    means = {key: float(np.mean([numbers[key] for numbers in results])) for key in results[0]}
     return [
         Row(*study[:2], *key, mean * (1 if key.what == "distance" else 100), len(results))
         for key, mean in means.items()

@@ -71,7 +71,9 @@ class Row(NamedTuple):
 
 def percentages(study: Study, results: Sequence[Numbers]) -> list[Row]:
     """Return in how many of the data sets each thing happened."""
-    shares = {key: 100 * float(np.nanmean([of[key] for of in results])) for key in results[0]}
+    shares = {
+        key: 100 * float(np.nanmean([numbers[key] for numbers in results])) for key in results[0]
+    }
     return [Row(*study[:2], *key, share, len(results)) for key, share in shares.items()]
 
 
@@ -110,13 +112,18 @@ def values_in_orders(
     From the inner products that the measure is a function of, else from reordered intermediates.
     """
     if m.product is None:
-        moves = find_axis_rules(m)
-        moving = [[permute_representation(y, order, moves) for order in orders] for y in columns]
-        return np.array([[[float(m.evaluate(x, z)) for z in of] for of in moving] for x in rows])
+        rules = find_axis_rules(m)
+        permuted = [[permute_representation(y, order, rules) for order in orders] for y in columns]
+        return np.array(
+            [
+                [[float(m.evaluate(x, z)) for z in permutations] for permutations in permuted]
+                for x in rows
+            ]
+        )
     left = np.stack([m.product.matrix(x, "left") for x in rows])
     right = np.stack([m.product.matrix(y, "right") for y in columns])
-    flat = left.reshape(len(left), -1)
-    products = [flat @ right[:, o][:, :, o].reshape(len(right), -1).T for o in orders]
+    flat_left = left.reshape(len(left), -1)
+    products = [flat_left @ right[:, o][:, :, o].reshape(len(right), -1).T for o in orders]
     sizes = [
         [m.product.scale(r) if m.product.scale else float(np.vdot(a, a)) for r, a in zip(*side)]
         for side in ((rows, left), (columns, right))
@@ -180,42 +187,42 @@ def in_time(rng: np.random.Generator, n: int = SAMPLES) -> Data:
 def without_means(data: Data, labels: np.ndarray) -> Data:
     """Subtract the means of the groups."""
     means = [[side[labels == g].mean(axis=0) for g in np.unique(labels)] for side in data]
-    x, y = (side - np.array(of)[labels] for side, of in zip(data, means))
+    x, y = (side - np.array(group_means)[labels] for side, group_means in zip(data, means))
     return x, y
 
 
 def rejections(
-    data: Data, rng: np.random.Generator, specs: Sequence[str], way: str, **labels: np.ndarray
+    data: Data, rng: np.random.Generator, specs: Sequence[str], method: str, **labels: np.ndarray
 ) -> Numbers:
     """Say for each measure whether the p-value of orders is below the level."""
     design = design_of(len(data[0]), n_permutations=DRAWS, seed=int(rng.integers(2**31)), **labels)
     orders = [design.order(draw) for draw in range(DRAWS)]
     x, y = map(Representation, data)
     pvalues = {spec: drawn_p(rs.get_measure(spec), x, y, design, orders) for spec in specs}
-    return {Key(way, spec, "rejected"): p <= LEVEL for spec, p in pvalues.items()}
+    return {Key(method, spec, "rejected"): p <= LEVEL for spec, p in pvalues.items()}
 
 
-def with_moments(data: Data, drawn: Numbers, way: str = "exact moments") -> Numbers:
+def with_moments(data: Data, decisions: Numbers, method: str = "exact moments") -> Numbers:
     """Say for each measure with exact moments whether their p-value is below the level.
 
     Where one sample dominates both sides, orders are drawn, as by ``rs.evidence``.
     """
     x, y = map(Representation, data)
     numbers: Numbers = {}
-    for key, is_rejected in drawn.items():
+    for key, is_rejected in decisions.items():
         m = rs.get_measure(key.measure)
         if m.product is not None:
             p = exact_p(m, x, y)
-            numbers[key._replace(way=way)] = is_rejected if p is None else p <= LEVEL
-            numbers[Key(way, key.measure, "drawn instead")] = p is None
+            numbers[key._replace(way=method)] = is_rejected if p is None else p <= LEVEL
+            numbers[Key(method, key.measure, "drawn instead")] = p is None
     return numbers
 
 
 def free(make: Callable[[np.random.Generator], Data], rng: np.random.Generator) -> Numbers:
     """Test rows in any order, by orders and by exact moments."""
     data = make(rng)
-    drawn = rejections(data, rng, NINE, "orders")
-    return drawn | with_moments(data, drawn)
+    decisions = rejections(data, rng, NINE, "orders")
+    return decisions | with_moments(data, decisions)
 
 
 def of_blocks(rng: np.random.Generator) -> Numbers:
@@ -230,9 +237,13 @@ def of_classes(rng: np.random.Generator) -> Numbers:
     data = grouped(rng, CLASSES)
     numbers = rejections(data, rng, FIVE, "free orders")
     numbers |= rejections(data, rng, FIVE, "inside classes", within=CLASSES)
-    rest = without_means(data, CLASSES)
-    drawn = rejections(rest, rng, FIVE, "class means subtracted")
-    return numbers | drawn | with_moments(rest, drawn, "class means subtracted, exact moments")
+    residuals = without_means(data, CLASSES)
+    decisions = rejections(residuals, rng, FIVE, "class means subtracted")
+    return (
+        numbers
+        | decisions
+        | with_moments(residuals, decisions, "class means subtracted, exact moments")
+    )
 
 
 def in_classes(rng: np.random.Generator) -> Numbers:
@@ -264,9 +275,9 @@ def of_windows(rng: np.random.Generator) -> Numbers:
         x, y = (Representation(side[rows]) for side, rows in zip(data, windows))
         values[:, draw] = [float(m.evaluate(x, y)) for m in measures]
     numbers: Numbers = {}
-    for m, of in zip(measures, values):
+    for m, window_values in zip(measures, values):
         sign = 1 if m.larger_is_more_similar else -1
-        p = design.pvalue(float(sign * of[0]), sign * of[1:])
+        p = design.pvalue(float(sign * window_values[0]), sign * window_values[1:])
         numbers[Key("shifted windows", m.spec, "rejected")] = p <= LEVEL
     return numbers
 
@@ -286,8 +297,8 @@ def models(rng: np.random.Generator, layers: int, signal: float) -> Map:
     """Return two models with weights and inputs of their own; their later halves share factors."""
     factors = rng.standard_normal((MAP_SAMPLES, 3))
     sides = [layers_of(rng, layers, signal * factors) for _ in range(2)]
-    late = np.arange(layers) >= layers // 2
-    return Map(*map(tuple, sides), np.outer(late, late) & (signal > 0))
+    is_late = np.arange(layers) >= layers // 2
+    return Map(*map(tuple, sides), np.outer(is_late, is_late) & (signal > 0))
 
 
 def layers_of(rng: np.random.Generator, layers: int, factors: np.ndarray) -> list[Representation]:
@@ -296,47 +307,47 @@ def layers_of(rng: np.random.Generator, layers: int, factors: np.ndarray) -> lis
     for layer in range(layers):
         hidden = np.tanh(hidden @ rng.standard_normal((MAP_WIDTH, MAP_WIDTH)) / 6)
         hidden += 0.3 * rng.standard_normal(hidden.shape)
-        late = factors @ rng.standard_normal((factors.shape[1], MAP_WIDTH))
-        values = hidden + late if layer >= layers // 2 else hidden
+        signal_rows = factors @ rng.standard_normal((factors.shape[1], MAP_WIDTH))
+        values = hidden + signal_rows if layer >= layers // 2 else hidden
         representations.append(Representation(values, f"layer {layer}"))
     return representations
 
 
-def by_moments(of: Map, m: rs.Measure) -> Evidence:
+def by_moments(layer_map: Map, m: rs.Measure) -> Evidence:
     """Return evidence from exact moments, as of :func:`resemblance.evidence`."""
-    left = [moment_profile(x, m, "left") for x in of.rows]
-    right = [moment_profile(y, m, "right") for y in of.columns]
-    comparison = rs.compare(of.rows, of.columns, measures=[m], progress=False)
+    left = [moment_profile(x, m, "left") for x in layer_map.rows]
+    right = [moment_profile(y, m, "right") for y in layer_map.columns]
+    comparison = rs.compare(layer_map.rows, layer_map.columns, measures=[m], progress=False)
     values = comparison[m]
     cells = [
         [exact_null(m, values[i, j], a, b, MAP_SAMPLES) for j, b in enumerate(right)]
         for i, a in enumerate(left)
     ]
     chance, spread, p = (
-        np.array([[getattr(cell, what) for cell in row] for row in cells])
-        for what in ("chance", "spread", "pvalue")
+        np.array([[getattr(cell, name) for cell in row] for row in cells])
+        for name in ("chance", "spread", "pvalue")
     )
-    drawn = np.zeros((*p.shape, 0))
-    return evidence_of(comparison, m, (chance, spread, p, drawn), EXACT_MOMENTS, values)
+    draws = np.zeros((*p.shape, 0))
+    return evidence_of(comparison, m, (chance, spread, p, draws), EXACT_MOMENTS, values)
 
 
-def by_orders(of: Map, m: rs.Measure, seed: int) -> Evidence:
+def by_orders(layer_map: Map, m: rs.Measure, seed: int) -> Evidence:
     """Return evidence from orders; all columns share that of a draw."""
     design = design_of(MAP_SAMPLES, n_permutations=MAP_DRAWS, seed=seed)
     orders = [np.arange(MAP_SAMPLES), *(design.order(draw) for draw in range(MAP_DRAWS))]
-    values = values_in_orders(m, of.rows, of.columns, orders)
-    observed, drawn = values[..., 0], values[..., 1:]
+    values = values_in_orders(m, layer_map.rows, layer_map.columns, orders)
+    observed_values, draws = values[..., 0], values[..., 1:]
     p = np.array([[design.pvalue(float(v[0]), v[1:]) for v in row] for row in values])
-    cells = drawn.mean(axis=-1), drawn.std(axis=-1), p, drawn
-    comparison = rs.compare(of.rows, of.columns, measures=[m], progress=False)
-    return evidence_of(comparison, m, cells, "orders", observed)
+    cells = draws.mean(axis=-1), draws.std(axis=-1), p, draws
+    comparison = rs.compare(layer_map.rows, layer_map.columns, measures=[m], progress=False)
+    return evidence_of(comparison, m, cells, "orders", observed_values)
 
 
 def evidence_of(
-    comparison: rs.Comparison, m: rs.Measure, cells: Orders, way: str, observed: np.ndarray
+    comparison: rs.Comparison, m: rs.Measure, cells: Orders, method: str, values: np.ndarray
 ) -> Evidence:
     """Return the evidence that chance, its spread, p-values and drawn values make."""
-    nulls = NullCells(*cells, tuple((way,) * observed.shape[1] for _ in observed), observed)
+    nulls = NullCells(*cells, tuple((method,) * values.shape[1] for _ in values), values)
     design = design_of(MAP_SAMPLES, n_permutations=max(1, cells[-1].shape[-1]))
     return Evidence(comparison, design, 0.95, {m.spec: nulls}, {}, False)
 
@@ -345,73 +356,76 @@ def all_errors(decisions: dict[str, np.ndarray], is_shared: np.ndarray) -> Numbe
     """Say of each way whether any unrelated pair is rejected, which share of the rejected ones is
     unrelated, and which share of the others is rejected."""
     numbers: Numbers = {}
-    for way, is_rejected in decisions.items():
-        wrong = int((is_rejected & ~is_shared).sum())
-        numbers[Key(way, "", "family-wise error")] = float(wrong > 0)
+    for method, is_rejected in decisions.items():
+        n_wrong = int((is_rejected & ~is_shared).sum())
+        numbers[Key(method, "", "family-wise error")] = float(n_wrong > 0)
         if is_shared.any():
-            share = wrong / max(1, int(is_rejected.sum()))
-            numbers[Key(way, "", "false discovery rate")] = share
-            numbers[Key(way, "", "power")] = float(is_rejected[is_shared].mean())
+            share = n_wrong / max(1, int(is_rejected.sum()))
+            numbers[Key(method, "", "false discovery rate")] = share
+            numbers[Key(method, "", "power")] = float(is_rejected[is_shared].mean())
     return numbers
 
 
 def best_of(evidence: Evidence, m: rs.Measure) -> np.ndarray:
     """Say which pair is significant as the best one: that one or none."""
     best = evidence.best(m)
-    chosen = np.zeros((len(evidence.rows), len(evidence.columns)), dtype=bool)
-    chosen[evidence.rows.index(best.x), evidence.columns.index(best.y)] = best.pvalue <= LEVEL
-    return chosen
+    is_best = np.zeros((len(evidence.rows), len(evidence.columns)), dtype=bool)
+    is_best[evidence.rows.index(best.x), evidence.columns.index(best.y)] = best.pvalue <= LEVEL
+    return is_best
 
 
 def small(signal: float, rng: np.random.Generator) -> Numbers:
     """Test the 36 pairs of two models of six layers in all ways."""
-    of, m = models(rng, 6, signal), rs.get_measure("cka")
-    exact, drawn = by_moments(of, m), by_orders(of, m, int(rng.integers(2**31)))
-    null = drawn.nulls[m.spec]
-    raw = step_down_max_t(null.observed.ravel(), null.drawn.reshape(-1, MAP_DRAWS).T)
+    layer_map, m = models(rng, 6, signal), rs.get_measure("cka")
+    exact, order_evidence = (
+        by_moments(layer_map, m),
+        by_orders(layer_map, m, int(rng.integers(2**31))),
+    )
+    nulls = order_evidence.nulls[m.spec]
+    pvalues = step_down_max_t(nulls.observed.ravel(), nulls.drawn.reshape(-1, MAP_DRAWS).T)
     decisions = {
         "not adjusted, exact moments": exact.pvalue(m) <= LEVEL,
         "adjusted, exact moments (Holm)": exact.pvalue(m, adjust="familywise") <= LEVEL,
-        "adjusted, orders (step-down maxT)": drawn.pvalue(m, adjust="familywise") <= LEVEL,
-        "step-down maxT of the values as they are": raw.reshape(null.pvalue.shape) <= LEVEL,
+        "adjusted, orders (step-down maxT)": order_evidence.pvalue(m, adjust="familywise") <= LEVEL,
+        "step-down maxT of the values as they are": pvalues.reshape(nulls.pvalue.shape) <= LEVEL,
         "false discovery rate, exact moments": exact.pvalue(m, adjust="fdr") <= LEVEL,
-        "false discovery rate, orders": drawn.pvalue(m, adjust="fdr") <= LEVEL,
+        "false discovery rate, orders": order_evidence.pvalue(m, adjust="fdr") <= LEVEL,
         "best, exact moments": best_of(exact, m),
-        "best, orders": best_of(drawn, m),
+        "best, orders": best_of(order_evidence, m),
     }
-    return all_errors(decisions, of.is_shared)
+    return all_errors(decisions, layer_map.is_shared)
 
 
 def large(signal: float, rng: np.random.Generator) -> Numbers:
     """Test the 576 pairs of two models of 24 layers by exact moments."""
-    of, m = models(rng, 24, signal), rs.get_measure("cka[estimator=debiased]")
-    evidence = by_moments(of, m)
+    layer_map, m = models(rng, 24, signal), rs.get_measure("cka[estimator=debiased]")
+    evidence = by_moments(layer_map, m)
     decisions = {
         "not adjusted, exact moments": evidence.pvalue(m) <= LEVEL,
         "adjusted, exact moments (Holm)": evidence.pvalue(m, adjust="familywise") <= LEVEL,
         "false discovery rate, exact moments": evidence.pvalue(m, adjust="fdr") <= LEVEL,
         "best, exact moments": best_of(evidence, m),
     }
-    return all_errors(decisions, of.is_shared)
+    return all_errors(decisions, layer_map.is_shared)
 
 
-def far(of: Map, rng: np.random.Generator) -> Map:
+def far(layer_map: Map, rng: np.random.Generator) -> Map:
     """Return the same maps with a sample of each model that lies far out in its later layers: the
     same sample of both if they share a signal."""
-    first = int(rng.integers(MAP_SAMPLES))
-    other = first if of.is_shared.any() else int(rng.integers(MAP_SAMPLES))
+    x_outlier = int(rng.integers(MAP_SAMPLES))
+    y_outlier = x_outlier if layer_map.is_shared.any() else int(rng.integers(MAP_SAMPLES))
     sides = (
-        [_with_far(r, at if layer >= len(side) // 2 else None) for layer, r in enumerate(side)]
-        for side, at in ((of.rows, first), (of.columns, other))
+        [_with_far(r, outlier if layer >= len(side) // 2 else None) for layer, r in enumerate(side)]
+        for side, outlier in ((layer_map.rows, x_outlier), (layer_map.columns, y_outlier))
     )
-    return Map(*map(tuple, sides), of.is_shared)
+    return Map(*map(tuple, sides), layer_map.is_shared)
 
 
-def _with_far(r: Representation, at: int | None) -> Representation:
-    if at is None:
+def _with_far(r: Representation, outlier: int | None) -> Representation:
+    if outlier is None:
         return r
     values = np.asarray(r.source) - np.mean(r.source, axis=0)
-    values[at] *= FAR
+    values[outlier] *= FAR
     return Representation(values, r.name)
 
 
@@ -419,16 +433,16 @@ def mixed(signal: float, rng: np.random.Generator) -> Numbers:
     """Test the 36 pairs of two models, of which about 9 are permuted and the others have exact
     moments."""
     m = rs.get_measure("cka[estimator=debiased]")
-    of = far(models(rng, 6, signal), rng)
+    layer_map = far(models(rng, 6, signal), rng)
     options = {"n_permutations": MAP_DRAWS, "seed": int(rng.integers(2**31)), "progress": False}
-    evidence = rs.evidence(list(of.rows), list(of.columns), measures=[m], **options)
+    evidence = rs.evidence(list(layer_map.rows), list(layer_map.columns), measures=[m], **options)
     decisions = {
         "not adjusted": evidence.pvalue(m) <= LEVEL,
         "adjusted": evidence.pvalue(m, adjust="familywise") <= LEVEL,
-        "exact moments of all pairs (Holm)": by_moments(of, m).pvalue(m, adjust="familywise")
+        "exact moments of all pairs (Holm)": by_moments(layer_map, m).pvalue(m, adjust="familywise")
         <= LEVEL,
     }
-    return all_errors(decisions, of.is_shared)
+    return all_errors(decisions, layer_map.is_shared)
 
 
 STUDIES = (

@@ -54,12 +54,12 @@ def outstanding(
     packs: Sequence[Pack], measures: Sequence[rs.Measure], file: Path
 ) -> list[tuple[rs.Measure, Pack]]:
     """Return the scores that the file lacks, those on the packs that take longest first."""
-    known = {(s.measure.spec, s.pack): s for s in read_scores_if_any(file)}
+    scores_by_key = {(s.measure.spec, s.pack): s for s in read_scores_if_any(file)}
     return [
         (measure, pack)
         for pack in packs
         for measure in measures
-        if not is_current(known.get((measure.spec, pack.manifest.identity)), pack, measure)
+        if not is_current(scores_by_key.get((measure.spec, pack.manifest.identity)), pack, measure)
     ]
 
 
@@ -72,24 +72,24 @@ def reliabilities(pack: Pack) -> dict[str, float]:
     return {task_name(c.cell): c.reliability for c in cases if c.reliability is not None}
 
 
-def with_reliabilities(scores: PackScores, known: dict[str, float]) -> PackScores:
+def with_reliabilities(scores: PackScores, values: dict[str, float]) -> PackScores:
     """Return scores whose cells state how far their expected differences repeat."""
-    cells = tuple(cell._replace(reliability=known.get(cell.cell)) for cell in scores.cells)
+    cells = tuple(cell._replace(reliability=values.get(cell.cell)) for cell in scores.cells)
     return scores._replace(cells=cells)
 
 
 def write(packs: Sequence[Pack], measures: Sequence[rs.Measure], file: Path, jobs: int) -> None:
     """Compute the scores that the file lacks, and add them to the file as they are ready."""
-    work = outstanding(packs, measures, file)
-    print(f"{len(work)} scores of measures on packs to compute", flush=True)
-    known = {p.manifest.identity: reliabilities(p) for p in packs} if work else {}
+    tasks = outstanding(packs, measures, file)
+    print(f"{len(tasks)} scores of measures on packs to compute", flush=True)
+    reliabilities_by_pack = {p.manifest.identity: reliabilities(p) for p in packs} if tasks else {}
     with ProcessPoolExecutor(jobs) as pool:
-        for done, scores in enumerate(score_all(work, pool), 1):
-            write_scores(file, [with_reliabilities(scores, known[scores.pack])])
-            missing = sum(cell.value is None for cell in scores.cells)
+        for n_done, scores in enumerate(score_all(tasks, pool), 1):
+            write_scores(file, [with_reliabilities(scores, reliabilities_by_pack[scores.pack])])
+            n_missing = sum(cell.value is None for cell in scores.cells)
             print(
-                f"{done}/{len(work)} {scores.pack} {scores.measure.spec}: {scores.seconds:.0f} s, "
-                f"{missing} of {len(scores.cells)} missing",
+                f"{n_done}/{len(tasks)} {scores.pack} {scores.measure.spec}: {scores.seconds:.0f} "
+                f"s, {n_missing} of {len(scores.cells)} missing",
                 flush=True,
             )
 
@@ -105,51 +105,51 @@ def check(
     tolerance: float = TOLERANCE,
 ) -> list[Difference]:
     """Compute scores again, and return where the scores in the file differ."""
-    known = {(s.measure.spec, s.pack): s for s in read_scores_if_any(file)}
-    work = [(measure, pack) for pack in packs for measure in measures]
+    stored_scores = {(s.measure.spec, s.pack): s for s in read_scores_if_any(file)}
+    tasks = [(measure, pack) for pack in packs for measure in measures]
     rows = list[Difference]()
     with ProcessPoolExecutor(jobs) as pool:
-        for again in score_all(work, pool):
-            about = again.measure.spec, again.pack
-            stored = known.get(about)
+        for scores in score_all(tasks, pool):
+            key = scores.measure.spec, scores.pack
+            stored = stored_scores.get(key)
             if stored is None:
-                rows.append((*about, "all scores", "missing", "present"))
+                rows.append((*key, "all scores", "missing", "present"))
             else:
-                rows += [(*about, *row) for row in differences(stored, again, tolerance)]
+                rows += [(*key, *row) for row in differences(stored, scores, tolerance)]
     return sorted(rows)
 
 
 def differences(
-    stored: PackScores, again: PackScores, tolerance: float
+    stored: PackScores, scores: PackScores, tolerance: float
 ) -> Iterator[tuple[str, str, str]]:
     """Yield where stored scores differ from the same computed again: what, before and now."""
-    facts = [("manifest", stored.manifest, again.manifest)]
-    cards = stored.measure._asdict(), again.measure._asdict()
+    facts = [("manifest", stored.manifest, scores.manifest)]
+    cards = stored.measure._asdict(), scores.measure._asdict()
     facts += [(name, str(cards[0][name]), str(cards[1][name])) for name in cards[0]]
-    names = [[(c.test, c.cell, c.models, len(c.parts)) for c in s.cells] for s in (stored, again)]
-    facts.append(("cells", *(f"{len(of)} cells" for of in names)))
+    names = [[(c.test, c.cell, c.models, len(c.parts)) for c in s.cells] for s in (stored, scores)]
+    facts.append(("cells", *(f"{len(keys)} cells" for keys in names)))
     yield from (fact for fact in facts if fact[1] != fact[2])
     if names[0] == names[1]:
-        for one, other in zip(stored.cells, again.cells):
-            yield from _cell_differences(one, other, tolerance)
+        for stored_cell, cell in zip(stored.cells, scores.cells):
+            yield from _cell_differences(stored_cell, cell, tolerance)
     elif len(names[0]) == len(names[1]):
-        where = next(i for i, (a, b) in enumerate(zip(*names)) if a != b)
-        yield "cells", *(" ".join(map(str, of[where])) for of in names)
+        index = next(i for i, (a, b) in enumerate(zip(*names)) if a != b)
+        yield "cells", *(" ".join(map(str, keys[index])) for keys in names)
 
 
 def _cell_differences(
-    one: ScoredCell, other: ScoredCell, tolerance: float
+    stored: ScoredCell, cell: ScoredCell, tolerance: float
 ) -> Iterator[tuple[str, str, str]]:
-    where = f"{one.test}, {one.cell}"
-    numbers = [(where, one.value, other.value)]
-    parts = zip(one.parts, other.parts)
-    numbers += [(f"{where}, part {i}", a, b) for i, (a, b) in enumerate(parts, 1)]
-    for what, a, b in numbers:
+    title = f"{stored.test}, {stored.cell}"
+    numbers = [(title, stored.value, cell.value)]
+    parts = zip(stored.parts, cell.parts)
+    numbers += [(f"{title}, part {i}", a, b) for i, (a, b) in enumerate(parts, 1)]
+    for name, a, b in numbers:
         if (a is None) != (b is None) or (a is not None and not abs(a - (b or 0.0)) <= tolerance):
-            yield what, _number(a), _number(b)
-    if one.is_incomplete != other.is_incomplete:
-        states = ("incomplete" if c.is_incomplete else "complete" for c in (one, other))
-        yield where, *states
+            yield name, _number(a), _number(b)
+    if stored.is_incomplete != cell.is_incomplete:
+        states = ("incomplete" if c.is_incomplete else "complete" for c in (stored, cell))
+        yield title, *states
 
 
 def _number(value: float | None) -> str:
@@ -180,8 +180,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
         number = count_with_noun(len(measures), "measure")
         print(f"{number} on {len(packs)} packs: no score differs by more than {TOLERANCE:g}")
         return 0
-    more = [f"and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
-    print_tables([plain_table(HEADER, rows[:SHOWN], right=(3, 4)), *more])
+    footer = [f"and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
+    print_tables([plain_table(HEADER, rows[:SHOWN], right=(3, 4)), *footer])
     return 1
 
 

@@ -94,9 +94,9 @@ def tried(trials: Mapping[str, Trial], jobs: int) -> dict[str, Outcome]:
                 copies.put(copy)
 
         running = {pool.submit(in_a_copy, trial): name for name, trial in trials.items()}
-        for done in as_completed(running):
-            name = running[done]
-            outcomes[name] = done.result()
+        for future in as_completed(running):
+            name = running[future]
+            outcomes[name] = future.result()
             print(f"{outcomes[name].what:<10}{name}", flush=True)
     return {name: outcomes[name] for name in trials}
 
@@ -126,18 +126,22 @@ def of_value(name: str, proof: str, copy: Path) -> Outcome:
     """Run the proof of a value with that value a thousandth too large."""
     module, _, test = proof.partition(".")
     (path,) = (copy / "tests").rglob(f"{module}.py")
-    place = f"{path.relative_to(copy)}::{test}"
-    return outcome_of(["scripts/mutants.py", "--wrong", name, place], copy)
+    test_id = f"{path.relative_to(copy)}::{test}"
+    return outcome_of(["scripts/mutants.py", "--wrong", name, test_id], copy)
 
 
 def outcome_of(arguments: Sequence[str], copy: Path) -> Outcome:
     """Run tests in the copy until one fails."""
-    more = {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    variables = {
+        "PYTHONPATH": str(copy / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
     try:
-        run = subprocess.run(
+        process = subprocess.run(
             [sys.executable, *arguments],
             cwd=copy,
-            env=os.environ | more,
+            env=os.environ | variables,
             capture_output=True,
             text=True,
             check=False,
@@ -145,9 +149,9 @@ def outcome_of(arguments: Sequence[str], copy: Path) -> Outcome:
         )
     except subprocess.TimeoutExpired:
         return Outcome("hangs")
-    if run.returncode != 1:
-        return Outcome("survived" if run.returncode == 0 else f"broken ({run.returncode})")
-    failed = FAILED.search(run.stdout)
+    if process.returncode != 1:
+        return Outcome("survived" if process.returncode == 0 else f"broken ({process.returncode})")
+    failed = FAILED.search(process.stdout)
     return Outcome("killed", failed[1]) if failed else Outcome("broken (no test failed)")
 
 
@@ -156,9 +160,9 @@ def proofs() -> dict[str, str]:
     sys.path.insert(0, str(ROOT / "tests/measures"))
     import test_values
 
-    here = "test_values.test_values_are_those_of_the_definitions"
+    default_proof = "test_values.test_values_are_those_of_the_definitions"
     rows = {**test_values.MEASURES, **test_values.STATISTICS}
-    return {name: row if isinstance(row, str) else here for name, row in rows.items()}
+    return {name: row if isinstance(row, str) else default_proof for name, row in rows.items()}
 
 
 def test_wrong(name: str, test: str) -> int:
@@ -168,14 +172,14 @@ def test_wrong(name: str, test: str) -> int:
     import resemblance as rs
     from resemblance import stability
 
-    (wrong,) = [m for m in (*rs.list_measures(), *stability.list_statistics()) if m.name == name]
-    right = wrong.function
+    (measure,) = [m for m in (*rs.list_measures(), *stability.list_statistics()) if m.name == name]
+    original = measure.function
 
-    @functools.wraps(right)
+    @functools.wraps(original)
     def function(*arguments: Any, **parameters: Any) -> Any:
-        return 1.001 * right(*arguments, **parameters)
+        return 1.001 * original(*arguments, **parameters)
 
-    object.__setattr__(wrong, "function", function)
+    object.__setattr__(measure, "function", function)
     return int(pytest.main([test, *OPTIONS]))
 
 

@@ -17,8 +17,8 @@ import pins
 def main(names: list[str]) -> None:
     for name in names or pins.SECTIONS:
         file = pins.file_of(name)
-        with tempfile.TemporaryDirectory() as scratch:
-            answers = pins.answers(name, Path(scratch))
+        with tempfile.TemporaryDirectory() as folder:
+            answers = pins.answers(name, Path(folder))
         changes = list(pins.differences(pins.pinned(name), answers)) if file.exists() else ["new"]
         for line in sorted(changes)[:20]:
             print(f"{name}{line}" if line != "new" else f"{name}: new")

@@ -86,31 +86,31 @@ def read_modules(root: Path) -> Iterator[Module]:
 
 
 def graph(modules: list[Module]) -> dict[str, Any]:
-    found = [
+    all_functions = [
         function
         for module in modules
         for function in functions(module.tree, module.package, module.name)
     ]
-    library = distinct(found)
+    library = distinct(all_functions)
     packages = largest(Counter(f.package for f in library), FUNCTION_PACKAGES)
     candidates = [f for f in library if f.package in packages]
-    chosen = connected(candidates, packages, calls(candidates, library))
-    vocabulary = common_words(chosen)
-    place = {word: i for i, word in enumerate(vocabulary)}
+    selection = connected(candidates, packages, calls(candidates, library))
+    vocabulary = common_words(selection)
+    index = {word: i for i, word in enumerate(vocabulary)}
     return {
         "packages": packages,
-        "labels": [packages.index(f.package) for f in chosen],
-        "names": [f.name for f in chosen],
+        "labels": [packages.index(f.package) for f in selection],
+        "names": [f.name for f in selection],
         "vocabulary": vocabulary,
-        "words": [sorted(place[w] for w in f.words if w in place) for f in chosen],
-        "edges": calls(chosen, library),
+        "words": [sorted(index[w] for w in f.words if w in index) for f in selection],
+        "edges": calls(selection, library),
     }
 
 
-def distinct(found: list[Function]) -> list[Function]:
+def distinct(candidates: list[Function]) -> list[Function]:
     """Functions with at least three words; of redefinitions and of boilerplate with the same
     content the last."""
-    by_name = {f.name: f for f in found if len(f.words) >= 3}
+    by_name = {f.name: f for f in candidates if len(f.words) >= 3}
     return list({(f.package, f.words, f.calls): f for f in by_name.values()}.values())
 
 
@@ -161,19 +161,21 @@ def connected(
     """The functions of each package that most others call or are called by, in the order of their
     names."""
     degrees = Counter(i for edge in edges for i in edge)
-    named = {f.name: degrees[i] for i, f in enumerate(candidates)}
+    degree_by_name = {f.name: degrees[i] for i, f in enumerate(candidates)}
     best = {
-        p: largest({f.name: named[f.name] for f in candidates if f.package == p}, FUNCTIONS)
+        p: largest(
+            {f.name: degree_by_name[f.name] for f in candidates if f.package == p}, FUNCTIONS
+        )
         for p in packages
     }
-    functions_of = {f.name: f for f in candidates}
-    return [functions_of[name] for package in packages for name in sorted(best[package])]
+    function_by_name = {f.name: f for f in candidates}
+    return [function_by_name[name] for package in packages for name in sorted(best[package])]
 
 
-def common_words(chosen: list[Function]) -> list[str]:
+def common_words(selection: list[Function]) -> list[str]:
     """The words in most functions, without those in so many that they inform little."""
-    counts = Counter(word for f in chosen for word in f.words)
-    return largest({w: c for w, c in counts.items() if c <= COMMON * len(chosen)}, VOCABULARY)
+    counts = Counter(word for f in selection for word in f.words)
+    return largest({w: c for w, c in counts.items() if c <= COMMON * len(selection)}, VOCABULARY)
 
 
 def calls(nodes: list[Function], library: list[Function]) -> list[tuple[int, int]]:
@@ -196,26 +198,26 @@ def calls(nodes: list[Function], library: list[Function]) -> list[tuple[int, int
 
 
 def sentences(modules: list[Module]) -> dict[str, Any]:
-    found = [
+    all_sentences = [
         Sentence(m.package, text, m.name)
         for m in modules
         for d in docstrings(m.tree)
         for text in split(d)
     ]
-    first = {row.text: row for row in reversed(found)}
-    owners = Counter(text for _, text in {(row.package, row.text) for row in found})
-    library = [row for row in first.values() if owners[row.text] == 1][::-1]
+    row_by_text = {row.text: row for row in reversed(all_sentences)}
+    owners = Counter(text for _, text in {(row.package, row.text) for row in all_sentences})
+    library = [row for row in row_by_text.values() if owners[row.text] == 1][::-1]
     packages = largest(Counter(row.package for row in library), SENTENCE_PACKAGES)
-    chosen = [
+    selection = [
         row
         for package in packages
         for row in few([row for row in library if row.package == package])
     ]
     return {
         "packages": packages,
-        "labels": [packages.index(row.package) for row in chosen],
-        "texts": [row.text for row in chosen],
-        "files": [row.module for row in chosen],
+        "labels": [packages.index(row.package) for row in selection],
+        "texts": [row.text for row in selection],
+        "files": [row.module for row in selection],
     }
 
 
@@ -230,16 +232,18 @@ def split(docstring: str) -> Iterator[str]:
     options."""
     for paragraph in re.split(r"\n\s*\n", docstring):
         for sentence in re.split(r"(?<=[.!?:;])\s+(?=[A-Z])", " ".join(paragraph.split())):
-            strange = not sentence.isascii() or re.search(r">>>|\.\.\.|[|{}<>=\\*#]|--", sentence)
-            if 4 <= len(sentence.split()) <= 40 and sentence[0].isupper() and not strange:
+            is_strange = not sentence.isascii() or re.search(
+                r">>>|\.\.\.|[|{}<>=\\*#]|--", sentence
+            )
+            if 4 <= len(sentence.split()) <= 40 and sentence[0].isupper() and not is_strange:
                 yield sentence
 
 
 def few(rows: list[Sentence]) -> list[Sentence]:
     """At most ``SENTENCES`` sentences, those whose text hashes lowest, in their order."""
     lowest = sorted(rows, key=lambda row: hashlib.sha256(row.text.encode()).digest())[:SENTENCES]
-    kept = {row.text for row in lowest}
-    return [row for row in rows if row.text in kept]
+    texts = {row.text for row in lowest}
+    return [row for row in rows if row.text in texts]
 
 
 def largest(counts: Any, n: int) -> list[str]:

@@ -34,8 +34,8 @@ class Row(NamedTuple):
 
 def agreement(pairs: Pairs) -> float:
     """Return in how many digits the values of all pairs agree."""
-    apart = max(abs(a - b) / max(abs(a), abs(b)) for a, b in pairs)
-    return -float(np.log10(max(apart, 1e-16)))
+    max_difference = max(abs(a - b) / max(abs(a), abs(b)) for a, b in pairs)
+    return -float(np.log10(max(max_difference, 1e-16)))
 
 
 def table(package: str) -> str:
@@ -48,8 +48,8 @@ def table(package: str) -> str:
         "digits": [str(row.digits or "none") for row in rows],
         "what differs": [row.differs for row in rows],
     }
-    shown = [name for name in columns if name == "here" or len(set(columns[name])) > 1]
-    return markdown(shown, zip(*(columns[name] for name in shown), strict=True))
+    names = [name for name in columns if name == "here" or len(set(columns[name])) > 1]
+    return markdown(names, zip(*(columns[name] for name in names), strict=True))
 
 
 # ------------------------------------------------------------------------- formulas of their codes
@@ -67,8 +67,8 @@ def formula(
 
     def pairs() -> Pairs:
         cases = [golden(case) for case in GOLDEN_CASES]
-        mine = rs.get_measure(ours)
-        return [(measure(X, Y), float(mine(prepared(X), prepared(Y)))) for X, Y in cases]
+        our_measure = rs.get_measure(ours)
+        return [(measure(X, Y), float(our_measure(prepared(X), prepared(Y)))) for X, Y in cases]
 
     return Row(theirs, ours, digits, pairs, differs)
 
@@ -125,12 +125,12 @@ def _rsatoolbox() -> list[Row]:
 
     def of_means(kind: str) -> Pairs:
         trials = recording.counts if kind == "poisson" else recording.trials
-        ours = above_of(rs.dissimilarities(trials, LABELS, rdm=kind))[:5]
-        return list(zip(DISSIMILARITIES[kind], ours, strict=True))
+        values = above_of(rs.dissimilarities(trials, LABELS, rdm=kind))[:5]
+        return list(zip(DISSIMILARITIES[kind], values, strict=True))
 
     def of_models(compare: str) -> Pairs:
-        ours = rs.rsa(recording.crossnobis, recording.model, compare=compare)
-        return [(COMPARISONS[compare], ours)]
+        values = rs.rsa(recording.crossnobis, recording.model, compare=compare)
+        return [(COMPARISONS[compare], values)]
 
     return [
         *(
@@ -155,8 +155,8 @@ def _rsatoolbox() -> list[Row]:
 
 
 def _platonic() -> list[Row]:
-    recorded = json.loads((GOLDEN / "stab_outputs_kernels.json").read_text())
-    values = recorded["rot_noise"]["platonic"]["norm64"]
+    outputs = json.loads((GOLDEN / "stab_outputs_kernels.json").read_text())
+    values = outputs["rot_noise"]["platonic"]["norm64"]
     with np.load(GOLDEN / "stab_inputs.npz") as arrays:
         sides = [arrays[f"rot_noise__{side}"] for side in "XY"]
     X, Y = (Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in sides)
@@ -180,13 +180,13 @@ def _platonic() -> list[Row]:
 
 
 def _resi() -> list[Row]:
-    recorded = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
+    outputs = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
 
     def row(label: str, ours: str) -> Row:
         entries = [
             (case, name, entry)
             for case in GOLDEN_CASES
-            for name, entry in recorded[case]["measures"].items()
+            for name, entry in outputs[case]["measures"].items()
             if entry.get("paper_name") == label
         ]
 

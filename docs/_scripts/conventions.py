@@ -104,13 +104,13 @@ def conventions() -> Iterator[tuple[str, str, float, float, str, str]]:
     """Yield what goes by one name in different codes, evaluated on both golden cases: the name, the
     convention, both values, what it is here, and who uses it."""
     for name, rows in CONVENTIONS.items():
-        for position, (convention, used_by, function, *here) in enumerate(rows):
+        for position, (convention, users, function, *description) in enumerate(rows):
             if isinstance(function, str):
-                function, here = rs.get_measure(function), [f"`{function}`"]
+                function, description = rs.get_measure(function), [f"`{function}`"]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", rs.UninformativeWarning)  # of some, it is the point
                 values = [float(function(*golden(case))) for case in GOLDEN_CASES]
-            yield ("" if position else name, convention, *values, *(here or "–"), used_by)
+            yield ("" if position else name, convention, *values, *(description or "–"), users)
 
 
 # By the name: conventions, who uses them, and the measure here, or a formula and what to do here.

@@ -71,8 +71,8 @@ def kind_of(shape: tuple[int, ...]) -> str:
         return "a matrix of samples by samples"
     rows, columns = shape
     if columns in (FEATURES, OTHERS, CLASSES):
-        named = {SAMPLES: "the array", DRAWN: "the samples drawn"}
-        return named.get(rows, "a matrix of features by features")
+        row_kinds = {SAMPLES: "the array", DRAWN: "the samples drawn"}
+        return row_kinds.get(rows, "a matrix of features by features")
     if rows <= SAMPLES and columns <= NEIGHBORS + MORE:
         return "lists of neighbours"
     raise ValueError(f"devices: an array of shape {shape} leaves the device: what is it?")
@@ -92,11 +92,13 @@ def data_for(m: rs.Measure) -> tuple[Any, Any]:
 
 def for_few(m: rs.Measure) -> rs.Measure:
     """Return the measure with parameters for few samples."""
-    few = {"k": NEIGHBORS, "subsample": DRAWN, "repeats": 1}
+    small_values = {"k": NEIGHBORS, "subsample": DRAWN, "repeats": 1}
     if m.name == "accuracy_difference":
         return m.with_parameters(labels=tuple(i % CLASSES for i in range(SAMPLES)))
     fits = m.name != "subspace_overlap"  # whose k counts directions
-    return m.with_parameters(**{name: few[name] for name in few.keys() & m.defaults.keys() if fits})
+    return m.with_parameters(
+        **{name: small_values[name] for name in small_values.keys() & m.defaults.keys() if fits}
+    )
 
 
 @contextmanager
@@ -119,10 +121,10 @@ def watching() -> Iterator[list[tuple[int, ...]]]:
         finally:
             door.pop()
 
-    def as_on_a_device(tensor: Any, *args: Any, **named: Any) -> np.ndarray:
+    def as_on_a_device(tensor: Any, *args: Any, **keywords: Any) -> np.ndarray:
         if not door:
             raise TypeError("can't convert a tensor on a device to NumPy; use to_numpy")
-        return convert(tensor, *args, **named)
+        return convert(tensor, *args, **keywords)
 
     with ExitStack() as stack:
         for module in users(copy):
@@ -133,8 +135,8 @@ def watching() -> Iterator[list[tuple[int, ...]]]:
 
 def users(copy: Any) -> list[ModuleType]:
     """Return the modules of the library that use the function ``to_numpy``."""
-    ours = [module for name, module in sys.modules.items() if name.startswith("resemblance.")]
-    return [module for module in ours if getattr(module, "to_numpy", None) is copy]
+    modules = [module for name, module in sys.modules.items() if name.startswith("resemblance.")]
+    return [module for module in modules if getattr(module, "to_numpy", None) is copy]
 
 
 def table() -> str:

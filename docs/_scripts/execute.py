@@ -71,13 +71,13 @@ def merged(outputs):
     return result
 
 
-def with_outputs(notebook: nbformat.NotebookNode, stored: Path) -> nbformat.NotebookNode:
+def with_outputs(notebook: nbformat.NotebookNode, path: Path) -> nbformat.NotebookNode:
     """Return the notebook with the outputs that are stored, if its code has not changed."""
-    old, new = code_cells(nbformat.read(stored, as_version=4)), code_cells(notebook)
-    if [cell.source for cell in old] != [cell.source for cell in new]:
-        sys.exit(f"{stored}: the code changed; execute it")
-    for before, after in zip(old, new):
-        after.outputs, after.execution_count = before.outputs, before.execution_count
+    old_cells, new_cells = code_cells(nbformat.read(path, as_version=4)), code_cells(notebook)
+    if [cell.source for cell in old_cells] != [cell.source for cell in new_cells]:
+        sys.exit(f"{path}: the code changed; execute it")
+    for old_cell, new_cell in zip(old_cells, new_cells):
+        new_cell.outputs, new_cell.execution_count = old_cell.outputs, old_cell.execution_count
     return stripped(notebook)
 
 
@@ -94,8 +94,8 @@ def main() -> None:
             os.environ[f"RESEMBLANCE_{variable}"] = str(folder.resolve())
     target = TUTORIALS / f"{options.name}.ipynb"
     notebook = read(SOURCES / f"{options.name}.md")
-    done = with_outputs(notebook, target) if options.text else execute(notebook, TUTORIALS)
-    nbformat.write(done, target)
+    result = with_outputs(notebook, target) if options.text else execute(notebook, TUTORIALS)
+    nbformat.write(result, target)
     print(f"{target}: {target.stat().st_size / 1e3:.0f} kB")
 
 

@@ -46,7 +46,7 @@ def linked(text: str) -> str:
     names = "|".join(sorted((m.name for m in rs.list_measures()), key=len, reverse=True))
     name = re.compile(rf"^\| `({names})`", flags=re.MULTILINE)
     pages = f"\n\n{sidebar()}\n" if "<!-- table: measures -->" in text else ""
-    text = TABLE.sub(lambda found: name.sub(r"| [`\1`](measures/\1)", found[0]), text) + pages
+    text = TABLE.sub(lambda match: name.sub(r"| [`\1`](measures/\1)", match[0]), text) + pages
     return IN_TEXT.sub(r"{cite:t}`\1`", IN_PARENTHESES.sub(r"{cite:p}`\1`", text))
 
 

@@ -149,17 +149,18 @@ def closer(names: Names) -> Any:
     scores = [
         (e[m][0, j], (e.high(m) - e[m])[0, j], f"A and {name}") for j, name in enumerate("BC")
     ]
-    paired = e.difference(m, ("A", "B"), ("A", "C"))
-    apart = e.difference(m, ("A", "B"), ("A", "C"), of=e)
+    paired_difference = e.difference(m, ("A", "B"), ("A", "C"))
+    unpaired_difference = e.difference(m, ("A", "B"), ("A", "C"), of=e)
     differences = [
-        (d.value, d.high - d.value, word) for d, word in ((paired, "paired"), (apart, "unpaired"))
+        (d.value, d.high - d.value, label)
+        for d, label in ((paired_difference, "paired"), (unpaired_difference, "unpaired"))
     ]
     titles = ("Debiased CKA", "Difference")
     for axis, bars, title in zip(axes, (scores, differences), titles, strict=True):
-        for place, (value, half, _) in enumerate(bars):
-            color = BLUE if place == 0 else GREY
-            axis.errorbar(value, -place, xerr=half, fmt="o", color=color, capsize=4, linewidth=2)
-        axis.set_yticks([0, -1], [word for *_, word in bars])
+        for position, (value, half, _) in enumerate(bars):
+            color = BLUE if position == 0 else GREY
+            axis.errorbar(value, -position, xerr=half, fmt="o", color=color, capsize=4, linewidth=2)
+        axis.set_yticks([0, -1], [label for *_, label in bars])
         axis.set_ylim(-1.6, 0.6)
         axis.set_title(title, loc="left")
     axes[1].axvline(0, color=INK, linewidth=0.8)
@@ -193,8 +194,8 @@ def trials_documents_time(names: Names) -> Any:
     figure, axes = plt.subplots(2, 2, figsize=(8, 3.6), sharex="row", layout="constrained")
     X, Y, S, T = (names[name] for name in "XYST")
     histogram(axes[0, 0], *drawn(X, Y), GREY, "Documents: all orders of sentences")
-    of_blocks = drawn(X, Y, whole_blocks=names["documents"])
-    histogram(axes[0, 1], *of_blocks, YELLOW, "Orders of whole documents")
+    block_values = drawn(X, Y, whole_blocks=names["documents"])
+    histogram(axes[0, 1], *block_values, YELLOW, "Orders of whole documents")
     histogram(axes[1, 0], *drawn(S, T), GREY, "Series: all orders of steps")
     histogram(axes[1, 1], *of_shifts(S, T), YELLOW, "Windows shifted")
     for axis in axes[1]:
@@ -204,10 +205,14 @@ def trials_documents_time(names: Names) -> Any:
 
 def of_shifts(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
     """Return debiased CKA of windows that are shifted, and of those that are not."""
-    n, most = len(x), len(x) // 4
+    n, max_shift = len(x), len(x) // 4
     values = {
-        shift: rs.cka(x[most : n - most], y[most + shift : n - most + shift], estimator="debiased")
-        for shift in range(-most, most + 1)
+        shift: rs.cka(
+            x[max_shift : n - max_shift],
+            y[max_shift + shift : n - max_shift + shift],
+            estimator="debiased",
+        )
+        for shift in range(-max_shift, max_shift + 1)
     }
     value = float(values.pop(0))
     return np.array(list(values.values()), float), value

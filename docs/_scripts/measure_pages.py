@@ -37,18 +37,18 @@ NEAR = (
 def measure_page(m: rs.Measure) -> str:
     """Return the whole page of a measure."""
     title = f"{m.label}: {m.name}"
-    definition, use, beware = parts_of(m)
-    changed = change_table(m)
+    definition, usage, caution = parts_of(m)
+    changes = change_table(m)
     parts = [
         f".. _measure-{m.name}:\n\n{title}\n{'=' * len(title)}",
         ".. py:currentmodule:: resemblance",
         f".. py:function:: {m.name}{signature(m)}\n\n" + textwrap.indent(broken(definition), "   "),
-        section("When to use it", f"{use}\n\n{beware}{uninformative(m)}"),
+        section("When to use it", f"{usage}\n\n{caution}{uninformative(m)}"),
         section("What it sees and what it ignores", behavior(m)),
         section("Example", example(m)),
         section("Claims", claims_table(m)),
         section("Parameters", parameter_table(m)) if m.defaults else "",
-        section("Claims that change with a parameter", changed) if changed else "",
+        section("Claims that change with a parameter", changes) if changes else "",
         section("Chance, p-values and intervals", table(None, inference_rows(m).items())),
         section("In the benchmarks", place_of(m)),
         section("The code", source(m)),
@@ -69,14 +69,14 @@ def parts_of(m: rs.Measure) -> tuple[str, str, str]:
             f"{m.name}: before 'Reference: ' the docstring says 'Use it when' and, in "
             "another paragraph, 'Beware.'"
         )
-    when, use, warning, beware = advice.groups()
-    return ADVICE.sub("", text), f"**{when}** {use}", f"**{warning}** {beware}"
+    heading, usage, warning, caution = advice.groups()
+    return ADVICE.sub("", text), f"**{heading}** {usage}", f"**{warning}** {caution}"
 
 
 def uninformative(m: rs.Measure) -> str:
     """Return when values say little whatever the data, as a paragraph of its own."""
-    when = m.uninformative_when
-    return f"\n\n**Uninformative values.** {when} {NEAR}" if when else ""
+    condition = m.uninformative_when
+    return f"\n\n**Uninformative values.** {condition} {NEAR}" if condition else ""
 
 
 def behavior(m: rs.Measure) -> str:
@@ -98,15 +98,15 @@ def example(m: rs.Measure) -> str:
     if m.takes == "repeats":
         return example_with_repeats(m)
     labels = "labels=tuple(X.argmax(axis=1).tolist())"
-    extra = f", {labels}" if m.name == "accuracy_difference" else ""
+    argument = f", {labels}" if m.name == "accuracy_difference" else ""
     X, noise = np.random.default_rng(0).standard_normal((2, 200, 16))
-    chosen = m.with_parameters(labels=tuple(X.argmax(axis=1).tolist())) if extra else m
-    value = f"{float(chosen(X, X + 0.5 * noise)):.4g}"
+    measure = m.with_parameters(labels=tuple(X.argmax(axis=1).tolist())) if argument else m
+    value = f"{float(measure(X, X + 0.5 * noise)):.4g}"
     lines = [
         ">>> import numpy as np",
         ">>> import resemblance as rs",
         ">>> X, noise = np.random.default_rng(0).standard_normal((2, 200, 16))",
-        f'>>> print(f"{{rs.{m.name}(X, X + 0.5 * noise{extra}):.4g}}")',
+        f'>>> print(f"{{rs.{m.name}(X, X + 0.5 * noise{argument}):.4g}}")',
         value,
     ]
     return ".. code-block:: pycon\n\n" + textwrap.indent("\n".join(lines), "   ")
@@ -133,10 +133,12 @@ def example_with_repeats(m: rs.Measure) -> str:
 def see_also(m: rs.Measure) -> str:
     """Return the measures of the family, and those that react most alike to the changes."""
     family = [other.name for other in rs.list_measures(family=m.family) if other.name != m.name]
-    alike = profiles.alike(m.name)
+    similar = profiles.alike(m.name)
     lines = ["- :doc:`The measures <../measures>`, side by side, and :doc:`../choosing`."]
     lines += [f"- In this family: {', '.join(map(link, family))}."] if family else []
-    lines += [f"- Most alike in the changes above: {', '.join(map(link, alike))}."] if alike else []
+    lines += (
+        [f"- Most alike in the changes above: {', '.join(map(link, similar))}."] if similar else []
+    )
     return "\n".join([*lines, "- Where published codes differ: :doc:`../disagreements`."])
 
 
@@ -152,10 +154,10 @@ BREAK = re.compile(r"\\qquad|(?<=,)\s*\\quad")
 def broken(text: str) -> str:
     """Return a docstring with a line for each part of a formula, so that it fits on a page."""
 
-    def gathered(found: re.Match[str]) -> str:
-        parts = [" ".join(part.split()) for part in BREAK.split(found[1])]
+    def gathered(match: re.Match[str]) -> str:
+        parts = [" ".join(part.split()) for part in BREAK.split(match[1])]
         if len(parts) == 1:
-            return found[0]
+            return match[0]
         lines = " \\\\[0.6em]\n    ".join(parts)
         return f".. math::\n\n    \\begin{{gathered}}\n    {lines}\n    \\end{{gathered}}\n"
 
@@ -226,8 +228,10 @@ def change_table(m: rs.Measure) -> str:
     """Return which claims differ when one parameter has another value than its default."""
     rows = []
     for name, value in settings(m):
-        other = m.with_parameters(**{name: value})
-        claims = [claim(c, getattr(other, c)) for c in TITLES if getattr(other, c) != getattr(m, c)]
+        variant = m.with_parameters(**{name: value})
+        claims = [
+            claim(c, getattr(variant, c)) for c in TITLES if getattr(variant, c) != getattr(m, c)
+        ]
         if claims:
             rows.append((f"``{name}={value!r}``", "; ".join(claims)))
     return table(("with", "claim"), rows) if rows else ""
@@ -301,19 +305,19 @@ def board_places() -> Places:
 
 def place_of(m: rs.Measure) -> str:
     """Return the place of a measure on the board, and its mean rank in each suite."""
-    known = board_places()
-    here, count = next((p for p in known.rows if p.measure == m.spec), None), len(known.rows)
+    places = board_places()
+    place, count = next((p for p in places.rows if p.measure == m.spec), None), len(places.rows)
     if m.takes == "repeats":
         return (
             "It needs repeats of each stimulus, and the benchmarks have each sample once, so it is "
             "not on :doc:`the board <../board>`."
         )
-    if here is None:
+    if place is None:
         return "It compares predictions of models, so it is not on :doc:`the board <../board>`."
-    rows = [("all suites together", f"{here.mean:.1f}")]
-    rows += [(SUITES[name], f"{means[m.spec]:.1f}") for name, means in known.by_group.items()]
+    rows = [("all suites together", f"{place.mean:.1f}")]
+    rows += [(SUITES[name], f"{means[m.spec]:.1f}") for name, means in places.by_group.items()]
     intro = (
-        f"Place {here.best} to {here.worst} of {count} on :doc:`the board <../board>`: it cannot "
+        f"Place {place.best} to {place.worst} of {count} on :doc:`the board <../board>`: it cannot "
         f"be told from the others there (95 %). Mean ranks over the tests of each suite, on the "
         f"packs that ship; 1 is best, and a measure that guesses has about {(count + 1) / 2:.0f}:"
     )
@@ -346,7 +350,7 @@ def family_pages(family: str) -> str:
 
 def row(m: rs.Measure) -> tuple[str, ...]:
     """Return the claims of a measure with its default parameters."""
-    also = {
+    properties = {
         "symmetric": m.symmetric,
         "metric": m.metric,
         "gradients": m.differentiable,
@@ -357,5 +361,5 @@ def row(m: rs.Measure) -> tuple[str, ...]:
         (m.summary.partition(": ")[2] or m.summary).rstrip("."),
         f"{interval(m.range)} {'↑' if m.larger_is_more_similar else '↓'}",
         short_invariances(m.invariant_to),
-        ", ".join(word for word, holds in also.items() if holds),
+        ", ".join(word for word, holds in properties.items() if holds),
     )

@@ -71,13 +71,18 @@ def invariances(names: Iterable[str]) -> list[str]:
 
 def short_invariances(names: Iterable[str]) -> str:
     """Return the invariances to changes of one side, without those that others imply."""
-    present = set(names) - {"sample_rotation"}
-    if "affine" in present:
+    invariance_set = set(names) - {"sample_rotation"}
+    if "affine" in invariance_set:
         return INVARIANCE_TITLES["affine"]
-    implied = {less for name, words in IMPLIED.items() if name in present for less in words.split()}
-    if "invertible_linear" in present:
-        implied.add("permutation")
-    return ", ".join(invariances(present - implied)) or "nothing"
+    implied_names = {
+        weaker
+        for name, weaker_names in IMPLIED.items()
+        if name in invariance_set
+        for weaker in weaker_names.split()
+    }
+    if "invertible_linear" in invariance_set:
+        implied_names.add("permutation")
+    return ", ".join(invariances(invariance_set - implied_names)) or "nothing"
 
 
 def mark(value: bool) -> str:

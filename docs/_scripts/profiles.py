@@ -144,20 +144,20 @@ ROWS = (
 def profiles() -> dict[str, Profile]:
     """Return the profile of every measure of the catalogue."""
     X = representation(np.random.default_rng(2025))
-    others = {"itself": X}
+    representations = {"itself": X}
     for position, row in enumerate(ROWS):
-        others[row.words] = row.change(X, np.random.default_rng([2025, position]))
+        representations[row.words] = row.change(X, np.random.default_rng([2025, position]))
     for draw in range(DRAWS):
-        others[f"unrelated {draw}"] = unrelated(np.random.default_rng([2026, draw]))
+        representations[f"unrelated {draw}"] = unrelated(np.random.default_rng([2026, draw]))
     measures = [_complete(m, X) for m in rs.list_measures()]
-    plain = [m for m in measures if m.takes != "repeats"]
-    result = rs.compare({"X": X}, others, measures=plain, progress=False)
-    found = {m.name: _profile(m, result[m][0]) for m in plain}
-    noisy = [m for m in measures if m.takes == "repeats"]
-    repeated = {name: rs.Representation(x, ids=classes()) for name, x in others.items()}
+    single_measures = [m for m in measures if m.takes != "repeats"]
+    result = rs.compare({"X": X}, representations, measures=single_measures, progress=False)
+    profile_by_name = {m.name: _profile(m, result[m][0]) for m in single_measures}
+    repeat_measures = [m for m in measures if m.takes == "repeats"]
+    repeat_data = {name: rs.Representation(x, ids=classes()) for name, x in representations.items()}
     X = rs.Representation(X, ids=classes())
-    result = rs.compare({"X": X}, repeated, measures=noisy, progress=False)
-    return found | {m.name: _profile(m, result[m][0]) for m in noisy}
+    result = rs.compare({"X": X}, repeat_data, measures=repeat_measures, progress=False)
+    return profile_by_name | {m.name: _profile(m, result[m][0]) for m in repeat_measures}
 
 
 def _complete(m: rs.Measure, X: np.ndarray) -> rs.Measure:
@@ -168,21 +168,31 @@ def _complete(m: rs.Measure, X: np.ndarray) -> rs.Measure:
 
 
 def _profile(m: rs.Measure, values: np.ndarray) -> Profile:
-    claimed = tuple(row.invariance in m.invariant_to for row in ROWS)
-    changed = tuple(values[1 : len(ROWS) + 1].tolist())
-    return Profile(float(values[0]), float(values[len(ROWS) + 1 :].mean()), changed, claimed)
+    is_claimed = tuple(row.invariance in m.invariant_to for row in ROWS)
+    changed_values = tuple(values[1 : len(ROWS) + 1].tolist())
+    return Profile(
+        float(values[0]), float(values[len(ROWS) + 1 :].mean()), changed_values, is_claimed
+    )
 
 
 def alike(name: str, count: int = 3) -> list[str]:
     """Return the measures that react most alike to the changes, the most alike first."""
-    places = {m: np.clip(p.positions(), -0.2, FARTHEST) for m, p in profiles().items()}
-    apart = {m: _apart(places[name], place) for m, place in places.items() if m != name}
-    return sorted((m for m in apart if apart[m] < math.inf), key=lambda m: apart[m])[:count]
+    positions = {m: np.clip(p.positions(), -0.2, FARTHEST) for m, p in profiles().items()}
+    distances = {
+        m: _apart(positions[name], position) for m, position in positions.items() if m != name
+    }
+    return sorted((m for m in distances if distances[m] < math.inf), key=lambda m: distances[m])[
+        :count
+    ]
 
 
 def _apart(left: np.ndarray, right: np.ndarray) -> float:
-    both = np.isfinite(left) & np.isfinite(right)
-    return float(np.abs(left - right)[both].mean()) if both.sum() > len(ROWS) / 2 else math.inf
+    is_finite = np.isfinite(left) & np.isfinite(right)
+    return (
+        float(np.abs(left - right)[is_finite].mean())
+        if is_finite.sum() > len(ROWS) / 2
+        else math.inf
+    )
 
 
 # ----------------------------------------------------------------------------------------- the page
@@ -206,25 +216,28 @@ def chart(m: rs.Measure) -> str:
 
 
 def _changes(profile: Profile) -> Iterator[str]:
-    group, places = "", profile.positions()
-    for row, value, place, claimed in zip(
-        ROWS, profile.values, places, profile.claimed, strict=True
+    group, positions = "", profile.positions()
+    for row, value, position, claimed in zip(
+        ROWS, profile.values, positions, profile.claimed, strict=True
     ):
         if row.group != group:
             group = row.group
             yield f'<tr class="group"><th colspan="3">{group}</th></tr>'
-        yield _line(row.words, float(place), value, "claimed" if claimed else "seen")
+        yield _line(row.words, float(position), value, "claimed" if claimed else "seen")
 
 
-def _line(words: str, place: float, value: float, kind: str) -> str:
-    return f"<tr><th>{words}</th><td>{_track(place, kind)}</td><td>{number(value)}</td></tr>"
+def _line(title: str, position: float, value: float, kind: str) -> str:
+    return f"<tr><th>{title}</th><td>{_track(position, kind)}</td><td>{number(value)}</td></tr>"
 
 
-def _track(place: float, kind: str) -> str:
+def _track(position: float, kind: str) -> str:
     """Return the mark of a value on its line; without a place there is the line alone."""
-    if not math.isfinite(place):
+    if not math.isfinite(position):
         return '<div class="track"></div>'
-    at = 100 * min(max(place, 0.0), FARTHEST)
-    beyond = " beyond" if place > FARTHEST + 0.02 else ""
-    bar = f'<b style="width:{at:.1f}%"></b>' if at > 0.05 else ""
-    return f'<div class="track">{bar}<i class="{kind}{beyond}" style="left:{at:.1f}%"></i></div>'
+    percent = 100 * min(max(position, 0.0), FARTHEST)
+    modifier = " beyond" if position > FARTHEST + 0.02 else ""
+    bar = f'<b style="width:{percent:.1f}%"></b>' if percent > 0.05 else ""
+    return (
+        f'<div class="track">{bar}<i class="{kind}{modifier}" '
+        f'style="left:{percent:.1f}%"></i></div>'
+    )

@@ -39,8 +39,8 @@ def same_name() -> str:
     """Return what goes by one name in different codes."""
     head = ("name", "convention", "independent", "related", "here", "used by")
     rows = (
-        (name, convention, number(independent), number(related), here, used_by)
-        for name, convention, independent, related, here, used_by in conventions.conventions()
+        (name, convention, number(independent), number(related), description, users)
+        for name, convention, independent, related, description, users in conventions.conventions()
     )
     return markdown(head, rows)
 
@@ -111,11 +111,12 @@ def own_suite() -> dict[str, bytes]:
 
     scores = {(s.measure, s.test, s.cell[0]): s for s in example.run()}
     bits = [(test, f"{n} bits") for test in ("identity", "accuracy") for n in (8, 4, 3, 2)]
-    kept = [("bits", "order"), *bits]
+    cells = [("bits", "order"), *bits]
     rows = [
-        (f"`{m}`", *(format_fixed(scores[m, *of].value) for of in kept)) for m in example.MEASURES
+        (f"`{m}`", *(format_fixed(scores[m, *cell].value) for cell in cells))
+        for m in example.MEASURES
     ]
-    repeats = (scores[example.MEASURES[0], *of].reliability for of in kept)
+    repeats = (scores[example.MEASURES[0], *cell].reliability for cell in cells)
     rows.append(("*reliability*", *("" if r is None else format_fixed(r) for r in repeats)))
     table = markdown(("measure", "bits", *map(", ".join, bits)), rows)
     return {"_generated/own-suite.md": f"{table}\n".encode()}
@@ -160,18 +161,18 @@ FILES: dict[str, Callable[[], dict[str, bytes]]] = {
 def rewritten(text: str) -> str:
     """Return a page with its tables computed anew; one that differs by rounding is kept."""
 
-    def filled(found: re.Match[str]) -> str:
-        table = f"\n{TABLES[found[2]]()}\n\n"
-        return found[1] + (found[3] if same(found[3], table) else table) + found[4]
+    def filled(match: re.Match[str]) -> str:
+        table = f"\n{TABLES[match[2]]()}\n\n"
+        return match[1] + (match[3] if same(match[3], table) else table) + match[4]
 
     return MARKED.sub(filled, text)
 
 
-def same(old: str, new: str) -> bool:
+def same(old_text: str, new_text: str) -> bool:
     """Say whether two tables agree in words, and in numbers up to what machines differ by."""
-    if NUMBER.sub("", old) != NUMBER.sub("", new):
+    if NUMBER.sub("", old_text) != NUMBER.sub("", new_text):
         return False
-    pairs = zip(*(map(_value, NUMBER.findall(text)) for text in (old, new)), strict=True)
+    pairs = zip(*(map(_value, NUMBER.findall(text)) for text in (old_text, new_text)), strict=True)
     return all(abs(a - b) <= TOLERANCE * max(abs(a), abs(b), 1e-2) for a, b in pairs)
 
 
@@ -192,22 +193,26 @@ def outdated(write: bool = False) -> list[str]:
     return names
 
 
-def main(words: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Write the files that are named, or the tables of all pages; return 1 if a check finds pages
     that are not up to date."""
-    if unknown := set(words[1:] if words[:1] == ["--check"] else words).difference(FILES):
-        raise SystemExit(f"no {', '.join(sorted(unknown))}; there are --check, {', '.join(FILES)}")
-    if words[:1] == ["--check"] and words[1:]:
+    if unknown_names := set(
+        arguments[1:] if arguments[:1] == ["--check"] else arguments
+    ).difference(FILES):
+        raise SystemExit(
+            f"no {', '.join(sorted(unknown_names))}; there are --check, {', '.join(FILES)}"
+        )
+    if arguments[:1] == ["--check"] and arguments[1:]:
         raise SystemExit("--check is of all pages, without names")
-    for word in (word for word in words if word != "--check"):
-        for name, content in FILES[word]().items():
+    for argument in (argument for argument in arguments if argument != "--check"):
+        for name, content in FILES[argument]().items():
             (DOCS / name).write_bytes(content)
             print(name)
-    if set(words) - {"--check"}:
+    if set(arguments) - {"--check"}:
         return 0
-    pages = outdated(write=not words)
+    pages = outdated(write=not arguments)
     print(*pages, sep="\n")
-    return int(bool(words and pages))
+    return int(bool(arguments and pages))
 
 
 if __name__ == "__main__":

@@ -40,11 +40,11 @@ def open_npy(path: Path) -> np.ndarray:
             array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
         except TypeError as error:  # a shape that is none
             raise ValueError(f"its header is damaged ({error})") from error
-        rest = path.stat().st_size - getattr(array, "offset", 0) - array.nbytes
-    if rest > 0 and isinstance(array, np.memmap):
+        n_extra = path.stat().st_size - getattr(array, "offset", 0) - array.nbytes
+    if n_extra > 0 and isinstance(array, np.memmap):
         raise ValueError(
-            f"{path} holds {rest} bytes after its array {array.shape}; save each array to a file "
-            f"of its own, or the first alone: np.save({str(path)!r}, np.load({str(path)!r}))"
+            f"{path} holds {n_extra} bytes after its array {array.shape}; save each array to a "
+            f"file of its own, or the first alone: np.save({str(path)!r}, np.load({str(path)!r}))"
         )
     return array
 
@@ -56,7 +56,7 @@ def refuse_special_file(path: Path) -> None:
 
 
 @contextmanager
-def name_file_in_errors(where: str) -> Iterator[None]:
+def name_file_in_errors(title: str) -> Iterator[None]:
     """Turn the errors of reading a file into a ``ValueError`` that begins with its name."""
     try:
         yield
@@ -71,7 +71,7 @@ def name_file_in_errors(where: str) -> Iterator[None]:
                 "the file, save numbers: np.save(path, np.array(np.load(path, "
                 "allow_pickle=True).tolist(), dtype=float))"
             )
-        raise ValueError(f"{where} cannot be read: {reason}") from error
+        raise ValueError(f"{title} cannot be read: {reason}") from error
 
 
 def memmap_layout(array: np.memmap) -> dict[str, Any]:

@@ -34,10 +34,10 @@ def as_read_only_numpy(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
     return view
 
 
-def missing_attribute_message(called: str, name: str, is_of_arrays: bool) -> str:
+def missing_attribute_message(title: str, name: str, is_of_arrays: bool) -> str:
     """Return the message of an ``AttributeError`` for an attribute that a representation lacks."""
     remedy = f"; its values are an array: x.array.{name}" if is_of_arrays else ""
-    return f"{called} has no attribute {name!r}{remedy}"
+    return f"{title} has no attribute {name!r}{remedy}"
 
 
 def forbid_operators(kind: type) -> None:
@@ -55,8 +55,8 @@ def forbid_operators(kind: type) -> None:
 
 def _refused_operator(symbol: str, is_first: bool) -> Any:
     def refuse(self: Any, other: Any) -> Any:
-        mine, others = ("x.array", "y"), ("y", "x.array")
-        left, right = mine if is_first else others
+        operands, swapped = ("x.array", "y"), ("y", "x.array")
+        left, right = operands if is_first else swapped
         raise TypeError(
             f"a Representation is no array, so it has no {symbol}; write {left} {symbol} {right}"
         )

@@ -13,11 +13,11 @@ def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..
     """Return a function from arguments to cache keys, the same with and without the defaults."""
     parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
     defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
-    plain = function, tuple(sorted(defaults.items()))
+    default_key = function, tuple(sorted(defaults.items()))
 
-    def key(args: tuple[Any, ...], named: dict[str, Any]) -> Hashable:
-        named = dict(zip(parameters, args)) | named
-        return (function, tuple(sorted((defaults | named).items()))) if named else plain
+    def key(args: tuple[Any, ...], keywords: dict[str, Any]) -> Hashable:
+        keywords = dict(zip(parameters, args)) | keywords
+        return (function, tuple(sorted((defaults | keywords).items()))) if keywords else default_key
 
     return key
 

@@ -111,8 +111,8 @@ def single_pair_caveats(
     if all(isinstance(r.source, np.ndarray) for r in pair):
         cautions += _copy_caveats(pair, None)
         dominated = [r for r in pair if by_variance and _may_have_dominant_share(r)]
-        for words in _dominance_caveats(dominated, [_variance_shares(r) for r in dominated]):
-            cautions += words
+        for texts in _dominance_caveats(dominated, [_variance_shares(r) for r in dominated]):
+            cautions += texts
     return tuple(cautions)
 
 
@@ -130,7 +130,7 @@ def variance_caveats(names: Sequence[str], shares: Sequence[np.ndarray]) -> tupl
     """Return what :func:`data_caveats` does of features, by their shares of the variance."""
     return tuple(
         _half_variance_caveats(
-            names, shares, "feature", [map(str, range(len(of))) for of in shares]
+            names, shares, "feature", [map(str, range(len(values))) for values in shares]
         )
     )
 
@@ -142,10 +142,10 @@ def reordered_column_caveats(representations: Sequence[Representation]) -> tuple
     )
 
 
-def describe_column_orders(moved: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+def describe_column_orders(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return whose columns were put in which order, from pairs of a name and an order."""
     orders: dict[str, list[str]] = {}
-    for name, order in moved:
+    for name, order in pairs:
         orders.setdefault(order, []).append(repr(name))
     return tuple(
         f"the columns of {list_names(names, MAX_NAMED_REPRESENTATIONS)} were put in the order "
@@ -160,27 +160,34 @@ def shared_data_caveats(
     """Return which subjects have equal data, but for a factor, and which models are subjects."""
     groups: list[list[Representation]] = []
     for r in subjects:
-        same = next((group for group in groups if _hold_same_numbers(r, group[0])), None)
-        if same is None:
+        matching_group = next((group for group in groups if _hold_same_numbers(r, group[0])), None)
+        if matching_group is None:
             groups.append([r])
         else:
-            same.append(r)
-    equal = [list_names(repr(r.name) for r in group) for group in groups if len(group) > 1]
-    firsts = [group[0] for group in groups]
-    twins = [(r, subject) for r in models for subject in firsts if _hold_same_numbers(r, subject)]
-    both = [f"{r.name!r} is {subject.name!r}" for r, subject in twins]
-    words = []
-    if equal:
-        words.append(
-            f"subjects have the same data: {list_names(equal, MAX_NAMED_REPRESENTATIONS)}; they "
-            "count as one subject, so leave out the others"
+            matching_group.append(r)
+    group_phrases = [list_names(repr(r.name) for r in group) for group in groups if len(group) > 1]
+    representatives = [group[0] for group in groups]
+    matches = [
+        (r, subject)
+        for r in models
+        for subject in representatives
+        if _hold_same_numbers(r, subject)
+    ]
+    match_phrases = [f"{r.name!r} is {subject.name!r}" for r, subject in matches]
+    caveats = []
+    if group_phrases:
+        caveats.append(
+            "subjects have the same data: "
+            f"{list_names(group_phrases, MAX_NAMED_REPRESENTATIONS)}; they count as one subject, "
+            "so leave out the others"
         )
-    if both:
-        words.append(
-            f"models have the data of subjects: {list_names(both, MAX_NAMED_REPRESENTATIONS)}; a "
-            "model that is a subject scores 1 with itself, so leave it out on one side"
+    if match_phrases:
+        caveats.append(
+            "models have the data of subjects: "
+            f"{list_names(match_phrases, MAX_NAMED_REPRESENTATIONS)}; a model that is a subject "
+            "scores 1 with itself, so leave it out on one side"
         )
-    return tuple(words)
+    return tuple(caveats)
 
 
 def _hold_same_numbers(x: Representation, y: Representation) -> bool:
@@ -192,12 +199,12 @@ def _hold_same_numbers(x: Representation, y: Representation) -> bool:
         return False
     a, b = _numpy_array(x), _numpy_array(y)
     for rows in ([0, len(a) // 2, len(a) - 1], slice(None)):  # a few rows tell most apart
-        one, other = a[rows].astype(float), b[rows].astype(float)
-        lengths = np.linalg.norm(one), np.linalg.norm(other)
+        x_rows, y_rows = a[rows].astype(float), b[rows].astype(float)
+        lengths = np.linalg.norm(x_rows), np.linalg.norm(y_rows)
         if not 0 < min(lengths) <= max(lengths) < np.inf:
             return False
-        one, other = one / lengths[0], other / lengths[1]
-        if not np.abs(one - other).max() <= SAME_DATA_TOLERANCE * np.abs(one).max():
+        x_rows, y_rows = x_rows / lengths[0], y_rows / lengths[1]
+        if not np.abs(x_rows - y_rows).max() <= SAME_DATA_TOLERANCE * np.abs(x_rows).max():
             return False
     return True
 
@@ -218,9 +225,14 @@ def duplicate_labels(X: object) -> np.ndarray:
     Raises ``ValueError`` as :func:`as_representation` does.
     """
     source = _numpy_array(as_representation(X))
-    numbers, starts = dict[bytes, int](), [row.tobytes() for row in source[:, :DIGEST_FEATURES] + 0]
-    count = Counter(starts)
-    keys = (start if count[start] == 1 else _row_digest(row) for start, row in zip(starts, source))
+    numbers, prefixes = (
+        dict[bytes, int](),
+        [row.tobytes() for row in source[:, :DIGEST_FEATURES] + 0],
+    )
+    count = Counter(prefixes)
+    keys = (
+        prefix if count[prefix] == 1 else _row_digest(row) for prefix, row in zip(prefixes, source)
+    )
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
 
 
@@ -235,11 +247,14 @@ def _repeated_stimuli_caveats(
     for ids in filter(None, (stimulus_of_each_row(r.ids) for r in representations)):
         numbers = {name: number for number, name in enumerate(dict.fromkeys(ids))}
         if _equal_rows_cross_blocks(np.array([numbers[name] for name in ids]), blocks):
-            equal = len(set(Counter(ids).values())) == 1  # blocks of one size can change places
+            is_balanced = (
+                len(set(Counter(ids).values())) == 1
+            )  # blocks of one size can change places
             yield (
-                f"{len(ids)} samples are of {len(numbers)} stimuli: repeats of one stimulus depend "
-                f"on each other; {'pass the stimulus of each sample as whole_blocks, or ' * equal}"
-                "average them (rs.condition_means)"
+                f"{len(ids)} samples are of {len(numbers)} stimuli: repeats of one stimulus "
+                "depend on each other; "
+                f"{'pass the stimulus of each sample as whole_blocks, or ' * is_balanced}average "
+                "them (rs.condition_means)"
             )
             return
 
@@ -252,31 +267,37 @@ def _copy_caveats(
     Rows that are codes of classes are equal without being copies. Without blocks none can move.
     """
     n = representations[0].shape[0]
-    alone = np.arange(n) if blocks is None else blocks
-    repeating = [
+    block_labels = np.arange(n) if blocks is None else blocks
+    candidates = [
         r
         for r in representations
         if _may_have_equal_rows(_numpy_array(r)) and not _is_integer_code(r)
     ]
-    rows = [duplicate_labels(r) for r in repeating]
+    rows = [duplicate_labels(r) for r in candidates]
     if rows and len(rows) == len(representations):
-        on_all = np.unique(np.stack(rows), axis=1, return_inverse=True)[1].reshape(n)
-        count = len(np.unique(on_all))
-        if _equal_rows_cross_blocks(on_all, alone) and SAMPLES_PER_NAMED_COPY * (n - count) >= n:
-            words = f"{n - count} of {n} samples are copies of others: {count} distinct rows"
-            yield f"{words}; {_equal_rows_remedy(on_all, blocks is not None)}"
+        joint_labels = np.unique(np.stack(rows), axis=1, return_inverse=True)[1].reshape(n)
+        count = len(np.unique(joint_labels))
+        if (
+            _equal_rows_cross_blocks(joint_labels, block_labels)
+            and SAMPLES_PER_NAMED_COPY * (n - count) >= n
+        ):
+            phrase = f"{n - count} of {n} samples are copies of others: {count} distinct rows"
+            yield f"{phrase}; {_equal_rows_remedy(joint_labels, blocks is not None)}"
             return
     crossing = [
-        (r.name, of) for r, of in zip(repeating, rows) if _equal_rows_cross_blocks(of, alone)
+        (r.name, labels)
+        for r, labels in zip(candidates, rows)
+        if _equal_rows_cross_blocks(labels, block_labels)
     ]
-    few = [(name, of) for name, of in crossing if 2 * len(np.unique(of)) <= n]
-    if few:
-        words = list_names(
-            [f"{len(np.unique(of))} of {name}" for name, of in few], MAX_NAMED_REPRESENTATIONS
+    half_copies = [(name, labels) for name, labels in crossing if 2 * len(np.unique(labels)) <= n]
+    if half_copies:
+        phrase = list_names(
+            [f"{len(np.unique(labels))} of {name}" for name, labels in half_copies],
+            MAX_NAMED_REPRESENTATIONS,
         )
         yield (
-            f"distinct rows of {n} samples: {words}; "
-            f"{_equal_rows_remedy(few[0][1], blocks is not None)}"
+            f"distinct rows of {n} samples: {phrase}; "
+            f"{_equal_rows_remedy(half_copies[0][1], blocks is not None)}"
         )
 
 
@@ -291,7 +312,7 @@ def _may_have_equal_rows(source: np.ndarray) -> bool:
 def _is_integer_code(x: Representation) -> bool:
     """Say whether rows are few whole numbers, as one-hot classes, labels and ratings are."""
     source = _numpy_array(x)
-    return all(_are_whole_numbers(part) for part in (source[0], source)) and (
+    return all(_are_whole_numbers(values) for values in (source[0], source)) and (
         x.shape[1] == 1 or len(np.unique(source)) <= MAX_CODE_LEVELS
     )
 
@@ -304,12 +325,12 @@ def _equal_rows_remedy(rows: np.ndarray, has_blocks: bool) -> str:
     """Say what to do about equal rows; blocks of one size only can change places."""
     sizes = np.unique(np.unique(rows, return_counts=True)[1])
     is_block = has_blocks and len(sizes) == 1
-    other = (
+    alternative = (
         "pass their numbers as whole_blocks (rs.duplicate_labels)"
         if is_block
         else "leave out copies"
     )
-    return f"if these are repeats, not classes, average them (rs.condition_means) or {other}"
+    return f"if these are repeats, not classes, average them (rs.condition_means) or {alternative}"
 
 
 def _equal_rows_cross_blocks(rows: np.ndarray, blocks: np.ndarray) -> bool:
@@ -327,22 +348,22 @@ def _square_matrix_caveats(representations: Sequence[Representation]) -> Iterato
         (DISSIMILARITY_CAVEAT, _has_zero_diagonal),
         (SIMILARITY_CAVEAT, _is_similarity_matrix),
     ):
-        some = [
+        matrices = [
             r for r in representations if is_symmetric_matrix(r) and is_of_kind(_numpy_array(r))
         ]
-        if some:
-            name = list_names([r.name for r in some], MAX_NAMED_REPRESENTATIONS) or "the array"
-            yield text.format(name=name, n=some[0].shape[0])
+        if matrices:
+            name = list_names([r.name for r in matrices], MAX_NAMED_REPRESENTATIONS) or "the array"
+            yield text.format(name=name, n=matrices[0].shape[0])
 
 
-def refuse_dissimilarities(called: str, representations: Sequence[Representation]) -> None:
+def refuse_dissimilarities(caller: str, representations: Sequence[Representation]) -> None:
     """Raise ``ValueError`` for features that are a matrix of dissimilarities."""
     for x in representations:
         if x.signed is None and x.shape[0] == x.shape[1]:
             values = _numpy_array(x)
             if not values.diagonal().any() and np.array_equal(values, values.T):
                 raise ValueError(
-                    f"{called}: {representation_title(x)} is a symmetric matrix with a zero "
+                    f"{caller}: {representation_title(x)} is a symmetric matrix with a zero "
                     "diagonal; for dissimilarities write rs.from_dissimilarities(D)"
                 )
 
@@ -357,8 +378,8 @@ def is_symmetric_matrix(x: Representation) -> bool:
     if n != d or n < 3 or x.signed or x.origin:
         return False
     matrix = _numpy_array(x)
-    some = [0, n // 2, n - 1]
-    rows, columns = matrix[some] * 1.0, matrix[:, some].T * 1.0
+    indices = [0, n // 2, n - 1]
+    rows, columns = matrix[indices] * 1.0, matrix[:, indices].T * 1.0
     if not np.abs(rows - columns).max() <= 1e-3 * np.abs(rows).max():
         return False  # the more so all rows and columns
     slack = _asymmetry_tolerance(matrix)
@@ -377,8 +398,8 @@ def _asymmetry_tolerance(matrix: np.ndarray) -> float:
 def _has_zero_diagonal(matrix: np.ndarray) -> bool:
     """Say whether the diagonal is zero, as that of dissimilarities, or what single precision leaves
     of the root of a zero."""
-    largest = float(np.abs(matrix * 1.0).max())
-    return bool(np.abs(np.diagonal(matrix) * 1.0).max() <= ZERO_DIAGONAL_TOLERANCE * largest)
+    max_value = float(np.abs(matrix * 1.0).max())
+    return bool(np.abs(np.diagonal(matrix) * 1.0).max() <= ZERO_DIAGONAL_TOLERANCE * max_value)
 
 
 def _is_similarity_matrix(matrix: np.ndarray) -> bool:
@@ -386,8 +407,8 @@ def _is_similarity_matrix(matrix: np.ndarray) -> bool:
     diagonal = np.diagonal(matrix).astype(float)
     if (diagonal < 0).any() or _has_zero_diagonal(matrix):
         return False
-    most = np.sqrt(np.outer(diagonal, diagonal))
-    return bool((np.abs(matrix) <= most * (1 + 1e-6) + _asymmetry_tolerance(matrix)).all())
+    bounds = np.sqrt(np.outer(diagonal, diagonal))
+    return bool((np.abs(matrix) <= bounds * (1 + 1e-6) + _asymmetry_tolerance(matrix)).all())
 
 
 # ------------------------------------------------------------------------------- shares of variance
@@ -408,8 +429,8 @@ def _variance_shares(x: Representation) -> VarianceShares:
         height = max(1, MAX_NUMBERS_TO_COPY // source.shape[1])
         blocks = (source[start:stop] - mean for start, stop in row_blocks(len(source), height))
         sums = [(square.sum(axis=1), square.sum(axis=0)) for square in map(np.square, blocks)]
-        samples = np.concatenate([of_rows for of_rows, _ in sums])
-        features = np.sum([of_columns for _, of_columns in sums], axis=0)
+        samples = np.concatenate([row_sums for row_sums, _ in sums])
+        features = np.sum([column_sums for _, column_sums in sums], axis=0)
         total = float(samples.sum())
     if (
         not 0 < total < math.inf or len(source) < MIN_ITEMS_FOR_HALF
@@ -423,10 +444,10 @@ def _may_have_dominant_share(x: Representation) -> bool:
     some rows and by distances from their mean."""
     source = _numpy_array(x)
     count = max(4, min(DOMINANCE_SAMPLE_ROWS, MAX_NUMBERS_TO_COPY // source.shape[1]))
-    some = source[:: -(-len(source) // count)] * 1.0
+    sample_rows = source[:: -(-len(source) // count)] * 1.0
     with np.errstate(all="ignore"):
-        mean = some.mean(axis=0)
-        features = np.square(some - mean).sum(axis=0)
+        mean = sample_rows.mean(axis=0)
+        features = np.square(sample_rows - mean).sum(axis=0)
         points = source if source.dtype.kind == "f" else source * 1.0
         squares = np.einsum("ij,ij->i", points, points) - 2 * (points @ mean) + mean @ mean
         return not (
@@ -436,21 +457,23 @@ def _may_have_dominant_share(x: Representation) -> bool:
 
 
 def _half_variance_caveats(
-    names: Sequence[str], shares: Sequence[np.ndarray], what: str, labels: Sequence[Iterable[str]]
+    names: Sequence[str], shares: Sequence[np.ndarray], noun: str, labels: Sequence[Iterable[str]]
 ) -> Iterator[str]:
     """Yield which feature or sample has half of the variance, and more than is usual of few."""
-    is_feature = what == "feature"
-    words = []
-    for name, of, called in zip(names, shares, labels):
-        if len(of) > 1 and of.max() >= (
-            HALF_OF_VARIANCE if len(of) >= MIN_ITEMS_FOR_HALF else MOST_OF_VARIANCE
+    is_feature = noun == "feature"
+    clauses = []
+    for name, values, item_labels in zip(names, shares, labels):
+        if len(values) > 1 and values.max() >= (
+            HALF_OF_VARIANCE if len(values) >= MIN_ITEMS_FOR_HALF else MOST_OF_VARIANCE
         ):
-            label = list(called)[int(of.argmax())]
-            words.append(f"{what} {label} has {format_percent(of.max())} of the variance of {name}")
-    if words:
-        ways = "leave it out, or standardise the features," if is_feature else "leave it out"
-        listed = list_names(words, MAX_NAMED_REPRESENTATIONS)
-        yield f"{listed}: {ways} to see how similar the rest is"
+            label = list(item_labels)[int(values.argmax())]
+            clauses.append(
+                f"{noun} {label} has {format_percent(values.max())} of the variance of {name}"
+            )
+    if clauses:
+        remedy = "leave it out, or standardise the features," if is_feature else "leave it out"
+        clause_list = list_names(clauses, MAX_NAMED_REPRESENTATIONS)
+        yield f"{clause_list}: {remedy} to see how similar the rest is"
 
 
 def _dominance_caveats(
@@ -461,16 +484,16 @@ def _dominance_caveats(
     positions = [map(str, range(r.shape[0])) for r in representations]
     features = [map(_feature_name, [r] * r.shape[1], range(r.shape[1])) for r in representations]
     return (
-        [*_half_variance_caveats(names, [of.features for of in shares], "feature", features)],
-        [*_half_variance_caveats(names, [of.samples for of in shares], "sample", positions)],
+        [*_half_variance_caveats(names, [share.features for share in shares], "feature", features)],
+        [*_half_variance_caveats(names, [share.samples for share in shares], "sample", positions)],
     )
 
 
-def _feature_name(x: Representation, place: int) -> str:
+def _feature_name(x: Representation, index: int) -> str:
     """Return how a feature is called: by its name, unless names number from 0 in order."""
     numbers = None if x.features is None else column_numbers(x.features)
-    is_place = x.features is None or (numbers is not None and numbers[place] == place)
-    return str(place) if is_place or x.features is None else repr(x.features[place])
+    is_place = x.features is None or (numbers is not None and numbers[index] == index)
+    return str(index) if is_place or x.features is None else repr(x.features[index])
 
 
 def _dominant_sample_caveats(
@@ -482,15 +505,17 @@ def _dominant_sample_caveats(
     if not pairs:
         return
     n = len(shares[0])
-    most = {pair: (shares[pair[0]] * shares[pair[1]]).max() for pair in pairs}
-    i, j = max(most, key=lambda pair: most[pair])
-    if n * most[i, j] <= DOMINANT_PRODUCT:
+    max_products = {pair: (shares[pair[0]] * shares[pair[1]]).max() for pair in pairs}
+    i, j = max(max_products, key=lambda pair: max_products[pair])
+    if n * max_products[i, j] <= DOMINANT_PRODUCT:
         return
     sample = int((shares[i] * shares[j]).argmax())
     x, y = (f"{format_percent(shares[k][sample])} of {representations[k].name}" for k in (i, j))
-    count = sum(n * share > DOMINANT_PRODUCT for share in most.values())
-    rest = f"; {count} of {len(most)} pairs have such samples" if len(most) > 1 else ""
+    count = sum(n * share > DOMINANT_PRODUCT for share in max_products.values())
+    pairs_note = (
+        f"; {count} of {len(max_products)} pairs have such samples" if len(max_products) > 1 else ""
+    )
     yield (
-        f"sample {sample} has {x} and {y}, in squared distances from the mean{rest}: intervals may "
-        "be far too narrow, but for measures of ranks and neighbours"
+        f"sample {sample} has {x} and {y}, in squared distances from the mean{pairs_note}: "
+        "intervals may be far too narrow, but for measures of ranks and neighbours"
     )

@@ -38,8 +38,8 @@ def _dimension_labels(data: Any) -> tuple[Hashable, ...]:
     dimension = data.dims[-1] if len(data.dims) == 2 else None
     if dimension in data.indexes:
         return tuple(data.indexes[dimension])
-    along = {str(k): c.values for k, c in data.coords.items() if c.dims == (dimension,)}
-    unique = {k: v for k, v in along.items() if len(set(v.tolist())) == len(v)}
+    coordinates = {str(k): c.values for k, c in data.coords.items() if c.dims == (dimension,)}
+    unique = {k: v for k, v in coordinates.items() if len(set(v.tolist())) == len(v)}
     name = f"{dimension}_id"
     if name in unique:
         return tuple(unique[name].tolist())
@@ -51,12 +51,12 @@ def dataarray_coordinate_ids(data: Any) -> tuple[Hashable, ...]:
     coordinate called ``<dimension>_id``, of the only one with a usual name of ids, or of the only
     one without repeats; none without one."""
     dimension = data.dims[0] if data.dims else None
-    along = {str(k): c.values for k, c in data.coords.items() if c.dims == (dimension,)}
-    unique = {k: v for k, v in along.items() if len(set(v.tolist())) == len(v)}
-    named = [k for k in along if ID_COLUMN_NAME.fullmatch(k)]
-    for names in ([f"{dimension}_id"], [k for k in named if k in unique], named, [*unique]):
-        if len(names) == 1 and names[0] in along:
-            return tuple(along[names[0]].tolist())
+    coordinates = {str(k): c.values for k, c in data.coords.items() if c.dims == (dimension,)}
+    unique = {k: v for k, v in coordinates.items() if len(set(v.tolist())) == len(v)}
+    id_names = [k for k in coordinates if ID_COLUMN_NAME.fullmatch(k)]
+    for names in ([f"{dimension}_id"], [k for k in id_names if k in unique], id_names, [*unique]):
+        if len(names) == 1 and names[0] in coordinates:
+            return tuple(coordinates[names[0]].tolist())
     return ()
 
 
@@ -76,18 +76,18 @@ def column_numbers(names: tuple[Hashable, ...]) -> tuple[int, ...] | None:
     if None in parts or len({(start, end) for start, _, end in filter(None, parts)}) > 1:
         return None
     numbers = tuple(number for _, number, _ in filter(None, parts))
-    first = min(numbers, default=0)
+    offset = min(numbers, default=0)
     is_count = (
-        first in (0, 1)
-        and len(set(numbers)) == len(numbers) == max(numbers, default=-1) - first + 1
+        offset in (0, 1)
+        and len(set(numbers)) == len(numbers) == max(numbers, default=-1) - offset + 1
     )
     return numbers if is_count else None
 
 
 def _number_in_name(name: Hashable) -> tuple[str, int, str] | None:
     if isinstance(name, str):
-        parts = NUMBERED_NAME.fullmatch(name)
-        return (parts[1], int(parts[2]), parts[3]) if parts else None
+        match = NUMBERED_NAME.fullmatch(name)
+        return (match[1], int(match[2]), match[3]) if match else None
     is_whole = isinstance(name, Integral) or (isinstance(name, Real) and float(name).is_integer())
     return ("", int(name), "") if is_whole and not isinstance(name, bool) else None  # type: ignore[call-overload]
 
@@ -99,7 +99,7 @@ def are_columns_ordered(names: FeatureNames) -> bool:
 
 
 def column_order(
-    called: str, x: str, of_x: FeatureNames, y: str, of_y: FeatureNames, *, is_one_model: bool
+    caller: str, x: str, x_names: FeatureNames, y: str, y_names: FeatureNames, *, is_one_model: bool
 ) -> tuple[int, ...] | None:
     """Return the columns of y in the order of x; None where they are in this order already.
 
@@ -108,75 +108,83 @@ def column_order(
     ``ValueError`` for names of which some are equal and some not, and for one model also for other
     names, and where a side without names meets numbers that are out of order.
     """
-    if of_x == of_y:
+    if x_names == y_names:
         return None
-    if of_x is None or of_y is None:
-        if is_one_model and not (are_columns_ordered(of_x) and are_columns_ordered(of_y)):
-            bare, numbered = (x, y) if of_x is None else (y, x)
+    if x_names is None or y_names is None:
+        if is_one_model and not (are_columns_ordered(x_names) and are_columns_ordered(y_names)):
+            unnamed_title, numbered_title = (x, y) if x_names is None else (y, x)
             raise ValueError(
-                f"{called}: the columns of {numbered} are numbered and not in the order of their "
-                f"numbers, and those of {bare} have no names, so their order is unknown; "
-                f"{COLUMN_NAMES_REMEDY}"
+                f"{caller}: the columns of {numbered_title} are numbered and not in the order of "
+                f"their numbers, and those of {unnamed_title} have no names, so their order is "
+                f"unknown; {COLUMN_NAMES_REMEDY}"
             )
         return None
-    if (numbers := tuple(map(column_numbers, (of_x, of_y)))) and None not in numbers:
-        return _numbered_column_order(called, x, of_x, y, of_y, is_one_model)
-    mine, theirs = set(of_x), set(of_y)
-    if mine == theirs and len(mine) == len(of_x) == len(of_y):
-        places = {name: place for place, name in enumerate(of_y)}
-        return tuple(places[name] for name in of_x)
-    _check_column_names(called, (x, of_x), (y, of_y), is_one_model)
+    if (numbers := tuple(map(column_numbers, (x_names, y_names)))) and None not in numbers:
+        return _numbered_column_order(caller, x, x_names, y, y_names, is_one_model)
+    x_set, y_set = set(x_names), set(y_names)
+    if x_set == y_set and len(x_set) == len(x_names) == len(y_names):
+        positions = {name: position for position, name in enumerate(y_names)}
+        return tuple(positions[name] for name in x_names)
+    _check_column_names(caller, (x, x_names), (y, y_names), is_one_model)
     return None
 
 
 def _numbered_column_order(
-    called: str,
+    caller: str,
     x: str,
-    of_x: tuple[Hashable, ...],
+    x_names: tuple[Hashable, ...],
     y: str,
-    of_y: tuple[Hashable, ...],
+    y_names: tuple[Hashable, ...],
     is_one_model: bool,
 ) -> tuple[int, ...] | None:
-    a, b = (column_numbers(names) or () for names in (of_x, of_y))
-    words = [(p[0], p[2]) for p in map(_number_in_name, (of_x[0], of_y[0])) if p]
-    if is_one_model and words[0] == words[1] and min(a) != min(b):
-        _check_column_names(called, (x, of_x), (y, of_y), is_one_model)
+    a, b = (column_numbers(names) or () for names in (x_names, y_names))
+    affixes = [(p[0], p[2]) for p in map(_number_in_name, (x_names[0], y_names[0])) if p]
+    if is_one_model and affixes[0] == affixes[1] and min(a) != min(b):
+        _check_column_names(caller, (x, x_names), (y, y_names), is_one_model)
     if len(a) != len(b):
-        return None if are_columns_ordered(of_y) else tuple(np.argsort(b).tolist())
-    places = {number - min(b): place for place, number in enumerate(b)}
-    order = tuple(places[number - min(a)] for number in a)
+        return None if are_columns_ordered(y_names) else tuple(np.argsort(b).tolist())
+    positions = {number - min(b): position for position, number in enumerate(b)}
+    order = tuple(positions[number - min(a)] for number in a)
     return None if list(order) == sorted(order) else order
 
 
 def _check_column_names(
-    called: str,
-    of_x: tuple[str, tuple[Hashable, ...]],
-    of_y: tuple[str, tuple[Hashable, ...]],
+    caller: str,
+    x_columns: tuple[str, tuple[Hashable, ...]],
+    y_columns: tuple[str, tuple[Hashable, ...]],
     is_one_model: bool,
 ) -> None:
     """Raise ``ValueError`` for names that differ, of two models only where some are equal."""
-    (x, first), (y, second) = of_x, of_y
-    shared = set(first) & set(second)
-    if not shared and not is_one_model:
+    (x, x_names), (y, y_names) = x_columns, y_columns
+    shared_names = set(x_names) & set(y_names)
+    if not shared_names and not is_one_model:
         return
-    only = [name for name in second if name not in shared]
-    missing = [name for name in first if name not in shared]
-    repeated = [name for names in (first, second) for name in names if names.count(name) > 1]
-    if not only and not missing:
+    extra_names = [name for name in y_names if name not in shared_names]
+    missing_names = [name for name in x_names if name not in shared_names]
+    repeated_names = [
+        name for names in (x_names, y_names) for name in names if names.count(name) > 1
+    ]
+    if not extra_names and not missing_names:
         raise ValueError(
-            f"{called}: {x} and {y} have columns of one name, such as {repeated[0]!r}, so their "
-            "order cannot be matched; rename the columns, or pass X.to_numpy()"
+            f"{caller}: {x} and {y} have columns of one name, such as {repeated_names[0]!r}, so "
+            "their order cannot be matched; rename the columns, or pass X.to_numpy()"
         )
-    differing = (
-        f"{y} has {list_names(map(repr, only), 3)}"
-        if only
-        else f"{y} lacks {list_names(map(repr, missing), 3)}"
+    difference = (
+        f"{y} has {list_names(map(repr, extra_names), 3)}"
+        if extra_names
+        else f"{y} lacks {list_names(map(repr, missing_names), 3)}"
     )
-    differing += f" where {x} has {list_names(map(repr, missing), 3)}" if only and missing else ""
-    differing += f" and {x} does not" if only and not missing else ""
-    some = f"; {len(shared)} names are equal" if shared else ""
-    keep = "keep the columns that both have, X[[c for c in X if c in set(Y)]] on both sides, or "
+    difference += (
+        f" where {x} has {list_names(map(repr, missing_names), 3)}"
+        if extra_names and missing_names
+        else ""
+    )
+    difference += f" and {x} does not" if extra_names and not missing_names else ""
+    shared_note = f"; {len(shared_names)} names are equal" if shared_names else ""
+    shared_remedy = (
+        "keep the columns that both have, X[[c for c in X if c in set(Y)]] on both sides, or "
+    )
     raise ValueError(
-        f"{called}: {x} and {y} have columns of other names: {differing}{some}; "
-        f"{keep * bool(shared)}{COLUMN_NAMES_REMEDY}"
+        f"{caller}: {x} and {y} have columns of other names: {difference}{shared_note}; "
+        f"{shared_remedy * bool(shared_names)}{COLUMN_NAMES_REMEDY}"
     )

@@ -46,27 +46,31 @@ def from_conditions(
     the first, for names that look the same, like 1 and "1", and for times that do not fit or
     repeat.
     """
-    named = _conditions_by_name(responses, "responses")
-    parts = [_condition_trials(label, X, pool, window, axes) for label, X in named.items()]
-    units = {part.shape[1] for part in parts}
+    arrays_by_name = _conditions_by_name(responses, "responses")
+    representations = [
+        _condition_trials(label, X, pool, window, axes) for label, X in arrays_by_name.items()
+    ]
+    units = {r.shape[1] for r in representations}
     if len(units) > 1:
         raise ValueError(
             f"from_conditions: all conditions must have the same units; got {sorted(units)}"
         )
-    parts = list(align_columns("from_conditions", parts, is_one_model=True))
-    names, counts = _condition_labels(list(named)), [part.shape[0] for part in parts]
+    representations = list(align_columns("from_conditions", representations, is_one_model=True))
+    names, counts = _condition_labels(list(arrays_by_name)), [r.shape[0] for r in representations]
     if times is None:
         order = _interleave_trials(counts)
     else:
-        order = _trial_time_order(_conditions_by_name(times, "times"), named.keys(), counts)
-    conditions = np.repeat(np.arange(len(parts)), counts)[order]
-    ids = [(label, trial) for label, count in zip(named, counts) for trial in range(count)]
-    xp, dtype = _common_library_and_dtype(parts)
-    stacked = xp.concat([part.source for part in parts])
+        order = _trial_time_order(
+            _conditions_by_name(times, "times"), arrays_by_name.keys(), counts
+        )
+    conditions = np.repeat(np.arange(len(representations)), counts)[order]
+    ids = [(label, trial) for label, count in zip(arrays_by_name, counts) for trial in range(count)]
+    xp, dtype = _common_library_and_dtype(representations)
+    stacked = xp.concat([r.source for r in representations])
     rows = xp.take(stacked, as_array_like(order, stacked), axis=0)
-    features = next((part.features for part in parts if part.features), None)
-    ordered = [ids[i] for i in order]
-    return Representation(rows, name, ids=ordered, features=features, dtype=dtype), names[
+    features = next((r.features for r in representations if r.features), None)
+    ordered_ids = [ids[i] for i in order]
+    return Representation(rows, name, ids=ordered_ids, features=features, dtype=dtype), names[
         conditions
     ]
 
@@ -76,10 +80,10 @@ def _conditions_by_name(arrays: Any, role: str) -> dict[Hashable, Any]:
         raise ValueError(
             f"from_conditions: {role} must be a mapping or a list with one array per condition"
         )
-    named = dict(arrays) if isinstance(arrays, Mapping) else dict(enumerate(arrays))
-    if not named:
+    arrays_by_name = dict(arrays) if isinstance(arrays, Mapping) else dict(enumerate(arrays))
+    if not arrays_by_name:
         raise ValueError(f"from_conditions: {role} is empty")
-    return named
+    return arrays_by_name
 
 
 def _condition_trials(
@@ -112,22 +116,22 @@ def _trial_time_order(times: dict[Hashable, Any], labels: Any, counts: list[int]
         raise ValueError(
             f"from_conditions: times are of {list(times)} but responses of {list(labels)}"
         )
-    parts = [np.asarray(times[label], dtype=float) for label in labels]
-    if [part.shape for part in parts] != [(count,) for count in counts]:
-        shapes = [part.shape for part in parts]
+    time_arrays = [np.asarray(times[label], dtype=float) for label in labels]
+    if [values.shape for values in time_arrays] != [(count,) for count in counts]:
+        shapes = [values.shape for values in time_arrays]
         raise ValueError(
             f"from_conditions: times must be one per trial, {counts}; got shapes {shapes}"
         )
-    all_times = np.concatenate(parts)
+    all_times = np.concatenate(time_arrays)
     if not np.isfinite(all_times).all() or len(np.unique(all_times)) < len(all_times):
         raise ValueError("from_conditions: times must be finite and all different")
     return np.argsort(all_times)
 
 
-def _common_library_and_dtype(parts: list[Representation]) -> tuple[Any, str | None]:
+def _common_library_and_dtype(representations: list[Representation]) -> tuple[Any, str | None]:
     """Return the library of all parts, and the precision they ask for."""
-    kinds = sorted({type(part.source).__module__.partition(".")[0] for part in parts})
-    precisions = {part.requested_dtype for part in parts}
+    kinds = sorted({type(r.source).__module__.partition(".")[0] for r in representations})
+    precisions = {r.requested_dtype for r in representations}
     if len(kinds) > 1 or len(precisions) > 1:
         dtypes = f"with dtype {' and '.join(map(str, precisions))}"
         problem = f"of {' and '.join(kinds)}" if len(kinds) > 1 else dtypes
@@ -135,7 +139,7 @@ def _common_library_and_dtype(parts: list[Representation]) -> tuple[Any, str | N
             "from_conditions: all conditions must be of one library and dtype; got arrays "
             f"{problem}"
         )
-    return namespace(*(part.source for part in parts)), precisions.pop()
+    return namespace(*(r.source for r in representations)), precisions.pop()
 
 
 def _condition_labels(names: list[Hashable]) -> np.ndarray:
@@ -146,6 +150,8 @@ def _condition_labels(names: list[Hashable]) -> np.ndarray:
     labels = np.array(names if is_plain else [str(name) for name in names])
     if len(np.unique(labels)) < len(names):
         is_ambiguous = [(labels == label).sum() > 1 or label != label for label in labels]
-        same = ", ".join(map(repr, compress(names, is_ambiguous)))
-        raise ValueError(f"from_conditions: names that look the same: {same}; rename one of them")
+        name_list = ", ".join(map(repr, compress(names, is_ambiguous)))
+        raise ValueError(
+            f"from_conditions: names that look the same: {name_list}; rename one of them"
+        )
     return labels

@@ -55,7 +55,7 @@ def is_column(data: Any) -> bool:
     return is_series or (hasattr(data, "null_count") and hasattr(data, "type"))
 
 
-def select_features(data: Any, called: str, column: str | None, ids: Any) -> TableSelection:
+def select_features(data: Any, title: str, column: str | None, ids: Any) -> TableSelection:
     """Return the vectors or the features of a table, and the ids that a column of it holds.
 
     ``column`` : the column of vectors. Without it, the only column of vectors is the data; a table
@@ -71,70 +71,73 @@ def select_features(data: Any, called: str, column: str | None, ids: Any) -> Tab
     if column is None and not isinstance(ids, str) and all(map(is_numeric_dtype, frame.dtypes)):
         return TableSelection(frame, None, frame, to_python_names(frame.columns))
     columns = table_columns(frame)
-    named = _find_column(columns, ids, called) if isinstance(ids, str) else None
-    if named is None and ids is None and not _has_named_index(frame):
-        named = next((c for c in columns if _holds_sample_ids(c, columns)), None)
-    others = [c for c in columns if c is not named]
-    vectors = [c for c in others if c.kind == VECTORS_KIND]
+    id_column = _find_column(columns, ids, title) if isinstance(ids, str) else None
+    if id_column is None and ids is None and not _has_named_index(frame):
+        id_column = next((c for c in columns if _holds_sample_ids(c, columns)), None)
+    other_columns = [c for c in columns if c is not id_column]
+    vectors = [c for c in other_columns if c.kind == VECTORS_KIND]
     if column is None and len(vectors) == 1:
-        chosen: TableColumn | None = vectors[0]
-        _warn_unused_columns(called, vectors[0], [c for c in others if c is not vectors[0]])
+        feature_column: TableColumn | None = vectors[0]
+        _warn_unused_columns(title, vectors[0], [c for c in other_columns if c is not vectors[0]])
     elif column is None and vectors:
         raise ValueError(
-            f"{called} has columns of vectors, {_list_columns(vectors)}: choose one, "
+            f"{title} has columns of vectors, {_list_columns(vectors)}: choose one, "
             f"column={vectors[0].name!r}"
         )
     else:
-        chosen = None if column is None else _find_column(columns, column, called)
-    order = None if named is None else _ids_from_column(named, called, data)
-    if chosen is None:
-        values = frame if named is None else _drop_frame_column(frame, named.name)
-        if named is not None and not len(values.columns):
+        feature_column = None if column is None else _find_column(columns, column, title)
+    order = None if id_column is None else _ids_from_column(id_column, title, data)
+    if feature_column is None:
+        values = frame if id_column is None else _drop_frame_column(frame, id_column.name)
+        if id_column is not None and not len(values.columns):
             raise ValueError(
-                f"{called} holds no features, only the ids {named.name!r} of its samples"
+                f"{title} holds no features, only the ids {id_column.name!r} of its samples"
             )
         return TableSelection(values, order, frame, to_python_names(values.columns))
-    if chosen.kind == NUMBERS_KIND:
+    if feature_column.kind == NUMBERS_KIND:
         return TableSelection(
-            _arrow_array(chosen.values).reshape(-1, 1), order, frame, (chosen.name,)
+            _arrow_array(feature_column.values).reshape(-1, 1), order, frame, (feature_column.name,)
         )
-    return TableSelection(stack_vector_column(chosen, called, data), order, frame)
+    return TableSelection(stack_vector_column(feature_column, title, data), order, frame)
 
 
 def unusable_columns_remedy(data: Any, unusable: Sequence[Any]) -> str:
     """Return what to do about columns, by their names, that hold no numbers; a remedy that leaves
     some features, or names the other way to have them."""
     columns = table_columns(_as_frame(data))
-    wrong = [c for c in columns if c.name in unusable]
-    if lists := [c for c in wrong if c.kind == TEXT_LISTS_KIND]:
+    unusable_columns = [c for c in columns if c.name in unusable]
+    if lists := [c for c in unusable_columns if c.kind == TEXT_LISTS_KIND]:
         return _text_vectors_remedy(lists[0])
-    if pieces := [c for c in wrong if c.kind == OTHER_KIND]:
-        held = _first_cells(pieces[0].values)
-        if remedy := _object_cells_remedy(data, pieces[0].name, held):
+    if object_columns := [c for c in unusable_columns if c.kind == OTHER_KIND]:
+        cells = _first_cells(object_columns[0].values)
+        if remedy := _object_cells_remedy(data, object_columns[0].name, cells):
             return remedy
-    if numerals := [c for c in wrong if c.kind == NUMERALS_KIND]:
+    if numerals := [c for c in unusable_columns if c.kind == NUMERALS_KIND]:
         return (
             f"{_list_columns(numerals)}: numbers as text or objects; pass "
             f"{_cast_to_float_code(data, numerals)}"
         )
-    if len(wrong) == len(columns):
+    if len(unusable_columns) == len(columns):
         return (
             f"no column holds numbers; {_one_hot_code(data)} makes features of classes, a "
             "model of texts"
         )
-    return drop_columns_remedy(data, [c.name for c in wrong])
+    return drop_columns_remedy(data, [c.name for c in unusable_columns])
 
 
 def _text_vectors_remedy(column: TableColumn) -> str:
     """Return how vectors written as text become numbers: as JSON, or as NumPy prints arrays."""
-    cells = f"X[{column.name!r}]"
+    column_code = f"X[{column.name!r}]"
     texts = [str(text) for text in _first_cells(column.values)]
-    start = f"{column.name!r} holds vectors written as text"
+    statement = f"{column.name!r} holds vectors written as text"
     if any("..." in text for text in texts):
-        return f"{start}, with numbers left out (...); write them again as lists, x.tolist()"
+        return f"{statement}, with numbers left out (...); write them again as lists, x.tolist()"
     if all("," in text or len(text.split()) == 1 for text in texts):
-        return f"{start}; pass np.array([json.loads(str(text)) for text in {cells}])"
-    return f"{start}; pass np.array([str(text).strip(' []').split() for text in {cells}], float)"
+        return f"{statement}; pass np.array([json.loads(str(text)) for text in {column_code}])"
+    return (
+        f"{statement}; pass np.array([str(text).strip(' []').split() for text in {column_code}], "
+        "float)"
+    )
 
 
 def _object_cells_remedy(data: Any, name: Any, cells: Sequence[Any]) -> str:
@@ -144,8 +147,8 @@ def _object_cells_remedy(data: Any, name: Any, cells: Sequence[Any]) -> str:
     if all(isinstance(cell, complex) for cell in cells):
         return "take the absolute value, abs(X), or X.to_numpy().real and .imag side by side"
     if all(isinstance(cell, dict) for cell in cells):
-        nested = f"pd.json_normalize(X[{name!r}].to_list())"
-        return f"{name!r} holds records; pass {nested}"
+        code = f"pd.json_normalize(X[{name!r}].to_list())"
+        return f"{name!r} holds records; pass {code}"
     if any(not isinstance(cell, str) and np.ndim(cell) == 1 for cell in cells):
         return (
             f"{name!r} holds vectors with words or missing numbers; pass "
@@ -156,11 +159,11 @@ def _object_cells_remedy(data: Any, name: Any, cells: Sequence[Any]) -> str:
 
 
 def _drop_columns_code(data: Any, names: Sequence[Any]) -> str:
-    cut = ["..."] * (len(names) > MAX_LISTED_COLUMNS)
-    listed = ", ".join([*map(repr, names[:MAX_LISTED_COLUMNS]), *cut])
+    ellipsis = ["..."] * (len(names) > MAX_LISTED_COLUMNS)
+    name_list = ", ".join([*map(repr, names[:MAX_LISTED_COLUMNS]), *ellipsis])
     if hasattr(data, "iloc"):
-        return f"X.drop(columns=[{listed}])"
-    return f"X.drop_columns([{listed}])" if _is_arrow(data) else f"X.drop({listed})"
+        return f"X.drop(columns=[{name_list}])"
+    return f"X.drop_columns([{name_list}])" if _is_arrow(data) else f"X.drop({name_list})"
 
 
 def drop_columns_remedy(data: Any, names: Sequence[Any]) -> str:
@@ -168,8 +171,8 @@ def drop_columns_remedy(data: Any, names: Sequence[Any]) -> str:
     ids = f"rs.Representation(X, ids={names[0]!r})"
     if hasattr(data, "iloc"):
         ids = f"X.set_index({names[0]!r})"
-    how = _drop_columns_code(data, names)
-    return f"leave out what is no feature, {how}, or make it the sample ids, {ids}"
+    code = _drop_columns_code(data, names)
+    return f"leave out what is no feature, {code}, or make it the sample ids, {ids}"
 
 
 def _cast_to_float_code(data: Any, columns: Sequence[TableColumn]) -> str:
@@ -192,10 +195,10 @@ def _one_hot_code(data: Any) -> str:
 def table_columns(data: Any) -> list[TableColumn]:
     """Return the columns of a table, each with what it holds."""
     if hasattr(data, "iloc"):
-        parts = [(name, data.iloc[:, place]) for place, name in enumerate(data.columns)]
+        columns = [(name, data.iloc[:, index]) for index, name in enumerate(data.columns)]
     else:
-        parts = [(name, data.get_column(name)) for name in data.columns]
-    return [make_table_column(name, values) for name, values in parts]
+        columns = [(name, data.get_column(name)) for name in data.columns]
+    return [make_table_column(name, values) for name, values in columns]
 
 
 def make_table_column(name: Any, values: Any) -> TableColumn:
@@ -231,8 +234,8 @@ def _first_cells(values: Any) -> list[Any]:
     if hasattr(values, "iloc"):
         return list(values.dropna().iloc[:MAX_INSPECTED_CELLS])
     cells = values.slice(0, MAX_INSPECTED_CELLS)
-    listed = cells.to_pylist() if hasattr(cells, "to_pylist") else cells.to_list()
-    return [cell for cell in listed if cell is not None]
+    objects = cells.to_pylist() if hasattr(cells, "to_pylist") else cells.to_list()
+    return [cell for cell in objects if cell is not None]
 
 
 def _object_cells_kind(cells: list[Any]) -> str:
@@ -282,14 +285,14 @@ def _holds_sample_ids(column: TableColumn, columns: Sequence[TableColumn]) -> bo
     return numbers.dtype.kind in "iu" and len(np.unique(numbers)) == len(numbers)
 
 
-def _find_column(columns: Sequence[TableColumn], name: str, called: str) -> TableColumn:
-    fitting = [c for c in columns if c.name == name]
-    if len(fitting) > 1:
-        raise ValueError(f"{called} has {len(fitting)} columns called {name!r}; rename them")
-    column = next(iter(fitting), None)
+def _find_column(columns: Sequence[TableColumn], name: str, title: str) -> TableColumn:
+    matches = [c for c in columns if c.name == name]
+    if len(matches) > 1:
+        raise ValueError(f"{title} has {len(matches)} columns called {name!r}; rename them")
+    column = next(iter(matches), None)
     if column is None:
-        known = [str(c.name) for c in columns]
-        raise ValueError(f"{called} has no column {name!r}{did_you_mean(name, known)}")
+        names = [str(c.name) for c in columns]
+        raise ValueError(f"{title} has no column {name!r}{did_you_mean(name, names)}")
     return column
 
 
@@ -301,58 +304,65 @@ def _has_named_index(frame: Any) -> bool:
     return index.nlevels > 1 or index.name is not None or np.asarray(index).dtype.kind not in "iu"
 
 
-def _ids_from_column(column: TableColumn, called: str, data: Any) -> tuple[Hashable, ...]:
+def _ids_from_column(column: TableColumn, title: str, data: Any) -> tuple[Hashable, ...]:
     values = column.values
     cells = values.to_pylist() if hasattr(values, "to_pylist") else values.to_list()
     if column.kind in (VECTORS_KIND, TEXT_LISTS_KIND):
-        raise ValueError(f"{called}: column {column.name!r} holds vectors, not ids")
-    empty = [row for row, cell in enumerate(cells) if cell is None or cell != cell]
-    if empty:
+        raise ValueError(f"{title}: column {column.name!r} holds vectors, not ids")
+    empty_rows = [row for row, cell in enumerate(cells) if cell is None or cell != cell]
+    if empty_rows:
         raise ValueError(
-            f"{called}: column {column.name!r} has no id in row {empty[0]}; leave out rows without "
-            f"one, {_drop_missing_rows_code(data, column.name)}"
+            f"{title}: column {column.name!r} has no id in row {empty_rows[0]}; leave out rows "
+            f"without one, {_drop_missing_rows_code(data, column.name)}"
         )
     return tuple(cells)
 
 
-def _warn_unused_columns(called: str, chosen: TableColumn, rest: Sequence[TableColumn]) -> None:
+def _warn_unused_columns(
+    title: str, vector_column: TableColumn, other_columns: Sequence[TableColumn]
+) -> None:
     """Warn of columns beside the vectors that are left out; ``ValueError`` where they may be
     features."""
     features = [
-        c for c in rest if c.kind == NUMBERS_KIND and _arrow_array(c.values).dtype.kind == "f"
+        c
+        for c in other_columns
+        if c.kind == NUMBERS_KIND and _arrow_array(c.values).dtype.kind == "f"
     ]
     if features:
         raise ValueError(
-            f"{called} has a column of vectors, {chosen.name!r}, beside numbers, "
-            f"{_list_columns(features)}; for the vectors alone pass column={chosen.name!r} to "
-            "rs.Representation"
+            f"{title} has a column of vectors, {vector_column.name!r}, beside numbers, "
+            f"{_list_columns(features)}; for the vectors alone pass column={vector_column.name!r} "
+            "to rs.Representation"
         )
-    if rest:
-        warn(f"{called}: the vectors are {chosen.name!r}; left out: {_list_columns(rest)}")
+    if other_columns:
+        warn(
+            f"{title}: the vectors are {vector_column.name!r}; left out: "
+            f"{_list_columns(other_columns)}"
+        )
 
 
 # ------------------------------------------------------------------------------------------ vectors
 
 
-def stack_vector_column(column: TableColumn, called: str, data: Any) -> np.ndarray:
+def stack_vector_column(column: TableColumn, title: str, data: Any) -> np.ndarray:
     """Return a column of vectors as (n, d) numbers, without objects of Python for each number.
 
     ``data``: the table, for the remedy. Raises ``ValueError`` that names the row for a vector that
     is missing or has another length.
     """
     if column.kind != VECTORS_KIND:
-        held = _describe_column_kind(column)
-        raise ValueError(f"{called}: column {column.name!r} holds {held}, not vectors of numbers")
+        content = _describe_column_kind(column)
+        raise ValueError(f"{title}: column {column.name!r} holds {content}, not vectors of numbers")
     values = column.values
     if hasattr(values, "iloc") and str(values.dtype) != "object":
         values = values.array.__arrow_array__()
     if hasattr(values, "null_count") and hasattr(values, "type"):
-        return _vectors_from_arrow(values, column.name, called, data)
+        return _vectors_from_arrow(values, column.name, title, data)
     if hasattr(values, "explode") and not hasattr(values, "iloc"):
-        return _vectors_from_polars(values, column.name, called, data)
+        return _vectors_from_polars(values, column.name, title, data)
     cells = list(values)
     lengths = np.array([-1 if _is_missing_cell(cell) else len(cell) for cell in cells])
-    _common_vector_length(lengths, column.name, called, data)
+    _common_vector_length(lengths, column.name, title, data)
     return np.stack([np.asarray(cell) for cell in cells])
 
 
@@ -360,8 +370,8 @@ def _describe_column_kind(column: TableColumn) -> str:
     return "dates or objects" if column.kind == OTHER_KIND else column.kind
 
 
-def _vectors_from_arrow(values: Any, name: Any, called: str, data: Any) -> np.ndarray:
-    parts, lengths = [], []
+def _vectors_from_arrow(values: Any, name: Any, title: str, data: Any) -> np.ndarray:
+    blocks, lengths = [], []
     for chunk in getattr(values, "chunks", [values]):
         is_valid = np.asarray(chunk.is_valid())
         if hasattr(chunk, "offsets"):
@@ -369,42 +379,45 @@ def _vectors_from_arrow(values: Any, name: Any, called: str, data: Any) -> np.nd
         else:
             sizes = np.full(len(chunk), chunk.type.list_size)
         lengths.append(np.where(is_valid, sizes, -1))
-        parts.append(chunk.flatten().to_numpy(zero_copy_only=False))
-    width = _common_vector_length(np.concatenate(lengths), name, called, data)
-    return (parts[0] if len(parts) == 1 else np.concatenate(parts)).reshape(-1, width)
+        blocks.append(chunk.flatten().to_numpy(zero_copy_only=False))
+    width = _common_vector_length(np.concatenate(lengths), name, title, data)
+    return (blocks[0] if len(blocks) == 1 else np.concatenate(blocks)).reshape(-1, width)
 
 
-def _vectors_from_polars(values: Any, name: Any, called: str, data: Any) -> np.ndarray:
+def _vectors_from_polars(values: Any, name: Any, title: str, data: Any) -> np.ndarray:
     if "array" in str(values.dtype).lower():
         lengths = np.where(values.is_null().to_numpy(), -1, values.dtype.shape[0])
     else:
         lengths = values.list.len().cast(int).fill_null(-1).to_numpy()
-    width = _common_vector_length(lengths, name, called, data)
+    width = _common_vector_length(lengths, name, title, data)
     return np.asarray(values.explode().to_numpy()).reshape(len(values), width)
 
 
-def _common_vector_length(lengths: np.ndarray, name: Any, called: str, data: Any) -> int:
+def _common_vector_length(lengths: np.ndarray, name: Any, title: str, data: Any) -> int:
     """Return the length that all vectors have; ``ValueError`` unless they do. -1: no vector."""
-    where = called if name is None else f"{called}: column {name!r}"
+    location = title if name is None else f"{title}: column {name!r}"
     if not lengths.size or not lengths.any():
-        raise ValueError(f"{where} has no numbers")
+        raise ValueError(f"{location} has no numbers")
     sizes, counts = np.unique(lengths[lengths >= 0], return_counts=True)
-    usual, others = int(sizes[np.argmax(counts)]) if sizes.size else 0, len(lengths)
+    common_length, n_others = int(sizes[np.argmax(counts)]) if sizes.size else 0, len(lengths)
     if (lengths < 0).any():
-        row, others = int(np.argmax(lengths < 0)), int((lengths < 0).sum()) - 1
+        row, n_others = int(np.argmax(lengths < 0)), int((lengths < 0).sum()) - 1
         problem, remedy = f"has no vector in row {row}", _drop_missing_rows_code(data, name)
     elif len(sizes) > 1:
-        row, others = int(np.argmax(lengths != usual)), int((lengths != usual).sum()) - 1
+        row, n_others = (
+            int(np.argmax(lengths != common_length)),
+            int((lengths != common_length).sum()) - 1,
+        )
         problem = (
-            f"has vectors of different lengths: most have {usual} numbers, row {row} has "
+            f"has vectors of different lengths: most have {common_length} numbers, row {row} has "
             f"{int(lengths[row])}"
         )
-        remedy = _select_length_code(data, name, usual)
+        remedy = _select_length_code(data, name, common_length)
     else:
-        return usual
-    more = f" ({others} more)" * (others > 0)
+        return common_length
+    note = f" ({n_others} more)" * (n_others > 0)
     raise ValueError(
-        f"{where} {problem}{more}; leave those rows out, in all representations: {remedy}"
+        f"{location} {problem}{note}; leave those rows out, in all representations: {remedy}"
     )
 
 
@@ -420,13 +433,13 @@ def _drop_missing_rows_code(data: Any, name: Any) -> str:
 
 def _select_length_code(data: Any, name: Any, length: int) -> str:
     """Return how the rows of a table, or of a column by itself, with this length are chosen."""
-    cells = "X" if name is None else f"X[{name!r}]"
+    column_code = "X" if name is None else f"X[{name!r}]"
     if hasattr(data, "iloc"):
-        return f"X[{cells}.map(len) == {length}]"
+        return f"X[{column_code}.map(len) == {length}]"
     if hasattr(data, "to_pylist"):
-        lengths = f"pyarrow.compute.list_value_length({cells})"
+        lengths = f"pyarrow.compute.list_value_length({column_code})"
         return f"X.filter(pyarrow.compute.equal({lengths}, {length}))"
-    return f"X.filter({cells}.list.len() == {length})"
+    return f"X.filter({column_code}.list.len() == {length})"
 
 
 # ------------------------------------------------------------------------------------------- pieces

@@ -23,54 +23,54 @@ def describe_gaps(gaps: np.ndarray) -> str:
     if gaps.all():
         return f"{count}: it has no number at all; compute it again"
     columns, rows = np.flatnonzero(gaps.all(axis=0)), np.flatnonzero(gaps.all(axis=1))
-    others = gaps.copy()
-    others[:, columns], others[rows] = False, False
-    parts = [_describe_column_gaps(columns)] * bool(columns.size) + [
+    scattered = gaps.copy()
+    scattered[:, columns], scattered[rows] = False, False
+    clauses = [_describe_column_gaps(columns)] * bool(columns.size) + [
         _describe_row_gaps(rows)
     ] * bool(rows.size)
-    if others.any():
-        start = f"{int(others.sum())} more: " if parts else ""
-        parts.append(start + _describe_scattered_gaps(others))
-    return f"{count}; {'; '.join(parts)}"
+    if scattered.any():
+        prefix = f"{int(scattered.sum())} more: " if clauses else ""
+        clauses.append(prefix + _describe_scattered_gaps(scattered))
+    return f"{count}; {'; '.join(clauses)}"
 
 
 def describe_trial_gaps(gaps: np.ndarray) -> str:
     """Return :func:`describe_gaps` of trials that have labels, and how trials are left out with
     their labels where most trials have all numbers."""
-    words, with_gaps = describe_gaps(gaps), int(gaps.any(axis=1).sum())
-    if 2 * with_gaps > len(gaps):
-        return words
+    description, count = describe_gaps(gaps), int(gaps.any(axis=1).sum())
+    if 2 * count > len(gaps):
+        return description
     return (
-        f"{words}; {with_gaps} of {len(gaps)} trials have gaps: leave these out with their labels, "
-        "ok = np.isfinite(X).all(axis=1), X[ok], np.asarray(conditions)[ok] (so with runs)"
+        f"{description}; {count} of {len(gaps)} trials have gaps: leave these out with their "
+        "labels, ok = np.isfinite(X).all(axis=1), X[ok], np.asarray(conditions)[ok] (so with runs)"
     )
 
 
 def count_trials_with_gaps(
-    called: str, named: str, gaps: np.ndarray, consequence: str = MEAN_OVER_FINITE_TRIALS
+    caller: str, title: str, gaps: np.ndarray, consequence: str = MEAN_OVER_FINITE_TRIALS
 ) -> str:
     """Return how many trials lack numbers, and what follows."""
     count = int(gaps.any(axis=1).sum())
-    return f"{called}: {count} of {len(gaps)} trials of {named} have NaN; {consequence}"
+    return f"{caller}: {count} of {len(gaps)} trials of {title} have NaN; {consequence}"
 
 
 def _describe_column_gaps(columns: np.ndarray) -> str:
-    those = (
+    subject = (
         f"column {columns[0]} has"
         if len(columns) == 1
         else f"columns {list_names(columns, MAX_LISTED_GAPS)} have"
     )
-    which = "that feature" if len(columns) == 1 else "those features"
-    return f"{those} no number in any row: leave {which} out, {_np_delete_code(columns, 1)}"
+    noun = "that feature" if len(columns) == 1 else "those features"
+    return f"{subject} no number in any row: leave {noun} out, {_np_delete_code(columns, 1)}"
 
 
 def _describe_row_gaps(rows: np.ndarray) -> str:
-    those = (
+    subject = (
         f"row {rows[0]} has" if len(rows) == 1 else f"rows {list_names(rows, MAX_LISTED_GAPS)} have"
     )
-    which = "that sample" if len(rows) == 1 else "those samples"
-    how = _np_delete_code(rows, 0)
-    return f"{those} no number in any column: leave {which} out of all representations, {how}"
+    noun = "that sample" if len(rows) == 1 else "those samples"
+    code = _np_delete_code(rows, 0)
+    return f"{subject} no number in any column: leave {noun} out of all representations, {code}"
 
 
 def _describe_scattered_gaps(gaps: np.ndarray) -> str:
@@ -79,19 +79,19 @@ def _describe_scattered_gaps(gaps: np.ndarray) -> str:
     if 2 * len(rows) <= n:
         return "leave those samples out or fill them in"
     if 2 * len(columns) <= d:
-        those, which = "column", "that feature"
+        axis_noun, noun = "column", "that feature"
         if len(columns) > 1:
-            those, which = "columns", "those features"
-        listed = list_names(columns, MAX_LISTED_GAPS)
-        return f"they lie in {those} {listed}: leave {which} out or fill them in"
+            axis_noun, noun = "columns", "those features"
+        column_list = list_names(columns, MAX_LISTED_GAPS)
+        return f"they lie in {axis_noun} {column_list}: leave {noun} out or fill them in"
     return (
         f"{len(rows)} of {n} rows and {len(columns)} of {d} columns have some: fill them in, "
         "np.where(np.isfinite(X), X, np.nanmean(X, axis=0))"
     )
 
 
-def _np_delete_code(places: np.ndarray, axis: int) -> str:
-    if len(places) > MAX_LISTED_GAPS:
-        some = f"np.isfinite(X).any(axis={1 - axis})"
-        return f"X[:, {some}]" if axis else f"X[{some}]"
-    return f"np.delete(X, {places.tolist()}, axis={axis})"
+def _np_delete_code(indices: np.ndarray, axis: int) -> str:
+    if len(indices) > MAX_LISTED_GAPS:
+        condition = f"np.isfinite(X).any(axis={1 - axis})"
+        return f"X[:, {condition}]" if axis else f"X[{condition}]"
+    return f"np.delete(X, {indices.tolist()}, axis={axis})"

@@ -63,38 +63,38 @@ class LabeledArray(NamedTuple):
 
 
 def as_labeled_array(
-    data: Any, called: str, ids: Iterable[Hashable] | str | None = None, column: str | None = None
+    data: Any, title: str, ids: Iterable[Hashable] | str | None = None, column: str | None = None
 ) -> LabeledArray:
     """Return a user's data as an array of real numbers with its samples, by their ids if given.
 
-    ``called`` is the name of the data in errors. ``column``, and ``ids`` if it is a word, name
+    ``title`` is the name of the data in errors. ``column``, and ``ids`` if it is a word, name
     columns of a table. Raises ``ValueError`` with a remedy for what is not an array, and for values
     that are not real numbers.
     """
-    if (vectors := stack_mapping(data, called, has_ids=ids is not None)) is not None:
+    if (vectors := stack_mapping(data, title, has_ids=ids is not None)) is not None:
         data, ids = vectors.array, vectors.ids if ids is None else ids
     if problem := _input_problem(data):
-        raise ValueError(f"{called} {problem}")
+        raise ValueError(f"{title} {problem}")
     if is_table(data):
-        chosen = select_features(data, called, column, ids)
-        ids = chosen.ids if ids is None or isinstance(ids, str) else ids
-        array = chosen.values
+        selection = select_features(data, title, column, ids)
+        ids = selection.ids if ids is None or isinstance(ids, str) else ids
+        array = selection.values
         if is_table(array):
-            array = _table_to_array(array, called, data)
-        data, names = chosen.frame, chosen.features
+            array = _table_to_array(array, title, data)
+        data, names = selection.frame, selection.features
     elif column is not None or isinstance(ids, str):
         option = f"column={column!r}" if column is not None else f"ids={ids!r}"
-        raise ValueError(f"{called} is no table; leave {option} out, which names a column")
+        raise ValueError(f"{title} is no table; leave {option} out, which names a column")
     else:
-        array, names = _real_number_array(data, called), None
+        array, names = _real_number_array(data, title), None
         if array.ndim == 2:
             names = dataarray_feature_names(data, array.shape[1])
     is_plain = not getattr(array.dtype, "names", None) and getattr(array.dtype, "kind", "") != "T"
     if not is_plain or not namespace(array).isdtype(array.dtype, NUMERIC_KINDS):
         raise ValueError(
-            f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion_remedy(array)}"
+            f"{title} must hold real numbers; got dtype {array.dtype}; {_conversion_remedy(array)}"
         )
-    order = sample_order(data, called)
+    order = sample_order(data, title)
     return LabeledArray(array, order if ids is None else to_python_ids(ids), names)
 
 
@@ -118,7 +118,7 @@ def as_read_only(array: Array) -> Array:
     return array
 
 
-def sample_order(data: Any, called: str) -> SampleOrder:
+def sample_order(data: Any, title: str) -> SampleOrder:
     """Return the samples in the index of a table or in the first coordinate of a DataArray.
 
     An index 0, 1, ..., n - 1 names no samples: it is a range. Raises ``ValueError`` for an index
@@ -134,7 +134,7 @@ def sample_order(data: Any, called: str) -> SampleOrder:
         return None
     if index.isna().any() if index.nlevels == 1 else False:
         raise ValueError(
-            f"{called} has missing values in its index; fill them in, or drop the index: "
+            f"{title} has missing values in its index; fill them in, or drop the index: "
             "reset_index()"
         )
     numbers = np.asarray(index)
@@ -154,18 +154,18 @@ def to_python_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
         remedy = "; pass ids[:, 0]" if shape[1:] == (1,) else ""
         raise ValueError(f"ids must be a list, one for each row; got shape {shape}{remedy}")
     kind = getattr(getattr(ids, "dtype", None), "kind", "")  # lists of times lose their unit
-    plain = tuple(
+    python_ids = tuple(
         ids.tolist()
         if hasattr(ids, "tolist") and kind not in ("m", "M")
         else map(_to_python_id, ids)
     )
-    missing = [row for row, name in enumerate(plain) if is_missing_label(name)]
-    if missing:
+    missing_rows = [row for row, name in enumerate(python_ids) if is_missing_label(name)]
+    if missing_rows:
         raise ValueError(
-            f"ids: row {missing[0]} has none, but {plain[missing[0]]!r}; name that sample, or "
-            "leave it out of the data and of ids, in all representations"
+            f"ids: row {missing_rows[0]} has none, but {python_ids[missing_rows[0]]!r}; name that "
+            "sample, or leave it out of the data and of ids, in all representations"
         )
-    return plain
+    return python_ids
 
 
 def _to_python_id(value: Any) -> Any:
@@ -176,9 +176,7 @@ def _to_python_id(value: Any) -> Any:
     return value.item() if is_number_or_word else value
 
 
-def check_array_shape(
-    called: str, array: Array, order: SampleOrder, features: FeatureNames
-) -> None:
+def check_array_shape(title: str, array: Array, order: SampleOrder, features: FeatureNames) -> None:
     """Raise ``ValueError``, with a remedy, for a shape, ids or names of features that do not
     fit."""
     remedies = {
@@ -187,24 +185,24 @@ def check_array_shape(
         4: '; pool it first, for example rs.from_maps(X, pool="mean")',
     }
     if array.ndim == 1 and not len(array):
-        raise ValueError(f"{called} is empty: shape {tuple(array.shape)}")
+        raise ValueError(f"{title} is empty: shape {tuple(array.shape)}")
     if array.ndim != 2:
-        flat = "; to put all values of a sample side by side write X.reshape(len(X), -1)"
-        remedy = remedies.get(array.ndim, flat if array.ndim > 2 else "")
+        flatten_hint = "; to put all values of a sample side by side write X.reshape(len(X), -1)"
+        remedy = remedies.get(array.ndim, flatten_hint if array.ndim > 2 else "")
         raise ValueError(
-            f"{called} must be (n_samples, n_features); got shape {tuple(array.shape)}{remedy}"
+            f"{title} must be (n_samples, n_features); got shape {tuple(array.shape)}{remedy}"
         )
     if 0 in array.shape:
-        raise ValueError(f"{called} is empty: shape {tuple(array.shape)}")
-    counted = {"samples": ("ids", order), "features": ("names of features", features)}
-    for (what, (words, names)), length in zip(counted.items(), array.shape):
+        raise ValueError(f"{title} is empty: shape {tuple(array.shape)}")
+    labels_by_noun = {"samples": ("ids", order), "features": ("names of features", features)}
+    for (noun, (label, names)), length in zip(labels_by_noun.items(), array.shape):
         if names is not None and len(names) != length:
-            raise ValueError(f"{called} has {length} {what} but {len(names)} {words}")
+            raise ValueError(f"{title} has {length} {noun} but {len(names)} {label}")
         try:
             hash(names)
         except TypeError as error:
             raise ValueError(
-                f"{called}: {words} must be words, numbers or tuples of them ({error})"
+                f"{title}: {label} must be words, numbers or tuples of them ({error})"
             ) from None
 
 
@@ -214,57 +212,59 @@ def stimulus_of_each_row(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]
     return tuple(names) if len(set(names)) < len(names) else ()
 
 
-def check_sample_order(called: str, x: str, of_x: SampleOrder, y: str, of_y: SampleOrder) -> None:
+def check_sample_order(caller: str, x: str, x_ids: SampleOrder, y: str, y_ids: SampleOrder) -> None:
     """Raise ``ValueError`` when x and y are known to differ in samples, or in their order.
 
     Rows that are merely numbered may belong to any samples, unless those of the other have the same
     numbers in another order.
     """
-    if of_x is None or of_y is None or tuple(of_x) == tuple(of_y):
+    if x_ids is None or y_ids is None or tuple(x_ids) == tuple(y_ids):
         return
-    if repeated := [name for of in (of_x, of_y) for name, n in Counter(of).items() if n > 1]:
-        what = "the samples of {} in another order" if Counter(of_x) == Counter(of_y) else ""
-        what = what or "other sample ids than {}"
+    if repeated_ids := [
+        name for ids in (x_ids, y_ids) for name, n in Counter(ids).items() if n > 1
+    ]:
+        problem = "the samples of {} in another order" if Counter(x_ids) == Counter(y_ids) else ""
+        problem = problem or "other sample ids than {}"
         raise ValueError(
-            f"{called}: {y} has {what.format(x)}, and {repeated[0]!r} occurs several times, so "
-            "rows cannot be matched; average repeats on both sides, rs.condition_means(X, ids), or "
-            "number them, ids=[(sample, trial), ...]"
+            f"{caller}: {y} has {problem.format(x)}, and {repeated_ids[0]!r} occurs several "
+            "times, so rows cannot be matched; average repeats on both sides, "
+            "rs.condition_means(X, ids), or number them, ids=[(sample, trial), ...]"
         )
-    if Counter(of_x) == Counter(of_y):
+    if Counter(x_ids) == Counter(y_ids):
         raise ValueError(
-            f"{called}: {y} has the samples of {x} in another order; put both in one order by "
+            f"{caller}: {y} has the samples of {x} in another order; put both in one order by "
             "rs.join_samples, or by .loc[other.index] for data frames (or drop the index, if the "
             "rows belong together: reset_index(drop=True))"
         )
     are_halves = False
-    if isinstance(of_x, range) or isinstance(of_y, range):
-        are_halves = are_table_slices(of_x, of_y)
+    if isinstance(x_ids, range) or isinstance(y_ids, range):
+        are_halves = are_table_slices(x_ids, y_ids)
         if not are_halves:
             return
-    if are_halves or not set(of_x) & set(of_y):
-        spans = " and ".join(f"{of[0]!r} to {of[-1]!r}" for of in (of_x, of_y))
-        parts = f"; these are {spans}, as in two parts of one table" if are_halves else ""
-        remedy = id_spelling_hint(of_x, of_y) or (
+    if are_halves or not set(x_ids) & set(y_ids):
+        spans = " and ".join(f"{ids[0]!r} to {ids[-1]!r}" for ids in (x_ids, y_ids))
+        slice_note = f"; these are {spans}, as in two parts of one table" if are_halves else ""
+        remedy = id_spelling_hint(x_ids, y_ids) or (
             "; compare the same samples, X.loc[Y.index] of the whole table (or drop the index, if "
             "the rows belong together: reset_index(drop=True))"
         )
         raise ValueError(
-            f"{called}: {y} has sample ids of other samples than {x}, such as "
-            f"{next(i for i in of_y if i not in set(of_x))!r}{parts}{remedy}"
+            f"{caller}: {y} has sample ids of other samples than {x}, such as "
+            f"{next(i for i in y_ids if i not in set(x_ids))!r}{slice_note}{remedy}"
         )
-    first = next((b for b in of_y if b not in set(of_x)), of_y[0])
+    example = next((b for b in y_ids if b not in set(x_ids)), y_ids[0])
     raise ValueError(
-        f"{called}: {y} has sample ids of other samples than {x}, such as {first!r}; "
+        f"{caller}: {y} has sample ids of other samples than {x}, such as {example!r}; "
         "rs.join_samples keeps the samples that both have (or drop the index, if the rows belong "
         "together: reset_index(drop=True))"
     )
 
 
-def check_label_order(called: str, x: str, of_x: SampleOrder, **labels: Any) -> None:
+def check_label_order(caller: str, x: str, x_ids: SampleOrder, **labels: Any) -> None:
     """Raise ``ValueError`` for labels, by their role, whose index has other samples than x, or
     another order."""
     for role, values in labels.items():
-        check_sample_order(called, x, of_x, f"{role}=", sample_order(values, f"{role}="))
+        check_sample_order(caller, x, x_ids, f"{role}=", sample_order(values, f"{role}="))
 
 
 def is_single_input(data: Any) -> bool:
@@ -288,12 +288,12 @@ def _is_named_array(entry: Any) -> bool:
 
 def sample_count_hint(n: int, m: int) -> str:
     """Return a hint for an error about n and m samples, which should be as many."""
-    few, many = sorted((n, m))
-    if not 1 < few < many or many % few:
+    smaller, larger = sorted((n, m))
+    if not 1 < smaller < larger or larger % smaller:
         return ""
     return (
-        f"; {many} is {many // few} x {few}: if these are {many // few} trials of each sample, "
-        "average them, or repeat the samples"
+        f"; {larger} is {larger // smaller} x {smaller}: if these are {larger // smaller} trials "
+        "of each sample, average them, or repeat the samples"
     )
 
 
@@ -310,9 +310,9 @@ def transposition_hint(
 # ------------------------------------------------------------------------------------------- arrays
 
 
-def _real_number_array(data: Any, called: str) -> Array:
+def _real_number_array(data: Any, title: str) -> Array:
     if is_column(data) and (column := make_table_column(None, data)).kind == VECTORS_KIND:
-        return stack_vector_column(column, called, data)
+        return stack_vector_column(column, title, data)
     if array_api_compat.is_array_api_obj(data):
         array = np.asarray(data) if isinstance(data, np.matrix) else data
     else:
@@ -322,31 +322,31 @@ def _real_number_array(data: Any, called: str) -> Array:
             reason = (
                 list_problem(data) or "is not an array of numbers: its rows have different lengths"
             )
-            raise ValueError(f"{called} {reason}") from error
+            raise ValueError(f"{title} {reason}") from error
         is_odd = array.ndim > 2 or array.dtype == object
         if isinstance(data, list | tuple) and is_odd and (reason := list_problem(data)):
-            raise ValueError(f"{called} {reason}")
+            raise ValueError(f"{title} {reason}")
     if isinstance(array, np.ndarray) and array.dtype == object:
-        return _stack_object_rows(array, called)
+        return _stack_object_rows(array, title)
     return array
 
 
-def _stack_object_rows(array: np.ndarray, called: str) -> np.ndarray:
+def _stack_object_rows(array: np.ndarray, title: str) -> np.ndarray:
     """Return rows that are objects, such as embeddings in a column of a table, as one array."""
     rows = [np.asarray(row) for row in array] if array.ndim == 1 else []
     if rows and all(row.ndim and row.dtype.kind in "biuf" for row in rows):
         if len({row.shape for row in rows}) == 1:
             return np.stack(rows)
-        raise ValueError(f"{called} {list_problem(list(array))}")
-    first = next(iter(array.ravel()), None)
-    if isinstance(first, int | float | np.number) or is_decimal_or_fraction(first):
+        raise ValueError(f"{title} {list_problem(list(array))}")
+    example = next(iter(array.ravel()), None)
+    if isinstance(example, int | float | np.number) or is_decimal_or_fraction(example):
         raise ValueError(
-            f"{called} must hold real numbers; got dtype object; if all are numbers, pass "
+            f"{title} must hold real numbers; got dtype object; if all are numbers, pass "
             "np.asarray(X, dtype=float)"
         )
     raise ValueError(
-        f"{called} must hold real numbers; got Python objects, the first of type "
-        f"{type(first).__name__}"
+        f"{title} must hold real numbers; got Python objects, the first of type "
+        f"{type(example).__name__}"
     )
 
 
@@ -367,60 +367,62 @@ def _structured_array_remedy(dtype: Any) -> str:
     fields = {name: dtype.fields[name][0] for name in dtype.names}
     numbers = [name for name, field in fields.items() if field.base.kind in "biuf"]
     vectors = [name for name in numbers if fields[name].shape]
-    start = f"it has fields {', '.join(fields)}: "
+    statement = f"it has fields {', '.join(fields)}: "
     if vectors:
-        return f"{start}pass X[{vectors[0]!r}]"
+        return f"{statement}pass X[{vectors[0]!r}]"
     numbers = [name for name in numbers if not NUMERIC_ID_COLUMN_NAME.fullmatch(name)] or numbers
-    chosen = "X" if len(numbers) == len(fields) else f"X[{numbers}]"
-    return f"{start}np.lib.recfunctions.structured_to_unstructured({chosen})"
+    selection = "X" if len(numbers) == len(fields) else f"X[{numbers}]"
+    return f"{statement}np.lib.recfunctions.structured_to_unstructured({selection})"
 
 
 def _text_array_remedy(array: Array) -> str:
     try:
         np.asarray(array).astype(float)
     except ValueError:
-        first = str(np.asarray(array).ravel()[0])[:40]
+        example = str(np.asarray(array).ravel()[0])[:40]
         return (
-            f"it holds words, such as {first!r}; if they name samples, pass them as ids: "
+            f"it holds words, such as {example!r}; if they name samples, pass them as ids: "
             "rs.Representation(features, ids=words)"
         )
     return "they are numbers written as text, pass X.astype(float)"
 
 
-def _table_to_array(data: Any, called: str, table: Any) -> np.ndarray:
+def _table_to_array(data: Any, title: str, table: Any) -> np.ndarray:
     """Return the columns of a data frame of pandas or polars; all of them must hold numbers.
 
     ``table``: the user's own, for remedies.
     """
-    words = [name for name, dtype in zip(data.columns, data.dtypes) if not is_numeric_dtype(dtype)]
-    if words:
+    text_columns = [
+        name for name, dtype in zip(data.columns, data.dtypes) if not is_numeric_dtype(dtype)
+    ]
+    if text_columns:
         raise ValueError(
-            f"{called} has columns that are not numbers: {_abbreviate_names(words)}; "
-            f"{unusable_columns_remedy(table, words)}"
+            f"{title} has columns that are not numbers: {_abbreviate_names(text_columns)}; "
+            f"{unusable_columns_remedy(table, text_columns)}"
         )
     values: np.ndarray = data.to_numpy()
     if values.dtype == object:  # columns of pandas that may be missing
         values = data.to_numpy(dtype="float64", na_value=np.nan)
     if len(values) >= MIN_ROWS_FOR_INDEX_COLUMN and values.shape[1] > 1:
-        first, steps = values[:1], np.arange(len(values))[:, None]
+        first_row, steps = values[:1], np.arange(len(values))[:, None]
         with np.errstate(invalid="ignore"):
             are_whole = (values % 1 == 0).all(axis=0)
-        are_counts = (values == first + steps).all(axis=0) & are_whole
+        are_counts = (values == first_row + steps).all(axis=0) & are_whole
         are_counts |= _are_shuffled_ranges(values, are_whole)
         numbers = [name for name, is_count in zip(data.columns, are_counts) if is_count]
         labels = []
         if not are_whole.all():  # as counts of words are, of which one may be "class"
-            whole = ((data.columns[i], values[:, i]) for i in np.flatnonzero(are_whole))
-            labels = [name for name, column in whole if _is_label_column(name, column)]
+            whole_columns = ((data.columns[i], values[:, i]) for i in np.flatnonzero(are_whole))
+            labels = [name for name, column in whole_columns if _is_label_column(name, column)]
         numbers += [
             n for n, v in zip(data.columns, values.T) if n not in numbers and _is_id_column(n, v)
         ]
         if numbers or labels:
-            what = "numbers its rows" if numbers else "looks like a label"
+            predicate = "numbers its rows" if numbers else "looks like a label"
             remedy = drop_columns_remedy(table, numbers or labels)
             remedy = remedy if numbers else remedy.partition(", or make")[0]
             raise ValueError(
-                f"{called} has a column that {what}: {_abbreviate_names(numbers or labels)}; "
+                f"{title} has a column that {predicate}: {_abbreviate_names(numbers or labels)}; "
                 f"{remedy}; if it "
                 f"is a feature, pass X.to_numpy(){', and ids=X.index' * hasattr(data, 'iloc')}"
             )
@@ -500,9 +502,9 @@ def _input_problem(data: Any) -> str:
             "or all to rs.compare"
         )
     if hasattr(data, "column_names") and not hasattr(data, "__array__"):
-        how = f"one, np.asarray(X[{data.column_names[0]!r}])"
-        how = "X.to_pandas()" if hasattr(data, "to_pandas") else how
-        return f"is a dataset with columns {_abbreviate_names(data.column_names)}; pass {how}"
+        code = f"one, np.asarray(X[{data.column_names[0]!r}])"
+        code = "X.to_pandas()" if hasattr(data, "to_pandas") else code
+        return f"is a dataset with columns {_abbreviate_names(data.column_names)}; pass {code}"
     if isinstance(data, Mapping):
         return (
             f"is a mapping with {_abbreviate_names(data)}; pass one of its arrays, or all to "

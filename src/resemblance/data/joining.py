@@ -35,14 +35,14 @@ def join_samples(*representations: Any) -> tuple[Representation, ...]:
         raise ValueError("join_samples: there is nothing to join")
     inputs = [as_representation(data) for data in representations]
     for r in inputs:
-        repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]
-        if r.order is None or repeated:
-            problem = f"; {repeated[0]!r} occurs several times" if repeated else ""
+        repeated_ids = [i for i, count in Counter(r.order or ()).items() if count > 1]
+        if r.order is None or repeated_ids:
+            problem = f"; {repeated_ids[0]!r} occurs several times" if repeated_ids else ""
             raise ValueError(
                 f"join_samples: {representation_title(r)} needs one unique id per sample{problem}"
             )
-    common = set.intersection(*(set(r.order or ()) for r in inputs))
-    order = [i for i in inputs[0].order or () if i in common]
+    common_ids = set.intersection(*(set(r.order or ()) for r in inputs))
+    order = [i for i in inputs[0].order or () if i in common_ids]
     if not order:
         hint = id_spelling_hint(*(r.order for r in inputs[:2]))
         raise ValueError(f"join_samples: no sample id is common to all representations{hint}")
@@ -80,15 +80,16 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
     )
     rows = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
     means = [
-        x.xp.mean(x.xp.take(x.array, as_array_like(of, x.array), axis=0), axis=0) for of in rows
+        x.xp.mean(x.xp.take(x.array, as_array_like(indices, x.array), axis=0), axis=0)
+        for indices in rows
     ]
     stacked = x.xp.stack(means)
     if not bool(x.xp.all(x.xp.isfinite(stacked))):
         stacked = _nan_condition_means(x, rows)
     labels = np.asarray(conditions, dtype=object)
-    first = [int(of[0]) for of in rows]
-    y = replace_rows(x, stacked, [labels[row] for row in first])
-    y.name, y.is_sorted = name or x.name, first != sorted(first)
+    first_rows = [int(indices[0]) for indices in rows]
+    y = replace_rows(x, stacked, [labels[row] for row in first_rows])
+    y.name, y.is_sorted = name or x.name, first_rows != sorted(first_rows)
     return y
 
 
@@ -101,9 +102,9 @@ def _nan_condition_means(x: Representation, rows: Sequence[np.ndarray]) -> Array
             f"condition_means: {representation_title(x)} {describe_gaps(~np.isfinite(values))}"
         )
     gaps = np.isnan(values)
-    sums = np.array([np.where(gaps[of], 0.0, values[of]).sum(axis=0) for of in rows])
-    counts = np.array([(~gaps[of]).sum(axis=0) for of in rows])
-    sizes = np.array([len(of) for of in rows])[:, None]
+    sums = np.array([np.where(gaps[indices], 0.0, values[indices]).sum(axis=0) for indices in rows])
+    counts = np.array([(~gaps[indices]).sum(axis=0) for indices in rows])
+    sizes = np.array([len(indices) for indices in rows])[:, None]
     if ((counts > 0) & (counts < sizes)).any():
         warnings.warn(
             count_trials_with_gaps("condition_means", representation_title(x), gaps), stacklevel=3
@@ -112,7 +113,7 @@ def _nan_condition_means(x: Representation, rows: Sequence[np.ndarray]) -> Array
 
 
 def align_columns(
-    called: str, representations: Sequence[Representation], *, is_one_model: bool = False
+    caller: str, representations: Sequence[Representation], *, is_one_model: bool = False
 ) -> tuple[Representation, ...]:
     """Return representations whose columns of equal names are in one order, that of the first.
 
@@ -123,42 +124,43 @@ def align_columns(
     other names, and where a side without names meets numbers that are out of order.
     """
     numbers = [column_numbers(r.features or ()) or () for r in representations]
-    places = {tuple(i - min(of) for i in of) for of in filter(None, numbers)}
-    ordered, owners = list[Representation](), dict[Hashable, Representation]()
+    orders = {tuple(i - min(columns) for i in columns) for columns in filter(None, numbers)}
+    aligned, owners = list[Representation](), dict[Hashable, Representation]()
     for r in representations:
-        if len(places) > 1 and not are_columns_ordered(r.features):
+        if len(orders) > 1 and not are_columns_ordered(r.features):
             order = np.argsort(column_numbers(r.features or ()) or ()).tolist()
             r = reorder_columns(r, order, "their numbers")
-        named = next((x for x in ordered if x.features and is_one_model), None)
-        reference = next((owners[name] for name in r.features or () if name in owners), named)
+        fallback = next((x for x in aligned if x.features and is_one_model), None)
+        reference = next((owners[name] for name in r.features or () if name in owners), fallback)
         if reference is not None and r.features is not None:
-            r = align_columns_to(called, reference, r, is_one_model=is_one_model)
+            r = align_columns_to(caller, reference, r, is_one_model=is_one_model)
         owners = dict.fromkeys(r.features or (), r) | owners
-        ordered.append(r)
-    for r in ordered if is_one_model else ():
-        bare = next((x for x in ordered if x.features is None), r)
-        align_columns_to(called, bare, r, is_one_model=True)
-    return tuple(ordered)
+        aligned.append(r)
+    for r in aligned if is_one_model else ():
+        unnamed = next((x for x in aligned if x.features is None), r)
+        align_columns_to(caller, unnamed, r, is_one_model=True)
+    return tuple(aligned)
 
 
 def align_columns_to(
-    called: str, x: Representation, y: Representation, *, is_one_model: bool
+    caller: str, x: Representation, y: Representation, *, is_one_model: bool
 ) -> Representation:
     """Return y with its columns in the order of those of x, if they have the same names.
 
     Raises ``ValueError`` as :func:`align_columns` does.
     """
     names = representation_title(x), x.features, representation_title(y), y.features
-    order = column_order(called, *names, is_one_model=is_one_model)
+    order = column_order(caller, *names, is_one_model=is_one_model)
     return y if order is None else reorder_columns(y, order, representation_title(x))
 
 
-def reorder_columns(x: Representation, order: Sequence[int], whose: str) -> Representation:
-    """Return a representation of the same columns in another order, which is called ``whose``."""
+def reorder_columns(x: Representation, order: Sequence[int], order_name: str) -> Representation:
+    """Return a representation of the same columns in another order, which is called
+    ``order_name``."""
     y = copy(x)
     y.source = x.xp.take(x.source, as_array_like(np.asarray(order), x.source), axis=1)
     y.features = None if x.features is None else tuple(x.features[i] for i in order)
-    y.path, y.column_order = None, whose
+    y.path, y.column_order = None, order_name
     return y
 
 

@@ -89,13 +89,13 @@ def pool_tokens(
     X: Array, pool: TokenPool, mask: Any, ids: Sequence[Hashable] | None = None
 ) -> Array:
     """Return what :func:`from_tokens` does of an array, as an array and without a warning."""
-    real = None if mask is None else _token_mask(mask, X, ids)
+    token_mask = None if mask is None else _token_mask(mask, X, ids)
     if pool == "flatten":
-        _refuse_padding(real)
+        _refuse_padding(token_mask)
         return _flatten_samples(X)
     if pool in ("first", "last"):
-        return _first_or_last_token(X, real, pool)
-    mask_of_x = [] if real is None else [as_array_like(real, X)]
+        return _first_or_last_token(X, token_mask, pool)
+    mask_of_x = [] if token_mask is None else [as_array_like(token_mask, X)]
     return _apply_in_blocks(
         _mean_over_tokens if pool == "mean" else _max_over_tokens, X, *mask_of_x
     )
@@ -103,16 +103,16 @@ def pool_tokens(
 
 def count_zero_padded(X: Array) -> str:
     """Return how many samples begin or end with tokens that are zero, if their numbers differ."""
-    for place, words in ((-1, "end"), (0, "begin")):
-        is_zero = to_numpy(X[:, place, :] == 0).all(axis=1)
+    for index, verb in ((-1, "end"), (0, "begin")):
+        is_zero = to_numpy(X[:, index, :] == 0).all(axis=1)
         if not is_zero.any():
             continue
         values: Any = to_numpy(X != 0)
-        tokens = values.any(axis=2)[:, :: place or 1]
+        tokens = values.any(axis=2)[:, :: index or 1]
         counts = tokens.argmax(axis=1)[tokens.any(axis=1)]  # of samples that are not all zero
         if len(set(counts.tolist())) > 1:
             return (
-                f"{int((counts > 0).sum())} of {len(tokens)} samples {words} with tokens that are "
+                f"{int((counts > 0).sum())} of {len(tokens)} samples {verb} with tokens that are "
                 f"zero, up to {counts.max()} of them"
             )
     return ""
@@ -158,8 +158,8 @@ def from_maps(
         points = map_positions(X)
         if ids is not None and len(ids) != n:
             raise ValueError(f"from_maps: X has {n} samples but {len(ids)} ids")
-        places = None if ids is None else list(product(ids, range(height), range(width)))
-        return Representation(points, name, ids=places)
+        position_ids = None if ids is None else list(product(ids, range(height), range(width)))
+        return Representation(points, name, ids=position_ids)
     return Representation(pool_maps(X, pool), name, ids=ids)
 
 
@@ -270,7 +270,7 @@ def _dataarray_ids(data: Any) -> SampleIds:
 
 
 def _in_order_of_axes(
-    data: Any, function: str, called: str, roles: Mapping[str, Sequence[str]]
+    data: Any, function: str, title: str, roles: Mapping[str, Sequence[str]]
 ) -> Any:
     """Return a DataArray with its axes in the order of the roles, by the names of its dimensions;
     other data as they are.
@@ -279,31 +279,31 @@ def _in_order_of_axes(
     more names say nothing and another name has the place of another role.
     """
     dims = getattr(data, "dims", None)
-    order = list(roles) if called == "X" else list(roles)[:2]  # a mask has no features
+    order = list(roles) if title == "X" else list(roles)[:2]  # a mask has no features
     if not isinstance(dims, tuple) or len(dims) != len(order):
         return data
-    named = [_role_of(str(dim), roles) for dim in dims]
+    axis_roles = [_role_of(str(dim), roles) for dim in dims]
     for place, role in enumerate(order):  # of two names for one role, that in its place counts
-        if named.count(role) > 1:
-            named = [r if r != role or i == place else None for i, r in enumerate(named)]
-    rest = [role for role in order if role not in named]
-    if len(rest) == 1 and named.count(None) == 1:
-        named[named.index(None)] = rest[0]
-    if all(role in (None, place) for role, place in zip(named, order)):
+        if axis_roles.count(role) > 1:
+            axis_roles = [r if r != role or i == place else None for i, r in enumerate(axis_roles)]
+    missing_roles = [role for role in order if role not in axis_roles]
+    if len(missing_roles) == 1 and axis_roles.count(None) == 1:
+        axis_roles[axis_roles.index(None)] = missing_roles[0]
+    if all(role in (None, place) for role, place in zip(axis_roles, order)):
         return data
-    if set(named) == set(order):
-        return data.transpose(*(dims[named.index(role)] for role in order))
+    if set(axis_roles) == set(order):
+        return data.transpose(*(dims[axis_roles.index(role)] for role in order))
     raise ValueError(
-        f"{function}: {called} has the dimensions {dims}, and its axes must be "
+        f"{function}: {title} has the dimensions {dims}, and its axes must be "
         f"({', '.join(order)}); give its dimensions these names in any order, "
-        f"{called}.rename(...), or pass {called}.to_numpy() if its axes are in this order"
+        f"{title}.rename(...), or pass {title}.to_numpy() if its axes are in this order"
     )
 
 
 def _role_of(dimension: str, roles: Mapping[str, Sequence[str]]) -> str | None:
-    word = dimension.lower()
-    singular = word.removesuffix("s")
-    return next((r for r, names in roles.items() if word in names or singular in names), None)
+    name = dimension.lower()
+    singular = name.removesuffix("s")
+    return next((r for r, names in roles.items() if name in names or singular in names), None)
 
 
 def _check_layout(
@@ -316,12 +316,12 @@ def _check_layout(
     X = np.asarray(X) if isinstance(X, np.ndarray) else X  # a memory map, without reading it
     shape = tuple(X.shape)
     if len(shape) != dimensions:
-        others = {
+        remedies = {
             2: "use it as it is",
             3: 'rs.from_tokens(X, pool="mean")',
             4: 'rs.from_maps(X, pool="mean")',
         }
-        remedy = f"; for this shape: {others[len(shape)]}" if len(shape) in others else ""
+        remedy = f"; for this shape: {remedies[len(shape)]}" if len(shape) in remedies else ""
         raise ValueError(f"{function} needs X {layout}; got shape {shape}{remedy}")
     if 0 in shape:
         raise ValueError(f"{function}: X is empty: shape {shape}")
@@ -340,42 +340,44 @@ def _stack_samples(data: Any, function: str, dimensions: int) -> Any:
         return xp.stack(list(data))
     if function != "from_maps":
         return data
-    other = next(shape for shape in shapes if shape != shapes[0])
+    other_shape = next(shape for shape in shapes if shape != shapes[0])
     mean = "torch.stack([x.mean(dim=(1, 2)) for x in X])"
     mean = mean if is_torch(data[0]) else "np.stack([x.mean(axis=(1, 2)) for x in X])"
     raise ValueError(
-        f"from_maps: X is a list of maps of several shapes, {shapes[0]} and {other}; take their "
-        f"means, {mean}, or bring them to one size"
+        f"from_maps: X is a list of maps of several shapes, {shapes[0]} and {other_shape}; take "
+        f"their means, {mean}, or bring them to one size"
     )
 
 
 def _token_mask(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:
     """Return the mask as booleans, shape (n, tokens), with at least one real token in each row."""
-    real = to_numpy(read_array(mask, "mask"))
-    if real.shape != tuple(X.shape[:2]):
+    flags = to_numpy(read_array(mask, "mask"))
+    if flags.shape != tuple(X.shape[:2]):
         raise ValueError(
             f"from_tokens: the mask of X {tuple(X.shape)} must be {tuple(X.shape[:2])}; got "
-            f"{real.shape}"
+            f"{flags.shape}"
         )
-    if not np.isin(real, (0, 1)).all():
+    if not np.isin(flags, (0, 1)).all():
         raise ValueError(
             "from_tokens: the mask must be 1 (or true) for real tokens and 0 for padding"
         )
-    empty = np.flatnonzero(~real.astype(bool).any(axis=1))
-    if empty.size:
-        of_id = f" (id {ids[empty[0]]!r})" if ids is not None and len(ids) == len(real) else ""
-        raise ValueError(
-            f"from_tokens: row {empty[0]}{of_id} has no real token in the mask; drop such samples "
-            "first"
+    empty_rows = np.flatnonzero(~flags.astype(bool).any(axis=1))
+    if empty_rows.size:
+        id_note = (
+            f" (id {ids[empty_rows[0]]!r})" if ids is not None and len(ids) == len(flags) else ""
         )
-    return real.astype(bool)
-
-
-def _refuse_padding(real: np.ndarray | None) -> None:
-    if real is not None and not real.all():
         raise ValueError(
-            f'from_tokens: pool="flatten" puts all tokens side by side, but {int((~real).sum())} '
-            f"of {real.size} are "
+            f"from_tokens: row {empty_rows[0]}{id_note} has no real token in the mask; drop such "
+            "samples first"
+        )
+    return flags.astype(bool)
+
+
+def _refuse_padding(mask: np.ndarray | None) -> None:
+    if mask is not None and not mask.all():
+        raise ValueError(
+            f'from_tokens: pool="flatten" puts all tokens side by side, but {int((~mask).sum())} '
+            f"of {mask.size} are "
             'padding; pool with "first", "last", "mean" or "max", or cut X to tokens that all '
             "samples have"
         )
@@ -407,41 +409,43 @@ def _validated_map_size(size: Any) -> tuple[int, ...]:
 
 def _apply_in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
     """Return a function of samples, applied to blocks of them in the precision of computation."""
-    xp, precision, parts = namespace(arrays[0]), working_precision(arrays[0]), []
+    xp, precision, results = namespace(arrays[0]), working_precision(arrays[0]), []
     n = arrays[0].shape[0]
     for start in range(0, n, SAMPLES_PER_BLOCK):
-        block, *others = (a[start : min(start + SAMPLES_PER_BLOCK, n), ...] for a in arrays)
+        block, *other_blocks = (a[start : min(start + SAMPLES_PER_BLOCK, n), ...] for a in arrays)
         with np.errstate(all="ignore"):  # a measure reports infinite values, with their places
-            parts.append(function(xp.astype(block, getattr(xp, precision), copy=False), *others))
-    return xp.concat(parts)
+            results.append(
+                function(xp.astype(block, getattr(xp, precision), copy=False), *other_blocks)
+            )
+    return xp.concat(results)
 
 
 def _flatten_samples(X: Array) -> Array:
     return namespace(X).reshape(X, (X.shape[0], -1))
 
 
-def _first_or_last_token(X: Array, real: np.ndarray | None, pool: TokenPool) -> Array:
+def _first_or_last_token(X: Array, mask: np.ndarray | None, pool: TokenPool) -> Array:
     """Return the first or last real token of each sample, shape (n, features)."""
     n, tokens, features = X.shape
-    if real is None:
+    if mask is None:
         return X[:, 0, :] if pool == "first" else X[:, -1, :]
-    first, last = real.argmax(axis=1), tokens - 1 - real[:, ::-1].argmax(axis=1)
-    rows = np.arange(n) * tokens + (first if pool == "first" else last)
+    starts, ends = mask.argmax(axis=1), tokens - 1 - mask[:, ::-1].argmax(axis=1)
+    rows = np.arange(n) * tokens + (starts if pool == "first" else ends)
     xp = namespace(X)
     return xp.take(xp.reshape(X, (n * tokens, features)), as_array_like(rows, X), axis=0)
 
 
-def _mean_over_tokens(X: Array, real: Array | None = None) -> Array:
+def _mean_over_tokens(X: Array, mask: Array | None = None) -> Array:
     xp = namespace(X)
-    if real is None:
+    if mask is None:
         return xp.mean(X, axis=1)
-    tokens = xp.where(real[:, :, None], X, xp.zeros_like(X))  # padding may hold anything, even NaN
-    return xp.sum(tokens, axis=1) / xp.sum(xp.astype(real, X.dtype), axis=1)[:, None]
+    tokens = xp.where(mask[:, :, None], X, xp.zeros_like(X))  # padding may hold anything, even NaN
+    return xp.sum(tokens, axis=1) / xp.sum(xp.astype(mask, X.dtype), axis=1)[:, None]
 
 
-def _max_over_tokens(X: Array, real: Array | None = None) -> Array:
+def _max_over_tokens(X: Array, mask: Array | None = None) -> Array:
     xp = namespace(X)
-    tokens = X if real is None else xp.where(real[:, :, None], X, xp.full_like(X, -xp.inf))
+    tokens = X if mask is None else xp.where(mask[:, :, None], X, xp.full_like(X, -xp.inf))
     return xp.max(tokens, axis=1)
 
 

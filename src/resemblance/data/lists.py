@@ -22,7 +22,7 @@ class VectorRows(NamedTuple):
     ids: tuple[Hashable, ...]
 
 
-def stack_mapping(data: Any, called: str, *, has_ids: bool = False) -> VectorRows | None:
+def stack_mapping(data: Any, title: str, *, has_ids: bool = False) -> VectorRows | None:
     """Return the vectors of a mapping from ids to vectors; None for anything else.
 
     ``has_ids``: the caller gives ids, so the entries are samples. Raises ``ValueError`` for vectors
@@ -37,33 +37,33 @@ def stack_mapping(data: Any, called: str, *, has_ids: bool = False) -> VectorRow
         shapes[key] = shape = _entry_shape(vector)
         if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1):
             return None  # a mapping to arrays, or to something else
-    (first, shape), *others = shapes.items()
-    for key, other in others:
-        if other != shape:
+    (first_key, shape), *other_entries = shapes.items()
+    for key, other_shape in other_entries:
+        if other_shape != shape:
             raise ValueError(
-                f"{called} is a mapping from ids to vectors of different lengths: {first!r} has "
-                f"shape {shape}, {key!r} {other}; keep those of one length: "
+                f"{title} is a mapping from ids to vectors of different lengths: {first_key!r} has "
+                f"shape {shape}, {key!r} {other_shape}; keep those of one length: "
                 f"{{k: v for k, v in X.items() if np.shape(v) == {shape}}}"
             )
     if len(shape) == 2 and len(shapes) > 1:
         raise ValueError(
-            f"{called} is a mapping from ids to arrays {shape}; pass their rows: "
+            f"{title} is a mapping from ids to arrays {shape}; pass their rows: "
             "{k: v[0] for k, v in X.items()}"
         )
     if len(shape) == 2 or not shape[0] or isinstance(next(iter(data.values())), str):
         return None
     if not has_ids and all(isinstance(key, str) for key in data):
-        _check_no_columns(tuple(data), shape[0], called)
+        _check_no_columns(tuple(data), shape[0], title)
     return VectorRows(_stack_vectors(list(data.values())), tuple(data))
 
 
-def _check_no_columns(names: tuple[str, ...], length: int, called: str) -> None:
+def _check_no_columns(names: tuple[str, ...], length: int, title: str) -> None:
     """Raise ``ValueError`` for few names of long vectors, which may be samples or columns."""
     n = len(names)
     if n == 1 or length < (LONGER if n < FEW else MUCH_LONGER) * n:
         return
     raise ValueError(
-        f"{called} is a mapping from {n} words, such as {names[0]!r}, to {length} numbers each; if "
+        f"{title} is a mapping from {n} words, such as {names[0]!r}, to {length} numbers each; if "
         f"the words are columns of {length} samples, pass pandas.DataFrame(X); if they are the ids "
         f"of {n} samples, pass rs.Representation(X, ids=list(X))"
     )
@@ -88,15 +88,18 @@ def list_problem(data: Any) -> str:
         )
     if len(axes) != 1 or not axes <= {2, 3, 4}:
         return ""
-    start = f"is a list of {len(shapes)} arrays, {list_names(shapes, MAX_LISTED_SHAPES)}"
+    statement = f"is a list of {len(shapes)} arrays, {list_names(shapes, MAX_LISTED_SHAPES)}"
     join = "torch.cat(X)" if are_tensors else "np.concatenate(X)"
     if axes != {2}:
         pooled = "from_tokens" if axes == {3} else "from_maps"
-        one_by_one = f'np.concatenate([rs.{pooled}(x, pool="mean").array for x in X])'
+        batchwise_code = f'np.concatenate([rs.{pooled}(x, pool="mean").array for x in X])'
         are_joined = len({shape[1:] for shape in shapes}) == 1
-        whole = f'rs.{pooled}({join}, pool="mean")'
-        return f"{start}; if these are batches, pass {whole if are_joined else one_by_one}"
-    return f"{start}; {_array_list_remedies(shapes, join, are_tensors)}"
+        joined_code = f'rs.{pooled}({join}, pool="mean")'
+        return (
+            f"{statement}; if these are batches, pass "
+            f"{joined_code if are_joined else batchwise_code}"
+        )
+    return f"{statement}; {_array_list_remedies(shapes, join, are_tensors)}"
 
 
 def _array_list_remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: bool) -> str:
@@ -105,11 +108,11 @@ def _array_list_remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: 
     heights, widths = {shape[0] for shape in shapes}, {shape[1] for shape in shapes}
     if len(widths) == 1:
         means = f"{stack}([x.mean({axis}=0) for x in X])"
-        cut = f"; {stack}([x[:{min(heights)}] for x in X]) cuts them to one length"
+        cut_remedy = f"; {stack}([x[:{min(heights)}] for x in X]) cuts them to one length"
         return (
             f"if these are batches, pass {join}; if each has the tokens or time bins of one "
             f'sample, pad them, rs.from_tokens(padded, pool="mean", mask=real), or take their '
-            f"means, {means}{cut * (len(heights) > 1)}"
+            f"means, {means}{cut_remedy * (len(heights) > 1)}"
         )
     if len(heights) == 1:
         return (
@@ -125,8 +128,12 @@ def batch_shapes_hint(shapes: list[tuple[int, ...]]) -> str:
     and one size, but for a shorter last one."""
     if len(shapes) < 2 or any(len(shape) < 2 for shape in shapes):
         return ""
-    *full, last = shapes
-    is_shorter = len(set(full)) == 1 and last[1:] == full[0][1:] and last[0] < full[0][0]
+    *full_shapes, last_shape = shapes
+    is_shorter = (
+        len(set(full_shapes)) == 1
+        and last_shape[1:] == full_shapes[0][1:]
+        and last_shape[0] < full_shapes[0][0]
+    )
     return "; if these are batches of one layer, pass np.concatenate(X)" if is_shorter else ""
 
 

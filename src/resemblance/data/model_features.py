@@ -66,11 +66,11 @@ class ModelFeatures:
         return list(self.layers.values())[-1]
 
     def __repr__(self) -> str:
-        facts = "; ".join(f"{name}: {fact}" for name, fact in self._facts().items() if fact)
+        facts = "; ".join(f"{name}: {value}" for name, value in self._facts().items() if value)
         return f"ModelFeatures({self.name!r}, {facts})"
 
     def _repr_html_(self) -> str:
-        facts = {name: fact for name, fact in self._facts().items() if "layers" not in name}
+        facts = {name: value for name, value in self._facts().items() if "layers" not in name}
         layers = list(self.layers.items())
         rows = [(name, r.shape[1], r.dtype) for name, r in layers[:MAX_LISTED_LAYERS]]
         title = f"{len(layers)} layers" + (
@@ -93,31 +93,31 @@ class ModelFeatures:
 
     def _answers(self) -> dict[str, np.ndarray]:
         """Return the outputs and labels that are not None, by name."""
-        answers = {"outputs": self.outputs, "labels": self.labels}
-        return {name: values for name, values in answers.items() if values is not None}
+        arrays = {"outputs": self.outputs, "labels": self.labels}
+        return {name: values for name, values in arrays.items() if values is not None}
 
 
-def check_map_shapes(where: str, maps: Any, widths: Mapping[str, int]) -> None:
+def check_map_shapes(title: str, maps: Any, widths: Mapping[str, int]) -> None:
     """Raise ``ValueError`` unless ``maps`` are shapes (channels, height, width) of these layers.
 
     ``widths``: the number of features of each layer.
     """
     if not isinstance(maps, Mapping):
-        raise ValueError(f"{where}: maps must be an object of shapes by layer; got {maps!r}")
+        raise ValueError(f"{title}: maps must be an object of shapes by layer; got {maps!r}")
     for layer, shape in maps.items():
         is_shape = isinstance(shape, tuple | list) and len(shape) == 3
         if not is_shape or not all(type(length) is int and length > 0 for length in shape):
             raise ValueError(
-                f"{where}: the map of {layer!r} must be three positive whole numbers, its "
+                f"{title}: the map of {layer!r} must be three positive whole numbers, its "
                 f"channels, height and width; got {shape!r}"
             )
         if layer not in widths:
-            listed = list_names(widths, MAX_LISTED_TRAITS)
-            raise ValueError(f"{where}: {layer!r} in maps is no layer; layers: {listed}")
+            layer_list = list_names(widths, MAX_LISTED_TRAITS)
+            raise ValueError(f"{title}: {layer!r} in maps is no layer; layers: {layer_list}")
         if math.prod(shape) != widths[layer]:
             product = " x ".join(map(str, shape))
             raise ValueError(
-                f"{where}: the layer {layer!r} has {widths[layer]} features; {product} in maps is "
+                f"{title}: the layer {layer!r} has {widths[layer]} features; {product} in maps is "
                 f"{math.prod(shape)}"
             )
 

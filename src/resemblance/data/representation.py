@@ -220,8 +220,8 @@ class Representation:
     def __iter__(self) -> Iterator[Array]:
         return iter(self._features())
 
-    def __getitem__(self, place: Any) -> Array:
-        return self._features()[place]
+    def __getitem__(self, index: Any) -> Array:
+        return self._features()[index]
 
     def _features(self) -> Array:
         if self.signed:
@@ -293,23 +293,25 @@ def cached(
     ask for it. Values that carry gradients are never cached, so a graph is never kept alive or
     used twice.
     """
-    key_of = cache_key_function(function, arrays=1)
-    plain_key = key_of((), {})
+    make_key = cache_key_function(function, arrays=1)
+    default_key = make_key((), {})
 
     @wraps(function)
     def cached_value(x: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
         if not isinstance(x.source, np.ndarray) and records_gradient(x.source):
             return function(x, *args, **parameters)
-        key = key_of(args, parameters) if args or parameters else plain_key
+        key = make_key(args, parameters) if args or parameters else default_key
         with x._lock:
             if key not in x._cache:
-                carried = x._carry and x._carry(key, lambda y: cached_value(y, *args, **parameters))
-                missing = carried is None
-                computed = function(x, *args, **parameters) if missing else carried
-                is_whole = not isinstance(computed, np.ndarray | tuple) or (
-                    isinstance(computed, np.ndarray) and computed.flags.forc
+                carried_value = x._carry and x._carry(
+                    key, lambda y: cached_value(y, *args, **parameters)
                 )
-                x._cache[key] = computed if is_whole else make_contiguous(computed)
+                is_missing = carried_value is None
+                result = function(x, *args, **parameters) if is_missing else carried_value
+                is_whole = not isinstance(result, np.ndarray | tuple) or (
+                    isinstance(result, np.ndarray) and result.flags.forc
+                )
+                x._cache[key] = result if is_whole else make_contiguous(result)
             value: T = x._cache[key]
             return value
 
@@ -340,10 +342,10 @@ def pair_cache(x: Representation, y: Representation) -> Iterator[dict[Hashable, 
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
         yield current[2]  # a measure that calls another one for its pair shares its intermediates
         return
-    shared: dict[Hashable, Any] = {}
-    token = _current_pair.set((x, y, shared))
+    cache: dict[Hashable, Any] = {}
+    token = _current_pair.set((x, y, cache))
     try:
-        yield shared
+        yield cache
     finally:
         _current_pair.reset(token)
 
@@ -363,8 +365,8 @@ def cached_pair(
     def decorate(
         function: Callable[Concatenate[Representation, Representation, P], T],
     ) -> Callable[Concatenate[Representation, Representation, P], T]:
-        key_of = cache_key_function(function, arrays=2)
-        plain_key = key_of((), {})
+        make_key = cache_key_function(function, arrays=2)
+        default_key = make_key((), {})
 
         @wraps(function)
         def shared(
@@ -374,7 +376,7 @@ def cached_pair(
             if current is None or {id(x), id(y)} != {id(current[0]), id(current[1])}:
                 return function(x, y, *args, **parameters)
             first, second, cache = current
-            key = key_of(args, parameters) if args or parameters else plain_key
+            key = make_key(args, parameters) if args or parameters else default_key
             if key not in cache:
                 cache[key] = function(first, second, *args, **parameters)
             value: T = cache[key]
@@ -445,8 +447,8 @@ def fingerprint(x: Representation) -> str:
     repeats, is_plain = stimulus_of_each_row(x.ids), x.dtype == "float64"
     names = x.features if x.features and column_numbers(x.features) is None else ()
     is_plain = is_plain and not repeats and not names
-    if x.path and is_plain and (known := recorded_fingerprint(x.path)):
-        return known
+    if x.path and is_plain and (recorded := recorded_fingerprint(x.path)):
+        return recorded
     is_here = not is_torch(x.source) or is_on_cpu(x.source)
     source = np.ascontiguousarray(to_numpy(x.source)) if is_here else x.source
     name = str(x.source.dtype).rpartition(".")[2]
@@ -470,18 +472,18 @@ def check_all_finite(x: Representation) -> bool:
     """
     # Squares of single precision that are safe are so in double: it takes no copy to see that
     is_plain = isinstance(x.source, np.ndarray) and x.source.flags.c_contiguous
-    as_they_are = [x.source] if is_plain and x.source.dtype in (np.float32, x.dtype) else []
-    if (as_they_are and blocks_have_safe_squares(as_they_are)) or blocks_have_safe_squares(
+    blocks = [x.source] if is_plain and x.source.dtype in (np.float32, x.dtype) else []
+    if (blocks and blocks_have_safe_squares(blocks)) or blocks_have_safe_squares(
         working_value_blocks(x)
     ):
         return True
-    largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
-    if not math.isfinite(largest):
+    max_value = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
+    if not math.isfinite(max_value):
         _raise_for_gaps(x)
-    if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
+    if max_value > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
         raise UndefinedError(
             f"{representation_title(x)} has values near the largest of {x.dtype} "
-            f"({largest:.3g}); rescale it"
+            f"({max_value:.3g}); rescale it"
         )
     return True
 
@@ -507,15 +509,15 @@ def read_array(data: Any, name: str = "") -> Array:
     return as_labeled_array(data, representation_title(name)).array
 
 
-def check_same_samples(called: str, x: Representation, y: Representation) -> None:
+def check_same_samples(caller: str, x: Representation, y: Representation) -> None:
     """Raise ``ValueError`` when the ids of two representations differ, or their order, and for rows
     without ids where those of the other were sorted by the package."""
     titles = [
-        representation_title(r) if r.name else which
-        for r, which in ((x, "the first"), (y, "the second"))
+        representation_title(r) if r.name else fallback
+        for r, fallback in ((x, "the first"), (y, "the second"))
     ]
     titles = [t if t.startswith("r") else f"{t} representation" for t in titles]
-    check_sample_order(called, titles[0], x.order, titles[1], y.order)
-    for one, other, names in ((x, y, titles), (y, x, titles[::-1])):
-        if one.is_sorted and one.ids and other.ids is None:
-            check_not_sorted_by_ids(called, names[0], one.ids, names[1])
+    check_sample_order(caller, titles[0], x.order, titles[1], y.order)
+    for first, second, names in ((x, y, titles), (y, x, titles[::-1])):
+        if first.is_sorted and first.ids and second.ids is None:
+            check_not_sorted_by_ids(caller, names[0], first.ids, names[1])

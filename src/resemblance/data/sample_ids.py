@@ -41,34 +41,34 @@ ID_SPELLINGS: Mapping[Callable[[Hashable], str], str] = {
 }
 
 
-def are_table_slices(of_x: Sequence[Hashable], of_y: Sequence[Hashable]) -> bool:
+def are_table_slices(x_ids: Sequence[Hashable], y_ids: Sequence[Hashable]) -> bool:
     """Say whether rows have whole numbers of which none is on both sides, or that go on one by one
     from another start, as those of stretches of one table."""
-    if not all(isinstance(i, Integral) and not isinstance(i, bool) for i in (*of_x, *of_y)):
+    if not all(isinstance(i, Integral) and not isinstance(i, bool) for i in (*x_ids, *y_ids)):
         return False
-    numbers = [np.array(of) for of in (of_x, of_y)]
-    are_stretches = all((np.diff(of) == 1).all() for of in numbers) and of_x[0] != of_y[0]
-    return bool(are_stretches or not set(of_x) & set(of_y))
+    numbers = [np.array(values) for values in (x_ids, y_ids)]
+    are_stretches = all((np.diff(values) == 1).all() for values in numbers) and x_ids[0] != y_ids[0]
+    return bool(are_stretches or not set(x_ids) & set(y_ids))
 
 
-def id_spelling_hint(of_x: Sequence[Hashable] | None, of_y: Sequence[Hashable] | None) -> str:
+def id_spelling_hint(x_ids: Sequence[Hashable] | None, y_ids: Sequence[Hashable] | None) -> str:
     """Return a hint for an error about ids of which none is on both sides, if they are the same
     ones, written in another way."""
     for form, call in ID_SPELLINGS.items():
-        written = {form(i): i for i in of_y or ()}
-        same = next((i for i in of_x or () if written.get(form(i), i) != i), None)
-        if same is not None:
-            other = written[form(same)]
-            return f"; {same!r} on one side looks like {other!r} on the other: write ids=[{call}]"
+        ids_by_form = {form(i): i for i in y_ids or ()}
+        x_id = next((i for i in x_ids or () if ids_by_form.get(form(i), i) != i), None)
+        if x_id is not None:
+            y_id = ids_by_form[form(x_id)]
+            return f"; {x_id!r} on one side looks like {y_id!r} on the other: write ids=[{call}]"
     return ""
 
 
-def check_not_sorted_by_ids(called: str, x: str, ids: Sequence[Hashable], y: str) -> None:
+def check_not_sorted_by_ids(caller: str, x: str, ids: Sequence[Hashable], y: str) -> None:
     """Raise ``ValueError`` for rows y without ids where the package sorted the rows of x by these
     ids, unless they are 0, 1, ..., n - 1."""
     if tuple(ids) != tuple(range(len(ids))):
         raise ValueError(
-            f"{called}: {y} has no ids, and the rows of {x} were sorted: "
+            f"{caller}: {y} has no ids, and the rows of {x} were sorted: "
             f"{list_names(ids, 3)}; name the rows of {y}, too: "
             "rs.Representation(x, ids=labels), or a data frame with an index; then "
             "rs.join_samples puts both in one order"

@@ -33,8 +33,8 @@ def smaller_positions(
     places: PositionArray,
     values: ValueArray,
 ) -> None:
-    """Positions where the first value is the smaller one, or as small with ``ties``, and these values, in
-    the order of ours; infinity follows the last."""
+    """Positions where the first value is the smaller one, or as small with ``ties``, and these
+    values, in the order of ours; infinity follows the last."""
     size = 0
     for p in order:
         places[size] = p

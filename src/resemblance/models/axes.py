@@ -71,16 +71,16 @@ class SampleAxes:
 
     def _proven(self, call: LayerCall, shape: Sequence[int]) -> int | None:
         """Return the axis of a result of few samples, and keep it for all batches."""
-        before, used = self.shapes.get(call, ()), self.axes.get(call)
-        axes = range(min(2 if len(shape) == 3 else 1, len(shape), len(before)))
-        proven = [i for i in axes if (before[i], shape[i]) == (self.samples, self.few)]
-        axis = used if used in proven else next(iter(proven), None)
+        previous_shape, previous_axis = self.shapes.get(call, ()), self.axes.get(call)
+        axes = range(min(2 if len(shape) == 3 else 1, len(shape), len(previous_shape)))
+        candidates = [i for i in axes if (previous_shape[i], shape[i]) == (self.samples, self.few)]
+        axis = previous_axis if previous_axis in candidates else next(iter(candidates), None)
         if call[0] in self.time_first and axis == 0:
             raise AxisError(
-                f"layer {call[0]!r} returns {before} for {self.samples} samples and "
+                f"layer {call[0]!r} returns {previous_shape} for {self.samples} samples and "
                 f"{tuple(shape)} for {self.few}: its samples come first; leave it out of time_first"
             )
-        self.is_other |= axis != used
+        self.is_other |= axis != previous_axis
         self.axes[call] = axis
         self.guessed.discard(call)
         return axis
@@ -94,17 +94,17 @@ class SampleAxes:
 
     def why(self, call: LayerCall, shape: Sequence[int], samples: int) -> str:
         """Return why a result has no axis with the samples, with the remedy."""
-        before, what = (
+        previous_shape, note = (
             self.shapes.get(call, ()),
             f"{tuple(shape)}, not one row for each of {samples}",
         )
         if self.few:
-            what = (
-                f"{before} for {self.samples} samples and {tuple(shape)} for {samples} of them, so "
-                "no axis has the samples"
+            note = (
+                f"{previous_shape} for {self.samples} samples and {tuple(shape)} for {samples} of "
+                "them, so no axis has the samples"
             )
         return (
-            f'layer {call[0]!r} returns {what}; leave it out, or set samples="y", the entry of a '
+            f'layer {call[0]!r} returns {note}; leave it out, or set samples="y", the entry of a '
             "batch with one row per sample; if its axes are (time, samples, features), pass "
             f"time_first=[{call[0]!r}] to rs.extract_module_features"
         )
@@ -183,5 +183,5 @@ def token_mask_of_layer(model: Any, layer: str, tokens: int, batch: Batch) -> np
         return None
     if (tensor := batch.keywords.get("attention_mask")) is None:
         return None
-    reduced = reduce(tokens, tensor).detach().cpu().numpy()
-    return reduced if reduced.shape == (len(mask), tokens) else None
+    reduced_mask = reduce(tokens, tensor).detach().cpu().numpy()
+    return reduced_mask if reduced_mask.shape == (len(mask), tokens) else None

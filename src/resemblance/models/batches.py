@@ -58,14 +58,19 @@ def find_model_inputs(model: Any) -> ModelInputs:
         parameters = inspect.signature(model.forward).parameters.values()
     except (TypeError, ValueError):  # compiled
         return ModelInputs((), 1)
-    plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if declared is not None and not plain:  # a Sequential of PyTorch Geometric
+    positional_parameters = [
+        p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if declared is not None and not positional_parameters:  # a Sequential of PyTorch Geometric
         return ModelInputs(tuple(declared), len(declared))
-    return ModelInputs(tuple(p.name for p in plain), sum(p.default is p.empty for p in plain))
+    return ModelInputs(
+        tuple(p.name for p in positional_parameters),
+        sum(p.default is p.empty for p in positional_parameters),
+    )
 
 
 def make_model_batch(
-    torch: Any, raw: Any, device: Any, inputs: ModelInputs, samples: str | None
+    torch: Any, raw_batch: Any, device: Any, inputs: ModelInputs, samples: str | None
 ) -> Batch:
     """Return the call of a model for a batch; ``samples`` names the entry with a row per sample.
 
@@ -73,28 +78,28 @@ def make_model_batch(
     PyTorch Geometric is passed whole, or by the names of the inputs if the model takes ``x`` or
     ``edge_index``.
     """
-    if isinstance(raw, tuple | list) and raw:
-        first = raw[: inputs.required]
-        are_tensors = all(isinstance(v, torch.Tensor) for v in first)
-        if are_tensors and len(first) == inputs.required and len(first) > 1:
-            named, samples_of_first = dict(zip(inputs.names, first)), len(first[0])
-            masks = _masks_of_tokens(torch, named, samples_of_first)
-            unused = _unused_masks(named, masks, samples_of_first)
-            unused += _masks_that_are_not_passed(torch, raw, inputs.required)
-            arguments = tuple(v.to(device) for v in first)
-            return Batch(arguments, {}, samples_of_first, masks, unused)
-        if isinstance(raw[0], torch.Tensor):
-            unused = _masks_that_are_not_passed(torch, raw, 1)
-            return Batch((raw[0].to(device),), {}, len(raw[0]), {}, unused)
-        raw = raw[0]
-    if isinstance(raw, torch.Tensor):
-        return Batch((raw.to(device),), {}, len(raw), {})
-    if is_graph(raw):
-        return _batch_from_graph(raw.to(device), inputs, samples)
-    if isinstance(raw, Mapping) and _entries_with_rows(torch, raw):
-        return _batch_from_mapping(torch, raw, device, samples)
+    if isinstance(raw_batch, tuple | list) and raw_batch:
+        tensors = raw_batch[: inputs.required]
+        are_tensors = all(isinstance(v, torch.Tensor) for v in tensors)
+        if are_tensors and len(tensors) == inputs.required and len(tensors) > 1:
+            named_tensors, samples_of_first = dict(zip(inputs.names, tensors)), len(tensors[0])
+            masks = _masks_of_tokens(torch, named_tensors, samples_of_first)
+            unused_masks = _unused_masks(named_tensors, masks, samples_of_first)
+            unused_masks += _masks_that_are_not_passed(torch, raw_batch, inputs.required)
+            arguments = tuple(v.to(device) for v in tensors)
+            return Batch(arguments, {}, samples_of_first, masks, unused_masks)
+        if isinstance(raw_batch[0], torch.Tensor):
+            unused_masks = _masks_that_are_not_passed(torch, raw_batch, 1)
+            return Batch((raw_batch[0].to(device),), {}, len(raw_batch[0]), {}, unused_masks)
+        raw_batch = raw_batch[0]
+    if isinstance(raw_batch, torch.Tensor):
+        return Batch((raw_batch.to(device),), {}, len(raw_batch), {})
+    if is_graph(raw_batch):
+        return _batch_from_graph(raw_batch.to(device), inputs, samples)
+    if isinstance(raw_batch, Mapping) and _entries_with_rows(torch, raw_batch):
+        return _batch_from_mapping(torch, raw_batch, device, samples)
     kinds = "tensors, tuples that begin with one, dicts of tensors or graphs"
-    raise ValueError(f"batches must be {kinds}; got {type(raw)}")
+    raise ValueError(f"batches must be {kinds}; got {type(raw_batch)}")
 
 
 def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:
@@ -102,11 +107,13 @@ def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:
     cannot be cut, such as a graph."""
     values = [*batch.arguments, *batch.keywords.values()]
     tensors = [v for v in values if hasattr(v, "layout") and v.ndim]
-    rest = [v for v in values if not (hasattr(v, "layout") or isinstance(v, PLAIN_ENTRY_TYPES))]
+    extra_values = [
+        v for v in values if not (hasattr(v, "layout") or isinstance(v, PLAIN_ENTRY_TYPES))
+    ]
     can_be_cut = all(str(v.layout) == STRIDED_LAYOUT and len(v) == batch.samples for v in tensors)
     if (
         not 0 < count <= batch.samples
-        or rest
+        or extra_values
         or not can_be_cut
         or EDGE_ENTRIES & set(batch.keywords)
     ):
@@ -121,9 +128,9 @@ def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:
     return Batch(arguments, keywords, count, masks, batch.unused_masks)
 
 
-def is_graph(raw: Any) -> bool:
+def is_graph(value: Any) -> bool:
     """Say whether this is a graph, or a batch of graphs, of PyTorch Geometric."""
-    return hasattr(raw, "num_nodes") and hasattr(raw, "keys") and not isinstance(raw, Mapping)
+    return hasattr(value, "num_nodes") and hasattr(value, "keys") and not isinstance(value, Mapping)
 
 
 def _batch_from_graph(graph: Any, inputs: ModelInputs, samples: str | None) -> Batch:
@@ -137,15 +144,17 @@ def _batch_from_graph(graph: Any, inputs: ModelInputs, samples: str | None) -> B
 
 
 def _batch_from_mapping(
-    torch: Any, raw: Mapping[str, Any], device: Any, samples: str | None
+    torch: Any, raw_batch: Mapping[str, Any], device: Any, samples: str | None
 ) -> Batch:
-    keywords = {key: value for key, value in raw.items() if key not in LABEL_ENTRIES}
+    keywords = {key: value for key, value in raw_batch.items() if key not in LABEL_ENTRIES}
     for key, value in keywords.items():
         keywords[key] = value.to(device) if isinstance(value, torch.Tensor) else value
-    with_rows = _entries_with_rows(torch, raw)
+    with_rows = _entries_with_rows(torch, raw_batch)
     default = NODE_ENTRY if NODE_ENTRY in with_rows else with_rows[0]
-    rows = _choose_sample_entry(raw, set(raw), samples) if samples else raw[default]
-    masks = _masks_of_tokens(torch, raw, len(rows))
+    rows = (
+        _choose_sample_entry(raw_batch, set(raw_batch), samples) if samples else raw_batch[default]
+    )
+    masks = _masks_of_tokens(torch, raw_batch, len(rows))
     return Batch((), keywords, len(rows), masks, _unused_masks(keywords, masks, len(rows)))
 
 
@@ -182,28 +191,32 @@ def _unused_masks(
     )
 
 
-def _masks_that_are_not_passed(torch: Any, raw: Sequence[Any], required: int) -> tuple[str, ...]:
+def _masks_that_are_not_passed(
+    torch: Any, raw_batch: Sequence[Any], required: int
+) -> tuple[str, ...]:
     """Return what messages call the tensors behind the inputs of a model that have zeros and ones
     for the tokens, (samples, tokens) or (tokens,), as masks of padding have."""
-    tokens = tuple(raw[0].shape[:2])
+    tokens = tuple(raw_batch[0].shape[:2])
     if len(tokens) < 2 or tokens[1] < 2:
         return ()
     return tuple(
-        f"entry {place} {tuple(value.shape)} of the batch, which the model is not given,"
-        for place, value in enumerate(raw[required:], required)
+        f"entry {index} {tuple(value.shape)} of the batch, which the model is not given,"
+        for index, value in enumerate(raw_batch[required:], required)
         if isinstance(value, torch.Tensor)
         and tuple(value.shape) in (tokens, tokens[1:])
         and bool((value == 0).any() and ((value == 0) | (value == 1)).all())
     )
 
 
-def _entries_with_rows(torch: Any, raw: Mapping[str, Any]) -> list[str]:
-    return [key for key, value in raw.items() if isinstance(value, torch.Tensor) and value.ndim]
+def _entries_with_rows(torch: Any, raw_batch: Mapping[str, Any]) -> list[str]:
+    return [
+        key for key, value in raw_batch.items() if isinstance(value, torch.Tensor) and value.ndim
+    ]
 
 
-def _choose_sample_entry(raw: Any, keys: set[str], samples: str) -> Any:
+def _choose_sample_entry(raw_batch: Any, keys: set[str], samples: str) -> Any:
     if samples not in keys:
         raise ValueError(
             f"samples names {samples!r}, which no batch has; it has {', '.join(sorted(keys))}"
         )
-    return raw[samples]
+    return raw_batch[samples]

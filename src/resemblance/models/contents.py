@@ -37,8 +37,10 @@ class ArchiveArray(NamedTuple):
 
     def __str__(self) -> str:
         kinds = {"U": "words", "S": "words", "O": "Python objects", "": "no array of NumPy"}
-        held = kinds.get(self.kind, "")
-        return f"{self.key!r} {self.shape if self.kind else ''} {held}".replace("  ", " ").rstrip()
+        content = kinds.get(self.kind, "")
+        return f"{self.key!r} {self.shape if self.kind else ''} {content}".replace(
+            "  ", " "
+        ).rstrip()
 
 
 class ArchiveRoles(NamedTuple):
@@ -66,10 +68,10 @@ def list_archive_arrays(path: Path) -> list[ArchiveArray]:
     return entries
 
 
-def _tensor_archive_array(key: str, part: Any) -> ArchiveArray:
+def _tensor_archive_array(key: str, tensor: Any) -> ArchiveArray:
     """Return the entry of a tensor; whole numbers may be ids, all others are features."""
-    is_whole = part.get_dtype()[:1] in "IU"
-    return ArchiveArray(key, tuple(part.get_shape()), "i" if is_whole else "f")
+    is_whole = tensor.get_dtype()[:1] in "IU"
+    return ArchiveArray(key, tuple(tensor.get_shape()), "i" if is_whole else "f")
 
 
 def _archive_headers(path: Path) -> list[ArchiveArray]:
@@ -96,11 +98,11 @@ def _archive_headers(path: Path) -> list[ArchiveArray]:
 
 def _npy_member_header(archive: zipfile.ZipFile, name: str) -> ArchiveArray:
     key = name.removesuffix(".npy")
-    read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    readers = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
     try:
         with archive.open(name) as file:
             version = np.lib.format.read_magic(file)
-            shape, _, dtype = read[min(version[0], 2)](file)
+            shape, _, dtype = readers[min(version[0], 2)](file)
             return ArchiveArray(key, tuple(shape), dtype.kind)
     except Exception:  # of any kind: the archive is not ours; who asks for the array hears it
         return ArchiveArray(key, (), "")
@@ -115,51 +117,51 @@ def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveR
     """
     entries = list_archive_arrays(path)
     for name in (key, ids):
-        if name is not None and name not in (known := [entry.key for entry in entries]):
-            raise ValueError(f"{path} has no array {name!r}{did_you_mean(name, known)}")
+        if name is not None and name not in (keys := [entry.key for entry in entries]):
+            raise ValueError(f"{path} has no array {name!r}{did_you_mean(name, keys)}")
     if key is not None:
-        chosen = [entry for entry in entries if entry.key == key]
+        array_entries = [entry for entry in entries if entry.key == key]
     else:
-        chosen = [
+        array_entries = [
             e
             for e in entries
             if e.key != ids and len(e.shape) > 1 and e.kind in NUMERIC_DTYPE_KINDS
         ]
-    if not chosen and {"format", "shape", "data"} <= {e.key for e in entries} <= SPARSE_KEYS:
+    if not array_entries and {"format", "shape", "data"} <= {e.key for e in entries} <= SPARSE_KEYS:
         raise ValueError(
             f"{path} is a sparse matrix of SciPy; save its values: np.save('x.npy', "
             f"scipy.sparse.load_npz({str(path)!r}).toarray())"
         )
-    if not chosen:
+    if not array_entries:
         if len(entries) > 1:
             raise ValueError(
                 f"{path} holds no array (n_samples, n_features) of numbers: "
                 f"{list_names(entries, 5)}; name one, {path}/{entries[0].key}"
             )
-        chosen = entries
-    others = [entry for entry in entries if entry not in chosen]
-    counts = {entry.shape[0] for entry in chosen if entry.shape}
-    names = ids if ids is not None else _find_sample_name_key(others, counts)
-    left_out = () if key else tuple(entry for entry in others if entry.key != names)
-    return ArchiveRoles(tuple(entry.key for entry in chosen), names, left_out)
+        array_entries = entries
+    other_entries = [entry for entry in entries if entry not in array_entries]
+    counts = {entry.shape[0] for entry in array_entries if entry.shape}
+    names = ids if ids is not None else _find_sample_name_key(other_entries, counts)
+    unread_entries = () if key else tuple(entry for entry in other_entries if entry.key != names)
+    return ArchiveRoles(tuple(entry.key for entry in array_entries), names, unread_entries)
 
 
 def _find_sample_name_key(entries: Sequence[ArchiveArray], counts: set[int]) -> str | None:
     """Return the key of the array that names the samples: words or whole numbers, one a sample."""
-    fitting = [
+    candidates = [
         e
         for e in entries
         if ID_COLUMN_NAME.fullmatch(e.key) and len(e.shape) == 1 and e.kind in "USiu"
     ]
-    fitting = [e for e in fitting if {e.shape[0]} == counts]
-    return min(fitting, key=lambda e: len(e.key)).key if fitting else None
+    candidates = [e for e in candidates if {e.shape[0]} == counts]
+    return min(candidates, key=lambda e: len(e.key)).key if candidates else None
 
 
-def format_unread_arrays(path: Path, left_out: Sequence[ArchiveArray], files: int) -> str:
+def format_unread_arrays(path: Path, arrays: Sequence[ArchiveArray], files: int) -> str:
     """Return a line about arrays of an archive that are not read, and of how many more files."""
-    more = f", and those of {files - 1} more files" if files > 1 else ""
+    note = f", and those of {files - 1} more files" if files > 1 else ""
     return (
-        f"left out of {path}: {list_names(left_out, 5)}{more}; {path}/{left_out[0].key} "
+        f"left out of {path}: {list_names(arrays, 5)}{note}; {path}/{arrays[0].key} "
         "names one to read it"
     )
 
@@ -223,8 +225,8 @@ def _append_json_line(columns: dict[str, list[Any]], line: str, number: int) -> 
             f"{type(record).__name__}"
         )
     if columns and record.keys() != columns.keys():
-        differing = sorted(record.keys() ^ columns.keys())[0]
-        raise ValueError(f"line {number} and the first line do not both have {differing!r}")
+        key = sorted(record.keys() ^ columns.keys())[0]
+        raise ValueError(f"line {number} and the first line do not both have {key!r}")
     for name, value in record.items():
         is_vector = isinstance(value, list) and value and isinstance(value[0], int | float)
         columns.setdefault(name, []).append(np.asarray(value) if is_vector else value)
@@ -235,8 +237,8 @@ def _plain_column_cells(values: list[Any]) -> Any:
     if not any(isinstance(value, np.ndarray | list) for value in values):
         return values
     cells = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):
-        cells[place] = value
+    for index, value in enumerate(values):
+        cells[index] = value
     return cells
 
 

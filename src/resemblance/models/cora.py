@@ -46,22 +46,22 @@ def check_graph_data(
     ``links``: how many the files have. Raises ``ValueError`` with the folder otherwise.
     """
     n = len(data.labels)
-    split = np.concatenate([data.train, data.validation, data.test])
+    split_nodes = np.concatenate([data.train, data.validation, data.test])
     problems = {
         f"features of {len(data.x)} nodes, classes of {n}": len(data.x) != n,
         f"classes outside 0 to {data.classes - 1}": not _are_indices_below(
             data.labels, data.classes
         ),
         f"links of nodes outside 0 to {n - 1}": not _are_indices_below(data.links, n),
-        f"a split with nodes outside 0 to {n - 1}": not _are_indices_below(split, n),
-        "nodes in two parts of the split": len(np.unique(split)) < len(split),
+        f"a split with nodes outside 0 to {n - 1}": not _are_indices_below(split_nodes, n),
+        "nodes in two parts of the split": len(np.unique(split_nodes)) < len(split_nodes),
         "no nodes to train with or to test on": not (len(data.train) and len(data.test)),
         "features that are not finite": not np.isfinite(data.x).all(),
     }
-    parts = (len(data.train), len(data.validation), len(data.test))
-    sizes = (n, data.x.shape[1], links, data.classes, *parts)
-    for (what, expected), size in zip((counts or {}).items(), sizes):
-        problems[f"{size:,} {what}, expected {expected:,}"] = size != expected
+    split_sizes = (len(data.train), len(data.validation), len(data.test))
+    sizes = (n, data.x.shape[1], links, data.classes, *split_sizes)
+    for (noun, expected), size in zip((counts or {}).items(), sizes):
+        problems[f"{size:,} {noun}, expected {expected:,}"] = size != expected
     for problem, is_so in problems.items():
         if is_so:
             raise ValueError(f"{folder} is not {origin.title}: {problem}; get it from {origin.url}")
@@ -106,26 +106,26 @@ def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
     Reference: Yang, Cohen and Salakhutdinov, "Revisiting Semi-Supervised Learning with Graph
     Embeddings", ICML 2016.
     """
-    raw, parts = folder / "raw", dict[str, Any]()
+    raw_folder, arrays = folder / "raw", dict[str, Any]()
     for name, digest in CORA_SHA256.items():
-        with naming_dataset_file(raw / f"ind.cora.{name}", CORA_ORIGIN) as path:
+        with naming_dataset_file(raw_folder / f"ind.cora.{name}", CORA_ORIGIN) as path:
             content = read_verified_bytes(path, digest if strict else "")
-            parts[name] = _cora_part(name, content)
-    with naming_dataset_file(raw / "ind.cora.allx", CORA_ORIGIN):
-        x = np.concatenate([parts["allx"], parts["tx"]])
-        labels = np.concatenate([parts["ally"], parts["ty"]])
-    first, known, test = len(parts["y"]), len(parts["ally"]), np.sort(parts["test.index"])
-    with naming_dataset_file(raw / "ind.cora.test.index", CORA_ORIGIN):
-        if not np.array_equal(test, np.arange(known, len(labels))):
+            arrays[name] = _cora_part(name, content)
+    with naming_dataset_file(raw_folder / "ind.cora.allx", CORA_ORIGIN):
+        x = np.concatenate([arrays["allx"], arrays["tx"]])
+        labels = np.concatenate([arrays["ally"], arrays["ty"]])
+    n_train, n_labeled, test = len(arrays["y"]), len(arrays["ally"]), np.sort(arrays["test.index"])
+    with naming_dataset_file(raw_folder / "ind.cora.test.index", CORA_ORIGIN):
+        if not np.array_equal(test, np.arange(n_labeled, len(labels))):
             raise ValueError("its nodes are not those after the nodes of allx")
-        x[parts["test.index"]], labels[parts["test.index"]] = x[test], labels[test]
+        x[arrays["test.index"]], labels[arrays["test.index"]] = x[test], labels[test]
     if normalized:
         x /= np.clip(x.sum(axis=1, keepdims=True), 1, None)
     train, validation = (
-        np.arange(first),
-        np.arange(first, min(first + CORA_VALIDATION_NODES, known)),
+        np.arange(n_train),
+        np.arange(n_train, min(n_train + CORA_VALIDATION_NODES, n_labeled)),
     )
-    links, classes = parts["graph"], int(labels.max()) + 1
+    links, classes = arrays["graph"], int(labels.max()) + 1
     data = GraphData(x, labels, links, train, validation, test, test, classes)
     return check_graph_data(
         data, links.shape[1], folder, CORA_ORIGIN, CORA_COUNTS if strict else None

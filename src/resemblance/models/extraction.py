@@ -105,14 +105,14 @@ def extract_features(
     that do not exist, and for what cannot become one row per sample.
     """
     samples = load_samples(data)
-    loaded = load_model(model, name=name, device=device, samples=samples)
-    return extract_loaded_model(loaded, samples, Path(folder), layers, pool, batch_size, progress)[
-        0
-    ]
+    loaded_model = load_model(model, name=name, device=device, samples=samples)
+    return extract_loaded_model(
+        loaded_model, samples, Path(folder), layers, pool, batch_size, progress
+    )[0]
 
 
 def extract_loaded_model(
-    loaded: LoadedModel,
+    model: LoadedModel,
     samples: Samples,
     folder: Path,
     layers: str | Sequence[str],
@@ -123,67 +123,71 @@ def extract_loaded_model(
     """Do what :func:`extract_features` does, for a model and samples that are loaded, and return a
     model for each pooling."""
     if isinstance(pool, Mapping):
-        return [_extract_by_pooling(loaded, samples, folder, layers, pool, batch_size, progress)]
+        return [_extract_by_pooling(model, samples, folder, layers, pool, batch_size, progress)]
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(
             f"extract_features: batch_size must be a whole number, at least 1; got {batch_size!r}"
         )
     poolings = (pool or "mean",) if isinstance(pool, str | None) else tuple(dict.fromkeys(pool))
-    for word in poolings or ("none",):
-        check_pooling_word(word)
-    asked, modules = _requested_modules(loaded, layers)
+    for pooling in poolings or ("none",):
+        check_pooling_word(pooling)
+    matches, modules = _requested_modules(model, layers)
     settings = {"batch_size": batch_size if samples.read else None}
     count = samples.count if samples.read else None
-    about = {"name": samples.name, "kind": samples.kind, "n_samples": count}
-    about |= {"fingerprint": samples.fingerprint, **samples.facts}
+    data_facts = {"name": samples.name, "kind": samples.kind, "n_samples": count}
+    data_facts |= {"fingerprint": samples.fingerprint, **samples.facts}
     if folder.is_file():
         raise ValueError(f"{folder} is a file: features are kept in a folder; name another")
-    facts = StoreFacts(loaded.name, loaded.facts, about, settings)
+    facts = StoreFacts(model.name, model.facts, data_facts, settings)
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder, patience=0):
         recover_interrupted_passes(folder)
         facts = drop_missing_layers(folder, open_or_create_store(folder, facts))
-        if todo := _missing_pass(facts, asked, modules, poolings):
-            computed = json.dumps([sorted(todo.modules), sorted(todo.poolings)]).encode()
+        if missing_pass := _missing_pass(facts, matches, modules, poolings):
+            pass_key = json.dumps(
+                [sorted(missing_pass.modules), sorted(missing_pass.poolings)]
+            ).encode()
             arrays = GrowingArrays(
-                folder / f"{PASS_FOLDER_PREFIX}{hashlib.sha256(computed).hexdigest()[:16]}"
+                folder / f"{PASS_FOLDER_PREFIX}{hashlib.sha256(pass_key).hexdigest()[:16]}"
             )
-            if varies := _append_remaining_batches(
-                arrays, loaded, samples, todo, batch_size, progress
+            if dependence := _append_remaining_batches(
+                arrays, model, samples, missing_pass, batch_size, progress
             ):
-                facts = replace(facts, model={**facts.model, DEPENDENCE_KEY: varies})
-            _store_finished_pass(folder, facts, todo, arrays, samples, loaded.module)
+                facts = replace(facts, model={**facts.model, DEPENDENCE_KEY: dependence})
+            _store_finished_pass(folder, facts, missing_pass, arrays, samples, model.module)
         elif samples.fingerprint is None:
             # That of a loader, which must be read for it
             *_, content = ["", *(digest for _, digest in _remaining_batches(samples, batch_size))]
             check_same_store(folder, "data", {"fingerprint": content}, facts.data)
-    model_features = [open_features(folder, pool=word) for word in poolings]
+    model_features = [open_features(folder, pool=pooling) for pooling in poolings]
     return [_restrict_layers(features, modules) for features in model_features]
 
 
 def _restrict_layers(features: ModelFeatures, modules: Mapping[str, Any]) -> ModelFeatures:
-    chosen = {k: r for k, r in features.layers.items() if k.partition("#")[0] in modules}
-    return replace(features, layers=chosen)
+    layers = {k: r for k, r in features.layers.items() if k.partition("#")[0] in modules}
+    return replace(features, layers=layers)
 
 
 def _requested_modules(
-    loaded: LoadedModel, layers: str | Sequence[str]
+    model: LoadedModel, layers: str | Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
     """Return the modules of each name, pattern or word, and all of them by name."""
-    words = [layers] if isinstance(layers, str) else layers
-    names = {word: loaded.blocks if word == "blocks" else [word] for word in words}
+    patterns = [layers] if isinstance(layers, str) else layers
+    names = {pattern: model.blocks if pattern == "blocks" else [pattern] for pattern in patterns}
     try:
-        asked = {word: tuple(watched_modules(loaded.module, names[word])) for word in names}
-        everything = [name for names in asked.values() for name in names]
-        modules = watched_modules(loaded.module, everything)
+        matches = {
+            pattern: tuple(watched_modules(model.module, names[pattern])) for pattern in names
+        }
+        module_names = [name for names in matches.values() for name in names]
+        modules = watched_modules(model.module, module_names)
     except ValueError as error:
-        raise ValueError(f"{loaded.name}: {error}") from None
+        raise ValueError(f"{model.name}: {error}") from None
     check_file_names(modules)
-    return asked, modules
+    return matches, modules
 
 
 def _extract_by_pooling(
-    loaded: LoadedModel,
+    model: LoadedModel,
     samples: Samples,
     folder: Path,
     layers: str | Sequence[str],
@@ -192,25 +196,28 @@ def _extract_by_pooling(
     progress: Progress,
 ) -> ModelFeatures:
     """Return a model each of whose layers has a pooling of its own, with a run for each word."""
-    modules = _requested_modules(loaded, layers)[1]
+    modules = _requested_modules(model, layers)[1]
     check_pooling_word(pool)
-    words, parts = poolings_by_module(pool, modules), dict[str, Any]()
-    for word in dict.fromkeys(words.values()):
-        names = [name for name, of_layer in words.items() if of_layer == word]
+    poolings, representations = poolings_by_module(pool, modules), dict[str, Any]()
+    for pooling in dict.fromkeys(poolings.values()):
+        names = [name for name, layer_pooling in poolings.items() if layer_pooling == pooling]
         (features,) = extract_loaded_model(
-            loaded, samples, folder, names, word, batch_size, progress
+            model, samples, folder, names, pooling, batch_size, progress
         )
-        parts |= features.layers
+        representations |= features.layers
     order = [
         name
-        for module in list_model_modules(loaded.module)
-        for name in parts
+        for module in list_model_modules(model.module)
+        for name in representations
         if _is_call(name, module)
     ]
-    by_layer = {name: words[name.partition("#")[0]] for name in order}
-    traits = {**features.traits, "pooling": max(set(words.values()), key=[*words.values()].count)}
+    by_layer = {name: poolings[name.partition("#")[0]] for name in order}
+    traits = {
+        **features.traits,
+        "pooling": max(set(poolings.values()), key=[*poolings.values()].count),
+    }
     traits |= {POOLING_BY_LAYER_KEY: by_layer}
-    return replace(features, layers={name: parts[name] for name in order}, traits=traits)
+    return replace(features, layers={name: representations[name] for name in order}, traits=traits)
 
 
 def _is_call(layer: str, module: str) -> bool:
@@ -219,61 +226,69 @@ def _is_call(layer: str, module: str) -> bool:
 
 def _missing_pass(
     facts: StoreFacts,
-    asked: Mapping[str, Sequence[str]],
+    matches: Mapping[str, Sequence[str]],
     modules: Mapping[str, Any],
     poolings: Sequence[str],
 ) -> ExtractionPass | None:
     """Return what a store lacks, as one pass; None if it has everything."""
-    lacking = {p: set(modules) - set(facts.modules.get(p, ())) for p in poolings}
-    somewhere = set().union(*lacking.values())
-    absent = [name for name in modules if name in somewhere]
-    if not absent:
+    missing_by_pooling = {p: set(modules) - set(facts.modules.get(p, ())) for p in poolings}
+    missing_names = set().union(*missing_by_pooling.values())
+    pass_names = [name for name in modules if name in missing_names]
+    if not pass_names:
         return None
-    pools = tuple(p for p, names in lacking.items() if names)
+    pools = tuple(p for p, names in missing_by_pooling.items() if names)
     # A word is checked by the run that has all of its modules
-    whole = {word: names for word, names in asked.items() if set(names) <= set(absent)}
-    return ExtractionPass({name: modules[name] for name in absent}, pools, not facts.modules, whole)
+    pass_matches = {
+        pattern: names for pattern, names in matches.items() if set(names) <= set(pass_names)
+    }
+    return ExtractionPass(
+        {name: modules[name] for name in pass_names}, pools, not facts.modules, pass_matches
+    )
 
 
 def _append_remaining_batches(
     arrays: GrowingArrays,
-    loaded: LoadedModel,
+    model: LoadedModel,
     samples: Samples,
-    todo: ExtractionPass,
+    extraction_pass: ExtractionPass,
     batch_size: int,
     progress: Progress,
 ) -> str:
     """Append the rows of the batches that are left; return what else they depend on, if there is
     any."""
-    torch, inputs, done = (
+    torch, inputs, n_done = (
         import_optional("torch"),
-        find_model_inputs(loaded.module),
+        find_model_inputs(model.module),
         arrays.written.batches,
     )
-    varies = ""
-    first = done if samples.read else 0  # a loader begins with the batches that are done
+    dependence = ""
+    first_index = n_done if samples.read else 0  # a loader begins with the batches that are done
     total = 1 if samples.kind == "graph" else None
     total = -(-len(samples) // batch_size) if samples.read else total
-    batches = _remaining_batches(samples, batch_size, first, arrays.written.digest if first else "")
+    batches = _remaining_batches(
+        samples, batch_size, first_index, arrays.written.digest if first_index else ""
+    )
     with (
-        evaluation_mode(torch, loaded.module) as device,
-        progress_reporter(progress, total, f"running {loaded.name}") as count,
+        evaluation_mode(torch, model.module) as device,
+        progress_reporter(progress, total, f"running {model.name}") as count,
     ):
         axes = SampleAxes()
-        run = partial(_run_model_on_batch, loaded, todo, device, axes)
-        count(done)
+        run = partial(_run_model_on_batch, model, extraction_pass, device, axes)
+        count(n_done)
         digest = arrays.written.digest
-        for k, (part, digest) in enumerate(batches, first):
-            if k >= done:
-                raw = _prepared_batch(loaded, part) if samples.read and loaded.prepare else part
-                batch = make_model_batch(torch, raw, device, inputs, None)
-                if k == done:
-                    result, varies = run_first_batch(loaded.name, batch, run, axes, device)
+        for k, (items, digest) in enumerate(batches, first_index):
+            if k >= n_done:
+                raw_batch = (
+                    _prepared_batch(model, items) if samples.read and model.prepare else items
+                )
+                batch = make_model_batch(torch, raw_batch, device, inputs, None)
+                if k == n_done:
+                    result, dependence = run_first_batch(model.name, batch, run, axes, device)
                 else:
                     result = run(batch)
-                arrays.append(_rows_by_file(result, todo), digest, result.pooled)
+                arrays.append(_rows_by_file(result, extraction_pass), digest, result.pooled)
                 count(1)
-            elif k == done - 1:
+            elif k == n_done - 1:
                 _check_rows_on_disk(arrays, digest)
     if not arrays.written.batches:
         raise ValueError(
@@ -281,7 +296,7 @@ def _append_remaining_batches(
             "list or a loader"
         )
     _check_rows_on_disk(arrays, digest)  # by a loader with fewer batches than before
-    return varies
+    return dependence
 
 
 def _check_rows_on_disk(arrays: GrowingArrays, digest: str) -> None:
@@ -294,62 +309,62 @@ def _check_rows_on_disk(arrays: GrowingArrays, digest: str) -> None:
 
 
 def _remaining_batches(
-    samples: Samples, size: int, first: int = 0, digest: str = ""
+    samples: Samples, size: int, first_index: int = 0, digest: str = ""
 ) -> Iterator[tuple[Any, str]]:
     """Yield the samples of each batch from the first that is wanted, or the batches of a loader,
     and the fingerprint of all so far, which no size of batches changes."""
-    starts = range(first * size, len(samples), size) if samples.read else ()
-    parts = (samples.batch(start, start + size) for start in starts)
-    for part in parts if samples.read else samples.batches():
-        for value in part if samples.read else (part,):
+    starts = range(first_index * size, len(samples), size) if samples.read else ()
+    batches = (samples.batch(start, start + size) for start in starts)
+    for batch in batches if samples.read else samples.batches():
+        for value in batch if samples.read else (batch,):
             digest = extend_digest(digest, value)
-        yield part, digest
+        yield batch, digest
 
 
-def _prepared_batch(loaded: LoadedModel, part: Any) -> Any:
-    assert loaded.prepare is not None
+def _prepared_batch(model: LoadedModel, items: Any) -> Any:
+    assert model.prepare is not None
     try:
-        return loaded.prepare(part)
+        return model.prepare(items)
     except MemoryError:
         raise
     except (Exception, SystemExit) as error:  # whatever somebody's preparation raises
         raise ValueError(
-            f"{loaded.name}: the preparation of a batch of {len(part)} samples fails: "
+            f"{model.name}: the preparation of a batch of {len(items)} samples fails: "
             f"{type(error).__name__}: {error}"
         ) from error
 
 
 def _run_model_on_batch(
-    loaded: LoadedModel, todo: ExtractionPass, device: Any, axes: SampleAxes, batch: Batch
+    model: LoadedModel, extraction_pass: ExtractionPass, device: Any, axes: SampleAxes, batch: Batch
 ) -> BatchResult:
-    pools = {pooling: pooling for pooling in todo.poolings}
+    pools = {pooling: pooling for pooling in extraction_pass.poolings}
     convert = None if device.type == "cpu" else detach_to_tensor  # pooled before it is copied
-    options: Any = {"outputs": todo.with_outputs, "convert": convert, "axes": axes}
+    options: Any = {"outputs": extraction_pass.with_outputs, "convert": convert, "axes": axes}
     try:
-        return rows_of_batch(loaded.module, batch, todo.modules, pools, **options)
+        return rows_of_batch(model.module, batch, extraction_pass.modules, pools, **options)
     except AxisError as error:
-        raise AxisError(f"{loaded.name}: {error}") from error
+        raise AxisError(f"{model.name}: {error}") from error
     except ValueError as error:
-        raise ValueError(f"{loaded.name}: {error}") from error
+        raise ValueError(f"{model.name}: {error}") from error
 
 
-def _rows_by_file(result: BatchResult, todo: ExtractionPass) -> dict[str, np.ndarray]:
+def _rows_by_file(result: BatchResult, extraction_pass: ExtractionPass) -> dict[str, np.ndarray]:
     """Return the rows of a batch by the name of their file, pooling and layer, or outputs."""
     rows = {
-        f"{pooling}.{layer}": part if isinstance(part, np.ndarray) else detach_to_numpy(part)
-        for pooling, of_calls in result.rows.items()
-        for layer, part in name_layer_calls(of_calls).items()
+        f"{pooling}.{layer}": values if isinstance(values, np.ndarray) else detach_to_numpy(values)
+        for pooling, call_rows in result.rows.items()
+        for layer, values in name_layer_calls(call_rows).items()
     }
-    called = {name.partition(".")[2].partition("#")[0] for name in rows}
-    for word, names in todo.asked.items():
-        check_any_called(word, names, called)
+    called_modules = {name.partition(".")[2].partition("#")[0] for name in rows}
+    for pattern, names in extraction_pass.asked.items():
+        check_any_called(pattern, names, called_modules)
     return rows if result.logits is None else {**rows, OUTPUTS_ARRAY: result.logits}
 
 
 def _store_finished_pass(
     folder: Path,
     facts: StoreFacts,
-    todo: ExtractionPass,
+    extraction_pass: ExtractionPass,
     arrays: GrowingArrays,
     samples: Samples,
     model: Any,
@@ -376,10 +391,10 @@ def _store_finished_pass(
             np.save(arrays.path(LABELS_ARRAY), labels)  # the outputs can be their logits
             names.append(LABELS_ARRAY)
     order = list(list_model_modules(model))
-    layers: dict[str, list[str]] = {pooling: [] for pooling in todo.poolings}
+    layers: dict[str, list[str]] = {pooling: [] for pooling in extraction_pass.poolings}
     for pooling, dot, layer in (name.partition(".") for name in names):
         if dot:
             layers[pooling].append(layer)
-    facts = merge_store_facts(facts, data, layers, list(todo.modules), order)
+    facts = merge_store_facts(facts, data, layers, list(extraction_pass.modules), order)
     ids = samples.ids or [f"{fingerprint[:12]}/{i}" for i in range(n)]
     finish_pass(folder, [arrays.path(name) for name in names], facts, ids)

@@ -80,24 +80,27 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> ModelFeatur
     pooling is meant.
     """
     folder = Path(folder)
-    places = feature_folders(folder)
-    if not places:
+    model_folders = feature_folders(folder)
+    if not model_folders:
         raise ValueError(f"{folder} holds no features: no {TRAITS_FILE} of a model in it")
-    if len(places) > 1:
-        names = ", ".join(place.name for place in places)
+    if len(model_folders) > 1:
+        names = ", ".join(model_folder.name for model_folder in model_folders)
         raise ValueError(
             f"{folder} holds the features of several models: {names}; open one of these folders, "
             "or all by rs.read_models"
         )
-    place = places[0]
-    read_store_facts(place)  # that it is a store, and complete
-    model_features = {s.traits["pooling"]: s for s in read_model(place, defaults={})}
+    model_folder = model_folders[0]
+    read_store_facts(model_folder)  # that it is a store, and complete
+    model_features = {s.traits["pooling"]: s for s in read_model(model_folder, defaults={})}
     if pool is None and len(model_features) > 1:
         raise ValueError(
-            f"{place} has several poolings: pass pool={' or '.join(map(repr, model_features))}"
+            f"{model_folder} has several poolings: pass "
+            f"pool={' or '.join(map(repr, model_features))}"
         )
     if pool is not None and pool not in model_features:
-        raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(model_features)}")
+        raise ValueError(
+            f"{model_folder} has no pooling {pool!r}; it has {', '.join(model_features)}"
+        )
     return model_features[pool] if pool else next(iter(model_features.values()))
 
 
@@ -144,16 +147,16 @@ def open_or_create_store(folder: Path, facts: StoreFacts) -> StoreFacts:
     if not (folder / TRAITS_FILE).exists():
         write_store_facts(folder, facts)
         return facts
-    before = read_store_facts(folder)
-    check_same_store(folder, "model", facts.model, before.model)
-    check_same_store(folder, "data", facts.data, before.data)
+    stored_facts = read_store_facts(folder)
+    check_same_store(folder, "model", facts.model, stored_facts.model)
+    check_same_store(folder, "data", facts.data, stored_facts.data)
     for name, value in facts.settings.items():
-        if before.settings.get(name) != value:
+        if stored_facts.settings.get(name) != value:
             raise ValueError(
-                f"{folder} was extracted with {name}={before.settings.get(name)!r}; pass the same, "
-                "or choose another folder"
+                f"{folder} was extracted with {name}={stored_facts.settings.get(name)!r}; pass "
+                "the same, or choose another folder"
             )
-    return before
+    return stored_facts
 
 
 def drop_missing_layers(folder: Path, facts: StoreFacts) -> StoreFacts:
@@ -162,26 +165,29 @@ def drop_missing_layers(folder: Path, facts: StoreFacts) -> StoreFacts:
     modules = {}
     for pooling, names in facts.modules.items():
         files = {x: folder / f"{pooling}.{x}.npy" for x in facts.layers.get(pooling, ())}
-        gone = {x for x, f in files.items() if not (f.is_file() and is_undamaged(f, read=False))}
-        without = {layer.partition("#")[0] for layer in gone}
-        modules[pooling] = tuple(name for name in names if name not in without)
+        missing_layers = {
+            x for x, f in files.items() if not (f.is_file() and is_undamaged(f, read=False))
+        }
+        missing_modules = {layer.partition("#")[0] for layer in missing_layers}
+        modules[pooling] = tuple(name for name in names if name not in missing_modules)
     return replace(facts, modules=modules)
 
 
 def check_same_store(
-    folder: Path, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]
+    folder: Path, kind: str, expected: Mapping[str, Any], stored: Mapping[str, Any]
 ) -> None:
     """Raise ``ValueError`` if a store is about another "model", or about other "data"."""
-    for name in IDENTITY_KEYS[what]:
-        both = [facts.get(name) for facts in (ours, theirs)]
+    for name in IDENTITY_KEYS[kind]:
+        values = [facts.get(name) for facts in (expected, stored)]
         if name == "class":  # without its module, which depends on how the file was imported
-            both = [str(value).rpartition(".")[2] if value else None for value in both]
-        is_unknown = what == "data" and None in both  # until a loader has ended
-        if both[0] != both[1] and not is_unknown:
-            why = CHANGE_REASONS.get(name, "")
+            values = [str(value).rpartition(".")[2] if value else None for value in values]
+        is_unknown = kind == "data" and None in values  # until a loader has ended
+        if values[0] != values[1] and not is_unknown:
+            reason = CHANGE_REASONS.get(name, "")
             raise ValueError(
-                f"{folder} holds features of another {what} ({name} {theirs.get(name)}, not "
-                f"{ours.get(name)}{why}); choose another {'name or ' * (what == 'model')}folder"
+                f"{folder} holds features of another {kind} ({name} {stored.get(name)}, not "
+                f"{expected.get(name)}{reason}); choose another "
+                f"{'name or ' * (kind == 'model')}folder"
             )
 
 
@@ -206,18 +212,18 @@ def merge_store_facts(
 
     ``order``: the names of all modules, in whose order the layers come.
     """
-    places = {name: i for i, name in enumerate(order)}
+    positions = {name: i for i, name in enumerate(order)}
 
     def place(layer: str) -> tuple[int, int]:
         name, _, call = layer.partition("#")
-        return places.get(name, len(places)), int(call or 0)
+        return positions.get(name, len(positions)), int(call or 0)
 
     all_layers, all_modules = dict(facts.layers), dict(facts.modules)
     for pooling, names in layers.items():
-        both = dict.fromkeys([*facts.layers.get(pooling, ()), *names])
-        all_layers[pooling] = tuple(sorted(both, key=place))
-        both = dict.fromkeys([*facts.modules.get(pooling, ()), *modules])
-        all_modules[pooling] = tuple(both)
+        union = dict.fromkeys([*facts.layers.get(pooling, ()), *names])
+        all_layers[pooling] = tuple(sorted(union, key=place))
+        union = dict.fromkeys([*facts.modules.get(pooling, ()), *modules])
+        all_modules[pooling] = tuple(union)
     return replace(facts, data=dict(data), layers=all_layers, modules=all_modules)
 
 
@@ -227,12 +233,14 @@ def finish_pass(folder: Path, paths: Sequence[Path], facts: StoreFacts, ids: Seq
     ``ids``: the names of the samples of all rows. All is on the disk before the document of the
     pass says so, so that no loss of power changes what is taken to be complete.
     """
-    place = paths[0].parent
-    write_atomically(place / SAMPLE_IDS_FILE, json.dumps({"ids": list(ids)}) + "\n")
+    pass_folder = paths[0].parent
+    write_atomically(pass_folder / SAMPLE_IDS_FILE, json.dumps({"ids": list(ids)}) + "\n")
     for path in paths:
         with path.open("rb") as file:
             os.fsync(file.fileno())
-    write_store_facts(place, replace(facts, files={**facts.files, **record_model_files(paths)}))
+    write_store_facts(
+        pass_folder, replace(facts, files={**facts.files, **record_model_files(paths)})
+    )
     recover_interrupted_passes(folder)
 
 
@@ -242,17 +250,17 @@ def recover_interrupted_passes(folder: Path) -> None:
     The last that is moved is the document of what the store has. After a kill, what was not moved
     follows. Arrays that have changed since they were complete are not moved.
     """
-    for place in folder.glob(f"{PASS_FOLDER_PREFIX}*"):
-        records = read_file_records(place)
-        files = [place / name for name in records if (place / name).exists()]
+    for pass_folder in folder.glob(f"{PASS_FOLDER_PREFIX}*"):
+        records = read_file_records(pass_folder)
+        files = [pass_folder / name for name in records if (pass_folder / name).exists()]
         if records and all(is_undamaged(path, read=False) for path in files):
-            for path in (*files, place / SAMPLE_IDS_FILE, place / TRAITS_FILE):
+            for path in (*files, pass_folder / SAMPLE_IDS_FILE, pass_folder / TRAITS_FILE):
                 if path.exists():
                     os.replace(path, folder / path.name)
-            shutil.rmtree(place, ignore_errors=True)
-        (place / TRAITS_FILE).unlink(missing_ok=True)
-        if not any(place.glob("*.npy")):
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(pass_folder, ignore_errors=True)
+        (pass_folder / TRAITS_FILE).unlink(missing_ok=True)
+        if not any(pass_folder.glob("*.npy")):
+            shutil.rmtree(pass_folder, ignore_errors=True)
 
 
 # ----------------------------------------------------------------------------------------- growing
@@ -301,24 +309,24 @@ class GrowingArrays:
         Raises ``ValueError``, and keeps the batches before, if these are not the arrays, widths and
         precisions of the first batch.
         """
-        batches, before, _, words, arrays = self.written
+        batches, n_before, _, previous_pooled, arrays = self.written
         if batches:
             _check_consistent_rows(arrays, rows)
         else:
             self._hashes = {name: hashlib.sha256() for name in rows}
-        total = before + len(next(iter(rows.values())))
-        for name, part in rows.items():
-            content = np.ascontiguousarray(part).data
+        total = n_before + len(next(iter(rows.values())))
+        for name, values in rows.items():
+            content = np.ascontiguousarray(values).data
             self._hashes[name].update(content)
             with self.path(name).open("r+b" if batches else "wb") as file:
-                file.write(_npy_header(total, part.shape[1], part.dtype))
-                file.seek(before * part[:1].nbytes, os.SEEK_CUR)
+                file.write(_npy_header(total, values.shape[1], values.dtype))
+                file.seek(n_before * values[:1].nbytes, os.SEEK_CUR)
                 file.write(content)
                 file.truncate()
         hashes = {name: digest.hexdigest() for name, digest in self._hashes.items()}
         arrays = {name: (p.shape[1], p.dtype.str, hashes[name]) for name, p in rows.items()}
-        together = tuple(sorted({*words, *pooled}))
-        self.written = WrittenRows(batches + 1, total, digest, together, arrays)
+        all_pooled = tuple(sorted({*previous_pooled, *pooled}))
+        self.written = WrittenRows(batches + 1, total, digest, all_pooled, arrays)
         write_atomically(self.folder / PROGRESS_FILE, json.dumps(self.written._asdict()) + "\n")
 
 
@@ -334,12 +342,12 @@ def _resume_row_hash(arrays: GrowingArrays, name: str) -> Any:
     are not those that were written."""
     width, kind, expected = arrays.written.arrays[name]
     rows, dtype = arrays.written.rows, np.dtype(kind)
-    left, digest = rows * width * dtype.itemsize, hashlib.sha256()
+    n_left, digest = rows * width * dtype.itemsize, hashlib.sha256()
     with arrays.path(name).open("rb") as file:
         file.seek(len(_npy_header(rows, width, dtype)))
-        while piece := file.read(min(HASHED_READ_BYTES, left)):
-            digest.update(piece)
-            left -= len(piece)
+        while chunk := file.read(min(HASHED_READ_BYTES, n_left)):
+            digest.update(chunk)
+            n_left -= len(chunk)
     if digest.hexdigest() != expected:
         raise ValueError(f"{name} has other rows")
     return digest
@@ -356,16 +364,16 @@ def _npy_header(rows: int, width: int, dtype: np.dtype[Any]) -> bytes:
 def _check_consistent_rows(
     arrays: Mapping[str, tuple[int, str, str]], rows: Mapping[str, np.ndarray]
 ) -> None:
-    if other := sorted(set(arrays) ^ set(rows)):
-        raise ValueError(f"{other[0]} is not in all batches; leave that layer out")
-    counts = {len(part) for part in rows.values()}
+    if mismatches := sorted(set(arrays) ^ set(rows)):
+        raise ValueError(f"{mismatches[0]} is not in all batches; leave that layer out")
+    counts = {len(values) for values in rows.values()}
     if len(counts) > 1:
         raise ValueError(f"the layers of one batch have {sorted(counts)} rows; all must have each")
-    for name, part in rows.items():
+    for name, values in rows.items():
         width, kind, _ = arrays[name]
-        if (part.shape[1], part.dtype.str) != (width, kind):
+        if (values.shape[1], values.dtype.str) != (width, kind):
             raise ValueError(
-                f"{name} gives {part.shape[1]} values of {part.dtype} per row, and {width} of "
+                f"{name} gives {values.shape[1]} values of {values.dtype} per row, and {width} of "
                 f"{np.dtype(kind)} in the batches before; give inputs of one size, or do not pool "
                 '"flatten"'
             )

@@ -101,18 +101,18 @@ def read_files(
     numbers, and for an archive whose arrays take more than 4 GiB; ``.npy`` files may be of any
     size. Raises it, too, for a ``pool`` when no array has tokens or maps.
     """
-    reading = ReadRequest(column or None, ids or None, {})
-    arrays = [array for path in paths for array in _arrays_at(Path(path), reading)]
-    if reading.left_out:
-        warn(format_unread_arrays(*next(iter(reading.left_out.items())), len(reading.left_out)))
-    uses = Counter(array.name for array in arrays)
-    uses_of_longer = Counter(array.longer for array in arrays)
+    request = ReadRequest(column or None, ids or None, {})
+    arrays = [array for path in paths for array in _arrays_at(Path(path), request)]
+    if request.left_out:
+        warn(format_unread_arrays(*next(iter(request.left_out.items())), len(request.left_out)))
+    name_counts = Counter(array.name for array in arrays)
+    long_name_counts = Counter(array.longer for array in arrays)
     representations: dict[str, Representation] = {}
     pooled = 0
     for array in arrays:
-        whole = "/".join(filter(None, (array.path.as_posix(), array.key)))
-        longer = array.longer if uses_of_longer[array.longer] == 1 else whole
-        name = replace_undecodable(array.name if uses[array.name] == 1 else longer)
+        full_name = "/".join(filter(None, (array.path.as_posix(), array.key)))
+        long_name = array.longer if long_name_counts[array.longer] == 1 else full_name
+        name = replace_undecodable(array.name if name_counts[array.name] == 1 else long_name)
         if name in representations:
             raise ValueError(f"{array.path} is given twice, or two inputs are called {name!r}")
         representations[name], is_pooled = _read_stored_array(array, name, pool)
@@ -125,29 +125,31 @@ def read_files(
     return representations
 
 
-def _arrays_at(path: Path, reading: ReadRequest) -> Iterator[StoredArray]:
-    place = _locate_input(path)
-    path, key = place
+def _arrays_at(path: Path, request: ReadRequest) -> Iterator[StoredArray]:
+    location = _locate_input(path)
+    path, key = location
     if path.is_dir() and (layers := list(_features_in(path))):
         yield from layers if key is None else _find_layer_by_key(layers, key, path)
     elif path.is_dir():
-        inside = [p for p in path.rglob("*") if p.suffix in ARRAY_SUFFIXES and p.is_file()]
-        if not inside:
+        files = [p for p in path.rglob("*") if p.suffix in ARRAY_SUFFIXES and p.is_file()]
+        if not files:
             tables = sorted(p for p in path.rglob("*") if p.suffix in TABLE_FILE_SUFFIXES)
             remedy = f"; it holds tables: name each, such as {tables[0]}" if tables else ""
             raise ValueError(f"{path} holds no .npy or .npz file{remedy}")
-        for file in sorted(inside, key=natural_sort_key):
+        for file in sorted(files, key=natural_sort_key):
             name = file.relative_to(path).with_suffix("").as_posix()
-            yield from _arrays_in_file(InputLocation(file, None), name, reading)
+            yield from _arrays_in_file(InputLocation(file, None), name, request)
     elif not path.exists():
         raise ValueError(f"{path} does not exist")
     elif path.suffix not in READABLE_SUFFIXES:
         refuse_special_file(path)
         remedy = SUFFIX_REMEDIES.get(SUFFIX_ALIASES.get(path.suffix, path.suffix), SAVE_ARRAY_HINT)
-        known = ", ".join(READABLE_SUFFIXES)
-        raise ValueError(f"{path} is neither a folder nor a file that is read ({known}): {remedy}")
+        suffixes = ", ".join(READABLE_SUFFIXES)
+        raise ValueError(
+            f"{path} is neither a folder nor a file that is read ({suffixes}): {remedy}"
+        )
     else:
-        yield from _arrays_in_file(place, path.stem, reading)
+        yield from _arrays_in_file(location, path.stem, request)
 
 
 def _locate_input(path: Path) -> InputLocation:
@@ -170,12 +172,12 @@ def _holds_features(folder: Path) -> bool:
 def _find_layer_by_key(layers: list[StoredArray], key: str, folder: Path) -> list[StoredArray]:
     """Return the layers that a key names, as "model/layer" or as "layer"; ``ValueError`` for none,
     and for layers of several models."""
-    chosen = [a for a in layers if key in (a.name, a.name.partition("/")[2])]
-    if len(chosen) != 1:
-        many = f"{len(chosen)} layers" if chosen else "no layer"
-        listed = list_names((f"{folder}/{a.name}" for a in chosen or layers), 5)
-        raise ValueError(f"{folder} has {many} {key!r}; name one of {listed}")
-    return chosen
+    matches = [a for a in layers if key in (a.name, a.name.partition("/")[2])]
+    if len(matches) != 1:
+        count_phrase = f"{len(matches)} layers" if matches else "no layer"
+        layer_list = list_names((f"{folder}/{a.name}" for a in matches or layers), 5)
+        raise ValueError(f"{folder} has {count_phrase} {key!r}; name one of {layer_list}")
+    return matches
 
 
 def _features_in(folder: Path) -> Iterator[StoredArray]:
@@ -184,40 +186,44 @@ def _features_in(folder: Path) -> Iterator[StoredArray]:
     from .features import feature_folders  # which reads arrays by this module
     from .model_folder import read_model
 
-    for place in feature_folders(folder):
-        model_features = read_model(place)
+    for model_folder in feature_folders(folder):
+        model_features = read_model(model_folder)
         for features in model_features:
-            start = f"{features.traits['pooling']}." if len(model_features) > 1 else ""
+            prefix = f"{features.traits['pooling']}." if len(model_features) > 1 else ""
             for layer, r in features.layers.items():
-                name = f"{features.name}/{start}{layer}"
-                longer = f"{folder.as_posix()}/{name}"
+                name = f"{features.name}/{prefix}{layer}"
+                long_name = f"{folder.as_posix()}/{name}"
                 assert r.path is not None  # of a file
-                yield StoredArray(name, longer, r.path, ids=r.ids)
+                yield StoredArray(name, long_name, r.path, ids=r.ids)
 
 
-def _arrays_in_file(place: InputLocation, name: str, reading: ReadRequest) -> Iterator[StoredArray]:
-    path, key = place.path, place.key or reading.column
-    longer = path.with_suffix("").as_posix()
+def _arrays_in_file(
+    location: InputLocation, name: str, request: ReadRequest
+) -> Iterator[StoredArray]:
+    path, key = location.path, location.key or request.column
+    long_name = path.with_suffix("").as_posix()
     if path.suffix == ".npy":
-        yield StoredArray(name, longer, path)
+        yield StoredArray(name, long_name, path)
     elif path.suffix in TABLE_FILE_SUFFIXES:
-        ending = f"/{place.key}" if place.key else ""
-        yield StoredArray(name + ending, longer + ending, path, key, reading.ids)
+        ending = f"/{location.key}" if location.key else ""
+        yield StoredArray(name + ending, long_name + ending, path, key, request.ids)
     else:
-        roles = find_archive_roles(path, key, reading.ids)
+        roles = find_archive_roles(path, key, request.ids)
         if roles.left_out:
-            reading.left_out[path] = roles.left_out
+            request.left_out[path] = roles.left_out
         with name_file_in_errors(f"{path}, ids {roles.ids!r},"):
             names = read_archive_ids(path, roles.ids) if roles.ids else None
-        for part in roles.keys:
-            yield StoredArray(f"{name}/{part}", f"{longer}/{part}", path, part, names)
+        for array_key in roles.keys:
+            yield StoredArray(
+                f"{name}/{array_key}", f"{long_name}/{array_key}", path, array_key, names
+            )
 
 
 def _read_stored_array(array: StoredArray, name: str, pool: str) -> tuple[Representation, bool]:
     """Return the representation of an array, and whether it was pooled."""
     key, is_table, ids = array.key, array.path.suffix in TABLE_FILE_SUFFIXES, array.ids
-    where = str(array.path) if key is None else f"{array.path}, array {key!r},"
-    with name_file_in_errors(where) if is_table or array.path.suffix == ".npz" else nullcontext():
+    title = str(array.path) if key is None else f"{array.path}, array {key!r},"
+    with name_file_in_errors(title) if is_table or array.path.suffix == ".npz" else nullcontext():
         if is_table:
             return Representation(read_table_frame(array.path), name, ids=ids, column=key), False
         data = (
@@ -226,7 +232,7 @@ def _read_stored_array(array: StoredArray, name: str, pool: str) -> tuple[Repres
         axes = open_npy(data).ndim if isinstance(data, Path) else data.ndim
         if not pool or axes not in POOL_BY_AXES:
             return Representation(data, name, ids=ids), False
-    with name_file_in_errors(where):
+    with name_file_in_errors(title):
         return POOL_BY_AXES[axes](data, pool=pool, name=name, ids=ids), True
 
 

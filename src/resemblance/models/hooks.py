@@ -99,8 +99,10 @@ def extract_module_features(
     layers = expand_blocks_word(model, layers)
     modules = watched_modules(model, layers)
     options: Any = {"lenient": layers is None, "outputs": outputs, "time_first": time_first}
-    run = _results_by_batch({"": model}, {"": modules}, loader, pool, samples, progress, **options)
-    results = [result[""] for result in run]
+    batch_results = _results_by_batch(
+        {"": model}, {"": modules}, loader, pool, samples, progress, **options
+    )
+    results = [result[""] for result in batch_results]
     if not results:
         raise ValueError(
             "the loader gave no batch; an iterator that was used before is empty: pass a list or "
@@ -110,9 +112,9 @@ def extract_module_features(
     check_called(layers, pool if isinstance(pool, Mapping) else (), modules, arrays)
     logits = _joined_logits([result.logits for result in results])
     n = len(next(iter(arrays.values())))
-    selected = slice(None) if rows is None else validate_row_numbers(rows, n)
-    representations = {k: Representation(array[selected], k) for k, array in arrays.items()}
-    logits = None if logits is None else logits[selected]
+    selection = slice(None) if rows is None else validate_row_numbers(rows, n)
+    representations = {k: Representation(array[selection], k) for k, array in arrays.items()}
+    logits = None if logits is None else logits[selection]
     return ModelFeatures(title, representations, logits, dict(traits or {}))
 
 
@@ -135,13 +137,13 @@ def layers_by_batch(
         name: _find_watched_modules(name, model, names[name]) for name, model in models.items()
     }
     options: Any = {"lenient": layers is None, "outputs": False, "convert": detach_to_tensor}
-    words = pool if isinstance(pool, Mapping) else ()
+    patterns = pool if isinstance(pool, Mapping) else ()
     for results in _results_by_batch(models, modules, loader, pool, samples, progress, **options):
         rows: dict[str, Any] = {}
         for name, result in results.items():
-            called = name_layer_calls(result.rows[""])
-            check_called(names[name], words, modules[name], called)
-            rows |= {f"{name}/{title}" if name else title: r for title, r in called.items()}
+            rows_by_call = name_layer_calls(result.rows[""])
+            check_called(names[name], patterns, modules[name], rows_by_call)
+            rows |= {f"{name}/{title}" if name else title: r for title, r in rows_by_call.items()}
         yield rows
 
 
@@ -186,18 +188,20 @@ def _results_by_batch(
         axes = {n: SampleAxes(modules_by_patterns(time_first, modules[n])) for n in models}
 
         def run(name: str, batch: Batch) -> BatchResult:
-            parts = (models[name], batch, modules[name], {"": pool})
-            return rows_of_batch(*parts, axes=axes[name], **options)
+            arguments = (models[name], batch, modules[name], {"": pool})
+            return rows_of_batch(*arguments, axes=axes[name], **options)
 
-        for k, raw in enumerate(count_items(loader, count)):
+        for k, raw_batch in enumerate(count_items(loader, count)):
             results = {}
             for name, model in models.items():
-                batch = make_model_batch(torch, raw, devices[name], inputs[name], samples)
+                batch = make_model_batch(torch, raw_batch, devices[name], inputs[name], samples)
                 if k > 0:
                     results[name] = run(name, batch)
                     continue
-                called, again = name or type(model).__name__, partial(run, name)
-                results[name], _ = run_first_batch(called, batch, again, axes[name], devices[name])
+                title, run_model = name or type(model).__name__, partial(run, name)
+                results[name], _ = run_first_batch(
+                    title, batch, run_model, axes[name], devices[name]
+                )
             yield results
 
 
@@ -216,50 +220,50 @@ def validate_row_numbers(rows: Any, n: int) -> np.ndarray:
 
 
 def _joined_logits(batches: list[np.ndarray | None]) -> np.ndarray | None:
-    parts = [logits for logits in batches if logits is not None]
-    if parts and len(parts) < len(batches):
+    arrays = [logits for logits in batches if logits is not None]
+    if arrays and len(arrays) < len(batches):
         raise ValueError(
             "the model returns logits (n_samples, n_classes) for some batches only; pass "
             "outputs=False"
         )
-    return _concatenate_batch_rows("outputs", parts) if parts else None
+    return _concatenate_batch_rows("outputs", arrays) if arrays else None
 
 
 def _joined_layers(
-    called: str, batches: list[dict[tuple[str, int], np.ndarray]], lenient: bool
+    model_name: str, batches: list[dict[tuple[str, int], np.ndarray]], lenient: bool
 ) -> dict[str, np.ndarray]:
     """Return one array per layer, or per call of a layer with several calls per batch."""
-    everywhere = set.intersection(*(set(rows) for rows in batches))
-    partly = sorted(set().union(*batches) - everywhere)
-    if partly and not lenient:
+    common_calls = set.intersection(*(set(rows) for rows in batches))
+    partial_calls = sorted(set().union(*batches) - common_calls)
+    if partial_calls and not lenient:
         raise ValueError(
-            f"layer {partly[0][0]!r} is called less often for some batches than for others; leave "
-            "it out"
+            f"layer {partial_calls[0][0]!r} is called less often for some batches than for "
+            "others; leave it out"
         )
-    if lenient and not everywhere:
+    if lenient and not common_calls:
         raise ValueError(
             "no module of the model returns one floating tensor with a row per sample; name layers"
         )
-    if partly:
-        names = ", ".join(repr(name) for name in dict.fromkeys(layer for layer, _ in partly))
+    if partial_calls:
+        names = ", ".join(repr(name) for name in dict.fromkeys(layer for layer, _ in partial_calls))
         warn(
-            f"{called}: without layers= these are left out, as some batches call them less often "
-            f"than others: {names}; run batches that reach them by themselves"
+            f"{model_name}: without layers= these are left out, as some batches call them less "
+            f"often than others: {names}; run batches that reach them by themselves"
         )
-    keys = [key for key in batches[0] if key in everywhere]
-    parts = {key: [rows[key] for rows in batches] for key in keys}
+    keys = [key for key in batches[0] if key in common_calls]
+    arrays_by_call = {key: [rows[key] for rows in batches] for key in keys}
     return {
         title: _concatenate_batch_rows(title, rows)
-        for title, rows in name_layer_calls(parts).items()
+        for title, rows in name_layer_calls(arrays_by_call).items()
     }
 
 
-def _concatenate_batch_rows(title: str, parts: list[np.ndarray]) -> np.ndarray:
-    widths = {part.shape[1] for part in parts}
+def _concatenate_batch_rows(title: str, arrays: list[np.ndarray]) -> np.ndarray:
+    widths = {array.shape[1] for array in arrays}
     if len(widths) > 1:
         sizes = f"{min(widths)} to {max(widths)}"
         raise ValueError(
             f"{title} gives {sizes} values per row; give inputs of one size, or do not pool "
             f'"flatten"'
         )
-    return np.concatenate(parts)
+    return np.concatenate(arrays)

@@ -69,8 +69,8 @@ def read_hub_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any
     commit = getattr(model.config, "_commit_hash", None)
     facts: dict[str, Any] = {"revision": commit} if commit else {}
     facts |= {"weights drawn at random": fresh} if fresh else {}
-    processor, about = _read_sample_processor(transformers, name, kind, model)
-    facts |= about
+    processor, processor_facts = _read_sample_processor(transformers, name, kind, model)
+    facts |= processor_facts
     # The part that sees the samples: one of two towers, or the encoder
     tower = TOWER_BY_KIND.get(kind or "")
     if tower and all(hasattr(model, name) for name in TOWER_BY_KIND.values()):
@@ -121,8 +121,10 @@ def _read_sample_processor(
     if isinstance(limit, int) and limit > 0:
         processor.model_max_length = min(limit, processor.model_max_length)
     modes = _read_settings_file(transformers, name, SENTENCE_POOLING_FILE)
-    words = [word for mode, word in SENTENCE_POOLINGS.items() if modes.get(f"pooling_mode_{mode}")]
-    return processor, {"its pooling": " and ".join(words)} if words else {}
+    poolings = [
+        pooling for mode, pooling in SENTENCE_POOLINGS.items() if modes.get(f"pooling_mode_{mode}")
+    ]
+    return processor, {"its pooling": " and ".join(poolings)} if poolings else {}
 
 
 def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:

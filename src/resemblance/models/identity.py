@@ -84,10 +84,10 @@ class VisitedObjects:
 
     def copy(self) -> VisitedObjects:
         """Return another with the same objects."""
-        other = VisitedObjects()
-        other.numbers, other.kept = {**self.numbers}, [*self.kept]
-        other.opened, other.state = {*self.opened}, self.state
-        return other
+        duplicate = VisitedObjects()
+        duplicate.numbers, duplicate.kept = {**self.numbers}, [*self.kept]
+        duplicate.opened, duplicate.state = {*self.opened}, self.state
+        return duplicate
 
 
 def feature_identity(module: Any, processor: Any) -> dict[str, Any]:
@@ -101,61 +101,63 @@ def feature_identity(module: Any, processor: Any) -> dict[str, Any]:
     fingerprint of the tokenizer, processor or function that makes a batch of samples.
     """
     context, hooks = active_torch_modes(), format_hook_names(module)
-    pieces = {"definition": _describe_model(module, context)}
+    descriptions = {"definition": _describe_model(module, context)}
     if processor is not None:
-        pieces["preparation"] = _describe_value(processor, VisitedObjects())
+        descriptions["preparation"] = _describe_value(processor, VisitedObjects())
     identity: dict[str, Any] = {}
-    for name, words in pieces.items():
+    for name, words in descriptions.items():
         digest = hashlib.sha256()
         for word in words:
             digest.update(f"{len(word)} {word}".encode("utf-8", "surrogatepass"))
         identity[name] = digest.hexdigest()
-    active = [
+    modes = [
         f"{name} {value}" if isinstance(value, str) else name for name, value in context.items()
     ]
-    return identity | ({"hooks": hooks} if hooks else {}) | ({"context": active} if active else {})
+    return identity | ({"hooks": hooks} if hooks else {}) | ({"context": modes} if modes else {})
 
 
 def _describe_model(module: Any, context: Mapping[str, Any]) -> Iterator[str]:
-    seen = VisitedObjects()
-    yield from _describe_module(module, seen)
-    yield from _describe_value([list_model_hooks(None), context], seen)
-    yield from _describe_value(_find_patched_functions(sys.modules["torch.nn.functional"]), seen)
+    registry = VisitedObjects()
+    yield from _describe_module(module, registry)
+    yield from _describe_value([list_model_hooks(None), context], registry)
+    yield from _describe_value(
+        _find_patched_functions(sys.modules["torch.nn.functional"]), registry
+    )
 
 
-def _describe_module(module: Any, seen: VisitedObjects) -> Iterator[str]:
+def _describe_module(module: Any, registry: VisitedObjects) -> Iterator[str]:
     yield MEMORY_ADDRESS.sub("", repr(module))
-    hooked = [hook for part in (*module.modules(), None) for _, hook in list_model_hooks(part)]
-    seen.state = seen.state.union(*map(objects_written, hooked))
+    all_hooks = [hook for part in (*module.modules(), None) for _, hook in list_model_hooks(part)]
+    registry.state = registry.state.union(*map(objects_written, all_hooks))
     for part in module.modules():
-        seen.number(part)
+        registry.number(part)
     for name, part in module.named_modules():
         kind, hooks = part.__class__, list_model_hooks(part)
         yield f"part {name} {kind.__qualname__}"
-        if id(kind) not in seen.numbers:
+        if id(kind) not in registry.numbers:
             spaces = (*kind.__mro__, sys.modules.get(kind.__module__))
-            yield from _describe_value([*map(_find_patched_functions, spaces)], seen)
-        yield from _describe_value(kind, seen)
+            yield from _describe_value([*map(_find_patched_functions, spaces)], registry)
+        yield from _describe_value(kind, registry)
         state, names = attributes_set_by_methods(kind, FORWARD_METHOD)
-        of_hooks = (attributes_written(hook, 0) for _, hook in hooks)
-        state = state.union(*of_hooks, attributes_written(vars(part).get("forward"), -1))
+        hook_attributes = (attributes_written(hook, 0) for _, hook in hooks)
+        state = state.union(*hook_attributes, attributes_written(vars(part).get("forward"), -1))
         if kind.__name__ != "OptimizedModule":  # the module inside runs
-            state |= {name for owner, name in seen.state if owner == id(part)}
+            state |= {name for owner, name in registry.state if owner == id(part)}
             options = {
                 k: v
                 for k, v in vars(part).items()
                 if k not in NON_OPTION_ATTRIBUTES | ORIGIN_ATTRIBUTES | state
             }
-            yield from _describe_value(options, seen, names | CALL_METHOD)
-        yield from _describe_value(hooks, seen)
+            yield from _describe_value(options, registry, names | CALL_METHOD)
+        yield from _describe_value(hooks, registry)
     for name, buffer in module.named_buffers():
         part, _, leaf = name.rpartition(".")
         is_state = (
             leaf
             in attributes_set_by_methods(module.get_submodule(part).__class__, FORWARD_METHOD)[0]
         )
-        known = (str(buffer.dtype), *buffer.shape) if is_state else buffer
-        yield from _describe_value([name, known], seen)
+        content = (str(buffer.dtype), *buffer.shape) if is_state else buffer
+        yield from _describe_value([name, content], registry)
 
 
 def _find_patched_functions(namespace: Any) -> dict[str, Any]:
@@ -171,7 +173,7 @@ def _find_patched_functions(namespace: Any) -> dict[str, Any]:
 
 
 def _describe_value(
-    value: Any, seen: VisitedObjects, roots: RootMethods = CALL_METHOD
+    value: Any, registry: VisitedObjects, roots: RootMethods = CALL_METHOD
 ) -> Iterator[str]:
     """Yield words for all that decides what a value does; an object that was read by its number.
 
@@ -182,50 +184,52 @@ def _describe_value(
     if isinstance(value, PLAIN_VALUE_TYPES):
         yield repr(value)
     elif isinstance(value, Mapping | list | tuple):
-        yield from _describe_container(value, seen, roots)
+        yield from _describe_container(value, registry, roots)
     elif isinstance(value, set | frozenset):
-        yield from sorted("".join(_describe_value(entry, seen.copy(), roots)) for entry in value)
+        yield from sorted(
+            "".join(_describe_value(entry, registry.copy(), roots)) for entry in value
+        )
     elif isinstance(value, ModuleType):
         yield value.__name__
     elif isinstance(value, BuiltinFunctionType | MethodWrapperType):
         yield value.__name__
         owner = value.__self__
         if not isinstance(owner, ModuleType | type | None):
-            yield from _describe_value(owner, seen)
+            yield from _describe_value(owner, registry)
     elif hasattr(value, "detach") and hasattr(value, "layout"):
         yield digest_tensors({"": value})
     elif isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         yield digest_arrays([("", value)])
     elif isinstance(value, CodeType):
         yield f"{value.co_code.hex()} {value.co_names} {value.co_varnames}"
-        yield from _describe_value(value.co_consts, seen)
-    elif (number := seen.number(value)) is not None:
+        yield from _describe_value(value.co_consts, registry)
+    elif (number := registry.number(value)) is not None:
         yield f"{getattr(value, '__qualname__', '')} {number}"
     else:
-        yield from _describe_object(value, seen, roots)
+        yield from _describe_object(value, registry, roots)
 
 
-def _describe_container(value: Any, seen: VisitedObjects, roots: RootMethods) -> Iterator[str]:
+def _describe_container(value: Any, registry: VisitedObjects, roots: RootMethods) -> Iterator[str]:
     """Yield the words of a container: equal ones give equal words, and one that holds itself
     ends."""
-    if id(value) in seen.opened:
+    if id(value) in registry.opened:
         return
-    seen.opened.add(id(value))
+    registry.opened.add(id(value))
     for key in sorted(value, key=repr) if isinstance(value, Mapping) else range(len(value)):
         if isinstance(value, Mapping):
             yield MEMORY_ADDRESS.sub("", repr(key))
-        yield from _describe_value(value[key], seen, roots)
-    seen.opened.remove(id(value))
+        yield from _describe_value(value[key], registry, roots)
+    registry.opened.remove(id(value))
 
 
-def _describe_object(value: Any, seen: VisitedObjects, roots: RootMethods) -> Iterator[str]:
+def _describe_object(value: Any, registry: VisitedObjects, roots: RootMethods) -> Iterator[str]:
     if isinstance(value, FunctionType):
-        yield from _describe_function(value, seen)
+        yield from _describe_function(value, registry)
     elif isinstance(value, MethodType):
-        yield from _describe_value(value.__func__, seen)
-        yield from _describe_value(value.__self__, seen, frozenset({value.__name__}))
+        yield from _describe_value(value.__func__, registry)
+        yield from _describe_value(value.__self__, registry, frozenset({value.__name__}))
     elif isinstance(value, partial | partialmethod):
-        yield from _describe_value([value.func, value.args, value.keywords], seen, roots)
+        yield from _describe_value([value.func, value.args, value.keywords], registry, roots)
     elif isinstance(value, type):
         yield value.__qualname__
         for base in filter(_is_user_defined, value.__mro__):
@@ -233,122 +237,134 @@ def _describe_object(value: Any, seen: VisitedObjects, roots: RootMethods) -> It
             members = {
                 k: v for k, v in vars(base).items() if callable(v) or not DUNDER_NAME.fullmatch(k)
             }
-            yield from _describe_value(members, seen)
-    elif inside := [getattr(value, name) for name in WRAPPED_ATTRIBUTES if hasattr(value, name)]:
-        yield from _describe_value(inside, seen)
+            yield from _describe_value(members, registry)
+    elif wrapped_values := [
+        getattr(value, name) for name in WRAPPED_ATTRIBUTES if hasattr(value, name)
+    ]:
+        yield from _describe_value(wrapped_values, registry)
     elif hasattr(value, "named_modules"):
-        yield from _describe_module(value, seen)
+        yield from _describe_module(value, registry)
         yield digest_tensors(dict(value.named_parameters()))
     elif is_tokenizer(value):
         yield from _describe_tokenizer(value)
     elif type(value).__module__.startswith("transformers.") and hasattr(value, "to_dict"):
         options = value.to_dict().items()
-        yield from _describe_value({k: v for k, v in options if k not in ORIGIN_ATTRIBUTES}, seen)
         yield from _describe_value(
-            [getattr(value, part, None) for part in PROCESSOR_PARTS.values()], seen
+            {k: v for k, v in options if k not in ORIGIN_ATTRIBUTES}, registry
+        )
+        yield from _describe_value(
+            [getattr(value, part, None) for part in PROCESSOR_PARTS.values()], registry
         )
     elif _is_user_defined(type(value)):
-        yield from _describe_value(type(value), seen)
-        yield from _describe_value(*_object_options(value, seen, roots))
+        yield from _describe_value(type(value), registry)
+        yield from _describe_value(*_object_options(value, registry, roots))
     else:
-        yield from _describe_package_object(value, seen, roots)
+        yield from _describe_package_object(value, registry, roots)
 
 
 def _object_options(
-    value: Any, seen: VisitedObjects, roots: RootMethods
+    value: Any, registry: VisitedObjects, roots: RootMethods
 ) -> tuple[dict[str, Any], VisitedObjects, RootMethods]:
     """Return the attributes of an object that are no state of the methods that run, and what is
     named in the code of these."""
     state, names = attributes_set_by_methods(value.__class__, roots)
-    state = state.union(name for owner, name in seen.state if owner == id(value))
+    state = state.union(name for owner, name in registry.state if owner == id(value))
     return (
         {k: v for k, v in _contained_objects(value).items() if k not in state},
-        seen,
+        registry,
         names | CALL_METHOD,
     )
 
 
 def _contained_objects(value: Any) -> dict[str, Any]:
     slots = [name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())]
-    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-    return {**held, **getattr(value, "__dict__", {})}
+    slot_values = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    return {**slot_values, **getattr(value, "__dict__", {})}
 
 
-def _describe_package_object(value: Any, seen: VisitedObjects, roots: RootMethods) -> Iterator[str]:
+def _describe_package_object(
+    value: Any, registry: VisitedObjects, roots: RootMethods
+) -> Iterator[str]:
     """Yield the words of an object of an installed package: its text, and if one of its methods
     runs and the text is only an address, its plain options and its functions."""
     kind = value.__class__
     is_bare = kind.__repr__ is object.__repr__
     yield MEMORY_ADDRESS.sub("", str(value) if is_bare else repr(value))
     if is_bare and any(callable(getattr(kind, name, None)) for name in roots):
-        options, plain = (
-            _object_options(value, seen, roots)[0],
+        options, plain_types = (
+            _object_options(value, registry, roots)[0],
             (*PLAIN_VALUE_TYPES, list, tuple, dict, np.ndarray),
         )
         functions = (FunctionType, MethodType, partial)
-        chosen = {k: v for k, v in _contained_objects(value).items() if isinstance(v, functions)}
-        chosen |= {k: v for k, v in options.items() if isinstance(v, plain) or hasattr(v, "detach")}
-        yield from _describe_value(chosen, seen)
+        members = {k: v for k, v in _contained_objects(value).items() if isinstance(v, functions)}
+        members |= {
+            k: v for k, v in options.items() if isinstance(v, plain_types) or hasattr(v, "detach")
+        }
+        yield from _describe_value(members, registry)
 
 
-def _describe_function(function: FunctionType, seen: VisitedObjects) -> Iterator[str]:
+def _describe_function(function: FunctionType, registry: VisitedObjects) -> Iterator[str]:
     """Yield the code of a user's function and what it names, and what any function holds, but for
     what the function assigns or fills."""
     yield function.__qualname__
     codes = list(codes_in(function.__code__))
     names = frozenset(name for code in codes for name in code.co_names)
-    written = paths_written(function.__code__)
+    written_paths = paths_written(function.__code__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         with suppress(ValueError):  # empty
-            yield from _describe_variable(name, cell.cell_contents, written, seen, names)
+            yield from _describe_variable(name, cell.cell_contents, written_paths, registry, names)
     yield from _describe_value(
-        [function.__defaults__, function.__kwdefaults__], seen, names | CALL_METHOD
+        [function.__defaults__, function.__kwdefaults__], registry, names | CALL_METHOD
     )
-    of_itself = {path[1] for path in written if path[0] == function.__name__ and len(path) > 1}
-    options = {k: v for k, v in vars(function).items() if k != "__wrapped__" and k not in of_itself}
-    yield from _describe_value(options, seen)
+    own_attributes = {
+        path[1] for path in written_paths if path[0] == function.__name__ and len(path) > 1
+    }
+    options = {
+        k: v for k, v in vars(function).items() if k != "__wrapped__" and k not in own_attributes
+    }
+    yield from _describe_value(options, registry)
     if not _is_user_defined(function):
         yield str(function.__module__)
         return
-    yield from _describe_value(function.__code__, seen)
+    yield from _describe_value(function.__code__, registry)
     steps = [step for code in codes for step in dis.get_instructions(code)]
     for name in sorted({step.argval for step in steps if step.opname == "LOAD_GLOBAL"}):
         value = function.__globals__.get(name)
-        yield from _describe_variable(name, value, written, seen, names)
+        yield from _describe_variable(name, value, written_paths, registry, names)
     for name in sorted({step.argval for step in steps if step.opname == "IMPORT_NAME"}):
-        yield from _describe_variable(name, sys.modules.get(name), written, seen, names)
+        yield from _describe_variable(name, sys.modules.get(name), written_paths, registry, names)
 
 
 def _describe_variable(
     name: str,
     value: Any,
-    written: frozenset[tuple[str, ...]],
-    seen: VisitedObjects,
+    written_paths: frozenset[tuple[str, ...]],
+    registry: VisitedObjects,
     names: RootMethods,
 ) -> Iterator[str]:
     """Yield the words of a variable of a function, unless it is state, or of those attributes that
     are none."""
-    if (name,) in written or (id(value), "") in seen.state:
+    if (name,) in written_paths or (id(value), "") in registry.state:
         yield type(value).__qualname__
         return
     if isinstance(value, ModuleType) and _is_user_defined(value):
-        parts = {part: vars(value)[part] for part in sorted(names & vars(value).keys())}
-        yield from _describe_value(parts, seen, names | CALL_METHOD)
-    if inside := {path[1] for path in written if path[0] == name}:
-        options, *_ = _object_options(value, seen, names | CALL_METHOD)
-        options = {k: v for k, v in options.items() if k not in inside}
-        yield from _describe_value([type(value), options], seen, names | CALL_METHOD)
+        members = {part: vars(value)[part] for part in sorted(names & vars(value).keys())}
+        yield from _describe_value(members, registry, names | CALL_METHOD)
+    if attributes := {path[1] for path in written_paths if path[0] == name}:
+        options, *_ = _object_options(value, registry, names | CALL_METHOD)
+        options = {k: v for k, v in options.items() if k not in attributes}
+        yield from _describe_value([type(value), options], registry, names | CALL_METHOD)
     else:
-        yield from _describe_value(value, seen, names | CALL_METHOD)
+        yield from _describe_value(value, registry, names | CALL_METHOD)
 
 
 def _is_user_defined(value: Any) -> bool:
     """Return whether a function, class or module is not from Python or an installed package."""
     name = getattr(value, "__module__", None) or getattr(value, "__name__", "")
-    first = str(name).partition(".")[0]
-    if first == "__main__":
+    package = str(name).partition(".")[0]
+    if package == "__main__":
         return True
-    if first in sys.stdlib_module_names or first == __name__.partition(".")[0]:
+    if package in sys.stdlib_module_names or package == __name__.partition(".")[0]:
         return False
     file = getattr(sys.modules.get(str(name)), "__file__", None)
     return not (file and PACKAGE_FOLDERS & set(Path(file).parts))

@@ -86,10 +86,10 @@ def load_model(
         return _refresh_model_facts(model)._replace(name=name or model.name)
     torch = import_optional("torch")
     kind = None if samples is None else samples.kind
-    parts = _find_model_parts(model, kind)
-    if isinstance(parts, LoadedModel):
-        return parts._replace(name=name or parts.name)
-    title, module, processor, known = parts
+    model_parts = _find_model_parts(model, kind)
+    if isinstance(model_parts, LoadedModel):
+        return model_parts._replace(name=name or model_parts.name)
+    title, module, processor, source_facts = model_parts
     if not isinstance(module, torch.nn.Module):
         raise ValueError(
             f"load_model: {title} is a {type(module).__name__}, not a torch.nn.Module; model "
@@ -102,27 +102,27 @@ def load_model(
         try:
             module = module.to(torch.device(device or default))
         except (RuntimeError, AssertionError) as error:  # as torch says that it has no such device
-            why = str(error).partition("\n")[0]
+            reason = str(error).partition("\n")[0]
             raise ValueError(
                 f"load_model: {title} cannot be moved to device={device or default!r} "
-                f"({why}); choose another, such as 'cpu'"
+                f"({reason}); choose another, such as 'cpu'"
             ) from error
-    prepare, facts = find_batch_preparation(module, processor, samples, name or title)
-    about = {
-        **known,
+    prepare, preparation_facts = find_batch_preparation(module, processor, samples, name or title)
+    facts = {
+        **source_facts,
         **model_facts(module, processor),
-        **facts,
+        **preparation_facts,
         DEFAULT_LAYERS_KEY: describe_blocks(module),
     }
-    return LoadedModel(name or title, module, prepare, block_names(module), about)
+    return LoadedModel(name or title, module, prepare, block_names(module), facts)
 
 
-def _refresh_model_facts(loaded: LoadedModel) -> LoadedModel:
+def _refresh_model_facts(model: LoadedModel) -> LoadedModel:
     """Return a model that was loaded before with the weights, options and hooks that it has now."""
-    if "definition" not in loaded.facts:
-        return loaded
-    old = {k: v for k, v in loaded.facts.items() if k not in ("hooks", "context")}
-    return loaded._replace(facts={**old, **model_facts(loaded.module)})
+    if "definition" not in model.facts:
+        return model
+    kept_facts = {k: v for k, v in model.facts.items() if k not in ("hooks", "context")}
+    return model._replace(facts={**kept_facts, **model_facts(model.module)})
 
 
 def _find_model_parts(model: Any, kind: str | None) -> ModelParts | LoadedModel:
@@ -142,8 +142,8 @@ def _load_parts_by_spec(spec: str, kind: str | None) -> ModelParts | LoadedModel
         model, function = call_function_spec(spec, "load_model")
         digest = checksum(Path(spec.rpartition(":")[0]))
         if isinstance(model, LoadedModel):  # whose code is not known
-            about = {"source": spec, "file sha256": digest}
-            return model._replace(facts={**model.facts, **about})
+            source_facts = {"source": spec, "file sha256": digest}
+            return model._replace(facts={**model.facts, **source_facts})
         if isinstance(model, str | Path):
             raise ValueError(f"load_model: {spec} returns {model!r}; name that as the model")
         parts = _find_model_parts(model, kind)
@@ -156,20 +156,20 @@ def _load_parts_by_spec(spec: str, kind: str | None) -> ModelParts | LoadedModel
         "timm": hub.load_timm_model,
         "torchvision": hub.load_torchvision_model,
     }
-    prefix, _, rest = spec.partition(":")
+    prefix, _, name = spec.partition(":")
     path = Path(spec)
-    if prefix in readers and rest:
-        read = readers[prefix]
+    if prefix in readers and name:
+        reader = readers[prefix]
     elif (path / "config.json").is_file():
-        read, rest = readers["hf"], str(path)
+        reader, name = readers["hf"], str(path)
     elif path.suffix in scripts.MODEL_FILE_SUFFIXES and path.is_file():
-        read, rest = scripts.read_exported, str(path)
+        reader, name = scripts.read_exported, str(path)
     else:
         raise ValueError(
             f"load_model: {spec!r} is no model{_near_folder_hint(path)}; model may be {MODEL_FORMS}"
         )
-    module, processor, facts = read(rest, kind)
-    title = path.resolve().name if rest == spec and path.is_dir() else rest.rpartition("/")[2]
+    module, processor, facts = reader(name, kind)
+    title = path.resolve().name if name == spec and path.is_dir() else name.rpartition("/")[2]
     if path.is_file():
         title, facts["file sha256"] = path.stem, checksum(path)
     return title, module.eval(), processor, {"source": spec, **facts}
@@ -188,15 +188,19 @@ def _near_folder_hint(path: Path) -> str:
             f"'merged'); AutoTokenizer.from_pretrained({base!r}).save_pretrained('merged')"
         )
     if path.is_dir():
-        inside = sorted(path.glob("*/config.json"))
-        more = f", but {inside[0].parent} does" if inside else ""
-        return f": it holds no config.json{more}"
+        config_files = sorted(path.glob("*/config.json"))
+        note = f", but {config_files[0].parent} does" if config_files else ""
+        return f": it holds no config.json{note}"
     if path.is_file():
         return ": it is a file of another kind"
-    above = next((folder for folder in path.parents if folder.is_dir()), Path())
-    missing, *rest = path.relative_to(above).parts or ("",)
-    close = get_close_matches(missing, [entry.name for entry in above.iterdir()], n=1)
-    return f": there is none; did you mean {above.joinpath(*close, *rest)}?" if close else ""
+    parent = next((folder for folder in path.parents if folder.is_dir()), Path())
+    missing_name, *remaining_names = path.relative_to(parent).parts or ("",)
+    matches = get_close_matches(missing_name, [entry.name for entry in parent.iterdir()], n=1)
+    return (
+        f": there is none; did you mean {parent.joinpath(*matches, *remaining_names)}?"
+        if matches
+        else ""
+    )
 
 
 RESET_METHODS = (
@@ -206,7 +210,7 @@ RESET_METHODS = (
 HF_INITIALIZED_MARK = "_is_hf_initialized"  # of transformers, on parts that it would not draw again
 
 
-def make_untrained_copy(loaded: LoadedModel, name: str, seed: int) -> LoadedModel:
+def make_untrained_copy(model: LoadedModel, name: str, seed: int) -> LoadedModel:
     """Return a copy of a model, called ``name``, with weights as before any training.
 
     A model of timm or torchvision is made anew by its name. Of others all parts draw their weights
@@ -216,27 +220,29 @@ def make_untrained_copy(loaded: LoadedModel, name: str, seed: int) -> LoadedMode
     Raises ``ValueError`` for a model with weights that none of these draws.
     """
     torch = import_optional("torch")
-    hub, _, word = str(loaded.facts.get("source", "")).partition(":")
+    hub, _, model_name = str(model.facts.get("source", "")).partition(":")
     with torch.random.fork_rng(), torch.no_grad():
         # Not the seed itself, by which the model may have been begun
         torch.manual_seed(int(generator(seed, "untrained").integers(2**63)))
         if hub == "timm":
-            module = importlib.import_module("timm").create_model(word, pretrained=False)
+            module = importlib.import_module("timm").create_model(model_name, pretrained=False)
         elif hub == "torchvision":
-            module = importlib.import_module("torchvision.models").get_model(word, weights=None)
+            module = importlib.import_module("torchvision.models").get_model(
+                model_name, weights=None
+            )
         else:
-            module = _reinitialize_weights(torch, loaded)
-    device = next((p.device for p in loaded.module.parameters()), "cpu")
+            module = _reinitialize_weights(torch, model)
+    device = next((p.device for p in model.module.parameters()), "cpu")
     facts = {
-        **loaded.facts,
+        **model.facts,
         "sha256": model_facts(module)["sha256"],
         "weights": f"untrained, {seed=}",
     }
-    return loaded._replace(name=name, module=module.eval().to(device), facts=facts)
+    return model._replace(name=name, module=module.eval().to(device), facts=facts)
 
 
-def _reinitialize_weights(torch: Any, loaded: LoadedModel) -> Any:
-    module = copy.deepcopy(loaded.module).cpu()  # where a seed draws the same on any machine
+def _reinitialize_weights(torch: Any, model: LoadedModel) -> Any:
+    module = copy.deepcopy(model.module).cpu()  # where a seed draws the same on any machine
     for part in module.modules():
         vars(part).pop(HF_INITIALIZED_MARK, None)
         for name in RESET_METHODS:
@@ -244,12 +250,12 @@ def _reinitialize_weights(torch: Any, loaded: LoadedModel) -> Any:
                 reset()
     if callable(draw := getattr(module, "init_weights", None)):
         draw()
-    trained = dict(loaded.module.named_parameters())
+    trained = dict(model.module.named_parameters())
     for name, weights in module.named_parameters():
         is_constant = bool((weights == weights.flatten()[:1]).all())
         if not is_constant and torch.equal(weights, trained[name].cpu()):
             raise ValueError(
-                f"{loaded.name} has no re-initialized copy: nothing draws {name} again; pass an "
+                f"{model.name} has no re-initialized copy: nothing draws {name} again; pass an "
                 "untrained model as one more model, such as file.py:function"
             )
     return module

@@ -77,15 +77,19 @@ def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFea
     if not files:
         raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS_FILE}")
     folders = [file.parent for file in sorted(files, key=natural_sort_key)]
-    return tuple(s for place in folders for s in read_model(place, verify=verify, defaults={}))
+    return tuple(
+        s for model_folder in folders for s in read_model(model_folder, verify=verify, defaults={})
+    )
 
 
 def list_unread_folders(folder: str | Path) -> dict[str, str]:
     """Return the folders with arrays that are no models for :func:`read_models`, and why."""
     root = Path(folder)
-    with_arrays = sorted({file.parent for file in root.rglob("*.npy")}, key=natural_sort_key)
-    without_traits = [place for place in with_arrays if not (place / TRAITS_FILE).exists()]
-    names = [place.relative_to(root) for place in without_traits]
+    array_folders = sorted({file.parent for file in root.rglob("*.npy")}, key=natural_sort_key)
+    unread_folders = [
+        array_folder for array_folder in array_folders if not (array_folder / TRAITS_FILE).exists()
+    ]
+    names = [array_folder.relative_to(root) for array_folder in unread_folders]
     return {
         str(name): f"no {TRAITS_FILE} beside its arrays" for name in names if not _is_partial(name)
     }
@@ -107,7 +111,7 @@ def read_model(
         _read_sample_ids(folder),
         traits.get("name") or model_name({**DEFAULT_TRAITS, **traits}),
     )
-    layers_of, maps = _layer_files(folder, traits.get("layers")), traits.get("maps", {})
+    files_by_pooling, maps = _layer_files(folder, traits.get("layers")), traits.get("maps", {})
     entries = {
         k: value for k, value in traits.items() if k not in (*FOLDER_ENTRIES, *STORE_ENTRIES)
     }
@@ -116,16 +120,18 @@ def read_model(
             layer: Representation(_check_array_file(file, verify), f"{title}/{layer}", ids=ids)
             for layer, file in files.items()
         }
-        for pooling, files in layers_of.items()
+        for pooling, files in files_by_pooling.items()
     }
     widths = {k: r.shape[1] for layers in by_pooling.values() for k, r in layers.items()}
     check_map_shapes(f"{folder / TRAITS_FILE}", maps, widths)
     shapes = {layer: (shape[0], shape[1], shape[2]) for layer, shape in maps.items()}
     model_features = []
     for pooling, layers in by_pooling.items():
-        about = {**defaults, **entries} | ({"pooling": pooling} if pooling or defaults else {})
+        model_traits = {**defaults, **entries} | (
+            {"pooling": pooling} if pooling or defaults else {}
+        )
         maps = {layer: shape for layer, shape in shapes.items() if layer in layers}
-        model_features.append(ModelFeatures(title, layers, outputs, about, labels, maps))
+        model_features.append(ModelFeatures(title, layers, outputs, model_traits, labels, maps))
     return tuple(model_features)
 
 
@@ -151,13 +157,15 @@ def write_model(
         "layers": {pooling: list(layers) for pooling, layers in extraction.layers.items()},
     }
     if extraction.maps:
-        written = [pair for layers in extraction.layers.values() for pair in layers.items()]
-        widths = {layer: array.shape[1] for layer, array in written}
+        layer_arrays = [pair for layers in extraction.layers.values() for pair in layers.items()]
+        widths = {layer: array.shape[1] for layer, array in layer_arrays}
         check_map_shapes(f"the extraction for {folder}", extraction.maps, widths)
         measured["maps"] = {layer: list(shape) for layer, shape in extraction.maps.items()}
     if extraction.right:
-        words = {name: answers.astype(int) for name, answers in extraction.right.items()}
-        measured["right"] = {name: "".join(map(str, word)) for name, word in words.items()}
+        flags_by_name = {name: is_right.astype(int) for name, is_right in extraction.right.items()}
+        measured["right"] = {
+            name: "".join(map(str, flags)) for name, flags in flags_by_name.items()
+        }
     arrays |= {"outputs": extraction.outputs, "labels": extraction.labels}
     _write_model_files(folder, arrays, {**traits, **measured}, state=state)
 
@@ -282,9 +290,9 @@ TRAIT_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 def check_traits(file: Path, traits: Mapping[str, Any]) -> None:
     """Raise ``ValueError`` for traits that do not describe a model, but for its layers and maps."""
-    for name, (fits, words) in TRAIT_RULES.items():
+    for name, (fits, requirement) in TRAIT_RULES.items():
         if name in traits and not fits(traits[name]):
-            raise ValueError(f"{file}: {name} must be {words}; got {traits[name]!r}")
+            raise ValueError(f"{file}: {name} must be {requirement}; got {traits[name]!r}")
 
 
 def check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
@@ -295,9 +303,10 @@ def check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray |
         return
     is_numeric = outputs.ndim == 2 and np.issubdtype(outputs.dtype, np.number)
     if not is_numeric or not np.isfinite(outputs).all():
-        got = f"{outputs.dtype} {outputs.shape}"
+        description = f"{outputs.dtype} {outputs.shape}"
         raise ValueError(
-            f"{folder / 'outputs.npy'} must be (n_samples, n_classes) finite numbers; got {got}"
+            f"{folder / 'outputs.npy'} must be (n_samples, n_classes) finite numbers; got "
+            f"{description}"
         )
     if labels is not None and labels.shape != outputs.shape[:1]:
         raise ValueError(
@@ -305,9 +314,11 @@ def check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray |
             f"{labels.shape}"
         )
     if labels is not None and labels.max(initial=0) >= outputs.shape[1]:
-        got = f"labels.npy has the class {labels.max()} and outputs.npy {outputs.shape[1]} columns"
+        description = (
+            f"labels.npy has the class {labels.max()} and outputs.npy {outputs.shape[1]} columns"
+        )
         raise ValueError(
-            f"{folder}: {got}; a label is the number, from 0, of the column of its class"
+            f"{folder}: {description}; a label is the number, from 0, of the column of its class"
         )
 
 
@@ -316,10 +327,11 @@ def _check_folder_labels(file: Path, labels: np.ndarray) -> None:
         raise ValueError(f"{file} must be (n_samples,) classes; got shape {labels.shape}")
     if not np.issubdtype(labels.dtype, np.integer) or labels.min(initial=0) < 0:
         is_whole = labels.dtype.kind in "iu"
-        got = f"the class {labels.min()}" if is_whole else f"the dtype {labels.dtype}"
+        description = f"the class {labels.min()}" if is_whole else f"the dtype {labels.dtype}"
         raise ValueError(
-            f"{file} must hold classes as whole numbers from 0; got {got}: number the classes as "
-            "the columns of outputs.npy (numpy.unique(labels, return_inverse=True) does)"
+            f"{file} must hold classes as whole numbers from 0; got {description}: number the "
+            "classes as the columns of outputs.npy (numpy.unique(labels, return_inverse=True) "
+            "does)"
         )
 
 
@@ -345,7 +357,7 @@ def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
     return by_pooling
 
 
-def _check_entry_names(folder: Path, names: Any, what: str = "layer") -> list[str]:
+def _check_entry_names(folder: Path, names: Any, noun: str = "layer") -> list[str]:
     """Return the names of layers or poolings, unique and usable in the names of files."""
     file = folder / TRAITS_FILE
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -353,10 +365,10 @@ def _check_entry_names(folder: Path, names: Any, what: str = "layer") -> list[st
             f"{file}: layers must be a list of names, or an object of lists by pooling"
         )
     for name, count in Counter(names).items():
-        is_empty = not name and what == "layer"  # a model with one pooling need not name it
+        is_empty = not name and noun == "layer"  # a model with one pooling need not name it
         if count > 1 or is_empty or not is_file_name(name):
             raise ValueError(
-                f"{file}: the {what} {name!r} must be there once, as the name of a file in this "
+                f"{file}: the {noun} {name!r} must be there once, as the name of a file in this "
                 "folder"
             )
     return names
@@ -424,8 +436,8 @@ def save_features(features: ModelFeatures, folder: str | Path) -> Path:
                 f"{', '.join(NON_LAYER_ARRAYS)}; rename it"
             )
         arrays[name] = to_numpy(r.source)
-    for name, answer in (("outputs", features.outputs), ("labels", features.labels)):
-        arrays |= {} if answer is None else {name: np.asarray(answer)}
+    for name, array in (("outputs", features.outputs), ("labels", features.labels)):
+        arrays |= {} if array is None else {name: np.asarray(array)}
     if clashes := sorted(features.traits.keys() & {*FOLDER_ENTRIES, *STORE_ENTRIES}):
         raise ValueError(f"save_features: {clashes[0]!r} in traits is a part of its own; rename it")
     traits = {**features.traits, "name": features.name}
@@ -445,13 +457,13 @@ def save_features(features: ModelFeatures, folder: str | Path) -> Path:
     return folder
 
 
-def _check_json(value: Any, what: str) -> None:
+def _check_json(value: Any, noun: str) -> None:
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"save_features: {what} cannot be written as JSON: {error}") from error
+        raise ValueError(f"save_features: {noun} cannot be written as JSON: {error}") from error
     if json.loads(text) != value:
         raise ValueError(
-            f"save_features: {what} would not read back from JSON as they are; use lists for "
+            f"save_features: {noun} would not read back from JSON as they are; use lists for "
             "tuples and words for the names of entries"
         )

@@ -43,29 +43,29 @@ def watched_modules(model: Any, layers: LayerPatterns) -> dict[str, Any]:
         raise ValueError(
             "layers is empty; name at least one, or leave it out for all modules without parts"
         )
-    first: dict[int, str] = {}
+    name_by_id: dict[int, str] = {}
     for name in names:
-        first.setdefault(id(modules[name]), name)
-    return {name: modules[name] for name in first.values()}
+        name_by_id.setdefault(id(modules[name]), name)
+    return {name: modules[name] for name in name_by_id.values()}
 
 
 def check_called(
-    layers: LayerPatterns, poolings: Iterable[str], modules: Iterable[str], called: Iterable[str]
+    layers: LayerPatterns, poolings: Iterable[str], modules: Iterable[str], calls: Iterable[str]
 ) -> None:
     """Raise ``ValueError`` for a layer asked for, or with a pooling of its own, that is not called.
 
-    ``modules`` are the names of the watched modules, ``called`` those of the layers that were
+    ``modules`` are the names of the watched modules, ``calls`` those of the layers that were
     called, such as "relu" or "relu#2".
     """
-    names = {name.partition("#")[0] for name in called}
+    names = {name.partition("#")[0] for name in calls}
     for pattern in layers or ():
         check_any_called(pattern, match_module_names(pattern, modules), names)
-    unknown = [
-        pattern for pattern in poolings if not match_module_names(pattern, {*names, *called})
+    unknown_patterns = [
+        pattern for pattern in poolings if not match_module_names(pattern, {*names, *calls})
     ]
-    if unknown:
+    if unknown_patterns:
         raise ValueError(
-            f"pool names {unknown[0]!r}, which is not among the layers {', '.join(called)}"
+            f"pool names {unknown_patterns[0]!r}, which is not among the layers {', '.join(calls)}"
         )
 
 
@@ -90,32 +90,34 @@ def pooling_of_call(pool: Any, layer: str, call: int = 1) -> str:
     for name in (f"{layer}#{call}", layer):
         if name in pool:
             return str(pool[name])
-    fitting = [word for pattern, word in pool.items() if match_module_names(pattern, [layer])]
-    return str(fitting[-1]) if fitting else "mean"
+    poolings = [
+        pooling for pattern, pooling in pool.items() if match_module_names(pattern, [layer])
+    ]
+    return str(poolings[-1]) if poolings else "mean"
 
 
 def modules_by_patterns(patterns: str | Sequence[str], modules: Iterable[str]) -> list[str]:
     """Return the modules that names or patterns mean; ``ValueError`` for one that means none."""
     names = list(modules)
-    asked = [patterns] if isinstance(patterns, str) else patterns
+    pattern_list = [patterns] if isinstance(patterns, str) else patterns
     return [
         name
-        for pattern in asked
+        for pattern in pattern_list
         for name in match_module_names(pattern, names) or _no_layer_error(pattern, names)
     ]
 
 
-def check_any_called(asked: str, modules: Sequence[str], called: Set[str]) -> None:
+def check_any_called(pattern: str, modules: Sequence[str], called_modules: Set[str]) -> None:
     """Raise ``ValueError`` if there are modules of what was asked for, and none was called."""
-    if modules and not called & set(modules):
-        why = "the model uses its weights without calling it, or does not use it"
-        raise ValueError(f"layer {asked!r} was never called: {why}; choose a module around it")
+    if modules and not called_modules & set(modules):
+        reason = "the model uses its weights without calling it, or does not use it"
+        raise ValueError(f"layer {pattern!r} was never called: {reason}; choose a module around it")
 
 
 def _is_default_layer(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
     """Return whether a module has no parts, or is one layer, but not inside another."""
-    outer = [name[:i] for i, letter in enumerate(name) if letter == "."]
-    if any(_is_one_layer(modules[outer_name]) for outer_name in outer if outer_name in modules):
+    parents = [name[:i] for i, letter in enumerate(name) if letter == "."]
+    if any(_is_one_layer(modules[parent]) for parent in parents if parent in modules):
         return False
     return _is_one_layer(module) or (not callable_parts(module) and _is_called_by_model(module))
 
@@ -136,10 +138,10 @@ def _is_called_by_model(module: Any) -> bool:
 
 def match_module_names(pattern: str, names: Iterable[str]) -> list[str]:
     names = list(names)
-    for word in dict.fromkeys((pattern, without_wrappers(pattern))):
-        if word in names:
-            return [word]
-        expression = _pattern_to_regex(word)
+    for variant in dict.fromkeys((pattern, without_wrappers(pattern))):
+        if variant in names:
+            return [variant]
+        expression = _pattern_to_regex(variant)
         if matching := [name for name in names if expression.fullmatch(name)]:
             return matching
     return []
@@ -149,21 +151,21 @@ def _pattern_to_regex(pattern: str) -> re.Pattern[str]:
     """Return the regular expression of a pattern: ``*`` and ``?`` stay between dots, ``**`` does
     not, and ``[12]`` is one of these letters."""
     parts = re.split(r"(\*\*|\*|\?|\[[^\[\]]+\])", pattern)
-    wild = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
-    pieces = (
-        (wild.get(part) or _letter_choice_regex(part)) if i % 2 else re.escape(part)
+    wildcards = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
+    expressions = (
+        (wildcards.get(part) or _letter_choice_regex(part)) if i % 2 else re.escape(part)
         for i, part in enumerate(parts)
     )
     try:
-        return re.compile("".join(pieces))
+        return re.compile("".join(expressions))
     except re.error as error:
         raise ValueError(f"layers: {pattern!r} is no pattern: {error}") from None
 
 
 def _letter_choice_regex(part: str) -> str:
     """Return the expression of a choice of letters such as ``[0-3]`` or ``[!0]``."""
-    inside = part[1:-1].replace("\\", "\\\\")
-    return f"[^{inside[1:]}]" if inside[0] == "!" and len(inside) > 1 else f"[{inside}]"
+    letters = part[1:-1].replace("\\", "\\\\")
+    return f"[^{letters[1:]}]" if letters[0] == "!" and len(letters) > 1 else f"[{letters}]"
 
 
 def _no_layer_error(pattern: str, layers: Iterable[str]) -> NoReturn:
@@ -171,10 +173,12 @@ def _no_layer_error(pattern: str, layers: Iterable[str]) -> NoReturn:
     if "*" in pattern:  # those of blocks that differ in their numbers only
         names = list(dict.fromkeys(re.sub(r"(?<=\.)\d+(?=\.|$)", "*", name) for name in names))
     ends = [name for name in names if name.endswith(f".{pattern}")]  # the number of a block
-    close = ends or get_close_matches(pattern, names, n=MAX_SUGGESTIONS, cutoff=MIN_NAME_SIMILARITY)
-    hint = f", did you mean {close[0]!r}?" if close else ";"
-    listed = list_names(dict.fromkeys((*close, *names)), MAX_SUGGESTIONS)
-    raise ValueError(f"the model has no layer {pattern!r}{hint} it has {listed}")
+    suggestions = ends or get_close_matches(
+        pattern, names, n=MAX_SUGGESTIONS, cutoff=MIN_NAME_SIMILARITY
+    )
+    hint = f", did you mean {suggestions[0]!r}?" if suggestions else ";"
+    layer_list = list_names(dict.fromkeys((*suggestions, *names)), MAX_SUGGESTIONS)
+    raise ValueError(f"the model has no layer {pattern!r}{hint} it has {layer_list}")
 
 
 MAX_SHOWN_PARTS, MIN_EVIDENT_BLOCKS = 4, 3
@@ -219,14 +223,20 @@ def describe_blocks(module: Any) -> str:
     nothing where they are all of it."""
     blocks, are_stages = _find_blocks(module)
     modules = list_model_modules(module)
-    choose = "choose by layers= (--layers)"
+    hint = "choose by layers= (--layers)"
     if not are_stages:
         kinds = [type(m).__module__ for m in modules.values()]
-        shows = "torch.nn.modules.activation" in kinds or len(blocks) < MIN_EVIDENT_BLOCKS
-        functions = "" if shows else ", and activations that are functions are not among them"
-        return f"every module without parts, as no blocks were found{functions}; {choose}"
-    left = _largest_parts_outside(modules, blocks)
-    return f"blocks, without {list_names(left, MAX_SHOWN_PARTS)}; {choose}" if left else ""
+        has_activations = "torch.nn.modules.activation" in kinds or len(blocks) < MIN_EVIDENT_BLOCKS
+        functions = (
+            "" if has_activations else ", and activations that are functions are not among them"
+        )
+        return f"every module without parts, as no blocks were found{functions}; {hint}"
+    outside_parts = _largest_parts_outside(modules, blocks)
+    return (
+        f"blocks, without {list_names(outside_parts, MAX_SHOWN_PARTS)}; {hint}"
+        if outside_parts
+        else ""
+    )
 
 
 def _find_blocks(module: Any) -> tuple[tuple[str, ...], bool]:
@@ -244,19 +254,19 @@ def _find_blocks(module: Any) -> tuple[tuple[str, ...], bool]:
 
 def _drop_shared_modules(modules: Mapping[str, Any]) -> dict[str, Any]:
     """Return modules without further names of those that were there before."""
-    first: dict[int, str] = {}
+    name_by_id: dict[int, str] = {}
     for name, module in modules.items():
-        first.setdefault(id(module), name)
-    return {name: modules[name] for name in first.values()}
+        name_by_id.setdefault(id(module), name)
+    return {name: modules[name] for name in name_by_id.values()}
 
 
-def _stages(modules: Mapping[str, Any], top: str = "") -> list[str]:
+def _stages(modules: Mapping[str, Any], root: str = "") -> list[str]:
     """Return the children of a model with parts of their own, or those of its only such child.
 
     Two plain lists, such as the features and the classifier of a network, are no stages.
     """
-    prefix = f"{top}." if top else ""
-    children = [f"{prefix}{name}" for name, _ in callable_parts(modules[top])]
+    prefix = f"{root}." if root else ""
+    children = [f"{prefix}{name}" for name, _ in callable_parts(modules[root])]
     stages = [n for n in children if n in modules and callable_parts(modules[n])]
     stages = [
         n for n in stages if _is_called_by_model(modules[n]) and not _is_one_layer(modules[n])
@@ -264,24 +274,24 @@ def _stages(modules: Mapping[str, Any], top: str = "") -> list[str]:
     if len(stages) == 1:
         return _stages(modules, stages[0])
     is_clear = len(stages) > 2 or sum(not _is_list(modules[name]) for name in stages) > 1
-    inside = sum(f"{name}.".startswith(tuple(f"{n}." for n in stages)) for name in modules)
-    return stages if is_clear and inside >= MIN_BLOCK_SHARE * (len(modules) - 1) else []
+    n_inside = sum(f"{name}.".startswith(tuple(f"{n}." for n in stages)) for name in modules)
+    return stages if is_clear and n_inside >= MIN_BLOCK_SHARE * (len(modules) - 1) else []
 
 
 def _largest_parts_outside(modules: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
     """Return the largest parts of a model that are outside its blocks."""
-    outer = {name[:i] for name in blocks for i, letter in enumerate(name) if letter == "."}
-    left: list[str] = []
+    parents = {name[:i] for name in blocks for i, letter in enumerate(name) if letter == "."}
+    outside_parts: list[str] = []
     for name, module in modules.items():
-        inside = tuple(f"{n}." for n in (*blocks, *left))
-        is_outside = name and name not in {*blocks, *outer} and not name.startswith(inside)
+        prefixes = tuple(f"{n}." for n in (*blocks, *outside_parts))
+        is_outside = name and name not in {*blocks, *parents} and not name.startswith(prefixes)
         is_layer = (
             type(module).__name__ not in NON_LAYER_TYPES
             and ROTARY_TYPE not in type(module).__name__
         )
         if is_outside and is_layer and _is_called_by_model(module):
-            left.append(name)
-    return left
+            outside_parts.append(name)
+    return outside_parts
 
 
 def expand_blocks_word(module: Any, layers: Any) -> tuple[str, ...] | None:
@@ -289,14 +299,16 @@ def expand_blocks_word(module: Any, layers: Any) -> tuple[str, ...] | None:
     if layers is None:
         return None
     names: list[str] = []
-    words = [layers] if isinstance(layers, str) or not isinstance(layers, Iterable) else [*layers]
-    if wrong := [word for word in words if not isinstance(word, str)]:
+    patterns = (
+        [layers] if isinstance(layers, str) or not isinstance(layers, Iterable) else [*layers]
+    )
+    if invalid_patterns := [pattern for pattern in patterns if not isinstance(pattern, str)]:
         raise ValueError(
             "layers are names of model.named_modules(), or patterns; got "
-            f"{type(wrong[0]).__name__}: {str(wrong[0])[:40]}"
+            f"{type(invalid_patterns[0]).__name__}: {str(invalid_patterns[0])[:40]}"
         )
-    for word in words:
-        names += block_names(module) if word == "blocks" else [word]
+    for pattern in patterns:
+        names += block_names(module) if pattern == "blocks" else [pattern]
     return tuple(dict.fromkeys(names))
 
 
@@ -308,16 +320,16 @@ def _largest_module_lists(modules: Mapping[str, Any]) -> list[str]:
             by_depth[name.count(".")].append(name)
     for depth in sorted(by_depth):
         prefixes = tuple(f"{name}." for name in by_depth[depth])
-        inside = sum(f"{name}.".startswith(prefixes) for name in modules)
-        if inside >= MIN_BLOCK_SHARE * (len(modules) - 1):
+        n_inside = sum(f"{name}.".startswith(prefixes) for name in modules)
+        if n_inside >= MIN_BLOCK_SHARE * (len(modules) - 1):
             return by_depth[depth]
     return []
 
 
 def _is_block(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
     """Return whether a module stands in a list, has parts, and is no list of larger parts."""
-    around = modules.get(name.rpartition(".")[0])
-    if not _is_list(around) or not callable_parts(module):
+    parent = modules.get(name.rpartition(".")[0])
+    if not _is_list(parent) or not callable_parts(module):
         return False
     return not _is_list(module) or not any(
         callable_parts(part) for _, part in callable_parts(module)
@@ -337,10 +349,10 @@ def _embedding_names(module: Any, modules: Mapping[str, Any], blocks: list[str])
     """Yield the embeddings of a model of transformers, one for each list of blocks."""
     if not hasattr(module, "config"):
         return
-    for top in dict.fromkeys(name.rpartition(".")[0] for name in blocks):
-        while top:  # from the inside out; "" is the model
-            top = top.rpartition(".")[0]
-            prefix = f"{top}." if top else ""
+    for ancestor in dict.fromkeys(name.rpartition(".")[0] for name in blocks):
+        while ancestor:  # from the inside out; "" is the model
+            ancestor = ancestor.rpartition(".")[0]
+            prefix = f"{ancestor}." if ancestor else ""
             names = [prefix + name for name in EMBEDDING_MODULES if prefix + name in modules]
             is_sum = prefix + POSITION_EMBEDDING in modules and "".join(names[:1]).endswith(
                 "embed_tokens"

@@ -81,20 +81,20 @@ def rows_of_batch(
     forward pass fails.
     """
     calls, numbers = Counter[str](), Counter[str]()
-    faults, reading = list[Exception](), _LayerReader(model, batch, axes or SampleAxes(), lenient)
+    faults, reader = list[Exception](), _LayerReader(model, batch, axes or SampleAxes(), lenient)
     rows: dict[str, dict[tuple[str, int], Any]] = {name: {} for name in pools}
 
     def take(layer: str, module: Any, arguments: Any, result: Any) -> None:
         numbers[layer] += 1
-        tensor = reading.tensor((layer, numbers[layer]), module, arguments, result)
+        tensor = reader.tensor((layer, numbers[layer]), module, arguments, result)
         if tensor is None:
             return
         calls[layer] += 1
         values = (convert or detach_to_numpy)(tensor)
         for name, pool in pools.items():
-            word = pooling_of_call(pool, layer, calls[layer])
+            pooling = pooling_of_call(pool, layer, calls[layer])
             # Pooled, or copied, at once: the next module may work in place
-            rows[name][layer, calls[layer]] = reading.pooled(values, layer, module, word)
+            rows[name][layer, calls[layer]] = reader.pooled(values, layer, module, pooling)
 
     def watch(layer: str) -> Callable[..., None]:
         def hook(module: Any, arguments: Any, result: Any) -> None:
@@ -121,8 +121,8 @@ def rows_of_batch(
     if faults:
         raise faults[0].with_traceback(None)
     logits = _logits(result, batch.samples) if outputs else None
-    notes = (*reading.notes.values(), *reading.notes_of_left_out())
-    return BatchResult(rows, logits, frozenset(reading.forms), notes)
+    notes = (*reader.notes.values(), *reader.notes_of_left_out())
+    return BatchResult(rows, logits, frozenset(reader.forms), notes)
 
 
 class _LayerReader:
@@ -143,7 +143,7 @@ class _LayerReader:
         layer = call[0]
         if self.lenient and any(type(x).__name__ == "Parameter" for x in arguments[:1]):
             return None  # it makes weights
-        tensor, real = _unpack_sequence(_first_tensor(result))
+        tensor, mask = _unpack_sequence(_first_tensor(result))
         if not (hasattr(tensor, "is_floating_point") and _is_floating(tensor) and tensor.ndim):
             if self.lenient:
                 return None
@@ -157,22 +157,22 @@ class _LayerReader:
                 self.many_axes[layer] = shape
             return None
         tensor = tensor.dequantize() if tensor.is_quantized else tensor
-        axis = self.axes.axis(call, module, shape, samples) if real is None else 0
+        axis = self.axes.axis(call, module, shape, samples) if mask is None else 0
         if axis is None and self.lenient:
             if (shape[0] > samples and shape[0] % samples == 0) or samples in shape[2:]:
                 self.other_rows[layer] = shape
             return None
         if axis is None:
             raise AxisError(self.axes.why(call, shape, samples))
-        self.lengths[layer] = real
+        self.lengths[layer] = mask
         return tensor.transpose(0, axis) if axis else tensor
 
-    def pooled(self, values: Any, layer: str, module: Any, word: str) -> Any:
+    def pooled(self, values: Any, layer: str, module: Any, pooling: str) -> Any:
         """Return the values of a layer as one row per sample, and note what is uncertain."""
         if values.ndim in POOLED_FORMS:
             self.forms.add(POOLED_FORMS[values.ndim])
         mask, shape = None, tuple(values.shape)
-        if values.ndim == 3 and word != "flatten":
+        if values.ndim == 3 and pooling != "flatten":
             is_after = type(module).__module__ in ELEMENTWISE_MODULES and shape in self.lines
             if has_channels_second(module, shape) or is_after:
                 self.lines.add(shape)
@@ -184,18 +184,23 @@ class _LayerReader:
                     f'pool={{{layer!r}: "flatten"}} is right for both'
                 )
         if values.ndim == 3:
-            mask = self._mask(layer, values.shape[1], word)
-        if values.ndim == 3 and word != "flatten" and mask is None and (ends := self._ends(values)):
+            mask = self._mask(layer, values.shape[1], pooling)
+        if (
+            values.ndim == 3
+            and pooling != "flatten"
+            and mask is None
+            and (ends := self._ends(values))
+        ):
             self.notes["padding"] = (
                 f"{ends} in its layer {layer!r}, as padding has, and no mask keeps them out; if "
                 "they are padding, pass batches with an attention_mask"
             )
-        if word != "flatten" and _has_channels_last(module, shape):
+        if pooling != "flatten" and _has_channels_last(module, shape):
             self.notes["turned"] = (
                 f"its layer {layer!r} returns maps with channels last, and they are read as "
                 '(samples, channels, height, width); pool="flatten" is right for both'
             )
-        return _pool_layer_values(values, layer, word, mask)
+        return _pool_layer_values(values, layer, pooling, mask)
 
     def notes_of_left_out(self) -> Iterator[str]:
         """Yield sentences on the layers that the default leaves out although their results depend
@@ -217,22 +222,22 @@ class _LayerReader:
         """Return whether tokens at the ends are zero, in the first batch only."""
         return count_zero_padded(values) if self.axes.is_first and not self.axes.few else ""
 
-    def _mask(self, layer: str, tokens: int, word: str) -> np.ndarray | None:
+    def _mask(self, layer: str, tokens: int, pooling: str) -> np.ndarray | None:
         """Return the mask of a layer, and note where the batch has one and it does not fit."""
         if self.lengths.get(layer) is not None:
             return self.lengths[layer]
         mask = token_mask_of_layer(self.model, layer, tokens, self.batch)
-        if mask is None and word not in ("flatten", "first", "cls") and tokens > 1:
-            for called in self.batch.unused_masks:
-                self.notes[called] = (
-                    f"{called} keeps no padding out of its layer {layer!r}, "
+        if mask is None and pooling not in ("flatten", "first", "cls") and tokens > 1:
+            for title in self.batch.unused_masks:
+                self.notes[title] = (
+                    f"{title} keeps no padding out of its layer {layer!r}, "
                     "only an attention_mask (samples, tokens) does; if it tells padding, leave "
                     "that layer out, or run samples of one length together"
                 )
-            padded = [m for m in self.batch.masks.values() if not m.all()]
-            if padded and tokens > 1:
+            padded_masks = [m for m in self.batch.masks.values() if not m.all()]
+            if padded_masks and tokens > 1:
                 self.notes["mask"] = (
-                    f"the mask of {padded[0].shape[1]} tokens does not apply to its layer "
+                    f"the mask of {padded_masks[0].shape[1]} tokens does not apply to its layer "
                     f"{layer!r} of {tokens}, so all {tokens} are pooled; leave that layer out, or "
                     "run samples of one length together"
                 )
@@ -258,12 +263,12 @@ def _first_tensor(result: Any) -> Any:
     hidden = getattr(result, "last_hidden_state", None)
     if hidden is None and isinstance(result, Mapping):
         hidden = result.get("last_hidden_state", next(iter(result.values()), None))
-    first = result if hidden is None else hidden
-    if _is_packed(first):
-        return first
-    if isinstance(first, tuple | list) and first:
-        return first[0]
-    return first
+    output = result if hidden is None else hidden
+    if _is_packed(output):
+        return output
+    if isinstance(output, tuple | list) and output:
+        return output[0]
+    return output
 
 
 def _is_packed(value: Any) -> bool:
@@ -293,8 +298,10 @@ def _has_channels_last(module: Any, shape: Sequence[int]) -> bool:
 
 def name_layer_calls(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
     """Return rows by layer; the calls of a layer with several are ``name#1``, ``name#2`` ..."""
-    several = {layer for layer, call in rows if call > 1}
-    return {f"{k}#{call}" if k in several else k: array for (k, call), array in rows.items()}
+    repeated_layers = {layer for layer, call in rows if call > 1}
+    return {
+        f"{k}#{call}" if k in repeated_layers else k: array for (k, call), array in rows.items()
+    }
 
 
 def _logits(result: Any, samples: int) -> np.ndarray | None:
@@ -310,30 +317,30 @@ def _logits(result: Any, samples: int) -> np.ndarray | None:
 
 def check_pooling_word(pool: PoolSpec) -> None:
     """Raise ``ValueError`` for a pooling that does not exist."""
-    for word in pool.values() if isinstance(pool, Mapping) else [pool or "mean"]:
-        if isinstance(word, list | tuple):
+    for pooling in pool.values() if isinstance(pool, Mapping) else [pool or "mean"]:
+        if isinstance(pooling, list | tuple):
             raise ValueError(
-                f"pool must be one word, or a mapping from layers to words; got {word!r}; "
+                f"pool must be one word, or a mapping from layers to words; got {pooling!r}; "
                 "rs.extract_features computes several in one run"
             )
-        check_choice("pool", word, TOKEN_POOLS)
+        check_choice("pool", pooling, TOKEN_POOLS)
 
 
-def _pool_layer_values(array: Any, layer: str, word: str, mask: np.ndarray | None) -> Any:
+def _pool_layer_values(array: Any, layer: str, pooling: str, mask: np.ndarray | None) -> Any:
     """Return a copy of the values of a layer, pooled to one row per sample, (n, d)."""
-    pool: Any = TOKEN_POOLS[word]
+    pool: Any = TOKEN_POOLS[pooling]
     try:
         if array.ndim == 3:
             pooled = pool_tokens(array, pool, mask)
-        elif array.ndim == 4 and word not in MAP_POOLS:
-            words = ", ".join(map(repr, MAP_POOLS))
+        elif array.ndim == 4 and pooling not in MAP_POOLS:
+            choices = ", ".join(map(repr, MAP_POOLS))
             raise ValueError(
-                f"shape {tuple(array.shape)} are maps of channels, which have no {word!r} token; "
-                f"pool them by one of {words}"
+                f"shape {tuple(array.shape)} are maps of channels, which have no {pooling!r} "
+                f"token; pool them by one of {choices}"
             )
         elif array.ndim == 4:
             pooled = pool_maps(array, pool)
-        elif array.ndim > 4 and word != "flatten":
+        elif array.ndim > 4 and pooling != "flatten":
             raise ValueError(
                 f'shape {tuple(array.shape)} is neither tokens nor maps; pool it with "flatten", '
                 "or leave it out"

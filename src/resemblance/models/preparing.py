@@ -46,11 +46,11 @@ def find_batch_preparation(
     # Of images, or of sound, of transformers
     names = getattr(processor, "model_input_names", ()) if callable(processor) else ()
     is_processor = not is_texts and bool(names) and hasattr(processor, "to_dict")
-    known = (None, "texts") if is_texts else (None, "images", "arrays")
-    if (is_texts or is_processor) and kind not in known:
-        what = "a tokenizer" if is_texts else "a processor"
+    readable_kinds = (None, "texts") if is_texts else (None, "images", "arrays")
+    if (is_texts or is_processor) and kind not in readable_kinds:
+        noun = "a tokenizer" if is_texts else "a processor"
         raise ValueError(
-            f"load_model: {name} comes with {what}, which cannot read {kind}; choose other data, "
+            f"load_model: {name} comes with {noun}, which cannot read {kind}; choose other data, "
             "or pass (model, prepare) with a function that makes a batch of a list of samples"
         )
     if is_texts:
@@ -104,46 +104,46 @@ def _prepare_by_tokenizer(
         tokenizer = copy.deepcopy(tokenizer)
         tokenizer.pad_token = tokenizer.eos_token
         facts["padded with"] = tokenizer.eos_token
-    longest = _find_token_limit(module, tokenizer)
+    max_tokens = _find_token_limit(module, tokenizer)
     names = set(find_model_inputs(module).names)
-    options = {"padding": True, "padding_side": "right", "truncation": longest is not None}
-    options |= {"max_length": longest, "return_attention_mask": True}
+    options = {"padding": True, "padding_side": "right", "truncation": max_tokens is not None}
+    options |= {"max_length": max_tokens, "return_attention_mask": True}
 
     def prepare(texts: list[str]) -> dict[str, Any]:
         return _accepted_entries(tokenizer(list(texts), return_tensors="pt", **options), names)
 
     facts |= {"processor": type(tokenizer).__name__, **options}
     if samples is not None:
-        facts |= _count_cut_texts(tokenizer, samples, longest, count_word_vectors(module), name)
+        facts |= _count_cut_texts(tokenizer, samples, max_tokens, count_word_vectors(module), name)
     return prepare, facts
 
 
 def _count_cut_texts(
-    tokenizer: Any, samples: Samples, longest: int | None, vectors: int | None, name: str
+    tokenizer: Any, samples: Samples, max_tokens: int | None, vectors: int | None, name: str
 ) -> dict[str, Any]:
     """Read all texts once, and return how many are cut, if any."""
-    special = [i for i in tokenizer.all_special_ids if i != tokenizer.unk_token_id]
-    cut, tokens, unknown, largest = 0, 0, 0, 0
+    special_ids = [i for i in tokenizer.all_special_ids if i != tokenizer.unk_token_id]
+    n_cut, n_tokens, n_unknown, max_id = 0, 0, 0, 0
     for start in range(0, len(samples), TEXTS_PER_READ):
         texts = list(samples.batch(start, start + TEXTS_PER_READ))
         lists = tokenizer(texts, truncation=False, padding=False, verbose=False)["input_ids"]
-        cut += sum(longest is not None and len(ids) > longest for ids in lists)
-        ids = np.concatenate([np.asarray(part[:longest], np.int64) for part in lists])
-        largest = max(largest, int(ids.max(initial=0)))
-        tokens += int((~np.isin(ids, special)).sum())
-        unknown += int((ids == tokenizer.unk_token_id).sum())
-    if vectors is not None and largest >= vectors:
+        n_cut += sum(max_tokens is not None and len(ids) > max_tokens for ids in lists)
+        ids = np.concatenate([np.asarray(text_ids[:max_tokens], np.int64) for text_ids in lists])
+        max_id = max(max_id, int(ids.max(initial=0)))
+        n_tokens += int((~np.isin(ids, special_ids)).sum())
+        n_unknown += int((ids == tokenizer.unk_token_id).sum())
+    if vectors is not None and max_id >= vectors:
         raise ValueError(
-            f"load_model: the tokenizer of {name} gives ids up to {largest}, the model has "
+            f"load_model: the tokenizer of {name} gives ids up to {max_id}, the model has "
             f"{vectors} word vectors; pass (model, tokenizer) with the tokenizer of the model"
         )
-    if unknown > MAX_UNKNOWN_TOKEN_SHARE * tokens:
+    if n_unknown > MAX_UNKNOWN_TOKEN_SHARE * n_tokens:
         warnings.warn(
-            f"load_model: the tokenizer of {name} does not know {unknown} of {tokens} tokens of "
-            f"{samples.name}; check that it is the tokenizer of the model, and the language",
+            f"load_model: the tokenizer of {name} does not know {n_unknown} of {n_tokens} tokens "
+            f"of {samples.name}; check that it is the tokenizer of the model, and the language",
             stacklevel=4,
         )
-    return {"texts cut": cut} if cut else {}
+    return {"texts cut": n_cut} if n_cut else {}
 
 
 def _find_token_limit(module: Any, tokenizer: Any) -> int | None:
@@ -160,12 +160,14 @@ def _prepare_by_processor(module: Any, processor: Any) -> BatchPreparation:
     """Return the function that makes a batch of images, or of sounds at the rate of the model."""
     names = set(find_model_inputs(module).names)
     rate = getattr(processor, "sampling_rate", None)
-    sound = {} if rate is None else {"sampling_rate": rate, "padding": True}
+    sound_options = {} if rate is None else {"sampling_rate": rate, "padding": True}
 
     def prepare(values: Any) -> dict[str, Any]:
-        return _accepted_entries(processor(list(values), return_tensors="pt", **sound), names)
+        return _accepted_entries(
+            processor(list(values), return_tensors="pt", **sound_options), names
+        )
 
-    return prepare, {"processor": type(processor).__name__, **sound}
+    return prepare, {"processor": type(processor).__name__, **sound_options}
 
 
 def _accepted_entries(batch: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
@@ -176,13 +178,13 @@ def _accepted_entries(batch: Mapping[str, Any], names: set[str]) -> dict[str, An
 def _prepare_arrays(module: Any) -> Callable[[Any], Any]:
     """Return the function that makes tensors of arrays, in the precision of the model."""
     torch = import_optional("torch")
-    floating = (p.dtype for p in module.parameters() if p.is_floating_point())
-    dtype = next(floating, torch.get_default_dtype())
+    dtypes = (p.dtype for p in module.parameters() if p.is_floating_point())
+    dtype = next(dtypes, torch.get_default_dtype())
 
     def prepare(array: Any) -> Any:
         if not isinstance(array, torch.Tensor):
-            copied = np.array(array)  # in memory, in the order of bytes of the machine
-            array = torch.from_numpy(copied.astype(copied.dtype.newbyteorder("=")))
+            values = np.array(array)  # in memory, in the order of bytes of the machine
+            array = torch.from_numpy(values.astype(values.dtype.newbyteorder("=")))
         return array.to(dtype) if array.is_floating_point() else array
 
     return prepare

@@ -28,21 +28,20 @@ class DatasetOrigin(NamedTuple):
 
 def find_dataset_folder(folder: Path, origin: DatasetOrigin) -> Path | None:
     """Return the folder of a data set below that of all data, or None."""
-    places = (folder / name for name in origin.folders)
-    return next((place for place in places if (place / origin.file).exists()), None)
+    candidates = (folder / name for name in origin.folders)
+    return next((candidate for candidate in candidates if (candidate / origin.file).exists()), None)
 
 
 def require_dataset_folder(folder: Path, origin: DatasetOrigin, note: str = "") -> Path:
     """Return the folder of a data set below that of all data; ``ValueError``, with ``note``, if it
     is not there."""
-    place = find_dataset_folder(folder, origin)
-    if place is None:
-        missing = folder / origin.folders[0] / origin.file
+    dataset_folder = find_dataset_folder(folder, origin)
+    if dataset_folder is None:
+        path = folder / origin.folders[0] / origin.file
         raise ValueError(
-            f"{missing} is missing: {origin.title} is expected there; get it from {origin.url}"
-            f"{note}"
+            f"{path} is missing: {origin.title} is expected there; get it from {origin.url}{note}"
         )
-    return place
+    return dataset_folder
 
 
 @contextmanager
@@ -80,7 +79,7 @@ def unpickle_plain_data(content: bytes) -> Any:
 
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        known = {
+        classes = {
             "multiarray._reconstruct": _make_unpickled_array,
             "numpy.ndarray": np.ndarray,
             "numpy.dtype": np.dtype,
@@ -94,9 +93,9 @@ class _PlainUnpickler(pickle.Unpickler):
             from scipy.sparse import csr_matrix
 
             return csr_matrix
-        if f"{ending}.{name}" not in known:
+        if f"{ending}.{name}" not in classes:
             raise ValueError(f"it refers to {module}.{name}, which no such file needs")
-        return known[f"{ending}.{name}"]
+        return classes[f"{ending}.{name}"]
 
 
 def _make_unpickled_array(kind: object, shape: object, code: object) -> np.ndarray:

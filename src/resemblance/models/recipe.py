@@ -32,8 +32,8 @@ def model_name(traits: Mapping[str, Any]) -> str:
     setting, pretrain = traits["setting"], traits.get("pretrain")
     setting += f"-{traits['strength']:g}" if setting in CORRUPTED_SETTINGS else ""
     setting += "" if pretrain is None else f"/pretrain{pretrain}"
-    where = "/".join((traits["domain"], traits["dataset"], traits["architecture"]))
-    return f"{where}/{setting}/seed{traits['seed']}"
+    prefix = "/".join((traits["domain"], traits["dataset"], traits["architecture"]))
+    return f"{prefix}/{setting}/seed{traits['seed']}"
 
 
 class Recipe(NamedTuple):
@@ -97,8 +97,8 @@ class Recipe(NamedTuple):
                 "a finetuned recipe needs a seed in pretrain and the options of the pretrained "
                 f'model in options["pretraining"]; got pretrain={self.pretrain!r}'
             )
-        start = self._replace(setting="pretrained", seed=self.pretrain, pretrain=None)
-        return start._replace(options=self.options["pretraining"])
+        recipe = self._replace(setting="pretrained", seed=self.pretrain, pretrain=None)
+        return recipe._replace(options=self.options["pretraining"])
 
 
 class ModelOutputs(NamedTuple):

@@ -25,16 +25,16 @@ def list_model_hooks(module: Any) -> list[tuple[str, Any]]:
     """Return the hooks that run when a module is called, in their order, each with its kind;
     without those of this package. ``None``: the hooks of all modules."""
     if module is None:
-        held, prefix = vars(sys.modules["torch.nn.modules.module"]), "_global_"
+        attributes, prefix = vars(sys.modules["torch.nn.modules.module"]), "_global_"
     else:
-        held, prefix = vars(module), "_"
-    listed = []
+        attributes, prefix = vars(module), "_"
+    named_hooks = []
     for hooks in HOOK_KINDS:
-        for key, hook in dict(held.get(f"{prefix}{hooks}") or {}).items():
-            flags = [f for f in HOOK_FLAGS if key in (held.get(f"{prefix}{hooks}_{f}") or ())]
+        for key, hook in dict(attributes.get(f"{prefix}{hooks}") or {}).items():
+            flags = [f for f in HOOK_FLAGS if key in (attributes.get(f"{prefix}{hooks}_{f}") or ())]
             if not _is_package_hook(hook):
-                listed.append((" ".join([hooks, *flags]), hook))
-    return listed
+                named_hooks.append((" ".join([hooks, *flags]), hook))
+    return named_hooks
 
 
 def format_hook_names(module: Any) -> list[str]:
@@ -62,12 +62,12 @@ def active_torch_modes() -> dict[str, Any]:
     """Return the modes of PyTorch that hold now and change what a model returns: automatic casting,
     the precision of new tensors, and modes that replace its functions."""
     torch = sys.modules["torch"]
-    active: dict[str, Any] = {}
+    modes: dict[str, Any] = {}
     for device in AUTOCAST_DEVICES:
         if torch.is_autocast_enabled(device):
-            active[f"autocast of {device}"] = str(torch.get_autocast_dtype(device))
+            modes[f"autocast of {device}"] = str(torch.get_autocast_dtype(device))
     if torch.get_default_dtype() != torch.float32:
-        active["default dtype"] = str(torch.get_default_dtype())
+        modes["default dtype"] = str(torch.get_default_dtype())
     stacks = {
         "torch.overrides": "_get_current_function_mode_stack",
         "torch.utils._python_dispatch": "_get_current_dispatch_mode_stack",
@@ -75,8 +75,8 @@ def active_torch_modes() -> dict[str, Any]:
     for name, function in stacks.items():
         stack: list[Any] = getattr(sys.modules.get(name), function, list)()
         if stack:
-            active[" and ".join(type(mode).__name__ for mode in stack)] = list(stack)
-    return active
+            modes[" and ".join(type(mode).__name__ for mode in stack)] = list(stack)
+    return modes
 
 
 def uncompiled_function(value: Any) -> Any:
@@ -114,6 +114,6 @@ def _plain_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value.to_dense() if getattr(value, "is_mkldnn", False) else value
 
 
-def _torch_layout(word: str) -> Any:
+def _torch_layout(name: str) -> Any:
     torch: ModuleType = sys.modules["torch"]
-    return getattr(torch, word.partition(".")[2])
+    return getattr(torch, name.partition(".")[2])

@@ -101,8 +101,10 @@ def load_samples(
             f"load_samples: unique=True cannot compare the entries of {samples.name}; leave out "
             "the copies yourself"
         )
-    if unique and len(places := list((samples.distinct or {}).values())) < len(samples):
-        samples = select_samples(samples, places, {"copies left out": len(samples) - len(places)})
+    if unique and len(positions := list((samples.distinct or {}).values())) < len(samples):
+        samples = select_samples(
+            samples, positions, {"copies left out": len(samples) - len(positions)}
+        )
     if max_samples is None or (samples.count is not None and samples.count <= max_samples):
         return samples
     if samples.read is None:
@@ -112,10 +114,10 @@ def load_samples(
             f"{remedy}"
         )
     # The first may be of one class
-    places = sorted(
+    positions = sorted(
         generator(seed, "limit").choice(len(samples), max_samples, replace=False).tolist()
     )
-    return select_samples(samples, places, {"limit": max_samples, "of": samples.count})
+    return select_samples(samples, positions, {"limit": max_samples, "of": samples.count})
 
 
 def first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
@@ -157,8 +159,8 @@ def _samples_from_array_file(path: Path, column: str | None) -> Samples:
     with name_file_in_errors(str(path)), np.load(path, allow_pickle=False) as archive:
         keys = list(archive.files)
         if column is None and len(keys) != 1:
-            listed = ", ".join(keys) or "none"
-            raise ValueError(f"it has the arrays {listed}; choose one by column")
+            key_list = ", ".join(keys) or "none"
+            raise ValueError(f"it has the arrays {key_list}; choose one by column")
         key = column or keys[0]
         if key not in keys:
             raise ValueError(f"it has no array {key!r}; it has {', '.join(keys)}")
@@ -233,7 +235,7 @@ def samples_from_array(array: Any, name: str, facts: Mapping[str, Any] | None = 
         facts={"shape": list(shape), "dtype": str(array.dtype), **(facts or {})},
         read=lambda start, stop: array[start:stop],
         digest=lambda count: digest_arrays([("", array[:count])]),
-        keys=lambda places: [digest_row(array[i : i + 1]) for i in places],
+        keys=lambda positions: [digest_row(array[i : i + 1]) for i in positions],
     )
 
 
@@ -275,7 +277,7 @@ def _samples_from_images(images: Any) -> Samples:
         count=len(images),
         read=lambda start, stop: [image.convert("RGB") for image in images[start:stop]],
         digest=lambda count: digest_images(images[:count]),
-        keys=lambda places: [digest_images([images[i]]) for i in places],
+        keys=lambda positions: [digest_images([images[i]]) for i in positions],
     )
 
 
@@ -292,21 +294,21 @@ def _samples_from_batches(data: Any) -> Samples:
 def _samples_from_items(data: Any) -> Samples:
     """Return a data set with a length as samples, which are read one by one."""
     count = len(data)
-    first = _first_model_input(data[0]) if count else None
-    if is_graph(first):
+    example = _first_model_input(data[0]) if count else None
+    if is_graph(example):
         if count == 1:
-            return samples_from_graph(first, type(data).__name__)
+            return samples_from_graph(example, type(data).__name__)
         raise ValueError(
             f"load_samples: a data set of {count} graphs needs batches; pass "
             "torch_geometric.loader.DataLoader(data)"
         )
-    kinds = {"texts": isinstance(first, str), "images": is_image(first)}
-    kinds["arrays"] = hasattr(first, "shape") and hasattr(first, "dtype")
+    kinds = {"texts": isinstance(example, str), "images": is_image(example)}
+    kinds["arrays"] = hasattr(example, "shape") and hasattr(example, "dtype")
     kind = next((kind for kind, is_so in kinds.items() if is_so), None)
     if kind is None:
         raise ValueError(
             "load_samples: a data set must hold texts, images or tensors, or tuples that begin "
-            f"with one; got {type(first).__name__}: pass a DataLoader(data, batch_size=32)"
+            f"with one; got {type(example).__name__}: pass a DataLoader(data, batch_size=32)"
         )
 
     def read(start: int, stop: int) -> Any:
@@ -320,26 +322,28 @@ def _samples_from_items(data: Any) -> Samples:
     return Samples(kind, type(data).__name__, labels=labels, count=count, read=read)  # type: ignore[arg-type]
 
 
-def select_samples(samples: Samples, places: Sequence[int], facts: Mapping[str, Any]) -> Samples:
+def select_samples(samples: Samples, positions: Sequence[int], facts: Mapping[str, Any]) -> Samples:
     """Return the samples at some places, with more facts."""
 
     def read(start: int, stop: int) -> Any:
-        parts = [samples.batch(i, i + 1)[0] for i in places[start:stop]]
-        return stack_entries(parts) if samples.kind == "arrays" else parts
+        entries = [samples.batch(i, i + 1)[0] for i in positions[start:stop]]
+        return stack_entries(entries) if samples.kind == "arrays" else entries
 
-    def keys(some: Iterable[int]) -> Any:
-        return samples.keys([places[i] for i in some])
+    def keys(indices: Iterable[int]) -> Any:
+        return samples.keys([positions[i] for i in indices])
 
     def digest(count: int) -> str:
-        of_each = keys(range(count))
-        return digest_texts([k.hex() if isinstance(k, bytes) else k for k in of_each])
+        sample_keys = keys(range(count))
+        return digest_texts([k.hex() if isinstance(k, bytes) else k for k in sample_keys])
 
     return replace(
         samples,
-        ids=None if samples.ids is None else tuple(samples.ids[i] for i in places),
-        labels=None if samples.labels is None else samples.labels[list(places)],
-        count=len(places),
-        places=tuple(places if samples.places is None else (samples.places[i] for i in places)),
+        ids=None if samples.ids is None else tuple(samples.ids[i] for i in positions),
+        labels=None if samples.labels is None else samples.labels[list(positions)],
+        count=len(positions),
+        places=tuple(
+            positions if samples.places is None else (samples.places[i] for i in positions)
+        ),
         total=samples.count if samples.places is None else samples.total,
         facts={**samples.facts, **facts},
         read=read,
@@ -361,31 +365,33 @@ def _first_model_input(entry: Any) -> Any:
 
 def _samples_from_dataset(data: Any, column: str | None) -> Samples:
     if isinstance(data, Mapping):
-        listed = ", ".join(map(repr, data))
-        raise ValueError(f"load_samples: the data set has the splits {listed}; pass one, data[...]")
-    where, count = "the data set", len(data)
+        split_list = ", ".join(map(repr, data))
+        raise ValueError(
+            f"load_samples: the data set has the splits {split_list}; pass one, data[...]"
+        )
+    source, count = "the data set", len(data)
     if not count:
         raise ValueError("load_samples: the data set is empty")
     names = tuple(data.column_names)
-    first = data[0]
-    columns = {name: data[name] if isinstance(first[name], str) else () for name in names}
-    chosen = find_sample_column(columns, column, where, (*TEXT_COLUMNS, *IMAGE_COLUMNS))
+    example = data[0]
+    columns = {name: data[name] if isinstance(example[name], str) else () for name in names}
+    sample_column = find_sample_column(columns, column, source, (*TEXT_COLUMNS, *IMAGE_COLUMNS))
     labels = find_label_column({name: list(data[name]) for name in LABEL_COLUMNS if name in names})
-    about = {"column": chosen}
-    if isinstance(first[chosen], str):
-        texts = validate_texts(data[chosen], where)
-        return samples_from_texts(texts, chosen, labels=labels, facts=about)
+    facts = {"column": sample_column}
+    if isinstance(example[sample_column], str):
+        texts = validate_texts(data[sample_column], source)
+        return samples_from_texts(texts, sample_column, labels=labels, facts=facts)
 
     def read(start: int, stop: int) -> Any:
-        entries = list(data[start:stop][chosen])
-        if is_image(first[chosen]):
+        entries = list(data[start:stop][sample_column])
+        if is_image(example[sample_column]):
             return [image.convert("RGB") for image in entries]
         return stack_entries([np.asarray(entry) for entry in entries])
 
-    kind: Any = "images" if is_image(first[chosen]) else "arrays"
+    kind: Any = "images" if is_image(example[sample_column]) else "arrays"
     version = getattr(data, "_fingerprint", None)
-    about |= {} if version is None else {"fingerprint of the data set": version}
-    return Samples(kind, chosen, None, labels, count, about, read)
+    facts |= {} if version is None else {"fingerprint of the data set": version}
+    return Samples(kind, sample_column, None, labels, count, facts, read)
 
 
 def _samples_from_frame(data: Any, column: str | None) -> Samples:
@@ -396,10 +402,10 @@ def _samples_from_frame(data: Any, column: str | None) -> Samples:
         raise ValueError(
             "load_samples: the data frame holds numbers; pass data.to_numpy() for a sample per row"
         )
-    chosen = find_sample_column(columns, column, "the data frame")
-    texts = validate_texts(columns[chosen], "the data frame", "row")
+    sample_column = find_sample_column(columns, column, "the data frame")
+    texts = validate_texts(columns[sample_column], "the data frame", "row")
     return samples_from_texts(
-        texts, chosen, labels=find_label_column(columns), facts={"column": chosen}
+        texts, sample_column, labels=find_label_column(columns), facts={"column": sample_column}
     )
 
 
@@ -411,16 +417,20 @@ IMAGE_SUFFIXES = (
 def _read_image_folder(folder: Path) -> Samples:
     """Return the images in a folder in natural order; its sub-folders are their classes."""
     files = {file: file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
-    hidden = re.compile(r"(^|/)\.")
-    legible = {f: name for f, name in files.items() if not hidden.search(name.as_posix())}
-    images = [file for file in legible if file.suffix.lower() in IMAGE_SUFFIXES]
+    hidden_pattern = re.compile(r"(^|/)\.")
+    visible_files = {
+        f: name for f, name in files.items() if not hidden_pattern.search(name.as_posix())
+    }
+    images = [file for file in visible_files if file.suffix.lower() in IMAGE_SUFFIXES]
     if not images:
         raise ValueError(
             f"load_samples: {folder} holds no image ({', '.join(IMAGE_SUFFIXES)}), and no "
             "raw/ind.cora.* of Cora; name another folder, or a file"
         )
-    others = sorted(name.as_posix() for file, name in legible.items() if file not in set(images))
-    facts = {"folder": folder.name} | ({"other files left out": others} if others else {})
+    other_names = sorted(
+        name.as_posix() for file, name in visible_files.items() if file not in set(images)
+    )
+    facts = {"folder": folder.name} | ({"other files left out": other_names} if other_names else {})
     return _samples_from_image_files(images, folder, facts)
 
 
@@ -436,11 +446,11 @@ def _samples_from_image_files(
         raise ValueError("load_samples: an image is listed twice; name each once")
     labels = None
     if folder is not None and all(len(name.parts) > 1 for name in names.values()):
-        tops = {name.parts[0] for name in names.values()}
-        classes = sorted(tops, key=lambda top: natural_sort_key(Path(top)))
-        numbers = {top: number for number, top in enumerate(classes)}
+        class_names = {name.parts[0] for name in names.values()}
+        classes = sorted(class_names, key=lambda class_name: natural_sort_key(Path(class_name)))
+        numbers = {class_name: number for number, class_name in enumerate(classes)}
         labels = np.array([numbers[names[file].parts[0]] for file in files])
-        facts = facts | {"classes": [replace_undecodable(top) for top in classes]}
+        facts = facts | {"classes": [replace_undecodable(class_name) for class_name in classes]}
     digest_once = cache(digest_file)
     return Samples(
         "images",
@@ -451,16 +461,16 @@ def _samples_from_image_files(
         facts,
         read=lambda start, stop: [open_image(file) for file in files[start:stop]],
         digest=lambda count: digest_files(dict(zip(by_name, map(digest_once, files[:count])))),
-        keys=lambda places: [digest_once(files[i]) for i in places],
+        keys=lambda positions: [digest_once(files[i]) for i in positions],
     )
 
 
 def open_image(path: Path) -> Any:
     """Return an image in red, green and blue; ``ValueError``, naming the file, if it is broken."""
-    image = import_optional("PIL.Image")
+    pillow = import_optional("PIL.Image")
     try:
-        with image.open(path) as opened:
-            return opened.convert("RGB")
+        with pillow.open(path) as image:
+            return image.convert("RGB")
     except Exception as error:  # whatever a damaged file causes in its decoder
         raise ValueError(
             f"load_samples: {path} is not an image that can be read ({error}); remove or replace it"

@@ -62,10 +62,10 @@ class Samples:
         """The first of equal samples, by what makes them equal; None where this is not known."""
         if self.keys is None:
             return None
-        first: dict[Any, int] = {}
+        number_by_key: dict[Any, int] = {}
         for number, key in enumerate(self.keys(range(len(self)))):
-            first.setdefault(key, number)
-        return first
+            number_by_key.setdefault(key, number)
+        return number_by_key
 
     def __len__(self) -> int:
         """Return the number of samples; ``TypeError`` where it is not known."""
@@ -86,24 +86,24 @@ class Samples:
         return iter(self.stream())
 
 
-def validate_texts(texts: Iterable[Any], where: str, what: str = "sample") -> list[str]:
+def validate_texts(texts: Iterable[Any], source: str, noun: str = "sample") -> list[str]:
     """Return texts as a list; ``ValueError`` for one that is none or has only blanks."""
     checked = list(texts)
     if not checked:
-        raise ValueError(f"load_samples: {where} holds no text")
+        raise ValueError(f"load_samples: {source} holds no text")
     for number, text in enumerate(checked, 1):
         if not isinstance(text, str):
-            got = f"{what} {number} is a {type(text).__name__}"
-            raise ValueError(f"load_samples: {where} must hold texts only; {got}")
+            problem = f"{noun} {number} is a {type(text).__name__}"
+            raise ValueError(f"load_samples: {source} must hold texts only; {problem}")
         if not text.strip():
             raise ValueError(
-                f"load_samples: {what} {number} of {where} is blank, and a model has nothing to "
+                f"load_samples: {noun} {number} of {source} is blank, and a model has nothing to "
                 "read there; remove it"
             )
     return checked
 
 
-def samples_from_texts(texts: list[str], name: str, **parts: Any) -> Samples:
+def samples_from_texts(texts: list[str], name: str, **fields: Any) -> Samples:
     """Return texts as samples."""
     return Samples(
         "texts",
@@ -111,8 +111,8 @@ def samples_from_texts(texts: list[str], name: str, **parts: Any) -> Samples:
         count=len(texts),
         read=lambda start, stop: texts[start:stop],
         digest=lambda count: digest_texts(texts[:count]),
-        keys=lambda places: [texts[i] for i in places],
-        **parts,
+        keys=lambda positions: [texts[i] for i in positions],
+        **fields,
     )
 
 
@@ -161,17 +161,17 @@ def digest_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
     digest = hashlib.sha256(b"arrays")
     for name, array in arrays:
         _add_to_digest(digest, f"{name} {array.dtype} {tuple(array.shape)}".encode())
-        for piece in _array_blocks(array):
-            digest.update(piece)
+        for block in _array_blocks(array):
+            digest.update(block)
     return digest.hexdigest()
 
 
-def extend_digest(before: str, value: Any) -> str:
-    """Return the fingerprint of what one of ``before`` was of, and then a sample or a batch.
+def extend_digest(prior_digest: str, value: Any) -> str:
+    """Return the fingerprint of what one of ``prior_digest`` was of, and then a sample or a batch.
 
     It does not depend on what a model or its tokenizer does with the samples.
     """
-    digest = hashlib.sha256(before.encode())
+    digest = hashlib.sha256(prior_digest.encode())
     for kind, content in _digested_contents(value):
         _add_to_digest(digest, kind.encode())
         _add_to_digest(digest, content)
@@ -195,8 +195,8 @@ def _digested_contents(value: Any) -> Iterator[tuple[str, bytes]]:
         for entry in value:
             yield from _digested_contents(entry)
     else:
-        plain = value is None or isinstance(value, int | float)
-        yield "other", (repr(value) if plain else type(value).__name__).encode()
+        is_plain = value is None or isinstance(value, int | float)
+        yield "other", (repr(value) if is_plain else type(value).__name__).encode()
 
 
 def _add_to_digest(digest: Any, content: bytes) -> None:
@@ -218,6 +218,6 @@ def _array_blocks(array: Any) -> Iterable[bytes]:
 def _contiguous_bytes(array: Any) -> bytes:
     if hasattr(array, "detach"):  # a tensor, perhaps of a type that NumPy lacks
         torch = import_optional("torch")
-        flat = array.detach().cpu().contiguous().reshape(-1)
-        array = flat.view(torch.uint8).numpy() if flat.numel() else flat.float().numpy()
+        values = array.detach().cpu().contiguous().reshape(-1)
+        array = values.view(torch.uint8).numpy() if values.numel() else values.float().numpy()
     return np.ascontiguousarray(array).tobytes()

@@ -103,7 +103,7 @@ def _refuse_stored_code(path: Path) -> Iterator[None]:
     for name in names:
         if name.startswith("models/") or name.lower().endswith(".json"):
             _check_values(json.loads(archive.get_record(name)))
-    before = {
+    variables = {
         name: os.environ.pop(name, None)
         for name in (FORCE_WEIGHTS_VARIABLE, FORBID_WEIGHTS_VARIABLE)
     }
@@ -112,17 +112,17 @@ def _refuse_stored_code(path: Path) -> Iterator[None]:
         yield
     finally:
         del os.environ[FORCE_WEIGHTS_VARIABLE]
-        os.environ.update({name: value for name, value in before.items() if value is not None})
+        os.environ.update({name: value for name, value in variables.items() if value is not None})
 
 
 def _check_values(value: Any, key: str = "") -> None:
     """Raise ``ValueError`` for a text in a program that would become code as PyTorch reads it."""
     if isinstance(value, dict):
-        for name, part in value.items():
-            _check_values(part, name)
+        for name, entry in value.items():
+            _check_values(entry, name)
     elif isinstance(value, list):
-        for part in value:
-            _check_values(part, key)
+        for entry in value:
+            _check_values(entry, key)
     elif isinstance(value, str):
         is_safe = _is_arithmetic(value) if key == "expr_str" else True
         if key in FORWARD_NAME_KEYS:
@@ -145,14 +145,14 @@ def _is_arithmetic(text: str) -> bool:
         return False
 
 
-def _is_plain_expression(part: ast.AST) -> bool:
-    if isinstance(part, ast.Call):
-        return isinstance(part.func, ast.Name) and part.func.id in ARITHMETIC_FUNCTIONS.split()
-    if isinstance(part, ast.Name):
-        return not part.id.startswith("_")
-    if isinstance(part, ast.Constant) and isinstance(part.value, str):
-        return re.fullmatch(r"[\w.+-]+", part.value) is not None  # sympy evaluates texts, too
-    return isinstance(part, ARITHMETIC_NODES)
+def _is_plain_expression(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in ARITHMETIC_FUNCTIONS.split()
+    if isinstance(node, ast.Name):
+        return not node.id.startswith("_")
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return re.fullmatch(r"[\w.+-]+", node.value) is not None  # sympy evaluates texts, too
+    return isinstance(node, ARITHMETIC_NODES)
 
 
 FUNCTION_SPEC_PATTERN = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")

@@ -29,27 +29,27 @@ def attributes_set_by_methods(
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the attributes of its own that an object assigns or fills when these methods run, or
     methods that they name, and all names in their code."""
-    state, reached, todo = set[str](), set[str](), set(roots)
-    while todo:
-        reached |= todo
-        functions = [vars(base).get(name) for base in kind.__mro__ for name in todo]
+    state, names, next_names = set[str](), set[str](), set(roots)
+    while next_names:
+        names |= next_names
+        functions = [vars(base).get(name) for base in kind.__mro__ for name in next_names]
         methods = [f for f in functions if isinstance(f, FunctionType)]
         for method in methods:
             state |= attributes_written(method, 0)
         codes = [code for method in methods for code in codes_in(method.__code__)]
-        todo = {name for code in codes for name in code.co_names} - reached
-    return frozenset(state), frozenset(reached)
+        next_names = {name for code in codes for name in code.co_names} - names
+    return frozenset(state), frozenset(names)
 
 
-def attributes_written(value: Any, place: int) -> frozenset[str]:
+def attributes_written(value: Any, index: int) -> frozenset[str]:
     """Return the attributes of an argument, by its place, that a function, a method or a partial
     function assigns or fills."""
     while isinstance(value, partial | MethodType):
-        place += len(value.args) if isinstance(value, partial) else 1
+        index += len(value.args) if isinstance(value, partial) else 1
         value = value.func if isinstance(value, partial) else value.__func__
     if not isinstance(value, FunctionType):
         return frozenset()
-    argument = value.__code__.co_varnames[place : place + 1]
+    argument = value.__code__.co_varnames[index : index + 1]
     return frozenset(path[1] for path in paths_written(value.__code__) if path[:1] == argument)
 
 
@@ -60,17 +60,17 @@ def objects_written(value: Any) -> set[tuple[int, str]]:
         value = value.func if isinstance(value, partial) else value.__func__
     if not isinstance(value, FunctionType):
         return set()
-    known, written = dict(value.__globals__), set[tuple[int, str]]()
+    variables, written_attributes = dict(value.__globals__), set[tuple[int, str]]()
     for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
         with suppress(ValueError):  # empty
-            known[name] = cell.cell_contents
+            variables[name] = cell.cell_contents
     for variable, *attributes in paths_written(value.__code__):
-        owner = known.get(variable)
+        owner = variables.get(variable)
         for name in attributes[:-1]:
             owner = getattr(owner, name, None)
         if owner is not None:
-            written.add((id(owner), attributes[-1] if attributes else ""))
-    return written
+            written_attributes.add((id(owner), attributes[-1] if attributes else ""))
+    return written_attributes
 
 
 @cache
@@ -78,14 +78,14 @@ def paths_written(code: CodeType) -> frozenset[AttributePath]:
     """Return what a code, or a function inside it, assigns or fills: of variables that it shares
     with other code their names, and of attributes also the names of these."""
     paths = set[AttributePath]()
-    for part in codes_in(code):
-        steps = list(dis.get_instructions(part))
+    for inner_code in codes_in(code):
+        steps = list(dis.get_instructions(inner_code))
         for i, step in enumerate(steps):
             path = _path_written_by_step(steps, i)
-            is_shared = step.opname == "STORE_GLOBAL" or step.argval in part.co_freevars
+            is_shared = step.opname == "STORE_GLOBAL" or step.argval in inner_code.co_freevars
             if step.opname in ("STORE_GLOBAL", "STORE_DEREF") and is_shared:
                 path = (step.argval,)
-            if len(path) > 1 or (path and path[0] not in part.co_varnames):
+            if len(path) > 1 or (path and path[0] not in inner_code.co_varnames):
                 paths.add(path)
     return frozenset(paths)
 
@@ -132,8 +132,8 @@ def _path_on_stack(steps: Sequence[dis.Instruction], i: int) -> AttributePath:
 
 def _start_of_key(steps: Sequence[dis.Instruction], i: int) -> int:
     """Return where the steps begin that put the key of an entry on the stack before step ``i``."""
-    pushed = 0
-    while i > 0 and pushed != 1:
+    depth = 0
+    while i > 0 and depth != 1:
         i -= 1
-        pushed += dis.stack_effect(steps[i].opcode, steps[i].arg, jump=False)
+        depth += dis.stack_effect(steps[i].opcode, steps[i].arg, jump=False)
     return i

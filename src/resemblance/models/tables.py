@@ -48,13 +48,13 @@ def read_parquet(
     try:
         file = parquet.ParquetFile(path)
         fields = {field.name: str(field.type) for field in file.schema_arrow}
-        wanted = list(choose(fields))
-        table = file.read(columns=wanted)
+        columns = list(choose(fields))
+        table = file.read(columns=columns)
     except (OSError, import_optional("pyarrow").ArrowException) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
     if not table.num_rows:
         raise ValueError(f"{path} has no row")
-    return {name: table.column(name).to_pylist() if name in wanted else [] for name in fields}
+    return {name: table.column(name).to_pylist() if name in columns else [] for name in fields}
 
 
 def _decode_table_text(path: Path) -> str:
@@ -161,7 +161,7 @@ LABEL_COLUMNS = ("label", "labels")
 def find_sample_column(
     columns: Mapping[str, Sequence[Any]],
     column: str | None,
-    where: str,
+    source: str,
     preferred: Sequence[str] = TEXT_COLUMNS,
 ) -> str:
     """Return the column with the samples of a table: the one asked for, or the one with texts.
@@ -170,10 +170,12 @@ def find_sample_column(
     with the names of the columns where it must be chosen.
     """
     names = [str(name) for name in columns]
-    listed = ", ".join(map(repr, names)) or "none"
+    column_list = ", ".join(map(repr, names)) or "none"
     if column is not None:
         if column not in names:
-            raise ValueError(f"load_samples: {where} has no column {column!r}; it has {listed}")
+            raise ValueError(
+                f"load_samples: {source} has no column {column!r}; it has {column_list}"
+            )
         return column
     for name in preferred:
         if name in names:
@@ -181,8 +183,8 @@ def find_sample_column(
     texts = [str(name) for name, values in columns.items() if _are_texts(values)]
     if len(texts) != 1:
         raise ValueError(
-            f"load_samples: {where} has {len(texts)} columns of texts; choose one of {listed} by "
-            "column"
+            f"load_samples: {source} has {len(texts)} columns of texts; choose one of "
+            f"{column_list} by column"
         )
     return texts[0]
 
@@ -242,41 +244,47 @@ def read_texts(path: Path, column: str | None) -> Samples:
     names, rows, lines = read_rows(path)
     if not rows:
         raise ValueError(f"load_samples: {path} has no row below its header; add samples")
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
-    chosen = find_sample_column(columns, column, str(path))
-    if names.count(chosen) > 1:
-        raise ValueError(f"load_samples: {path} has two columns {chosen!r}; rename one")
+    columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
+    sample_column = find_sample_column(columns, column, str(path))
+    if names.count(sample_column) > 1:
+        raise ValueError(f"load_samples: {path} has two columns {sample_column!r}; rename one")
     if column is None and path.suffix != ".jsonl":
-        _warn_of_header(path, names, chosen)
-    return _samples_from_column(path, columns, chosen, lines)
+        _warn_of_header(path, names, sample_column)
+    return _samples_from_column(path, columns, sample_column, lines)
 
 
 def _samples_from_column(
-    path: Path, columns: Mapping[str, Sequence[Any]], chosen: str, lines: Sequence[int]
+    path: Path, columns: Mapping[str, Sequence[Any]], sample_column: str, lines: Sequence[int]
 ) -> Samples:
     """Return a column as samples with their classes; the blank ones are left out and counted."""
-    texts = columns[chosen]
-    places = [place for place, text in enumerate(texts) if not is_blank(text)]
-    if not places:
+    texts = columns[sample_column]
+    indices = [index for index, text in enumerate(texts) if not is_blank(text)]
+    if not indices:
         raise ValueError(f"load_samples: {path} holds no text")
-    for place in places:
-        if not isinstance(texts[place], str):
+    for index in indices:
+        if not isinstance(texts[index], str):
             raise ValueError(
-                f"load_samples: line {lines[place]} of {path} holds a "
-                f"{type(texts[place]).__name__}, not a text"
+                f"load_samples: line {lines[index]} of {path} holds a "
+                f"{type(texts[index]).__name__}, not a text"
             )
     labeled = [name for name in LABEL_COLUMNS if name in columns]
-    labels = {name: [columns[name][i] for i in places] for name in labeled}
-    facts: dict[str, Any] = {"file": path.name} | ({"column": chosen} if chosen else {})
-    facts |= {"blank left out": len(texts) - len(places)} if len(places) < len(texts) else {}
-    legible = [texts[place] for place in places]
-    return samples_from_texts(legible, path.stem, labels=find_label_column(labels), facts=facts)
+    labels = {name: [columns[name][i] for i in indices] for name in labeled}
+    facts: dict[str, Any] = {"file": path.name} | (
+        {"column": sample_column} if sample_column else {}
+    )
+    facts |= {"blank left out": len(texts) - len(indices)} if len(indices) < len(texts) else {}
+    sample_texts = [texts[index] for index in indices]
+    return samples_from_texts(
+        sample_texts, path.stem, labels=find_label_column(labels), facts=facts
+    )
 
 
-def _warn_of_header(path: Path, names: Sequence[str], chosen: str) -> None:
+def _warn_of_header(path: Path, names: Sequence[str], sample_column: str) -> None:
     """Warn of a first line that is read as the names of columns and looks like a sample."""
-    is_text = len(chosen.split()) >= MIN_TEXT_WORDS or chosen.rstrip().endswith(SENTENCE_ENDS)
-    cause = chosen if is_text else next(filter(is_numeric_text, names), "")
+    is_text = len(sample_column.split()) >= MIN_TEXT_WORDS or sample_column.rstrip().endswith(
+        SENTENCE_ENDS
+    )
+    cause = sample_column if is_text else next(filter(is_numeric_text, names), "")
     if cause:
         warnings.warn(
             f"load_samples: the first line of {path} names its columns, and looks like a sample "
@@ -311,10 +319,16 @@ def _texts_from_lines(path: Path, column: str | None) -> Samples:
 
 def _texts_from_parquet(path: Path, column: str | None) -> Samples:
     def choose(fields: Mapping[str, str]) -> list[str]:
-        known = column or next((name for name in TEXT_COLUMNS if name in fields), None)
-        texts = [known] if known else [name for name, kind in fields.items() if "string" in kind]
+        text_column = column or next((name for name in TEXT_COLUMNS if name in fields), None)
+        texts = (
+            [text_column]
+            if text_column
+            else [name for name, kind in fields.items() if "string" in kind]
+        )
         return [name for name in fields if name in (*texts, *LABEL_COLUMNS)]
 
     values = read_parquet(path, choose)
-    chosen = find_sample_column(values, column, str(path))
-    return _samples_from_column(path, values, chosen, range(1, len(values[chosen]) + 1))
+    sample_column = find_sample_column(values, column, str(path))
+    return _samples_from_column(
+        path, values, sample_column, range(1, len(values[sample_column]) + 1)
+    )

@@ -60,12 +60,12 @@ def read_pretrained_model(
     model, report = read_pretrained_part(kind, name, remedy, **options)
     names = {str(key) for key in report["missing_keys"]}
     names |= {str(entry[0]) for entry in report["mismatched_keys"]}
-    lacking = sorted(key for key in names if not is_new(key))
-    if lacking:
-        shown = list_names(lacking, MAX_SHOWN_WEIGHTS)
+    missing_weights = sorted(key for key in names if not is_new(key))
+    if missing_weights:
+        weight_list = list_names(missing_weights, MAX_SHOWN_WEIGHTS)
         raise ValueError(
-            f"{caller}{name} lacks {len(lacking)} weights of a {type(model).__name__}, or has them "
-            f"in another shape ({shown}); {incomplete or remedy}"
+            f"{caller}{name} lacks {len(missing_weights)} weights of a {type(model).__name__}, or "
+            f"has them in another shape ({weight_list}); {incomplete or remedy}"
         )
     return model, sorted(names)
 

@@ -130,7 +130,7 @@ def compare_models(
     than two models, for weights of the first model that nothing draws again, for a ``mask`` that
     does not exist, and for a model all of whose layers are the same for all samples.
     """
-    chosen, _ = select_measures("quick" if measures is None else measures)
+    selected_measures, _ = select_measures("quick" if measures is None else measures)
     if not isinstance(reinitialized, bool):
         raise ValueError(
             f"compare_models: reinitialized must be True or False; got {reinitialized!r}. seed= "
@@ -150,38 +150,44 @@ def compare_models(
         extracted = [
             _split_by_pooling(
                 extract_loaded_model(
-                    loaded, samples, folder / model_folder_name(loaded.name), **options
+                    model, samples, folder / model_folder_name(model.name), **options
                 )
             )
-            for loaded in _loaded_models(entries, samples, device, number)
+            for model in _loaded_models(entries, samples, device, number)
         ]
         if number is not None:
             extracted.append(extracted.pop(1))
         model_features = [
             _drop_constant_layers(_select_model_samples(s, numbers))
-            for of_model in extracted
-            for s in of_model
+            for features in extracted
+            for s in features
         ]
         has_blocks = layers in ("blocks", ["blocks"])
-        about = _models_provenance(
+        provenance = _models_provenance(
             model_features, samples, has_reference=number is not None, has_blocks=has_blocks
         )
-        about |= {"mask": mask} if isinstance(mask, str) else {}
+        provenance |= {"mask": mask} if isinstance(mask, str) else {}
         scores = None if save is None else folder / SCORES_FILE
         (comparison,) = compare_many(
-            [ComparisonPlan.of(model_features, chosen, metadata=about)],
+            [ComparisonPlan.of(model_features, selected_measures, metadata=provenance)],
             save=scores,
             executor=executor,
             memory=memory,
             progress=progress,
         )
         options = {"executor": executor, "memory": memory, "save": scores}
-        sure = evidence_from_comparison(
-            comparison, model_features, chosen[:1], design, confidence_level, options, progress
+        evidence = evidence_from_comparison(
+            comparison,
+            model_features,
+            selected_measures[:1],
+            design,
+            confidence_level,
+            options,
+            progress,
         )
     _advise_more_samples(comparison)
-    inputs = None if save is None else sure.inputs  # temporary files are gone
-    comparison = replace(comparison, evidence=replace(sure, inputs=inputs))
+    inputs = None if save is None else evidence.inputs  # temporary files are gone
+    comparison = replace(comparison, evidence=replace(evidence, inputs=inputs))
     if scores is not None:
         comparison.save(scores)
     return comparison
@@ -189,10 +195,10 @@ def compare_models(
 
 def _advise_more_samples(comparison: Comparison) -> None:
     """Advise more samples where a caveat asks for transposed arrays: nobody passed an array."""
-    more_samples = "; more samples are needed"
-    for of in comparison.matrices.values():
-        of.caveats = {
-            k: text.replace(TRANSPOSED_HINT, more_samples) for k, text in of.caveats.items()
+    hint = "; more samples are needed"
+    for matrix in comparison.matrices.values():
+        matrix.caveats = {
+            k: text.replace(TRANSPOSED_HINT, hint) for k, text in matrix.caveats.items()
         }
 
 
@@ -248,11 +254,11 @@ def _loaded_models(
     title = f"reinitialized-{reference}" if reference else "reinitialized"
     names = [] if reference is None else [title]
     for k, model in enumerate(models):
-        loaded = _load_with_unique_name(model, samples, device, names)
-        names.append(loaded.name)
-        yield loaded
+        loaded_model = _load_with_unique_name(model, samples, device, names)
+        names.append(loaded_model.name)
+        yield loaded_model
         if k == 0 and reference is not None:
-            yield make_untrained_copy(loaded, title, reference)
+            yield make_untrained_copy(loaded_model, title, reference)
 
 
 def _compared_row_numbers(rows: Any, samples: Samples) -> np.ndarray | None:
@@ -306,9 +312,9 @@ def _select_model_samples(features: ModelFeatures, numbers: np.ndarray | None) -
     if numbers is None:
         return features
     layers = {k: replace_rows(r, r.source[numbers]) for k, r in features.layers.items()}
-    answers = {"outputs": features.outputs, "labels": features.labels}
-    parts: Any = {k: None if v is None else v[numbers] for k, v in answers.items()}
-    return replace(features, layers=layers, **parts)
+    arrays = {"outputs": features.outputs, "labels": features.labels}
+    fields: Any = {k: None if v is None else v[numbers] for k, v in arrays.items()}
+    return replace(features, layers=layers, **fields)
 
 
 def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options: Any) -> Forecast:
@@ -326,43 +332,52 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
     """
     call = signature(compare_models).bind(models, data, **options)
     call.apply_defaults()
-    of = call.arguments
-    measures, _ = select_measures("quick" if of["measures"] is None else of["measures"])
+    arguments = call.arguments
+    measures, _ = select_measures(
+        "quick" if arguments["measures"] is None else arguments["measures"]
+    )
     samples = load_samples(
         data,
-        column=of["column"],
-        max_samples=of["max_samples"],
-        unique=of["unique"],
-        seed=of["seed"],
+        column=arguments["column"],
+        max_samples=arguments["max_samples"],
+        unique=arguments["unique"],
+        seed=arguments["seed"],
     )
-    numbers = _compared_row_numbers(of["mask"], samples)
-    number = of["seed"] if of["reinitialized"] else None
+    numbers = _compared_row_numbers(arguments["mask"], samples)
+    number = arguments["seed"] if arguments["reinitialized"] else None
     if samples.count is None:
         raise ValueError(f"plan_models: the number of samples of {samples.name} is not known")
-    part, n = first_batch(samples, of["batch_size"], of["seed"]), len(samples)
+    sample_batch, n = first_batch(samples, arguments["batch_size"], arguments["seed"]), len(samples)
     n_rows = n if numbers is None else len(numbers)
     arrays, seconds, disk = dict[str, np.ndarray](), 0.0, 0
     with _feature_folder(None) as folder:
-        for loaded in _loaded_models(
-            _model_entries("plan_models", models), part, of["device"], number
+        for loaded_model in _loaded_models(
+            _model_entries("plan_models", models), sample_batch, arguments["device"], number
         ):
-            start, place = time.process_time(), folder / model_folder_name(loaded.name)
-            choices = (of["layers"], of["pool"], of["batch_size"], False)
-            model_features = _split_by_pooling(extract_loaded_model(loaded, part, place, *choices))
-            seconds += (time.process_time() - start) * n / model_features[0].last.n_samples
+            start_time, model_folder = (
+                time.process_time(),
+                folder / model_folder_name(loaded_model.name),
+            )
+            choices = (arguments["layers"], arguments["pool"], arguments["batch_size"], False)
+            model_features = _split_by_pooling(
+                extract_loaded_model(loaded_model, sample_batch, model_folder, *choices)
+            )
+            seconds += (time.process_time() - start_time) * n / model_features[0].last.n_samples
             rows = [(s.name, *layer) for s in model_features for layer in s.layers.items()]
             for model, name, layer in rows:
                 row = np.array(layer.source[:1])
                 disk += n * row.nbytes
                 arrays[f"{model}/{name}"] = np.broadcast_to(row, (n_rows, row.shape[1]))
-    forecast = plan(arrays, measures=measures, jobs=of["jobs"], memory=of["memory"])
-    first, design = measures[0], design_of(n_rows, n_permutations=of["n_permutations"])
-    pairs = len(arrays) * (len(arrays) - 1) // (2 if first.symmetric else 1)
-    is_free = of["within"] is None and of["whole_blocks"] is None
-    is_exact = is_free and has_exact_moments(first, design)
+    forecast = plan(arrays, measures=measures, jobs=arguments["jobs"], memory=arguments["memory"])
+    measure, design = measures[0], design_of(n_rows, n_permutations=arguments["n_permutations"])
+    pairs = len(arrays) * (len(arrays) - 1) // (2 if measure.symmetric else 1)
+    is_free = arguments["within"] is None and arguments["whole_blocks"] is None
+    is_exact = is_free and has_exact_moments(measure, design)
     permuted = pairs * design.total
-    usual = 0 if is_exact else permuted
-    return replace(forecast, models=seconds, disk=disk, permutations=usual, permuted=permuted)
+    permutations = 0 if is_exact else permuted
+    return replace(
+        forecast, models=seconds, disk=disk, permutations=permutations, permuted=permuted
+    )
 
 
 def _drop_constant_layers(features: ModelFeatures) -> ModelFeatures:
@@ -391,15 +406,15 @@ def _is_constant_layer(layer: Representation) -> bool:
 
 def model_folder_name(name: str) -> str:
     """Return the name of the folder for a model: its own, or one that can be a folder inside."""
-    plain = re.sub(r"[^\w.+-]+", "-", name)
+    safe_name = re.sub(r"[^\w.+-]+", "-", name)
     if (
-        not plain.startswith(".")
-        and plain != SCORES_FILE
-        and 0 < len(plain.encode()) <= MAX_FOLDER_NAME_BYTES
+        not safe_name.startswith(".")
+        and safe_name != SCORES_FILE
+        and 0 < len(safe_name.encode()) <= MAX_FOLDER_NAME_BYTES
     ):
-        return plain
+        return safe_name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{plain.strip('.')[:MAX_CUT_NAME_LETTERS] or 'model'}-{digest}"
+    return f"{safe_name.strip('.')[:MAX_CUT_NAME_LETTERS] or 'model'}-{digest}"
 
 
 def _load_with_unique_name(
@@ -411,12 +426,12 @@ def _load_with_unique_name(
         name, model = model
         if name in names:
             raise ValueError(f"compare_models: two models are called {name!r}")
-    loaded = load_model(model, name=name, device=device, samples=samples)
-    number, title = 1, loaded.name
+    loaded_model = load_model(model, name=name, device=device, samples=samples)
+    number, title = 1, loaded_model.name
     while title in names:
         number += 1
-        title = f"{loaded.name} {number}"
-    return loaded._replace(name=title)
+        title = f"{loaded_model.name} {number}"
+    return loaded_model._replace(name=title)
 
 
 def _models_provenance(
@@ -427,12 +442,12 @@ def _models_provenance(
     has_blocks: bool,
 ) -> dict[str, Any]:
     """Return what the provenance of a comparison has of models and data."""
-    about = {
+    provenance = {
         "models": {s.name: _recorded_model_facts(s) for s in model_features},
         "data": model_features[0].traits["data"],
         "inputs": _format_model_inputs(model_features, samples, has_reference, has_blocks),
     }
-    return about | ({REFERENCE_KEY: model_features[-1].name} if has_reference else {})
+    return provenance | ({REFERENCE_KEY: model_features[-1].name} if has_reference else {})
 
 
 def _format_model_inputs(
@@ -441,8 +456,8 @@ def _format_model_inputs(
     """Return one line of what models saw: samples, pooling, layers, what was cut and left out."""
     layers = {s.name: len(s.layers) for s in model_features}
     counts = {name: count_with_noun(n, "layer") for name, n in layers.items()}
-    several = ", ".join(f"{count} of {name}" for name, count in counts.items())
-    each = f"{counts[model_features[0].name]} each"
+    count_list = ", ".join(f"{count} of {name}" for name, count in counts.items())
+    count_phrase = f"{counts[model_features[0].name]} each"
     pooled = {part for s in model_features for part in s.traits["model"].get("pooled", ())}
     forms = " and ".join(sorted(pooled))
     pooling = " and ".join(
@@ -452,7 +467,7 @@ def _format_model_inputs(
         _format_sample_count(samples, model_features[0].last.n_samples),
         pooling if pooled else "",
     ]
-    parts.append(each if len(set(layers.values())) == 1 else several)
+    parts.append(count_phrase if len(set(layers.values())) == 1 else count_list)
     by_layer = [
         (f"{s.name}/{k}", w, s)
         for s in model_features
@@ -480,15 +495,15 @@ def _format_model_inputs(
 def _format_sample_count(samples: Samples, n: int) -> str:
     """Return how many samples there are, and where they are from."""
     facts = samples.facts
-    place = facts.get("file") or facts.get("folder")
-    place = samples.name if place is None and samples.name not in GENERIC_SAMPLE_NAMES else place
-    where = [f"column {facts['column'][:MAX_CUT_NAME_LETTERS]}"] if "column" in facts else []
-    where += [str(place)] if place and place != facts.get("column") else []
-    drawn = f"drawn from {facts['of']}, " if facts.get("of") else ""
-    words = f"{drawn}{' of '.join(where)}".removesuffix(", ")
+    source = facts.get("file") or facts.get("folder")
+    source = samples.name if source is None and samples.name not in GENERIC_SAMPLE_NAMES else source
+    clauses = [f"column {facts['column'][:MAX_CUT_NAME_LETTERS]}"] if "column" in facts else []
+    clauses += [str(source)] if source and source != facts.get("column") else []
+    draw_note = f"drawn from {facts['of']}, " if facts.get("of") else ""
+    origin = f"{draw_note}{' of '.join(clauses)}".removesuffix(", ")
     count = f"{n} of {samples.count}" if samples.count not in (None, n) else str(n)
     return f"{count} {SAMPLE_UNITS.get(samples.kind, samples.kind)}" + (
-        f" ({words})" if words else ""
+        f" ({origin})" if origin else ""
     )
 
 
@@ -497,17 +512,17 @@ def _format_default_layers(model_features: Sequence[ModelFeatures]) -> Iterator[
     models = defaultdict[str, list[str]](list)
     for features in model_features:
         models[features.traits["model"].get(DEFAULT_LAYERS_KEY, "")].append(features.name)
-    for words, names in models.items():
-        if words:
-            yield words if len(names) == len(model_features) else f"{', '.join(names)}: {words}"
+    for note, names in models.items():
+        if note:
+            yield note if len(names) == len(model_features) else f"{', '.join(names)}: {note}"
 
 
 def _format_sample_losses(samples: Samples) -> Iterator[str]:
     """Yield what was left out of samples, and that some are copies of others."""
-    for what in SAMPLE_LOSS_KEYS:
-        many = samples.facts.get(f"{what} left out", 0)
-        if many:
-            yield f"{many if isinstance(many, int) else len(many)} {what} left out"
+    for noun in SAMPLE_LOSS_KEYS:
+        losses = samples.facts.get(f"{noun} left out", 0)
+        if losses:
+            yield f"{losses if isinstance(losses, int) else len(losses)} {noun} left out"
     copies = 0 if samples.distinct is None else len(samples) - len(samples.distinct)
     if copies:
         yield f"{copies} of them are copies of others, which unique=True (--unique) leaves out"
@@ -518,11 +533,11 @@ def _format_cut_texts(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
     models = defaultdict[str, list[str]](list)
     for features in model_features:
         facts = features.traits["model"]
-        if cut := facts.get("texts cut"):
+        if n_cut := facts.get("texts cut"):
             n, limit = features.last.n_samples, facts["max_length"]
-            models[f"{cut} of {n} texts were cut to {limit} tokens"].append(features.name)
-    for words, names in models.items():
-        yield words if len(names) == len(model_features) else f"{words} for {', '.join(names)}"
+            models[f"{n_cut} of {n} texts were cut to {limit} tokens"].append(features.name)
+    for note, names in models.items():
+        yield note if len(names) == len(model_features) else f"{note} for {', '.join(names)}"
 
 
 def _model_notes(features: ModelFeatures) -> Iterator[str]:
@@ -535,8 +550,8 @@ def _model_notes(features: ModelFeatures) -> Iterator[str]:
         yield f"{features.name} {DEPENDENCE_KEY} {facts[DEPENDENCE_KEY]}"
     if hooks := facts.get("hooks"):
         yield f"{features.name} runs with {count_with_noun(len(hooks), 'hook')} ({hooks[0]})"
-    for words in facts.get("context", ()):
-        yield f"{features.name} runs with {words}"
+    for mode in facts.get("context", ()):
+        yield f"{features.name} runs with {mode}"
     for layer in features.traits[CONSTANT_LAYERS_KEY]:
         yield f"{features.name}/{layer} is the same for all samples and left out"
 

@@ -31,7 +31,7 @@ DEPENDENCE_CAUSES = {
 
 
 def run_first_batch(
-    called: str, batch: Batch, run: Callable[[Batch], BatchResult], axes: SampleAxes, device: Any
+    title: str, batch: Batch, run: Callable[[Batch], BatchResult], axes: SampleAxes, device: Any
 ) -> tuple[BatchResult, str]:
     """Run the first batch, and return its rows, and on what they depend besides its samples.
 
@@ -41,56 +41,69 @@ def run_first_batch(
 
     Raises ``ValueError`` for a layer that has no such axis.
     """
-    few = last_samples_of_batch(batch, min(RERUN_SAMPLES, batch.samples - 1))
-    whole = batch if few is None else last_samples_of_batch(batch, batch.samples) or batch
-    first, again = run(batch), None
+    small_batch = last_samples_of_batch(batch, min(RERUN_SAMPLES, batch.samples - 1))
+    full_batch = (
+        batch if small_batch is None else last_samples_of_batch(batch, batch.samples) or batch
+    )
+    first_result, second_result = run(batch), None
     # What PyTorch draws for later batches stays as it is
     with import_optional("torch").random.fork_rng(
         devices=[device] if device.type == "cuda" else []
     ):
-        written = [] if few is None else _tensor_versions(few)
-        if few is not None:
-            axes.few = few.samples
+        versions = [] if small_batch is None else _tensor_versions(small_batch)
+        if small_batch is not None:
+            axes.few = small_batch.samples
             try:
-                again = run(few)
+                second_result = run(small_batch)
             except AxisError:
                 raise
             except ValueError:  # of a model that takes batches of one size
                 pass
         if axes.end_first():
-            first = run(whole)
-        for note in first.notes:
-            warn(f"{called}: {note}")
-        if few is None or again is None:
-            written, again = _tensor_versions(batch), None
+            first_result = run(full_batch)
+        for note in first_result.notes:
+            warn(f"{title}: {note}")
+        if small_batch is None or second_result is None:
+            versions, second_result = _tensor_versions(batch), None
             try:
-                again = run(batch)
+                second_result = run(batch)
             except ValueError:
-                return first, ""
-            part = batch
+                return first_result, ""
+            checked_batch = batch
         else:
-            part = few
-        if _tensor_versions(part) != written or not _first_changed_layer(
-            first, again, CHANGE_TOLERANCE
+            checked_batch = small_batch
+        if _tensor_versions(checked_batch) != versions or not _first_changed_layer(
+            first_result, second_result, CHANGE_TOLERANCE
         ):
-            return first, ""  # a model that works in place has other samples when it runs again
-        return first, _warn_of_dependence(called, first, again, run, part, part is few)
+            return (
+                first_result,
+                "",
+            )  # a model that works in place has other samples when it runs again
+        return first_result, _warn_of_dependence(
+            title, first_result, second_result, run, checked_batch, checked_batch is small_batch
+        )
 
 
 def _warn_of_dependence(
-    called: str,
-    first: BatchResult,
-    again: BatchResult,
+    title: str,
+    first_result: BatchResult,
+    second_result: BatchResult,
     run: Callable[[Batch], BatchResult],
-    part: Batch,
+    checked_batch: Batch,
     is_smaller: bool,
 ) -> str:
-    what, layer = CHANCE_CAUSE, _first_changed_layer(again, run(part), CHANGE_TOLERANCE)
+    cause, layer = (
+        CHANCE_CAUSE,
+        _first_changed_layer(second_result, run(checked_batch), CHANGE_TOLERANCE),
+    )
     if not layer and is_smaller:
-        what, layer = OTHER_SAMPLES_CAUSE, _first_changed_layer(first, again, SIZE_CHANGE_TOLERANCE)
+        cause, layer = (
+            OTHER_SAMPLES_CAUSE,
+            _first_changed_layer(first_result, second_result, SIZE_CHANGE_TOLERANCE),
+        )
     if layer:
-        warn(f"{called}: its layer {layer!r} depends on {what}: {DEPENDENCE_CAUSES[what]}")
-    return what if layer else ""
+        warn(f"{title}: its layer {layer!r} depends on {cause}: {DEPENDENCE_CAUSES[cause]}")
+    return cause if layer else ""
 
 
 def _tensor_versions(batch: Batch) -> list[int]:
@@ -99,12 +112,14 @@ def _tensor_versions(batch: Batch) -> list[int]:
     return [v._version for v in values if hasattr(v, "layout") and not v.is_inference()]
 
 
-def _first_changed_layer(before: BatchResult, after: BatchResult, limit: float) -> str:
+def _first_changed_layer(
+    first_result: BatchResult, second_result: BatchResult, limit: float
+) -> str:
     """Return the first layer whose last rows differ by more than a share of their length."""
-    old, new = map(_rows_by_layer_and_pool, (before, after))
-    for key in (key for key in new if key in old):
-        y = to_numpy(new[key][-MAX_COMPARED_ROWS:]).astype(np.float64)
-        x = to_numpy(old[key][-len(y) :]).astype(np.float64)
+    first_rows, second_rows = map(_rows_by_layer_and_pool, (first_result, second_result))
+    for key in (key for key in second_rows if key in first_rows):
+        y = to_numpy(second_rows[key][-MAX_COMPARED_ROWS:]).astype(np.float64)
+        x = to_numpy(first_rows[key][-len(y) :]).astype(np.float64)
         if x.shape == y.shape:
             size = max(np.linalg.norm(x), np.linalg.norm(y))
             if np.linalg.norm(x - y) > limit * size:

@@ -50,26 +50,27 @@ def list_model_modules(model: Any) -> dict[str, Any]:
     """Return the modules of a model by name, without the names of wrappers, and without what only
     makes the weights of a module; the model itself is ""."""
     modules = dict(model.named_modules(remove_duplicate=False))
-    wrapped = {
+    wrapper_names = {
         name for name, module in modules.items() if type(module).__name__ in INNER_MODULE_NAMES
     }
     has_adapter = "peft_config" in vars(model) and ADAPTER_MODEL_PATH in modules
-    plain: dict[str, Any] = {}
+    named_modules: dict[str, Any] = {}
     for name, module in modules.items():
         parts = name.split(".") if name else []
         if any(part in BOOKKEEPING_PARTS for part in parts):
             continue
-        steps = [".".join(parts[:i]) for i in range(len(parts))]
-        inside = [
-            INNER_MODULE_NAMES.get(type(modules[s]).__name__) if s in wrapped else "" for s in steps
+        paths = [".".join(parts[:i]) for i in range(len(parts))]
+        inner_names = [
+            INNER_MODULE_NAMES.get(type(modules[s]).__name__) if s in wrapper_names else ""
+            for s in paths
         ]
-        words = [part for part, around in zip(parts, inside) if part != around]
-        if has_adapter and words[:2] == ADAPTER_MODEL_PATH.split("."):
-            words = words[2:]
-        title = ".".join(words)
+        segments = [part for part, inner_name in zip(parts, inner_names) if part != inner_name]
+        if has_adapter and segments[:2] == ADAPTER_MODEL_PATH.split("."):
+            segments = segments[2:]
+        title = ".".join(segments)
         if title or not name:
-            plain[title] = module
-    return plain
+            named_modules[title] = module
+    return named_modules
 
 
 def without_wrappers(pattern: str) -> str:
@@ -114,9 +115,9 @@ def check_watchable(model: Any, name: str) -> None:
         )
     for part, inner in model.named_modules():
         if isinstance(inner, torch.jit.ScriptModule):
-            where = f"its part {part!r}" if part else "it"
+            subject = f"its part {part!r}" if part else "it"
             raise ValueError(
-                f"{name} cannot be watched: {where} is TorchScript, which does not "
+                f"{name} cannot be watched: {subject} is TorchScript, which does not "
                 "show what its layers return; pass the model before torch.jit.script or "
                 "torch.jit.trace, or save it by torch.export"
             )

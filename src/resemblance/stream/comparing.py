@@ -16,23 +16,25 @@ from ..engine.work import ComparisonPlan
 def compare_pairs(
     by_pair: Mapping[tuple[str, str], Mapping[str, Representation]],
     measures: Any,
-    about: Mapping[str, Any],
+    provenance: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Comparison:
     """Compare the first layer of each pair with the second; the others are not computed."""
     rows = {row: layers[row] for (row, _), layers in by_pair.items()}
     columns = {column: layers[column] for (_, column), layers in by_pair.items()}
-    whole = ComparisonPlan.of(rows, measures, columns, metadata=about)
+    full_plan = ComparisonPlan.of(rows, measures, columns, metadata=provenance)
     if options.get("save") is not None:
         with ScoreFile(options["save"]) as store:
-            store.describe(comparison_description(whole.comparison()))
-    parts = [
-        ComparisonPlan.of({row: layers[row]}, measures, {column: layers[column]}, metadata=about)
+            store.describe(comparison_description(full_plan.comparison()))
+    pair_plans = [
+        ComparisonPlan.of(
+            {row: layers[row]}, measures, {column: layers[column]}, metadata=provenance
+        )
         for (row, column), layers in by_pair.items()
     ]
-    for part in compare_many(parts, described=False, **options):
-        for matrix in part.matrices.values():
+    for comparison in compare_many(pair_plans, described=False, **options):
+        for matrix in comparison.matrices.values():
             for scores in matrix.columns_without():
-                whole.put(scores)
-    absent = {m.spec: "not among the pairs of the stream" for m in whole.infos}
-    return replace(whole.comparison(), absent=absent)
+                full_plan.put(scores)
+    reasons = {m.spec: "not among the pairs of the stream" for m in full_plan.infos}
+    return replace(full_plan.comparison(), absent=reasons)

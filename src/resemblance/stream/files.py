@@ -19,12 +19,12 @@ STREAM_FILE_KEYS = {"method", "pairs", "directions", "layers", "n_samples", "bat
 
 
 def write_stream_file(
-    path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    path: Path, entries: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
     """Write a file, completely or not at all."""
     if path.is_dir():
         raise ValueError(f"Stream.save: {path} is a folder; give a file, as {path / 'state.npz'}")
-    header = json.dumps({"kind": STREAM_FILE_KIND, "version": STREAM_FILE_VERSION, **about})
+    header = json.dumps({"kind": STREAM_FILE_KIND, "version": STREAM_FILE_VERSION, **entries})
     with atomic_write(path) as partial, partial.open("wb") as file:
         np.savez(file, about=np.array(header), **arrays)  # type: ignore[arg-type]
         file.flush()
@@ -41,13 +41,13 @@ def read_stream_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     with name_file_in_errors(str(path)):
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        about = json.loads(str(arrays.pop("about", "{}")))
-        if not isinstance(about, dict) or about.get("kind") != STREAM_FILE_KIND:
+        header = json.loads(str(arrays.pop("about", "{}")))
+        if not isinstance(header, dict) or header.get("kind") != STREAM_FILE_KIND:
             raise ValueError("it is no stream, which Stream.save writes")
-        if about.get("version") != STREAM_FILE_VERSION:
+        if header.get("version") != STREAM_FILE_VERSION:
             raise ValueError(
-                f"its format is {about.get('version')}, and {STREAM_FILE_VERSION} is read here"
+                f"its format is {header.get('version')}, and {STREAM_FILE_VERSION} is read here"
             )
-        if missing := sorted(STREAM_FILE_KEYS - set(about)):
-            raise ValueError(f"it lacks the entries {', '.join(missing)}")
-    return about, arrays
+        if missing_keys := sorted(STREAM_FILE_KEYS - set(header)):
+            raise ValueError(f"it lacks the entries {', '.join(missing_keys)}")
+    return header, arrays

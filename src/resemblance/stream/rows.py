@@ -35,41 +35,41 @@ class LayerFacts(NamedTuple):
     column_orders: tuple[str, ...] = ()
 
 
-def combine_layer_facts(one: LayerFacts, other: LayerFacts) -> LayerFacts:
+def combine_layer_facts(first: LayerFacts, second: LayerFacts) -> LayerFacts:
     """Return the facts of the samples of both."""
-    coarser = max(one, other, key=lambda facts: facts.resolution)
-    return coarser._replace(
-        largest=max(one.largest, other.largest),
-        columns=one.columns or other.columns,
-        column_orders=tuple(dict.fromkeys((*one.column_orders, *other.column_orders))),
+    base = max(first, second, key=lambda facts: facts.resolution)
+    return base._replace(
+        largest=max(first.largest, second.largest),
+        columns=first.columns or second.columns,
+        column_orders=tuple(dict.fromkeys((*first.column_orders, *second.column_orders))),
     )
 
 
 def read_batch_layers(
-    batch: Mapping[str, Any], number: int, known: Mapping[str, LayerFacts]
+    batch: Mapping[str, Any], number: int, facts: Mapping[str, LayerFacts]
 ) -> dict[str, Representation]:
     """Return the layers of a batch in the order of the first; ``ValueError`` if they do not fit."""
-    where = f"Stream.update: batch {number}"
+    caller = f"Stream.update: batch {number}"
     if not isinstance(batch, Mapping) or not batch:
-        raise ValueError(f"{where} must be a mapping from layers to arrays, {{layer: (b, d)}}")
-    named = {str(name): data for name, data in batch.items()}
-    if len(named) < len(batch):
+        raise ValueError(f"{caller} must be a mapping from layers to arrays, {{layer: (b, d)}}")
+    arrays = {str(name): data for name, data in batch.items()}
+    if len(arrays) < len(batch):
         names = [str(name) for name in batch]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{where}: two layers are called {twice!r}; names must be unique")
-    if known and set(named) != set(known):
-        change = ", ".join(map(repr, sorted(set(named) ^ set(known))))
-        raise ValueError(f"{where} has other layers than the first: {change}; give all in each")
+        repeated_name = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{caller}: two layers are called {repeated_name!r}; names must be unique")
+    if facts and set(arrays) != set(facts):
+        change = ", ".join(map(repr, sorted(set(arrays) ^ set(facts))))
+        raise ValueError(f"{caller} has other layers than the first: {change}; give all in each")
     layers = {}
-    for name in known or named:
+    for name in facts or arrays:
         try:
-            layers[name] = _as_batch_layer(named[name], name)
+            layers[name] = _as_batch_layer(arrays[name], name)
         except ValueError as error:
-            raise ValueError(f"{where}: {error}") from error
-    _check_batch_samples(where, layers, known)
-    if not known:
-        return dict(zip(layers, align_columns(where, list(layers.values()))))
-    return {name: _reorder_features(where, r, known[name]) for name, r in layers.items()}
+            raise ValueError(f"{caller}: {error}") from error
+    _check_batch_samples(caller, layers, facts)
+    if not facts:
+        return dict(zip(layers, align_columns(caller, list(layers.values()))))
+    return {name: _reorder_features(caller, r, facts[name]) for name, r in layers.items()}
 
 
 def _as_batch_layer(data: Any, name: str) -> Representation:
@@ -90,46 +90,50 @@ def _feature_names(r: Representation) -> tuple[str | int, ...] | None:
     )
 
 
-def _reorder_features(where: str, r: Representation, known: LayerFacts) -> Representation:
+def _reorder_features(caller: str, r: Representation, facts: LayerFacts) -> Representation:
     """Return a layer of a batch with its columns in the order of earlier batches; ``ValueError``
     for columns of other names."""
     names = _feature_names(r)
-    earlier, now = f"layer {r.name!r} of earlier batches", f"layer {r.name!r}"
-    order = column_order(where, earlier, known.columns, now, names, is_one_model=True)
+    earlier_title, layer_title = f"layer {r.name!r} of earlier batches", f"layer {r.name!r}"
+    order = column_order(
+        caller, earlier_title, facts.columns, layer_title, names, is_one_model=True
+    )
     return r if order is None else reorder_columns(r, order, "earlier batches")
 
 
 def _check_batch_samples(
-    where: str, layers: Mapping[str, Representation], known: Mapping[str, LayerFacts]
+    caller: str, layers: Mapping[str, Representation], facts: Mapping[str, LayerFacts]
 ) -> None:
-    first = next(iter(layers))
-    with_ids = next((r for r in layers.values() if r.ids is not None), layers[first])
+    first_name = next(iter(layers))
+    reference = next((r for r in layers.values() if r.ids is not None), layers[first_name])
     for name, r in layers.items():
         n, d = r.shape
-        if name in known and d != known[name].width:
-            raise ValueError(f"{where}: layer {name!r} has {d} features, not {known[name].width}")
-        if n != layers[first].shape[0]:
-            rows = f"layer {name!r} has {n} rows and {first!r} has {layers[first].shape[0]}"
-            raise ValueError(f"{where}: {rows}; they must be the same samples")
-        check_same_samples(where, with_ids, r)
+        if name in facts and d != facts[name].width:
+            raise ValueError(f"{caller}: layer {name!r} has {d} features, not {facts[name].width}")
+        if n != layers[first_name].shape[0]:
+            rows = (
+                f"layer {name!r} has {n} rows and {first_name!r} has {layers[first_name].shape[0]}"
+            )
+            raise ValueError(f"{caller}: {rows}; they must be the same samples")
+        check_same_samples(caller, reference, r)
 
 
 def layer_facts(r: Representation, number: int) -> LayerFacts:
     """Return the facts of a layer of a batch; ``ValueError`` for values that cannot be added."""
     xp, kind = r.xp, str(r.source.dtype).rpartition(".")[2]
     is_floating = xp.isdtype(r.source.dtype, "real floating")
-    largest = scalar(xp.max(xp.abs(r.source if is_floating else r.array)))
-    if not largest <= LARGEST_STREAMED_VALUE:  # NaN is not, either
+    max_value = scalar(xp.max(xp.abs(r.source if is_floating else r.array)))
+    if not max_value <= LARGEST_STREAMED_VALUE:  # NaN is not, either
         try:
             check_all_finite(r)
         except UndefinedError as error:
             raise ValueError(f"Stream.update: batch {number}: {error}") from error
         raise ValueError(
-            f"Stream.update: batch {number}: layer {r.name!r} has values up to {largest:.3g}, "
+            f"Stream.update: batch {number}: layer {r.name!r} has values up to {max_value:.3g}, "
             "whose fourth powers overflow; rescale it in all batches"
         )
     orders = (r.column_order,) if r.column_order else ()
-    return LayerFacts(r.shape[1], kind, resolution(r), largest, _feature_names(r), orders)
+    return LayerFacts(r.shape[1], kind, resolution(r), max_value, _feature_names(r), orders)
 
 
 def sum_location(source: Array) -> Array:
@@ -154,19 +158,22 @@ def rows_per_addition(widths: Sequence[int], method: str) -> int:
 class PendingRows:
     """Rows that wait, so that what is added does not depend on the size of batches."""
 
-    def __init__(self, widths: Sequence[int], count: int, place: Array) -> None:
-        self.place = place
+    def __init__(self, widths: Sequence[int], count: int, location: Array) -> None:
+        self.place = location
         self.filled = 0
-        empty, options = namespace(place).empty, {"dtype": place.dtype, "device": device(place)}
+        empty, options = (
+            namespace(location).empty,
+            {"dtype": location.dtype, "device": device(location)},
+        )
         self._arrays = [empty((count, width), **options) for width in widths]
 
     def take(self, sources: Sequence[Array], add: Callable[[list[Array]], None]) -> None:
         """Take in rows, and call ``add`` with all of each layer whenever they are enough."""
-        moved = [source if is_torch(self.place) else to_numpy(source) for source in sources]
-        start, n, count = 0, moved[0].shape[0], self._arrays[0].shape[0]
+        arrays = [source if is_torch(self.place) else to_numpy(source) for source in sources]
+        start, n, count = 0, arrays[0].shape[0], self._arrays[0].shape[0]
         while start < n:
             stop = min(n, start + count - self.filled)
-            for array, source in zip(self._arrays, moved):
+            for array, source in zip(self._arrays, arrays):
                 array[self.filled : self.filled + stop - start] = _rows_on_device(
                     source, start, stop, array
                 )
@@ -183,8 +190,8 @@ class PendingRows:
 def _rows_on_device(source: Array, start: int, stop: int, array: Array) -> Array:
     if not is_torch(array):
         return source[start:stop]
-    part = source[start:stop] if is_torch(source) else to_numpy(source[start:stop])
-    return namespace(array).as_tensor(part, device=device(array))
+    rows = source[start:stop] if is_torch(source) else to_numpy(source[start:stop])
+    return namespace(array).as_tensor(rows, device=device(array))
 
 
 def unit_rows_and_pair_counts(rows: Sequence[Array]) -> tuple[list[Array], np.ndarray]:

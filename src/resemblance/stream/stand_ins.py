@@ -59,59 +59,62 @@ def surrogate_layers(
     them.
     """
     n, digest, positions = state.n, state.digest(), list(layers.values())
-    parts = [sums.moments(positions, n) for sums in state.parts]
-    points, accumulated = parts[0], frozenset(("squares", "directions")[: len(parts)])
-    known = _gram_diagonals_and_traces(parts)
-    for i, (name, intermediates) in enumerate(zip(layers, known)):
+    moments = [sums.moments(positions, n) for sums in state.parts]
+    points, row_kinds = moments[0], frozenset(("squares", "directions")[: len(moments)])
+    all_intermediates = _gram_diagonals_and_traces(moments)
+    for i, (name, intermediates) in enumerate(zip(layers, all_intermediates)):
         intermediates["fingerprint"] = hashlib.sha256(f"{digest} {name}".encode()).hexdigest()[:32]
         intermediates |= {"resolution": facts[i].resolution, "mean": points.means[i]}
         intermediates["centered"] = _centered_surrogate_rows(points.factors[i])
         intermediates["rounding_share"] = _streamed_rounding_share(
             points, i, n, facts[i].resolution
         )
-    for directions in parts[1:]:
-        both = _vectors_from_products(state.counts[np.ix_(positions, positions)])
-        for i, intermediates in enumerate(known):
-            intermediates |= {"unit_rows": _surrogate_rows(directions, i, n), "directed": both[i]}
+    for directions in moments[1:]:
+        vectors = _vectors_from_products(state.counts[np.ix_(positions, positions)])
+        for i, intermediates in enumerate(all_intermediates):
+            intermediates |= {
+                "unit_rows": _surrogate_rows(directions, i, n),
+                "directed": vectors[i],
+            }
             intermediates["mean_direction"] = directions.means[i]
     stream, power = digest if are_all else f"{digest} {' '.join(layers)}", state.parts[0].power
-    represented = {}
-    for i, (name, intermediates) in enumerate(zip(layers, known)):
+    representations = {}
+    for i, (name, intermediates) in enumerate(zip(layers, all_intermediates)):
         origin = StreamSummary(
-            stream, n, facts[i].dtype, accumulated, power, SurrogateIntermediates(intermediates)
+            stream, n, facts[i].dtype, row_kinds, power, SurrogateIntermediates(intermediates)
         )
-        represented[name] = as_surrogate(_surrogate_rows(points, i, n), name, origin)
-    return represented
+        representations[name] = as_surrogate(_surrogate_rows(points, i, n), name, origin)
+    return representations
 
 
 def _gram_diagonals_and_traces(
-    parts: Sequence[LayerMoments],
+    moments: Sequence[LayerMoments],
 ) -> list[dict[str | tuple[str, str], Any]]:
     """Return diagonal and trace of the centred Gram matrices, by layer; that of points in unit
     size."""
-    layers: list[dict[str | tuple[str, str], Any]] = [{} for _ in parts[0].factors]
-    for kernel, known in zip(("linear", "cosine"), parts):
-        traces = np.array([np.sum(factor**2) for factor in known.factors])
+    layers: list[dict[str | tuple[str, str], Any]] = [{} for _ in moments[0].factors]
+    for kernel, layer_moments in zip(("linear", "cosine"), moments):
+        traces = np.array([np.sum(factor**2) for factor in layer_moments.factors])
         sizes = np.where(traces > 0, traces, 1.0) if kernel == "linear" else np.ones(len(layers))
-        diagonals = _vectors_from_products(known.squares / np.outer(sizes, sizes))
+        diagonals = _vectors_from_products(layer_moments.squares / np.outer(sizes, sizes))
         for intermediates, diagonal, trace in zip(layers, diagonals, traces / sizes):
             intermediates |= {("gram_diagonal", kernel): diagonal, ("gram_trace", kernel): trace}
     return layers
 
 
-def _streamed_rounding_share(known: LayerMoments, layer: int, n: int, stored: float) -> float:
+def _streamed_rounding_share(moments: LayerMoments, layer: int, n: int, precision: float) -> float:
     """Return the :func:`rounding_share` of the samples, from the means and variances of columns."""
-    means, squares = known.means[layer], np.sum(known.factors[layer] ** 2, axis=0)
-    eps, spread = max(stored, DOUBLE_EPSILON), float(squares.sum())
+    means, squares = moments.means[layer], np.sum(moments.factors[layer] ** 2, axis=0)
+    eps, spread = max(precision, DOUBLE_EPSILON), float(squares.sum())
     is_exact = (squares == 0) | (np.abs(np.abs(means) - 1) <= 4 * eps)
     total = float(np.sum(np.where(is_exact, 0.0, squares + n * means**2)))
     return eps * math.sqrt(total / spread) if spread else 0.0
 
 
-def _surrogate_rows(known: LayerMoments, layer: int, n: int) -> np.ndarray:
+def _surrogate_rows(moments: LayerMoments, layer: int, n: int) -> np.ndarray:
     """Rows with the means and products of n samples, but fewer, so that each mean is larger."""
-    around = _centered_surrogate_rows(known.factors[layer])
-    return around + known.means[layer] * math.sqrt(n / len(around))
+    rows = _centered_surrogate_rows(moments.factors[layer])
+    return rows + moments.means[layer] * math.sqrt(n / len(rows))
 
 
 def _centered_surrogate_rows(factor: np.ndarray) -> np.ndarray:
@@ -120,8 +123,8 @@ def _centered_surrogate_rows(factor: np.ndarray) -> np.ndarray:
     They are H F for a matrix H whose columns are orthonormal, and orthogonal to the vector of ones.
     """
     rows, total = len(factor) + 1, factor.sum(axis=0)
-    first = -total / math.sqrt(rows)
-    return np.vstack([first, factor - total / (rows + math.sqrt(rows))])
+    first_row = -total / math.sqrt(rows)
+    return np.vstack([first_row, factor - total / (rows + math.sqrt(rows))])
 
 
 def _vectors_from_products(products: np.ndarray) -> np.ndarray:

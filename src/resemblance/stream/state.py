@@ -25,16 +25,16 @@ class StreamState:
         pairs: Sequence[LayerPair],
         method: str,
         directions: bool,
-        place: Array,
+        location: Array,
     ):
         kind = ProductSums if method == "gram" else TriangularFactor
         self.n = 0
         self.counts = np.zeros((len(widths), len(widths)))
         self.parts: list[ShiftedSums] = [
-            kind(widths, pairs, place) for _ in STREAMED_ROW_KINDS[: 1 + directions]
+            kind(widths, pairs, location) for _ in STREAMED_ROW_KINDS[: 1 + directions]
         ]
         self._widths = tuple(widths)
-        self._rows = PendingRows(widths, rows_per_addition(widths, method), place)
+        self._rows = PendingRows(widths, rows_per_addition(widths, method), location)
 
     def take(self, sources: Sequence[Array]) -> None:
         """Add rows of every layer, or let them wait."""
@@ -52,15 +52,15 @@ class StreamState:
     def merge(self, other: StreamState, orders: Sequence[np.ndarray]) -> None:
         """Add the rows of another state of the same layers, whose columns these orders bring to the
         order here."""
-        for mine, theirs in zip(self.parts, other.parts):
-            mine.merge(theirs, orders)
+        for sums, other_sums in zip(self.parts, other.parts):
+            sums.merge(other_sums, orders)
         self.counts = self.counts + other.counts
-        waiting = [
+        pending_rows = [
             block[:, as_array_like(order, block)]
             for block, order in zip(other._rows.waiting(), orders)
         ]
-        self.n += other.n - waiting[0].shape[0]
-        self.take(waiting)
+        self.n += other.n - pending_rows[0].shape[0]
+        self.take(pending_rows)
 
     def closed(self) -> StreamState:
         """Return what all rows add up to, without those that wait being added here."""
@@ -90,23 +90,27 @@ class StreamState:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the state as arrays by name."""
-        named = {f"rows.{i}": to_numpy(block) for i, block in enumerate(self._rows.waiting())}
-        named["counts"] = self.counts
+        arrays_by_name = {
+            f"rows.{i}": to_numpy(block) for i, block in enumerate(self._rows.waiting())
+        }
+        arrays_by_name["counts"] = self.counts
         for kind, sums in zip(STREAMED_ROW_KINDS, self.parts):
-            named |= {f"{kind}.{name}": array for name, array in sums.arrays().items()}
-        return named
+            arrays_by_name |= {f"{kind}.{name}": array for name, array in sums.arrays().items()}
+        return arrays_by_name
 
     def restore(self, arrays: Mapping[str, np.ndarray], n: int) -> None:
         """Take the state from arrays by name; ``ValueError`` if one is missing or damaged."""
-        waiting = len(arrays.get("rows.0", ()))
-        for kind, sums in zip(STREAMED_ROW_KINDS, self.parts if n > waiting else ()):
-            start = f"{kind}."
-            mine = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
-            sums.restore(mine)
+        n_pending = len(arrays.get("rows.0", ()))
+        for kind, sums in zip(STREAMED_ROW_KINDS, self.parts if n > n_pending else ()):
+            prefix = f"{kind}."
+            sum_arrays = {
+                k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)
+            }
+            sums.restore(sum_arrays)
         self.counts = require_finite_array(arrays, "counts", self.counts.shape)
         rows = [
-            require_finite_array(arrays, f"rows.{i}", (waiting, w))
+            require_finite_array(arrays, f"rows.{i}", (n_pending, w))
             for i, w in enumerate(self._widths)
         ]
-        self.n = n - waiting
+        self.n = n - n_pending
         self.take(rows)

@@ -77,13 +77,13 @@ class Stream:
         check_choice("Stream: method", method, get_args(StreamMethod))
         if not isinstance(directions, bool | np.bool_):
             raise ValueError(f"Stream: directions must be True or False; got {directions!r}")
-        listed: list[Any] = [] if pairs is None else list(pairs)
-        if wrong := [pair for pair in listed if isinstance(pair, str) or len(pair) != 2]:
+        pair_list: list[Any] = [] if pairs is None else list(pairs)
+        if invalid_pairs := [pair for pair in pair_list if isinstance(pair, str) or len(pair) != 2]:
             raise ValueError(
-                f'Stream: pairs are two names each, [("a", "b"), ...]; one is {wrong[0]!r}'
+                f'Stream: pairs are two names each, [("a", "b"), ...]; one is {invalid_pairs[0]!r}'
             )
         self.method: StreamMethod = method
-        self.pairs = None if pairs is None else tuple((str(a), str(b)) for a, b in listed)
+        self.pairs = None if pairs is None else tuple((str(a), str(b)) for a, b in pair_list)
         self.directions = bool(directions)
         if self.pairs is not None and (method == "qr" or not self.pairs):
             problem = "method='qr' keeps all pairs" if self.pairs else "pairs is empty"
@@ -105,9 +105,9 @@ class Stream:
 
     def __repr__(self) -> str:
         sizes = [f"{name} ({facts.width})" for name, facts in self._facts.items()]
-        shown = list_names(sizes, 6)
+        layer_list = list_names(sizes, 6)
         options = f"method={self.method!r}" + (", directions=True" if self.directions else "")
-        return f"<Stream of {self.n_samples:,} samples: {shown or 'no layers yet'}; {options}>"
+        return f"<Stream of {self.n_samples:,} samples: {layer_list or 'no layers yet'}; {options}>"
 
     # -------------------------------------------------------------------------------------- samples
 
@@ -142,17 +142,17 @@ class Stream:
         self._check_alike(other)
         if other._state is not None:
             state, orders = self._begun(other._facts, np.zeros(0)), []
-            merged = dict(other._facts)
+            merged_facts = dict(other._facts)
             for name, facts in self._facts.items():
-                theirs, where = other._facts[name], f"layer {name!r}"
-                names = f"{where} here", facts.columns, f"{where} there", theirs.columns
+                other_facts, title = other._facts[name], f"layer {name!r}"
+                names = f"{title} here", facts.columns, f"{title} there", other_facts.columns
                 order = column_order("Stream.merge", *names, is_one_model=True)
                 orders.append(np.arange(facts.width) if order is None else np.array(order))
                 if order is not None:
-                    moved = (*theirs.column_orders, "the first stream")
-                    merged[name] = theirs._replace(column_orders=moved)
+                    column_orders = (*other_facts.column_orders, "the first stream")
+                    merged_facts[name] = other_facts._replace(column_orders=column_orders)
             state.merge(other._state, orders)
-            self._learn(merged)
+            self._learn(merged_facts)
             self._caveats = tuple(dict.fromkeys((*self._caveats, *other._caveats)))
             self._batches += other._batches
 
@@ -185,7 +185,7 @@ class Stream:
         diagnostic ``conditioning`` is the error that rounding makes. The provenance says that the
         values were streamed, of how many samples and batches.
         """
-        about = {
+        provenance = {
             "method": self.method,
             "directions": self.directions,
             "n_samples": self.n_samples,
@@ -193,24 +193,26 @@ class Stream:
         }
         caveats = self.caveats()
         if measures is None:
-            accumulated = {"", "squares", *(["directions"] if self.directions else [])}
-            measures = [m for m in preset("default") if stream_requirements(m) in accumulated]
+            row_kinds = {"", "squares", *(["directions"] if self.directions else [])}
+            measures = [m for m in preset("default") if stream_requirements(m) in row_kinds]
         if self.pairs is None:
-            work = ComparisonPlan.of(self.representations(), measures, metadata={"stream": about})
-            work.note(caveats)
-            return compare_many([work], **options)[0]
+            plan = ComparisonPlan.of(
+                self.representations(), measures, metadata={"stream": provenance}
+            )
+            plan.note(caveats)
+            return compare_many([plan], **options)[0]
         by_pair = {pair: self.representations(*dict.fromkeys(pair)) for pair in self.pairs}
-        noted = {"caveats": list(caveats)} if caveats else {}
-        return compare_pairs(by_pair, measures, {"stream": about, **noted}, options)
+        notes = {"caveats": list(caveats)} if caveats else {}
+        return compare_pairs(by_pair, measures, {"stream": provenance, **notes}, options)
 
     def caveats(self) -> tuple[str, ...]:
         """Return what is doubtful about the samples so far: columns that were put in order, copies
         and matrices of samples inside a batch, and features with half of the variance."""
-        moved = describe_column_orders(
+        order_caveats = describe_column_orders(
             (n, o) for n, f in self._facts.items() for o in f.column_orders
         )
         shares = [] if self._state is None else self._state.closed().shares(self.n_samples)
-        return (*moved, *self._caveats, *variance_caveats(self.layers, shares))
+        return (*order_caveats, *self._caveats, *variance_caveats(self.layers, shares))
 
     # ---------------------------------------------------------------------------------------- files
 
@@ -219,7 +221,7 @@ class Stream:
 
         Raises ``ValueError`` for a folder, ``OSError`` where the file cannot be written.
         """
-        about = {
+        header = {
             "method": self.method,
             "pairs": self.pairs,
             "directions": self.directions,
@@ -228,7 +230,7 @@ class Stream:
             "batches": self._batches,
             "caveats": self._caveats,
         }
-        write_stream_file(Path(path), about, self._state.arrays() if self._state else {})
+        write_stream_file(Path(path), header, self._state.arrays() if self._state else {})
 
     @classmethod
     def load(cls, path: str | Path) -> Stream:
@@ -236,36 +238,38 @@ class Stream:
 
         Raises ``ValueError`` for a file that does not exist, is no stream, or is damaged.
         """
-        about, arrays = read_stream_file(Path(path))
+        header, arrays = read_stream_file(Path(path))
         try:
-            stream = cls(about["method"], pairs=about["pairs"], directions=about["directions"])
-            layers = {name: facts for name, *facts in about["layers"]}
+            stream = cls(header["method"], pairs=header["pairs"], directions=header["directions"])
+            layers = {name: facts for name, *facts in header["layers"]}
             facts: dict[str, LayerFacts] = decode_record(Mapping[str, LayerFacts], layers, "layers")
-            stream._caveats = decode_record(tuple[str, ...], about["caveats"], "caveats")
+            stream._caveats = decode_record(tuple[str, ...], header["caveats"], "caveats")
             for name in ("n_samples", "batches"):
-                if decode_record(int, about[name], name) < 0:
-                    raise ValueError(f"{name} is {about[name]}")
-            if len(facts) < len(about["layers"]):
+                if decode_record(int, header[name], name) < 0:
+                    raise ValueError(f"{name} is {header[name]}")
+            if len(facts) < len(header["layers"]):
                 raise ValueError("a layer is listed twice")
             if facts:
-                stream._begun(facts, np.zeros(0)).restore(arrays, about["n_samples"])
-            stream._batches = about["batches"]
+                stream._begun(facts, np.zeros(0)).restore(arrays, header["n_samples"])
+            stream._batches = header["batches"]
         except (TypeError, ValueError, MemoryError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
         return stream
 
     # ------------------------------------------------------------------------------------- checking
 
-    def _begun(self, facts: Mapping[str, LayerFacts], place: Array) -> StreamState:
+    def _begun(self, facts: Mapping[str, LayerFacts], location: Array) -> StreamState:
         """Return the state; at first it is made for these layers."""
         if self._state is None:
             widths, pairs = [f.width for f in facts.values()], self._positions(list(facts))
-            self._state = StreamState(widths, pairs, self.method, self.directions, place)
+            self._state = StreamState(widths, pairs, self.method, self.directions, location)
             self._facts = dict(facts)
         return self._state
 
     def _learn(self, facts: Mapping[str, LayerFacts]) -> None:
-        self._facts = {n: combine_layer_facts(known, facts[n]) for n, known in self._facts.items()}
+        self._facts = {
+            n: combine_layer_facts(own_facts, facts[n]) for n, own_facts in self._facts.items()
+        }
 
     def _positions(self, names: Sequence[str]) -> list[LayerPair]:
         """Return the positions of the layers of each pair whose products are kept, and of each
@@ -276,19 +280,20 @@ class Stream:
             if name not in names:
                 raise ValueError(f"Stream: pairs has {name!r}{did_you_mean(name, names)}")
         pairs = [(names.index(a), names.index(b)) for a, b in self.pairs]
-        ordered = [(min(pair), max(pair)) for pair in pairs]
-        return list(dict.fromkeys([*((i, i) for i in range(len(names))), *ordered]))
+        sorted_pairs = [(min(pair), max(pair)) for pair in pairs]
+        return list(dict.fromkeys([*((i, i) for i in range(len(names))), *sorted_pairs]))
 
     def _check_alike(self, other: Stream) -> None:
         """Raise ``ValueError`` for a stream of another kind or of other layers."""
         if not isinstance(other, Stream) or other is self:
-            what = "another Stream, not itself" if other is self else "a Stream"
-            raise ValueError(f"Stream.merge takes {what}; got {other!r}")
-        for what in ("method", "pairs", "directions"):
-            mine, theirs = getattr(self, what), getattr(other, what)
-            if mine != theirs:
+            term = "another Stream, not itself" if other is self else "a Stream"
+            raise ValueError(f"Stream.merge takes {term}; got {other!r}")
+        for term in ("method", "pairs", "directions"):
+            own_value, other_value = getattr(self, term), getattr(other, term)
+            if own_value != other_value:
                 raise ValueError(
-                    f"Stream.merge: {what}={mine!r} here and {theirs!r} there; make them equal"
+                    f"Stream.merge: {term}={own_value!r} here and {other_value!r} there; make "
+                    "them equal"
                 )
         widths = [{n: f.width for n, f in s._facts.items()} for s in (self, other)]
         if all(widths) and list(widths[0].items()) != list(widths[1].items()):

@@ -61,16 +61,17 @@ class ShiftedSums(ABC):
         if other._shifts:
             shifts = tuple(shift[order] for shift, order in zip(other._shifts, orders))
             self._shifts = self._shifts or shifts
-            moved = zip(self._shifts, shifts, orders)
+            transforms = zip(self._shifts, shifts, orders)
             self._merge(
-                other, [_shift_matrix(b - a) @ _column_order_matrix(order) for a, b, order in moved]
+                other,
+                [_shift_matrix(b - a) @ _column_order_matrix(order) for a, b, order in transforms],
             )
 
     def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         """Return what is known of some layers, each pair of which must be among the sums."""
-        known = self._moments(layers, n)
-        means = (self._shifts[i] + mean for i, mean in zip(layers, known.means))
-        return known._replace(means=tuple(means))
+        moments = self._moments(layers, n)
+        means = (self._shifts[i] + mean for i, mean in zip(layers, moments.means))
+        return moments._replace(means=tuple(means))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the state as arrays by name; none before there are rows."""
@@ -80,8 +81,8 @@ class ShiftedSums(ABC):
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take the state from arrays by name; ``ValueError`` if one is missing or damaged."""
         self._restore(arrays)
-        named = [(f"shift.{i}", (width,)) for i, width in enumerate(self._widths)]
-        self._shifts = tuple(require_finite_array(arrays, name, shape) for name, shape in named)
+        shapes = [(f"shift.{i}", (width,)) for i, width in enumerate(self._widths)]
+        self._shifts = tuple(require_finite_array(arrays, name, shape) for name, shape in shapes)
 
     @abstractmethod
     def _add(self, rows: Sequence[Array]) -> None:
@@ -104,39 +105,42 @@ class ProductSums(ShiftedSums):
 
     power = 2
 
-    def __init__(self, widths: Sequence[int], pairs: Sequence[LayerPair], place: Array) -> None:
+    def __init__(self, widths: Sequence[int], pairs: Sequence[LayerPair], location: Array) -> None:
         super().__init__(widths)
         self._sums: dict[LayerPair, tuple[Array, Array]] = {}
         for i, j in pairs:
             zeros = np.zeros((2, widths[i] + 2, widths[j] + 2))
-            self._sums[i, j] = (as_array_like(zeros[0], place), as_array_like(zeros[1], place))
+            self._sums[i, j] = (
+                as_array_like(zeros[0], location),
+                as_array_like(zeros[1], location),
+            )
 
     def _add(self, rows: Sequence[Array]) -> None:
         self._sums = dict(self._sums)  # a copy of this goes on with the old one
-        for (i, j), (total, lost) in self._sums.items():
+        for (i, j), (total, error) in self._sums.items():
             product = namespace(total).matrix_transpose(rows[i]) @ rows[j]
-            self._sums[i, j] = _two_sum(total, lost, product)
+            self._sums[i, j] = _two_sum(total, error, product)
 
     def _merge(self, other: ProductSums, maps: Sequence[np.ndarray]) -> None:
-        for (i, j), (total, lost) in self._sums.items():
+        for (i, j), (total, error) in self._sums.items():
             left, right = as_array_like(maps[i], total), as_array_like(maps[j], total)
             xp = namespace(total)
-            for part in other._sums[i, j]:
-                moved = left @ as_array_like(to_numpy(part), total) @ xp.matrix_transpose(right)
-                total, lost = _two_sum(total, lost, moved)
-            self._sums[i, j] = total, lost
+            for block in other._sums[i, j]:
+                product = left @ as_array_like(to_numpy(block), total) @ xp.matrix_transpose(right)
+                total, error = _two_sum(total, error, product)
+            self._sums[i, j] = total, error
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        named: dict[str, np.ndarray] = {}
-        for (i, j), (total, lost) in self._sums.items():
-            named |= {f"{i}.{j}.total": to_numpy(total), f"{i}.{j}.lost": to_numpy(lost)}
-        return named
+        arrays: dict[str, np.ndarray] = {}
+        for (i, j), (total, error) in self._sums.items():
+            arrays |= {f"{i}.{j}.total": to_numpy(total), f"{i}.{j}.lost": to_numpy(error)}
+        return arrays
 
     def _restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        for (i, j), (total, lost) in self._sums.items():
+        for (i, j), (total, error) in self._sums.items():
             names = (f"{i}.{j}.total", f"{i}.{j}.lost")
-            new = [require_finite_array(arrays, name, tuple(total.shape)) for name in names]
-            self._sums[i, j] = (as_array_like(new[0], total), as_array_like(new[1], lost))
+            blocks = [require_finite_array(arrays, name, tuple(total.shape)) for name in names]
+            self._sums[i, j] = (as_array_like(blocks[0], total), as_array_like(blocks[1], error))
 
     def _moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         blocks = {(i, j): self._block(i, j) for i in layers for j in layers}
@@ -144,11 +148,11 @@ class ProductSums(ShiftedSums):
         rows = []
         for i, mean in zip(layers, means):
             row = ((blocks[i, j][1:-1, 1:-1], np.outer(mean, m)) for j, m in zip(layers, means))
-            rows.append([block - n * both for block, both in row])
+            rows.append([block - n * mean_product for block, mean_product in row])
         products = np.block(rows)
-        raw = np.concatenate([np.diag(blocks[i, i])[1:-1] for i in layers])
+        raw_squares = np.concatenate([np.diag(blocks[i, i])[1:-1] for i in layers])
         widths = np.cumsum([len(mean) for mean in means])[:-1]
-        factors = np.split(_cholesky_root(products, raw), widths, axis=1)
+        factors = np.split(_cholesky_root(products, raw_squares), widths, axis=1)
         ends = list(map(_squared_length_functional, means))
         squares = [
             [a @ blocks[i, j] @ b for j, b in zip(layers, ends)] for i, a in zip(layers, ends)
@@ -157,8 +161,8 @@ class ProductSums(ShiftedSums):
 
     def _block(self, i: int, j: int) -> np.ndarray:
         is_stored = (i, j) in self._sums
-        total, lost = self._sums[(i, j) if is_stored else (j, i)]
-        block = to_numpy(total + lost)
+        total, error = self._sums[(i, j) if is_stored else (j, i)]
+        block = to_numpy(total + error)
         return block if is_stored else block.T
 
 
@@ -168,12 +172,12 @@ class TriangularFactor(ShiftedSums):
 
     power = 1
 
-    def __init__(self, widths: Sequence[int], pairs: Sequence[LayerPair], place: Array) -> None:
+    def __init__(self, widths: Sequence[int], pairs: Sequence[LayerPair], location: Array) -> None:
         super().__init__(widths)
         ends = np.cumsum([1, *widths])
         self._ranges = [range(a, b) for a, b in pairwise(ends)]
         self._size = int(ends[-1]) + len(widths)
-        self._factor: Array = as_array_like(np.zeros((0, self._size)), place)
+        self._factor: Array = as_array_like(np.zeros((0, self._size)), location)
 
     def columns(self, layer: int) -> np.ndarray:
         """Return the columns (1, x - a, |x - a|²) of a layer."""
@@ -184,17 +188,17 @@ class TriangularFactor(ShiftedSums):
         xp = namespace(self._factor)
         points = [block[:, 1:-1] for block in rows]
         squares = [block[:, -1:] for block in rows]
-        joined = xp.concat([rows[0][:, :1], *points, *squares], axis=1)
-        self._factor = _triangular_factor(xp.concat([self._factor, joined], axis=0))
+        augmented = xp.concat([rows[0][:, :1], *points, *squares], axis=1)
+        self._factor = _triangular_factor(xp.concat([self._factor, augmented], axis=0))
 
     def _merge(self, other: TriangularFactor, maps: Sequence[np.ndarray]) -> None:
         factor = to_numpy(other._factor).copy()
-        moved = factor.copy()
-        for layer, to_shift in enumerate(maps):
+        shifted = factor.copy()
+        for layer, shift_matrix in enumerate(maps):
             columns = self.columns(layer)
-            moved[:, columns] = factor[:, columns] @ to_shift.T
-        new = as_array_like(moved, self._factor)
-        self._factor = _triangular_factor(namespace(new).concat([self._factor, new], axis=0))
+            shifted[:, columns] = factor[:, columns] @ shift_matrix.T
+        added = as_array_like(shifted, self._factor)
+        self._factor = _triangular_factor(namespace(added).concat([self._factor, added], axis=0))
 
     def _arrays(self) -> dict[str, np.ndarray]:
         return {"factor": to_numpy(self._factor)}
@@ -206,22 +210,22 @@ class TriangularFactor(ShiftedSums):
         )
 
     def _moments(self, layers: Sequence[int], n: int) -> LayerMoments:
-        stored = to_numpy(self._factor)
+        stored_factor = to_numpy(self._factor)
         factor = np.zeros((self._size, self._size))
-        factor[: len(stored)] = stored
-        parts = [factor[:, self.columns(layer)] for layer in layers]
-        means = [part[0, 1:-1] / factor[0, 0] for part in parts]
-        used = 1 + sum(self._widths)  # the rows after them hold only the columns of squares
-        ends = zip(parts, map(_squared_length_functional, means))
-        squares = np.stack([part @ row for part, row in ends])
-        points = tuple(part[1:used, 1:-1] for part in parts)
+        factor[: len(stored_factor)] = stored_factor
+        blocks = [factor[:, self.columns(layer)] for layer in layers]
+        means = [block[0, 1:-1] / factor[0, 0] for block in blocks]
+        n_used = 1 + sum(self._widths)  # the rows after them hold only the columns of squares
+        ends = zip(blocks, map(_squared_length_functional, means))
+        squares = np.stack([block @ row for block, row in ends])
+        points = tuple(block[1:n_used, 1:-1] for block in blocks)
         return LayerMoments(tuple(means), points, squares @ squares.T)
 
 
 def _shift_from_first_rows(rows: Array) -> np.ndarray:
     """Return the mean of some rows, exactly the value of columns that are constant in them."""
-    first = rows[:1]
-    return to_numpy(first[0] + namespace(rows).mean(rows - first, axis=0))
+    first_row = rows[:1]
+    return to_numpy(first_row[0] + namespace(rows).mean(rows - first_row, axis=0))
 
 
 def _augmented_rows(rows: Array, shift: Array) -> Array:
@@ -250,26 +254,27 @@ def _squared_length_functional(mean: np.ndarray) -> np.ndarray:
     return np.array([mean @ mean, *(-2 * mean), 1.0])
 
 
-def _two_sum(total: Array, lost: Array, more: Array) -> tuple[Array, Array]:
+def _two_sum(total: Array, error: Array, addend: Array) -> tuple[Array, Array]:
     """A sum, and the sum of what rounding took from it (Knuth's two-sum)."""
-    new = total + more
-    part = new - total
-    return new, lost + ((total - (new - part)) + (more - part))
+    new_total = total + addend
+    difference = new_total - total
+    return new_total, error + ((total - (new_total - difference)) + (addend - difference))
 
 
-def _cholesky_root(products: np.ndarray, raw: np.ndarray) -> np.ndarray:
+def _cholesky_root(products: np.ndarray, raw_squares: np.ndarray) -> np.ndarray:
     """A matrix F with F' F the products, by Cholesky's method with pivots on columns of size 1.
 
-    A column whose variance is rounding of its sum of squares ``raw`` is constant: some products
-    lose hundreds of EPSILON where all squares of a block are equal. The products are overwritten.
+    A column whose variance is rounding of its sum of squares ``raw_squares`` is constant: some
+    products lose hundreds of EPSILON where all squares of a block are equal. The products are
+    overwritten.
     """
     from scipy.linalg.lapack import dpstrf
 
     variances = np.diag(products).copy()
-    varies = variances > 512 * SUM_EPSILON * raw
-    scale = np.sqrt(np.where(varies, variances, 1.0))
-    products *= (varies / scale)[:, None]  # in place: there may be gigabytes
-    products *= varies / scale
+    is_varying = variances > 512 * SUM_EPSILON * raw_squares
+    scale = np.sqrt(np.where(is_varying, variances, 1.0))
+    products *= (is_varying / scale)[:, None]  # in place: there may be gigabytes
+    products *= is_varying / scale
     tolerance = MIN_VARIANCE_SHARE * max(MIN_CUT_COLUMNS, len(products))
     upper, pivots, rank, _ = dpstrf(products.T, tol=tolerance, overwrite_a=True)
     upper[rank:] = 0

@@ -182,28 +182,28 @@ def drift(
     x, y, groups = validate_versions(reference, current, labels)
     rules = DriftRules(limit, float(tolerance), int(n_resamples), int(seed))
     names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
-    both = version_rows(x), version_rows(y)
-    facts = find_version_facts(*both, seed=rules.seed)
-    sample = _draw_paired_sample(both, groups, rules, int(k), int(max_samples))
-    rows, diagnosis, reordered, classes = _measure_paired_sample(sample, rules, names, progress)
+    versions = version_rows(x), version_rows(y)
+    facts = find_version_facts(*versions, seed=rules.seed)
+    sample = _draw_paired_sample(versions, groups, rules, int(k), int(max_samples))
+    rows, diagnosis, permutation, classes = _measure_paired_sample(sample, rules, names, progress)
     findings = diagnosis.findings
     widths = x.shape[1], y.shape[1]
     sides = judge_versions(purpose, rows, findings, widths, sample.k)
     label = None if groups is None else {i: names[groups[i]] for i in sample.rows.tolist()}
-    moved = rank_moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, label)
+    moved_samples = rank_moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, label)
     return DriftReport(
-        drifted=has_drifted(sides, reordered),
-        conclusion=drift_verdict(purpose, sides, findings, reordered, facts),
+        drifted=has_drifted(sides, permutation),
+        conclusion=drift_verdict(purpose, sides, findings, permutation, facts),
         row_facts=facts,
         **sides,
         drifts=rows,
         findings=findings,
-        reordered=reordered,
+        reordered=permutation,
         map=diagnosis.fit.name,
         unexplained=float(diagnosis.fit.residual.mean()),
         unexplained_by_map=diagnosis.unexplained_by_map,
-        moved=tuple(sorted(moved, key=lambda m: -m.unexplained)[:MAX_MOVED_SAMPLES]),
-        displaced=tuple(sorted(moved, key=lambda m: -m.distance)[:MAX_MOVED_SAMPLES]),
+        moved=tuple(sorted(moved_samples, key=lambda m: -m.unexplained)[:MAX_MOVED_SAMPLES]),
+        displaced=tuple(sorted(moved_samples, key=lambda m: -m.distance)[:MAX_MOVED_SAMPLES]),
         class_shifts=classes,
         features=(),
         projection=_drift_picture(sample.x, sample.y, diagnosis),
@@ -242,40 +242,42 @@ def _drift_between_batches(
     labels: Any,
     purpose: DriftPurpose,
     seed: int,
-    most: int,
+    max_samples: int,
     progress: Progress,
 ) -> DriftReport:
     """Compare batches of other samples."""
-    seed, most = int(seed), int(most)
+    seed, max_samples = int(seed), int(max_samples)
     x, y, classes, names = validate_batches(reference, current, labels)
-    both = version_rows(x), version_rows(y)
-    facts = find_batch_facts(*both)
+    batches = version_rows(x), version_rows(y)
+    facts = find_batch_facts(*batches)
     caveats = [data_caveats((batch,), copies=not has_copied_rows(facts)) for batch in (x, y)]
-    drawn = [sample_batch_rows(v, most, seed, side) for v, side in zip(both, ("x", "y"))]
-    a, b = (v.take(rows) for v, rows in zip(both, drawn))
+    indices = [
+        sample_batch_rows(v, max_samples, seed, side) for v, side in zip(batches, ("x", "y"))
+    ]
+    a, b = (v.take(rows) for v, rows in zip(batches, indices))
     unit = common_unit(a, b)
-    groups = None if classes is None else (classes[0][drawn[0]], classes[1][drawn[1]])
+    groups = None if classes is None else (classes[0][indices[0]], classes[1][indices[1]])
     with percent_reporter(progress, 1.0, "drift") as tick:
-        shown = find_batch_differences(BatchPair(a / unit, b / unit, groups, names), seed)
+        differences = find_batch_differences(BatchPair(a / unit, b / unit, groups, names), seed)
         tick(1.0)
-    sides = judge_batches(purpose, shown.drifts)
-    columns = [feature.column for feature in shown.features]
+    sides = judge_batches(purpose, differences.drifts)
+    columns = [feature.column for feature in differences.features]
     return DriftReport(
         drifted=has_drifted(sides, None),
-        conclusion=batch_verdict(purpose, sides, shown.drifts, facts, columns, TOGETHER),
+        conclusion=batch_verdict(purpose, sides, differences.drifts, facts, columns, TOGETHER),
         row_facts=facts,
         **sides,
-        drifts=shown.drifts,
-        findings=shown.findings,
+        drifts=differences.drifts,
+        findings=differences.findings,
         reordered=None,
         map="",
         unexplained=None,
         unexplained_by_map=(),
         moved=(),
         displaced=(),
-        class_shifts=shown.classes,
+        class_shifts=differences.classes,
         features=tuple(
-            f._replace(before=f.before * unit, after=f.after * unit) for f in shown.features
+            f._replace(before=f.before * unit, after=f.after * unit) for f in differences.features
         ),
         projection=_joint_principal_plane(a / unit, b / unit),
         settings={
@@ -286,7 +288,7 @@ def _drift_between_batches(
             "used": len(a),
             "batch_used": len(b),
             "widths": [x.shape[1], y.shape[1]],
-            "tests": shown.tests,
+            "tests": differences.tests,
             "level": TOGETHER,
             "threshold": "calibrated",
             "seed": seed,
@@ -307,23 +309,29 @@ def _joint_principal_plane(x: np.ndarray, y: np.ndarray) -> dict[str, list[tuple
     center = pooled.mean(axis=0)
     axes = np.linalg.svd(pooled - center, full_matrices=False)[2][:2].T
     planes = {"reference": x, "current": y}
-    flat = {name: ((v[:PICTURED_SAMPLES] - center) @ axes).round(6) for name, v in planes.items()}
+    coordinates = {
+        name: ((v[:PICTURED_SAMPLES] - center) @ axes).round(6) for name, v in planes.items()
+    }
     return {
         name: [(float(p[0]), float(p[-1] if len(p) > 1 else 0.0)) for p in plane]
-        for name, plane in flat.items()
+        for name, plane in coordinates.items()
     } | {"mapped": []}
 
 
 def _draw_paired_sample(
-    both: tuple[Rows, Rows], groups: np.ndarray | None, rules: DriftRules, k: int, most: int
+    versions: tuple[Rows, Rows],
+    groups: np.ndarray | None,
+    rules: DriftRules,
+    k: int,
+    max_samples: int,
 ) -> PairedSample:
-    n = len(both[0].source)
-    indices = np.sort(generator(rules.seed, "samples", n).permutation(n)[:most])
-    drawn = both[0].take(indices), both[1].take(indices)
-    unit, width = common_unit(*drawn), max(rows.width for rows in both)
-    a, b, is_reduced = to_common_space(*drawn, unit)
+    n = len(versions[0].source)
+    indices = np.sort(generator(rules.seed, "samples", n).permutation(n)[:max_samples])
+    vectors = versions[0].take(indices), versions[1].take(indices)
+    unit, width = common_unit(*vectors), max(rows.width for rows in versions)
+    a, b, is_reduced = to_common_space(*vectors, unit)
     queries = indices[choose_queries(len(indices), n, width, rules.seed)]
-    before, after = (rows._replace(unit=unit, width=width) for rows in both)
+    before, after = (rows._replace(unit=unit, width=width) for rows in versions)
     k = max(1, min(k, len(indices) // 4))
     return PairedSample(
         a, b, groups, indices, queries, k, all=(before, after), is_reduced=is_reduced
@@ -355,18 +363,20 @@ def _measure_paired_sample(
             )
         diagnosis = diagnose(sample.x, sample.y, sample.classes, rules.seed)
         tick(FINDINGS_COST)
-        lost = _find_lost_neighbors(
+        losses = _find_lost_neighbors(
             sample, diagnosis, rules, noise, lambda points: tick(point * width * points)
         )
-    rows = _sort_by_side((*rows, *neighbor_loss_drifts(lost, rules)))
-    neighbors = neighbor_loss_finding(lost, sample.k, diagnosis.beyond, rules.seed)
-    moved, classes = _class_changes(sample, diagnosis, names)
-    if lost.moved:
-        moved = unassessed_finding("moved_classes", "the rows are in another order")
-    findings = (*diagnosis.findings[:-1], neighbors, diagnosis.findings[-1], moved)
-    order = RowPermutation(lost.moved, same_rows(*sample.all)) if lost.moved else None
-    judged = diagnosis._replace(findings=_apply_loss_thresholds(findings, rows, sample, rules))
-    return rows, judged, order, classes
+    rows = _sort_by_side((*rows, *neighbor_loss_drifts(losses, rules)))
+    neighbors = neighbor_loss_finding(losses, sample.k, diagnosis.beyond, rules.seed)
+    class_finding, classes = _class_changes(sample, diagnosis, names)
+    if losses.moved:
+        class_finding = unassessed_finding("moved_classes", "the rows are in another order")
+    findings = (*diagnosis.findings[:-1], neighbors, diagnosis.findings[-1], class_finding)
+    order = RowPermutation(losses.moved, same_rows(*sample.all)) if losses.moved else None
+    judged_diagnosis = diagnosis._replace(
+        findings=_apply_loss_thresholds(findings, rows, sample, rules)
+    )
+    return rows, judged_diagnosis, order, classes
 
 
 def _class_changes(
@@ -417,15 +427,17 @@ def _find_lost_neighbors(
 ) -> NeighborLosses:
     before, _ = sample.all
     is_part = not sample.is_reduced and len(sample.rows) < len(before.source)
-    whole = diagnosis.whole if is_part else None
+    affine_map = diagnosis.whole if is_part else None
     frame = noise_frame(before.take(sample.rows), rules.tolerance) if noise else None
-    return measure_neighbor_losses(sample, diagnosis.mapped, whole, frame, noise, rules.seed, tick)
+    return measure_neighbor_losses(
+        sample, diagnosis.mapped, affine_map, frame, noise, rules.seed, tick
+    )
 
 
 def _collapsed_diagnosis(y: np.ndarray) -> Diagnosis:
     """What is found when all samples of the current version are one point."""
-    words = "all samples of the current version are the same point"
-    findings = {kind: unassessed_finding(kind, words) for kind in CHANGE_NAMES}
+    reason = "all samples of the current version are the same point"
+    findings = {kind: unassessed_finding(kind, reason) for kind in CHANGE_NAMES}
     findings["collapse"] = replace(findings["collapse"], named=True, exceeds_threshold=True)
     fit = MapFit("identity", 0 * y, 0 * y, 1.0, np.zeros(len(y)))
     kinds = tuple(findings.values())
@@ -460,7 +472,9 @@ def _apply_loss_thresholds(
 def _class_loss_threshold(sample: PairedSample, rules: DriftRules) -> float:
     """The 95th percentile of the loss of class structure under noise of the tolerance."""
     versions = noisy_versions(sample.x, rules, min(rules.n_resamples, LOSS_DRAWS))
-    losses = (class_loss_finding(sample.x, other, sample.classes, rules.seed) for other in versions)
+    losses = (
+        class_loss_finding(sample.x, version, sample.classes, rules.seed) for version in versions
+    )
     return max(0.0, float(np.quantile([loss.amount or 0.0 for loss in losses], 0.95)))
 
 
@@ -485,15 +499,17 @@ def _drift_picture(
 ) -> dict[str, list[tuple[float, float]]]:
     """The first samples in the plane of largest variance: before, after, and as mapped."""
     center = y.mean(axis=0)
-    both = np.concatenate([x - x.mean(axis=0), y - center])
-    axes = np.linalg.svd(both, full_matrices=False)[2][:2].T
+    pooled = np.concatenate([x - x.mean(axis=0), y - center])
+    axes = np.linalg.svd(pooled, full_matrices=False)[2][:2].T
     clouds = {
         "reference": x - center,
         "current": y - center,
         "mapped": diagnosis.scale * diagnosis.fit.predicted + (y - diagnosis.fit.target - center),
     }
-    flat = {name: (cloud[:PICTURED_SAMPLES] @ axes).round(6) for name, cloud in clouds.items()}
+    coordinates = {
+        name: (cloud[:PICTURED_SAMPLES] @ axes).round(6) for name, cloud in clouds.items()
+    }
     return {
         name: [(float(p[0]), float(p[-1] if len(p) > 1 else 0.0)) for p in plane]
-        for name, plane in flat.items()
+        for name, plane in coordinates.items()
     }

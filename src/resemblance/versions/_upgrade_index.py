@@ -114,11 +114,13 @@ class IndexUpgrade(BaseResult):
 
         Raises ``ValueError`` for an option without a map.
         """
-        wanted = name or self.option or self.decision
-        base = next((o.base for o in self.options if o.name == wanted and o.candidates), wanted)
+        option_name = name or self.option or self.decision
+        base = next(
+            (o.base for o in self.options if o.name == option_name and o.candidates), option_name
+        )
         if base not in self.maps:
             names = ", ".join(map(repr, self.maps)) or "none"
-            raise ValueError(f"map: {wanted!r} has no map; fitted: {names}")
+            raise ValueError(f"map: {option_name!r} has no map; fitted: {names}")
         return self.maps[base]
 
     def break_even(self, option: str) -> float | None:
@@ -147,9 +149,13 @@ class IndexUpgrade(BaseResult):
         for option in self.options:
             for truth in TRUTH_PHRASES if not option.candidates else ("new_model",):
                 recall = getattr(option, truth)
-                worst = None if recall is None else recall.worst
-                facts = [None] * 3 if recall is None else [recall.value, recall.low, recall.high]
-                tail = [None] * 3 if worst is None else [worst.group, worst.value, worst.low]
+                worst_group = None if recall is None else recall.worst
+                values = [None] * 3 if recall is None else [recall.value, recall.low, recall.high]
+                groupvalues = (
+                    [None] * 3
+                    if worst_group is None
+                    else [worst_group.group, worst_group.value, worst_group.low]
+                )
                 rows.append(
                     {
                         "option": option.name,
@@ -159,8 +165,8 @@ class IndexUpgrade(BaseResult):
                         "embeds": option.embeds,
                         "rebuild": option.rebuild,
                         "truth": truth,
-                        **dict(zip(("recall", "low", "high"), facts)),
-                        **dict(zip(("worst_group", "worst_recall", "worst_low"), tail)),
+                        **dict(zip(("recall", "low", "high"), values)),
+                        **dict(zip(("worst_group", "worst_recall", "worst_low"), groupvalues)),
                         "break_even": self.break_even(option.name)
                         if truth == "new_model"
                         else None,
@@ -262,21 +268,21 @@ def upgrade_index(
     """
     check_upgrade_options(target, min_recall, confidence_level, k, seed, maps, metric)
     check_prices(cost_per_document, cost_per_miss)
-    shared: dict[str, Any] = {"groups": groups, "relevant": relevant, "metric": metric}
-    shared |= {"k": int(k), "confidence_level": float(confidence_level), "seed": int(seed)}
-    task = build_upgrade_task(old, new, old_queries, new_queries, index, **shared)
+    task_options: dict[str, Any] = {"groups": groups, "relevant": relevant, "metric": metric}
+    task_options |= {"k": int(k), "confidence_level": float(confidence_level), "seed": int(seed)}
+    task = build_upgrade_task(old, new, old_queries, new_queries, index, **task_options)
     if embed is not None and not callable(embed):
         raise ValueError(f"upgrade_index: embed must be a function of positions; got {embed!r}")
     if embed is not None and index is None:
         raise ValueError("upgrade_index: embed needs index, whose positions it is asked for")
-    ways = build_serving_methods(task, maps)
+    methods = build_serving_methods(task, maps)
     with percent_reporter(progress, 1.0, "upgrade_index") as tick:
         if index is None:
-            recalls, truth = measure_recalls(task, ways, tick), "exact"
+            recalls, truth = measure_recalls(task, methods, tick), "exact"
         elif embed is None:
-            recalls, truth = extrapolate_recalls(task, ways, tick), "estimate"
+            recalls, truth = extrapolate_recalls(task, methods, tick), "estimate"
         else:
-            recalls, truth = pooled_recalls(task, ways, embed, tick), "pool"
+            recalls, truth = pooled_recalls(task, methods, embed, tick), "pool"
     settings: dict[str, Any] = {
         "target": target,
         "min_recall": min_recall,
@@ -288,7 +294,7 @@ def upgrade_index(
         "seed": seed,
         "documents": len(task.old.source),
     }
-    settings |= {"index": len(task.whole.source), "fitted": len(ways.half)}
+    settings |= {"index": len(task.whole.source), "fitted": len(methods.half)}
     settings |= {"queries": len(task.a), "widths": [task.old.width, task.new.width]}
     settings |= {
         "groups": len(task.names),
@@ -296,32 +302,34 @@ def upgrade_index(
         "cost_per_document": cost_per_document,
         "cost_per_miss": cost_per_miss,
     }
-    return _build_upgrade(task, ways, recalls, settings)
+    return _build_upgrade(task, methods, recalls, settings)
 
 
 def _build_upgrade(
-    task: UpgradeTask, ways: ServingMethods, recalls: OptionRecalls, settings: dict[str, Any]
+    task: UpgradeTask, methods: ServingMethods, recalls: OptionRecalls, settings: dict[str, Any]
 ) -> IndexUpgrade:
     """Return the decision with all options and sentences."""
-    options = _ordered_options(task, ways, recalls)
+    options = _ordered_options(task, methods, recalls)
     target, min_recall, widths = settings["target"], settings["min_recall"], settings["widths"]
     is_estimate = target == "new_model" and settings["truth"] == "estimate"
     decision = choose_option(
         options, target, min_recall, is_estimate, settings["index"], recalls.gain
     )
-    words = upgrade_verdict(decision, options, target, min_recall, task.k, widths, recalls.gain)
+    conclusion = upgrade_verdict(
+        decision, options, target, min_recall, task.k, widths, recalls.gain
+    )
     facts = find_version_facts(
         unchanged_rows(task.old), unchanged_rows(task.new), DOCUMENT_NAMES, task.seed
     )
     result = IndexUpgrade(
         *decision,
-        conclusion=words,
+        conclusion=conclusion,
         details=(),
         options=options,
         changed=recalls.changed,
         curve=recalls.curve,
         gain=recalls.gain,
-        maps=ways.maps,
+        maps=methods.maps,
         row_facts=facts,
         settings=settings,
         provenance=environment_versions(),
@@ -331,17 +339,19 @@ def _build_upgrade(
 
 
 def _ordered_options(
-    task: UpgradeTask, ways: ServingMethods, recalls: OptionRecalls
+    task: UpgradeTask, methods: ServingMethods, recalls: OptionRecalls
 ) -> tuple[Option, ...]:
     """Return all options, the cheapest first."""
-    unknown = f"fewer than {MIN_CURVE_DOCUMENTS:,} documents are known by both models"
+    unknown_reason = f"fewer than {MIN_CURVE_DOCUMENTS:,} documents are known by both models"
     if task.whole is not task.old and recalls.new_model:
-        unknown = "it is known only where all documents are re-embedded"
-    everything = Recall(1.0, 1.0, 1.0, len(task.a))
-    after = {**recalls.new_model, "re-embed": everything}
+        unknown_reason = "it is known only where all documents are re-embedded"
+    full_recall = Recall(1.0, 1.0, 1.0, len(task.a))
+    after = {**recalls.new_model, "re-embed": full_recall}
     truths = {"new_model": after, "old_model": recalls.old_model}
     sizes = (len(task.whole.source), len(task.old.source))
-    return assemble_options(ways.numbers, truths, ways.reasons, unknown, sizes, ways.rebuilt)
+    return assemble_options(
+        methods.numbers, truths, methods.reasons, unknown_reason, sizes, methods.rebuilt
+    )
 
 
 def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
@@ -351,31 +361,31 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
     yield from (
         f"{fact.sentence} {FACT_REMEDIES.get(fact.kind, fact.remedy)}" for fact in result.row_facts
     )
-    ways = [
+    method_options = [
         o for o in result.options if o.name in DECISION_BY_METHOD and (o.new_model or o.old_model)
     ]
     if result.gain is not None and result.decision != "stay":
         yield f"On this corpus the new model {format_gain(result.gain)}."
-    yield from (format_option_recalls(option, target) for option in ways)
-    if words := format_candidate_recalls(result.options):
-        yield words
+    yield from (format_option_recalls(option, target) for option in method_options)
+    if sentence := format_candidate_recalls(result.options):
+        yield sentence
     yield from (
         format_option_recalls(o, target) for o in result.options if o.decision == "re-embed a part"
     )
     yield from _map_sentence(result)
     if settings["truth"] == "pool":
-        hidden = max((o.new_model.hidden for o in result.options if o.new_model), default=0.0)
+        hidden_share = max((o.new_model.hidden for o in result.options if o.new_model), default=0.0)
         yield (
             "What the new model would find is its choice from a pool; a deeper pool might lower "
-            f"the recalls by {format_percent(hidden)} or a little more, which their lower bounds "
-            "allow for."
+            f"the recalls by {format_percent(hidden_share)} or a little more, which their lower "
+            "bounds allow for."
         )
     groups = [group for recall in recalls for group in recall.groups]
-    few = {str(group.group) for group in groups if group.low is None}
-    if few:
+    small_groups = {str(group.group) for group in groups if group.low is None}
+    if small_groups:
         yield (
             f"Groups of fewer than {MIN_QUERIES} queries are not assessed: "
-            f"{list_names(sorted(few), 5)}."
+            f"{list_names(sorted(small_groups), 5)}."
         )
     if result.curve:
         yield (
@@ -386,18 +396,18 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
         if settings["groups"] and target == "new_model":
             yield "Groups are not assessed by an estimate for a larger index; pass embed."
     if result.changed is not None:
-        changed = format_percent(result.changed)
-        yield f"Re-embedding everything would change {changed} of the old answers."
+        changed_percent = format_percent(result.changed)
+        yield f"Re-embedding everything would change {changed_percent} of the old answers."
     if result.changed is not None and result.changed > NEARLY_ALL_SHARE:
         yield (
             "That is nearly all: check that queries and documents are in the same order by both "
             "models, and that old_queries are those by the old model."
         )
     for option in result.options:
-        queries = result.break_even(option.name)
-        if queries is not None and option.name in (result.option, *BREAK_EVEN_OPTIONS):
-            after = "never pays" if np.isinf(queries) else f"pays after {queries:,.0f} queries"
-            yield f"Re-embedding all documents, in place of {option.name}, {after}."
+        n_queries = result.break_even(option.name)
+        if n_queries is not None and option.name in (result.option, *BREAK_EVEN_OPTIONS):
+            payoff = "never pays" if np.isinf(n_queries) else f"pays after {n_queries:,.0f} queries"
+            yield f"Re-embedding all documents, in place of {option.name}, {payoff}."
 
 
 def _map_sentence(result: IndexUpgrade) -> Iterator[str]:

@@ -79,18 +79,18 @@ def choose_option(
     if is_estimate:
         is_low = all(recall.high < min_recall for _, recall in assessed)
         return Decision("re-embed" if is_low else "undecided")
-    whole = [(o, r) for o, r in assessed if o.decision != "re-embed a part"]
-    for option, recall in whole:
+    whole_options = [(o, r) for o, r in assessed if o.decision != "re-embed a part"]
+    for option, recall in whole_options:
         if recall.low >= min_recall and not _failing_groups(recall, min_recall):
             return Decision(option.decision, option.name)
-    for option, recall in whole:
-        failing = _failing_groups(recall, min_recall)
-        rest = [g for g in recall.groups if g.low is not None and g not in failing]
-        is_most = sum(group.queries for group in rest) >= recall.queries / 2
-        if failing and is_most and not option.candidates:
-            groups = tuple(group.group for group in failing)
+    for option, recall in whole_options:
+        failing_groups = _failing_groups(recall, min_recall)
+        passing_groups = [g for g in recall.groups if g.low is not None and g not in failing_groups]
+        is_most = sum(group.queries for group in passing_groups) >= recall.queries / 2
+        if failing_groups and is_most and not option.candidates:
+            groups = tuple(group.group for group in failing_groups)
             return Decision("re-embed a part", option.name, groups)
-    for option, recall in assessed[len(whole) :]:
+    for option, recall in assessed[len(whole_options) :]:
         if recall.low >= min_recall and not _failing_groups(recall, min_recall):
             return Decision(option.decision, option.name)
     return Decision("re-embed")
@@ -116,19 +116,21 @@ def upgrade_verdict(
     if decision.name == "stay" and gain is not None:
         return f"Stay with the old model: the new one {format_gain(gain)}."
     recalls = {o.name: getattr(o, target) for o in options}
-    chosen = next((o for o in options if o.name == decision.option), None)
-    aim = f"of the {k} documents that {TRUTH_PHRASES[target]}"
-    if chosen is None or decision.name in ("re-embed", "undecided"):
-        return _no_cheap_option_verdict(decision, options, target, min_recall, aim)
-    recall = recalls[chosen.name]
-    text = f"{option_instruction(chosen, widths)}: they find {format_recall(recall)} {aim}."
+    option = next((o for o in options if o.name == decision.option), None)
+    target_phrase = f"of the {k} documents that {TRUTH_PHRASES[target]}"
+    if option is None or decision.name in ("re-embed", "undecided"):
+        return _no_cheap_option_verdict(decision, options, target, min_recall, target_phrase)
+    recall = recalls[option.name]
+    text = (
+        f"{option_instruction(option, widths)}: they find {format_recall(recall)} {target_phrase}."
+    )
     if decision.groups:
         names = ", ".join(map(str, decision.groups))
-        put = "put them" if not chosen.numbers else "put them, mapped like the queries,"
-        if chosen.decision == "map documents":
-            put = "put their new vectors"
+        instruction = "put them" if not option.numbers else "put them, mapped like the queries,"
+        if option.decision == "map documents":
+            instruction = "put their new vectors"
         text += (
-            f" Re-embed the documents of {names} and {put} into the index: queries of "
+            f" Re-embed the documents of {names} and {instruction} into the index: queries of "
             f"{'these groups are' if len(decision.groups) > 1 else 'this group are'} not shown to "
             f"find {format_percent(min_recall)}."
         )
@@ -136,38 +138,49 @@ def upgrade_verdict(
 
 
 def _no_cheap_option_verdict(
-    decision: Decision, options: Sequence[Option], target: Goal, min_recall: float, aim: str
+    decision: Decision,
+    options: Sequence[Option],
+    target: Goal,
+    min_recall: float,
+    target_phrase: str,
 ) -> str:
     """Say that no cheaper option is shown to find enough, and the best of them."""
     recalls = {o: getattr(o, target) for o in options if o.decision != "re-embed"}
-    known = {option: recall for option, recall in recalls.items() if recall is not None}
-    best = max(known, key=lambda option: known[option].value, default=None)
-    if best is None:
+    known_recalls = {option: recall for option, recall in recalls.items() if recall is not None}
+    best_option = max(known_recalls, key=lambda option: known_recalls[option].value, default=None)
+    if best_option is None:
         return (
             "Undecided: too few documents are known by both models to say what the new model "
             "would find. Pass index and embed."
         )
-    finds = f"{option_phrase(best)} {option_verb(best)} {format_recall(known[best])} {aim}"
+    best_phrase = (
+        f"{option_phrase(best_option)} {option_verb(best_option)} "
+        f"{format_recall(known_recalls[best_option])} {target_phrase}"
+    )
     if decision.name == "undecided":
         return (
-            f"Undecided: in an index of this size {finds}, by an estimate that was too high by "
-            f"up to {format_percent(MAX_EXTRAPOLATION_EXCESS)} where it was tried. Pass embed for "
-            "a measured recall."
+            f"Undecided: in an index of this size {best_phrase}, by an estimate that was too high "
+            f"by up to {format_percent(MAX_EXTRAPOLATION_EXCESS)} where it was tried. Pass embed "
+            "for a measured recall."
         )
     return (
         f"Re-embed all documents: no cheaper option is shown to find {format_percent(min_recall)}; "
-        f"at best {finds}."
+        f"at best {best_phrase}."
     )
 
 
 def option_instruction(option: Option, widths: tuple[int, int]) -> str:
     """Say what to do to take an option."""
-    old, new = widths
+    old_width, new_width = widths
     if option.name == "cut":
-        what = f"the stored vectors to their first {new}" if old > new else "new queries"
-        tail = "" if old > new else f" to their first {old}"
-        again = "" if old < new else ", normalised if the new model normalises,"
-        return f"Keep the index, cut {what}{tail} values{again} and ask with new queries"
+        vectors = (
+            f"the stored vectors to their first {new_width}"
+            if old_width > new_width
+            else "new queries"
+        )
+        tail = "" if old_width > new_width else f" to their first {old_width}"
+        normalization = "" if old_width < new_width else ", normalised if the new model normalises,"
+        return f"Keep the index, cut {vectors}{tail} values{normalization} and ask with new queries"
     if option.candidates:
         return (
             f"Keep the index, take {option.candidates} candidates for each query by "
@@ -205,36 +218,36 @@ def format_recall(recall: Recall) -> str:
 
 def format_gain(gain: RelevanceGain) -> str:
     """Say whether the new model finds more of the relevant documents than the old one."""
-    new, old = format_percent(gain.new), format_percent(gain.old)
-    counts = f"{new} of the relevant documents, the old one {old}"
-    sizes = (f"{100 * value:+.1f}".replace("-", "−") for value in gain[2:5])
-    difference, low, high = sizes
+    new_recall, old_recall = format_percent(gain.new), format_percent(gain.old)
+    comparison = f"{new_recall} of the relevant documents, the old one {old_recall}"
+    percents = (f"{100 * value:+.1f}".replace("-", "−") for value in gain[2:5])
+    difference, low, high = percents
     if gain.low > 0:
-        shown = "finds more"
+        verb = "finds more"
     elif gain.high < 0:
-        shown = "finds fewer"
+        verb = "finds fewer"
     else:
-        shown = "is not shown to find more"
-    return f"{shown}: {counts}, a difference of {difference} ({low} to {high}) points"
+        verb = "is not shown to find more"
+    return f"{verb}: {comparison}, a difference of {difference} ({low} to {high}) points"
 
 
 def format_option_recalls(option: Option, target: Goal) -> str:
     """Say what one option gives by both truths, and in the worst group."""
     name = option_phrase(option)
-    words = f"{name[0].upper()}{name[1:]} {option_verb(option)}"
-    parts = [
+    subject = f"{name[0].upper()}{name[1:]} {option_verb(option)}"
+    recalls = [
         f"{format_recall(recall)} of {ANSWER_PHRASES[truth]}"
         for truth, recall in (("new_model", option.new_model), ("old_model", option.old_model))
         if recall is not None
     ]
-    if not parts:
+    if not recalls:
         return f"{name[0].upper()}{name[1:]}: not assessed, as {option.reason}."
-    line = f"{words} {', and '.join(parts)}"
+    line = f"{subject} {', and '.join(recalls)}"
     recall = getattr(option, target)
-    worst = None if recall is None else recall.worst
-    if worst is not None and worst.low is not None:
-        value, low = format_percent(worst.value), format_percent(worst.low)
-        line += f"; {value} (at least {low}) in group {worst.group}"
+    worst_group = None if recall is None else recall.worst
+    if worst_group is not None and worst_group.low is not None:
+        value, low = format_percent(worst_group.value), format_percent(worst_group.low)
+        line += f"; {value} (at least {low}) in group {worst_group.group}"
     return f"{line}."
 
 
@@ -244,12 +257,16 @@ def format_candidate_recalls(options: Sequence[Option]) -> str:
     reranked = [o for o in options if o.candidates and o.new_model is not None]
     if not reranked:
         return ""
-    best = max(reranked, key=lambda option: option.new_model.value if option.new_model else 0.0)
-    of_best = [o for o in reranked if o.base == best.base]
+    best_option = max(
+        reranked, key=lambda option: option.new_model.value if option.new_model else 0.0
+    )
+    base_options = [o for o in reranked if o.base == best_option.base]
     shares = ", ".join(
-        f"{format_percent(o.new_model.value)} of {o.candidates}" for o in of_best if o.new_model
+        f"{format_percent(o.new_model.value)} of {o.candidates}"
+        for o in base_options
+        if o.new_model
     )
     return (
-        f"Re-ranked by the new model, candidates of {OPTION_PHRASES[best.base][0]} hold these "
-        f"shares of its answers: {shares}."
+        f"Re-ranked by the new model, candidates of {OPTION_PHRASES[best_option.base][0]} hold "
+        f"these shares of its answers: {shares}."
     )

@@ -63,7 +63,7 @@ class Diagnosis(NamedTuple):
 def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Diagnosis:
     """Say what happened between x and y, both (n, d) and not constant."""
     fits = _assessable_map_fits(x, y, seed)
-    left, base = unexplained_variance_ladder(x, y, fits), x
+    ladder, base = unexplained_variance_ladder(x, y, fits), x
     classwise = (
         None
         if classes is None
@@ -92,11 +92,11 @@ def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
         )
     factor = fit.size if fit.name == "linear" else factor
     mapped = factor * fit.predicted + (y - fit.target)
-    only = fit.name != "classes" and not linear.assessed
-    beyond = "a rotation and a factor of scale do" if only else "the map does"
-    whole = _fit_chosen_map(x, y, fit, factor) if base is x else None
+    is_rigid = fit.name != "classes" and not linear.assessed
+    map_phrase = "a rotation and a factor of scale do" if is_rigid else "the map does"
+    affine_map = _fit_chosen_map(x, y, fit, factor) if base is x else None
     kinds = shift, scale, rotation, linear, collapse, class_loss_finding(x, y, classes, seed)
-    return Diagnosis(kinds, fit, factor, left, mapped, whole, beyond)
+    return Diagnosis(kinds, fit, factor, ladder, mapped, affine_map, map_phrase)
 
 
 def _fit_chosen_map(x: np.ndarray, y: np.ndarray, fit: MapFit, factor: float) -> AffineMap | None:
@@ -125,11 +125,15 @@ def _closest_reference_part(
 ) -> tuple[np.ndarray, dict[str, MapFit]]:
     """The part of the reference that a rigid map brings clearly closest to y, and its maps."""
     candidates = [(part, _assessable_map_fits(part, y, seed)) for part in parts]
-    left = [
+    residuals = [
         min(float(fits[name].residual.mean()) for name in ("identity", "rotation"))
         for _, fits in candidates
     ]
-    return candidates[0] if left[0] < left[-1] + MIN_NAMED_CHANGE["collapse"] else candidates[-1]
+    return (
+        candidates[0]
+        if residuals[0] < residuals[-1] + MIN_NAMED_CHANGE["collapse"]
+        else candidates[-1]
+    )
 
 
 def _choose_nested_map(
@@ -139,10 +143,10 @@ def _choose_nested_map(
     if "linear" not in fits:
         rotation = _wide_rotation(x, y, fits, seed)
         base = fits["rotation" if rotation.named else "identity"]
-        why = (
+        reason = (
             f"{len(x)} samples cannot tell a linear map in as many directions from any other change"
         )
-        return _rotation_angle(x, y, rotation), unassessed_finding("linear", why), base
+        return _rotation_angle(x, y, rotation), unassessed_finding("linear", reason), base
     rotation = _explained_gain("rotation", fits["identity"], fits["rotation"], seed)
     base = fits["rotation" if rotation.named else "identity"]
     linear = _linear_map_beyond_noise(x, y, base, fits["linear"], seed)
@@ -151,24 +155,24 @@ def _choose_nested_map(
     return _rotation_angle(x, y, rotation), linear, base
 
 
-def _is_richer_map_better(simple: MapFit, rich: MapFit, seed: int) -> bool:
-    gain = simple.residual - rich.residual
+def _is_richer_map_better(simple_fit: MapFit, rich_fit: MapFit, seed: int) -> bool:
+    gain = simple_fit.residual - rich_fit.residual
     return bool(
         gain.mean() > MIN_NAMED_CHANGE["linear"]
-        and bootstrap_mean_interval(gain, seed, rich.name)[0] > 0
+        and bootstrap_mean_interval(gain, seed, rich_fit.name)[0] > 0
     )
 
 
-def _explained_gain(kind: str, simple: MapFit, rich: MapFit, seed: int) -> Finding:
+def _explained_gain(kind: str, simple_fit: MapFit, rich_fit: MapFit, seed: int) -> Finding:
     """How much more of the variance a richer map explains than a simpler one."""
-    gain = simple.residual - rich.residual
+    gain = simple_fit.residual - rich_fit.residual
     low, high = bootstrap_mean_interval(gain, seed, kind)
     amount = float(gain.mean())
-    words = (
+    sentence = (
         f"it explains {format_percent(max(amount, 0.0))} of the variance beyond what "
-        f"{SIMPLER_MAP_PHRASES[simple.name]}"
+        f"{SIMPLER_MAP_PHRASES[simple_fit.name]}"
     )
-    return Finding(kind, amount > MIN_NAMED_CHANGE[kind] and low > 0, amount, low, high, words)
+    return Finding(kind, amount > MIN_NAMED_CHANGE[kind] and low > 0, amount, low, high, sentence)
 
 
 def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: int) -> Finding:
@@ -178,19 +182,21 @@ def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: 
     It fits a change at random too, but for the share of it that changes angles and lengths within
     the space of the samples, which is half of what lies there.
     """
-    unturned, rotation = fits["identity"], fits["rotation"]
-    gain = _explained_gain("rotation", unturned, rotation, seed)
-    if unturned.residual.mean() <= MIN_NAMED_CHANGE["rotation"]:
+    identity, rotation = fits["identity"], fits["rotation"]
+    gain = _explained_gain("rotation", identity, rotation, seed)
+    if identity.residual.mean() <= MIN_NAMED_CHANGE["rotation"]:
         return gain
-    change = unturned.target - unturned.size * unturned.predicted
-    left = rotation.residual.mean() / chance_explained_share(change, nonnegligible_directions(x))
-    if gain.named and left <= (1 - MIN_ROTATION_EXPLAINED) * unturned.residual.mean():
+    change = identity.target - identity.size * identity.predicted
+    residual_share = rotation.residual.mean() / chance_explained_share(
+        change, nonnegligible_directions(x)
+    )
+    if gain.named and residual_share <= (1 - MIN_ROTATION_EXPLAINED) * identity.residual.mean():
         return gain
-    why = (
+    reason = (
         f"{len(x)} samples in as many directions: a rotation that does not explain all of the "
         "change explains nothing"
     )
-    return unassessed_finding("rotation", why)
+    return unassessed_finding("rotation", reason)
 
 
 def _linear_map_beyond_noise(
@@ -206,23 +212,26 @@ def _linear_map_beyond_noise(
     if not gain.named:
         return gain
     a, b = x - x.mean(axis=0), y - y.mean(axis=0)
-    turned = a if base.name == "identity" else a @ fit_rotation(a, b)
-    turned = turned * float(np.sqrt((b**2).sum() / (turned**2).sum()))
-    back = cross_validate_map("linear", fit_linear_map, y, turned, seed)
-    same = cross_validate_map("identity", fit_identity, y, turned, seed)
-    forth = linear.size * linear.predicted - base.size * base.predicted
-    undone = back.size * back.predicted - same.size * same.predicted
-    opposite = -(forth * undone).sum(axis=1) / (b**2).sum(axis=1).mean()
-    least = max(
-        MIN_NAMED_CHANGE["linear"], MIN_UNDONE_SHARE * float((forth**2).sum() / (b**2).sum())
+    rotated = a if base.name == "identity" else a @ fit_rotation(a, b)
+    rotated = rotated * float(np.sqrt((b**2).sum() / (rotated**2).sum()))
+    inverse_fit = cross_validate_map("linear", fit_linear_map, y, rotated, seed)
+    identity_fit = cross_validate_map("identity", fit_identity, y, rotated, seed)
+    forward_change = linear.size * linear.predicted - base.size * base.predicted
+    backward_change = (
+        inverse_fit.size * inverse_fit.predicted - identity_fit.size * identity_fit.predicted
+    )
+    undone_shares = -(forward_change * backward_change).sum(axis=1) / (b**2).sum(axis=1).mean()
+    min_share = max(
+        MIN_NAMED_CHANGE["linear"],
+        MIN_UNDONE_SHARE * float((forward_change**2).sum() / (b**2).sum()),
     )
     if (
-        opposite.mean() > least
-        and bootstrap_mean_interval(opposite, seed, "linear and back")[0] > 0
+        undone_shares.mean() > min_share
+        and bootstrap_mean_interval(undone_shares, seed, "linear and back")[0] > 0
     ):
         return gain
-    words = f"{gain.sentence}, as noise in the reference would cause: it cannot be undone"
-    return replace(gain, named=False, sentence=words)
+    sentence = f"{gain.sentence}, as noise in the reference would cause: it cannot be undone"
+    return replace(gain, named=False, sentence=sentence)
 
 
 def _rotation_angle(x: np.ndarray, y: np.ndarray, rotation: Finding) -> Finding:

@@ -89,11 +89,11 @@ def find_version_facts(
     if bits is not None:
         return (bits,)
     pairs, sides = _scan_row_pairs(x, y, names)
-    rows = _equal_row_facts(pairs, x, y, names)
-    others = () if rows else _other_inputs_fact(x, y, seed)
+    row_facts = _equal_row_facts(pairs, x, y, names)
+    input_facts = () if row_facts else _other_inputs_fact(x, y, seed)
     return (
-        *others,
-        *rows,
+        *input_facts,
+        *row_facts,
         *_zero_rows_fact(sides),
         *_copied_rows_fact(sides),
         *_far_rows_fact(sides),
@@ -112,34 +112,38 @@ def _scan_row_pairs(
     centers = [
         column_medians(v.take(_evenly_spaced_rows(v))) * scale for v, scale in zip((x, y), scales)
     ]
-    parts = []
+    comparisons = []
     sides: tuple[list[Any], list[Any]] = ([], [])
     for start, a in x.blocks():
         b = y.part(start, start + len(a))
-        parts.append(_compare_row_block(a[:, :width], b[:, :width], scales, lower))
+        comparisons.append(_compare_row_block(a[:, :width], b[:, :width], scales, lower))
         for v, scale, center, side in zip((a, b), scales, centers, sides):
             hashes, v = _row_hashes(v), v * scale
             side.append((_row_lengths(v), _row_lengths(v - center), hashes))
-    one, other = (RowStatistics(n, *map(np.concatenate, zip(*s))) for n, s in zip(names, sides))
-    return RowPairComparison(*map(np.concatenate, zip(*parts))), (one, other)
+    x_statistics, y_statistics = (
+        RowStatistics(n, *map(np.concatenate, zip(*s))) for n, s in zip(names, sides)
+    )
+    return RowPairComparison(*map(np.concatenate, zip(*comparisons))), (x_statistics, y_statistics)
 
 
 def _compare_row_block(
     a: np.ndarray, b: np.ndarray, scales: list[float], lower: Rows
 ) -> tuple[Any, ...]:
     """Compare rows: equal, parallel, factors of length, zero in neither."""
-    equal = (_cast_to_lower_precision(a, lower) == _cast_to_lower_precision(b, lower)).all(axis=1)
+    is_equal = (_cast_to_lower_precision(a, lower) == _cast_to_lower_precision(b, lower)).all(
+        axis=1
+    )
     a, b = a * scales[0], b * scales[1]
     lengths = _row_lengths(a), _row_lengths(b)
     is_some = (lengths[0] > 0) & (lengths[1] > 0)
     factors = np.divide(lengths[1], lengths[0], out=np.ones(len(a)), where=is_some)
     cosines = np.einsum("nd,nd->n", a, b)
-    parallel = is_some & (cosines >= (1 - 1e-3) * lengths[0] * lengths[1])
-    rows = np.flatnonzero(parallel)
-    apart = b[rows] - factors[rows, None] * a[rows]
+    is_parallel = is_some & (cosines >= (1 - 1e-3) * lengths[0] * lengths[1])
+    rows = np.flatnonzero(is_parallel)
+    differences = b[rows] - factors[rows, None] * a[rows]
     slack = PARALLEL_ROUNDING_FACTOR * _source_rounding(lower) * lengths[1][rows]
-    parallel[rows] = np.abs(apart).max(axis=1, initial=0.0) <= slack
-    return equal, parallel, factors * (scales[0] / scales[1]), is_some
+    is_parallel[rows] = np.abs(differences).max(axis=1, initial=0.0) <= slack
+    return is_equal, is_parallel, factors * (scales[0] / scales[1]), is_some
 
 
 def _evenly_spaced_rows(x: Rows) -> np.ndarray:
@@ -178,10 +182,10 @@ def _row_lengths(rows: np.ndarray) -> np.ndarray:
 
 def _row_hashes(rows: np.ndarray) -> np.ndarray:
     """A hash of 64 bits of every row: a sum of products of its bits with odd numbers."""
-    odd = generator(0, "hashes of rows").integers(2**63, size=rows.shape[1], dtype=np.uint64)
+    integers = generator(0, "hashes of rows").integers(2**63, size=rows.shape[1], dtype=np.uint64)
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)
     bits ^= bits >> np.uint64(32)
-    return np.einsum("nd,d->n", bits, 2 * odd + 1)
+    return np.einsum("nd,d->n", bits, 2 * integers + 1)
 
 
 # --------------------------------------------------------------------------------------- the facts
@@ -206,18 +210,18 @@ def _equal_row_facts(
     if x.width != y.width:
         leading = _leading_columns_fact(pairs, x, y, names, rounding)
         return leading or _chosen_columns(x, y, names, rounding)
-    equal, parallel = pairs.equal & pairs.is_some, pairs.parallel & ~pairs.equal
-    factors, alike = pairs.factors[pairs.parallel], int(parallel.sum())
-    if (equal | parallel | ~pairs.is_some).all():  # zeros are a fact of their own
+    is_equal, is_parallel = pairs.equal & pairs.is_some, pairs.parallel & ~pairs.equal
+    factors, n_parallel = pairs.factors[pairs.parallel], int(is_parallel.sum())
+    if (is_equal | is_parallel | ~pairs.is_some).all():  # zeros are a fact of their own
         is_one = not len(factors) or np.ptp(factors) <= rounding * factors.max()
-        return () if is_one else (_other_lengths_fact(alike, n, is_all=True),)
+        return () if is_one else (_other_lengths_fact(n_parallel, n, is_all=True),)
     facts = (
-        [_equal_rows_fact(int(equal.sum()), n, x)]
-        if _is_notable_share(int(equal.sum()), n) and equal.sum() > 1
+        [_equal_rows_fact(int(is_equal.sum()), n, x)]
+        if _is_notable_share(int(is_equal.sum()), n) and is_equal.sum() > 1
         else []
     )
-    if alike >= max(2, MIN_FACT_SHARE * n):
-        facts.append(_other_lengths_fact(alike, n, is_all=False))
+    if n_parallel >= max(2, MIN_FACT_SHARE * n):
+        facts.append(_other_lengths_fact(n_parallel, n, is_all=False))
     return tuple(facts) or _chosen_columns(x, y, names, rounding)
 
 
@@ -246,18 +250,18 @@ def _leading_columns_fact(
     if count < max(2, MIN_FACT_SHARE * n) or min(x.width, y.width) < 2:
         return ()
     factors = pairs.factors[pairs.parallel]
-    longer, shorter = names if x.width > y.width else names[::-1]
-    width, most = sorted((x.width, y.width))
-    how = "" if np.ptp(factors) <= rounding * factors.max() else ", with other lengths"
-    place = f"{width:,} of the {most:,} columns of the {longer}{how}"
+    wide_name, narrow_name = names if x.width > y.width else names[::-1]
+    width, max_width = sorted((x.width, y.width))
+    length_note = "" if np.ptp(factors) <= rounding * factors.max() else ", with other lengths"
+    column_phrase = f"{width:,} of the {max_width:,} columns of the {wide_name}{length_note}"
     return (
         Fact(
             "leading columns",
             count,
             n,
-            f"The {shorter} holds the first {place}, in {_format_row_count(count, n)}.",
-            f"Cut the {longer} to {width:,} columns and normalise all rows of both: nothing has to "
-            "be embedded again.",
+            f"The {narrow_name} holds the first {column_phrase}, in {_format_row_count(count, n)}.",
+            f"Cut the {wide_name} to {width:,} columns and normalise all rows of both: nothing "
+            "has to be embedded again.",
         ),
     )
 
@@ -265,64 +269,73 @@ def _leading_columns_fact(
 def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> tuple[Fact, ...]:
     """Columns of one version that are columns of the other, in other places."""
     is_y_wider = y.width > x.width
-    wide, narrow = (y, x) if is_y_wider else (x, y)
-    longer, shorter = names[::-1] if is_y_wider else names
-    spread = _evenly_spaced_rows(x)
-    columns = _columns_of(narrow.take(spread), wide.take(spread))
+    wide_rows, narrow_rows = (y, x) if is_y_wider else (x, y)
+    wide_name, narrow_name = names[::-1] if is_y_wider else names
+    sample_rows = _evenly_spaced_rows(x)
+    columns = _columns_of(narrow_rows.take(sample_rows), wide_rows.take(sample_rows))
     if columns is None:
         return ()
     lower, scales = (
         max((x, y), key=_source_rounding),
-        [_power_of_two_scale(wide), _power_of_two_scale(narrow)],
+        [_power_of_two_scale(wide_rows), _power_of_two_scale(narrow_rows)],
     )
-    parts = []
-    for start, block in wide.blocks():
-        other = narrow.part(start, start + len(block))
-        parts.append(_compare_row_block(block[:, columns], other, scales, lower))
-    pairs = RowPairComparison(*map(np.concatenate, zip(*parts)))
+    comparisons = []
+    for start, block in wide_rows.blocks():
+        narrow_block = narrow_rows.part(start, start + len(block))
+        comparisons.append(_compare_row_block(block[:, columns], narrow_block, scales, lower))
+    pairs = RowPairComparison(*map(np.concatenate, zip(*comparisons)))
     count, n = int(pairs.parallel.sum()), len(pairs.parallel)
     if count < max(2, MIN_FACT_SHARE * n):
         return ()
     factors = pairs.factors[pairs.parallel]
     is_one = np.ptp(factors) <= rounding * factors.max()
-    how, after = ("", "") if is_one else (", with other lengths", " and normalise all rows of both")
-    listed = list_names(columns.tolist(), 5)
-    is_same_width = wide.width == narrow.width
-    which = f"{narrow.width:,} of the {wide.width:,} columns of the {longer}, {listed} (from 0)"
-    remedy = f"Keep these columns of the {longer}"
+    length_note, normalize_note = (
+        ("", "") if is_one else (", with other lengths", " and normalise all rows of both")
+    )
+    column_list = list_names(columns.tolist(), 5)
+    is_same_width = wide_rows.width == narrow_rows.width
+    column_phrase = (
+        f"{narrow_rows.width:,} of the {wide_rows.width:,} columns of the {wide_name}, "
+        f"{column_list} (from 0)"
+    )
+    remedy = f"Keep these columns of the {wide_name}"
     if is_same_width:
-        which = f"the columns of the {longer} in another order, {listed} (from 0)"
-        remedy = f"Put the columns of the {longer} in this order"
-    old, new = ("current", "reference") if is_y_wider else ("reference", "current")
-    places = (
-        f"{old}[:, np.corrcoef({new}.T, {old}.T)[:{narrow.width}, {narrow.width}:].argmax(axis=1)]"
+        column_phrase = f"the columns of the {wide_name} in another order, {column_list} (from 0)"
+        remedy = f"Put the columns of the {wide_name} in this order"
+    wide_argument, narrow_argument = (
+        ("current", "reference") if is_y_wider else ("reference", "current")
+    )
+    expression = (
+        f"{wide_argument}[:, np.corrcoef({narrow_argument}.T, "
+        f"{wide_argument}.T)[:{narrow_rows.width}, {narrow_rows.width}:].argmax(axis=1)]"
     )
     return (
         Fact(
             "order of columns" if is_same_width else "chosen columns",
             count,
             n,
-            f"The {shorter} holds {which}{how}, in {_format_row_count(count, n)}.",
-            f"{remedy}{after}: nothing has to be embedded again. Columns that go together are "
-            f"those that correlate most, {places}.",
+            f"The {narrow_name} holds {column_phrase}{length_note}, in "
+            f"{_format_row_count(count, n)}.",
+            f"{remedy}{normalize_note}: nothing has to be embedded again. Columns that go "
+            f"together are those that correlate most, {expression}.",
         ),
     )
 
 
-def _columns_of(narrow: np.ndarray, wide: np.ndarray) -> np.ndarray | None:
+def _columns_of(narrow_rows: np.ndarray, wide_rows: np.ndarray) -> np.ndarray | None:
     """Return the column of the wider rows that correlates most with each column of the narrower
     ones, (d,); None where one column would serve two, or where all are in their places."""
-    if len(narrow) < FEWEST_ROWS or narrow.shape[1] < 2:
+    if len(narrow_rows) < FEWEST_ROWS or narrow_rows.shape[1] < 2:
         return None
-    a, b = (_in_unit_columns(v) for v in (narrow, wide))
+    a, b = (_in_unit_columns(v) for v in (narrow_rows, wide_rows))
     columns = np.asarray((a.T @ b).argmax(axis=1))
-    constant, free = ~a.any(axis=0), set(np.flatnonzero(~b.any(axis=0)).tolist())
-    for column in np.flatnonzero(constant).tolist():  # such as units that are always zero
-        equal = [c for c in sorted(free) if wide[0, c] == narrow[0, column]]
-        if not equal:
+    is_constant, free_columns = ~a.any(axis=0), set(np.flatnonzero(~b.any(axis=0)).tolist())
+    for column in np.flatnonzero(is_constant).tolist():  # such as units that are always zero
+        candidates = [c for c in sorted(free_columns) if wide_rows[0, c] == narrow_rows[0, column]]
+        if not candidates:
             return None
-        columns[column] = equal[0]
-        free.remove(equal[0])
+        columns[column] = candidates[0]
+        free_columns.remove(candidates[0])
     is_in_place = np.array_equal(columns, np.arange(len(columns)))
     return None if is_in_place or len(set(columns.tolist())) < len(columns) else columns
 
@@ -337,15 +350,15 @@ def _in_unit_columns(rows: np.ndarray) -> np.ndarray:
 
 
 def _other_lengths_fact(count: int, n: int, *, is_all: bool) -> Fact:
-    only, equal = "Only the lengths of some rows changed", "these rows are"
+    change, subject = "Only the lengths of some rows changed", "these rows are"
     if is_all:
-        only, equal = "Only the lengths changed", "both versions are"
+        change, subject = "Only the lengths changed", "both versions are"
     return Fact(
         "lengths",
         count,
         n,
-        f"{only}: {_format_row_count(count, n)} point where they did, with another length; "
-        f"normalised, {equal} equal.",
+        f"{change}: {_format_row_count(count, n)} point where they did, with another length; "
+        f"normalised, {subject} equal.",
         "Normalise all rows of both: x / np.linalg.norm(x, axis=1, keepdims=True).",
     )
 
@@ -389,11 +402,11 @@ def packed_bits(x: Rows, y: Rows, names: VersionNames) -> Fact | None:
 
 def _other_inputs_fact(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
     n = len(x.source)
-    drawn = np.sort(generator(seed, "relation of rows").permutation(n)[:FACT_SAMPLE_ROWS])
-    a, b = x.take(drawn), y.take(drawn)
+    indices = np.sort(generator(seed, "relation of rows").permutation(n)[:FACT_SAMPLE_ROWS])
+    a, b = x.take(indices), y.take(indices)
     if n < MIN_RELATION_ROWS or is_related(a, b, seed):
         return ()
-    nothing = "no row is related to its row in the other version more than to any other row"
+    statement = "no row is related to its row in the other version more than to any other row"
     pooled = to_typical_units(np.concatenate([a, b])) if a.shape == b.shape else None
     if pooled is not None and energy_test(pooled, len(a), seed).pvalue > RELATION_LEVEL:
         return (
@@ -401,7 +414,7 @@ def _other_inputs_fact(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
                 "other inputs",
                 n,
                 n,
-                f"These are not the same inputs? The distributions agree, but {nothing}.",
+                f"These are not the same inputs? The distributions agree, but {statement}.",
                 "Give the same inputs in the same order, or compare batches of other samples: "
                 "paired=False, or --unpaired.",
             ),
@@ -411,7 +424,7 @@ def _other_inputs_fact(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
             "unrelated rows",
             n,
             n,
-            f"{nothing[0].upper()}{nothing[1:]}.",
+            f"{statement[0].upper()}{statement[1:]}.",
             "Look whether these are the same inputs in the same order.",
         ),
     )
@@ -424,12 +437,12 @@ def _format_side_counts(counts: Sequence[int], sides: Sequence[RowStatistics]) -
 
 
 def _side_fact(
-    kind: str, counts: Sequence[int], sides: Sequence[RowStatistics], words: str, remedy: str
+    kind: str, counts: Sequence[int], sides: Sequence[RowStatistics], predicate: str, remedy: str
 ) -> tuple[Fact, ...]:
     """A fact about the rows of each version by itself, with the larger of the two counts."""
-    most = int(np.argmax(counts))
-    text = f"{_format_side_counts(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {words}"
-    return (Fact(kind, counts[most], len(sides[most].hashes), text, remedy),)
+    side = int(np.argmax(counts))
+    text = f"{_format_side_counts(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {predicate}"
+    return (Fact(kind, counts[side], len(sides[side].hashes), text, remedy),)
 
 
 def _any_notable_share(counts: Sequence[int], sides: Sequence[RowStatistics]) -> bool:
@@ -447,8 +460,8 @@ def _zero_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
     remedy = (
         "Embed those inputs again, or leave them out: ~(x == 0).all(axis=1) are the other rows."
     )
-    words = "a zero vector." if sum(counts) == 1 else "zero vectors."
-    return _side_fact("zeros", counts, sides, words, remedy)
+    noun = "a zero vector." if sum(counts) == 1 else "zero vectors."
+    return _side_fact("zeros", counts, sides, noun, remedy)
 
 
 def _copied_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
@@ -467,18 +480,20 @@ def _copied_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
 
 
 def _far_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
-    middles = [float(np.median(side.distances)) for side in sides]
-    far = [(s.distances >= FAR_ROW_RATIO * size) & (size > 0) for s, size in zip(sides, middles)]
-    counts = [int(rows.sum()) for rows in far]
+    medians = [float(np.median(side.distances)) for side in sides]
+    is_far = [(s.distances >= FAR_ROW_RATIO * size) & (size > 0) for s, size in zip(sides, medians)]
+    counts = [int(rows.sum()) for rows in is_far]
     if not any(counts):
         return ()
-    rows = np.unique(np.concatenate([np.flatnonzero(f) for f in far])).tolist()
-    listed = list_names(rows, 5)
-    words = (
+    rows = np.unique(np.concatenate([np.flatnonzero(f) for f in is_far])).tolist()
+    row_list = list_names(rows, 5)
+    predicate = (
         "a million times farther from the middle than half of the rows: outliers, which take all "
-        f"of the variance (row {listed})."
+        f"of the variance (row {row_list})."
     )
-    return _side_fact("far rows", counts, sides, words, "Look at their inputs, or leave them out.")
+    return _side_fact(
+        "far rows", counts, sides, predicate, "Look at their inputs, or leave them out."
+    )
 
 
 # ------------------------------------------------------------------------ batches of other samples
@@ -489,11 +504,11 @@ def find_batch_facts(
 ) -> tuple[Fact, ...]:
     """Return what rows show of two sets of rows of one width that are not the same samples."""
     sides = [_batch_row_statistics(rows, name) for rows, name in zip((x, y), names)]
-    is_there = np.isin(sides[1].hashes, sides[0].hashes) & (sides[1].lengths > 0)
-    both: tuple[Fact, ...] = ()
-    count, m = int(is_there.sum()), len(y.source)
+    is_shared = np.isin(sides[1].hashes, sides[0].hashes) & (sides[1].lengths > 0)
+    shared_facts: tuple[Fact, ...] = ()
+    count, m = int(is_shared.sum()), len(y.source)
     if count >= max(1, MIN_FACT_SHARE * m):
-        both = (
+        shared_facts = (
             Fact(
                 "shared rows",
                 count,
@@ -503,14 +518,19 @@ def find_batch_facts(
                 "Leave them out of one, or compare the same samples in pairs: paired=True.",
             ),
         )
-    return (*both, *_zero_rows_fact(sides), *_copied_rows_fact(sides), *_far_rows_fact(sides))
+    return (
+        *shared_facts,
+        *_zero_rows_fact(sides),
+        *_copied_rows_fact(sides),
+        *_far_rows_fact(sides),
+    )
 
 
 def _batch_row_statistics(x: Rows, name: str) -> RowStatistics:
     scale = _power_of_two_scale(x)
     center = column_medians(x.take(_evenly_spaced_rows(x))) * scale
-    parts = [
+    statistics = [
         (_row_lengths(v * scale), _row_lengths(v * scale - center), _row_hashes(v))
         for _, v in x.blocks()
     ]
-    return RowStatistics(name, *map(np.concatenate, zip(*parts)))
+    return RowStatistics(name, *map(np.concatenate, zip(*statistics)))

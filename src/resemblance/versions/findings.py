@@ -56,24 +56,24 @@ class Finding:
 
 def format_change(finding: Finding) -> str:
     """Name a kind of change, and the classes that moved."""
-    words = CHANGE_NAMES[finding.kind]
-    return f"{words}: {finding.sentence}" if finding.kind == "moved_classes" else words
+    name = CHANGE_NAMES[finding.kind]
+    return f"{name}: {finding.sentence}" if finding.kind == "moved_classes" else name
 
 
-def unassessed_finding(kind: str, why: str) -> Finding:
+def unassessed_finding(kind: str, reason: str) -> Finding:
     """A kind of change that these data, or this call, cannot show."""
-    return Finding(kind, False, None, None, None, why)
+    return Finding(kind, False, None, None, None, reason)
 
 
-def format_distinct_percents(share: float, other: float) -> tuple[str, str]:
+def format_distinct_percents(share: float, other_share: float) -> tuple[str, str]:
     """Write two shares as percentages, with so many digits that unequal ones differ."""
-    if share == other or format_percent(share) != format_percent(other):
-        return format_percent(share), format_percent(other)
+    if share == other_share or format_percent(share) != format_percent(other_share):
+        return format_percent(share), format_percent(other_share)
     for digits in range(2, 15):
-        pair = f"{100 * share:.{digits}f} %", f"{100 * other:.{digits}f} %"
+        pair = f"{100 * share:.{digits}f} %", f"{100 * other_share:.{digits}f} %"
         if pair[0] != pair[1]:
             return pair
-    return format_percent(share), format_percent(other)
+    return format_percent(share), format_percent(other_share)
 
 
 def bootstrap_mean_interval(
@@ -98,5 +98,5 @@ def leave_out_half_width(estimates: Sequence[np.ndarray]) -> float:
     The values are numbers or vectors, of which the deviations add up as squares. This is the
     interval of :func:`~resemblance.significance.resampling.half_width`.
     """
-    parts = np.stack([np.atleast_1d(e) for e in estimates], axis=-1)
-    return float(np.linalg.norm(half_width(parts, "groups", FINDING_CONFIDENCE)))
+    values = np.stack([np.atleast_1d(e) for e in estimates], axis=-1)
+    return float(np.linalg.norm(half_width(values, "groups", FINDING_CONFIDENCE)))

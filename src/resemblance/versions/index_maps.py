@@ -81,8 +81,8 @@ def compute_document_moments(
     origins = [vectors.take(rows[:MAX_BLOCK_ROWS]).mean(axis=0) for vectors in (x, y)]
     means = [np.zeros_like(origin) for origin in origins]
     spread, cross, variance = 0.0, 0.0, 0.0
-    for part in (rows[start : start + MAX_BLOCK_ROWS] for start in starts):
-        u, v = (vectors.take(part) - origin for vectors, origin in zip((x, y), origins))
+    for indices in (rows[start : start + MAX_BLOCK_ROWS] for start in starts):
+        u, v = (vectors.take(indices) - origin for vectors, origin in zip((x, y), origins))
         spread, cross, variance = spread + u.T @ u, cross + u.T @ v, variance + (v**2).sum()
         means = [mean + z.sum(axis=0) / len(rows) for mean, z in zip(means, (u, v))]
     (u, v), n = means, len(rows)
@@ -123,8 +123,8 @@ def fit_affine_map(m: DocumentMoments) -> AffineMap:
         """The generalised cross-validation error, infinite for too much freedom."""
         freedom = (sizes / (sizes + ridge)).sum() + 1
         explained = (power * (2 / (sizes + ridge) - sizes / (sizes + ridge) ** 2)).sum()
-        left = (m.variance - explained) / (1 - freedom / m.n) ** 2
-        return float(left) if freedom < MAX_FREEDOM_SHARE * m.n else np.inf
+        residual = (m.variance - explained) / (1 - freedom / m.n) ** 2
+        return float(residual) if freedom < MAX_FREEDOM_SHARE * m.n else np.inf
 
     ridge = min(sizes.mean() * MAP_RIDGE_PENALTIES, key=error)
     return AffineMap(m.x, directions @ (weights / (sizes + ridge)[:, None]), 1.0, m.y)
@@ -138,8 +138,8 @@ INDEX_MAP_FITS: Mapping[str, Callable[[DocumentMoments], AffineMap]] = {
 
 def count_free_parameters(name: str, d: int, e: int) -> int:
     """How many free numbers an option has that maps vectors, shift and size apart."""
-    least = min(d, e)
-    sizes = {"orthogonal": least * (least - 1) // 2, "affine": d * e}
+    rank = min(d, e)
+    sizes = {"orthogonal": rank * (rank - 1) // 2, "affine": d * e}
     return sizes.get(name.removeprefix("documents_"), 0)
 
 
@@ -149,18 +149,19 @@ def fit_index_maps(
     """Return maps from x to y by name, fitted to some documents."""
     if not names:
         return {}
-    both = compute_document_moments(x, y, rows, models)
-    return {name: INDEX_MAP_FITS[name](both) for name in names}
+    moments = compute_document_moments(x, y, rows, models)
+    return {name: INDEX_MAP_FITS[name](moments) for name in names}
 
 
 def too_few_documents_reasons(
     names: tuple[str, ...], widths: tuple[int, int], documents: int
 ) -> dict[str, str]:
     """Return why maps of queries and of documents cannot be fitted to half of the documents."""
-    fewest = 2 * max(widths)
-    if "affine" not in names or documents >= fewest:
+    min_documents = 2 * max(widths)
+    if "affine" not in names or documents >= min_documents:
         return {}
     reason = (
-        f"it needs {fewest:,} documents by both models that are no queries; there are {documents:,}"
+        f"it needs {min_documents:,} documents by both models that are no queries; there are "
+        f"{documents:,}"
     )
     return {"affine": reason, "documents_affine": reason}

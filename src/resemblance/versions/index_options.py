@@ -102,51 +102,52 @@ def assemble_options(
     numbers: Mapping[str, int],
     recalls: Mapping[str, Mapping[str, Recall]],
     reasons: Mapping[str, str],
-    unknown: str,
+    unknown_reason: str,
     sizes: tuple[int, int],
-    rebuilt: frozenset[str],
+    rebuilt_names: frozenset[str],
 ) -> tuple[Option, ...]:
     """Return all options, the cheapest first.
 
     ``numbers``: the free numbers of each way that was asked for. ``recalls``: by truth and option.
-    ``reasons``: why an option is not assessed, ``unknown`` for all others. ``sizes``: documents of
-    the index, and those re-embedded for a part of it. ``rebuilt``: ways that change stored vectors.
+    ``reasons``: why an option is not assessed, ``unknown_reason`` for all others. ``sizes``:
+    documents of the index, and those re-embedded for a part of it. ``rebuilt_names``: ways that
+    change stored vectors.
     """
-    index, most = sizes
+    index_size, n_documents = sizes
 
-    def option(name: str, count: int, **facts: Any) -> Option:
+    def option(name: str, count: int, **fields: Any) -> Option:
         after, before = (recalls[truth].get(name) for truth in ("new_model", "old_model"))
-        reason = reasons.get(name, "" if name in recalls["new_model"] else unknown)
-        return Option(name, count, after, before, reason)._replace(**facts)
+        reason = reasons.get(name, "" if name in recalls["new_model"] else unknown_reason)
+        return Option(name, count, after, before, reason)._replace(**fields)
 
-    ways = [
-        option(name, numbers[name], rebuild=name in rebuilt)
+    method_options = [
+        option(name, numbers[name], rebuild=name in rebuilt_names)
         for name in DECISION_BY_METHOD
         if name in numbers
     ]
-    reranked = [
+    reranked_options = [
         option(
             rerank_option_name(base, count),
             numbers.get(base, 0),
             base=base,
             candidates=count,
-            rebuild=base in rebuilt,
+            rebuild=base in rebuilt_names,
         )
         for count in CANDIDATE_COUNTS
         for base in (*DECISION_BY_METHOD, OLD_QUERIES)
         if rerank_option_name(base, count) in recalls["new_model"]
     ]
     base = next((b for b in ("documents_affine", "documents_orthogonal") if b in numbers), "")
-    parts = [
+    partial_options = [
         option(
             part_option_name(share),
             numbers[base],
             base=base,
-            embeds=round(share * most),
+            embeds=round(share * n_documents),
             rebuild=True,
         )
         for share in REEMBEDDED_SHARES
         if part_option_name(share) in recalls["new_model"]
     ]
-    everything = option("re-embed", 0, embeds=index, rebuild=True)
-    return (*ways, *reranked, *parts, everything)
+    full_option = option("re-embed", 0, embeds=index_size, rebuild=True)
+    return (*method_options, *reranked_options, *partial_options, full_option)

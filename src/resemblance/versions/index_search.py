@@ -29,13 +29,13 @@ POINTS_PER_SEARCH_BLOCK, POINTS_PER_COMPARISON = (
 
 def search_nearest_rows(
     points: np.ndarray,
-    selves: np.ndarray,
+    own_rows: np.ndarray,
     rows: StoredRows,
     k: int,
     metric: SearchMetric,
     tick: SearchProgress = lambda _: None,
 ) -> np.ndarray:
-    """Return the k nearest rows of every point, the nearest first, without the row of ``selves``.
+    """Return the k nearest rows of every point, the nearest first, without the row of ``own_rows``.
 
     ``tick`` is called with the share of the rows that one block has.
     """
@@ -47,12 +47,12 @@ def search_nearest_rows(
             tick(len(block) / n)
 
     center = column_medians(rows.take(np.arange(min(n, CENTER_SAMPLE_ROWS))))
-    return search_blocks(points, selves, blocks(), center, k, metric)
+    return search_blocks(points, own_rows, blocks(), center, k, metric)
 
 
 def search_blocks(
     points: np.ndarray,
-    selves: np.ndarray,
+    own_rows: np.ndarray,
     blocks: RowBlocks,
     center: np.ndarray,
     k: int,
@@ -60,30 +60,30 @@ def search_blocks(
 ) -> np.ndarray:
     """Return the k nearest rows of every point among the rows of some blocks, about a centre."""
     if metric != "inner":
-        return find_nearest_rows(points, selves, blocks, center, k)
+        return find_nearest_rows(points, own_rows, blocks, center, k)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
     for start, block in blocks:
         centered = block - center
-        for some in (
+        for batch in (
             slice(i, i + POINTS_PER_SEARCH_BLOCK)
             for i in range(0, len(points), POINTS_PER_SEARCH_BLOCK)
         ):
-            products = points[some] @ centered.T
-            alone = selves[some] - start
-            inside = np.flatnonzero((alone >= 0) & (alone < len(block)))
-            products[inside, alone[inside]] = -np.inf
-            _keep_largest(best[some], rows[some], products, start)
+            products = points[batch] @ centered.T
+            own_columns = own_rows[batch] - start
+            indices = np.flatnonzero((own_columns >= 0) & (own_columns < len(block)))
+            products[indices, own_columns[indices]] = -np.inf
+            _keep_largest(best[batch], rows[batch], products, start)
     return np.take_along_axis(rows, np.argsort(-best, axis=1, kind="stable"), axis=1)
 
 
 def _keep_largest(best: np.ndarray, rows: np.ndarray, products: np.ndarray, start: int) -> None:
     """Keep, in place, the k largest products of those before and those of another block."""
     k = best.shape[1]
-    places = np.broadcast_to(np.arange(start, start + products.shape[1]), products.shape)
+    indices = np.broadcast_to(np.arange(start, start + products.shape[1]), products.shape)
     values = np.concatenate([best, products], axis=1)
-    largest = np.argpartition(values, -k, axis=1)[:, -k:]
-    best[:] = np.take_along_axis(values, largest, axis=1)
-    rows[:] = np.take_along_axis(np.concatenate([rows, places], axis=1), largest, axis=1)
+    columns = np.argpartition(values, -k, axis=1)[:, -k:]
+    best[:] = np.take_along_axis(values, columns, axis=1)
+    rows[:] = np.take_along_axis(np.concatenate([rows, indices], axis=1), columns, axis=1)
 
 
 def match_true_neighbors(
@@ -100,20 +100,24 @@ def match_true_neighbors(
     """
     if metric != "inner":
         return ~are_lost_neighbors(points, true, retrieved, take)
-    right = np.empty(retrieved.shape, bool)
+    is_match = np.empty(retrieved.shape, bool)
     for start in range(0, len(points), POINTS_PER_COMPARISON):
-        some = slice(start, start + POINTS_PER_COMPARISON)
-        near, others, point = take(true[some]), take(retrieved[some]), points[some, None]
-        center = np.median(near, axis=1, keepdims=True)
-        near, others = near - center, others - center
-        products = (near * point).sum(axis=2)
-        last = np.take_along_axis(near, products.argmin(axis=1)[:, None, None], axis=1)
-        sizes = np.linalg.norm(others, axis=2) + np.linalg.norm(last, axis=2)
+        batch = slice(start, start + POINTS_PER_COMPARISON)
+        neighbors, candidates, point = (
+            take(true[batch]),
+            take(retrieved[batch]),
+            points[batch, None],
+        )
+        center = np.median(neighbors, axis=1, keepdims=True)
+        neighbors, candidates = neighbors - center, candidates - center
+        products = (neighbors * point).sum(axis=2)
+        last = np.take_along_axis(neighbors, products.argmin(axis=1)[:, None, None], axis=1)
+        sizes = np.linalg.norm(candidates, axis=2) + np.linalg.norm(last, axis=2)
         slack = (
             TIE_ROUNDING_FACTOR * np.finfo(np.float64).eps * sizes * np.linalg.norm(point, axis=2)
         )
-        right[some] = ((others - last) * point).sum(axis=2) >= -slack
-    return right
+        is_match[batch] = ((candidates - last) * point).sum(axis=2) >= -slack
+    return is_match
 
 
 def recall_at_count(right: np.ndarray, count: int, k: int) -> np.ndarray:

@@ -64,10 +64,10 @@ def check_share(role: str, value: Any) -> None:
         raise ValueError(f"{role} must be a number between 0 and 1; got {value!r}")
 
 
-def check_min_count(role: str, value: Any, least: int) -> None:
+def check_min_count(role: str, value: Any, minimum: int) -> None:
     """Raise ``ValueError`` for what is no whole number, or too small."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{role} must be at least {least} and a whole number; got {value!r}")
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
+        raise ValueError(f"{role} must be at least {minimum} and a whole number; got {value!r}")
 
 
 def validate_versions(
@@ -105,10 +105,10 @@ def columns_by_model(
     Raises ``ValueError`` for other names within a model, and for names of both of which some are
     equal and some not.
     """
-    first = align_columns("upgrade_index", (old[0], new[0]))
+    document_pair = align_columns("upgrade_index", (old[0], new[0]))
     return tuple(
-        align_columns("upgrade_index", (documents, *others[1:]), is_one_model=True)
-        for documents, others in zip(first, (old, new))
+        align_columns("upgrade_index", (documents, *representations[1:]), is_one_model=True)
+        for documents, representations in zip(document_pair, (old, new))
     )  # type: ignore[return-value]
 
 

@@ -42,22 +42,24 @@ def collapse_finding(
     than before hold all but a millionth of the variance of each.
     """
     before, after = _effective_dimension(x), _effective_dimension(y)
-    parts = [
+    log_ratios = [
         np.log(_effective_dimension(y[train]) / _effective_dimension(x[train]))
         for train, _ in cross_validation_folds(len(x), seed)
     ]
-    noise = leave_out_half_width(parts)
+    noise = leave_out_half_width(log_ratios)
     low, high = (1 - after / before * float(np.exp(e)) for e in (noise, -noise))
-    remains: RemainingParts = ()
-    words = f"effective rank from {before:.3g} to {after:.3g}"
+    remaining_parts: RemainingParts = ()
+    sentence = f"effective rank from {before:.3g} to {after:.3g}"
     if low > MIN_NAMED_CHANGE["collapse"]:
-        remains, more = (
+        remaining_parts, note = (
             _part_kept_by_components(x, y)
             if linear is None
             else _parts_kept_by_linear_map(x, y, linear, seed)
         )
-        words += more
-    return Finding("collapse", bool(remains), 1 - after / before, low, high, words), remains
+        sentence += note
+    return Finding(
+        "collapse", bool(remaining_parts), 1 - after / before, low, high, sentence
+    ), remaining_parts
 
 
 def _effective_dimension(x: np.ndarray) -> float:
@@ -69,19 +71,21 @@ def _parts_kept_by_linear_map(
     x: np.ndarray, y: np.ndarray, linear: MapFit, seed: int
 ) -> tuple[RemainingParts, str]:
     a = x - x.mean(axis=0)
-    lost = cross_validate_map("linear", fit_linear_map, y, x, seed).residual - linear.residual
-    left, gains, right = np.linalg.svd(fit_linear_map(a, y - y.mean(axis=0)), full_matrices=False)
-    count = int((gains > 0.1 * gains[0]).sum())
+    losses = cross_validate_map("linear", fit_linear_map, y, x, seed).residual - linear.residual
+    left, singular_values, right = np.linalg.svd(
+        fit_linear_map(a, y - y.mean(axis=0)), full_matrices=False
+    )
+    count = int((singular_values > 0.1 * singular_values[0]).sum())
     if (
         count >= count_components(x)
-        or lost.mean() <= 0.01
-        or bootstrap_mean_interval(lost, seed, "collapse")[0] <= 0
+        or losses.mean() <= 0.01
+        or bootstrap_mean_interval(losses, seed, "collapse")[0] <= 0
     ):
         return (), ""
     parts = tuple(a @ basis @ basis.T for basis in (right[:count].T, left[:, :count]))
     return (
         parts,
-        f"; {format_percent(lost.mean())} of the variance of the reference cannot be recovered",
+        f"; {format_percent(losses.mean())} of the variance of the reference cannot be recovered",
     )
 
 
@@ -93,28 +97,38 @@ def _part_kept_by_components(x: np.ndarray, y: np.ndarray) -> tuple[RemainingPar
     return (u @ (u.T @ (x - x.mean(axis=0))),), f"; {after} of {before} components are left"
 
 
-def neighbor_loss_finding(lost: NeighborLosses, k: int, beyond: str, seed: int) -> Finding:
+def neighbor_loss_finding(losses: NeighborLosses, k: int, map_phrase: str, seed: int) -> Finding:
     """Return the neighbours that are lost when everything is embedded again, named if they are lost
     beyond the chosen map too."""
-    least = min(lost.reembedded, lost.mapped, key=np.mean)
-    low, high = bootstrap_mean_interval(lost.reembedded, seed, "neighbours")
-    named = bootstrap_mean_interval(least, seed, "neighbours")[0] > MIN_NAMED_CHANGE["neighbours"]
-    old = (
+    smaller_losses = min(losses.reembedded, losses.mapped, key=np.mean)
+    low, high = bootstrap_mean_interval(losses.reembedded, seed, "neighbours")
+    is_named = (
+        bootstrap_mean_interval(smaller_losses, seed, "neighbours")[0]
+        > MIN_NAMED_CHANGE["neighbours"]
+    )
+    old_index_note = (
         ""
-        if lost.old_index is None
-        else f", {format_percent(lost.old_index.mean())} by new queries on old vectors"
+        if losses.old_index is None
+        else f", {format_percent(losses.old_index.mean())} by new queries on old vectors"
     )
-    among = "" if lost.among == lost.mapped_among else f" among {lost.mapped_among:,} samples"
-    words = (
-        f"of the {k} nearest (Euclidean; {len(lost.reembedded):,} queries among {lost.among:,} "
-        f"samples) {format_percent(lost.reembedded.mean())} are lost when everything is embedded "
-        f"again{old}, and {format_percent(lost.mapped.mean())}{among} beyond what {beyond}"
+    sample_note = (
+        "" if losses.among == losses.mapped_among else f" among {losses.mapped_among:,} samples"
     )
-    shares = [lost.reembedded] if lost.old_index is None else [lost.reembedded, lost.old_index]
-    most = bootstrap_mean_interval(max(shares, key=np.mean), seed, "neighbours")[0]
-    explained = not named and most > MIN_NAMED_CHANGE["neighbours"]
-    amount = float(lost.reembedded.mean())
-    return Finding("neighbours", bool(named), amount, low, high, words, explained=explained)
+    sentence = (
+        f"of the {k} nearest (Euclidean; {len(losses.reembedded):,} queries among "
+        f"{losses.among:,} samples) {format_percent(losses.reembedded.mean())} are lost when "
+        f"everything is embedded again{old_index_note}, and "
+        f"{format_percent(losses.mapped.mean())}{sample_note} beyond what {map_phrase}"
+    )
+    shares = (
+        [losses.reembedded] if losses.old_index is None else [losses.reembedded, losses.old_index]
+    )
+    bound = bootstrap_mean_interval(max(shares, key=np.mean), seed, "neighbours")[0]
+    is_explained = not is_named and bound > MIN_NAMED_CHANGE["neighbours"]
+    amount = float(losses.reembedded.mean())
+    return Finding(
+        "neighbours", bool(is_named), amount, low, high, sentence, explained=is_explained
+    )
 
 
 def class_loss_finding(
@@ -124,39 +138,39 @@ def class_loss_finding(
     unless the discriminant is shrunk."""
     if classes is None:
         return unassessed_finding("classes", "it needs labels")
-    shrunk = len(x) < MIN_SAMPLES_PER_DIRECTION * max(count_components(x), count_components(y))
-    before, after = (classify_by_discriminant(data, classes, shrunk, seed) for data in (x, y))
-    lost = before - after
-    low, high = bootstrap_mean_interval(lost, seed, "classes")
+    is_shrunk = len(x) < MIN_SAMPLES_PER_DIRECTION * max(count_components(x), count_components(y))
+    before, after = (classify_by_discriminant(data, classes, is_shrunk, seed) for data in (x, y))
+    losses = before - after
+    low, high = bootstrap_mean_interval(losses, seed, "classes")
     accuracies = f"from {format_percent(before.mean())} to {format_percent(after.mean())}"
-    words = f"accuracy of a linear discriminant {accuracies}"
-    named = lost.mean() > MIN_NAMED_CHANGE["classes"] and low > 0
-    return Finding("classes", bool(named), float(lost.mean()), low, high, words)
+    sentence = f"accuracy of a linear discriminant {accuracies}"
+    is_named = losses.mean() > MIN_NAMED_CHANGE["classes"] and low > 0
+    return Finding("classes", bool(is_named), float(losses.mean()), low, high, sentence)
 
 
 def classify_by_discriminant(
-    x: np.ndarray, classes: np.ndarray, shrunk: bool, seed: int
+    x: np.ndarray, classes: np.ndarray, is_shrunk: bool, seed: int
 ) -> np.ndarray:
     """Return, as 1 or 0, which samples a discriminant fitted to others classifies correctly."""
-    right = np.zeros(len(x))
+    is_correct = np.zeros(len(x))
     for train, test in cross_validation_folds(len(x), seed):
-        known = np.unique(classes[train])
-        means = np.array([x[train][classes[train] == c].mean(axis=0) for c in known])
-        within = x[train] - means[np.searchsorted(known, classes[train])]
-        weights = np.linalg.solve(_shrunk_covariance(within, shrunk), means.T)
+        labels = np.unique(classes[train])
+        means = np.array([x[train][classes[train] == c].mean(axis=0) for c in labels])
+        residuals = x[train] - means[np.searchsorted(labels, classes[train])]
+        weights = np.linalg.solve(_shrunk_covariance(residuals, is_shrunk), means.T)
         scores = x[test] @ weights - (means * weights.T).sum(axis=1) / 2
-        right[test] = known[scores.argmax(axis=1)] == classes[test]
-    return right
+        is_correct[test] = labels[scores.argmax(axis=1)] == classes[test]
+    return is_correct
 
 
-def _shrunk_covariance(within: np.ndarray, shrunk: bool) -> np.ndarray:
-    """Return the covariance within classes, made invertible; if ``shrunk``, towards a sphere by the
-    amount that pays (Ledoit & Wolf)."""
-    n, d = within.shape
-    covariance, weight = within.T @ within / n, 1e-9
-    if shrunk:
+def _shrunk_covariance(residuals: np.ndarray, is_shrunk: bool) -> np.ndarray:
+    """Return the covariance within classes, made invertible; if ``is_shrunk``, towards a sphere by
+    the amount that pays (Ledoit & Wolf)."""
+    n, d = residuals.shape
+    covariance, weight = residuals.T @ residuals / n, 1e-9
+    if is_shrunk:
         from sklearn.covariance import ledoit_wolf_shrinkage
 
-        weight = max(weight, ledoit_wolf_shrinkage(within, assume_centered=True))
+        weight = max(weight, ledoit_wolf_shrinkage(residuals, assume_centered=True))
     variance = float(np.trace(covariance)) / d or 1.0
     return (1 - weight) * covariance + weight * variance * np.eye(d)

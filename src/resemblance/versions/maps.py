@@ -81,8 +81,8 @@ def apply_matrix(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:
 
 def cross_validation_folds(n: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the samples to fit to and those to judge on, each sample being judged on once."""
-    for part in sample_groups(n, count=MAP_FOLDS, seed=seed):
-        yield np.setdiff1d(np.arange(n), part), part
+    for test in sample_groups(n, count=MAP_FOLDS, seed=seed):
+        yield np.setdiff1d(np.arange(n), test), test
 
 
 def cross_validate_map(
@@ -104,9 +104,11 @@ def cross_validate_map(
         matrices.append(fit(x[train] - u, y[train] - v))
         predicted[test], target[test] = apply_matrix(x[test] - u, matrices[-1]), y[test] - v
         if groups is not None:
-            left = y[train] - v - apply_matrix(x[train] - u, matrices[-1])
+            residuals = y[train] - v - apply_matrix(x[train] - u, matrices[-1])
             for group in np.intersect1d(groups[train], groups[test]):
-                predicted[test[groups[test] == group]] += left[groups[train] == group].mean(axis=0)
+                predicted[test[groups[test] == group]] += residuals[groups[train] == group].mean(
+                    axis=0
+                )
     return _evaluate_map(name, predicted, target, matrices)
 
 
@@ -168,7 +170,11 @@ def unexplained_variance_ladder(
     """Share of the variance of the current version that nested maps leave unexplained."""
     spread = y - y.mean(axis=0)
     total = (spread**2).sum()
-    moved = ((spread - (x - x.mean(axis=0))) ** 2).sum() / total
+    residual_share = ((spread - (x - x.mean(axis=0))) ** 2).sum() / total
     names = {"identity": "scale", "rotation": "rotation", "linear": "linear map"}
-    left = [(names[name], float(fit.residual.mean())) for name, fit in fits.items()]
-    return ("nothing", float(((y - x) ** 2).sum() / total)), ("translation", float(moved)), *left
+    ladder = [(names[name], float(fit.residual.mean())) for name, fit in fits.items()]
+    return (
+        ("nothing", float(((y - x) ** 2).sum() / total)),
+        ("translation", float(residual_share)),
+        *ladder,
+    )

@@ -63,11 +63,13 @@ def rank_moved_samples(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis, rows: np.ndarray, ids: Any, labels: Any
 ) -> list[Moved]:
     """How far every sample moved."""
-    left = diagnosis.fit.target - diagnosis.scale * diagnosis.fit.predicted
-    far, unexplained = (np.linalg.norm(part, axis=1) / rms_radius(y) for part in (y - x, left))
+    residuals = diagnosis.fit.target - diagnosis.scale * diagnosis.fit.predicted
+    distances, residual_distances = (
+        np.linalg.norm(vectors, axis=1) / rms_radius(y) for vectors in (y - x, residuals)
+    )
     return [
         Moved(i, None if ids is None else ids[i], p, q, None if labels is None else labels[i])
-        for i, p, q in zip(rows.tolist(), far.tolist(), unexplained.tolist())
+        for i, p, q in zip(rows.tolist(), distances.tolist(), residual_distances.tolist())
     ]
 
 
@@ -89,7 +91,7 @@ class ClassMeans(NamedTuple):
 ClassBlock = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def version_class_means(parts: Iterable[ClassBlock], names: Mapping[int, Hashable]) -> ClassMeans:
+def version_class_means(blocks: Iterable[ClassBlock], names: Mapping[int, Hashable]) -> ClassMeans:
     """Return the means of classes numbered from 0, from one pass over parts of the samples.
 
     A part is the numbers of the classes, and the samples before, after, and as mapped.
@@ -97,18 +99,28 @@ def version_class_means(parts: Iterable[ClassBlock], names: Mapping[int, Hashabl
     from scipy.sparse import csr_array
 
     sums: Sequence[np.ndarray] = ()
-    for groups, x, y, mapped in parts:
-        places = groups, np.arange(len(groups))
-        each = csr_array((np.ones(len(groups)), places), shape=(len(names), len(groups)))
+    for groups, x, y, mapped in blocks:
+        coordinates = groups, np.arange(len(groups))
+        indicators = csr_array((np.ones(len(groups)), coordinates), shape=(len(names), len(groups)))
         squares = ((y - mapped) ** 2).sum(axis=1)
-        more = [each.sum(axis=1), each @ x, each @ y, each @ mapped, each @ squares]
-        sums = [total + part for total, part in zip(sums, more)] if sums else more
-    present = np.flatnonzero(sums[0]).tolist()
-    counts, before, after, mapped, squares = (total[present] for total in sums)
+        block_sums = [
+            indicators.sum(axis=1),
+            indicators @ x,
+            indicators @ y,
+            indicators @ mapped,
+            indicators @ squares,
+        ]
+        sums = (
+            [total + block_sum for total, block_sum in zip(sums, block_sums)]
+            if sums
+            else block_sums
+        )
+    codes = np.flatnonzero(sums[0]).tolist()
+    counts, before, after, mapped, squares = (total[codes] for total in sums)
     before, after, mapped = (total / counts[:, None] for total in (before, after, mapped))
     spread = squares - counts * ((after - mapped) ** 2).sum(axis=1)
     scatter = np.where(counts > 1, np.maximum(spread, 0) / np.maximum(counts - 1, 1), np.inf)
-    return ClassMeans([names[c] for c in present], counts, before, after, mapped, scatter)
+    return ClassMeans([names[c] for c in codes], counts, before, after, mapped, scatter)
 
 
 def find_moved_classes(
@@ -123,45 +135,58 @@ def find_moved_classes(
     """
     if len(means.labels) < 2:
         return unassessed_finding("moved_classes", "it needs two classes"), ()
-    shift, rest = means.after - means.before, means.after - means.mapped
-    far = ((euclidean_norm(part, axis=1) / radii[1]).tolist() for part in (shift, rest))
+    shift, residuals = means.after - means.before, means.after - means.mapped
+    distances = (
+        (euclidean_norm(vectors, axis=1) / radii[1]).tolist() for vectors in (shift, residuals)
+    )
     sides = zip((means.before, means.after), radii)
-    nearest = (column for side in sides for column in _nearest_class_means(means.labels, *side))
-    columns = means.labels, map(int, means.counts), *far, *nearest
-    moved = [MovedClass(*row) for row in zip(*columns)]
-    in_order = tuple(sorted(moved, key=lambda m: -abs(m.distance_after - m.distance_before)))
-    return _moved_classes_finding(means, rest / radii[1], radii[1], moved), in_order
+    neighbors = (column for side in sides for column in _nearest_class_means(means.labels, *side))
+    columns = means.labels, map(int, means.counts), *distances, *neighbors
+    moved_classes = [MovedClass(*row) for row in zip(*columns)]
+    ordered_classes = tuple(
+        sorted(moved_classes, key=lambda m: -abs(m.distance_after - m.distance_before))
+    )
+    return _moved_classes_finding(
+        means, residuals / radii[1], radii[1], moved_classes
+    ), ordered_classes
 
 
 def _moved_classes_finding(
-    means: ClassMeans, rest: np.ndarray, radius: float, moved: Sequence[MovedClass]
+    means: ClassMeans, residuals: np.ndarray, radius: float, moved_classes: Sequence[MovedClass]
 ) -> Finding:
     from scipy.special import stdtrit
 
-    if len(moved) < 3 or means.counts.max() < 2:
-        why = "it needs three classes, and one with two samples or more"
-        return unassessed_finding("moved_classes", why)
-    distance = euclidean_norm(rest, axis=1)
+    if len(moved_classes) < 3 or means.counts.max() < 2:
+        reason = "it needs three classes, and one with two samples or more"
+        return unassessed_finding("moved_classes", reason)
+    distance = euclidean_norm(residuals, axis=1)
     error, freedom = np.sqrt(means.scatter / means.counts) / radius, np.maximum(means.counts - 1, 1)
     order = np.argsort(distance)
     weight = np.cumsum(means.counts[order])
-    usual = distance[order[np.searchsorted(weight, weight[-1] / 2)]]
-    by_chance = stdtrit(freedom, 1 - (1 - FINDING_CONFIDENCE) / 2 / len(moved)) * error
+    typical_distance = distance[order[np.searchsorted(weight, weight[-1] / 2)]]
+    chance_limits = stdtrit(freedom, 1 - (1 - FINDING_CONFIDENCE) / 2 / len(moved_classes)) * error
     limit = np.maximum(
-        by_chance, max(MIN_NAMED_CHANGE["moved_classes"], MIN_DISTANCE_RATIO * usual)
+        chance_limits, max(MIN_NAMED_CHANGE["moved_classes"], MIN_DISTANCE_RATIO * typical_distance)
     )
-    far = sorted(np.flatnonzero(distance > limit).tolist(), key=lambda i: -distance[i])
-    most: int = far[0] if far else int(np.argmax(np.where(np.isfinite(error), distance, -1)))
-    slack = stdtrit(freedom[most], (1 + FINDING_CONFIDENCE) / 2) * error[most]
-    bounds = max(0.0, float(distance[most] - slack)), float(distance[most] + slack)
+    far_classes = sorted(np.flatnonzero(distance > limit).tolist(), key=lambda i: -distance[i])
+    index: int = (
+        far_classes[0]
+        if far_classes
+        else int(np.argmax(np.where(np.isfinite(error), distance, -1)))
+    )
+    slack = stdtrit(freedom[index], (1 + FINDING_CONFIDENCE) / 2) * error[index]
+    bounds = max(0.0, float(distance[index] - slack)), float(distance[index] + slack)
     texts = [
-        f"{moved[i].label} ({distance[i]:.3g} radii, now nearest to {moved[i].nearest_after})"
-        for i in far
+        f"{moved_classes[i].label} ({distance[i]:.3g} radii, now nearest to "
+        f"{moved_classes[i].nearest_after})"
+        for i in far_classes
     ]
-    listed = list_names(texts, MAX_NAMED_CLASSES)
-    farthest = f"{moved[most].label} ({distance[most]:.2g} radii)"
-    nothing = f"none beyond chance; the farthest is {farthest}"
-    return Finding("moved_classes", bool(far), float(distance[most]), *bounds, listed or nothing)
+    class_list = list_names(texts, MAX_NAMED_CLASSES)
+    farthest_phrase = f"{moved_classes[index].label} ({distance[index]:.2g} radii)"
+    fallback = f"none beyond chance; the farthest is {farthest_phrase}"
+    return Finding(
+        "moved_classes", bool(far_classes), float(distance[index]), *bounds, class_list or fallback
+    )
 
 
 def class_mean_shifts(
@@ -169,20 +194,21 @@ def class_mean_shifts(
 ) -> tuple[MovedClass, ...]:
     """How far the means of classes are apart in rows of other samples, those first that are
     farthest; of classes in both, two at least."""
-    present = np.intersect1d(*classes).tolist()
-    if len(present) < 2:
+    codes = np.intersect1d(*classes).tolist()
+    if len(codes) < 2:
         return ()
     before, after = (
-        np.stack([v[groups == c].mean(axis=0) for c in present])
-        for v, groups in zip((x, y), classes)
+        np.stack([v[groups == c].mean(axis=0) for c in codes]) for v, groups in zip((x, y), classes)
     )
-    radii, labels = (rms_radius(x), rms_radius(y)), [names[c] for c in present]
-    far = (euclidean_norm(after - before, axis=1) / radii[1]).tolist()
+    radii, labels = (rms_radius(x), rms_radius(y)), [names[c] for c in codes]
+    distances = (euclidean_norm(after - before, axis=1) / radii[1]).tolist()
     sides = zip((before, after), radii)
-    nearest = (column for side in sides for column in _nearest_class_means(labels, *side))
-    counts = [int((classes[1] == c).sum()) for c in present]
-    moved = [MovedClass(*row) for row in zip(labels, counts, far, far, *nearest)]
-    return tuple(sorted(moved, key=lambda m: -m.moved))
+    neighbors = (column for side in sides for column in _nearest_class_means(labels, *side))
+    counts = [int((classes[1] == c).sum()) for c in codes]
+    moved_classes = [
+        MovedClass(*row) for row in zip(labels, counts, distances, distances, *neighbors)
+    ]
+    return tuple(sorted(moved_classes, key=lambda m: -m.moved))
 
 
 def majority_class_map(
@@ -199,10 +225,10 @@ def majority_class_map(
         u, v = (np.average(data, axis=0, weights=weights) for data in (x, y))
         root = np.sqrt(weights)[:, None]
         affine = AffineMap(u, NESTED_MAP_FITTERS[name](root * (x - u), root * (y - v)), factor, v)
-        rest, each = y - affine(x), np.eye(groups.max() + 1)[:, groups]
-        distance = euclidean_norm(each @ rest, axis=1) / each.sum(axis=1)
-        usual = max(float(np.median(distance)), 1e-9 * float(distance.max())) or 1.0
-        weights = usual / np.maximum(distance, usual)[groups]
+        residuals, indicators = y - affine(x), np.eye(groups.max() + 1)[:, groups]
+        distance = euclidean_norm(indicators @ residuals, axis=1) / indicators.sum(axis=1)
+        typical_distance = max(float(np.median(distance)), 1e-9 * float(distance.max())) or 1.0
+        weights = typical_distance / np.maximum(distance, typical_distance)[groups]
     return affine
 
 
@@ -211,9 +237,9 @@ def _nearest_class_means(
 ) -> tuple[list[Hashable], list[float]]:
     """The class whose mean is nearest to that of each, and its distance."""
     points = means - means.mean(axis=0)
-    nearest = np.empty(len(points), dtype=np.int64)
+    neighbors = np.empty(len(points), dtype=np.int64)
     for (start, stop), block in zip(row_blocks(len(points)), squared_distance_blocks(points)):
         block[np.arange(stop - start), np.arange(start, stop)] = np.inf
-        nearest[start:stop] = block.argmin(axis=1)
-    distances = euclidean_norm(means - means[nearest], axis=1) / unit
-    return [labels[i] for i in nearest.tolist()], distances.tolist()
+        neighbors[start:stop] = block.argmin(axis=1)
+    distances = euclidean_norm(means - means[neighbors], axis=1) / unit
+    return [labels[i] for i in neighbors.tolist()], distances.tolist()

@@ -44,92 +44,103 @@ EmbedFunction = Callable[[np.ndarray], Any]
 
 
 def pooled_recalls(
-    task: UpgradeTask, ways: ServingMethods, embed: EmbedFunction, tick: SearchProgress
+    task: UpgradeTask, methods: ServingMethods, embed: EmbedFunction, tick: SearchProgress
 ) -> OptionRecalls:
     """Return recalls by what the new model would find, among the documents that any way returns
     from the old index at some depth."""
-    hits = search_by_methods(task, ways.ways, task.k, tick, 0.4)
+    hits = search_by_methods(task, methods.ways, task.k, tick, 0.4)
     true = hits[OLD_QUERIES]
     check_no_own_documents(task, true)
     before = old_answer_recalls(task, hits, true)
     size = max(MIN_POOL_QUERIES, 2 * MIN_QUERIES * len(task.names))
-    some = np.sort(generator(task.seed, "pool", len(task.a)).permutation(len(task.a))[:size])
+    query_indices = np.sort(
+        generator(task.seed, "pool", len(task.a)).permutation(len(task.a))[:size]
+    )
     depth = min(POOL_DEPTHS[-1] * task.k, len(task.whole.source) - 1)
     _check_embed(task, embed)
-    deep = search_by_methods(task, ways.ways, depth, tick, 0.4, some)
-    after, changed = _recalls_from_pool(task, embed, deep, some)
+    deep_hits = search_by_methods(task, methods.ways, depth, tick, 0.4, query_indices)
+    after, changed_share = _recalls_from_pool(task, embed, deep_hits, query_indices)
     if task.relevant is None:
-        return OptionRecalls(after, before, changed)
+        return OptionRecalls(after, before, changed_share)
     best = search_nearest_rows(task.b, task.selves, task.new, task.k, task.metric)
-    return OptionRecalls(after, before, changed, (), sample_relevance_gain(task, best))
+    return OptionRecalls(after, before, changed_share, (), sample_relevance_gain(task, best))
 
 
 def _recalls_from_pool(
-    task: UpgradeTask, embed: EmbedFunction, hits: HitsByMethod, some: np.ndarray
+    task: UpgradeTask, embed: EmbedFunction, hits: HitsByMethod, query_indices: np.ndarray
 ) -> tuple[RecallByOption, float]:
     """Return the recalls of options, and the share of old answers that the new model changes."""
-    asked = {name: rows if name != "keep" else rows[:, : task.k] for name, rows in hits.items()}
-    pool = np.unique(np.concatenate([rows.ravel() for rows in asked.values()]))
+    retrieved = {name: rows if name != "keep" else rows[:, : task.k] for name, rows in hits.items()}
+    pool = np.unique(np.concatenate([rows.ravel() for rows in retrieved.values()]))
     vectors = _embed_in_batches(task, embed, pool)
 
     def take(rows: np.ndarray) -> np.ndarray:
         return vectors[np.searchsorted(pool, rows)]
 
-    values: list[dict[str, np.ndarray]] = []
+    recalls_by_depth: list[dict[str, np.ndarray]] = []
     for multiple in POOL_DEPTHS:
-        parts = [rows[:, : multiple * task.k].ravel() for rows in asked.values()]
-        inside = np.unique(np.concatenate(parts))
-        place = np.searchsorted(inside, task.places[some]).clip(max=len(inside) - 1)
-        selves = np.where(inside[place] == task.places[some], place, -1)
-        blocks = [(0, take(inside))]
-        near = search_blocks(
-            task.b[some], selves, blocks, column_medians(vectors), task.k, task.metric
+        candidates = [rows[:, : multiple * task.k].ravel() for rows in retrieved.values()]
+        documents = np.unique(np.concatenate(candidates))
+        indices = np.searchsorted(documents, task.places[query_indices]).clip(
+            max=len(documents) - 1
         )
-        of_depth: dict[str, np.ndarray] = {}
-        for name, rows in asked.items():
-            right = match_true_neighbors(task.b[some], inside[near], rows, take, task.metric)
-            of_depth[name] = recall_at_count(right, task.k, task.k)
+        own_rows = np.where(documents[indices] == task.places[query_indices], indices, -1)
+        blocks = [(0, take(documents))]
+        neighbors = search_blocks(
+            task.b[query_indices], own_rows, blocks, column_medians(vectors), task.k, task.metric
+        )
+        depth_recalls: dict[str, np.ndarray] = {}
+        for name, rows in retrieved.items():
+            is_match = match_true_neighbors(
+                task.b[query_indices], documents[neighbors], rows, take, task.metric
+            )
+            depth_recalls[name] = recall_at_count(is_match, task.k, task.k)
             for count in CANDIDATE_COUNTS:
                 if task.k < count <= rows.shape[1]:
-                    of_depth[rerank_option_name(name, count)] = recall_at_count(
-                        right, count, task.k
+                    depth_recalls[rerank_option_name(name, count)] = recall_at_count(
+                        is_match, count, task.k
                     )
-        values.append(of_depth)
-    shallow, deep = values
+        recalls_by_depth.append(depth_recalls)
+    shallow_recalls, deep_recalls = recalls_by_depth
     recalls = {
         name: summarize_recall(
-            task, deep[name], some, max(0.0, float((shallow[name] - deep[name]).mean()))
+            task,
+            deep_recalls[name],
+            query_indices,
+            max(0.0, float((shallow_recalls[name] - deep_recalls[name]).mean())),
         )
-        for name in deep
+        for name in deep_recalls
         if name != OLD_QUERIES
     }
-    return recalls, float(1 - deep[OLD_QUERIES].mean())
+    return recalls, float(1 - deep_recalls[OLD_QUERIES].mean())
 
 
 def _check_embed(task: UpgradeTask, embed: EmbedFunction) -> None:
     """Raise ``ValueError`` if a function gives other vectors of documents, found in the index, than
     those by the new model."""
     documents = np.linspace(0, len(task.old.source) - 1, CHECKED_DOCUMENTS).astype(int)
-    old, new = task.old.take(documents), task.new.take(documents)
-    near = search_nearest_rows(old, np.full(CHECKED_DOCUMENTS, -1), task.whole, 2, "euclidean")
-    places = near[:, 0]
-    asked, back = np.unique(places, return_inverse=True)
-    vectors = _embed_in_batches(task, embed, asked)[back]
+    old_vectors, new_vectors = task.old.take(documents), task.new.take(documents)
+    neighbors = search_nearest_rows(
+        old_vectors, np.full(CHECKED_DOCUMENTS, -1), task.whole, 2, "euclidean"
+    )
+    nearest_rows = neighbors[:, 0]
+    unique_rows, inverse = np.unique(nearest_rows, return_inverse=True)
+    vectors = _embed_in_batches(task, embed, unique_rows)[inverse]
     if (
-        _are_same_documents(vectors, task.whole.take(places)).mean()
+        _are_same_documents(vectors, task.whole.take(nearest_rows)).mean()
         > 0.5
-        > _are_same_documents(new, old).mean()
+        > _are_same_documents(new_vectors, old_vectors).mean()
     ):
         raise ValueError(
             "upgrade_index: embed returned the old vectors of the index; it must embed documents "
             "by the new model"
         )
-    is_there = have_copy_among_nearest(old, near, task.whole)
-    others = ~_are_same_documents(vectors, new)[is_there]
-    if others.any() and others.mean() > 0.5:
+    is_in_index = have_copy_among_nearest(old_vectors, neighbors, task.whole)
+    is_different = ~_are_same_documents(vectors, new_vectors)[is_in_index]
+    if is_different.any() and is_different.mean() > 0.5:
         raise ValueError(
-            f"upgrade_index: embed gives other vectors than new has for {others.sum()} of "
-            f"{len(others)} "
+            f"upgrade_index: embed gives other vectors than new has for {is_different.sum()} of "
+            f"{len(is_different)} "
             "documents that are in the index; it must embed the documents at the positions of the "
             "index that it is given, by the new model, and normalise vectors if new does"
         )
@@ -147,13 +158,13 @@ def _are_same_documents(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _embed_in_batches(task: UpgradeTask, embed: EmbedFunction, rows: np.ndarray) -> np.ndarray:
     """Return the new vectors of documents, which a user's function embeds in batches."""
-    parts, width = [], task.new.width
-    for part in np.split(rows, range(EMBED_BATCH_SIZE, len(rows), EMBED_BATCH_SIZE)):
-        vectors = as_representation(embed(part.copy()), "what embed returned")
-        if vectors.shape != (len(part), width):
+    blocks, width = [], task.new.width
+    for batch in np.split(rows, range(EMBED_BATCH_SIZE, len(rows), EMBED_BATCH_SIZE)):
+        vectors = as_representation(embed(batch.copy()), "what embed returned")
+        if vectors.shape != (len(batch), width):
             raise ValueError(
                 f"upgrade_index: embed must return one new vector for each position, "
-                f"{(len(part), width)}; got {vectors.shape}"
+                f"{(len(batch), width)}; got {vectors.shape}"
             )
-        parts.append(task.new_rows(vectors).take(np.arange(len(part))))
-    return np.concatenate(parts)
+        blocks.append(task.new_rows(vectors).take(np.arange(len(batch))))
+    return np.concatenate(blocks)

@@ -57,10 +57,12 @@ class OptionRecalls(NamedTuple):
     gain: RelevanceGain | None = None
 
 
-def measure_recalls(task: UpgradeTask, ways: ServingMethods, tick: SearchProgress) -> OptionRecalls:
+def measure_recalls(
+    task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
+) -> OptionRecalls:
     """Return the recalls of all options among the documents, which are the whole index."""
     depth = min(max(CANDIDATE_COUNTS), len(task.old.source) - 1)
-    hits = search_by_methods(task, ways.ways, depth, tick, 0.6)
+    hits = search_by_methods(task, methods.ways, depth, tick, 0.6)
     true = hits[OLD_QUERIES][:, : task.k]
     check_no_own_documents(task, true)
     best = search_nearest_rows(
@@ -69,37 +71,42 @@ def measure_recalls(task: UpgradeTask, ways: ServingMethods, tick: SearchProgres
     after = reranked_recalls(task, hits, best, task.new.take)
     before = old_answer_recalls(task, hits, true)
     before["re-embed"] = _answer_recall(task, task.a, true, best, task.whole)
-    for name, retrieved in _partial_reembedding_hits(task, ways, tick):
+    for name, retrieved in _partial_reembedding_hits(task, methods, tick):
         after[name] = _answer_recall(task, task.b, best, retrieved, task.new)
         before[name] = _answer_recall(task, task.a, true, retrieved, task.whole)
-    changed = 1 - new_answer_shares(task, hits[OLD_QUERIES], best).mean()
+    changed_share = 1 - new_answer_shares(task, hits[OLD_QUERIES], best).mean()
     return OptionRecalls(
-        after, before, float(changed), (), measure_relevance_gain(task, true, best)
+        after, before, float(changed_share), (), measure_relevance_gain(task, true, best)
     )
 
 
 def search_by_methods(
     task: UpgradeTask,
-    ways: Mapping[str, ServingMethod],
+    methods: Mapping[str, ServingMethod],
     depth: int,
     tick: SearchProgress,
     share: float,
-    some: Any = None,
+    query_indices: Any = None,
 ) -> HitsByMethod:
     """Return the nearest documents by every way, and by old queries; ways of the same stored
-    vectors share a pass over them. ``some``: the queries asked, all without it."""
-    rows = np.arange(len(task.a)) if some is None else some
-    all_ways = {OLD_QUERIES: ServingMethod(task.a), **ways}
+    vectors share a pass over them. ``query_indices``: the queries asked, all without it."""
+    rows = np.arange(len(task.a)) if query_indices is None else query_indices
+    all_methods = {OLD_QUERIES: ServingMethod(task.a), **methods}
     passes: dict[int, list[str]] = {}
-    for name, way in all_ways.items():
-        passes.setdefault(id(way.change), []).append(name)
+    for name, method in all_methods.items():
+        passes.setdefault(id(method.change), []).append(name)
     hits: HitsByMethod = {}
     for names in passes.values():
-        points = np.concatenate([all_ways[name].points[rows] for name in names])
-        selves = np.tile(task.places[rows], len(names))
-        stored = all_ways[names[0]].stored(task)
+        points = np.concatenate([all_methods[name].points[rows] for name in names])
+        own_rows = np.tile(task.places[rows], len(names))
+        stored_rows = all_methods[names[0]].stored(task)
         retrieved = search_nearest_rows(
-            points, selves, stored, depth, task.metric, lambda s: tick(share * s / len(passes))
+            points,
+            own_rows,
+            stored_rows,
+            depth,
+            task.metric,
+            lambda s: tick(share * s / len(passes)),
         )
         hits |= dict(zip(names, np.split(retrieved, len(names))))
     return hits
@@ -116,19 +123,23 @@ def reranked_recalls(
     hits: HitsByMethod,
     best: np.ndarray,
     take: Callable[[np.ndarray], np.ndarray],
-    some: np.ndarray | None = None,
+    query_indices: np.ndarray | None = None,
 ) -> RecallByOption:
     """Return the recall of the new model's answers by every way, and among its candidates."""
     recalls: RecallByOption = {}
-    points = task.b if some is None else task.b[some]
+    points = task.b if query_indices is None else task.b[query_indices]
     for name, retrieved in hits.items():
-        right = match_true_neighbors(points, best, retrieved, take, task.metric)
+        is_match = match_true_neighbors(points, best, retrieved, take, task.metric)
         if name != OLD_QUERIES:
-            recalls[name] = summarize_recall(task, recall_at_count(right, task.k, task.k), some)
+            recalls[name] = summarize_recall(
+                task, recall_at_count(is_match, task.k, task.k), query_indices
+            )
         for count in CANDIDATE_COUNTS:
             if task.k < count <= retrieved.shape[1]:
-                values = recall_at_count(right, count, task.k)
-                recalls[rerank_option_name(name, count)] = summarize_recall(task, values, some)
+                values = recall_at_count(is_match, count, task.k)
+                recalls[rerank_option_name(name, count)] = summarize_recall(
+                    task, values, query_indices
+                )
     return recalls
 
 
@@ -149,26 +160,26 @@ def _answer_recall(
 
 
 def _partial_reembedding_hits(
-    task: UpgradeTask, ways: ServingMethods, tick: SearchProgress
+    task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> list[tuple[str, np.ndarray]]:
     """Return what new queries find where a part of the documents is re-embedded and the others are
     mapped: first those to which the map was fitted."""
-    names = [name for name in ways.maps if name.startswith("documents")]
+    names = [name for name in methods.maps if name.startswith("documents")]
     n = len(task.old.source)
     if not names:
         return []
-    others = np.setdiff1d(np.arange(n), ways.half)
+    other_half = np.setdiff1d(np.arange(n), methods.half)
     random = generator(task.seed, "part", n)
-    order = np.concatenate([random.permutation(ways.half), random.permutation(others)])
+    order = np.concatenate([random.permutation(methods.half), random.permutation(other_half)])
     retrieved = []
 
-    def portion(of_rows: float) -> None:
-        tick(0.2 / len(REEMBEDDED_SHARES) * of_rows)
+    def portion(fraction: float) -> None:
+        tick(0.2 / len(REEMBEDDED_SHARES) * fraction)
 
     for share in REEMBEDDED_SHARES:
-        again = np.sort(order[: round(share * n)])
-        if len(np.intersect1d(again, ways.free)) >= MIN_QUERIES:
-            rows = partially_reembedded_rows(task, names, again, ways.free)
+        reembedded_rows = np.sort(order[: round(share * n)])
+        if len(np.intersect1d(reembedded_rows, methods.free)) >= MIN_QUERIES:
+            rows = partially_reembedded_rows(task, names, reembedded_rows, methods.free)
             hits = search_nearest_rows(task.b, task.selves, rows, task.k, task.metric, portion)
             retrieved.append((part_option_name(share), hits))
     return retrieved
@@ -180,52 +191,67 @@ def measure_relevance_gain(
     """Return what the new model gains in relevant documents, None where none are named."""
     if task.relevant is None:
         return None
-    old, new = (relevant_recalls(task.relevant, retrieved) for retrieved in (true, best))
-    low, high = (
-        2 * end - 1 for end in mean_share_interval((new - old + 1) / 2, task.confidence_level)
+    old_recalls, new_recalls = (
+        relevant_recalls(task.relevant, retrieved) for retrieved in (true, best)
     )
-    difference = float((new - old).mean())
-    return RelevanceGain(float(old.mean()), float(new.mean()), difference, low, high, len(old))
+    low, high = (
+        2 * end - 1
+        for end in mean_share_interval((new_recalls - old_recalls + 1) / 2, task.confidence_level)
+    )
+    difference = float((new_recalls - old_recalls).mean())
+    return RelevanceGain(
+        float(old_recalls.mean()),
+        float(new_recalls.mean()),
+        difference,
+        low,
+        high,
+        len(old_recalls),
+    )
 
 
 def check_no_own_documents(task: UpgradeTask, true: np.ndarray) -> None:
     """Raise ``ValueError`` if many queries are documents, whose own document would be found."""
-    equal = int(have_copy_among_nearest(task.a, true, task.whole).sum())
-    if equal > MAX_OWN_DOCUMENT_SHARE * len(true):
+    n_copies = int(have_copy_among_nearest(task.a, true, task.whole).sum())
+    if n_copies > MAX_OWN_DOCUMENT_SHARE * len(true):
         raise ValueError(
-            f"upgrade_index: {equal} of {len(true)} queries equal a document, which they would "
+            f"upgrade_index: {n_copies} of {len(true)} queries equal a document, which they would "
             "find; give queries and documents ids, by which a query's own document is left out: "
             "rs.Representation(x, ids=...), or leave copies out"
         )
 
 
-def have_copy_among_nearest(points: np.ndarray, near: np.ndarray, index: StoredRows) -> np.ndarray:
+def have_copy_among_nearest(
+    points: np.ndarray, neighbors: np.ndarray, index: StoredRows
+) -> np.ndarray:
     """Say of which points one of their nearest rows is a copy, rounded otherwise perhaps."""
-    apart = np.sort(squared_distances_to_rows(points, index.take(near)), axis=1)
-    return np.asarray(apart[:, 0] <= COPY_TOLERANCE * apart[:, :2][:, -1])
+    distances = np.sort(squared_distances_to_rows(points, index.take(neighbors)), axis=1)
+    return np.asarray(distances[:, 0] <= COPY_TOLERANCE * distances[:, :2][:, -1])
 
 
 # --------------------------------------------------------------------------------------- intervals
 
 
 def summarize_recall(
-    task: UpgradeTask, values: np.ndarray, some: np.ndarray | None = None, hidden: float = 0.0
+    task: UpgradeTask,
+    values: np.ndarray,
+    query_indices: np.ndarray | None = None,
+    hidden: float = 0.0,
 ) -> Recall:
-    """Return the mean over queries, ``some`` of them, with its interval and by group."""
+    """Return the mean over queries, ``query_indices`` of them, with its interval and by group."""
     rows: list[GroupRecall] = []
     if task.groups is not None:
-        groups = task.groups if some is None else task.groups[some]
-        parts = [(task.names[g], values[groups == g]) for g in np.unique(groups)]
-        assessed = sum(len(part) >= MIN_QUERIES for _, part in parts)
-        confidence_level = 1 - (1 - task.confidence_level) / max(1, assessed)
-        for name, part in parts:
-            is_enough = len(part) >= MIN_QUERIES
+        groups = task.groups if query_indices is None else task.groups[query_indices]
+        values_by_group = [(task.names[g], values[groups == g]) for g in np.unique(groups)]
+        n_assessed = sum(len(groupvalues) >= MIN_QUERIES for _, groupvalues in values_by_group)
+        confidence_level = 1 - (1 - task.confidence_level) / max(1, n_assessed)
+        for name, groupvalues in values_by_group:
+            is_enough = len(groupvalues) >= MIN_QUERIES
             low = (
-                max(0.0, mean_share_interval(part, confidence_level)[0] - hidden)
+                max(0.0, mean_share_interval(groupvalues, confidence_level)[0] - hidden)
                 if is_enough
                 else None
             )
-            rows.append(GroupRecall(name, float(part.mean()), low, len(part)))
+            rows.append(GroupRecall(name, float(groupvalues.mean()), low, len(groupvalues)))
     low, high = mean_share_interval(values, task.confidence_level)
     return Recall(
         float(values.mean()), max(0.0, low - hidden), high, len(values), tuple(rows), hidden
@@ -241,12 +267,14 @@ def mean_share_interval(values: np.ndarray, confidence_level: float) -> tuple[fl
     from scipy.special import stdtrit
 
     ends = []
-    for side, added in ((-1, 0.0), (1, 1.0)):
-        more = np.append(values, added)
+    for sign, bound in ((-1, 0.0), (1, 1.0)):
+        extended = np.append(values, bound)
         half = (
-            stdtrit(len(values), (1 + confidence_level) / 2) * more.std(ddof=1) / np.sqrt(len(more))
+            stdtrit(len(values), (1 + confidence_level) / 2)
+            * extended.std(ddof=1)
+            / np.sqrt(len(extended))
         )
-        ends.append(float(np.clip(more.mean() + side * half, 0.0, 1.0)))
+        ends.append(float(np.clip(extended.mean() + sign * half, 0.0, 1.0)))
     return ends[0], ends[1]
 
 
@@ -254,11 +282,11 @@ def mean_share_interval(values: np.ndarray, confidence_level: float) -> tuple[fl
 
 
 def extrapolate_recalls(
-    task: UpgradeTask, ways: ServingMethods, tick: SearchProgress
+    task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> OptionRecalls:
     """Return recalls of the old model's answers, and those of the new model's answers continued
     from the documents by both models to the size of the index."""
-    hits = search_by_methods(task, ways.ways, task.k, tick, 0.6)
+    hits = search_by_methods(task, methods.ways, task.k, tick, 0.6)
     true = hits[OLD_QUERIES]
     check_no_own_documents(task, true)
     before = old_answer_recalls(task, hits, true)
@@ -269,7 +297,7 @@ def extrapolate_recalls(
     gain = sample_relevance_gain(task, best)
     if len(task.old.source) < MIN_CURVE_DOCUMENTS or sample // CURVE_FRACTIONS[0] < 2 * task.k:
         return OptionRecalls({}, before, None, (), gain)
-    after, curve = _recall_estimates(task, ways, sample)
+    after, curve = _recall_estimates(task, methods, sample)
     return OptionRecalls(after, before, None, curve, gain)
 
 
@@ -282,59 +310,63 @@ def sample_relevance_gain(task: UpgradeTask, best: np.ndarray) -> RelevanceGain 
 
 
 def _recall_estimates(
-    task: UpgradeTask, ways: ServingMethods, sample: int
+    task: UpgradeTask, methods: ServingMethods, sample: int
 ) -> tuple[RecallByOption, RecallCurve]:
     """Recall by what the new model finds among ever more of the documents, and its continuation to
     the size of the index."""
     n, size = len(task.old.source), len(task.whole.source)
     order = generator(task.seed, "documents", n).permutation(n)[:sample]
-    counts = [sample // part for part in CURVE_FRACTIONS]
+    counts = [sample // fraction for fraction in CURVE_FRACTIONS]
     depth = min(max(CANDIDATE_COUNTS), counts[0] // 2)
     means: dict[str, list[float]] = {}
     values: dict[str, np.ndarray] = {}
     for count in counts:
-        values = _recalls_among_documents(task, ways, np.sort(order[:count]), depth)
-        for name, of_queries in values.items():
-            means.setdefault(name, []).append(float(of_queries.mean()))
+        values = _recalls_among_documents(task, methods, np.sort(order[:count]), depth)
+        for name, query_recalls in values.items():
+            means.setdefault(name, []).append(float(query_recalls.mean()))
     recalls: RecallByOption = {}
-    for name, of_sizes in means.items():
-        value, last = recall_at_index_size(counts, of_sizes, size), of_sizes[-1]
+    for name, size_means in means.items():
+        value, last = recall_at_index_size(counts, size_means, size), size_means[-1]
         low, high = mean_share_interval(values[name], task.confidence_level)
         low, high = (
             max(0.0, value - last + low - MAX_EXTRAPOLATION_EXCESS),
             min(1.0, value - last + high),
         )
         recalls[name] = Recall(value, low, high, len(task.a))
-    curve = [(name, count, mean) for name in ways.ways for count, mean in zip(counts, means[name])]
-    curve += [(name, size, recalls[name].value) for name in ways.ways]
+    curve = [
+        (name, count, mean) for name in methods.ways for count, mean in zip(counts, means[name])
+    ]
+    curve += [(name, size, recalls[name].value) for name in methods.ways]
     return recalls, tuple(curve)
 
 
 def _recalls_among_documents(
-    task: UpgradeTask, ways: ServingMethods, rows: np.ndarray, depth: int
+    task: UpgradeTask, methods: ServingMethods, rows: np.ndarray, depth: int
 ) -> dict[str, np.ndarray]:
     """Return, among some documents by both models, the recalls of queries by every option."""
-    old, new, k = task.old.take(rows), task.new.take(rows), task.k
-    place = np.searchsorted(rows, task.selves).clip(max=len(rows) - 1)
-    selves = np.where(rows[place] == task.selves, place, -1)
+    old_rows, new_rows, k = task.old.take(rows), task.new.take(rows), task.k
+    indices = np.searchsorted(rows, task.selves).clip(max=len(rows) - 1)
+    own_rows = np.where(rows[indices] == task.selves, indices, -1)
 
-    def look(points: np.ndarray, stored: np.ndarray, count: int) -> np.ndarray:
+    def look(points: np.ndarray, stored_rows: np.ndarray, count: int) -> np.ndarray:
         return search_blocks(
-            points, selves, [(0, stored)], column_medians(stored), count, task.metric
+            points, own_rows, [(0, stored_rows)], column_medians(stored_rows), count, task.metric
         )
 
-    best = look(task.b, new, k)
+    best = look(task.b, new_rows, k)
     values = {}
-    for name, way in {OLD_QUERIES: ServingMethod(task.a), **ways.ways}.items():
-        stored = old if way.change is None else way.change.of_documents(old, rows)
-        right = match_true_neighbors(
-            task.b, best, look(way.points, stored, depth), new.__getitem__, task.metric
+    for name, method in {OLD_QUERIES: ServingMethod(task.a), **methods.ways}.items():
+        stored_rows = (
+            old_rows if method.change is None else method.change.of_documents(old_rows, rows)
+        )
+        is_match = match_true_neighbors(
+            task.b, best, look(method.points, stored_rows, depth), new_rows.__getitem__, task.metric
         )
         if name != OLD_QUERIES:
-            values[name] = recall_at_count(right, k, k)
+            values[name] = recall_at_count(is_match, k, k)
         for count in CANDIDATE_COUNTS:
             if k < count <= depth:
-                values[rerank_option_name(name, count)] = recall_at_count(right, count, k)
+                values[rerank_option_name(name, count)] = recall_at_count(is_match, count, k)
     return values
 
 

@@ -20,17 +20,17 @@ def is_related(x: np.ndarray, y: np.ndarray, seed: int) -> bool:
     a, b = (
         _double_centered_matrix(cdist(v, v)) for v in (to_typical_units(x), to_typical_units(y))
     )
-    observed, size = float((a * b).sum()), float(np.sqrt((a**2).sum() * (b**2).sum()))
+    covariance, size = float((a * b).sum()), float(np.sqrt((a**2).sum() * (b**2).sum()))
     if size == 0:
         return True
     random, n = generator(seed, "orders of rows"), len(x)
-    drawn = []
+    null_covariances = []
     for count in range(RELATION_PERMUTATIONS):
         order = random.permutation(n)
-        drawn.append(float((a * b[order][:, order]).sum()))
-        if count == 9 and (observed - max(drawn)) / size > MIN_DISTANCE_CORRELATION:
+        null_covariances.append(float((a * b[order][:, order]).sum()))
+        if count == 9 and (covariance - max(null_covariances)) / size > MIN_DISTANCE_CORRELATION:
             return True
-    return (1 + sum(value >= observed for value in drawn)) / (
+    return (1 + sum(value >= covariance for value in null_covariances)) / (
         1 + RELATION_PERMUTATIONS
     ) <= RELATION_LEVEL
 

@@ -41,19 +41,19 @@ def relevant_positions(
             "upgrade_index: relevant must map ids of queries to ids of documents, such as "
             f'{{"q1": ["d7", "d9"]}}; got {type(relevant).__name__}'
         )
-    rows = {name: place for place, name in enumerate(_ids_or_positions(queries))}
-    columns = {name: place for place, name in enumerate(_ids_or_positions(documents))}
+    rows = {name: index for index, name in enumerate(_ids_or_positions(queries))}
+    columns = {name: index for index, name in enumerate(_ids_or_positions(documents))}
     positions: dict[int, np.ndarray] = {}
-    for query, named in relevant.items():
-        documents_of = _as_list_of_names(named)
+    for query, value in relevant.items():
+        document_ids = _as_list_of_names(value)
         _check_known_ids([query], rows, "queries", queries)
-        _check_known_ids(documents_of, columns, "documents", documents)
-        if not documents_of:
+        _check_known_ids(document_ids, columns, "documents", documents)
+        if not document_ids:
             raise ValueError(
                 f"upgrade_index: relevant names no document for query {query!r}; leave that query "
                 "out"
             )
-        positions[rows[query]] = np.unique([columns[name] for name in documents_of])
+        positions[rows[query]] = np.unique([columns[name] for name in document_ids])
     if len(positions) < MIN_RELEVANT_QUERIES:
         raise ValueError(
             f"upgrade_index: relevant documents are needed for at least {MIN_RELEVANT_QUERIES} "
@@ -66,22 +66,22 @@ def _ids_or_positions(x: Representation) -> Iterable[Hashable]:
     return range(x.shape[0]) if x.ids is None else x.ids
 
 
-def _as_list_of_names(named: Any) -> list[Any]:
-    if isinstance(named, str | bytes) or not isinstance(named, Iterable):
-        return [named]
-    return [name.item() if isinstance(name, np.generic) else name for name in named]
+def _as_list_of_names(value: Any) -> list[Any]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        return [value]
+    return [name.item() if isinstance(name, np.generic) else name for name in value]
 
 
 def _check_known_ids(
-    names: Iterable[Hashable], known: Mapping[Any, int], noun: str, x: Representation
+    names: Iterable[Hashable], positions: Mapping[Any, int], noun: str, x: Representation
 ) -> None:
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        first = next(iter(known))
-        has = "positions, as they have no ids" if x.ids is None else f"ids such as {first!r}"
+    unknown_ids = [name for name in names if name not in positions]
+    if unknown_ids:
+        example = next(iter(positions))
+        id_note = "positions, as they have no ids" if x.ids is None else f"ids such as {example!r}"
         raise ValueError(
-            f"upgrade_index: relevant names {unknown[0]!r}, which is none of the {len(known):,} "
-            f"{noun}; the {noun} have {has}"
+            f"upgrade_index: relevant names {unknown_ids[0]!r}, which is none of the "
+            f"{len(positions):,} {noun}; the {noun} have {id_note}"
         )
 
 

@@ -98,10 +98,10 @@ class DriftReport(BaseResult):
             f"<tr><td>{escape(d.label)}</td><td>{value}</td></tr>"
             for d, value in zip(self.drifts, values)
         )
-        named = (f"{f.kind}: {f.sentence}" for f in self.findings if f.named)
-        kinds = "".join(f"<li>{escape(words)}</li>" for words in named)
-        all_sides = "".join(f"<p>{escape(line)}</p>" for line in (*self.caveats, *self.details))
+        sentences = (f"{f.kind}: {f.sentence}" for f in self.findings if f.named)
+        kinds = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+        paragraphs = "".join(f"<p>{escape(line)}</p>" for line in (*self.caveats, *self.details))
         return (
-            f"<p><b>{escape(self.conclusion)}</b></p>{all_sides}<ul>{kinds}</ul>{thumbnail(self)}"
+            f"<p><b>{escape(self.conclusion)}</b></p>{paragraphs}<ul>{kinds}</ul>{thumbnail(self)}"
             f"<table>{rows}</table>"
         )

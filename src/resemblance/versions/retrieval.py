@@ -73,8 +73,8 @@ class Rows(NamedTuple):
 
     def _counted(self, rows: np.ndarray) -> np.ndarray:
         rows = np.asarray(rows).astype(self.precision, copy=False).astype(np.float64, copy=False)
-        missing = self.width - rows.shape[1]
-        return (np.pad(rows, [(0, 0), (0, missing)]) if missing else rows) / self.unit
+        n_missing = self.width - rows.shape[1]
+        return (np.pad(rows, [(0, 0), (0, n_missing)]) if n_missing else rows) / self.unit
 
 
 class PairedSample(NamedTuple):
@@ -123,9 +123,9 @@ def version_rows(x: Representation) -> Rows:
     for start, block in rows.blocks():
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
             row, column = (int(i) for i in np.argwhere(~np.isfinite(block))[0])
-            where = f"the first at row {start + row}, column {column}"
+            location = f"the first at row {start + row}, column {column}"
             raise UndefinedError(
-                f"{representation_title(x)} has NaN or infinite values, {where}; leave those "
+                f"{representation_title(x)} has NaN or infinite values, {location}; leave those "
                 "samples out or fill them in"
             )
     return rows
@@ -147,12 +147,13 @@ class NeighborLosses(NamedTuple):
     moved: float
 
 
-def choose_queries(used: int, n: int, d: int, seed: int) -> np.ndarray:
+def choose_queries(n_used: int, n: int, d: int, seed: int) -> np.ndarray:
     """Positions, among the samples used, of those that are looked up."""
     count = min(
-        used, max(MIN_LOOKED_UP_SAMPLES, min(MAX_LOOKED_UP_SAMPLES, MAX_SEARCH_PRODUCTS // (n * d)))
+        n_used,
+        max(MIN_LOOKED_UP_SAMPLES, min(MAX_LOOKED_UP_SAMPLES, MAX_SEARCH_PRODUCTS // (n * d))),
     )
-    return np.sort(generator(seed, "queries", used).permutation(used)[:count])
+    return np.sort(generator(seed, "queries", n_used).permutation(n_used)[:count])
 
 
 def affordable_noise_draws(n_resamples: int, queries: int, n: int, d: int) -> int:
@@ -166,10 +167,10 @@ def column_medians(rows: np.ndarray) -> np.ndarray:
 
 
 def find_nearest_rows(
-    points: np.ndarray, selves: np.ndarray, blocks: RowBlocks, center: np.ndarray, k: int
+    points: np.ndarray, own_rows: np.ndarray, blocks: RowBlocks, center: np.ndarray, k: int
 ) -> np.ndarray:
     """Indices of the k rows nearest to every point, without the point itself, the row of
-    ``selves``, the nearest first; shape (len(points), k).
+    ``own_rows``, the nearest first; shape (len(points), k).
 
     Distances come from products about the ``centre``, the :func:`column_medians` of the rows. A
     distance that is so short that the products lose its digits is computed again from differences.
@@ -183,11 +184,11 @@ def find_nearest_rows(
             p = _scale_far_points(p, factor)
         b *= factor
         squares = _squared_row_lengths(b)
-        for some in (
+        for batch in (
             slice(i, i + POINTS_PER_PRODUCT) for i in range(0, len(points), POINTS_PER_PRODUCT)
         ):
-            keys, columns = _nearest_in_block(p[some], b, squares, selves[some] - start, k)
-            _merge_nearest(best[some], rows[some], keys, columns, start)
+            keys, columns = _nearest_in_block(p[batch], b, squares, own_rows[batch] - start, k)
+            _merge_nearest(best[batch], rows[batch], keys, columns, start)
     return np.take_along_axis(rows, np.argsort(best, axis=1, kind="stable"), axis=1)
 
 
@@ -195,8 +196,8 @@ def _scale_far_points(points: np.ndarray, factor: float) -> np.ndarray:
     """Points times a factor, those far beyond all rows brought nearer in their direction."""
     lengths = np.abs(points).max(axis=1, initial=0.0)
     with np.errstate(over="ignore"):
-        nearer = np.minimum(1.0, MAX_POINT_LENGTH / np.maximum(lengths * factor, 1.0))
-    return (points * nearer[:, None]) * factor
+        factors = np.minimum(1.0, MAX_POINT_LENGTH / np.maximum(lengths * factor, 1.0))
+    return (points * factors[:, None]) * factor
 
 
 def _nearby_power_of_two(size: float) -> float:
@@ -207,7 +208,7 @@ def _nearby_power_of_two(size: float) -> float:
 
 
 def _nearest_in_block(
-    points: np.ndarray, block: np.ndarray, squares: np.ndarray, selves: np.ndarray, k: int
+    points: np.ndarray, block: np.ndarray, squares: np.ndarray, own_rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Columns of the k rows of a block nearest to each point, or of all, and keys in the order of
     their distances.
@@ -216,30 +217,30 @@ def _nearest_in_block(
     so at least -1 up to rounding. Where the distance is far shorter than the length, and the key
     would be rounding, it is minus the squared length by the squared distance, below -400,000.
     """
-    close = _negated_squared_distances(points, block, squares, selves)
-    k = min(k, close.shape[1])
-    columns = np.argpartition(close, -k, axis=1)[:, -k:]
-    least = np.take_along_axis(close, columns, axis=1)
+    closeness = _negated_squared_distances(points, block, squares, own_rows)
+    k = min(k, closeness.shape[1])
+    columns = np.argpartition(closeness, -k, axis=1)[:, -k:]
+    best = np.take_along_axis(closeness, columns, axis=1)
     lengths = _squared_row_lengths(points)[:, None]
-    keys, sizes = -least / np.maximum(lengths, 1.0), lengths + squares[columns]
-    is_short = (lengths - least) * MAX_CANCELLATION_RATIO < sizes
-    short, places = np.nonzero(is_short)
-    far = _squared_row_lengths(block[columns[short, places]] - points[short])
-    keys[short, places] = _short_distance_keys(lengths[short, 0], far)
-    last = least.argmin(axis=1)
+    keys, sizes = -best / np.maximum(lengths, 1.0), lengths + squares[columns]
+    is_short = (lengths - best) * MAX_CANCELLATION_RATIO < sizes
+    point_indices, slots = np.nonzero(is_short)
+    distances = _squared_row_lengths(block[columns[point_indices, slots]] - points[point_indices])
+    keys[point_indices, slots] = _short_distance_keys(lengths[point_indices, 0], distances)
+    last = best.argmin(axis=1)
     slack = 4 * (block.shape[1] + 8) * np.finfo(np.float64).eps
     for i in np.flatnonzero(is_short[np.arange(len(keys)), last]):  # others may be as near
-        rows = np.flatnonzero(close[i] >= least[i, last[i]] - slack * sizes[i].max())
-        far = _squared_row_lengths(block[rows] - points[i])
-        first = np.argpartition(far, k - 1)[:k]
-        keys[i], columns[i] = _short_distance_keys(lengths[i], far[first]), rows[first]
+        rows = np.flatnonzero(closeness[i] >= best[i, last[i]] - slack * sizes[i].max())
+        distances = _squared_row_lengths(block[rows] - points[i])
+        nearest = np.argpartition(distances, k - 1)[:k]
+        keys[i], columns[i] = _short_distance_keys(lengths[i], distances[nearest]), rows[nearest]
     return keys, columns
 
 
-def _short_distance_keys(length: np.ndarray, far: np.ndarray) -> np.ndarray:
+def _short_distance_keys(length: np.ndarray, distances: np.ndarray) -> np.ndarray:
     """The keys of squared distances that are far shorter than the squared length of the point."""
     with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray(-length / far)
+        return np.asarray(-length / distances)
 
 
 def _squared_row_lengths(rows: np.ndarray) -> np.ndarray:
@@ -249,16 +250,16 @@ def _squared_row_lengths(rows: np.ndarray) -> np.ndarray:
 
 
 def _negated_squared_distances(
-    points: np.ndarray, block: np.ndarray, squares: np.ndarray, selves: np.ndarray
+    points: np.ndarray, block: np.ndarray, squares: np.ndarray, own_rows: np.ndarray
 ) -> np.ndarray:
     """Minus the squared distances, up to a constant of every point; what overflows is far away."""
     with np.errstate(over="ignore", invalid="ignore"):
-        close = (2 * points) @ block.T
-        close -= squares
-    np.nan_to_num(close, copy=False, nan=-np.inf, neginf=-np.inf)
-    inside = np.flatnonzero((selves >= 0) & (selves < len(block)))
-    close[inside, selves[inside]] = -np.inf
-    return close
+        closeness = (2 * points) @ block.T
+        closeness -= squares
+    np.nan_to_num(closeness, copy=False, nan=-np.inf, neginf=-np.inf)
+    point_indices = np.flatnonzero((own_rows >= 0) & (own_rows < len(block)))
+    closeness[point_indices, own_rows[point_indices]] = -np.inf
+    return closeness
 
 
 def _merge_nearest(
@@ -267,45 +268,47 @@ def _merge_nearest(
     """Keep, in place, the k smallest keys of those before and those of another block."""
     k = best.shape[1]
     values = np.concatenate([best, keys], axis=1)
-    where = np.concatenate([rows, columns + start], axis=1)
-    least = np.argpartition(values, k - 1, axis=1)[:, :k]
-    best[:] = np.take_along_axis(values, least, axis=1)
-    rows[:] = np.take_along_axis(where, least, axis=1)
+    indices = np.concatenate([rows, columns + start], axis=1)
+    nearest = np.argpartition(values, k - 1, axis=1)[:, :k]
+    best[:] = np.take_along_axis(values, nearest, axis=1)
+    rows[:] = np.take_along_axis(indices, nearest, axis=1)
 
 
 def lost_neighbor_share(
-    points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: RowLookup
+    points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: RowLookup
 ) -> np.ndarray:
     """Share of the nearest rows that are farther from a point than its farthest true neighbour."""
-    return np.asarray(are_lost_neighbors(points, true, nearest, take).mean(axis=1))
+    return np.asarray(are_lost_neighbors(points, true, retrieved, take).mean(axis=1))
 
 
 def are_lost_neighbors(
-    points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: RowLookup
+    points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: RowLookup
 ) -> np.ndarray:
     """Say which of the nearest rows are farther from a point than its farthest true neighbour.
 
-    ``true`` (len(points), k) and ``nearest`` (len(points), any) are indices of rows; ``take`` gives
-    them in the version that decides. Squared distances are compared by their differences from that
-    of one true neighbour, which keep their digits wherever points and rows are: |b − p|² − |o − p|²
-    = (b − o) · (b − p + o − p). Two rows are tied when rounding of the vectors can explain the
-    difference, and it is a billionth of the squared distance at most.
+    ``true`` (len(points), k) and ``retrieved`` (len(points), any) are indices of rows; ``take``
+    gives them in the version that decides. Squared distances are compared by their differences from
+    that of one true neighbour, which keep their digits wherever points and rows are: |b − p|² − |o
+    − p|² = (b − o) · (b − p + o − p). Two rows are tied when rounding of the vectors can explain
+    the difference, and it is a billionth of the squared distance at most.
     """
-    are_farther = np.empty(nearest.shape, bool)
-    for some in (slice(i, i + 50) for i in range(0, len(points), 50)):
-        near, candidates = take(true[some]), take(nearest[some])
-        point = points[some, None]
-        factor = 1 / _nearby_power_of_two(float(np.abs(near - point).max(initial=0.0)))
+    are_farther = np.empty(retrieved.shape, bool)
+    for batch in (slice(i, i + 50) for i in range(0, len(points), 50)):
+        neighbors, candidates = take(true[batch]), take(retrieved[batch])
+        point = points[batch, None]
+        factor = 1 / _nearby_power_of_two(float(np.abs(neighbors - point).max(initial=0.0)))
         if (
             not SAFE_SIZE_RANGE[0] < factor < SAFE_SIZE_RANGE[1]
         ):  # else squares keep their digits as they are
-            near, candidates, point = near * factor, candidates * factor, point * factor
-        limit = _squared_distance_excess(near, near[:, :1], point).max(axis=1)
-        reach, size = (np.sqrt(_squared_row_lengths(v).max(axis=1)) for v in (near - point, near))
-        rounding = TIE_ROUNDING_FACTOR * np.finfo(np.float64).eps * (reach + size)
-        limit += reach * np.minimum(rounding, TIE_DISTANCE_TOLERANCE * reach)
-        are_farther[some] = (
-            _squared_distance_excess(candidates, near[:, :1], point) > limit[:, None]
+            neighbors, candidates, point = neighbors * factor, candidates * factor, point * factor
+        limit = _squared_distance_excess(neighbors, neighbors[:, :1], point).max(axis=1)
+        radius, size = (
+            np.sqrt(_squared_row_lengths(v).max(axis=1)) for v in (neighbors - point, neighbors)
+        )
+        rounding = TIE_ROUNDING_FACTOR * np.finfo(np.float64).eps * (radius + size)
+        limit += radius * np.minimum(rounding, TIE_DISTANCE_TOLERANCE * radius)
+        are_farther[batch] = (
+            _squared_distance_excess(candidates, neighbors[:, :1], point) > limit[:, None]
         )
     return are_farther
 
@@ -327,7 +330,7 @@ def squared_distances_to_rows(points: np.ndarray, rows: np.ndarray) -> np.ndarra
 def measure_neighbor_losses(
     sample: PairedSample,
     mapped: np.ndarray,
-    whole: AffineMap | None,
+    affine_map: AffineMap | None,
     frame: np.ndarray | None,
     n_resamples: int,
     seed: int,
@@ -335,8 +338,8 @@ def measure_neighbor_losses(
 ) -> NeighborLosses:
     """Look up the queries in both versions, across the two, and in versions with noise.
 
-    ``mapped`` is where the map puts the samples in use, each as fitted to others; ``whole`` is the
-    map for all rows, or ``None``: then it is judged among the samples in use. ``frame``: the
+    ``mapped`` is where the map puts the samples in use, each as fitted to others; ``affine_map`` is
+    the map for all rows, or ``None``: then it is judged among the samples in use. ``frame``: the
     directions of the noise times its length, or ``None`` for no noise. ``tick`` is called with how
     many points were looked up.
     """
@@ -356,57 +359,59 @@ def measure_neighbor_losses(
         if frame is None
         else [a + _neighbor_noise(frame, len(a), seed, i, -1) for i in range(n_resamples)]
     )
-    true, old, *rest = np.split(
+    true, old_neighbors, *noisy_neighbors = np.split(
         among(np.concatenate([a, b, *noisy]), x.blocks(), center), 2 + len(noisy)
     )
-    new = among(b, y.blocks(), column_medians(y.take(sample.rows)))
-    again = [
+    new_neighbors = among(b, y.blocks(), column_medians(y.take(sample.rows)))
+    reembedded_neighbors = [
         among(points, _noisy_row_blocks(x, frame, seed, draw), center)
         for draw, points in enumerate(noisy)
         if frame is not None
     ]
     noise_old, noise_again = (
         np.concatenate([np.zeros(0), *(lost_neighbor_share(a, true, r, x.take) for r in rows)])
-        for rows in (rest, again)
+        for rows in (noisy_neighbors, reembedded_neighbors)
     )
-    if whole is None:
-        beyond = _map_losses_in_sample(sample, mapped)
+    if affine_map is None:
+        map_losses = _map_losses_in_sample(sample, mapped)
         tick(len(b))
     else:
-        blocks = _mapped_row_blocks(x, whole, sample.rows, mapped)
-        beyond = lost_neighbor_share(b, new, among(b, blocks, column_medians(sample.y)), y.take)
+        blocks = _mapped_row_blocks(x, affine_map, sample.rows, mapped)
+        map_losses = lost_neighbor_share(
+            b, new_neighbors, among(b, blocks, column_medians(sample.y)), y.take
+        )
     return NeighborLosses(
-        old_index=lost_neighbor_share(a, true, old, x.take) if is_same else None,
-        reembedded=lost_neighbor_share(a, true, new, x.take),
-        mapped=beyond,
+        old_index=lost_neighbor_share(a, true, old_neighbors, x.take) if is_same else None,
+        reembedded=lost_neighbor_share(a, true, new_neighbors, x.take),
+        mapped=map_losses,
         noise_old_index=noise_old,
         noise_reembedded=noise_again,
         among=len(x.source),
-        mapped_among=len(sample.rows) if whole is None else len(x.source),
-        moved=_share_in_other_place(sample, a, b, true, old) if is_same else 0.0,
+        mapped_among=len(sample.rows) if affine_map is None else len(x.source),
+        moved=_share_in_other_place(sample, a, b, true, old_neighbors) if is_same else 0.0,
     )
 
 
 def _map_losses_in_sample(sample: PairedSample, mapped: np.ndarray) -> np.ndarray:
     """Neighbours of new rows among new ones that are lost among mapped old ones, of the samples in
     use."""
-    selves, center = np.searchsorted(sample.rows, sample.queries), column_medians(sample.y)
-    points = sample.y[selves]
-    true, near = (
-        find_nearest_rows(points, selves, [(0, rows)], center, sample.k)
+    own_rows, center = np.searchsorted(sample.rows, sample.queries), column_medians(sample.y)
+    points = sample.y[own_rows]
+    true, retrieved = (
+        find_nearest_rows(points, own_rows, [(0, rows)], center, sample.k)
         for rows in (sample.y, mapped)
     )
-    return lost_neighbor_share(points, true, near, sample.y.__getitem__)
+    return lost_neighbor_share(points, true, retrieved, sample.y.__getitem__)
 
 
 def _mapped_row_blocks(
-    x: Rows, whole: AffineMap, drawn: np.ndarray, mapped: np.ndarray
+    x: Rows, affine_map: AffineMap, sample_rows: np.ndarray, mapped: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Old rows through the map: those it was fitted to as a map fitted to others puts them."""
     for start, block in x.blocks():
-        rows = whole(block)
-        inside = np.flatnonzero((drawn >= start) & (drawn < start + len(rows)))
-        rows[drawn[inside] - start] = mapped[inside]
+        rows = affine_map(block)
+        indices = np.flatnonzero((sample_rows >= start) & (sample_rows < start + len(rows)))
+        rows[sample_rows[indices] - start] = mapped[indices]
         yield start, rows
 
 
@@ -423,7 +428,7 @@ def _neighbor_noise(frame: np.ndarray, count: int, seed: int, draw: int, start: 
 
 
 def _share_in_other_place(
-    sample: PairedSample, a: np.ndarray, b: np.ndarray, true: np.ndarray, old: np.ndarray
+    sample: PairedSample, a: np.ndarray, b: np.ndarray, true: np.ndarray, old_neighbors: np.ndarray
 ) -> float:
     """Share of the samples that are where another one was, if nearly all are where one was, else 0.
 
@@ -431,16 +436,25 @@ def _share_in_other_place(
     Where most samples have copies, as in classes, only the same rows are in another order.
     """
     (x, y), nearest_before, distance = sample.all, np.empty(len(a)), np.empty(len(a))
-    place = np.empty(len(a), dtype=np.int64)
-    for some in (slice(i, i + 50) for i in range(0, len(a), 50)):
-        nearest_before[some] = squared_distances_to_rows(a[some], x.take(true[some])).min(axis=1)
-        far = squared_distances_to_rows(b[some], x.take(old[some]))
-        distance[some] = far.min(axis=1)
-        place[some] = old[some][np.arange(len(far)), far.argmin(axis=1)]
+    nearest_rows = np.empty(len(a), dtype=np.int64)
+    for batch in (slice(i, i + 50) for i in range(0, len(a), 50)):
+        nearest_before[batch] = squared_distances_to_rows(a[batch], x.take(true[batch])).min(axis=1)
+        distances = squared_distances_to_rows(b[batch], x.take(old_neighbors[batch]))
+        distance[batch] = distances.min(axis=1)
+        nearest_rows[batch] = old_neighbors[batch][
+            np.arange(len(distances)), distances.argmin(axis=1)
+        ]
     if 2 * np.count_nonzero(nearest_before) < len(a) and not same_rows(x, y):
         return 0.0
-    reach = SAME_PLACE_RADIUS**2 * nearest_before
-    stayed = squared_distances_to_rows(b, a[:, None])[:, 0] <= reach
-    is_copy = squared_distances_to_rows(y.take(place), x.take(place)[:, None])[:, 0] <= reach
-    elsewhere = (distance <= reach) & ~stayed & ~is_copy
-    return float(elsewhere.mean()) if (stayed | elsewhere).mean() >= MIN_PERMUTED_SHARE else 0.0
+    max_distance = SAME_PLACE_RADIUS**2 * nearest_before
+    is_unmoved = squared_distances_to_rows(b, a[:, None])[:, 0] <= max_distance
+    is_copy = (
+        squared_distances_to_rows(y.take(nearest_rows), x.take(nearest_rows)[:, None])[:, 0]
+        <= max_distance
+    )
+    is_elsewhere = (distance <= max_distance) & ~is_unmoved & ~is_copy
+    return (
+        float(is_elsewhere.mean())
+        if (is_unmoved | is_elsewhere).mean() >= MIN_PERMUTED_SHARE
+        else 0.0
+    )

@@ -86,11 +86,16 @@ def remaining_shift(
     u, v = means
     if matrix is None or basis is None:
         return v - factor * apply_matrix(u, matrix)
-    inside, image = basis.T @ u, basis.T @ matrix
-    left = v - factor * (inside @ image)
-    outside = left - (left @ image.T) @ image
-    unknown, length = factor * (u - basis @ inside), float(np.linalg.norm(outside))
-    return left - (outside * (np.linalg.norm(unknown) / length) if length else unknown)
+    coordinates, image = basis.T @ u, basis.T @ matrix
+    shift = v - factor * (coordinates @ image)
+    orthogonal_shift = shift - (shift @ image.T) @ image
+    unknown_shift, length = (
+        factor * (u - basis @ coordinates),
+        float(np.linalg.norm(orthogonal_shift)),
+    )
+    return shift - (
+        orthogonal_shift * (np.linalg.norm(unknown_shift) / length) if length else unknown_shift
+    )
 
 
 def scale_finding(x: np.ndarray, y: np.ndarray, fit: MapFit, seed: int) -> tuple[Finding, float]:
@@ -99,17 +104,17 @@ def scale_finding(x: np.ndarray, y: np.ndarray, fit: MapFit, seed: int) -> tuple
     if fit.name == "linear":
         return unassessed_finding("scale", "part of the linear map"), fit.size
     factors_left = compute_scale_factors(x, y, _matrix_about_origin(x, y, fit), fit.size)
-    parts = [
+    log_factors = [
         np.log(compute_scale_factors(x[t], y[t], m).sure)
         for (t, _), m in zip(cross_validation_folds(len(x), seed), _fold_matrices(fit))
     ]
-    spread = leave_out_half_width(parts)
-    named = abs(np.log(factors_left.sure)) > max(MIN_NAMED_CHANGE["scale"], spread)
+    spread = leave_out_half_width(log_factors)
+    is_named = abs(np.log(factors_left.sure)) > max(MIN_NAMED_CHANGE["scale"], spread)
     factor = factors_left.likely
     low, high = factor * float(np.exp(-spread)), factor * float(np.exp(spread))
-    words = f"by a factor of {factor:.3g}"
-    finding = Finding("scale", bool(named), factor, low, high, words)
-    return finding, factor if named else 1.0
+    sentence = f"by a factor of {factor:.3g}"
+    finding = Finding("scale", bool(is_named), factor, low, high, sentence)
+    return finding, factor if is_named else 1.0
 
 
 def translation_finding(
@@ -131,25 +136,29 @@ def translation_finding(
         else nonnegligible_directions(base)
     )
 
-    def moved(rows: np.ndarray, turn: np.ndarray | None, size: float) -> np.ndarray:
+    def moved(rows: np.ndarray, rotation: np.ndarray | None, size: float) -> np.ndarray:
         means = x[rows].mean(axis=0), y[rows].mean(axis=0)
-        return remaining_shift(means, turn, size, basis)
+        return remaining_shift(means, rotation, size, basis)
 
-    far = float(np.linalg.norm(moved(np.arange(len(x)), matrix, factor))) / rms_radius(y)
-    parts = []
-    for (train, _), turn in zip(cross_validation_folds(len(x), seed), _fold_matrices(fit)):
-        size = compute_scale_factors(base[train], y[train], turn).likely if factor != 1.0 else 1.0
-        parts.append(moved(train, turn, size))
+    distance = float(np.linalg.norm(moved(np.arange(len(x)), matrix, factor))) / rms_radius(y)
+    shifts = []
+    for (train, _), rotation in zip(cross_validation_folds(len(x), seed), _fold_matrices(fit)):
+        size = (
+            compute_scale_factors(base[train], y[train], rotation).likely if factor != 1.0 else 1.0
+        )
+        shifts.append(moved(train, rotation, size))
     noise = (
-        leave_out_half_width(parts)
+        leave_out_half_width(shifts)
         + (_mean_position_error(x, base, y, fit) if fit.is_in_sample else 0.0)
     ) / rms_radius(y)
-    words = (
-        f"by {'' if basis is None else 'at least '}{round(far, 6):.2g} of the radius of the "
+    sentence = (
+        f"by {'' if basis is None else 'at least '}{round(distance, 6):.2g} of the radius of the "
         "current samples"
     )
-    named = far > max(MIN_NAMED_CHANGE["translation"], noise)
-    return Finding("translation", named, far, max(0.0, far - noise), far + noise, words)
+    is_named = distance > max(MIN_NAMED_CHANGE["translation"], noise)
+    return Finding(
+        "translation", is_named, distance, max(0.0, distance - noise), distance + noise, sentence
+    )
 
 
 def _fold_matrices(fit: MapFit) -> tuple[np.ndarray | None, ...]:
@@ -162,10 +171,10 @@ def _mean_position_error(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Ma
     what is left."""
     a, b = base - base.mean(axis=0), y - y.mean(axis=0)
     basis = nonnegligible_directions(base)
-    left = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean())
-    noise = left / chance_explained_share(b - a, basis)
-    place = basis.T @ x.mean(axis=0)
-    leverage = float((place**2 / ((a @ basis) ** 2).sum(axis=0)).sum())
+    residual = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean())
+    noise = residual / chance_explained_share(b - a, basis)
+    coordinates = basis.T @ x.mean(axis=0)
+    leverage = float((coordinates**2 / ((a @ basis) ** 2).sum(axis=0)).sum())
     return float(NormalDist().inv_cdf((1 + FINDING_CONFIDENCE) / 2) * np.sqrt(leverage * noise))
 
 

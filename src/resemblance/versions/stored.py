@@ -30,9 +30,9 @@ class ChangedRows(NamedTuple):
 
     def take(self, indices: np.ndarray) -> np.ndarray:
         """These rows, shape (..., width) for indices of any shape."""
-        flat = indices.ravel()
-        changed = self.change(self.rows.take(flat), flat)
-        return changed.reshape(*indices.shape, self.width)
+        flat_indices = indices.ravel()
+        changed_rows = self.change(self.rows.take(flat_indices), flat_indices)
+        return changed_rows.reshape(*indices.shape, self.width)
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the index of the first row and the rows of one block after the other."""
@@ -50,8 +50,8 @@ def unchanged_rows(rows: StoredRows) -> Rows:
 
 def scale_to_unit_length(rows: np.ndarray, positions: np.ndarray | None = None) -> np.ndarray:
     """Return rows of length 1; rows of zeros stay."""
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    rows = rows / np.where(largest > 0, largest, 1.0)
+    max_values = np.abs(rows).max(axis=1, keepdims=True)
+    rows = rows / np.where(max_values > 0, max_values, 1.0)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
@@ -61,9 +61,9 @@ def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
 
     Raises :class:`UndefinedError` where the directions of different rows differ by rounding only.
     """
-    changed = ChangedRows(rows, scale_to_unit_length, rows.width)
-    some = np.linspace(0, len(rows.source) - 1, UNIT_CHECK_ROWS).astype(int)
-    original, unit = rows.take(some), changed.take(some)
+    normalized = ChangedRows(rows, scale_to_unit_length, rows.width)
+    indices = np.linspace(0, len(rows.source) - 1, UNIT_CHECK_ROWS).astype(int)
+    original, unit = rows.take(indices), normalized.take(indices)
     spread = np.abs(unit - unit[:1]).max()
     if (
         original.std(axis=0).any()
@@ -75,7 +75,7 @@ def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
             "vectors first: subtract the mean of the documents of a model from its documents and "
             "queries"
         )
-    return changed
+    return normalized
 
 
 def power_of_two_unit(size: float) -> float:

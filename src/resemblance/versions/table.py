@@ -63,9 +63,9 @@ class DriftTest:
     pvalue: float | None = None  # of a test by permutation, where the samples are not the same
 
     def _repr_html_(self) -> str:
-        facts = {name.replace("_", " "): fact for name, fact in vars(self).items()}
-        known = {name: fact for name, fact in facts.items() if fact is not None}
-        return html_fact_table(f"Drift: {self.label}", known)
+        fields = {name.replace("_", " "): value for name, value in vars(self).items()}
+        known_fields = {name: value for name, value in fields.items() if value is not None}
+        return html_fact_table(f"Drift: {self.label}", known_fields)
 
 
 def _relative_change(
@@ -185,15 +185,17 @@ def noise_frame(x: np.ndarray, tolerance: float) -> np.ndarray:
     """The same directions times the size of the noise in each, for noise in any number of rows;
     shape (r, d)."""
     u, vt, length = _noise_basis(x, tolerance)
-    largest = np.abs(u).argmax(axis=0)
-    return length * np.sign(u[largest, np.arange(len(vt))])[:, None] * vt
+    peaks = np.abs(u).argmax(axis=0)
+    return length * np.sign(u[peaks, np.arange(len(vt))])[:, None] * vt
 
 
 def _noise_basis(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, float]:
     u, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
-    spanned = s**2 > MIN_COMPONENT_SHARE * (s**2).sum()
-    length = tolerance * float(np.linalg.norm(s)) / math.sqrt(len(x) * max(1, int(spanned.sum())))
-    return u[:, spanned], vt[spanned], length
+    is_spanned = s**2 > MIN_COMPONENT_SHARE * (s**2).sum()
+    length = (
+        tolerance * float(np.linalg.norm(s)) / math.sqrt(len(x) * max(1, int(is_spanned.sum())))
+    )
+    return u[:, is_spanned], vt[is_spanned], length
 
 
 def drift_table(
@@ -211,32 +213,36 @@ def drift_table(
     thresholds are the 95th percentile of each drift of the reference against itself with noise, and
     where samples are not paired of one half of it against the other, whichever is larger.
     """
-    whole = Representation(x), Representation(y)
+    versions = Representation(x), Representation(y)
     rows = [
         row for row in DRIFT_ROWS if widths[0] == widths[1] or row.name not in COLUMNWISE_DRIFTS
     ]
-    around, noise, halves = ({row.name: list[float]() for row in rows} for _ in range(3))
-    others = noisy_versions(x, rules, rules.n_resamples) if rules.threshold is None else repeat(x)
-    for half, other in zip(
-        random_halves(len(x), n_resamples=rules.n_resamples, seed=rules.seed), others
+    half_values, noise, halves = ({row.name: list[float]() for row in rows} for _ in range(3))
+    noisy_samples = (
+        noisy_versions(x, rules, rules.n_resamples) if rules.threshold is None else repeat(x)
+    )
+    for half, noisy_sample in zip(
+        random_halves(len(x), n_resamples=rules.n_resamples, seed=rules.seed), noisy_samples
     ):
-        first, rest = Representation(x[half]), np.delete(x, half, axis=0)
-        _append_drift_values(around, (first, Representation(y[half])), rows)
+        half_reference, other_half = Representation(x[half]), np.delete(x, half, axis=0)
+        _append_drift_values(half_values, (half_reference, Representation(y[half])), rows)
         if rules.threshold is None:
             unpaired = [row for row in rows if not row.paired]
-            as_many = Representation(x[half[: len(rest)]])  # of an odd number, one fewer
-            _append_drift_values(halves, (as_many, Representation(rest)), unpaired)
-            _append_drift_values(noise, (whole[0], Representation(other)), rows)
+            equal_half = Representation(x[half[: len(other_half)]])  # of an odd number, one fewer
+            _append_drift_values(halves, (equal_half, Representation(other_half)), unpaired)
+            _append_drift_values(noise, (versions[0], Representation(noisy_sample)), rows)
         tick(1)
     limits = {
         row.name: _calibrated_threshold(row, rules, noise[row.name], halves[row.name])
         for row in rows
     }
-    why = f"it compares column by column, and the versions have {widths[0]} and {widths[1]} columns"
+    reason = (
+        f"it compares column by column, and the versions have {widths[0]} and {widths[1]} columns"
+    )
     return tuple(
-        _drift_from_values(row, whole, around[row.name], limits[row.name])
+        _drift_from_values(row, versions, half_values[row.name], limits[row.name])
         if row in rows
-        else _drift_without_value(row, why, exceeds_threshold=False)
+        else _drift_without_value(row, reason, exceeds_threshold=False)
         for row in DRIFT_ROWS
     )
 
@@ -267,17 +273,19 @@ def _drift_value(row: DriftRow, pair: VersionPair) -> float:
 
 
 def _drift_from_values(
-    row: DriftRow, whole: VersionPair, around: list[float], limit: float | None
+    row: DriftRow, versions: VersionPair, half_values: list[float], limit: float | None
 ) -> DriftTest:
     try:
-        value = max(0.0, _drift_value(row, whole))
+        value = max(0.0, _drift_value(row, versions))
     except UndefinedError as error:
         # Drift if the reference has a value, and the current version has not.
-        return _drift_without_value(row, str(error), exceeds_threshold=_is_defined(row, whole[0]))
-    if len(around) < 2:
+        return _drift_without_value(
+            row, str(error), exceeds_threshold=_is_defined(row, versions[0])
+        )
+    if len(half_values) < 2:
         return _drift_with_value(row, value, limit)
     return _drift_with_value(
-        row, value, limit, *clipped_interval(value, around, "halves", 0.95, (0.0, math.inf))
+        row, value, limit, *clipped_interval(value, half_values, "halves", 0.95, (0.0, math.inf))
     )
 
 
@@ -296,44 +304,52 @@ def _drift_with_value(
     low: float | None = None,
     high: float | None = None,
 ) -> DriftTest:
-    over = limit is not None and value > limit
+    exceeds = limit is not None and value > limit
     numbers: dict[str, Any] = {"value": value, "low": low, "high": high, "threshold": limit}
-    return DriftTest(**row._asdict(), **numbers, exceeds_threshold=over)
+    return DriftTest(**row._asdict(), **numbers, exceeds_threshold=exceeds)
 
 
 def _drift_without_value(row: DriftRow, reason: str, *, exceeds_threshold: bool) -> DriftTest:
-    missing: dict[str, Any] = dict.fromkeys(("value", "low", "high", "threshold"))
-    return DriftTest(**row._asdict(), **missing, exceeds_threshold=exceeds_threshold, reason=reason)
+    empty_fields: dict[str, Any] = dict.fromkeys(("value", "low", "high", "threshold"))
+    return DriftTest(
+        **row._asdict(), **empty_fields, exceeds_threshold=exceeds_threshold, reason=reason
+    )
 
 
-def neighbor_loss_drifts(lost: NeighborLosses | None, rules: DriftRules) -> tuple[DriftTest, ...]:
+def neighbor_loss_drifts(losses: NeighborLosses | None, rules: DriftRules) -> tuple[DriftTest, ...]:
     """The losses of neighbours as drifts; ``None`` when all samples of the current version are one
     point."""
-    if lost is None:
-        why = "all samples of the current version are one point: none is nearer than another"
+    if losses is None:
+        reason = "all samples of the current version are one point: none is nearer than another"
         return tuple(
-            _drift_without_value(row, why, exceeds_threshold=True) for row in SEARCH_DRIFT_ROWS
+            _drift_without_value(row, reason, exceeds_threshold=True) for row in SEARCH_DRIFT_ROWS
         )
-    parts = (lost.reembedded, lost.noise_reembedded), (lost.old_index, lost.noise_old_index)
-    return tuple(_search_drift(row, *part, rules) for row, part in zip(SEARCH_DRIFT_ROWS, parts))
+    loss_pairs = (
+        (losses.reembedded, losses.noise_reembedded),
+        (losses.old_index, losses.noise_old_index),
+    )
+    return tuple(
+        _search_drift(row, *loss_pair, rules)
+        for row, loss_pair in zip(SEARCH_DRIFT_ROWS, loss_pairs)
+    )
 
 
 def _search_drift(
-    row: DriftRow, lost: np.ndarray | None, noise: np.ndarray, rules: DriftRules
+    row: DriftRow, losses: np.ndarray | None, noise: np.ndarray, rules: DriftRules
 ) -> DriftTest:
-    if lost is None:
+    if losses is None:
         return _drift_without_value(
             row, "new queries have another width than old vectors", exceeds_threshold=True
         )
     limit = rules.threshold
     if limit is None:
         highest = bootstrap_mean_interval(
-            noise, rules.seed, "noise", row.name, confidence_level=0.9, size=len(lost)
+            noise, rules.seed, "noise", row.name, confidence_level=0.9, size=len(losses)
         )[1]
         limit = max(1e-6, highest)
     return _drift_with_value(
         row,
-        float(lost.mean()),
+        float(losses.mean()),
         limit,
-        *bootstrap_mean_interval(lost, rules.seed, row.name, confidence_level=0.95),
+        *bootstrap_mean_interval(losses, rules.seed, row.name, confidence_level=0.95),
     )

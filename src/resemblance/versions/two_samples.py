@@ -30,21 +30,21 @@ class TwoSampleResult(NamedTuple):
 
     def limit(self, level: float) -> float:
         """The value above which the p-value is at most the level."""
-        most = int(level * (len(self.permuted) + 1)) - 1  # permuted values that may be as large
-        return float(np.sort(self.permuted)[::-1][max(0, most)])
+        index = int(level * (len(self.permuted) + 1)) - 1  # permuted values that may be as large
+        return float(np.sort(self.permuted)[::-1][max(0, index)])
 
 
 def to_typical_units(x: np.ndarray) -> np.ndarray:
     """Rows about their middle in units of a typical row; far rows are brought nearer, so that none
     decides alone."""
-    away = x - np.median(x, axis=0)
-    largest = np.abs(away).max(axis=1)
-    unit = float(np.median(largest)) or float(largest.max()) or 1.0
-    size = np.maximum(largest / unit, 1.0)
-    away = away / unit
-    lengths = np.linalg.norm(away / size[:, None], axis=1) * size
-    most = MAX_ROW_LENGTH_RATIO * (float(np.median(lengths)) or float(lengths.max()) or 1.0)
-    return np.asarray(away * (most / np.maximum(lengths, most))[:, None])
+    centered = x - np.median(x, axis=0)
+    max_values = np.abs(centered).max(axis=1)
+    unit = float(np.median(max_values)) or float(max_values.max()) or 1.0
+    size = np.maximum(max_values / unit, 1.0)
+    centered = centered / unit
+    lengths = np.linalg.norm(centered / size[:, None], axis=1) * size
+    max_length = MAX_ROW_LENGTH_RATIO * (float(np.median(lengths)) or float(lengths.max()) or 1.0)
+    return np.asarray(centered * (max_length / np.maximum(lengths, max_length))[:, None])
 
 
 def energy_test(
@@ -73,8 +73,8 @@ def _pairwise_similarity_test(
     rows are inside than between both."""
     m = len(similarity) - n
     weights = np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
-    drawn = weights[_pooled_permutations(n + m, n, n_permutations, seed)].T
-    return permutation_test_result((drawn * (similarity @ drawn)).sum(axis=0))
+    permuted_weights = weights[_pooled_permutations(n + m, n, n_permutations, seed)].T
+    return permutation_test_result((permuted_weights * (similarity @ permuted_weights)).sum(axis=0))
 
 
 def _pooled_permutations(total: int, n: int, permutations: int, seed: int) -> np.ndarray:
@@ -95,14 +95,14 @@ def pooled_components(pooled: np.ndarray) -> np.ndarray:
     """The leading principal components of the pooled rows, at most ``COMPONENTS`` and a quarter of
     the rows; those of rounding are none."""
     u, s, _ = np.linalg.svd(pooled - pooled.mean(axis=0), full_matrices=False)
-    most = min(
+    n_components = min(
         MAX_POOLED_COMPONENTS, max(1, len(pooled) // 4), int((s > 1e-6 * s.max(initial=0.0)).sum())
     )
-    return np.asarray(u[:, :most] * s[:most])
+    return np.asarray(u[:, :n_components] * s[:n_components])
 
 
 def classifier_test(
-    parts: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
+    components: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
     """How well a linear classifier tells the two apart on rows that it was not fitted to: the share
     of pairs of rows that it puts in the right order, 0.5 for one distribution (a classifier
@@ -110,43 +110,44 @@ def classifier_test(
 
     The classifier is a ridge regression of the membership on components of unit variance.
     """
-    total = len(parts)
+    total = len(components)
     orders = _pooled_permutations(total, n, n_permutations, seed)
     members = (orders < n).T.astype(float)
     scores = np.empty_like(members)
-    scaled = parts / (parts.std(axis=0) + (parts.std(axis=0) == 0))
+    features = components / (components.std(axis=0) + (components.std(axis=0) == 0))
     for train, test in cross_validation_folds(total, seed):
-        mean = scaled[train].mean(axis=0)
-        a, b = scaled[train] - mean, scaled[test] - mean
+        mean = features[train].mean(axis=0)
+        a, b = features[train] - mean, features[test] - mean
         inverse = np.linalg.inv(a.T @ a / len(a) + CLASSIFIER_PENALTY * np.eye(a.shape[1]))
         share = members[train].mean(axis=0)
         scores[test] = b @ (inverse @ (a.T @ (members[train] - share) / len(a)))
     ranks = np.argsort(np.argsort(scores, axis=0), axis=0) + 1
-    first = (ranks * members).sum(axis=0) - n * (n + 1) / 2
-    return permutation_test_result(first / (n * (total - n)))
+    u_statistics = (ranks * members).sum(axis=0) - n * (n + 1) / 2
+    return permutation_test_result(u_statistics / (n * (total - n)))
 
 
 def spectrum_test(
-    parts: np.ndarray, n: int, value: Callable[[np.ndarray, np.ndarray], float], seed: int
+    components: np.ndarray, n: int, value: Callable[[np.ndarray, np.ndarray], float], seed: int
 ) -> TwoSampleResult:
     """A function of the shares of variance of the components of both."""
     values = [
         value(
-            principal_variance_shares(parts[order[:n]]), principal_variance_shares(parts[order[n:]])
+            principal_variance_shares(components[order[:n]]),
+            principal_variance_shares(components[order[n:]]),
         )
-        for order in _pooled_permutations(len(parts), n, SPECTRUM_PERMUTATIONS, seed)
+        for order in _pooled_permutations(len(components), n, SPECTRUM_PERMUTATIONS, seed)
     ]
     return permutation_test_result(np.array(values))
 
 
-def class_shares_test(first: np.ndarray, second: np.ndarray, seed: int) -> TwoSampleResult:
+def class_shares_test(x_counts: np.ndarray, y_counts: np.ndarray, seed: int) -> TwoSampleResult:
     """Half the summed difference of the shares of classes, from the counts of both."""
-    n, counts = int(first.sum()), first + second
+    n, counts = int(x_counts.sum()), x_counts + y_counts
     random = generator(seed, "pooled labels", n)
-    drawn = random.multivariate_hypergeometric(counts, n, size=PRODUCT_PERMUTATIONS)
-    each = np.concatenate([first[None], drawn])
-    other = (counts - each) / second.sum()
-    return permutation_test_result(np.abs(each / n - other).sum(axis=1) / 2)
+    drawn_counts = random.multivariate_hypergeometric(counts, n, size=PRODUCT_PERMUTATIONS)
+    sampled_counts = np.concatenate([x_counts[None], drawn_counts])
+    other_shares = (counts - sampled_counts) / y_counts.sum()
+    return permutation_test_result(np.abs(sampled_counts / n - other_shares).sum(axis=1) / 2)
 
 
 def feature_tests(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -160,6 +161,6 @@ def feature_tests(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _kolmogorov_smirnov(a: np.ndarray, b: np.ndarray) -> float:
-    both = np.concatenate([a, b])
-    first, second = (np.searchsorted(np.sort(v), both, side="right") / len(v) for v in (a, b))
-    return float(np.abs(first - second).max())
+    pooled = np.concatenate([a, b])
+    cdf_a, cdf_b = (np.searchsorted(np.sort(v), pooled, side="right") / len(v) for v in (a, b))
+    return float(np.abs(cdf_a - cdf_b).max())

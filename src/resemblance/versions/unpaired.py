@@ -113,25 +113,27 @@ def validate_batches(
         )
     for batch, values in zip((x, y), labels):
         checked_labels("drift", batch, values)
-    each = [np.asarray(values) for values in labels]
-    names, numbers = np.unique(np.concatenate(each), return_inverse=True)
+    label_arrays = [np.asarray(values) for values in labels]
+    names, numbers = np.unique(np.concatenate(label_arrays), return_inverse=True)
     return x, y, (numbers[: x.shape[0]], numbers[x.shape[0] :]), tuple(names.tolist())
 
 
-def sample_batch_rows(rows: Rows, most: int, seed: int, side: str) -> np.ndarray:
+def sample_batch_rows(rows: Rows, max_samples: int, seed: int, side: str) -> np.ndarray:
     """Indices of the rows of a batch that are used."""
     n = len(rows.source)
-    return np.sort(generator(seed, "samples", side, n).permutation(n)[:most])
+    return np.sort(generator(seed, "samples", side, n).permutation(n)[:max_samples])
 
 
 def find_batch_differences(batches: BatchPair, seed: int) -> BatchDifferences:
     """Test both batches, all tests together at ``LEVEL`` (Bonferroni)."""
     x, y, classes, _ = batches
     n, pooled = len(x), to_typical_units(np.concatenate([x, y]))
-    parts = pooled_components(pooled)
+    components = pooled_components(pooled)
     results = {"energy": energy_test(pooled, n, seed), "mmd": mmd_test(pooled, n, seed)}
-    results["classifier"] = classifier_test(parts, n, seed)
-    results |= {name: spectrum_test(parts, n, f, seed) for name, f in SPECTRUM_DISTANCES.items()}
+    results["classifier"] = classifier_test(components, n, seed)
+    results |= {
+        name: spectrum_test(components, n, f, seed) for name, f in SPECTRUM_DISTANCES.items()
+    }
     tests = len(results) + 1 + (0 if classes is None else 2)
     level = BATCH_TEST_LEVEL / tests
     drifts = [
@@ -152,8 +154,10 @@ def find_batch_differences(batches: BatchPair, seed: int) -> BatchDifferences:
     if classes is None:
         findings["moved_classes"] = unassessed_finding("moved_classes", "it needs labels")
     else:
-        more, findings["moved_classes"], table = _class_differences(batches, pooled, level, seed)
-        drifts += more
+        class_drifts, findings["moved_classes"], table = _class_differences(
+            batches, pooled, level, seed
+        )
+        drifts += class_drifts
     return BatchDifferences(
         _order_drifts_by_side(drifts), features, table, tuple(findings.values()), tests
     )
@@ -193,13 +197,13 @@ def _tested_drift(row: DriftRow, value: float, p: float, limit: float, exceeds: 
 def _order_drifts_by_side(drifts: Sequence[DriftTest]) -> tuple[DriftTest, ...]:
     """All drifts by side: those without a number have the reason."""
     by_name = {drift.name: drift for drift in drifts}
-    others = "the energy distance and MMD judge distributions of other samples"
+    other_reason = "the energy distance and MMD judge distributions of other samples"
     table = []
     for row in (*DRIFT_ROWS, *TEST_DRIFT_ROWS, *SEARCH_DRIFT_ROWS):
-        reason = NEEDS_PAIRS_REASON if row.paired else others
+        reason = NEEDS_PAIRS_REASON if row.paired else other_reason
         if row.name.startswith("class_"):
             reason = "it needs labels"
-        missing = DriftTest(
+        missing_drift = DriftTest(
             **row._asdict(),
             value=None,
             low=None,
@@ -208,7 +212,7 @@ def _order_drifts_by_side(drifts: Sequence[DriftTest]) -> tuple[DriftTest, ...]:
             exceeds_threshold=False,
             reason=reason,
         )
-        table.append(by_name.get(row.name, missing))
+        table.append(by_name.get(row.name, missing_drift))
     return tuple(sorted(table, key=lambda d: ("geometry", "coordinates", "index").index(d.aspect)))
 
 
@@ -217,40 +221,51 @@ def _class_differences(
 ) -> tuple[list[DriftTest], Finding, tuple[MovedClass, ...]]:
     """Whether the shares of classes changed, and which classes have other rows."""
     assert batches.classes is not None
-    first, second = batches.classes
+    reference_classes, current_classes = batches.classes
     count = len(batches.names)
-    before, after = (np.bincount(part, minlength=count) for part in (first, second))
+    before, after = (
+        np.bincount(codes, minlength=count) for codes in (reference_classes, current_classes)
+    )
     shares = _drift_from_test(
         _drift_row_by_name("class_shares"), class_shares_test(before, after, seed), level
     )
-    tested = np.flatnonzero(np.minimum(before, after) >= MIN_CLASS_ROWS)
-    both = np.concatenate([first, second])
+    tested_classes = np.flatnonzero(np.minimum(before, after) >= MIN_CLASS_ROWS)
+    pooled_classes = np.concatenate([reference_classes, current_classes])
     p = np.array(
         [
             energy_test(
-                pooled[both == c], int(before[c]), seed, _permutations_for_level(level, len(tested))
+                pooled[pooled_classes == c],
+                int(before[c]),
+                seed,
+                _permutations_for_level(level, len(tested_classes)),
             ).pvalue
-            for c in tested
+            for c in tested_classes
         ]
     )
     adjusted = holm_adjust(p) if len(p) else np.ones(1)
-    moved = class_mean_shifts(batches.x, batches.y, batches.classes, batches.names)
-    far = [batches.names[c] for c, value in zip(tested, adjusted) if value <= level]
-    share = len(far) / max(1, len(tested))
+    moved_classes = class_mean_shifts(batches.x, batches.y, batches.classes, batches.names)
+    changed_labels = [
+        batches.names[c] for c, value in zip(tested_classes, adjusted) if value <= level
+    ]
+    share = len(changed_labels) / max(1, len(tested_classes))
     rows = _share_drift("class_rows", share, float(adjusted.min()))
-    words = ", ".join(f"{label}" for label in far)
-    few = count - len(tested)
-    note = f"; {few} of {count} have fewer than {MIN_CLASS_ROWS} rows in a batch" if few else ""
+    label_list = ", ".join(f"{label}" for label in changed_labels)
+    n_untested = count - len(tested_classes)
+    note = (
+        f"; {n_untested} of {count} have fewer than {MIN_CLASS_ROWS} rows in a batch"
+        if n_untested
+        else ""
+    )
     finding = Finding(
         "moved_classes",
-        bool(far),
+        bool(changed_labels),
         share,
         None,
         None,
-        (words or "none beyond chance") + note,
-        exceeds_threshold=bool(far),
+        (label_list or "none beyond chance") + note,
+        exceeds_threshold=bool(changed_labels),
     )
-    return [shares, rows], finding, moved
+    return [shares, rows], finding, moved_classes
 
 
 def _permutations_for_level(level: float, tests: int) -> int:

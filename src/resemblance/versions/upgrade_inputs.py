@@ -48,12 +48,12 @@ class NewColumns(NamedTuple):
     order: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, before: FeatureNames, documents: Representation) -> NewColumns:
+    def of(cls, original_names: FeatureNames, documents: Representation) -> NewColumns:
         """Return the columns of documents, which were in the order of other names before."""
         names = documents.features
-        if before is None or names is None or before == names:
+        if original_names is None or names is None or original_names == names:
             return cls(documents, None)
-        return cls(documents, tuple(map(before.index, names)))
+        return cls(documents, tuple(map(original_names.index, names)))
 
     def in_order(self, vectors: Representation) -> Representation:
         """Return more vectors by the new model with their columns in the same order: by their
@@ -152,7 +152,7 @@ def build_upgrade_task(
     _check_query_counts(x, a, z, k, index is not None)
     for documents in (x, y):
         check_digits(documents)
-    before = y.features
+    original_names = y.features
     (x, a, z), (y, b) = columns_by_model((x, a, z), (y, b))
     rows = {name: version_rows(v) for name, v in (("old", x), ("new", y))}
     rows["index"] = rows["old"] if index is None else version_rows(z)
@@ -165,12 +165,12 @@ def build_upgrade_task(
     check_sample_order(
         "upgrade_index", representation_title(a), a.order, "the index of groups", index_of_groups
     )
-    stored = [
+    scaled_rows = [
         rows[name]._replace(unit=unit)
         for name, unit in (("old", units[0]), ("new", units[1]), ("index", units[0]))
     ]
     vectors: list[StoredRows] = (
-        [*map(normalize_stored_rows, stored)] if metric == "cosine" else [*stored]
+        [*map(normalize_stored_rows, scaled_rows)] if metric == "cosine" else [*scaled_rows]
     )
     points = [point / unit for point, unit in zip(points, units)]
     return UpgradeTask(
@@ -189,7 +189,7 @@ def build_upgrade_task(
         metric=metric,
         units=units,
         relevant=None if relevant is None else relevant_positions(relevant, a, x),
-        columns=NewColumns.of(before, y),
+        columns=NewColumns.of(original_names, y),
         caveats=(
             *data_caveats((x, y), copies=False),
             *reordered_column_caveats((a, b, z) if index is not None else (a, b)),
@@ -213,18 +213,18 @@ def _documents_and_queries(
 def _check_row_pairs(
     x: Representation, y: Representation, a: Representation, b: Representation, z: Representation
 ) -> None:
-    for one, other, nouns in ((x, y, "documents"), (a, b, "queries")):
-        if one.shape[0] != other.shape[0]:
+    for first, second, nouns in ((x, y, "documents"), (a, b, "queries")):
+        if first.shape[0] != second.shape[0]:
             raise ValueError(
-                f"upgrade_index: {one.shape[0]:,} {nouns} by the old model and {other.shape[0]:,} "
-                f"by the new one; give the same {nouns} by both"
+                f"upgrade_index: {first.shape[0]:,} {nouns} by the old model and "
+                f"{second.shape[0]:,} by the new one; give the same {nouns} by both"
             )
-        check_same_samples("upgrade_index", one, other)
-    for one, other in ((x, a), (y, b), (x, z)):
-        if one.shape[1] != other.shape[1]:
+        check_same_samples("upgrade_index", first, second)
+    for first, second in ((x, a), (y, b), (x, z)):
+        if first.shape[1] != second.shape[1]:
             raise ValueError(
-                f"upgrade_index: {representation_title(one)} {one.shape} and "
-                f"{representation_title(other)} {other.shape} are of one "
+                f"upgrade_index: {representation_title(first)} {first.shape} and "
+                f"{representation_title(second)} {second.shape} are of one "
                 "model and must have the same width"
             )
 
@@ -246,11 +246,11 @@ def _check_query_counts(
             f"upgrade_index needs at least {max(MIN_QUERIES, 2 * k)} documents by both models for "
             f"k={k}; got {x.shape[0]}"
         )
-    known = None if a.ids is None or x.ids is None else set(x.ids) & set(a.ids)
-    if has_index and known and z.ids is None:
+    shared_ids = None if a.ids is None or x.ids is None else set(x.ids) & set(a.ids)
+    if has_index and shared_ids and z.ids is None:
         raise ValueError(
-            f"upgrade_index: {len(known)} queries are documents by their ids; give the index ids, "
-            "too: rs.Representation(index, ids=...)"
+            f"upgrade_index: {len(shared_ids)} queries are documents by their ids; give the index "
+            "ids, too: rs.Representation(index, ids=...)"
         )
 
 
@@ -258,8 +258,8 @@ def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[f
     """Return the units of the vectors of both models; raise ``ValueError`` for values so large that
     their squares overflow."""
     sizes = {
-        name: max(max(block.max(), -block.min()) for _, block in part.blocks())
-        for name, part in rows.items()
+        name: max(max(block.max(), -block.min()) for _, block in vectors.blocks())
+        for name, vectors in rows.items()
     }
     for size in (*sizes.values(), *(np.abs(point).max() for point in points)):
         if size > MAX_VECTOR_VALUE:
@@ -271,32 +271,32 @@ def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[f
 
 def _check_normalization(rows: Mapping[str, Rows], points: list[np.ndarray]) -> None:
     """Raise ``ValueError`` if some of the vectors of a model are normalised and others are not."""
-    parts: tuple[dict[str, Rows | np.ndarray], ...] = (
+    vectors_by_model: tuple[dict[str, Rows | np.ndarray], ...] = (
         {"old": rows["old"], "queries by old": points[0]},
         {"new": rows["new"], "queries by new": points[1]},
     )
     if rows["index"] is not rows["old"]:
-        parts[0]["index"] = rows["index"]
-    for of_model in parts:
-        unit = [name for name, part in of_model.items() if are_normalized(part)]
-        others = [name for name in of_model if name not in unit]
-        if unit and others:
+        vectors_by_model[0]["index"] = rows["index"]
+    for vectors in vectors_by_model:
+        unit_names = [name for name, array in vectors.items() if are_normalized(array)]
+        other_names = [name for name in vectors if name not in unit_names]
+        if unit_names and other_names:
             raise ValueError(
-                f"upgrade_index: vectors of {' and '.join(unit)} are normalised to length 1, and "
-                "those "
-                f"of {' and '.join(others)} are not; normalise all vectors of a model, or none"
+                f"upgrade_index: vectors of {' and '.join(unit_names)} are normalised to length "
+                f"1, and those of {' and '.join(other_names)} are not; normalise all vectors of a "
+                "model, or none"
             )
 
 
 def _query_group_names(numbers: np.ndarray, groups: Any) -> tuple[Hashable, ...]:
     labels = np.asarray(groups).tolist()
-    first = np.unique(numbers, return_index=True)[1]
-    return tuple(labels[i] for i in first)
+    first_rows = np.unique(numbers, return_index=True)[1]
+    return tuple(labels[i] for i in first_rows)
 
 
 def _own_document_positions(queries: Representation, documents: Representation) -> np.ndarray:
     """Return which document each query is by its id, -1 for none."""
     if queries.ids is None or documents.ids is None:
         return np.full(queries.shape[0], -1)
-    places = {name: place for place, name in enumerate(documents.ids)}
-    return np.array([places.get(name, -1) for name in queries.ids])
+    positions = {name: position for position, name in enumerate(documents.ids)}
+    return np.array([positions.get(name, -1) for name in queries.ids])

@@ -49,14 +49,16 @@ def judge_versions(
     k: int,
 ) -> dict[DriftSide, Judgement]:
     """Judge the geometry, the coordinates, and old vectors that new queries search."""
-    wider = f"the width changed from {widths[0]} to {widths[1]}" if widths[0] != widths[1] else ""
+    width_note = (
+        f"the width changed from {widths[0]} to {widths[1]}" if widths[0] != widths[1] else ""
+    )
     # That of neighbours is a row of its own.
     losses = [format_change(f) for f in findings if f.exceeds_threshold and f.kind != "neighbours"]
     geometry = _format_exceeded_tests([d for d in rows if d.aspect == "geometry"], losses)
     coordinates = _format_exceeded_tests(
-        [d for d in rows if d.aspect == "coordinates"], [wider] if wider else []
+        [d for d in rows if d.aspect == "coordinates"], [width_note] if width_note else []
     )
-    (old,) = (d for d in rows if d.aspect == "index")
+    (index_test,) = (d for d in rows if d.aspect == "index")
     counts = SIDES_BY_PURPOSE[purpose]
     return {
         "geometry": Judgement(
@@ -66,36 +68,42 @@ def judge_versions(
             bool(coordinates), "coordinates" in counts, _side_sentence("Coordinates", coordinates)
         ),
         "index": Judgement(
-            old.exceeds_threshold, "index" in counts, _search_sentence(old, wider, k)
+            index_test.exceeds_threshold,
+            "index" in counts,
+            _search_sentence(index_test, width_note, k),
         ),
     }
 
 
-def _format_exceeded_tests(rows: Sequence[DriftTest], more: Sequence[str]) -> str:
-    far = sum(d.exceeds_threshold for d in rows)
-    judged = sum(d.exceeds_threshold or d.threshold is not None for d in rows)
-    return ", ".join([f"{far} of {judged} tests above the threshold", *more] if far else more)
+def _format_exceeded_tests(rows: Sequence[DriftTest], clauses: Sequence[str]) -> str:
+    n_exceeded = sum(d.exceeds_threshold for d in rows)
+    n_judged = sum(d.exceeds_threshold or d.threshold is not None for d in rows)
+    return ", ".join(
+        [f"{n_exceeded} of {n_judged} tests above the threshold", *clauses]
+        if n_exceeded
+        else clauses
+    )
 
 
-def _side_sentence(side: str, above: str) -> str:
-    return f"{side} changed ({above})" if above else f"{side} did not change beyond the threshold"
+def _side_sentence(side: str, change: str) -> str:
+    return f"{side} changed ({change})" if change else f"{side} did not change beyond the threshold"
 
 
-def _search_sentence(old: DriftTest, wider: str, k: int) -> str:
-    if old.value is None or old.threshold is None:
-        return f"New queries cannot search old vectors: {wider or old.reason}"
-    value, limit = format_distinct_percents(old.value, old.threshold)
-    side = "above" if old.exceeds_threshold else "within"
+def _search_sentence(test: DriftTest, width_note: str, k: int) -> str:
+    if test.value is None or test.threshold is None:
+        return f"New queries cannot search old vectors: {width_note or test.reason}"
+    value, limit = format_distinct_percents(test.value, test.threshold)
+    relation = "above" if test.exceeds_threshold else "within"
     return (
-        f"New queries on old vectors lose {value} of their {k} nearest neighbours ({side} the "
+        f"New queries on old vectors lose {value} of their {k} nearest neighbours ({relation} the "
         f"threshold of {limit})"
     )
 
 
 def purpose_sentences(purpose: str, sides: Sequence[Judgement]) -> tuple[str, ...]:
     """A sentence for every side, which says when a change does not count."""
-    left_out = f"; not counted for {PURPOSE_NAMES[purpose]}"
-    return tuple(f"{j.sentence}{'' if j.counts or not j.drifted else left_out}." for j in sides)
+    note = f"; not counted for {PURPOSE_NAMES[purpose]}"
+    return tuple(f"{j.sentence}{'' if j.counts or not j.drifted else note}." for j in sides)
 
 
 def has_drifted(sides: dict[DriftSide, Judgement], order: RowPermutation | None) -> bool:
@@ -118,16 +126,20 @@ def drift_verdict(
     of what undoes them.
     """
     drift = has_drifted(sides, order)
-    first = f"{'Drift' if drift else 'No drift beyond the threshold'} for {PURPOSE_NAMES[purpose]}."
+    headline = (
+        f"{'Drift' if drift else 'No drift beyond the threshold'} for {PURPOSE_NAMES[purpose]}."
+    )
     if order:
-        return f"{first} {_row_order_sentence(order)}"
-    words = [fact.sentences for fact in facts]
-    named = [f for f in findings if f.named]
+        return f"{headline} {_row_order_sentence(order)}"
+    sentences = [fact.sentences for fact in facts]
+    named_findings = [f for f in findings if f.named]
     if any(fact.explains for fact in facts):
-        has_moved = any(f.kind == "moved_classes" for f in named)
-        return " ".join([first, *words, *(_format_named_changes(named) if has_moved else [])])
-    words += _format_named_changes(named) if named or not facts else []
-    return " ".join([first, *words, *_consequences(sides, findings)])
+        has_moved = any(f.kind == "moved_classes" for f in named_findings)
+        return " ".join(
+            [headline, *sentences, *(_format_named_changes(named_findings) if has_moved else [])]
+        )
+    sentences += _format_named_changes(named_findings) if named_findings or not facts else []
+    return " ".join([headline, *sentences, *_consequences(sides, findings)])
 
 
 def judge_batches(purpose: str, rows: Sequence[DriftTest]) -> dict[DriftSide, Judgement]:
@@ -135,11 +147,13 @@ def judge_batches(purpose: str, rows: Sequence[DriftTest]) -> dict[DriftSide, Ju
     counts = SIDES_BY_PURPOSE[purpose]
     sides: dict[DriftSide, Judgement] = {}
     for side, name in (("geometry", "Geometry"), ("coordinates", "Coordinates")):
-        above = _format_exceeded_tests([d for d in rows if d.aspect == side], [])
-        words = f"{name} did not change beyond chance" if not above else _side_sentence(name, above)
-        sides[side] = Judgement(bool(above), side in counts, words)  # type: ignore[index]
-    unknown = "New queries on old vectors: not known, as it takes the same samples"
-    sides["index"] = Judgement(False, "index" in counts, unknown)
+        change = _format_exceeded_tests([d for d in rows if d.aspect == side], [])
+        sentence = (
+            f"{name} did not change beyond chance" if not change else _side_sentence(name, change)
+        )
+        sides[side] = Judgement(bool(change), side in counts, sentence)  # type: ignore[index]
+    unknown_sentence = "New queries on old vectors: not known, as it takes the same samples"
+    sides["index"] = Judgement(False, "index" in counts, unknown_sentence)
     return sides
 
 
@@ -153,21 +167,26 @@ def batch_verdict(
 ) -> str:
     """Say whether batches of other samples have one distribution, and what differs."""
     drift = has_drifted(sides, None)
-    first = f"{'Drift' if drift else 'No drift beyond chance'} for {PURPOSE_NAMES[purpose]}."
+    headline = f"{'Drift' if drift else 'No drift beyond chance'} for {PURPOSE_NAMES[purpose]}."
     tests = [d for d in rows if d.pvalue is not None]
-    above = [d for d in tests if d.exceeds_threshold]
-    words = f"of {len(tests)} tests, at {format_level(level)} for all together"
-    text = f"The batches hold other samples, and none {words}, shows another distribution"
-    if above:
+    exceeded_tests = [d for d in tests if d.exceeds_threshold]
+    scope = f"of {len(tests)} tests, at {format_level(level)} for all together"
+    text = f"The batches hold other samples, and none {scope}, shows another distribution"
+    if exceeded_tests:
         text = (
-            f"The batches hold other samples, and {len(above)} {words}, show another distribution"
+            f"The batches hold other samples, and {len(exceeded_tests)} {scope}, show another "
+            "distribution"
         )
-    named = ", ".join(map(_short_test_label, above))
-    parts = [first, *(fact.sentences for fact in facts), f"{text}{f': {named}' if named else ''}."]
+    test_list = ", ".join(map(_short_test_label, exceeded_tests))
+    sentences = [
+        headline,
+        *(fact.sentences for fact in facts),
+        f"{text}{f': {test_list}' if test_list else ''}.",
+    ]
     if features:
-        listed = list_names(features, MAX_NAMED_COLUMNS)
-        parts.append(f"Columns with another distribution, from 0: {listed}.")
-    return " ".join(parts)
+        column_list = list_names(features, MAX_NAMED_COLUMNS)
+        sentences.append(f"Columns with another distribution, from 0: {column_list}.")
+    return " ".join(sentences)
 
 
 def _short_test_label(test: DriftTest) -> str:
@@ -178,38 +197,43 @@ def _short_test_label(test: DriftTest) -> str:
 
 def _row_order_sentence(order: RowPermutation) -> str:
     rows = "the same rows" if order.exactly else "nearly the same rows"
-    place = f"{format_percent(order.share)} of the samples are where another one was"
+    note = f"{format_percent(order.share)} of the samples are where another one was"
     return (
-        f"The current version holds {rows} in another order ({place}): pair the samples and "
+        f"The current version holds {rows} in another order ({note}): pair the samples and "
         "compare again."
     )
 
 
-def _format_named_changes(named: Sequence[Finding]) -> list[str]:
-    kinds = ", ".join(map(format_change, named))
-    return [f"What happened: {kinds}." if named else "No kind of change is named."]
+def _format_named_changes(findings: Sequence[Finding]) -> list[str]:
+    kinds = ", ".join(map(format_change, findings))
+    return [f"What happened: {kinds}." if findings else "No kind of change is named."]
 
 
 def _consequences(sides: dict[DriftSide, Judgement], findings: Sequence[Finding]) -> list[str]:
     """What a user of the old coordinates has to know: that a change there does not count, or how it
     is undone."""
     geometry, coordinates, index = (sides[side] for side in ("geometry", "coordinates", "index"))
-    named = ", ".join(
+    changes = ", ".join(
         CHANGE_NAMES[f.kind] for f in findings if f.named and f.kind in COORDINATE_CHANGES
     )
-    place = f"the coordinates changed{f' ({named})' if named else ''}"
+    change_phrase = f"the coordinates changed{f' ({changes})' if changes else ''}"
     if coordinates.drifted and not coordinates.counts:
         return [
-            f"But {place}: vectors of the old version cannot be compared with new ones, and a "
-            "head trained on the old ones no longer fits. For an index or a head this is drift."
+            f"But {change_phrase}: vectors of the old version cannot be compared with new ones, "
+            "and a head trained on the old ones no longer fits. For an index or a head this is "
+            "drift."
         ]
     if index.drifted and not index.counts and not (geometry.drifted or coordinates.drifted):
         return [f"But {index.sentence[0].lower()}{index.sentence[1:]}: for an index this is drift."]
     if coordinates.drifted and not geometry.drifted:
-        same = ["put the old vectors through the same map"] if named else []
-        remedies = ["map new queries, as rs.upgrade_index does", *same, "embed everything again"]
+        map_remedies = ["put the old vectors through the same map"] if changes else []
+        remedies = [
+            "map new queries, as rs.upgrade_index does",
+            *map_remedies,
+            "embed everything again",
+        ]
         if not index.counts:
-            same = ["bring the new vectors back by the inverse map"] if named else []
-            remedies = ["train the head again", *same]
-        return [f"Only {place}: {', or '.join(remedies)}."]
+            map_remedies = ["bring the new vectors back by the inverse map"] if changes else []
+            remedies = ["train the head again", *map_remedies]
+        return [f"Only {change_phrase}: {', or '.join(remedies)}."]
     return []

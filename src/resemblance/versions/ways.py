@@ -64,7 +64,7 @@ class ServingMethods(NamedTuple):
     @property
     def rebuilt(self) -> frozenset[str]:
         """The ways that change stored vectors."""
-        return frozenset(name for name, way in self.ways.items() if way.change is not None)
+        return frozenset(name for name, method in self.ways.items() if method.change is not None)
 
 
 def build_serving_methods(task: UpgradeTask, maps: Sequence[str]) -> ServingMethods:
@@ -72,37 +72,39 @@ def build_serving_methods(task: UpgradeTask, maps: Sequence[str]) -> ServingMeth
 
     Raises ``ValueError`` where too few documents are no queries.
     """
-    free = np.setdiff1d(np.arange(len(task.old.source)), task.selves)
-    if len(free) < MIN_MAP_DOCUMENTS:
+    free_rows = np.setdiff1d(np.arange(len(task.old.source)), task.selves)
+    if len(free_rows) < MIN_MAP_DOCUMENTS:
         raise ValueError(
-            f"upgrade_index: {len(free)} documents are no queries; the maps need at least "
+            f"upgrade_index: {len(free_rows)} documents are no queries; the maps need at least "
             f"{MIN_MAP_DOCUMENTS}"
         )
-    order = generator(task.seed, "fit", len(free)).permutation(len(free))
-    halves = [np.sort(free[part]) for part in np.array_split(order, 2)]
+    order = generator(task.seed, "fit", len(free_rows)).permutation(len(free_rows))
+    halves = [np.sort(free_rows[indices]) for indices in np.array_split(order, 2)]
     widths = (task.old.width, task.new.width)
-    reasons = too_few_documents_reasons(tuple(maps), widths, len(free))
+    reasons = too_few_documents_reasons(tuple(maps), widths, len(free_rows))
     names = tuple(name for name in FITTED_MAP_NAMES if name in maps and name not in reasons)
     old, new, units = task.old, task.new, task.units
     queries = fit_index_maps(names, new, old, halves[0], ("new", "old"))
     pairs = [fit_index_maps(names, old, new, half, ("old", "new")) for half in halves]
-    ways, others = _methods_without_maps(task)
-    reasons = {**others, **reasons}
+    methods, missing_reasons = _methods_without_maps(task)
+    reasons = {**missing_reasons, **reasons}
     is_unit = task.metric == "cosine"
     index_maps = {
         n: make_index_map(fit, "queries", units[::-1], is_unit) for n, fit in queries.items()
     }
-    ways |= {name: ServingMethod(fit(task.b)) for name, fit in queries.items()}
+    methods |= {name: ServingMethod(fit(task.b)) for name, fit in queries.items()}
     for name in names:
         key, fits = f"documents_{name}", (pairs[0][name], pairs[1][name])
         index_maps[key] = make_index_map(fits[0], "documents", units, is_unit)
-        ways[key] = ServingMethod(task.b, cross_fitted_change(task, fits, halves[0]))
-    wanted = {"keep", "normalize", "cut", *maps, *(f"documents_{name}" for name in maps)}
+        methods[key] = ServingMethod(task.b, cross_fitted_change(task, fits, halves[0]))
+    method_names = {"keep", "normalize", "cut", *maps, *(f"documents_{name}" for name in maps)}
     numbers = {
-        name: count_free_parameters(name, *widths) for name in DECISION_BY_METHOD if name in wanted
+        name: count_free_parameters(name, *widths)
+        for name in DECISION_BY_METHOD
+        if name in method_names
     }
-    ordered = {name: ways[name] for name in DECISION_BY_METHOD if name in ways}
-    return ServingMethods(ordered, reasons, index_maps, numbers, halves[0], free)
+    ordered_methods = {name: methods[name] for name in DECISION_BY_METHOD if name in methods}
+    return ServingMethods(ordered_methods, reasons, index_maps, numbers, halves[0], free_rows)
 
 
 def cross_fitted_change(
@@ -110,36 +112,36 @@ def cross_fitted_change(
 ) -> VectorChange:
     """Return the change of documents by two maps: the second one for the documents to which the
     first was fitted."""
-    inside = np.zeros(len(task.old.source), bool)
-    inside[half] = True
-    finish = _mapped_row_normalizer(task)
+    is_in_half = np.zeros(len(task.old.source), bool)
+    is_in_half[half] = True
+    normalizer = _mapped_row_normalizer(task)
 
     def of_documents(rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        mapped = np.empty((len(rows), task.new.width))
-        for fit, some in ((fits[0], ~inside[positions]), (fits[1], inside[positions])):
-            mapped[some] = fit(rows[some])
-        return finish(mapped)
+        mapped_rows = np.empty((len(rows), task.new.width))
+        for fit, mask in ((fits[0], ~is_in_half[positions]), (fits[1], is_in_half[positions])):
+            mapped_rows[mask] = fit(rows[mask])
+        return normalizer(mapped_rows)
 
-    return VectorChange(task.new.width, lambda rows, _: finish(fits[0](rows)), of_documents)
+    return VectorChange(task.new.width, lambda rows, _: normalizer(fits[0](rows)), of_documents)
 
 
 def partially_reembedded_rows(
-    task: UpgradeTask, names: Sequence[str], again: np.ndarray, free: np.ndarray
+    task: UpgradeTask, names: Sequence[str], reembedded_rows: np.ndarray, free_rows: np.ndarray
 ) -> ChangedRows:
     """Return documents of which some have their new vectors and the others are mapped, by a map
     fitted to the new vectors of documents that are no queries."""
     name = "affine" if "documents_affine" in names else "orthogonal"
-    known = np.intersect1d(again, free)
-    fit = fit_index_maps((name,), task.old, task.new, known, ("old", "new"))[name]
-    inside = np.zeros(len(task.old.source), bool)
-    inside[again] = True
-    finish = _mapped_row_normalizer(task)
+    fit_rows = np.intersect1d(reembedded_rows, free_rows)
+    fit = fit_index_maps((name,), task.old, task.new, fit_rows, ("old", "new"))[name]
+    is_reembedded = np.zeros(len(task.old.source), bool)
+    is_reembedded[reembedded_rows] = True
+    normalizer = _mapped_row_normalizer(task)
 
     def change(rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        mapped = finish(fit(rows))
-        some = inside[positions]
-        mapped[some] = task.new.take(positions[some])
-        return mapped
+        mapped_rows = normalizer(fit(rows))
+        mask = is_reembedded[positions]
+        mapped_rows[mask] = task.new.take(positions[mask])
+        return mapped_rows
 
     return ChangedRows(task.old, change, task.new.width)
 
@@ -152,10 +154,10 @@ def _mapped_row_normalizer(task: UpgradeTask) -> Callable[[np.ndarray], np.ndarr
 def _methods_without_maps(task: UpgradeTask) -> tuple[dict[str, ServingMethod], dict[str, str]]:
     """Return the ways that fit nothing, and why others do not apply."""
     d, e = task.old.width, task.new.width
-    ways, reasons = dict[str, ServingMethod](), dict[str, str]()
+    methods, reasons = dict[str, ServingMethod](), dict[str, str]()
     is_unit = are_normalized(task.new)
     if d == e:
-        ways["keep"] = ServingMethod(task.b)
+        methods["keep"] = ServingMethod(task.b)
         reasons["cut"] = f"both models have {d} values"
     else:
         reasons["keep"] = f"the widths differ, {d} and {e}"
@@ -167,13 +169,13 @@ def _methods_without_maps(task: UpgradeTask) -> tuple[dict[str, ServingMethod], 
         reasons["normalize"] = "the stored vectors are normalised already"
     else:
         unit = VectorChange(d, scale_to_unit_length, scale_to_unit_length)
-        ways["normalize"] = ServingMethod(scale_to_unit_length(task.b), unit)
+        methods["normalize"] = ServingMethod(scale_to_unit_length(task.b), unit)
     if d > e:
 
         def cut(rows: np.ndarray, _: np.ndarray) -> np.ndarray:
             return scale_to_unit_length(rows[:, :e]) if is_unit else rows[:, :e]
 
-        ways["cut"] = ServingMethod(task.b, VectorChange(e, cut, cut))
+        methods["cut"] = ServingMethod(task.b, VectorChange(e, cut, cut))
     elif d < e:
-        ways["cut"] = ServingMethod(task.b[:, :d])
-    return ways, reasons
+        methods["cut"] = ServingMethod(task.b[:, :d])
+    return methods, reasons
