@@ -6,6 +6,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import pkgutil
 import re
 import shlex
 import sys
@@ -32,6 +33,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 SLOW = ("drift.md", "maps-of-layers.md", "other-inference.md")
 MEASURES = rs.list_measures()
+HEADING = "Parameters\n----------\n"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -157,6 +159,32 @@ def test_every_measure_is_documented(subtests):
             assert not re.search(r"[.?] ", first), "the first paragraph is one sentence"
             assert m.citation in bibliography(), f"{m.citation} is missing in references.bib"
             assert "Reference: " in text, "the docstring names its source"
+
+
+def documented_functions() -> Iterator[tuple[str, Any]]:
+    """Yield each function and method of the package that lists its parameters, with its name."""
+    for module in pkgutil.walk_packages(rs.__path__, "resemblance."):
+        loaded = importlib.import_module(module.name)
+        for name, member in vars(loaded).items():
+            if getattr(member, "__module__", None) != module.name:
+                continue
+            methods = vars(member).items() if inspect.isclass(member) else ()
+            for label, function in ((name, member), *((f"{name}.{m}", f) for m, f in methods)):
+                if inspect.isfunction(function) and HEADING in (inspect.getdoc(function) or ""):
+                    yield f"{module.name}.{label}", function
+
+
+def test_docstrings_list_the_parameters_of_their_function(subtests: pytest.Subtests) -> None:
+    for name, function in documented_functions():
+        parameters = inspect.signature(function).parameters
+        extra = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        block = re.split(r"\n\n(?=\S)", inspect.getdoc(function).partition(HEADING)[2])[0]
+        entries = re.findall(r"^([a-zA-Z_][\w, ]*) : ", block, re.MULTILINE)
+        listed = {word for entry in entries for word in entry.split(", ")}
+        options = {p.name for p in parameters.values() if p.kind is not p.VAR_KEYWORD} - {"self"}
+        with subtests.test(name):
+            assert options - listed == set()
+            assert extra or listed - set(parameters) == set()
 
 
 def test_bibliography_has_no_duplicates_and_complete_entries() -> None:

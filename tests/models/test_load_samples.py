@@ -400,9 +400,9 @@ def test_samples_that_are_drawn():
     frame = pd.DataFrame({"text": texts, "label": range(50)})
     np.testing.assert_array_equal(load_samples(frame, max_samples=9).labels, list(map(int, drawn)))
     for limit in (0, -1, True, 1.5):
-        with pytest.raises(ValueError, match=r"limit must be a whole number from 1"):
+        with pytest.raises(ValueError, match=r"max_samples must be a whole number from 1"):
             load_samples(TEXTS, max_samples=limit)
-    with pytest.raises(ValueError, match=r"limit=1 cannot cut batches"):
+    with pytest.raises(ValueError, match=r"max_samples=1 cannot cut batches"):
         load_samples([torch.eye(2)], max_samples=1)
 
 

@@ -89,6 +89,7 @@ def evidence(
     n_permutations : number of permutations for measures without exact moments. If there are no
         more orders than this number, all are visited, and p is exact.
     confidence_level : of the intervals.
+    seed : of the permutations.
     null : ``"permutations"`` permutes the samples for all measures; ``"moments"`` refuses measures
         without exact moments; ``"auto"`` permutes the samples for these measures only.
 

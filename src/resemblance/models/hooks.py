@@ -68,6 +68,7 @@ def extract_module_features(
         without parts of its own, and each graph convolution, whose result is or begins with a
         floating tensor with a row per sample; a warning names the modules that have more axes
         than maps, or other rows, and are left out.
+    name : name of the model. Default: the name of its class.
     pool : how rows (n, d) are made of tokens (n, tokens, d): ``"mean"``, ``"max"``, ``"cls"`` or
         ``"first"``, ``"last"``, ``"flatten"``; and of maps (n, channels, height, width):
         ``"mean"``, ``"max"``, ``"flatten"``. One word for all layers, or a mapping from names or

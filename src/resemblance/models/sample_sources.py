@@ -76,7 +76,8 @@ def load_samples(
         ``text``, or else the only column most of whose values are texts; of data sets also
         ``image`` or ``img``.
     name : of the samples, by default that of the file or folder.
-    limit, seed : the most samples to read, drawn by the seed, in their order.
+    max_samples, seed : the largest number of samples to read. More samples than this are drawn by
+        the seed, and stay in their order.
     unique : leave out texts, image files, images and rows that equal an earlier one. Copies make
         intervals too narrow and unrelated models alike.
 
@@ -88,7 +89,9 @@ def load_samples(
     if max_samples is not None and (
         isinstance(max_samples, bool) or not isinstance(max_samples, int) or max_samples < 1
     ):
-        raise ValueError(f"load_samples: limit must be a whole number from 1; got {max_samples!r}")
+        raise ValueError(
+            f"load_samples: max_samples must be a whole number from 1; got {max_samples!r}"
+        )
     if isinstance(data, Samples):
         samples = data
     elif isinstance(data, str | Path):
@@ -110,7 +113,7 @@ def load_samples(
     if samples.read is None:
         remedy = "give fewer batches, or choose rows of the results"
         raise ValueError(
-            f"load_samples: limit={max_samples} cannot cut {samples.kind} of {samples.name}; "
+            f"load_samples: max_samples={max_samples} cannot cut {samples.kind} of {samples.name}; "
             f"{remedy}"
         )
     # The first may be of one class

@@ -134,6 +134,7 @@ def drift(
     max_samples : more samples than this are thinned out at random, by ``seed``; the settings say
         how many were used. Neighbours of 200 to 500 of them are looked up among all samples. All
         values are checked for NaN.
+    seed : of the halves, of the noise, and of the samples that are kept.
     progress : show a bar on standard error if that is a terminal, or call ``progress(done,
         total)``.
 

@@ -219,9 +219,8 @@ def upgrade_index(
     old, new : (m, d) and (m, e), vectors of the same m documents by both models: arrays, or
         ``.npy`` files read by ``numpy.load(..., mmap_mode="r")``, which stay on disk.
     old_queries, new_queries : (q, d) and (q, e), the same queries by the old and by the new model,
-    at least
-        20. A query that is a document needs ids on both sides: its own document is then left out of
-        the search and of the fits.
+        at least 20. A query that is a document needs ids on both sides: its own document is then
+        left out of the search and of the fits.
     index : (N, d), all old vectors, where the m documents are a sample of them. Without it the m
         documents are the index.
     embed : a function of positions in the index, (p,), that returns their new vectors, (p, e). For
@@ -240,14 +239,14 @@ def upgrade_index(
     relevant : ids of queries mapped to ids of relevant documents, one or several each, at least 20
         queries; positions where there are no ids. The new model is then compared with the old one
         on these documents. If it is not shown to find more, the decision is "stay".
-    price, loss : what embedding one document costs, and what one lost document of one query costs,
-        in the same unit; both or none.
+    cost_per_document, cost_per_miss : what embedding one document costs, and what one lost document
+        of one query costs, in the same unit; both or none.
     confidence_level : confidence of the intervals, over queries: Student's t after one more query
         of recall 0 (lower bound) or of recall 1 (upper bound). The interval of each option is for
         that option alone.
     seed : of the halves, the queries with a pool and the documents of the curve.
-    progress : show a bar on standard error if that is a terminal, or call ``progress(done,
-        total)``.
+    progress : show a bar on standard error if that is a terminal, or call
+        ``progress(done, total)``.
 
     The decision is the cheapest option whose lower bounds are at least ``min_recall``, for all
     queries and for every group of 20 or more (all groups together at ``confidence_level``). If an

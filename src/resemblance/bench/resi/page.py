@@ -103,7 +103,7 @@ def evaluate(
 
     Parameters
     ----------
-    models : models seen on fixed inputs, from :func:`resemblance.read_models`,
+    model_features : models seen on fixed inputs, from :func:`resemblance.read_models`,
         :func:`resemblance.extract_module_features` or elsewhere. Those that agree in domain,
         dataset, architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say
         which tests they make.

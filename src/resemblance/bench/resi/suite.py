@@ -110,6 +110,7 @@ def run(
     domains : some of "graphs", "language", "vision"; default: all.
     models : a folder of models of your own (see :func:`resemblance.read_models`) instead of
         trained ones.
+    measures, memory, claims : as for :func:`resemblance.bench.resi.evaluate`.
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
     trainer : one for training alone, such as one whose workers have accelerators.
     progress : called with (stage, done, total); the stages are "training", "not trained",
@@ -121,7 +122,7 @@ def run(
         ``seeds``, ``tests``, ``hyperparameters``, ``models_from``, ``device``, ``precision``,
         ``download``.
 
-    The others are those of :func:`resemblance.bench.resi.evaluate`. What was computed stays in the
+    What was computed stays in the
     study: :func:`resemblance.bench.resi.load_evaluation` reads it.
 
     Raises ``ValueError`` when another process is working on the study, or it is one of another
