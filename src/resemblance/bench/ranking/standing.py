@@ -54,7 +54,8 @@ class Unplaced(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard(BaseResult):
-    """Where measures stand, with what is known of their places: what :func:`resemblance.leaderboard` returns.
+    """Where measures stand, with what is known of their places: what
+    :func:`resemblance.leaderboard` returns.
 
     ``rows``: a record per measure, best first, then those without a place by name. ``conclusion``:
     which measure leads. ``cells`` and ``measures``: which were chosen. ``counts``: by suite, the
