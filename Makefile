@@ -4,13 +4,13 @@ BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 NEEDED = Python 3.11.4 or newer with venv is needed (Debian: apt-get install python3-venv); or name one: make PYTHON=python3.12
 
-.PHONY: demo test long all seconds lint docs site wheel papers scores benchmark validity mutants clean
+.PHONY: demo test long all seconds coverage lint docs site wheel papers scores benchmark validity mutants clean
 
 demo: .venv/installed
 	$(BIN)/resemblance bench run resi demo --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())') $(ARGS)
 
 # A process for each core, and one thread in each: threads that wait for a core burn it.
-test long seconds: export OMP_NUM_THREADS = 1
+test long seconds coverage: export OMP_NUM_THREADS = 1
 # The files that take longest come first (tests/seconds.json), so that no core waits for another at the end.
 PYTEST = $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
@@ -33,6 +33,12 @@ all: test docs long
 # Record how long each file of tests takes.
 seconds: .venv/installed
 	@$(PYTEST) --write-seconds
+
+# Which branches the tests reach, and by which test: .coverage, with one context for each test.
+coverage: .venv/installed
+	@rm -f .coverage .coverage.*
+	-$(BIN)/coverage run -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m "not long" $(ARGS)
+	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report --skip-covered --sort=cover
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -2,16 +2,20 @@
 that should fail.
 
 ``make mutants`` runs all, ``make mutants ARGS="cka versions/"`` those whose name or file contains a
-word, ``make mutants ARGS="--draw 10 --seed 3"`` ten of them, drawn at random. There are two kinds
-of faults: a line that is replaced (``mutant_table.py``), and a measure or statistic whose value is
-a thousandth too large, which the test that proves its value (``tests/measures/test_values.py``)
-must notice. The exit code is 1 when a fault survives, or when a line to replace is no longer there.
+word, ``make mutants ARGS="--draw 10 --seed 3"`` ten of them, drawn at random. There are three kinds
+of faults: a line that is replaced (``mutant_table.py``); a measure or statistic whose value is a
+thousandth too large, which the test that proves its value (``tests/measures/test_values.py``) must
+notice; and with ``--new 100`` so many faults of one expression, drawn over all rooms
+(``faults.py``), which the tests that reach the line must notice: ``make coverage`` first.
+``--results FILE`` keeps each outcome, and the same command goes on from there. The exit code is 1
+when a fault survives, or when a line to replace is no longer there.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import json
 import os
 import random
 import re
@@ -25,6 +29,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+from faults import Fault, draw_faults, tests_that_reach
 from mutant_table import MUTANTS, Mutant
 
 ROOT = Path(__file__).parent.parent
@@ -50,18 +55,20 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("words", nargs="*", help="parts of names or files; all faults without one")
     parser.add_argument("--draw", type=int, metavar="N", help="try N of them, drawn at random")
+    parser.add_argument("--new", type=int, metavar="N", help="try N new faults of expressions")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="keep outcomes, and go on")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults at a time")
     options = parser.parse_args(arguments)
     trials = {
         name: trial
-        for name, trial in all_trials().items()
+        for name, trial in (new_trials(options) if options.new else all_trials()).items()
         if not options.words or any(word in name for word in options.words)
     }
     if options.draw is not None:
         names = random.Random(options.seed).sample(list(trials), min(options.draw, len(trials)))
         trials = {name: trials[name] for name in names}
-    outcomes = tried(trials, max(1, options.jobs))
+    outcomes = tried(trials, max(1, options.jobs), options.results)
     killed = sum(outcome.what == "killed" for outcome in outcomes.values())
     print(f"\n{table(outcomes)}\n\n{killed} of {len(outcomes)} killed")
     return int(killed < len(outcomes))
@@ -74,11 +81,19 @@ def all_trials() -> dict[str, Trial]:
     return {**lines, **values}
 
 
-def tried(trials: Mapping[str, Trial], jobs: int) -> dict[str, Outcome]:
+def new_trials(options: argparse.Namespace) -> dict[str, Trial]:
+    """Return the trials of faults of expressions, drawn over all rooms."""
+    faults = draw_faults(options.new, options.seed)
+    tests = tests_that_reach(faults)
+    return {f.name: functools.partial(of_fault, f, t) for f, t in zip(faults, tests)}
+
+
+def tried(trials: Mapping[str, Trial], jobs: int, file: Path | None = None) -> dict[str, Outcome]:
     """Try faults, each job in a copy of its own, print a line for each, and return the outcomes in
-    the order of the faults."""
+    the order of the faults; those in the file are not tried again."""
     jobs = min(jobs, len(trials)) or 1
-    outcomes: dict[str, Outcome] = {}
+    lines = file.read_text(encoding="utf-8").splitlines() if file and file.exists() else []
+    outcomes = {name: Outcome(*row) for name, *row in map(json.loads, lines) if name in trials}
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         copies = SimpleQueue[Path]()
         for job in range(jobs):
@@ -93,10 +108,14 @@ def tried(trials: Mapping[str, Trial], jobs: int) -> dict[str, Outcome]:
             finally:
                 copies.put(copy)
 
-        running = {pool.submit(in_a_copy, trial): name for name, trial in trials.items()}
+        remaining = {name: trial for name, trial in trials.items() if name not in outcomes}
+        running = {pool.submit(in_a_copy, trial): name for name, trial in remaining.items()}
         for future in as_completed(running):
             name = running[future]
             outcomes[name] = future.result()
+            if file:
+                with file.open("a", encoding="utf-8") as log:
+                    log.write(json.dumps([name, *outcomes[name]]) + "\n")
             print(f"{outcomes[name].what:<10}{name}", flush=True)
     return {name: outcomes[name] for name in trials}
 
@@ -118,6 +137,20 @@ def of_line(mutant: Mutant, copy: Path) -> Outcome:
     try:
         tests = [f"tests/{test}" for test in mutant.tests.split()]
         return outcome_of(["-m", "pytest", *tests, *OPTIONS], copy)
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def of_fault(fault: Fault, tests: Sequence[str], copy: Path) -> Outcome:
+    """Put a fault into the copy, run the tests that reach its line, take it out."""
+    if not tests:
+        return Outcome("survived", "no test reaches it")
+    path, names = copy / "src/resemblance" / fault.file, copy / "tests_of_fault.txt"
+    text = path.read_text(encoding="utf-8")
+    names.write_text("\n".join(tests), encoding="utf-8")
+    path.write_text(fault.put_into(text), encoding="utf-8")
+    try:
+        return outcome_of(["-m", "pytest", f"@{names}", *OPTIONS], copy)
     finally:
         path.write_text(text, encoding="utf-8")
 
@@ -170,9 +203,8 @@ def test_wrong(name: str, test: str) -> int:
     import pytest
 
     import resemblance as rs
-    from resemblance import stability
 
-    (measure,) = [m for m in (*rs.list_measures(), *stability.list_statistics()) if m.name == name]
+    (measure,) = [m for m in (*rs.list_measures(), *rs.list_statistics()) if m.name == name]
     original = measure.function
 
     @functools.wraps(original)

@@ -163,10 +163,11 @@ LEFT_OUT = pytest.StashKey[list[str]]()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the files that take longest first, and leave out the tests that need a browser where
-    there is none, unless ``CI=true``: the last line says which."""
-    seconds = json.loads(SECONDS.read_text(encoding="utf-8"))
-    items.sort(key=lambda item: (-seconds.get(item.path.name, 0), item.path))
+    """Put the files that take longest first in several processes, and leave out the tests that need
+    a browser where there is none, unless ``CI=true``: the last line says which."""
+    if hasattr(config, "workerinput"):
+        seconds = json.loads(SECONDS.read_text(encoding="utf-8"))
+        items.sort(key=lambda item: (-seconds.get(item.path.name, 0), item.path))
     needing = [item for item in items if "window" in getattr(item, "fixturenames", ())]
     if not needing or os.environ.get("CI") == "true" or _browser(config):
         return
@@ -220,6 +221,26 @@ class Seconds:
     def pytest_sessionfinish(self) -> None:
         seconds = {file: round(total) for file, total in self.files.most_common() if total >= 1}
         SECONDS.write_text(json.dumps(seconds, indent=1) + "\n", encoding="utf-8")
+
+
+# ------------------------------------------------------------- the tests that reach a line of code
+
+
+def switch_context(item: pytest.Item, phase: str) -> None:
+    """Tell coverage, where it runs, which test runs now, and in which phase."""
+    coverage = sys.modules.get("coverage")
+    if coverage and (running := coverage.Coverage.current()):
+        running.switch_context(f"{item.nodeid}|{phase}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    switch_context(item, "setup")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    switch_context(item, "call")
 
 
 @pytest.fixture
