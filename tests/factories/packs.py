@@ -60,10 +60,11 @@ def manifolds_pack(folder: Path, version: int = 1) -> Pack:
 
 
 def resi_pack(folder: Path) -> Pack:
-    """A pack of synthetic models for four tests of ReSi."""
+    """A pack of synthetic models for five tests of ReSi."""
     content = folder / "models"
     model_features = [
         *tight_groups(samples=N, features=6, setting="labels"),
+        *tight_groups(samples=N, features=6, setting="shortcut"),
         *noise_walk(models=2, samples=N, features=6),
         *graded_outputs(models=6, samples=N),
     ]

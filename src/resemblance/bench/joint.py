@@ -24,6 +24,7 @@ from ..sections.headlines import (
     headline,
     leaders_without_each_group,
 )
+from ..sections.ranks import average_readings
 from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
 from ..sections.standing import (
@@ -156,6 +157,7 @@ def combine_rankings(studies: Sequence[Result]) -> CombinedRanking:
             f"no cell of the {suite} study tells the measures apart that all suites have in common"
         )
     n_tied = {suite: len(suite_ranks) - len(cells[suite]) for suite, suite_ranks in ranks.items()}
+    cells = {suite: average_readings(suite_ranks) for suite, suite_ranks in cells.items()}
     standing = places(cells, strata={study.suite: study.models() for study in ranked_studies})
     return CombinedRanking(
         ranked_studies,

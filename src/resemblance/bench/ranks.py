@@ -13,7 +13,7 @@ from ..comparison.comparison import MeasureInfo
 from ..contracts._measure import Measure
 from ..sections.figures import Box, Boxes, HeatMap
 from ..sections.headlines import RESAMPLING_NOTE
-from ..sections.ranks import ScoresByMeasure, rank_measures_of_task
+from ..sections.ranks import ScoresByMeasure, average_readings, rank_measures_of_task
 from ..sections.sections import RankRule, Section, Sign, Table, TableEntry
 from ..sections.standing import format_tied_measures, mean_rank_figures
 from ..sections.values import distinct_labels, finite_or_none
@@ -73,7 +73,8 @@ def summarize_scores(
     names = distinct_labels({m.spec: m.label for m in infos})
     by_cell = {cell: rank_measures_of_task(*ranked) for cell, ranked in cells.items()}
     ranks = {cell: measure_ranks for cell, measure_ranks in by_cell.items() if measure_ranks}
-    standing = places({suite: ranks}, strata={suite: {c: cells[c][1].models for c in ranks}})
+    models = {cell: cells[cell][1].models for cell in ranks}
+    standing = places({suite: average_readings(ranks)}, strata={suite: models})
     ranked = [p.measure for p in standing.rows]
     if is_trial:
         ranked = [spec for spec in names if spec in set(ranked)]
@@ -229,8 +230,9 @@ def _ranking_table(overview: ScoreOverview, groups: TaskFilters, kind: str) -> T
 def _rankings(
     overview: ScoreOverview, is_in: Callable[[TaskKey], bool] = bool
 ) -> tuple[Ranking, ...]:
-    """Return the mean ranks of measures over all cells, or those of a group."""
-    return summarize({cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)})
+    """Return the mean ranks of measures over all experiments, or those of a group."""
+    ranks = {cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)}
+    return summarize(average_readings(ranks))
 
 
 def _tie_record(place: Place | None, overview: ScoreOverview) -> dict[str, str | None]:

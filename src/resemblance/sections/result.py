@@ -26,7 +26,7 @@ from ..significance import Places, places
 from .claims import VERDICTS, Claim
 from .figures import FIGURE_TYPES, Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Switch
 from .headlines import MAX_NAMES_IN_HEADLINE, TRIAL_WARNING, headline, is_trial, remove_verdicts
-from .ranks import DEFAULT_RANK_RULE, rank_measures_of_task
+from .ranks import DEFAULT_RANK_RULE, average_readings, rank_measures_of_task
 from .sections import Section, Table
 
 RESULT_COLUMNS = (
@@ -174,9 +174,10 @@ class Result(MappingResult):
         }
 
     def places(self) -> Places:
-        """Return the mean rank of every measure over the cells, best first, and which measures
-        cannot be told apart; cells of the same models are resampled together."""
-        return places({self.suite: self.ranks()}, strata={self.suite: self.models()})
+        """Return the mean rank of every measure over the experiments, best first, and which
+        measures cannot be told apart; experiments of the same models are resampled together."""
+        ranks = average_readings(self.ranks())
+        return places({self.suite: ranks}, strata={self.suite: self.models()})
 
     def idle(self) -> str:
         """Say which measures play no part in what was run, having no score in any cell; nothing

@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from resemblance.base.text import did_you_mean
+from resemblance.sections.ranks import average_readings
 from resemblance.significance import Places, places
 
 from ..joint import MeasureRanksByTask, share_tied_ranks
@@ -141,14 +142,14 @@ def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
 
 
 def ranks_in_tasks(board: Board, measures: Iterable[str], is_chosen: TaskPredicate) -> RanksBySuite:
-    """Return how measures rank among each other in the chosen cells of a board, by suite.
+    """Return how measures rank among each other in the chosen experiments of a board, by suite.
 
-    Equal ones share the mean of their ranks; cells in which all are equal are left out, and those
-    whose expected differences are noise.
+    Cells of one experiment are averaged. Equal ones share the mean of their ranks; cells in which
+    all are equal are left out, and those whose expected differences are noise.
     """
     specs = frozenset(measures)
     ranks = {
-        suite: share_tied_ranks(result.ranks(specs, partial(is_chosen, suite)))
+        suite: average_readings(share_tied_ranks(result.ranks(specs, partial(is_chosen, suite))))
         for suite, result in board.results.items()
     }
     return {suite: suite_ranks for suite, suite_ranks in ranks.items() if suite_ranks}
