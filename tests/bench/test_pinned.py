@@ -92,7 +92,7 @@ def test_a_pack_without_reliabilities_does_not_rank_noise_either(vision):
 
 def test_a_pack_of_models_gives_the_scores_of_the_models(vision, vision_study):
     result = run_pack(vision, measures=["cka"])
-    expected = resi.evaluate(read_models(vision_study / "subjects"), measures=["cka"]).scores()
+    expected = resi.evaluate(read_models(vision_study / "models"), measures=["cka"]).scores()
     assert_same(result.scores(), expected)
     facts = vision.manifest.facts
     assert {s.name for s in read_models(vision.folder / PACK_MODELS_FOLDER)} == set(
@@ -126,7 +126,7 @@ def test_reduced_packs_hold_the_same_samples_of_all_models_in_half_precision(
     vision_study, tmp_path
 ):
     small = packed(vision_study, tmp_path, max_samples=40, half=True)
-    whole = {s.name: s for s in read_models(vision_study / "subjects")}
+    whole = {s.name: s for s in read_models(vision_study / "models")}
     rows = Reduction(40).rows("digits", len(next(iter(whole.values())).labels))
     assert len(set(rows.tolist())) == 40
     for features in read_models(small.folder / PACK_MODELS_FOLDER):

@@ -63,18 +63,18 @@ def test_killed_and_continued_gives_the_same_scores(suite, tmp_path):
             lambda: (study / "comparisons.db").exists() and status(study).comparisons > 20,
         ],
         "stability": [
-            lambda: any(study.glob("subjects/**/.partial-*")),
+            lambda: any(study.glob("models/**/.partial-*")),
             lambda: len(times(study, "canary/*.json")) >= 2,
             lambda: (study / "comparisons.db").exists() and status(study).comparisons > 20,
         ],
     }
     killed = [killed_when(moment, suite, study) for moment in moments[suite]]
     assert sum(killed) >= 2
-    kept = times(study, "canary/*.json") | times(study, "subjects/**/traits.json")
+    kept = times(study, "canary/*.json") | times(study, "models/**/traits.json")
     assert run(study, size="small", measures=MEASURES).scores() == whole
     assert (
         kept.items()
-        <= (times(study, "canary/*.json") | times(study, "subjects/**/traits.json")).items()
+        <= (times(study, "canary/*.json") | times(study, "models/**/traits.json")).items()
     )
     assert rs.load(study).scores() == whole
     assert not [*study.glob(".rows-*"), *study.glob("canary/.*"), *study.glob("**/.partial-*")]

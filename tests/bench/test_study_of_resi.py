@@ -76,7 +76,7 @@ def study(finished, tmp_path):
 
 
 def modified(folder):
-    return {p: p.stat().st_mtime_ns for p in (folder / "subjects").rglob("*")}
+    return {p: p.stat().st_mtime_ns for p in (folder / "models").rglob("*")}
 
 
 def test_a_finished_study_holds_all_it_promises(finished):
@@ -197,11 +197,11 @@ def wait_for(condition, seconds=120):
 @pytest.mark.parametrize("stage", ["training", "comparing"])
 def test_killed_and_continued_gives_the_same_numbers(stage, finished, study):
     if stage == "training":
-        shutil.rmtree(study / "subjects" / "vision" / "digits" / "resnet" / "normal")
+        shutil.rmtree(study / "models" / "vision" / "digits" / "resnet" / "normal")
     for file in study.glob("comparisons*"):
         file.unlink()
     (study / "result.json").unlink()
-    normal, database = study / "subjects/vision/digits/resnet/normal", study / "comparisons.db"
+    normal, database = study / "models/vision/digits/resnet/normal", study / "comparisons.db"
     process = subprocess.Popen(command(study, "--jobs", "1"), start_new_session=True)
     if stage == "training":
         wait_for(lambda: len(list(normal.glob("seed*/traits.json"))) >= 1)
@@ -220,7 +220,7 @@ def test_killed_and_continued_gives_the_same_numbers(stage, finished, study):
 
 
 def test_workers_end_with_the_process_that_started_them(study):
-    shutil.rmtree(study / "subjects")
+    shutil.rmtree(study / "models")
     process = subprocess.Popen(command(study, "--jobs", "2"))
     wait_for(lambda: list(study.rglob("seed*/traits.json")))
     workers = psutil.Process(process.pid).children(recursive=True)
@@ -292,12 +292,12 @@ def test_only_what_we_left_unfinished_is_removed(study):
         study / ".result.json-123",
     ]
     theirs = [
-        study / "subjects" / ".partial-backup" / "thesis.tex",
+        study / "models" / ".partial-backup" / "thesis.tex",
         study / "notes" / ".partial-seed0-123" / "thesis.tex",
         study / "notes" / ".settings.json-1",
         study / ".partial-notes" / "a",
         study / ".sales-2025.parquet",
-        study / "subjects" / ".a.json-old",
+        study / "models" / ".a.json-old",
     ]
     for file in (*ours, *theirs):
         file.parent.mkdir(parents=True, exist_ok=True)

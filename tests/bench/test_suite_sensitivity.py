@@ -378,7 +378,7 @@ def test_answers_are_words_of_0_and_1(subtests):
 def test_a_pack_of_a_study_ranks_what_the_study_ranks(tmp_path):
     random, study = np.random.default_rng(4), tmp_path / "study"
     for number, recipe in enumerate(sensitivity_recipes("small", ["graphs"])):
-        folder = study / "subjects" / recipe.name
+        folder = study / "models" / recipe.name
         is_normal = recipe.setting == "normal"
         layers = normal(number) if is_normal else finetuned(0, number, number / 10)
         right = random.random(400) < number / 10

@@ -54,7 +54,7 @@ def status(
     n_trained = (
         sum((model_folder(path, recipe) / TRAITS_FILE).exists() for recipe in recipes)
         if recipes
-        else sum(1 for _ in path.glob(f"subjects/**/seed*/{TRAITS_FILE}"))
+        else sum(1 for _ in path.glob(f"models/**/seed*/{TRAITS_FILE}"))
     )
     comparisons, n_self_pairs, store = 0, 0, path / "comparisons.db"
     if store.exists() and store.stat().st_size:  # something was written

@@ -5,7 +5,7 @@ be continued.
 
     study/
       study.json                       what it is for: see Purpose
-      subjects/<domain>/.../seed0/     a trained model: traits, weights, outputs, labels, layers
+      models/<domain>/.../seed0/     a trained model: traits, weights, outputs, labels, layers
       checkpoints/                     of trainings in progress
       canary/<hash>.npy                layers of a disturbed model, and what they are (.json)
       probes/<hash>.json               what the probes of a model answer
@@ -44,7 +44,7 @@ LOCK_FILE_PATTERN = re.compile(r"\.lock(-journal)?|\.held(-removal)?|\.study\.js
 UNFINISHED_FILE_PATTERN = re.compile(
     r"\.(partial-seed\d+|rows|[0-9a-f]{24}\.(json|npy)|(study|result|record)\.json|index\.html)-\d+"
 )
-UNFINISHED_FILE_GLOBS = (".*-*", "subjects/**/.*-*", "canary/.*-*", "probes/.*-*")
+UNFINISHED_FILE_GLOBS = (".*-*", "models/**/.*-*", "canary/.*-*", "probes/.*-*")
 
 
 # ----------------------------------------------------------------------------- what a study is for

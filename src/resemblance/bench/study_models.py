@@ -180,7 +180,7 @@ def _check_finite_outputs(recipe: Recipe, extraction: ModelOutputs) -> None:
 
 def model_folder(study: Path, recipe: Recipe) -> Path:
     """Return the folder of a model inside a study."""
-    return study / "subjects" / recipe.name
+    return study / "models" / recipe.name
 
 
 def is_trained(folder: Path, recipe: Recipe) -> bool:

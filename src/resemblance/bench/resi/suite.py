@@ -148,7 +148,7 @@ def run(
                 study, plan, trainer or executor, show, resources
             ),
         )
-        append_to_log(study, f"comparing {len(material.model_features)} subjects")
+        append_to_log(study, f"comparing {len(material.model_features)} models")
         evaluation = evaluate_study(
             order,
             material,
