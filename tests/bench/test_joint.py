@@ -12,7 +12,7 @@ from factories.output import assert_fits
 import resemblance as rs
 from papers.resi.claims import CLAIMS
 from resemblance import cli
-from resemblance.bench.joint import joint
+from resemblance.bench import combine
 from resemblance.bench.manifolds import suite as manifolds
 from resemblance.bench.resi import evaluate
 from resemblance.data.model_features import ModelFeatures
@@ -59,7 +59,7 @@ def table(findings, section, name):
 
 
 def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
-    found = {row[0]: row for row in table(joint(two), "standing", "places").rows}
+    found = {row[0]: row for row in table(combine(*two), "standing", "places").rows}
     # stability: a 1 and 2, b 2 and 1, c 3 and 3; sensitivity: a and b share 1 and 2, c without a
     # value is last
     assert [found[m][1] for m in "ABC"] == [1.5, 1.5, 3.0]
@@ -69,7 +69,7 @@ def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
     # three cells tell nothing apart, so there are no intervals, and no diagram
     assert [found[m][3] for m in "ABC"] == ["tied with the leader"] * 3
     assert [found[m][5] for m in "ABC"] == ["all others"] * 3
-    (bars,) = joint(two)["standing"].figures
+    (bars,) = combine(*two)["standing"].figures
     assert {bar.low for bar in bars.bars} == {None}
     guess = np.mean([bar.value for bar in bars.bars])
     assert bars.note == f"A measure that guesses has a mean rank of {guess:g}."
@@ -81,15 +81,15 @@ def test_cells_in_which_all_are_equal_do_not_count(tmp_path):
         study(tmp_path / "one", "stability", cells),
         study(tmp_path / "two", "sensitivity", {"x": cells["x"]}),
     )
-    found = joint([one, other])
+    found = combine(one, other)
     assert [row[1] for row in table(found, "standing", "places").rows] == [1.0, 2.0, 3.0]
     assert (
         "Cells: 1 (in 1 more all measures are equal). Size of the study: default."
         in found["stability"].about
     )
     with pytest.raises(ValueError, match="no cell of the stability study tells the measures apart"):
-        joint(
-            [study(tmp_path / "flat", "stability", {"x": {"a": None}, "y": cells["tied"]}), other]
+        combine(
+            study(tmp_path / "flat", "stability", {"x": {"a": None}, "y": cells["tied"]}), other
         )
 
 
@@ -99,7 +99,7 @@ def test_equal_measures_have_equal_places_whatever_the_order_of_suites(tmp_path)
         study(tmp_path / s, s, {"x": r})
         for s, r in zip(("stability", "sensitivity", "resi"), ranks)
     ]
-    found = {row[0]: row for row in table(joint(folders), "standing", "places").rows}
+    found = {row[0]: row for row in table(combine(*folders), "standing", "places").rows}
     assert found["A"][1:3] == found["B"][1:3]
 
 
@@ -109,7 +109,7 @@ def test_no_interval_depends_on_the_order_of_cells(tmp_path):
     other = study(tmp_path / "other", "sensitivity", cells)
     turned = dict(reversed(cells.items()))
     first, second = (
-        joint([study(tmp_path / name, "stability", some), other])
+        combine(study(tmp_path / name, "stability", some), other)
         for name, some in (("one", cells), ("two", turned))
     )
     rows = table(first, "standing", "places").rows
@@ -122,7 +122,7 @@ def test_ranks_are_among_the_measures_that_all_suites_have(tmp_path):
     more = {**LABELS, "d": "D"}
     one = study(tmp_path / "one", "stability", {"x": {"a": 1, "b": 3, "c": 2, "d": 9}}, more)
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 3, "c": 2}})
-    found = joint([one, other])
+    found = combine(one, other)
     assert {row[0]: row[1] for row in table(found, "standing", "places").rows} == {
         "B": 1.0,
         "C": 2.0,
@@ -139,13 +139,13 @@ def test_a_cell_in_which_nobody_has_a_value_does_not_count(tmp_path):
         {"a": "A", "b": "B"},
     )
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 2, "b": 1}}, {"a": "A", "b": "B"})
-    assert "Cells: 1. Size of the study" in joint([one, other])["stability"].about
+    assert "Cells: 1. Size of the study" in combine(one, other)["stability"].about
 
 
 def test_agreement_of_suites(tmp_path):
     one = study(tmp_path / "one", "stability", {"x": {"a": 3, "b": 2, "c": 1}})
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 2, "c": 3}})
-    rows = table(joint([one, other]), "agreement", "agreement").rows
+    rows = table(combine(one, other), "agreement", "agreement").rows
     assert [row[1:] for row in rows] == [(1.0, pytest.approx(-1)), (pytest.approx(-1), 1.0)]
 
 
@@ -167,7 +167,7 @@ def test_labels_are_those_of_the_catalogue_whatever_a_suite_calls_a_measure(tmp_
     labels = {"cka": "CKA", "cka[kernel=rbf]": "CKA", "procrustes": "Procrustes", "mine": "Mine"}
     cells = {"x": {"cka": 1.0, "cka[kernel=rbf]": 2.0, "procrustes": 3.0, "mine": 4.0}}
     folders = [study(tmp_path / s, s, cells, labels) for s in ("stability", "sensitivity")]
-    assert {row[0] for row in table(joint(folders), "standing", "places").rows} == {
+    assert {row[0] for row in table(combine(*folders), "standing", "places").rows} == {
         "CKA",
         "CKA [kernel=rbf]",
         "OrthProc",
@@ -182,7 +182,7 @@ def test_a_joint_ranking_says_first_who_leads_and_where_suites_disagree(tmp_path
     one = study(tmp_path / "one", "stability", SURE)
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}})
     third = study(tmp_path / "third", "manifolds", SURE)
-    found = joint([one, other, third])
+    found = combine(one, other, third)
     assert found.summary().startswith(
         "A leads with a mean rank of 1.00 among 3 measures over 12 cells; every other "
     )
@@ -198,7 +198,7 @@ def test_a_joint_ranking_says_first_who_leads_and_where_suites_disagree(tmp_path
         in found.summary()
     )
     assert found.facts["studies"].startswith("stability, default: small models on data")
-    same = joint([one, third]).summary()
+    same = combine(one, third).summary()
     assert "The same measure leads in every suite." in same
 
 
@@ -207,7 +207,7 @@ def test_a_trial_is_left_out_of_a_joint_ranking_and_named(tmp_path):
     trial = study(
         tmp_path / "trial", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}}, size="small"
     )
-    found = joint([one, trial, third])
+    found = combine(one, trial, third)
     assert found.caveats == (
         "Left out of the ranking: sensitivity, small: for trying out, which is a trial.",
     )
@@ -218,7 +218,7 @@ def test_a_trial_is_left_out_of_a_joint_ranking_and_named(tmp_path):
 def test_with_fewer_than_two_others_the_whole_ranking_is_a_trial(tmp_path):
     one = study(tmp_path / "one", "stability", SURE)
     trial = study(tmp_path / "trial", "sensitivity", SURE, size="small")
-    found = joint([one, trial])
+    found = combine(one, trial)
     assert found.is_trial
     assert found.summary().startswith("Trial run: the scores mean nothing.")
     (ranks,) = found["standing"].tables
@@ -229,7 +229,7 @@ def test_with_fewer_than_two_others_the_whole_ranking_is_a_trial(tmp_path):
 
 
 def test_findings_of_a_joint_ranking_can_be_saved(two, tmp_path):
-    found = joint(two)
+    found = combine(*two)
     found.save(tmp_path / "joint.json")
     assert rs.load(tmp_path / "joint.json") == found
 
@@ -275,7 +275,7 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
         assert {rank for ranks in fewer.values() for rank in ranks.values()} <= {1.0, 2.0}
     result = json.loads((tmp_path / "manifolds" / "result.json").read_text()) | {"size": "default"}
     (tmp_path / "manifolds" / "result.json").write_text(json.dumps(result))
-    found = joint([tmp_path / "resi", tmp_path / "manifolds"])
+    found = combine(tmp_path / "resi", tmp_path / "manifolds")
     assert [s.name for s in found.sections] == ["standing", "agreement", "resi", "manifolds"]
     assert len(found["resi"].claims) == 4
     assert (
@@ -302,14 +302,14 @@ def test_what_is_no_study_is_refused(tmp_path, text):
 
 def test_mistakes_are_named(two, tmp_path):
     with pytest.raises(ValueError, match="at least two suites"):
-        joint(two[:1])
+        combine(*two[:1])
     with pytest.raises(ValueError, match="one of each suite"):
-        joint([two[0], two[0]])
+        combine(two[0], two[0])
     with pytest.raises(ValueError, match="has no results yet"):
-        joint([two[0], tmp_path / "nothing"])
+        combine(two[0], tmp_path / "nothing")
     lone = study(tmp_path / "lone", "manifolds", {"y": {"z": 0.5}}, {"z": "Z"})
     with pytest.raises(ValueError, match="common --measures"):
-        joint([two[0], lone])
+        combine(two[0], lone)
 
 
 def test_the_table_fits_the_terminal_and_has_no_none(tmp_path, capsys, monkeypatch):

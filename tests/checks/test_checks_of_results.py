@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from factories.boards import scores_of
 from test_results import FINDINGS
 
 import resemblance as rs
 from resemblance.base.results import BaseResult, MappingResult
 from resemblance.bench.loading import RESULT_MODULES, load
+from resemblance.bench.ranking import board_of
+from resemblance.bench.ranking.measure_ranks import MeasureRanks, ranks_on_board
 from resemblance.checks import check_result
 
 RANDOM = np.random.default_rng(0)
@@ -45,6 +48,11 @@ def compared_with_evidence() -> rs.Comparison:
     return replace(found.comparison, evidence=found)
 
 
+def ranked() -> MeasureRanks:
+    scores = scores_of()
+    return ranks_on_board(board_of(scores), [rs.cka, rs.procrustes], scores[:2])
+
+
 RESULTS: dict[str, Callable[[], BaseResult]] = {
     "Comparison": compared,
     "Comparison with evidence": compared_with_evidence,
@@ -68,6 +76,7 @@ RESULTS: dict[str, Callable[[], BaseResult]] = {
     "Interval": lambda: rs.stability.interval("feature_split", OLD, k=4, n_resamples=10),
     "Null": lambda: rs.stability.permutation_null("centroid_drift", OLD, n_permutations=20),
     "Leaderboard": rs.leaderboard,
+    "MeasureRanks": ranked,
     "Result": lambda: BENCHMARK,
 }
 

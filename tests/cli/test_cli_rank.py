@@ -15,6 +15,7 @@ import pytest
 from factories.output import on_terminal
 from factories.packs import OWN
 
+import resemblance as rs
 from resemblance import cli
 from resemblance.bench import run
 from resemblance.bench.ranking import read_scores
@@ -54,6 +55,46 @@ def test_rank_prints_place_neighbors_suites_and_cost(call, tiny):
     for text in ("→", "CKA", "manifolds", "leader", "CPU time: ", "times that of CKA"):
         assert text in out
     assert "top_share" not in tiny.read_text()
+
+
+def test_rank_in_python_is_what_the_command_prints(call, tiny, folder):
+    measure = load_user_measure(folder / "mine.py", "top_share")
+    ranks = rs.bench.rank(measure, packs="tiny", against=tiny, save="kept.jsonl")
+    _, out, _ = call(*words(tiny, "--format", "json"))
+    document = json.loads(ranks.to_table(folder / "t.json").read_text())
+    standings = [d["standings"][0] for d in (document, json.loads(out))]
+    for standing in standings:
+        assert standing.pop("seconds") >= 0
+        assert standing.pop("times") > 0
+    assert standings[0] == standings[1]
+    assert "TopShare (top_share): Place " in ranks.summary()
+    assert "TopShare (top_share): Place " in ranks.to_html(folder / "p.html").read_text()
+    assert [s.measure.spec for s in read_scores("kept.jsonl")] == ["top_share"] * 2
+    ranks.save(folder / "r.json")
+    assert rs.load(folder / "r.json").ranking == ranks.ranking
+
+
+def test_rank_in_one_benchmark_of_few_cells_gives_no_place(tiny):
+    (failure,) = rs.bench.rank(
+        "cka", packs="tiny", against=tiny, benchmark="manifolds", jobs=2
+    ).failures
+    assert "It has no place" in failure.reason
+
+
+@pytest.mark.parametrize(
+    ("measures", "words", "problem"),
+    [
+        ((), {}, "needs a measure"),
+        (("cka",), {"benchmark": "nothing"}, "got 'nothing'"),
+        (("cka",), {"benchmark": "stability"}, "no pack of it"),
+        (("cka",), {"packs": "nothing"}, "no packs of the series 'nothing'"),
+        (("cka",), {"save": "mine.py"}, "line 1 of mine.py has no scores"),
+        (("cka",), {"jobs": 0}, "jobs must be a number of processes"),
+    ],
+)
+def test_rank_refuses_mistakes_before_the_work(tiny, measures, words, problem):
+    with pytest.raises(ValueError, match=problem):
+        rs.bench.rank(*measures, **{"packs": "tiny", "against": tiny, **words})
 
 
 def test_rank_fits_80_columns(tiny, monkeypatch):

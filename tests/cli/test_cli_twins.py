@@ -13,12 +13,9 @@ import typer
 import resemblance as rs
 from resemblance import bench
 from resemblance.bench import packs
-from resemblance.bench.joint import joint
 from resemblance.bench.manifolds import suite as manifolds
 from resemblance.bench.packs.opening import find_pack
 from resemblance.bench.pinned import build_pack
-from resemblance.bench.ranking import score
-from resemblance.bench.ranking.ranking import packs_of
 from resemblance.bench.ranking.subsets import select_measure_subset, select_task_subset
 from resemblance.bench.resi import suite as resi
 from resemblance.bench.resi.paper import paper_run, paper_subset_for
@@ -53,14 +50,14 @@ TWINS: Mapping[str, tuple[Callable[..., Any], ...]] = {
     "bench status": (),
     "bench results": (),
     "bench report": (rs.list_measures,),
-    "bench combine": (joint,),
+    "bench combine": (rs.bench.combine,),
     "pack list": (find_pack,),
     "pack show": (find_pack,),
     "pack verify": (find_pack,),
     "pack get": (packs.get_pack,),
     "pack build": (build_pack,),
     "leaderboard": (rs.leaderboard, select_task_subset, select_measure_subset),
-    "rank": (packs_of, select_task_subset, score, rs.Comparison.save, rs.compare),
+    "rank": (rs.bench.rank,),
     "check": (check_measure,),
     "measures": (rs.list_measures,),
     "explain": (),

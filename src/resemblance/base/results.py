@@ -42,6 +42,7 @@ class BaseResult(ABC):
     caveats: Any
     failures: Any
     _derived: ClassVar[tuple[str, ...]] = ()  # properties that a file has for other programs
+    _tagged: ClassVar[Mapping[str, type]] = {}  # types whose objects say their kind in a file
 
     @abstractmethod
     def summary(self) -> str:
@@ -61,6 +62,11 @@ class BaseResult(ABC):
     def _table_parts(self) -> list[Any]:
         """Return the texts and tables of a terminal; none where the records are the table."""
         return []
+
+    def _page(self) -> Any:
+        """Return the result of sections that the page shows; None where the page shows the
+        records."""
+        return None
 
     def _document(self) -> dict[str, Any]:
         """Return what a table in JSON holds."""
@@ -166,7 +172,9 @@ def saved_document(result: BaseResult) -> dict[str, Any]:
     """Return everything that a result is made of as JSON can hold it."""
     names = [f.name for f in fields(result)]  # type: ignore[arg-type]
     entries = {name: getattr(result, name) for name in (*names, *result._derived)}
-    contents = {name: spell_non_finite(encode_value(part)) for name, part in entries.items()}
+    contents = {
+        name: spell_non_finite(encode_value(part, result._tagged)) for name, part in entries.items()
+    }
     return {FORMAT_ENTRY: format_of(type(result).__name__), **contents}
 
 

@@ -1,17 +1,26 @@
-"""Suites that grade measures: each puts them to a test whose outcome is known."""
+"""Benchmarks of measures: each puts measures to a test whose outcome is known.
+
+:func:`run` runs a benchmark, :func:`combine` ranks the measures that several benchmarks share, and
+:func:`rank` ranks a measure among all others without training anything.
+"""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.text import check_choice
+from ..engine.jobs import Jobs, open_executor
 from ..sections.result import Result
 from .packs import Pack, open_pack
 
-__all__ = ["SUITES", "run"]
+if TYPE_CHECKING:
+    from .joint import combine as combine
+    from .ranking.measure_ranks import rank as rank
+
+__all__ = ["SUITES", "combine", "rank", "run"]
 
 SUITES: Mapping[str, str] = {  # packages, and what they are called
     "resi": "ReSi (Klabunde et al. 2025)",
@@ -19,33 +28,57 @@ SUITES: Mapping[str, str] = {  # packages, and what they are called
     "manifolds": "Manifolds (Islam et al. 2025)",
     "stability": "Stability (Raju 2026)",
 }
+_HOMES = {"combine": "joint", "rank": "ranking.measure_ranks"}  # modules that are imported late
 
 
 def run(
-    suite: str,
-    folder: str | Path | None = None,
+    name: str,
+    study: str | Path | None = None,
     *,
     pack: str | Path | Pack | None = None,
+    jobs: Jobs = None,
     **options: Any,
 ) -> Result:
-    """Run a suite by name, such as ``run("manifolds", "study", size="small")``.
+    """Run a benchmark by its name, such as ``rs.bench.run("manifolds", "study", size="small")``.
 
-    The options are those of the ``run`` of its package; all suites have ``measures``, ``size``,
-    ``executor``, ``memory`` and ``progress``. ``pack``: run it on the features of a pack, such as
-    "manifolds-compact@1", on which nothing is trained; the options are then those of
-    :func:`resemblance.bench.pinned.run_pack`.
+    Parameters
+    ----------
+    name : "resi", "sensitivity", "manifolds" or "stability".
+    study : the folder in which the study is kept, so that an interrupted run can continue, and
+        :func:`resemblance.load` reads the result; by default a folder that is removed.
+    pack : run on the features of this pack, such as "manifolds-compact@1", on which nothing is
+        trained; the options are then the options of :func:`resemblance.bench.pinned.run_pack`.
+    jobs : number of processes, or an executor of ``concurrent.futures``; by default this process
+        computes.
+    options : the options of the ``run`` of the benchmark's own package; all benchmarks have
+        ``measures``, ``size``, ``memory`` and ``progress``.
 
-    Raises ``ValueError`` for a suite that does not exist, for the pack of another suite, and what
-    the suite raises.
+    Raises ``ValueError`` for a benchmark that does not exist, for the pack of another benchmark,
+    for a number of ``jobs`` below 1, and what the benchmark raises.
     """
-    check_choice("suite", suite, SUITES)
-    if pack is None:
-        return importlib.import_module(f"{__name__}.{suite}.suite").run(folder, **options)
-    suite_pack = pack if isinstance(pack, Pack) else open_pack(pack)
-    manifest = suite_pack.manifest
-    if manifest.suite != suite:
-        raise ValueError(
-            f"{manifest.identity} is a pack of {manifest.suite}, not of {suite}: run {suite} on "
-            f"one of its own packs, or {manifest.suite} on this one"
-        )
-    return importlib.import_module(f"{__name__}.pinned").run_pack(suite_pack, folder, **options)
+    check_choice("name of a benchmark", name, SUITES)
+    with open_executor("bench.run", jobs) as executor:
+        options = {**options, "executor": executor}
+        if pack is None:
+            return importlib.import_module(f"{__name__}.{name}.suite").run(study, **options)
+        suite_pack = pack if isinstance(pack, Pack) else open_pack(pack)
+        manifest = suite_pack.manifest
+        if manifest.suite != name:
+            raise ValueError(
+                f"{manifest.identity} is a pack of {manifest.suite}, not of {name}: run {name} on "
+                f"one of its own packs, or {manifest.suite} on this one"
+            )
+        return importlib.import_module(f"{__name__}.pinned").run_pack(suite_pack, study, **options)
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module of a function when the function is asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -46,14 +46,20 @@ COMBINED_SECTION, COMBINED_TITLE = "standing", "All suites together"
 REPEATED_FACTS = ("domains", "protocol")  # facts of a study that its section repeats
 
 
-def joint(folders: Iterable[str | Path]) -> Result:
-    """Return one ranking of measures over the studies in several folders, each of another suite.
+def combine(*studies: str | Path) -> Result:
+    r"""Return one ranking of measures over several studies, each of another suite.
+
+    ``studies``: two or more folders with results, such as ``combine("resi", "manifolds")``.
 
     Measures that take part in all of them are ranked anew among each other in every cell: equal
     values share the mean of their ranks, and measures without a value come last. Cells in which all
-    are equal do not count. A suite has the same weight as any other, however many cells it has: a
-    measure's place is by the mean over suites of its mean rank over cells. A suite of fewer than
-    six cells does not count; its mean ranks are shown.
+    are equal do not count. A suite has the same weight as any other, however many cells it has: the
+    place of a measure is by the mean over suites of its mean rank over cells,
+
+    .. math:: \bar r = \frac{1}{S} \sum_{s=1}^{S} \frac{1}{C_s} \sum_{c=1}^{C_s} r_{sc}
+
+    with rank :math:`r_{sc}` in cell :math:`c` of :math:`C_s` cells of suite :math:`s` of
+    :math:`S`. A suite of fewer than six cells does not count; its mean ranks are shown.
 
     Intervals come from 2000 samples of the cells, drawn within the models that they share, the same
     for all measures (see :func:`resemblance.significance.places`). They say which measures other
@@ -67,11 +73,11 @@ def joint(folders: Iterable[str | Path]) -> Result:
     a result, a suite without a cell that tells measures apart, and when fewer than two measures
     take part in all.
     """
-    studies = [_read_suite_result(folder) for folder in folders]
-    ranks = combine_rankings(studies)
+    results = [_read_suite_result(folder) for folder in studies]
+    ranks = combine_rankings(results)
     remarks = tuple(
         f"Left out of the ranking: {describe_study(study)}, which is a trial."
-        for study in studies
+        for study in results
         if study not in ranks.studies
     )
     return combined_result(ranks, remarks)

@@ -32,6 +32,7 @@ RESULT_MODULES: Mapping[str, str] = {
     "Permanova": "comparison.populations",
     "Interval": "stability.resampling",
     "Leaderboard": "bench.ranking.standing",
+    "MeasureRanks": "bench.ranking.measure_ranks",
     "Null": "stability.resampling",
     "Perturbations": "stability.screen",
     "IndexUpgrade": "versions",

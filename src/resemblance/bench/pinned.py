@@ -161,7 +161,8 @@ def run_pack(
     Nothing is trained, and PyTorch is not needed. The result is of the size ``NAME@VERSION`` of the
     pack. ``measures``: by default those of :func:`resemblance.preset` ``"default"``.
     ``with_intervals``: also what scores do not depend on, the intervals and p-values of single
-    experiments. The others as for :func:`resemblance.bench.run`.
+    experiments. ``executor``: of ``concurrent.futures``; by default this
+    process computes. ``folder``: the folder of the study.
 
     Raises ``ValueError`` for a folder that is a study of something else.
     """

@@ -157,9 +157,9 @@ def combine_command(studies: list[Path]) -> Result:
 
     Run the benchmarks first, with common measures: resemblance bench run NAME.
     """
-    from ..bench.joint import joint
+    from ..bench import combine
 
-    return joint(studies)
+    return combine(*studies)
 
 
 def suite_from_module(name: str, **overrides: Any) -> SuiteCommands:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -37,6 +36,8 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from ..bench.status import StudyStatus
     from ..bench.study import Purpose
     from ..contracts._measure import Measure
@@ -566,4 +567,7 @@ def pack_runner(suite: str, options: Mapping[str, object]) -> Any:
     """Return what runs a suite on the pack among the options; None without one."""
     from ..bench import run
 
-    return partial(run, suite) if "pack" in options else None
+    def run_on_pack(study: Path, executor: Executor | None, **words: Any) -> Result:
+        return run(suite, study, jobs=executor, **words)
+
+    return run_on_pack if "pack" in options else None

@@ -52,6 +52,7 @@ POINT_COLUMNS = {
     "Clusters": ("name", "silhouette"),
     "Permanova": ("group", "value"),
     "Leaderboard": ("label", "mean_rank"),
+    "MeasureRanks": ("label", "mean_rank"),
 }
 INTERVAL_BLUE, INTERVAL_RED = COLORBLIND_PALETTE[0], COLORBLIND_PALETTE[3]
 

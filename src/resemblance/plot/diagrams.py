@@ -40,7 +40,7 @@ def critical_difference(
 
     Parameters
     ----------
-    result : what a suite or :func:`resemblance.bench.joint.joint` returns, or places.
+    result : what a suite or :func:`resemblance.bench.combine` returns, or places.
     labels : by specification, what papers call a measure; by default as the result has them.
     ax : axes of matplotlib to draw in; by default those of a new figure.
 

@@ -128,7 +128,8 @@ def page_result(
         return result
     if not isinstance(result, BaseResult):
         raise ValueError(f"write_page: result must be a result; got {type(result).__name__}")
-    return _result_of_records(result)
+    page: Result | None = result._page()
+    return page or _result_of_records(result)
 
 
 def _result_of_records(result: BaseResult) -> Result:

@@ -404,6 +404,12 @@ def rank_sentence(standing: MeasureRank) -> str:
     return " ".join((f"{_label_with_spec(standing)}:", *_equal_scores_lines(standing), *lines))
 
 
+def missing_place_reason(standing: MeasureRank) -> str:
+    """Return why a measure has no place, in one paragraph."""
+    lines = _rank_interval_lines(standing) if standing.has_scores else _missing_lines(standing)
+    return " ".join(lines)
+
+
 def rank_report_parts(standing: MeasureRank, labels: Mapping[str, str]) -> Iterator[Any]:
     """Yield texts and tables: place, ties, neighbours, ranks by suite, missing scores, cost."""
     yield _label_with_spec(standing)
