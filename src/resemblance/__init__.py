@@ -20,6 +20,8 @@ if _TYPE_CHECKING:
     from .catalogue import list_measures as list_measures
     from .catalogue import list_statistics as list_statistics
     from .catalogue import preset as preset
+    from .checks import check_measure as check_measure
+    from .checks import check_statistic as check_statistic
     from .citations import cite as cite
     from .comparison.comparison import Comparison as Comparison
     from .contracts._measure import Measure as Measure
@@ -79,6 +81,7 @@ _MODULES = {
     "bench.ranking.standing": ("leaderboard",),
     "catalogue": ("get_measure", "get_statistic", "list_measures", "list_statistics", "preset"),
     "base.exceptions": ("UndefinedError", "UninformativeWarning"),
+    "checks": ("check_measure", "check_statistic"),
     "citations": ("cite",),
     "contracts.claims": ("AllPairs", "Product", "Scores"),
     "engine._compare": ("compare",),

@@ -266,16 +266,11 @@ def upgrade_index_command(
 
 def _save_chosen_map(result: IndexUpgrade, path: Path) -> None:
     """Save the map of the option that is chosen; raise ``ValueError`` if there is none."""
-    import numpy as np
-
-    from ..base.json_files import atomic_write
-
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name
     if name not in result.maps:
         raise ValueError(f"the decision is {result.decision}, which has no map")
-    with atomic_write(path) as partial, partial.open("wb") as file:
-        np.savez(file, **result.map(name)._asdict())
+    result.map(name).save(path)
 
 
 def read_relevant(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..base.exceptions import UndefinedError
+from ..base.json_files import atomic_write
 from .maps import AffineMap
 from .retrieval import MAX_BLOCK_ROWS
 from .stored import StoredRows, scale_to_unit_length
@@ -47,6 +49,11 @@ class IndexMap(NamedTuple):
             )
         rows = scale_to_unit_length(rows) if self.normalize else rows
         return self.after + self.factor * ((rows - self.before) @ self.matrix)
+
+    def save(self, path: str | Path) -> None:
+        """Write the map to a file of :func:`numpy.savez`, with an array for each of its numbers."""
+        with atomic_write(Path(path)) as partial, partial.open("wb") as file:
+            np.savez(file, **self._asdict())
 
 
 def make_index_map(
