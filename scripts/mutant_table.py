@@ -425,7 +425,7 @@ MUTANTS = (
            "models/test_hooks.py::test_modes_hooks_and_random_state_are_put_back"),
     Mutant("hooks stay", "models/one_batch.py", "handle.remove()", "pass",
            "models/test_hooks.py::test_modes_hooks_and_random_state_are_put_back"),
-    Mutant("rows from the end", "models/hooks.py", "not (-1 < numbers.min() <= numbers.max() < n)",
+    Mutant("rows from the end", "models/row_masks.py", "not (-1 < numbers.min() <= numbers.max() < n)",
            "not numbers.max() < n", "models/test_hooks.py::test_some_nodes_only"),
     Mutant("logits of some batches", "models/hooks.py", "if arrays and len(arrays) < len(batches):", "if False:",
            "models/test_hooks.py::test_logits_are_kept_if_there_are_any"),

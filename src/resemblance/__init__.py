@@ -61,7 +61,6 @@ if _TYPE_CHECKING:
     from .measures.mean_shapes import mean_shape as mean_shape
     from .models.extraction import extract_features as extract_features
     from .models.features import open_features as open_features
-    from .models.hooks import extract_module_features as extract_module_features
     from .models.model_folder import read_models as read_models
     from .models.model_folder import save_features as save_features
     from .models.stream_layers import stream_from_model as stream_from_model
@@ -104,7 +103,6 @@ _MODULES = {
     "data.conditions": ("from_conditions",),
     "models.extraction": ("extract_features",),
     "models.features": ("open_features",),
-    "models.hooks": ("extract_module_features",),
     "data.layouts": ("from_maps", "from_tokens", "from_trials"),
     "models.model_folder": ("read_models", "save_features"),
     "contracts._statistic": ("Statistic", "statistic"),

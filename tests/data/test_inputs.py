@@ -329,7 +329,7 @@ KINDS = {
     "text of numbers": (X.astype(str), r"written as text, pass X.astype\(float\)"),
     "mapping": ({"conv": X, "head": Y}, r"is a mapping with 'conv', 'head'; pass one"),
     "model": (model("net", "conv"), r"is a model with layers 'conv'; pass one, X.layers"),
-    "module": (torch.nn.Linear(2, 2), "rs.extract_module_features"),
+    "module": (torch.nn.Linear(2, 2), "rs.extract_features"),
     "dataset": (Dataset(), r"columns 'text', 'embedding'; pass one, np.asarray\(X\['text'\]\)"),
     "generator": ((row for row in X), r"is a generator.*pass list\(X\)"),
     "pairs": ([("a", X), ("b", Y)], r"list of names and arrays.*dict\(X\)"),
@@ -464,15 +464,12 @@ SLIPS = {
     ),
     "a lazy frame": (lambda: rs.Representation(pl.DataFrame(WIDE).lazy()), r"collect\(\)"),
     "a layer as a module": (
-        lambda: rs.extract_module_features(NET, BATCHES, NET),
+        lambda: rs.extract_features(NET, BATCHES, layers=NET),
         "names of model",
     ),
-    "a function for a model": (
-        lambda: rs.extract_module_features(len, BATCHES),
-        "must be a torch.nn",
-    ),
+    "a function for a model": (lambda: rs.extract_features(len, BATCHES), r"not a torch.nn.Module"),
     "a model without weights": (
-        lambda: rs.extract_module_features(torch.nn.Linear(6, 3, device="meta"), BATCHES),
+        lambda: rs.extract_features(torch.nn.Linear(6, 3, device="meta"), BATCHES),
         "no weights",
     ),
     "layers without names": (

@@ -9,7 +9,7 @@ import transformers
 from torch import nn
 from torch_geometric.nn import GCNConv
 
-import resemblance as rs
+from resemblance.models.hooks import extract_module_features
 from resemblance.models.modules import block_names
 
 SIZES = {
@@ -93,7 +93,7 @@ def check_hidden_states(model, batch, names, is_normalized):
     """Each block returns the hidden state of its depth; a final norm only changes the last."""
     with torch.no_grad():
         hidden = model(**batch, output_hidden_states=True).hidden_states
-    features = rs.extract_module_features(model, [batch], "blocks", pool="flatten", outputs=False)
+    features = extract_module_features(model, [batch], "blocks", pool="flatten", outputs=False)
     assert list(features.layers) == list(names)
     assert len(hidden) == len(names)
     for i, (name, state) in enumerate(zip(names, hidden)):
@@ -129,7 +129,7 @@ def test_a_shared_block_is_called_once_for_each_layer():
     shared = "encoder.albert_layer_groups.0"
     assert block_names(model) == ("encoder.embedding_hidden_mapping_in", shared)
     words = {"input_ids": torch.arange(10).reshape(2, 5)}
-    features = rs.extract_module_features(model, [words], "blocks", pool="flatten", outputs=False)
+    features = extract_module_features(model, [words], "blocks", pool="flatten", outputs=False)
     assert list(features.layers)[1:] == [f"{shared}#1", f"{shared}#2"]
     with torch.no_grad():
         hidden = model(**words, output_hidden_states=True).hidden_states
@@ -204,7 +204,7 @@ class Dense(nn.Module):
 def test_stages_of_residual_blocks():
     model = Network()
     assert block_names(model) == ("layer1.0", "layer1.1", "layer2.0")
-    features = rs.extract_module_features(model, [torch.ones(2, 3, 6, 6)], "blocks")
+    features = extract_module_features(model, [torch.ones(2, 3, 6, 6)], "blocks")
     assert list(features.layers) == ["layer1.0", "layer1.1", "layer2.0"]
     assert features.outputs.shape == (2, 2)
 
@@ -215,7 +215,7 @@ def test_a_list_called_blocks_is_opened():
     model.patch_embed, model.norm = nn.Conv2d(3, 4, 3), nn.LayerNorm(4)
     model.blocks = nn.Sequential(Residual(), Residual())
     model.forward = lambda x: model.blocks(model.patch_embed(x))
-    features = rs.extract_module_features(model, [torch.ones(2, 3, 6, 6)], "blocks", outputs=False)
+    features = extract_module_features(model, [torch.ones(2, 3, 6, 6)], "blocks", outputs=False)
     assert list(features.layers) == ["blocks.0", "blocks.1"]
 
 

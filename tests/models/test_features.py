@@ -22,6 +22,7 @@ from resemblance.cli import run
 from resemblance.comparison.store import ScoreFile
 from resemblance.engine.forecast import forecast_facts
 from resemblance.models import load_samples
+from resemblance.models.hooks import extract_module_features
 from resemblance.models.variation import RERUN_SAMPLES
 from resemblance.report import write_page
 
@@ -63,7 +64,7 @@ def test_features_are_those_of_hooks(tmp_path):
     model = Counting()
     features = extract(model, tmp_path / "store", layers="blocks.*", name="net")
     loader = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=5)
-    direct = rs.extract_module_features(model, loader, [f"blocks.{i}" for i in range(3)])
+    direct = extract_module_features(model, loader, [f"blocks.{i}" for i in range(3)])
     assert list(features.layers) == list(direct.layers)
     for layer, r in direct.layers.items():
         assert (np.asarray(features.layers[layer].source) == r.source).all()
@@ -599,7 +600,7 @@ def test_nodes_are_said_to_depend_on_each_other():
     assert some["cka"] == pytest.approx(direct, abs=1e-12)
     assert some.provenance["inputs"].startswith("9 of 23 nodes")
     assert some.provenance["mask"] == "test_mask"
-    for rows, remedy in (("train_mask", "test_mask"), ([23], "rows must be")):
+    for rows, remedy in (("train_mask", "test_mask"), ([23], "mask must be")):
         with pytest.raises(ValueError, match=remedy):
             rs.compare_models(models, graph, mask=rows, layers="first", progress=False)
     planned = rs.plan_models(models, graph, mask="test_mask", layers="first", measures="cka")
@@ -672,3 +673,68 @@ def test_traits_in_the_repr_of_a_model_are_whole(tmp_path):
     assert "model (source, class, parameters" in text
     assert all(text.count(a) == text.count(b) for a, b in ("()", "[]", "{}"))
     assert text.count("'") % 2 == 0
+
+
+@pytest.mark.parametrize("pool", [None, "max", {"blocks.0": "max"}])
+@pytest.mark.parametrize("as_loader", [False, True])
+def test_features_in_memory_are_those_of_a_folder(tmp_path, as_loader, pool):
+    data = [torch.from_numpy(SAMPLES[i : i + 5]) for i in range(0, 23, 5)] if as_loader else SAMPLES
+    kept = np.arange(23) % 2 == 0
+    for options in ({}, {"layers": ["head", "blocks.*"], "outputs": False}, {"mask": kept}):
+        options = {"pool": pool, "name": "net", **options}
+        stored = extract(Counting(), tmp_path / str(len(options)), data, **options)
+        features = extract(Counting(), None, data, **options)
+        assert type(features) is type(stored) is rs.ModelFeatures
+        assert (features.name, list(features.layers)) == (stored.name, list(stored.layers))
+        assert (features.outputs is None) == (stored.outputs is None) == ("outputs" in options)
+        if features.outputs is not None:
+            np.testing.assert_array_equal(features.outputs, stored.outputs)
+        for layer, r in stored.layers.items():
+            np.testing.assert_array_equal(features.layers[layer].source, r.source)
+            assert features.layers[layer].ids == (None if as_loader else r.ids)
+    rs.save_features(features, tmp_path / "saved")
+    with pytest.raises(ValueError, match=r"pool must be one word.*with a folder"):
+        extract(Counting(), None, pool=["mean", "max"])
+
+
+class Recurrent(nn.Module):
+    """A network with a layer whose results are (time, samples, features)."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.inner = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.inner(x.transpose(0, 1)).mean(0)
+
+
+def test_a_folder_knows_by_which_options_it_was_extracted(tmp_path):
+    x = torch.randn(6, 4, 3, generator=torch.Generator().manual_seed(1))
+    options = {"layers": "inner", "time_first": "inner"}
+    stored = extract(Recurrent(), tmp_path, [x], **options)
+    features = extract(Recurrent(), None, [x], **options)
+    np.testing.assert_array_equal(stored.last.source, features.last.source)
+    assert stored.last.shape == (6, 3)
+    for other in ({"layers": "inner"}, {**options, "outputs": False}):
+        with pytest.raises(ValueError, match=r"was extracted with .*; pass the same"):
+            extract(Recurrent(), tmp_path, [x], **other)
+    with pytest.raises(ValueError, match="no layer 'z'"):
+        extract(Recurrent(), tmp_path, [x], layers="inner", time_first="z")
+
+
+def test_a_saved_model_is_opened_as_an_extracted_one(tmp_path, capsys):
+    features = extract(Counting(), None, layers="blocks.*", name="net")
+    folder = rs.save_features(features, tmp_path / "models" / "net")
+    for place in (folder, folder.parent):
+        opened = rs.open_features(place)
+        assert isinstance(opened, rs.ModelFeatures)
+        check_same(features, opened)
+    assert run(["compare", str(folder), "-m", "cka", "--format", "json"]) == 0
+    names = json.loads(capsys.readouterr().out)["rows"]
+    assert names == [f"net/blocks.{i}" for i in range(3)]
+    extract(Counting(), tmp_path / "models" / "other")
+    with pytest.raises(ValueError, match="several models: net, other"):
+        rs.open_features(tmp_path / "models")
+    with pytest.raises(ValueError, match=r"traits\.json.*remove its folder, and extract"):
+        extract(Counting(), folder)

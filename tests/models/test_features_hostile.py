@@ -485,7 +485,8 @@ def test_damaged_facts_are_refused_with_the_file_and_the_remedy(tmp_path, subtes
     for text in [*map(json.dumps, others), "[" * 10**5, "", "\ud800", '{"a": 1}']:
         with subtests.test(ascii(text[:100])):
             traits.write_text(text, encoding="utf-8", errors="surrogatepass")
-            for call in (rs.open_features, lambda folder: extract(Net(), folder)):
+            calls = [lambda folder: extract(Net(), folder), rs.open_features]
+            for call in calls[: 1 if text == '{"a": 1}' else 2]:  # that is a model of one's own
                 with pytest.raises(ValueError, match=r"traits\.json|is missing|interrupted"):
                     call(tmp_path)
             traits.write_text(content)

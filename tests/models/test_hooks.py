@@ -114,9 +114,9 @@ class Sometimes(nn.Module):
 
 
 def test_all_layers_in_the_order_of_execution(images):
-    features = extract_module_features(images, IMAGES.split(3), name="small", traits={"seed": 4})
+    features = extract_module_features(images, IMAGES.split(3), name="small")
     assert list(features.layers) == ["conv", "norm", "act", "pool", "flat", "drop", "head"]
-    assert (features.name, dict(features.traits)) == ("small", {"seed": 4})
+    assert (features.name, dict(features.traits)) == ("small", {})
     assert all(
         isinstance(r, rs.Representation) and r.name == layer for layer, r in features.layers.items()
     )
@@ -694,13 +694,14 @@ def test_some_nodes_only(form):
     model, data = Graphs().eval(), graph()
     mask = np.arange(9) % 3 == 0
     whole = extract_module_features(model, [data])
+    options = {"layers": ["convs.0", "convs.1"], "progress": False}
     for rows in (mask, np.flatnonzero(mask)):
-        features = extract_module_features(model, [data], rows=form(rows))
+        features = rs.extract_features(model, [data], mask=form(rows), **options)
         assert {r.shape[0] for r in features.layers.values()} == {3}
         np.testing.assert_array_equal(features.outputs, whole.outputs[mask])
         np.testing.assert_array_equal(numbers(features, "convs.1"), numbers(whole, "convs.1")[mask])
     for bad in (mask[:5], [0, 9], [-1], [0.5], [[0]], []):
         with pytest.raises(
-            ValueError, match="rows must be 9 booleans or numbers of rows from 0 to 8"
+            ValueError, match="mask must be 9 booleans or numbers of rows from 0 to 8"
         ):
-            extract_module_features(model, [data], rows=bad)
+            rs.extract_features(model, [data], mask=bad, **options)

@@ -23,6 +23,7 @@ from transformers import (
 
 import resemblance as rs
 from resemblance.models import load_model
+from resemblance.models.hooks import extract_module_features
 from resemblance.models.modules import block_names, describe_blocks
 
 ROWS = torch.linspace(-2, 2, 12 * 6).reshape(12, 6).mul(7).sin()
@@ -115,11 +116,11 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_the_form_of_a_model_changes_no_layer(form):
     model = FORMS[form]()
-    features = rs.extract_module_features(model, [ROWS])
+    features = extract_module_features(model, [ROWS])
     assert list(features.layers) == ["0", "1", "2"]
     np.testing.assert_allclose(numbers(features, "2"), model(ROWS).detach(), rtol=1e-5, atol=1e-6)
     for prefix in ("", "module.", "_orig_mod.", "base_model.model."):
-        assert list(rs.extract_module_features(model, [ROWS], f"{prefix}[02]").layers) == ["0", "2"]
+        assert list(extract_module_features(model, [ROWS], f"{prefix}[02]").layers) == ["0", "2"]
     assert block_names(load_model(model).module) == ("0", "1", "2") or form in ("adapters", "both")
 
 
@@ -127,7 +128,7 @@ def test_a_compiled_part_is_seen_as_it_was_written():
     part = compiled(nn.Sequential(nn.Linear(6, 8), nn.ReLU()), called=True)
     model = nn.Sequential(part, nn.Linear(8, 3))
     model(ROWS)
-    features = rs.extract_module_features(model, [ROWS])
+    features = extract_module_features(model, [ROWS])
     assert list(features.layers) == ["0.0", "0.1", "1"]
     expected = part._orig_mod(ROWS).detach()
     np.testing.assert_allclose(numbers(features, "0.1"), expected, rtol=1e-5, atol=1e-6)
@@ -136,14 +137,14 @@ def test_a_compiled_part_is_seen_as_it_was_written():
 @pytest.mark.filterwarnings("ignore:torch", "ignore:Please use quant_min", "ignore:.*observer")
 def test_quantised_layers():
     model = torch.ao.quantization.quantize_dynamic(plain(), {nn.Linear})
-    assert list(rs.extract_module_features(model, [ROWS]).layers) == ["0", "1", "2"]
+    assert list(extract_module_features(model, [ROWS]).layers) == ["0", "1", "2"]
     stubs = torch.ao.quantization.QuantStub(), torch.ao.quantization.DeQuantStub()
     model = nn.Sequential(stubs[0], *plain(), stubs[1]).eval()
     model.qconfig = torch.ao.quantization.get_default_qconfig("fbgemm")
     prepared = torch.ao.quantization.prepare(model)
     prepared(ROWS)
-    assert list(rs.extract_module_features(prepared, [ROWS]).layers) == ["0", "1", "2", "3", "4"]
-    features = rs.extract_module_features(torch.ao.quantization.convert(prepared), [ROWS])
+    assert list(extract_module_features(prepared, [ROWS]).layers) == ["0", "1", "2", "3", "4"]
+    features = extract_module_features(torch.ao.quantization.convert(prepared), [ROWS])
     assert list(features.layers) == ["0", "1", "2", "3", "4"]
     np.testing.assert_array_equal(numbers(features, "3"), numbers(features, "4"))
     assert np.abs(numbers(features, "4") - model(ROWS).detach().numpy()).max() < 0.1
@@ -152,7 +153,7 @@ def test_quantised_layers():
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 def test_a_scripted_model_is_refused_with_the_remedy():
     with pytest.raises(ValueError, match=r"model cannot be watched.*before torch\.jit\.script"):
-        rs.extract_module_features(torch.jit.trace(plain(), ROWS), [ROWS])
+        extract_module_features(torch.jit.trace(plain(), ROWS), [ROWS])
 
 
 class Answering(nn.Module):
@@ -170,7 +171,7 @@ class Answering(nn.Module):
 def test_outputs_of_any_class_with_a_last_hidden_state():
     model = nn.ModuleDict({"block": Answering()})
     model.forward = lambda x: model["block"](x).last_hidden_state
-    features = rs.extract_module_features(model, [ROWS], "block")
+    features = extract_module_features(model, [ROWS], "block")
     np.testing.assert_allclose(numbers(features, "block"), model(ROWS).detach(), rtol=1e-6)
 
 
@@ -305,18 +306,18 @@ def test_time_first_in_batches_of_any_size(part, size):
     model = TimeFirst(RECURRENT[part]()).eval()
     expected = torch.cat([model(batch) for batch in STEPS.split(size)]).detach()
     declared = {} if part not in ("linear", "sequence") else {"time_first": "part"}
-    features = rs.extract_module_features(model, STEPS.split(size), ["part"], **declared)
+    features = extract_module_features(model, STEPS.split(size), ["part"], **declared)
     np.testing.assert_allclose(numbers(features, "part"), expected, rtol=1e-4, atol=1e-6)
     if size > 1:  # else nothing proves it of what has no batch_first
-        features = rs.extract_module_features(model, STEPS.split(size), ["part", "after"])
+        features = extract_module_features(model, STEPS.split(size), ["part", "after"])
         np.testing.assert_allclose(numbers(features, "after"), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_recurrent_layers_and_attention_are_layers():
     model = TimeFirst(nn.LSTM(6, 10), nn.Linear(10, 2))
-    assert list(rs.extract_module_features(model, [STEPS]).layers) == ["part", "after"]
+    assert list(extract_module_features(model, [STEPS]).layers) == ["part", "after"]
     layer = nn.TransformerEncoderLayer(6, 2, 8, batch_first=True)
-    assert "self_attn" in rs.extract_module_features(layer, [STEPS]).layers
+    assert "self_attn" in extract_module_features(layer, [STEPS]).layers
 
 
 def test_extraction_proves_the_axis_too(tmp_path):
@@ -340,13 +341,13 @@ class Positions(nn.Module):
 
 
 def test_a_result_without_an_axis_of_samples_is_refused():
-    assert list(rs.extract_module_features(Positions(), STEPS.split(8)).layers) == ["inner"]
+    assert list(extract_module_features(Positions(), STEPS.split(8)).layers) == ["inner"]
     with pytest.raises(ValueError, match=r"\(8, 3\) for 8 samples and \(8, 3\) for 2 .*no axis"):
-        rs.extract_module_features(Positions(), STEPS.split(8), "places")
+        extract_module_features(Positions(), STEPS.split(8), "places")
     with pytest.raises(ValueError, match="its samples come first; leave it out of time_first"):
-        rs.extract_module_features(Positions(), STEPS.split(8), "inner", time_first="inner")
+        extract_module_features(Positions(), STEPS.split(8), "inner", time_first="inner")
     with pytest.raises(ValueError, match="no layer 'z'"):
-        rs.extract_module_features(Positions(), STEPS.split(8), "inner", time_first="z")
+        extract_module_features(Positions(), STEPS.split(8), "inner", time_first="z")
 
 
 class Packed(nn.Module):
@@ -367,7 +368,7 @@ def test_packed_sequences_are_pooled_over_their_steps(pool):
     steps = [model.rnn(x[i : i + 1, : i % 4 + 2])[0][0] for i in range(12)]
     expected = torch.stack([part.mean(0) if pool == "mean" else part[-1] for part in steps])
     lengths = torch.arange(12) % 4 + 2
-    features = rs.extract_module_features(model, [(x, lengths)], pool=pool)
+    features = extract_module_features(model, [(x, lengths)], pool=pool)
     np.testing.assert_allclose(numbers(features, "rnn"), expected.detach(), rtol=1e-4, atol=1e-6)
 
 
@@ -379,14 +380,14 @@ def test_channels_of_one_dimensional_convolutions_are_no_tokens():
         nn.Conv1d(6, 5, 3), nn.BatchNorm1d(5), nn.ReLU(), nn.MaxPool1d(2), nn.AdaptiveAvgPool1d(2)
     ).eval()
     x = STEPS.transpose(1, 2)
-    features = rs.extract_module_features(model, [x])
+    features = extract_module_features(model, [x])
     for i, name in enumerate(features.layers):
         expected = model[: i + 1](x).mean(2).detach()
         np.testing.assert_allclose(numbers(features, name), expected, rtol=1e-5, atol=1e-6)
     unclear = nn.Sequential(nn.Conv1d(6, 5, 3), nn.Identity(), nn.Flatten(), nn.Linear(30, 2))
     with pytest.warns(UserWarning, match=r"its layer '1' returns .*\(samples, channels, length\)"):
-        rs.extract_module_features(unclear, [x], "1")
-    flat = rs.extract_module_features(unclear, [x], "1", pool={"1": "flatten"})
+        extract_module_features(unclear, [x], "1")
+    flat = extract_module_features(unclear, [x], "1", pool={"1": "flatten"})
     assert flat.last.shape == (24, 30)
 
 
@@ -409,7 +410,7 @@ def test_a_model_of_sound_reduces_its_mask():
     sound = torch.linspace(-9, 9, 4 * 160).reshape(4, 160).mul(5).sin()
     mask = (torch.arange(160) < torch.tensor([160, 80, 120, 50])[:, None]).long()
     batch = {"input_values": sound * mask, "attention_mask": mask}
-    features = rs.extract_module_features(model, [batch], "encoder.layers.*", outputs=False)
+    features = extract_module_features(model, [batch], "encoder.layers.*", outputs=False)
     with torch.no_grad():
         hidden = model(**batch, output_hidden_states=True).hidden_states[1]
     real = model._get_feature_vector_attention_mask(hidden.shape[1], mask)
@@ -425,14 +426,14 @@ def test_a_mask_belongs_to_its_own_tokens():
     batch = {"input_ids": WORDS, "attention_mask": MASK, "decoder_input_ids": WORDS[:, :4]}
     layers = ["encoder.block.1", "decoder.block.1"]
     with pytest.warns(UserWarning, match="mask of 8 tokens does not apply to its layer 'decoder"):
-        features = rs.extract_module_features(model, [batch], layers, outputs=False)
+        features = extract_module_features(model, [batch], layers, outputs=False)
     decoder = model(**batch, output_hidden_states=True).decoder_hidden_states[1]
     alone = [model.encoder(WORDS[i : i + 1, : MASK[i].sum()]) for i in range(5)]
     assert features.layers["encoder.block.1"].shape == (5, 8)
     assert decoder.shape == (5, 4, 8)
     assert len(alone) == 5
     both = {**batch, "decoder_attention_mask": MASK[:, :4]}
-    masked = rs.extract_module_features(model, [both], layers, outputs=False)
+    masked = extract_module_features(model, [both], layers, outputs=False)
     assert not np.allclose(numbers(masked, "decoder.block.1"), numbers(features, "decoder.block.1"))
 
 
@@ -444,7 +445,7 @@ def test_the_mask_of_texts_is_not_that_of_images():
     batch = {"input_ids": WORDS, "attention_mask": MASK, "pixel_values": images}
     layers = ["text_model.encoder.layers.1", "vision_model.encoder.layers.1"]
     with pytest.warns(UserWarning, match="mask of 8 tokens does not apply to its layer 'vision"):
-        features = rs.extract_module_features(model, [batch], layers, outputs=False)
+        features = extract_module_features(model, [batch], layers, outputs=False)
     patches = model.vision_model.encoder(
         model.vision_model.pre_layrnorm(model.vision_model.embeddings(images))
     ).last_hidden_state
@@ -458,11 +459,11 @@ def test_a_pooling_by_pattern(tmp_path):
     batch = {"input_ids": WORDS, "attention_mask": MASK}
     pool = {"encoder.**": "cls", "encoder.layer.1": "last"}
     words = {"embeddings": "mean", "encoder.layer.0": "cls", "encoder.layer.1": "last"}
-    direct = rs.extract_module_features(model, [batch], "blocks", pool=pool, outputs=False)
+    direct = extract_module_features(model, [batch], "blocks", pool=pool, outputs=False)
     stored = rs.extract_features(model, [batch], tmp_path, pool=pool, progress=False)
     assert stored.traits["pooling by layer"] == words
     for layer, word in words.items():
-        once = rs.extract_module_features(model, [batch], layer, pool=word, outputs=False)
+        once = extract_module_features(model, [batch], layer, pool=word, outputs=False)
         np.testing.assert_array_equal(numbers(direct, layer), numbers(once, layer))
         np.testing.assert_array_equal(numbers(stored, layer), numbers(once, layer))
     with pytest.raises(ValueError, match=r"pool names 'encoder\.z', which is not among the layers"):
@@ -514,7 +515,7 @@ def padded_batches(name, shape):
 def test_a_mask_of_tokens_with_axes_of_length_one_keeps_padding_out(shape):
     batches, x, real = padded_batches("attention_mask", shape)
     model = Masked("attention_mask")
-    features = rs.extract_module_features(model, batches, outputs=False, progress=False)
+    features = extract_module_features(model, batches, outputs=False, progress=False)
     with torch.no_grad():
         tokens = (model.tokens(x) * real[..., None]).sum(1) / real.sum(1, keepdim=True)
     assert np.allclose(features.layers["tokens"].array, tokens, atol=1e-6)
@@ -524,7 +525,7 @@ def test_a_mask_of_tokens_with_axes_of_length_one_keeps_padding_out(shape):
 def test_an_entry_that_tells_padding_and_is_not_used_is_named(name):
     batches, *_ = padded_batches(name, () if name == "lengths" else (9,))
     with pytest.warns(UserWarning, match=f"'{name}' .* keeps no padding out of its layer 'tokens'"):
-        rs.extract_module_features(Masked(name), batches, outputs=False, progress=False)
+        extract_module_features(Masked(name), batches, outputs=False, progress=False)
 
 
 class TwoInputs(nn.Module):
@@ -543,8 +544,7 @@ def test_a_mask_in_a_tuple_keeps_padding_out_as_in_a_mapping():
     pairs = [tuple(batch.values()) for batch in batches]
     model = TwoInputs()
     by_place, by_name = (
-        rs.extract_module_features(model, b, outputs=False, progress=False)
-        for b in (pairs, batches)
+        extract_module_features(model, b, outputs=False, progress=False) for b in (pairs, batches)
     )
     with torch.no_grad():
         tokens = (model.tokens(x) * real[..., None]).sum(1) / real.sum(1, keepdim=True)
@@ -565,18 +565,16 @@ def test_a_mask_for_all_samples_is_named(form):
     if form == "one row":
         batch, called = {"x": tokens, "attention_mask": mask[None]}, r"\(1, 9\) of the batch"
     with pytest.warns(UserWarning, match=f"{called} keeps no padding out of its layer"):
-        rs.extract_module_features(model, [batch], outputs=False, progress=False)
+        extract_module_features(model, [batch], outputs=False, progress=False)
 
 
 def test_a_mask_behind_the_inputs_is_named_and_labels_are_not():
     (first, _), *_ = padded_batches("mask", (9,))
     model = nn.Sequential(nn.Linear(6, 5))
     labels = torch.arange(20) % 2
-    rs.extract_module_features(model, [(first["x"], labels)], outputs=False, progress=False)
+    extract_module_features(model, [(first["x"], labels)], outputs=False, progress=False)
     with pytest.warns(UserWarning, match=r"entry 1 \(20, 9\) of the batch, which the model is not"):
-        rs.extract_module_features(
-            model, [(first["x"], first["mask"])], outputs=False, progress=False
-        )
+        extract_module_features(model, [(first["x"], first["mask"])], outputs=False, progress=False)
 
 
 class Volumes(nn.Module):
@@ -597,20 +595,20 @@ def test_the_layers_that_the_default_leaves_out_are_named():
     torch.manual_seed(0)
     model, batch = Volumes(), torch.randn(10, 1, 4, 4, 4)
     with pytest.warns(UserWarning, match="left out") as said:
-        features = rs.extract_module_features(model, [batch], progress=False)
+        features = extract_module_features(model, [batch], progress=False)
     assert list(features.layers) == ["samples"]
     volumes, positions = (str(warning.message) for warning in said)
     assert "left out, as 'volumes' (10, 3, 3, 3, 3) are neither tokens nor maps" in volumes
     assert "'positions' (270, 5) do not have one row for each of 10 samples" in positions
     options = {"layers": ["volumes"], "pool": "flatten"}
     assert "pass layers=['volumes'], pool=\"flatten\" for them" in volumes
-    chosen = rs.extract_module_features(model, [batch], **options, outputs=False, progress=False)
+    chosen = extract_module_features(model, [batch], **options, outputs=False, progress=False)
     assert chosen.layers["volumes"].shape == (10, 81)
 
 
 def test_several_poolings_of_one_subject_name_the_function_that_has_them():
     with pytest.raises(ValueError, match=r"pool must be one word.*rs\.extract_features"):
-        rs.extract_module_features(
+        extract_module_features(
             nn.Linear(6, 3), [torch.randn(30, 6)], pool=["mean", "max"], progress=False
         )
 
@@ -622,8 +620,8 @@ def test_a_flat_exported_program_names_the_form_that_has_layers():
     shapes = ({0: torch.export.Dim("samples", min=2)},)
     program = torch.export.export(net, (x,), dynamic_shapes=shapes)
     with pytest.raises(ValueError, match=r"pass torch\.export\.unflatten\(program\)"):
-        rs.extract_module_features(program.module(), [x], progress=False)
-    features = rs.extract_module_features(torch.export.unflatten(program), [x], progress=False)
+        extract_module_features(program.module(), [x], progress=False)
+    features = extract_module_features(torch.export.unflatten(program), [x], progress=False)
     assert np.allclose(features.outputs, net(x).detach(), atol=1e-6)
     assert list(features.layers) == ["0", "1"]
 
@@ -631,7 +629,7 @@ def test_a_flat_exported_program_names_the_form_that_has_layers():
 def test_an_average_of_weights_has_the_names_of_the_model():
     net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
     average = torch.optim.swa_utils.AveragedModel(net)
-    features = rs.extract_module_features(average, [torch.randn(30, 6)], progress=False)
+    features = extract_module_features(average, [torch.randn(30, 6)], progress=False)
     assert list(features.layers) == ["0", "1", "2"]
 
 
@@ -640,7 +638,7 @@ def test_maps_of_a_linear_layer_have_their_channels_last(size):
     net = nn.Sequential(nn.Linear(3, 12), nn.Flatten(1))
     images = torch.randn(30, *size, 3)
     with pytest.warns(UserWarning, match="layer '0' returns maps with channels last"):
-        rs.extract_module_features(net, [images], layers=["0"], outputs=False, progress=False)
+        extract_module_features(net, [images], layers=["0"], outputs=False, progress=False)
 
 
 def test_what_a_layer_returns_is_described():
@@ -650,4 +648,4 @@ def test_what_a_layer_returns_is_described():
 
     net = nn.Sequential(Loss())
     with pytest.raises(ValueError, match=r"returns Tensor \(\) of torch.float32, not a floating"):
-        rs.extract_module_features(net, [torch.randn(30, 6)], layers=["0"], progress=False)
+        extract_module_features(net, [torch.randn(30, 6)], layers=["0"], progress=False)

@@ -23,8 +23,8 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import nn
 
-import resemblance as rs
 from resemblance.models import LoadedModel, load_model, load_samples
+from resemblance.models.hooks import extract_module_features
 from resemblance.models.loading import make_untrained_copy
 
 TEXTS = ["a film", "a very good film", "no"]
@@ -71,7 +71,7 @@ def folder(bert, tmp_path_factory):
 
 def layers_of(loaded, samples):
     batches = [loaded.prepare(samples.batch(i, i + 2)) for i in range(0, len(samples), 2)]
-    return rs.extract_module_features(loaded.module, batches, loaded.blocks, outputs=False).layers
+    return extract_module_features(loaded.module, batches, loaded.blocks, outputs=False).layers
 
 
 # ------------------------------------------------------------------------------------- transformers
@@ -141,7 +141,7 @@ def test_a_decoder_without_padding_is_padded_by_its_end():
     assert loaded.facts["padded with"] == "[END]"
     assert loaded.facts["max_length"] == 3
     assert words.pad_token is None  # that of the caller is as it was
-    last = rs.extract_module_features(gpt, [batch], "blocks", pool="last", outputs=False).last
+    last = extract_module_features(gpt, [batch], "blocks", pool="last", outputs=False).last
     with torch.no_grad():
         alone = gpt.eval().h[0](gpt.drop(gpt.wte.weight[None, [3, 6]] + gpt.wpe.weight[None, :2]))
     alone = alone[0] if isinstance(alone, tuple) else alone
@@ -307,7 +307,7 @@ def test_an_exported_program(tmp_path):
     torch.export.save(torch.export.export(model, (x,), dynamic_shapes=rows), tmp_path / "net.pt2")
     loaded = load_model(tmp_path / "net.pt2")
     assert (loaded.name, loaded.blocks) == ("net", ("blocks.0", "blocks.1"))
-    expected = rs.extract_module_features(model, [x], "blocks").layers
+    expected = extract_module_features(model, [x], "blocks").layers
     actual = layers_of(loaded, load_samples(x))
     for name, layer in actual.items():
         np.testing.assert_allclose(layer.source, expected[name].source, rtol=1e-5, atol=1e-6)

@@ -17,6 +17,7 @@ import pytest
 import resemblance as rs
 from resemblance.contracts import streamed as streamed_module
 from resemblance.contracts.streamed import stream_requirements
+from resemblance.models.hooks import extract_module_features
 from resemblance.stream.sums import ProductSums
 
 # Values mean little, or not, in the same way.
@@ -552,7 +553,7 @@ def test_layers_of_running_models_are_those_of_a_subject(pool):
     models = {"one": one, "other": other}
     stream = rs.stream_from_model(models, images, layers, pool=pool, method="qr", progress=False)
     model_features = [
-        rs.extract_module_features(m, images, layers, name=k, pool=pool, progress=False)
+        extract_module_features(m, images, layers, name=k, pool=pool, progress=False)
         for k, m in models.items()
     ]
     assert one.training

@@ -493,8 +493,7 @@ def _input_problem(data: Any) -> str:
         )
     if hasattr(data, "named_modules"):
         return (
-            "is a model; pass its activations for your inputs: "
-            "rs.extract_module_features(model, loader)"
+            "is a model; pass its activations for your inputs: rs.extract_features(model, loader)"
         )
     if isinstance(getattr(data, "layers", None), Mapping):
         return (

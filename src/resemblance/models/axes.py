@@ -106,7 +106,7 @@ class SampleAxes:
         return (
             f'layer {call[0]!r} returns {note}; leave it out, or set samples="y", the entry of a '
             "batch with one row per sample; if its axes are (time, samples, features), pass "
-            f"time_first=[{call[0]!r}] to rs.extract_module_features"
+            f"time_first=[{call[0]!r}] to rs.extract_features"
         )
 
 

@@ -1,11 +1,11 @@
-"""The layers of a model for given samples, written to a store batch by batch."""
+"""The layers of a model for given samples, in memory or written to a store batch by batch."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from ..base.extras import import_optional
 from ..base.locks import lock_folder
 from ..base.progress import Progress, progress_reporter
 from ..data.model_features import ModelFeatures
+from ..data.representation import replace_rows
 from . import LoadedModel, Samples, load_model, load_samples
 from .axes import AxisError, SampleAxes
 from .batches import Batch, find_model_inputs, make_model_batch
@@ -30,8 +31,9 @@ from .features import (
     open_or_create_store,
     recover_interrupted_passes,
 )
+from .hooks import extract_module_features
 from .model_folder import NON_LAYER_ARRAYS, PASS_FOLDER_PREFIX, check_file_names
-from .modules import check_any_called, poolings_by_module, watched_modules
+from .modules import check_any_called, modules_by_patterns, poolings_by_module, watched_modules
 from .one_batch import (
     BatchResult,
     check_pooling_word,
@@ -41,6 +43,7 @@ from .one_batch import (
     name_layer_calls,
     rows_of_batch,
 )
+from .row_masks import kept_row_numbers, select_model_rows
 from .samples import extend_digest
 from .variation import run_first_batch
 from .wrappers import list_model_modules
@@ -58,25 +61,34 @@ class ExtractionPass(NamedTuple):
     poolings: tuple[str, ...]
     with_outputs: bool
     asked: Mapping[str, Sequence[str]]  # the modules of each word, one of which must be called
+    sample_entry: str | None = None  # the entry of a batch with a row per sample
+    time_first: tuple[str, ...] = ()  # the layers whose results begin with the axis of time
 
 
 def extract_features(
     model: Any,
     data: Any,
-    folder: str | Path,
+    folder: str | Path | None = None,
     *,
     layers: str | Sequence[str] = "blocks",
     pool: str | Sequence[str] | Mapping[str, str] | None = None,
     name: str = "",
     batch_size: int = 32,
     device: str | None = None,
+    mask: Any = None,
+    outputs: bool = True,
+    samples: str | None = None,
+    time_first: str | Sequence[str] = (),
     progress: Progress = True,
 ) -> ModelFeatures:
-    """Run a model over samples, write its layers to a folder batch by batch, and return them.
+    """Run a model over samples and return its layers, in memory or in the files of a folder.
 
-    Memory does not grow with the number of samples. After an interruption, or a kill, the same call
-    goes on with the batch that was cut short, and the features are the same to the last bit. What
-    the folder has is not computed again: a later call may ask for more layers or poolings.
+    The model runs without gradients and in evaluation mode; afterwards it is as it was before.
+    Layers are in the precision of the model, at least float32. With a folder, the layers are
+    written batch by batch, and memory does not grow with the number of samples. After an
+    interruption, or a kill, the same call goes on with the batch that was cut short, and the
+    features are the same to the last bit. What the folder has is not computed again: a later call
+    may ask for more layers or poolings.
 
     Parameters
     ----------
@@ -85,30 +97,154 @@ def extract_features(
         pair of a module and the tokenizer, processor or function that makes a batch of samples.
     data : a text file, ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file, folder of images,
         ``.npy`` or ``.npz`` file, folder of a graph data set, ``"file.py:function"``; or texts,
-        images, an array, a graph, or a loader that does not shuffle.
-    folder : of this model. It must hold this model and these samples, or be new.
+        images, an array, a graph, or a loader that does not shuffle. A batch of a loader, or of a
+        list, is a tensor; a tuple or list that begins with the input, or with as many tensors as
+        the model requires; a mapping of keyword arguments, of which "labels" and "label" are
+        dropped; or a graph of PyTorch Geometric.
+    folder : of this model. It must hold this model and these samples, or be new. Default: none; the
+        features are in memory.
     layers : names of ``model.named_modules()`` or patterns, in which ``*`` does not cross dots and
-        ``**`` does. Default: the blocks of the architecture.
-    pool : how tokens and maps become rows, such as ``"mean"``, ``"cls"`` or ``"last"``; several,
-        computed in one run; or a mapping from names or patterns of layers to words, ``"mean"`` for
-        others, with a run for each word. Default: ``"mean"``.
+        ``**`` does. Default: the blocks of the architecture, of
+        :func:`resemblance.models.block_names`. A layer that is called several times for one batch
+        becomes ``name#1``, ``name#2`` ...
+    pool : how tokens (n, tokens, d) become rows: ``"mean"``, ``"max"``, ``"cls"`` or ``"first"``,
+        ``"last"``, ``"flatten"``; and maps (n, channels, height, width): ``"mean"``, ``"max"``,
+        ``"flatten"``. A mapping from names or patterns of layers to words, ``"mean"`` for others,
+        pools each layer by a word of its own. With a folder also several words, computed in one
+        run. Default: ``"mean"``. An ``attention_mask`` in the batch keeps padding out of all layers
+        with as many tokens; a model of sound reduces it to its frames; a warning names a layer to
+        which it does not apply. The positions of a one-dimensional convolution are pooled as
+        tokens. Other shapes need ``"flatten"``.
     name : of the model; by default that of its folder, hub name or class.
     batch_size : samples of a batch. Loaders have their own.
     device : where the model runs, such as ``"cuda"``. Default: for a model that is loaded the
         GPU, if there is one; for a module that is passed where its weights are.
+    mask : which samples are returned, of those that the model sees: the name of a mask of a graph,
+        such as ``"test_mask"``, n booleans, or numbers of rows. A folder has all. Default: all.
+    outputs : whether to keep the logits (n, classes), if the model returns any: what it returns,
+        its ``logits``, or the first element.
+    samples : the entry of a mapping or graph that has one row per sample. Default: the nodes of a
+        graph, ``x`` of a mapping, or its first tensor; ``"y"`` for graphs that have one label each.
+    time_first : names or patterns of layers whose results are (time, samples, features). Where it
+        is possible, a run of two samples alone shows which axis has the samples; without it,
+        ``batch_first`` of recurrent modules and transformers of PyTorch decides.
     progress : show a bar on standard error, if that is a terminal, or call ``progress(done,
         total)`` after each batch.
 
-    Returns the :class:`ModelFeatures` of the first pooling; :func:`open_features` opens others.
+    Returns the :class:`ModelFeatures`, with the layers in the order of ``model.named_modules()``.
+    With a folder: of the first pooling, as :func:`open_features` opens the folder, with what the
+    model and the samples are in ``traits``; :func:`open_features` opens other poolings.
 
-    Raises ``ValueError`` for a folder of another model, of other samples or settings, for layers
-    that do not exist, and for what cannot become one row per sample.
+    Raises ``ValueError`` for a folder of another model, of other samples or settings; for layers
+    that do not exist or are not called; for a model whose forward pass fails; for what cannot
+    become one row per sample; for rows of ``mask`` that do not exist; and for data that are empty
+    or shuffle, because rows would not be the same samples for the next model.
     """
-    samples = load_samples(data)
-    loaded_model = load_model(model, name=name, device=device, samples=samples)
-    return extract_loaded_model(
-        loaded_model, samples, Path(folder), layers, pool, batch_size, progress
-    )[0]
+    loaded_samples = load_samples(data)
+    loaded_model = load_model(model, name=name, device=device, samples=loaded_samples)
+    check_batch_size(batch_size)
+    options: Any = {"outputs": outputs, "sample_entry": samples, "time_first": time_first}
+    if folder is None:
+        features = _extract_in_memory(
+            loaded_model, loaded_samples, layers, pool, batch_size, progress, **options
+        )
+    else:
+        features, *_ = extract_loaded_model(
+            loaded_model,
+            loaded_samples,
+            Path(folder),
+            layers,
+            pool,
+            batch_size,
+            progress,
+            **options,
+        )
+    numbers = kept_row_numbers("extract_features", mask, loaded_samples, features.last.shape[0])
+    return select_model_rows(features, numbers)
+
+
+def check_batch_size(batch_size: Any) -> None:
+    """Raise ``ValueError`` for a size of batches that is no whole number from 1."""
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(
+            f"extract_features: batch_size must be a whole number, at least 1; got {batch_size!r}"
+        )
+
+
+@dataclass(frozen=True)
+class _PreparedBatches:
+    """The batches that a model is called with, made of samples one at a time."""
+
+    model: LoadedModel
+    samples: Samples
+    size: int
+
+    def __len__(self) -> int:
+        return -(-len(self.samples) // self.size)
+
+    def __iter__(self) -> Iterator[Any]:
+        for items, _ in _remaining_batches(self.samples, self.size):
+            yield _prepared_batch(self.model, items) if self.model.prepare else items
+
+
+def _extract_in_memory(
+    model: LoadedModel,
+    samples: Samples,
+    layers: str | Sequence[str],
+    pool: Any,
+    batch_size: int,
+    progress: Progress,
+    *,
+    outputs: bool,
+    sample_entry: str | None,
+    time_first: str | Sequence[str],
+) -> ModelFeatures:
+    """Return the layers of a model in memory, with the ids and labels of the samples."""
+    batches = _PreparedBatches(model, samples, batch_size) if samples.read else samples.stream()
+    features = extract_module_features(
+        model.module,
+        batches,
+        layers,
+        name=model.name,
+        blocks=model.blocks,
+        pool=pool,
+        outputs=outputs,
+        samples=sample_entry,
+        time_first=time_first,
+        progress=progress,
+    )
+    n = features.last.shape[0]
+    if samples.ids is not None and len(samples.ids) != n:
+        raise ValueError(
+            f"{samples.name} has {len(samples.ids)} samples, and the layers have {n} rows"
+        )
+    ids = samples.ids
+    if ids is None and samples.fingerprint is not None:
+        ids = tuple(_sample_ids(samples.fingerprint, n))
+    representations = {
+        name: replace_rows(features.layers[name], features.layers[name].source, ids)
+        for name in _in_model_order(features.layers, model.module)
+    }
+    is_labeled = features.outputs is not None and _are_classes(samples.labels, features.outputs)
+    return replace(features, layers=representations, labels=samples.labels if is_labeled else None)
+
+
+def _sample_ids(fingerprint: str, n: int) -> list[str]:
+    """Return names for samples that have none."""
+    return [f"{fingerprint[:12]}/{i}" for i in range(n)]
+
+
+def _are_classes(labels: np.ndarray | None, outputs: np.ndarray) -> bool:
+    """Return whether the outputs can be the logits of the classes of the samples."""
+    if labels is None or len(labels) != len(outputs):
+        return False
+    return bool(labels.min() >= 0 and labels.max() + 1 == outputs.shape[1])
+
+
+def _in_model_order(layers: Iterable[str], module: Any) -> list[str]:
+    """Return the names of layers in the order of the modules of a model."""
+    positions = {name: i for i, name in enumerate(list_model_modules(module))}
+    return sorted(layers, key=lambda layer: positions.get(layer.partition("#")[0], len(positions)))
 
 
 def extract_loaded_model(
@@ -119,20 +255,31 @@ def extract_loaded_model(
     pool: str | Sequence[str] | Mapping[str, str] | None,
     batch_size: int,
     progress: Progress,
+    *,
+    outputs: bool = True,
+    sample_entry: str | None = None,
+    time_first: str | Sequence[str] = (),
 ) -> list[ModelFeatures]:
-    """Do what :func:`extract_features` does, for a model and samples that are loaded, and return a
-    model for each pooling."""
+    """Do what :func:`extract_features` does with a folder, for a model and samples that are loaded,
+    and return a model for each pooling."""
+    check_batch_size(batch_size)
+    options: Any = {"outputs": outputs, "sample_entry": sample_entry, "time_first": time_first}
     if isinstance(pool, Mapping):
-        return [_extract_by_pooling(model, samples, folder, layers, pool, batch_size, progress)]
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise ValueError(
-            f"extract_features: batch_size must be a whole number, at least 1; got {batch_size!r}"
-        )
+        return [
+            _extract_by_pooling(model, samples, folder, layers, pool, batch_size, progress, options)
+        ]
     poolings = (pool or "mean",) if isinstance(pool, str | None) else tuple(dict.fromkeys(pool))
     for pooling in poolings or ("none",):
         check_pooling_word(pooling)
     matches, modules = _requested_modules(model, layers)
-    settings = {"batch_size": batch_size if samples.read else None}
+    check_file_names(modules)
+    time_first_layers = modules_by_patterns(time_first, list_model_modules(model.module))
+    settings = {
+        "batch_size": batch_size if samples.read else None,
+        "outputs": outputs,
+        "samples": sample_entry,
+        "time_first": sorted(time_first_layers),
+    }
     count = samples.count if samples.read else None
     data_facts = {"name": samples.name, "kind": samples.kind, "n_samples": count}
     data_facts |= {"fingerprint": samples.fingerprint, **samples.facts}
@@ -144,6 +291,11 @@ def extract_loaded_model(
         recover_interrupted_passes(folder)
         facts = drop_missing_layers(folder, open_or_create_store(folder, facts))
         if missing_pass := _missing_pass(facts, matches, modules, poolings):
+            missing_pass = missing_pass._replace(
+                with_outputs=outputs and missing_pass.with_outputs,
+                sample_entry=sample_entry,
+                time_first=tuple(time_first_layers),
+            )
             pass_key = json.dumps(
                 [sorted(missing_pass.modules), sorted(missing_pass.poolings)]
             ).encode()
@@ -182,7 +334,6 @@ def _requested_modules(
         modules = watched_modules(model.module, module_names)
     except ValueError as error:
         raise ValueError(f"{model.name}: {error}") from None
-    check_file_names(modules)
     return matches, modules
 
 
@@ -194,6 +345,7 @@ def _extract_by_pooling(
     pool: Mapping[str, str],
     batch_size: int,
     progress: Progress,
+    options: Mapping[str, Any],
 ) -> ModelFeatures:
     """Return a model each of whose layers has a pooling of its own, with a run for each word."""
     modules = _requested_modules(model, layers)[1]
@@ -202,15 +354,10 @@ def _extract_by_pooling(
     for pooling in dict.fromkeys(poolings.values()):
         names = [name for name, layer_pooling in poolings.items() if layer_pooling == pooling]
         (features,) = extract_loaded_model(
-            model, samples, folder, names, pooling, batch_size, progress
+            model, samples, folder, names, pooling, batch_size, progress, **options
         )
         representations |= features.layers
-    order = [
-        name
-        for module in list_model_modules(model.module)
-        for name in representations
-        if _is_call(name, module)
-    ]
+    order = _in_model_order(representations, model.module)
     by_layer = {name: poolings[name.partition("#")[0]] for name in order}
     traits = {
         **features.traits,
@@ -218,10 +365,6 @@ def _extract_by_pooling(
     }
     traits |= {POOLING_BY_LAYER_KEY: by_layer}
     return replace(features, layers={name: representations[name] for name in order}, traits=traits)
-
-
-def _is_call(layer: str, module: str) -> bool:
-    return layer.partition("#")[0] == module
 
 
 def _missing_pass(
@@ -272,7 +415,7 @@ def _append_remaining_batches(
         evaluation_mode(torch, model.module) as device,
         progress_reporter(progress, total, f"running {model.name}") as count,
     ):
-        axes = SampleAxes()
+        axes = SampleAxes(extraction_pass.time_first)
         run = partial(_run_model_on_batch, model, extraction_pass, device, axes)
         count(n_done)
         digest = arrays.written.digest
@@ -281,7 +424,9 @@ def _append_remaining_batches(
                 raw_batch = (
                     _prepared_batch(model, items) if samples.read and model.prepare else items
                 )
-                batch = make_model_batch(torch, raw_batch, device, inputs, None)
+                batch = make_model_batch(
+                    torch, raw_batch, device, inputs, extraction_pass.sample_entry
+                )
                 if k == n_done:
                     result, dependence = run_first_batch(model.name, batch, run, axes, device)
                 else:
@@ -387,7 +532,7 @@ def _store_finished_pass(
             names.remove(OUTPUTS_ARRAY)
             reason = "left out: they have NaN or infinite values"
             facts = replace(facts, model={**facts.model, OUTPUTS_ARRAY: reason})
-        elif labels is not None and labels.min() >= 0 and labels.max() + 1 == outputs.shape[1]:
+        elif labels is not None and _are_classes(labels, outputs):
             np.save(arrays.path(LABELS_ARRAY), labels)  # the outputs can be their logits
             names.append(LABELS_ARRAY)
     order = list(list_model_modules(model))
@@ -396,5 +541,5 @@ def _store_finished_pass(
         if dot:
             layers[pooling].append(layer)
     facts = merge_store_facts(facts, data, layers, list(extraction_pass.modules), order)
-    ids = samples.ids or [f"{fingerprint[:12]}/{i}" for i in range(n)]
+    ids = samples.ids or _sample_ids(fingerprint, n)
     finish_pass(folder, [arrays.path(name) for name in names], facts, ids)

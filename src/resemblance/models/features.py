@@ -29,6 +29,7 @@ from .model_folder import (
     PASS_FOLDER_PREFIX,
     SAMPLE_IDS_FILE,
     TRAITS_FILE,
+    is_partial_folder,
     read_model,
     record_model_files,
 )
@@ -72,9 +73,10 @@ class StoreFacts:
 def open_features(folder: str | Path, *, pool: str | None = None) -> ModelFeatures:
     """Return the model whose features are in a folder; its layers stay on disk until needed.
 
-    ``folder``: what :func:`extract_features` or ``compare_models(..., save=)`` wrote: the folder of
-    a model, or one that holds the folder of a single model. ``pool``: which pooling, if there are
-    several. The ``traits`` of the model hold its provenance: ``"model"`` and ``"data"``.
+    ``folder``: what :func:`extract_features`, :func:`save_features` or ``compare_models(...,
+    save=)`` wrote: the folder of a model, or one that holds the folder of a single model.
+    ``pool``: which pooling, if there are several. The ``traits`` of an extracted model hold its
+    provenance: ``"model"`` and ``"data"``.
 
     Raises ``ValueError`` for a folder without features, and where it is not clear which model or
     pooling is meant.
@@ -90,8 +92,10 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> ModelFeatur
             "or all by rs.read_models"
         )
     model_folder = model_folders[0]
-    read_store_facts(model_folder)  # that it is a store, and complete
-    model_features = {s.traits["pooling"]: s for s in read_model(model_folder, defaults={})}
+    if is_feature_store(model_folder):
+        read_store_facts(model_folder)  # that it is complete
+    models = read_model(model_folder, defaults={})
+    model_features = {s.traits.get("pooling", ""): s for s in models}
     if pool is None and len(model_features) > 1:
         raise ValueError(
             f"{model_folder} has several poolings: pass "
@@ -121,16 +125,15 @@ def _parse_store_facts(entries: dict[str, Any]) -> StoreFacts:
 
 def feature_folders(folder: Path) -> list[Path]:
     """Return the folders of models in a folder, itself included, in natural order."""
-    if is_feature_store(folder):
+    if (folder / TRAITS_FILE).is_file():
         return [folder]
-    return sorted(
-        (f.parent for f in folder.glob(f"*/{TRAITS_FILE}") if is_feature_store(f.parent)),
-        key=natural_sort_key,
-    )
+    folders = (file.parent for file in folder.glob(f"*/{TRAITS_FILE}"))
+    complete = (f for f in folders if not is_partial_folder(f.relative_to(folder)))
+    return sorted(complete, key=natural_sort_key)
 
 
 def is_feature_store(folder: Path) -> bool:
-    """Return whether a folder has the features of a model, complete or not."""
+    """Return whether a folder has extracted features, which grow, complete or not."""
     file = folder / TRAITS_FILE
     return file.is_file() and '"modules"' in file.read_text(encoding="utf-8", errors="replace")
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import to_numpy
 from ..base.extras import import_optional
 from ..base.progress import Progress, count_items, progress_reporter
 from ..base.text import warn
@@ -17,7 +16,13 @@ from ..data.model_features import ModelFeatures
 from ..data.representation import Representation
 from .axes import SampleAxes
 from .batches import Batch, check_not_shuffled, find_model_inputs, make_model_batch
-from .modules import check_called, expand_blocks_word, modules_by_patterns, watched_modules
+from .modules import (
+    check_called,
+    expand_blocks_word,
+    flatten_names,
+    modules_by_patterns,
+    watched_modules,
+)
 from .one_batch import (
     BatchResult,
     PoolSpec,
@@ -37,15 +42,14 @@ def extract_module_features(
     layers: str | Sequence[str] | None = None,
     *,
     name: str = "",
+    blocks: Sequence[str] = (),
     pool: str | Mapping[str, str] | None = None,
     outputs: bool = True,
     samples: str | None = None,
     time_first: str | Sequence[str] = (),
-    rows: Any = None,
     progress: Progress = True,
-    traits: Mapping[str, Any] | None = None,
 ) -> ModelFeatures:
-    """Run a PyTorch model over fixed inputs and return the outputs of its layers as a model.
+    """Run a PyTorch model over batches and return the outputs of its layers in memory.
 
     The model runs in evaluation mode and without gradients, on the device of its parameters;
     afterwards it is as it was before. Layers come in the order in which they finish, in the
@@ -86,19 +90,18 @@ def extract_module_features(
     time_first : names or patterns of layers whose results are (time, samples, features). Where it
         is possible, a run of two samples alone shows which axis has the samples; without it,
         ``batch_first`` of recurrent modules and transformers of PyTorch decides.
-    rows : which samples to keep: n booleans, such as ``data.test_mask``, or numbers of rows.
     progress : show a bar on standard error, if that is a terminal, or call ``progress(done,
         total)`` after each batch; total is 0 for a loader of unknown length.
-    traits : of the model.
+    blocks : the layers that the word ``"blocks"`` means, of a model that names them itself.
 
     Raises ``ValueError`` for a layer that does not exist, is not called, or has no row per sample;
     for a model whose forward pass fails; for tokens, maps or outputs that cannot become rows of
-    equal length; for rows that do not exist; and for a loader that is empty or shuffles, because
-    rows would not be the same samples for the next model.
+    equal length; and for a loader that is empty or shuffles, because rows would not be the same
+    samples for the next model.
     """
     title, model = name or type(model).__name__, _unwrap_watchable_model(model)
-    layers = expand_blocks_word(model, layers)
-    modules = watched_modules(model, layers)
+    words = None if layers is None else expand_blocks_word(model, layers, blocks)
+    modules = watched_modules(model, None if words is None else flatten_names(words))
     options: Any = {"lenient": layers is None, "outputs": outputs, "time_first": time_first}
     batch_results = _results_by_batch(
         {"": model}, {"": modules}, loader, pool, samples, progress, **options
@@ -110,13 +113,11 @@ def extract_module_features(
             "a loader"
         )
     arrays = _joined_layers(title, [result.rows[""] for result in results], layers is None)
-    check_called(layers, pool if isinstance(pool, Mapping) else (), modules, arrays)
+    check_called(words, pool if isinstance(pool, Mapping) else (), modules, arrays)
     logits = _joined_logits([result.logits for result in results])
-    n = len(next(iter(arrays.values())))
-    selection = slice(None) if rows is None else validate_row_numbers(rows, n)
-    representations = {k: Representation(array[selection], k) for k, array in arrays.items()}
-    logits = None if logits is None else logits[selection]
-    return ModelFeatures(title, representations, logits, dict(traits or {}))
+    return ModelFeatures(
+        title, {k: Representation(array, k) for k, array in arrays.items()}, logits
+    )
 
 
 def layers_by_batch(
@@ -133,9 +134,12 @@ def layers_by_batch(
     model with a name is called ``name/layer``.
     """
     models = {name: _unwrap_watchable_model(model) for name, model in models.items()}
-    names = {name: expand_blocks_word(model, layers) for name, model in models.items()}
+    words = {
+        name: None if layers is None else expand_blocks_word(model, layers)
+        for name, model in models.items()
+    }
     modules = {
-        name: _find_watched_modules(name, model, names[name]) for name, model in models.items()
+        name: _find_watched_modules(name, model, words[name]) for name, model in models.items()
     }
     options: Any = {"lenient": layers is None, "outputs": False, "convert": detach_to_tensor}
     patterns = pool if isinstance(pool, Mapping) else ()
@@ -143,7 +147,7 @@ def layers_by_batch(
         rows: dict[str, Any] = {}
         for name, result in results.items():
             rows_by_call = name_layer_calls(result.rows[""])
-            check_called(names[name], patterns, modules[name], rows_by_call)
+            check_called(words[name], patterns, modules[name], rows_by_call)
             rows |= {f"{name}/{title}" if name else title: r for title, r in rows_by_call.items()}
         yield rows
 
@@ -156,9 +160,11 @@ def _unwrap_watchable_model(model: Any) -> Any:
     return model
 
 
-def _find_watched_modules(name: str, model: Any, layers: Sequence[str] | None) -> dict[str, Any]:
+def _find_watched_modules(
+    name: str, model: Any, words: Mapping[str, Sequence[str]] | None
+) -> dict[str, Any]:
     try:
-        return watched_modules(model, layers)
+        return watched_modules(model, None if words is None else flatten_names(words))
     except ValueError as error:
         raise ValueError(f"{name}: {error}" if name else str(error)) from None
 
@@ -204,20 +210,6 @@ def _results_by_batch(
                     title, batch, run_model, axes[name], devices[name]
                 )
             yield results
-
-
-def validate_row_numbers(rows: Any, n: int) -> np.ndarray:
-    """Return the numbers of the rows to keep; ``ValueError`` for those that do not exist."""
-    numbers = to_numpy(rows) if hasattr(rows, "__dlpack__") else np.asarray(rows)
-    if numbers.dtype == bool and numbers.shape == (n,):
-        numbers = np.flatnonzero(numbers)
-    is_list = numbers.dtype.kind in "iu" and numbers.ndim == 1 and len(numbers) > 0
-    if not is_list or not (-1 < numbers.min() <= numbers.max() < n):
-        raise ValueError(
-            f"rows must be {n} booleans or numbers of rows from 0 to {n - 1}; got shape "
-            f"{numbers.shape}"
-        )
-    return numbers
 
 
 def _joined_logits(batches: list[np.ndarray | None]) -> np.ndarray | None:

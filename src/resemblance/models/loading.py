@@ -97,6 +97,11 @@ def load_model(
         )
     check_watchable(module, f"load_model: {title}")
     module = unwrap_model(module)
+    if any(weights.is_meta for weights in module.parameters()):
+        raise ValueError(
+            f"load_model: {title} has no weights: they are on the device 'meta'; read them first, "
+            "such as by module.load_state_dict(weights, assign=True)"
+        )
     if device is not None or isinstance(model, str | Path):
         default = "cuda" if torch.cuda.is_available() else "cpu"
         try:

@@ -72,7 +72,9 @@ def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFea
     """
     root = Path(folder)
     files = [
-        file for file in root.rglob(TRAITS_FILE) if not _is_partial(file.parent.relative_to(root))
+        file
+        for file in root.rglob(TRAITS_FILE)
+        if not is_partial_folder(file.parent.relative_to(root))
     ]
     if not files:
         raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS_FILE}")
@@ -91,7 +93,9 @@ def list_unread_folders(folder: str | Path) -> dict[str, str]:
     ]
     names = [array_folder.relative_to(root) for array_folder in unread_folders]
     return {
-        str(name): f"no {TRAITS_FILE} beside its arrays" for name in names if not _is_partial(name)
+        str(name): f"no {TRAITS_FILE} beside its arrays"
+        for name in names
+        if not is_partial_folder(name)
     }
 
 
@@ -229,7 +233,8 @@ def _read_sample_ids(folder: Path) -> tuple[Hashable, ...] | None:
     return tuple(entries)
 
 
-def _is_partial(folder: Path) -> bool:
+def is_partial_folder(folder: Path) -> bool:
+    """Return whether a folder is inside one that an unfinished or killed run writes."""
     return any(part.startswith((".partial-", PASS_FOLDER_PREFIX)) for part in folder.parts)
 
 
@@ -406,7 +411,8 @@ def _check_array_file(path: Path, verify: Verify) -> Path:
 
 
 def save_features(features: ModelFeatures, folder: str | Path) -> Path:
-    """Write a model to a new folder, which :func:`read_models` and every command read.
+    """Write a model to a new folder, which :func:`open_features`, :func:`read_models` and
+    every command read.
 
     The folder gets an array for each layer, the outputs, the labels, the ids of the samples, and
     ``traits.json`` with the name, the traits and the order of the layers. It is complete or not

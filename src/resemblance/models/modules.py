@@ -50,16 +50,22 @@ def watched_modules(model: Any, layers: LayerPatterns) -> dict[str, Any]:
 
 
 def check_called(
-    layers: LayerPatterns, poolings: Iterable[str], modules: Iterable[str], calls: Iterable[str]
+    names_by_word: Mapping[str, Sequence[str]] | None,
+    poolings: Iterable[str],
+    modules: Iterable[str],
+    calls: Iterable[str],
 ) -> None:
-    """Raise ``ValueError`` for a layer asked for, or with a pooling of its own, that is not called.
+    """Raise ``ValueError`` for a word none of whose layers is called, and for a layer with a
+    pooling of its own that is not called.
 
-    ``modules`` are the names of the watched modules, ``calls`` those of the layers that were
-    called, such as "relu" or "relu#2".
+    ``names_by_word`` are the names and patterns of each word that was asked for, ``modules`` the
+    names of the watched modules, ``calls`` those of the layers that were called, such as "relu" or
+    "relu#2".
     """
     names = {name.partition("#")[0] for name in calls}
-    for pattern in layers or ():
-        check_any_called(pattern, match_module_names(pattern, modules), names)
+    for word, patterns in (names_by_word or {}).items():
+        matches = [name for pattern in patterns for name in match_module_names(pattern, modules)]
+        check_any_called(word, matches, names)
     unknown_patterns = [
         pattern for pattern in poolings if not match_module_names(pattern, {*names, *calls})
     ]
@@ -294,11 +300,14 @@ def _largest_parts_outside(modules: Mapping[str, Any], blocks: Sequence[str]) ->
     return outside_parts
 
 
-def expand_blocks_word(module: Any, layers: Any) -> tuple[str, ...] | None:
-    """Return names and patterns of layers as a tuple, with the blocks for the word "blocks"."""
-    if layers is None:
-        return None
-    names: list[str] = []
+def expand_blocks_word(
+    module: Any, layers: Any, blocks: Sequence[str] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Return the names of each name or pattern of layers: of the word "blocks" those of the blocks,
+    of another the word itself.
+
+    ``blocks``: the blocks of a model that names them itself.
+    """
     patterns = (
         [layers] if isinstance(layers, str) or not isinstance(layers, Iterable) else [*layers]
     )
@@ -307,9 +316,15 @@ def expand_blocks_word(module: Any, layers: Any) -> tuple[str, ...] | None:
             "layers are names of model.named_modules(), or patterns; got "
             f"{type(invalid_patterns[0]).__name__}: {str(invalid_patterns[0])[:40]}"
         )
-    for pattern in patterns:
-        names += block_names(module) if pattern == "blocks" else [pattern]
-    return tuple(dict.fromkeys(names))
+    return {
+        pattern: tuple(blocks or block_names(module)) if pattern == "blocks" else (pattern,)
+        for pattern in patterns
+    }
+
+
+def flatten_names(names_by_word: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the names of all words, each once, in their order."""
+    return list(dict.fromkeys(name for names in names_by_word.values() for name in names))
 
 
 def _largest_module_lists(modules: Mapping[str, Any]) -> list[str]:

@@ -321,7 +321,7 @@ def check_pooling_word(pool: PoolSpec) -> None:
         if isinstance(pooling, list | tuple):
             raise ValueError(
                 f"pool must be one word, or a mapping from layers to words; got {pooling!r}; "
-                "rs.extract_features computes several in one run"
+                "rs.extract_features with a folder computes several in one run"
             )
         check_choice("pool", pooling, TOKEN_POOLS)
 

@@ -32,10 +32,11 @@ def stream_from_model(
     ----------
     models : a ``torch.nn.Module``, or several by name, whose layers are then called ``name/layer``.
         All see each batch, and all must be on one device.
-    loader, layers, pool, samples, progress : as in :func:`resemblance.extract_module_features`.
+    loader, layers, pool, samples, progress : as in :func:`resemblance.extract_features`, but that a
+        loader gives the batches. Without ``layers``: each module without parts of its own.
     method, pairs, directions : as in :class:`resemblance.Stream`.
 
-    Raises ``ValueError`` as :func:`resemblance.extract_module_features` and ``Stream.update`` do.
+    Raises ``ValueError`` as :func:`resemblance.extract_features` and ``Stream.update`` do.
     """
     stream = Stream(method, pairs=pairs, directions=directions)
     by_name = models if isinstance(models, Mapping) else {"": models}

@@ -18,12 +18,12 @@ import numpy as np
 
 from ..base.formatting import count_with_noun
 from ..base.progress import Progress
-from ..base.text import did_you_mean, escape_control_characters
+from ..base.text import escape_control_characters
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..data.inputs import TRANSPOSED_HINT
 from ..data.model_features import ModelFeatures
-from ..data.representation import Representation, replace_rows
+from ..data.representation import Representation
 from ..engine.arguments import select_measures
 from ..engine.execution import compare_many
 from ..engine.forecast import Forecast, plan
@@ -35,8 +35,8 @@ from ..significance.orders import DESIGN_PERMUTATIONS, design_of
 from ..significance.resampling import check_confidence_level
 from . import LoadedModel, Samples, first_batch, load_model, load_samples
 from .extraction import DEPENDENCE_KEY, POOLING_BY_LAYER_KEY, extract_loaded_model
-from .hooks import validate_row_numbers
 from .loading import DEFAULT_LAYERS_KEY, make_untrained_copy
+from .row_masks import kept_row_numbers, select_model_rows
 
 # One of each intermediate of similarity, cheap enough for all layers of large models
 SCORES_FILE = "scores.comparison"
@@ -158,7 +158,7 @@ def compare_models(
         if number is not None:
             extracted.append(extracted.pop(1))
         model_features = [
-            _drop_constant_layers(_select_model_samples(s, numbers))
+            _drop_constant_layers(select_model_rows(s, numbers))
             for features in extracted
             for s in features
         ]
@@ -261,22 +261,11 @@ def _loaded_models(
             yield make_untrained_copy(loaded_model, title, reference)
 
 
-def _compared_row_numbers(rows: Any, samples: Samples) -> np.ndarray | None:
+def _compared_row_numbers(mask: Any, samples: Samples) -> np.ndarray | None:
     """Return the numbers of the rows to compare; None for all."""
-    if rows is None:
-        return None
-    if samples.count is None:
-        raise ValueError(f"compare_models: mask={rows!r} needs samples whose number is known")
-    if not isinstance(rows, str):
-        return validate_row_numbers(rows, samples.count)
-    graph = next(samples.batches()) if samples.kind == "graph" else {}
-    keys = list(graph.keys())
-    if rows not in keys:
-        masks = [key for key in keys if key.endswith("mask")]
-        raise ValueError(
-            f"compare_models: {samples.name} has no mask {rows!r}{did_you_mean(rows, masks)}"
-        )
-    return validate_row_numbers(graph[rows], samples.count)
+    if mask is not None and samples.count is None:
+        raise ValueError(f"compare_models: mask={mask!r} needs samples whose number is known")
+    return kept_row_numbers("compare_models", mask, samples, samples.count or 0)
 
 
 def _compared_sample_labels(
@@ -305,16 +294,6 @@ def _compared_sample_labels(
             "compared; pass one for each of them, or of all samples, in their order"
         )
     return labels
-
-
-def _select_model_samples(features: ModelFeatures, numbers: np.ndarray | None) -> ModelFeatures:
-    """Return a model with some of its samples."""
-    if numbers is None:
-        return features
-    layers = {k: replace_rows(r, r.source[numbers]) for k, r in features.layers.items()}
-    arrays = {"outputs": features.outputs, "labels": features.labels}
-    fields: Any = {k: None if v is None else v[numbers] for k, v in arrays.items()}
-    return replace(features, layers=layers, **fields)
 
 
 def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options: Any) -> Forecast:

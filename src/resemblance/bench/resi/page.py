@@ -104,7 +104,7 @@ def evaluate(
     Parameters
     ----------
     model_features : models seen on fixed inputs, from :func:`resemblance.read_models`,
-        :func:`resemblance.extract_module_features` or elsewhere. Those that agree in domain,
+        :func:`resemblance.extract_features` or elsewhere. Those that agree in domain,
         dataset, architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say
         which tests they make.
     claims : by the name of a section, a function that judges the claims of a paper on the
