@@ -96,7 +96,7 @@ def dask_cluster(workers: int) -> Iterator[Executor]:
 
 
 def cost(
-    name: str, executor: Executor, arrays: Arrays, spill: bool | None, tile: int | None
+    name: str, executor: Executor, arrays: Arrays, spill: bool | None, block_size: int | None
 ) -> Cost:
     """Compare once with an executor, which is warm, and once without."""
     pair = dict(list(arrays.items())[:2])
@@ -106,7 +106,9 @@ def cost(
         executor.submit = partial(submit, timed, log.name)  # type: ignore[method-assign]
         settings = {"measures": MEASURES, "progress": False}
         driver, remote_result = clocked(
-            lambda: rs.compare(arrays, jobs=executor, spill=spill, tile=tile, **settings)
+            lambda: rs.compare(
+                arrays, jobs=executor, spill=spill, block_size=block_size, **settings
+            )
         )
         executor.submit = submit  # type: ignore[method-assign]
         end_seconds = of_each(executor, spent)
@@ -135,8 +137,8 @@ def main(
     rows = []
     for name, executors in (("2 processes", pool), ("Dask, 2 processes", dask_cluster)):
         with executors(2) as executor:
-            for spill, tile in ((None, None), (False, None), (False, 2)):
-                costs = [cost(name, executor, arrays, spill, tile) for _ in range(runs)]
+            for spill, block_size in ((None, None), (False, None), (False, 2)):
+                costs = [cost(name, executor, arrays, spill, block_size) for _ in range(runs)]
                 best = min(costs, key=lambda c: c.ratio)
                 rows.append(best._replace(same=all(c.same for c in costs)))
                 print(rows[-1], flush=True)

@@ -193,7 +193,7 @@ def test_only_the_driver_writes_where_there_are_no_locks(tmp_path, lockless, rng
     expected = rs.compare(arrays, measures=["cka", "rsa"])
     with ThreadPoolExecutor(2) as pool:
         path = tmp_path / "run.db"
-        found = rs.compare(arrays, measures=["cka", "rsa"], jobs=pool, tile=1, save=path)
+        found = rs.compare(arrays, measures=["cka", "rsa"], jobs=pool, block_size=1, save=path)
     for comparison in (found, rs.load(path)):
         assert all(np.array_equal(comparison[m], expected[m]) for m in ("cka", "rsa"))
     assert os.listdir(tmp_path) == ["run.db"]

@@ -143,7 +143,7 @@ def check(executor, victim, folder, alone):
     assert weights(folder, alone.plan) == weights(alone.folder, alone.plan)
     file = folder / "comparisons.db"
     works = works_of(folder, alone.plan)
-    compared = compare_many(works, executor=executor, tile=1, save=file, progress=comparing)
+    compared = compare_many(works, executor=executor, block_size=1, save=file, progress=comparing)
     assert training.killed
     assert comparing.killed not in (0, training.killed)
     for one, other in zip(compared, alone.comparisons, strict=True):
@@ -203,7 +203,7 @@ def test_intermediates_are_lent_in_the_memory_of_a_cluster(elsewhere, rng, tmp_p
     here = rs.compare(arrays, measures=measures)
     for spill in (None, False, tmp_path):
         executor = Recorded(elsewhere.get_executor())
-        there = rs.compare(arrays, measures=measures, jobs=executor, tile=2, spill=spill)
+        there = rs.compare(arrays, measures=measures, jobs=executor, block_size=2, spill=spill)
         futures = [f for arguments in executor.submitted for f in arguments if is_future(f)]
         assert len({f.key for f in futures}) == (len(arrays) if spill is None else 0)
         assert all(np.array_equal(here[m.spec], there[m.spec]) for m in measures)
@@ -230,7 +230,9 @@ def test_a_cluster_that_loses_a_worker_computes_what_it_had_lent_again(elsewhere
     arrays = {str(i): rng.standard_normal((200, 20)) for i in range(6)}
     killer = Killer(lambda: with_work(elsewhere))
     executor = elsewhere.get_executor()
-    there = rs.compare(arrays, measures=["cka", "rsa"], jobs=executor, tile=1, progress=killer)
+    there = rs.compare(
+        arrays, measures=["cka", "rsa"], jobs=executor, block_size=1, progress=killer
+    )
     assert killer.killed
     here = rs.compare(arrays, measures=["cka", "rsa"])
     assert all(np.array_equal(here[m], there[m]) for m in ("cka", "rsa"))

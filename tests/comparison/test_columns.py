@@ -195,7 +195,9 @@ def test_a_tile_in_a_file_is_not_computed_again(many, compared, tmp_path):
 def test_workers_write_a_tile_once_and_leave_one_file(executor, many, compared, tmp_path):
     path = tmp_path / "run.db"
     with executor() as pool:
-        found = rs.compare(many, measures="cka", jobs=pool, tile=30, save=path, progress=False)
+        found = rs.compare(
+            many, measures="cka", jobs=pool, block_size=30, save=path, progress=False
+        )
         assert list(tmp_path.iterdir()) == [path]
     assert np.array_equal(found["cka"], compared["cka"], equal_nan=True)
     distinct = len(many) - 1

@@ -422,7 +422,10 @@ SLIPS = {
     "two of one name": (lambda: rs.compare([("a", WIDE), ("a", WIDE)]), "two .* called 'a'"),
     "names of measures by place": (lambda: rs.compare([WIDE], ["cka"]), "go by keyword"),
     "measures in one text": (lambda: rs.compare([WIDE], measures="cka,rsa"), "as a list"),
-    "half a tile": (lambda: rs.compare([WIDE], measures="cka", tile=1.5), "tile must be a whole"),
+    "half a block": (
+        lambda: rs.compare([WIDE], measures="cka", block_size=1.5),
+        "block_size must be a whole",
+    ),
     "a table of Excel": (lambda: comparison().to_table("a.xlsx"), "are written as .csv"),
     "groups as a table": (lambda: comparison().permanova("cka", np.ones((4, 1))), "not a table"),
     "groups as lists": (

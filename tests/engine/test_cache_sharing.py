@@ -389,7 +389,7 @@ def test_groups_of_measures_and_small_budgets_are_lent_one_after_the_other(array
     expected = rs.compare(arrays, measures=measures)
     with fork_pool() as pool:
         result = rs.compare(
-            arrays, measures=measures, jobs=pool, memory="60 kB", tile=2, spill=tmp_path
+            arrays, measures=measures, jobs=pool, memory="60 kB", block_size=2, spill=tmp_path
         )
     for m in measures:
         np.testing.assert_array_equal(expected[m], result[m])
@@ -416,7 +416,7 @@ def test_other_executors_share_through_a_folder(arrays, tmp_path):
             return future
 
     expected = rs.compare(arrays, measures="cka")
-    lent = rs.compare(arrays, measures="cka", jobs=Elsewhere(), tile=1, spill=tmp_path)
+    lent = rs.compare(arrays, measures="cka", jobs=Elsewhere(), block_size=1, spill=tmp_path)
     np.testing.assert_array_equal(lent["cka"], expected["cka"])
 
 
@@ -441,7 +441,7 @@ def test_threads_forget_what_no_task_needs(arrays, memory):
         holding.append(sum(any(map(np.ndim, r.cache.values())) for r in inputs))
 
     with threads() as pool:
-        rs.compare(inputs, measures="rsa", jobs=pool, tile=1, memory=memory, progress=look)
+        rs.compare(inputs, measures="rsa", jobs=pool, block_size=1, memory=memory, progress=look)
     assert max(holding) == len(inputs) if memory == "1GB" else max(holding) < len(inputs)
     assert not any(isinstance(v, np.ndarray) for r in inputs for v in r.cache.values())
 

@@ -1,5 +1,5 @@
-"""The engine: the same numbers whatever the executor, tile, memory and order, and no work done
-twice."""
+"""The engine: the same numbers whatever the executor, size of blocks, memory and order, and no
+work done twice."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def test_every_cell_is_the_single_call_to_the_last_bit(reps, plain):
 
 
 @pytest.mark.filterwarnings("ignore:compare. memory=.* is less than one pair takes")
-def test_tiles_and_memory_do_not_change_the_numbers(reps, plain, subtests):
-    tiles = [{"tile": tile} for tile in (1, 2, 3, 100)]
-    for options in [*tiles, *({"memory": m} for m in ("1B", "20 kB", "1MB", "100GiB"))]:
+def test_sizes_of_blocks_and_memory_do_not_change_the_numbers(reps, plain, subtests):
+    sizes = [{"block_size": size} for size in (1, 2, 3, 100)]
+    for options in [*sizes, *({"memory": m} for m in ("1B", "20 kB", "1MB", "100GiB"))]:
         with subtests.test(str(options)):
             assert same(plain, rs.compare(reps, **options, progress=False))
 
@@ -99,7 +99,7 @@ def test_process_pool(reps, plain, method):
 
 def test_thread_pool(reps, plain):
     with ThreadPoolExecutor(3) as pool:
-        assert same(plain, rs.compare(reps, jobs=pool, tile=1, progress=False))
+        assert same(plain, rs.compare(reps, jobs=pool, block_size=1, progress=False))
 
 
 def test_layout_in_memory_does_not_change_the_last_digits(plain, reps):
@@ -388,7 +388,7 @@ def test_a_killed_worker_costs_its_task_and_not_the_run(reps, plain, tmp_path, s
         ProcessPoolExecutor(2, get_context("fork")) as pool,
         pytest.warns(UserWarning, match="a worker ended before its work was done"),
     ):
-        result = rs.compare(reps, jobs=pool, tile=1, spill=spill, progress=kill)
+        result = rs.compare(reps, jobs=pool, block_size=1, spill=spill, progress=kill)
     assert victims
     assert same(plain, result)
 
@@ -409,7 +409,7 @@ def test_a_worker_killed_while_it_computes_intermediates_costs_no_task(reps, tmp
         ProcessPoolExecutor(2, get_context("fork")) as pool,
         pytest.warns(UserWarning, match="to be done again: .*intermediates of"),
     ):
-        result = rs.compare(reps, measures=dying_once, jobs=pool, tile=2, progress=False)
+        result = rs.compare(reps, measures=dying_once, jobs=pool, block_size=2, progress=False)
     assert same(rs.compare(reps, measures=dying_once, progress=False), result)
 
 
@@ -430,7 +430,7 @@ def test_equal_data_under_several_names_have_one_value(reps, tmp_path):
     with ThreadPoolExecutor(3) as pool:
         results = [
             rs.compare(named, measures=FAST, save=path, progress=note),
-            rs.compare(named, measures=FAST, jobs=pool, tile=1, progress=False),
+            rs.compare(named, measures=FAST, jobs=pool, block_size=1, progress=False),
             rs.load(path),
         ]
     assert seen[-1] == 3 * len(FAST) + 2  # pwcca and linear_regression in both orders
@@ -442,12 +442,12 @@ def test_equal_data_under_several_names_have_one_value(reps, tmp_path):
 def test_both_orders_of_a_pair_in_a_rectangle_are_one_value(reps):
     """Whichever task ends first; a measure that is not symmetric has two."""
     rows, seen = dict(list(reps.items())[:3]), []
-    for tile in (1, 3, None):
+    for block_size in (1, 3, None):
         result = rs.compare(
             rows,
             dict(reversed(reps.items())),
             measures=["svcca", "pwcca"],
-            tile=tile,
+            block_size=block_size,
             progress=lambda done, total: seen.append(total),
         )
         square = np.stack([result["svcca"][:, result.columns.index(name)] for name in rows], axis=1)
@@ -534,7 +534,7 @@ IMPOSTOR = declared("CKA")(cka)
         (lambda r: rs.compare({}), "nothing to compare"),
         (lambda r: rs.compare(r, measures=[]), "measures is empty"),
         (lambda r: rs.compare(r, measures=["ckaa"]), "did you mean 'cka'"),
-        (lambda r: rs.compare(r, tile=0), "tile must be a whole number of at least 1"),
+        (lambda r: rs.compare(r, block_size=0), "block_size must be a whole number of at least 1"),
         (lambda r: rs.compare(r, measures=[rs.cka, IMPOSTOR]), "a name that is taken"),
         (lambda r: rs.compare(r, memory="lots"), "memory must be"),
         (lambda r: rs.compare(r, memory=0), "memory must be"),
@@ -608,11 +608,13 @@ def all_same(found, expected) -> bool:
     return all(map(same, found, expected))
 
 
-@pytest.mark.parametrize("tile", [None, 1])
-def test_several_comparisons_in_one_run_are_those_made_one_by_one(reps, one_by_one, tile):
-    assert all_same(compare_many(works_of(reps), tile=tile), one_by_one)
+@pytest.mark.parametrize("block_size", [None, 1])
+def test_several_comparisons_in_one_run_are_those_made_one_by_one(reps, one_by_one, block_size):
+    assert all_same(compare_many(works_of(reps), block_size=block_size), one_by_one)
     with ThreadPoolExecutor(2) as pool:
-        assert all_same(compare_many(works_of(reps), tile=tile, executor=pool), one_by_one)
+        assert all_same(
+            compare_many(works_of(reps), block_size=block_size, executor=pool), one_by_one
+        )
     assert compare_many([]) == ()
 
 
@@ -851,7 +853,7 @@ def test_a_worker_keeps_a_value_as_soon_as_it_is_there(reps, tmp_path):
         return 0.0
 
     with ThreadPoolExecutor(1) as pool:
-        rs.compare(reps, measures=[looking], jobs=pool, tile=5, save=path, progress=False)
+        rs.compare(reps, measures=[looking], jobs=pool, block_size=5, save=path, progress=False)
     assert kept[-1] > 0  # all pairs are one task, which has not ended when the last is computed
 
 

@@ -534,7 +534,7 @@ def test_a_wide_layer_is_rotated_once_in_a_call_and_not_for_distances(monkeypatc
     evidence = rs.evidence(list(noise), measures=measures[:1], progress=False)
     assert rotated == []
     inputs = [Representation(layer, name) for layer, name in zip(noise, "abc")]
-    rs.compare(inputs, measures=measures, progress=False, memory="1 MB", tile=1)
+    rs.compare(inputs, measures=measures, progress=False, memory="1 MB", block_size=1)
     assert len(rotated) == 3
     moved_value = rs.rsa(inputs[0], permute_representation(inputs[1], orders(20)[0], NO_RULES))
     assert len(rotated) == 3
@@ -551,5 +551,5 @@ def test_entries_of_wide_layers_are_multiplied_once_in_a_call(monkeypatch):
         grams, "upper_triangle", lambda block: pieces.append(block.shape) or above(block)
     )
     specs = ["cka", "cka[estimator=debiased]", "ensd"]
-    rs.compare(list(layers), measures=specs, progress=False, memory="1 MB", tile=1)
+    rs.compare(list(layers), measures=specs, progress=False, memory="1 MB", block_size=1)
     assert [shape for shape in pieces if shape[1] == 40] == [(40, 40)] * 3  # not of probes

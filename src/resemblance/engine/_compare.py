@@ -22,7 +22,7 @@ def compare(
     measures: Iterable[str | Measure] | str | Measure | None = None,
     jobs: Jobs = None,
     memory: int | str = "half",
-    tile: int | None = None,
+    block_size: int | None = None,
     progress: Progress = True,
     save: str | Path | None = None,
     spill: str | Path | bool | None = None,
@@ -51,9 +51,9 @@ def compare(
         each task on other machines, which an executor does not describe. The values do not depend
         on it. A measure that needs more for one pair is still computed, after a warning; one that
         needs more than the machine has left fails.
-    tile : largest number of representations in one side of a block. Default: what fits ``memory``;
-        with an executor also few enough that there are ten tasks for each worker, or two if each
-        task computes its own intermediates.
+    block_size : largest number of representations in one side of a block of pairs, which is a task.
+        Default: what fits ``memory``; with an executor also few enough that there are ten tasks for
+        each worker, or two if each task computes its own intermediates.
     progress : show a bar with the time left on standard error, or call ``progress(done, total)``,
         the first time before anything is computed. Long work begins with the first pairs of each
         measure, one at a time; one line then says how long the whole takes.
@@ -82,6 +82,6 @@ def compare(
     work = ComparisonPlan.of(representations, measures, against)
     work.note(data_caveats(work.all))
     with open_executor("compare", jobs) as executor:
-        options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
+        options: RunOptions = {"executor": executor, "memory": memory, "block_size": block_size}
         options |= {"progress": progress, "save": save, "spill": spill}
         return compare_many([work], **options)[0]

@@ -149,9 +149,9 @@ def _record_scores(
 def validated_budget(options: RunOptions) -> int:
     """Return the bytes for the intermediates of one task; ``ValueError`` for options that
     cannot be."""
-    tile = options.get("tile")
-    if tile is not None:
-        check_positive_integers("compare", tile=tile)
+    block_size = options.get("block_size")
+    if block_size is not None:
+        check_positive_integers("compare", block_size=block_size)
     return memory_budget(options.get("memory", HALF_KEYWORD), options.get("executor"))
 
 
@@ -180,7 +180,7 @@ def schedule_pair_blocks(
                 batches.append(failures)
             elif size > budget:
                 oversized[m.spec] = max(size, oversized.get(m.spec, 0))
-        height = options.get("tile")
+        height = options.get("block_size")
         if height is None and executor is not None:
             height = _block_height(work, workers * work.size / pairs, lender)
         streams.append(work.tasks(todo, budget, available, height))

@@ -160,7 +160,7 @@ def plan(
     measures: Iterable[str | Measure] | str | Measure | None = None,
     jobs: Jobs = None,
     memory: int | str = "half",
-    tile: int | None = None,
+    block_size: int | None = None,
     save: str | Path | None = None,
     spill: str | Path | bool | None = None,
 ) -> Forecast:
@@ -177,7 +177,7 @@ def plan(
     Raises ``ValueError`` for what ``compare`` refuses. The file of ``save`` is only read.
     """
     with open_executor("plan", jobs) as executor:
-        options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
+        options: RunOptions = {"executor": executor, "memory": memory, "block_size": block_size}
         return _forecast_comparison(representations, against, measures, options, save, spill)
 
 

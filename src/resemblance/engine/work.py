@@ -43,7 +43,7 @@ class RunOptions(TypedDict, total=False):
 
     executor: Executor | None
     memory: int | str
-    tile: int | None
+    block_size: int | None
     progress: Progress
     save: str | Path | None
     spill: str | Path | bool | None
