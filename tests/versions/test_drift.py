@@ -1354,8 +1354,8 @@ SECOND, SECOND_CLASSES = batch(120, 2)
 
 
 def unpaired(y: np.ndarray, classes: np.ndarray | None = None, **options: object) -> rs.DriftReport:
-    labels = None if classes is None else (FIRST_CLASSES, classes)
-    return rs.drift(FIRST, y, paired=False, labels=labels, progress=False, **options)
+    labels = {} if classes is None else {"labels": FIRST_CLASSES, "batch_labels": classes}
+    return rs.drift(FIRST, y, paired=False, progress=False, **labels, **options)
 
 
 def test_batches_of_one_distribution_do_not_differ():
@@ -1479,9 +1479,13 @@ def test_rows_of_both_batches_are_a_fact():
 BAD_BATCHES = {
     "other widths": ({"current": SECOND[:, :3]}, "by the same model"),
     "few": ({"current": SECOND[:19]}, "at least 20 samples in each batch"),
-    "one list of labels": ({"labels": SECOND_CLASSES}, "labels are a pair"),
+    "labels of one batch": ({"labels": FIRST_CLASSES}, "got labels only: pass batch_labels"),
+    "labels of the other": ({"batch_labels": SECOND_CLASSES}, "got batch_labels only: pass labels"),
+    "labels of a batch of pairs": (
+        {"paired": True, "current": FIRST, "batch_labels": FIRST_CLASSES}, "pass paired=False",
+    ),
     "labels of another length": (
-        {"labels": (FIRST_CLASSES, FIRST_CLASSES)}, "120",
+        {"labels": FIRST_CLASSES, "batch_labels": FIRST_CLASSES}, "120",
     ),
     "a number as threshold": ({"threshold": 0.05}, 'threshold="calibrated"'),
     "a word for a flag": ({"paired": "no"}, "True or False"),

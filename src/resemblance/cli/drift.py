@@ -67,12 +67,11 @@ def drift_command(
     check_batch_label_options(labels, batch_labels, paired)
     sides = read_layer_versions(reference, current)
     classes = read_label_file(labels, "--labels")
-    label_pair = (classes, read_label_file(batch_labels, "--batch-labels"))
     options: dict[str, Any] = {
         "purpose": cast(DriftPurpose, purpose),
         "threshold": _parse_threshold(threshold),
     }
-    options |= {"labels": label_pair if not paired and labels is not None else classes}
+    options |= {"labels": classes, "batch_labels": read_label_file(batch_labels, "--batch-labels")}
     options |= {"paired": paired, "tolerance": tolerance, "k": k, "n_resamples": n_resamples}
     options |= {"seed": seed, "max_samples": max_samples, "progress": progress}
     reports = {

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,12 +11,17 @@ import typer
 
 from ..base.text import check_choice
 from .ending import try_to_write
-from .inputs import ColumnChoice, check_input_files, load_user_function, read_representations
+from .inputs import (
+    ColumnChoice,
+    check_input_files,
+    error_with_option_names,
+    load_user_function,
+    reworded_errors,
+)
 
 if TYPE_CHECKING:
     from ..comparison.comparison import Comparison
     from ..contracts._measure import Measure
-    from ..data.representation import Representation
     from ..stream import Stream
 
 FILE_BATCH_SAMPLES = 4096  # samples that are read from files at a time
@@ -114,42 +118,25 @@ def stream_batches(
     inputs: Sequence[str], choice: ColumnChoice, options: StreamOptions
 ) -> tuple[Iterable[Mapping[str, Any]], int | None]:
     """Return the batches in files or from a user's function, and their number if it is known."""
+    from ..models.file_batches import read_file_batches
+
     functions = [text for text in inputs if re.fullmatch(r".+\.py:\w+", text)]
     if functions and len(inputs) > 1:
         raise ValueError(f"{functions[0]} gives all layers; leave out the other inputs")
     if functions:
         batches: Iterable[Mapping[str, Any]] = load_user_function(functions[0])()
         return batches, None
-    groups = [[text] for text in inputs] if options.parts else [list(inputs)] * bool(inputs)
-    layers = [read_representations(group, "", choice) for group in groups]
-    sizes, rows = (
-        [_common_sample_count(part) for part in layers],
-        options.batch_size or FILE_BATCH_SAMPLES,
-    )
-    blocks = (_row_batches(part, n, rows) for part, n in zip(layers, sizes))
-    return chain.from_iterable(blocks), sum(-(-n // rows) for n in sizes)
+    with reworded_errors(_error_with_stream_options):
+        file_batches = read_file_batches(
+            inputs,
+            parts=options.parts,
+            batch_size=options.batch_size or FILE_BATCH_SAMPLES,
+            column=choice.column,
+            ids=choice.ids,
+        )
+    return file_batches, len(file_batches)
 
 
-def _common_sample_count(layers: Mapping[str, Representation]) -> int:
-    (first, n), *layer_sizes = [(name, r.shape[0]) for name, r in layers.items()]
-    for name, size in layer_sizes:
-        if size != n:
-            raise ValueError(
-                f"{first!r} has {n} samples and {name!r} has {size}; give layers of the same "
-                "samples, or --parts"
-            )
-    return n
-
-
-def _row_batches(
-    layers: Mapping[str, Representation], n: int, rows: int
-) -> Iterator[dict[str, Representation]]:
-    """Yield batches of rows with the names of columns and the ids of samples."""
-    from ..data.representation import replace_rows
-
-    for start in range(0, n, rows):
-        stop = start + rows
-        yield {
-            name: replace_rows(r, r.source[start:stop], r.ids and r.ids[start:stop])
-            for name, r in layers.items()
-        }
+def _error_with_stream_options(text: str) -> str:
+    text = text.replace("parts=True for files of other samples", "--parts")
+    return error_with_option_names(text)

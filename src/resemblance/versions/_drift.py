@@ -76,6 +76,7 @@ def drift(
     paired: bool = True,
     purpose: DriftPurpose = "index",
     labels: Any = None,
+    batch_labels: Any = None,
     threshold: float | str = "calibrated",
     tolerance: float = 0.05,
     n_resamples: int = 50,
@@ -117,9 +118,9 @@ def drift(
         a factor of scale do not undo counts; "no drift" then says nothing about old vectors or
         heads. The report judges all three in any case. Rows in another order are drift for every
         purpose.
-    labels : n classes (of other samples a pair, n and m classes), for the loss of class structure
-        and the classes that moved: their means are those of all samples, also of those that are
-        thinned out.
+    labels : n classes, for the loss of class structure and the classes that moved: their means are
+        those of all samples, also of those that are thinned out.
+    batch_labels : the m classes of ``current``, with ``paired=False`` and ``labels``.
     threshold : a number between 0 and 1, with which all drifts on a scale from 0 to 1 and all
         losses are compared; or ``"calibrated"``: each has a threshold of its own, the 95th
         percentile of what the reference gives against itself with noise of size ``tolerance`` (of
@@ -178,7 +179,12 @@ def drift(
                 'leave threshold="calibrated"'
             )
         return _drift_between_batches(
-            reference, current, labels, purpose, seed, max_samples, progress
+            reference, current, (labels, batch_labels), purpose, seed, max_samples, progress
+        )
+    if batch_labels is not None:
+        raise ValueError(
+            "drift: batch_labels are the classes of other samples: pass paired=False; the same "
+            "samples have one list of labels"
         )
     x, y, groups = validate_versions(reference, current, labels)
     rules = DriftRules(limit, float(tolerance), int(n_resamples), int(seed))
@@ -240,7 +246,7 @@ def _drift_settings(
 def _drift_between_batches(
     reference: Any,
     current: Any,
-    labels: Any,
+    labels: tuple[Any, Any],
     purpose: DriftPurpose,
     seed: int,
     max_samples: int,
@@ -293,7 +299,7 @@ def _drift_between_batches(
             "level": TOGETHER,
             "threshold": "calibrated",
             "seed": seed,
-            "labels": labels is not None,
+            "labels": classes is not None,
         },
         provenance={
             **environment_versions(),

@@ -84,10 +84,13 @@ class BatchDifferences(NamedTuple):
 
 
 def validate_batches(
-    reference: Any, current: Any, labels: Any
+    reference: Any, current: Any, labels: tuple[Any, Any]
 ) -> tuple[Representation, Representation, tuple[np.ndarray, np.ndarray] | None, tuple[Any, ...]]:
     """Return both batches, and their classes as integers with names; raise ``ValueError`` if they
-    cannot be compared."""
+    cannot be compared.
+
+    ``labels``: the classes of each batch, or None for both.
+    """
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     require_features("drift", x, y)
     if x.shape[1] != y.shape[1]:
@@ -104,12 +107,13 @@ def validate_batches(
             )
     x, y = align_columns("drift", (x, y), is_one_model=True)
     check_digits(x)
-    if labels is None:
+    if labels[0] is None and labels[1] is None:
         return x, y, None, ()
-    if not isinstance(labels, tuple | list) or len(labels) != 2:
+    if labels[0] is None or labels[1] is None:
+        given, missing = ("labels", "batch_labels")[:: 1 if labels[1] is None else -1]
         raise ValueError(
-            "drift: with paired=False labels are a pair, the classes of the reference and those "
-            f"of the current batch; got {type(labels).__name__}"
+            "drift: with paired=False the reference has labels and the current batch has "
+            f"batch_labels; got {given} only: pass {missing}, too, or neither"
         )
     for batch, values in zip((x, y), labels):
         checked_labels("drift", batch, values)
