@@ -86,6 +86,14 @@ def made(name: str) -> BaseResult:
     return RESULTS[name]()
 
 
+@pytest.mark.parametrize("name", ["IndexUpgrade", "ModelScores"])
+def test_records_of_estimates_have_the_columns_of_a_comparison(name):
+    """One word for one thing: the value of a measure, with its interval and its reason."""
+    for record in made(name).records():
+        assert {"measure", "value", "low", "high"} <= set(record)
+        assert not {"mean", "recall", "truth", "numbers"} & set(record)
+
+
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_does_what_all_results_do(name):
     result = made(name)

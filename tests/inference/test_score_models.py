@@ -143,7 +143,7 @@ def test_tests_of_models(subtests: Any) -> None:
     assert (result.low < result.mean).all()
     assert (result.mean < result.high).all()
     assert [r["model"] for r in result.records()] == list(NAMES)
-    assert list(result.to_pandas()["mean"]) == pytest.approx(result.mean)
+    assert list(result.to_pandas()["value"]) == pytest.approx(result.mean)
     with pytest.raises(KeyError, match="half"):
         result.difference("true", "unknown")
     with pytest.raises(ValueError, match="adjust"):
@@ -660,7 +660,7 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
             status, written = run(f"{text} --format json")
             document = json.loads(written.out)
             assert status == 0
-            means = {row["model"]: row["mean"] for row in document["models"]}
+            means = {row["model"]: row["value"] for row in document["models"]}
             assert means == pytest.approx(dict(zip(scores.models, scores.mean)))
             assert document["ceiling"]["high"] == pytest.approx(scores.ceiling[2])
             pair = document["differences"][-1]

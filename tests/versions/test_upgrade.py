@@ -326,7 +326,7 @@ def test_what_can_be_done_to_stored_vectors_comes_before_maps(decision, old, new
     assert (result.decision, result.code) == (decision, 0)
     chosen = option(result, result.option)
     assert chosen.new_model.value == 1
-    assert (chosen.embeds, chosen.numbers) == (0, 0)
+    assert (chosen.embeds, chosen.n_parameters) == (0, 0)
     assert chosen.rebuild == (decision == "normalize" or old[0].shape[1] > new[0].shape[1])
 
 

@@ -160,7 +160,11 @@ class ModelScores(BaseResult):
         return table
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one row for each model: its mean, standard_error, interval and p-values."""
+        """Return one record per model: measure, model, value, its error and interval, p-values.
+
+        The value is the mean score over subjects. The p-values, ``pvalue_above_0`` and
+        ``pvalue_below_ceiling``, are adjusted for the number of models; None where there is none.
+        """
         empty = [None] * len(self.mean)
         p_above = self.above_0() if self.is_0_by_chance else empty
         p_below = self.below_ceiling() if self.ceiling else empty
@@ -175,7 +179,7 @@ class ModelScores(BaseResult):
         )
         names = (
             "model",
-            "mean",
+            "value",
             "standard_error",
             "low",
             "high",

@@ -46,7 +46,7 @@ MAX_CHARACTERS_PER_LINE = 40  # characters below an axis
 MAX_MEASURE_NAME_LENGTH = 48  # characters of the name of a measure
 # By class, the columns that name a record, and the number that is drawn of it
 POINT_COLUMNS = {
-    "IndexUpgrade": ("option truth", "recall"),
+    "IndexUpgrade": ("option target", "value"),
     "Forecast": ("measure", "values"),
     "Perturbations": ("perturbation", ""),
     "Clusters": ("name", "silhouette"),

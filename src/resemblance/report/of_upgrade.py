@@ -85,17 +85,17 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
     )  # fmt: skip
     rows: list[tuple[TableEntry, ...]] = []
     for row in upgrade.records():
-        if row["recall"] is not None and not row["candidates"]:
-            worst_recall, group = row["worst_recall"], row["worst_group"]
-            lowest = None if worst_recall is None else f"{format_number(worst_recall)} ({group})"
+        if row["value"] is not None and not row["candidates"]:
+            worst_value, group = row["worst_value"], row["worst_group"]
+            lowest = None if worst_value is None else f"{format_number(worst_value)} ({group})"
             numbers, embeds = (
                 None if count is None else format_count(count)
-                for count in (row["numbers"], row["embeds"])
+                for count in (row["n_parameters"], row["embeds"])
             )
-            facts = (row["recall"], row["low"], row["high"], lowest, numbers)
+            facts = (row["value"], row["low"], row["high"], lowest, numbers)
             rebuild = "yes" if row["rebuild"] else "no"
             costs = (embeds, rebuild, row["break_even"])
-            truth = "new" if row["truth"] == "new_model" else "old"
+            truth = "new" if row["target"] == "new_model" else "old"
             rows.append((row["option"], truth, *facts, *costs))
     goal, accept = upgrade.settings["target"], upgrade.settings["min_recall"]
     figure = Bars(

@@ -175,7 +175,7 @@ def _model_scores_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]])
     for row in rows:
         span = f"{format_number(row['low'], 3)} to {format_number(row['high'], 3)}"
         p_values = [format_pvalue(row[name]) for name in tests]
-        cells.append([row["model"], format_number(row["mean"], 3), span, *p_values])
+        cells.append([row["model"], format_number(row["value"], 3), span, *p_values])
     lines = [f"{scores.measure}, mean over {len(scores.subjects)} subjects"]
     if scores.ceiling:
         low, error, high = (format_number(value, 3) for value in scores.ceiling)

@@ -140,40 +140,40 @@ class IndexUpgrade(BaseResult):
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one row for each option and truth: recall, interval, worst group, and costs.
+        """Return one record per option and target: recall, interval, worst group, and costs.
 
-        ``embeds``: documents that are re-embedded at once. ``candidates``: documents that the new
-        model re-ranks for each query. ``rebuild``: whether stored vectors change.
+        ``target``: the answers that queries should find, as for :func:`upgrade_index`. ``value``,
+        ``low`` and ``high`` are the recall and its interval; ``worst_value`` and ``worst_low`` are
+        those of the group ``worst_group``. ``n_parameters``: fitted parameters of the map.
+        ``candidates``: documents that the new model re-ranks for each query. ``embeds``: documents
+        that are re-embedded at once. ``rebuild``: whether stored vectors change. ``reason``: why
+        there is no value; otherwise None.
         """
-        rows = []
+        records = []
         for option in self.options:
-            for truth in TRUTH_PHRASES if not option.candidates else ("new_model",):
-                recall = getattr(option, truth)
-                worst_group = None if recall is None else recall.worst
-                values = [None] * 3 if recall is None else [recall.value, recall.low, recall.high]
-                groupvalues = (
-                    [None] * 3
-                    if worst_group is None
-                    else [worst_group.group, worst_group.value, worst_group.low]
-                )
-                rows.append(
+            for target in TRUTH_PHRASES if not option.candidates else ("new_model",):
+                recall = getattr(option, target)
+                worst = None if recall is None else recall.worst
+                values = (None,) * 3 if recall is None else (recall.value, recall.low, recall.high)
+                group = (None,) * 3 if worst is None else (worst.group, worst.value, worst.low)
+                is_new = target == "new_model"
+                records.append(
                     {
+                        "measure": "recall",
                         "option": option.name,
                         "decision": option.decision,
-                        "numbers": option.numbers,
+                        "target": target,
+                        **dict(zip(("value", "low", "high"), values)),
+                        **dict(zip(("worst_group", "worst_value", "worst_low"), group)),
+                        "n_parameters": option.n_parameters,
                         "candidates": option.candidates,
                         "embeds": option.embeds,
                         "rebuild": option.rebuild,
-                        "truth": truth,
-                        **dict(zip(("recall", "low", "high"), values)),
-                        **dict(zip(("worst_group", "worst_recall", "worst_low"), groupvalues)),
-                        "break_even": self.break_even(option.name)
-                        if truth == "new_model"
-                        else None,
-                        "reason": option.reason if recall is None else "",
+                        "break_even": self.break_even(option.name) if is_new else None,
+                        "reason": (option.reason or None) if recall is None else None,
                     }
                 )
-        return rows
+        return records
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<p>{escape(line)}</p>" for line in (*self.caveats, *self.details))

@@ -126,7 +126,9 @@ def upgrade_verdict(
     )
     if decision.groups:
         names = ", ".join(map(str, decision.groups))
-        instruction = "put them" if not option.numbers else "put them, mapped like the queries,"
+        instruction = (
+            "put them" if not option.n_parameters else "put them, mapped like the queries,"
+        )
         if option.decision == "map documents":
             instruction = "put their new vectors"
         text += (

@@ -66,14 +66,14 @@ class Recall(NamedTuple):
 class Option(NamedTuple):
     """An option for an old index, its recall by both truths, and why one is not assessed.
 
-    ``numbers``: how many free numbers were fitted. ``base``: the option whose candidates are
+    ``n_parameters``: how many parameters were fitted. ``base``: the option whose candidates are
     re-ranked, or whose map the other documents take. ``candidates``: how many documents the new
     model re-ranks, 0 for none. ``embeds``: how many documents are re-embedded before any query is
     asked. ``rebuild``: whether stored vectors change.
     """
 
     name: str
-    numbers: int
+    n_parameters: int
     new_model: Recall | None
     old_model: Recall | None
     reason: str = ""
