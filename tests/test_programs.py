@@ -164,7 +164,7 @@ def test_4_three_models(language_models, call):
 def test_5_features_of_a_model(rng):
     inputs = torch.tensor(rng.standard_normal((20, 6)), dtype=torch.float32)
     net, loader = network(0), DataLoader(TensorDataset(inputs), batch_size=8)
-    features = rs.extract_module_features(net, loader, **QUIET)
+    features = rs.extract_features(net, loader, **QUIET)
     rs.save_features(features, "saved/net")
     (again,) = rs.read_models("saved/net")
     stored = rs.extract_features(net, inputs.numpy(), "stored/net", layers=["0", "2"], **QUIET)

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def rank_within(
     return ranks
 
 
-def summarize(cells: Mapping[Hashable, Mapping[str, float]]) -> tuple[Ranking, ...]:
+def summarize(cells: Mapping[Any, Mapping[str, float]]) -> tuple[Ranking, ...]:
     """Return the ranks of every measure over cells, best median first, then best mean.
 
     A measure without any rank is left out. Which differences are more than chance, says
