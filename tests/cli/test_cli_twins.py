@@ -3,8 +3,12 @@ that does the same, and a word means one thing."""
 
 from __future__ import annotations
 
+import functools
 import inspect
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,8 +88,42 @@ EXCEPTIONS: Mapping[tuple[str, ...], str] = {
     ("fitted",): "Python passes a list of representations as one model",
 }
 WITHOUT_TWIN = {option for options in EXCEPTIONS for option in options}
-# Words with two meanings, which no option may use alone.
-AMBIGUOUS_WORDS = {"series", "blocks", "reference", "rows"}
+# By word with one meaning: the meaning, and the options, functions and records that may have the
+# word. The other meanings have other words: packs, time_series, whole_blocks, within, mask, search,
+# purpose, citation, reinitialized, max_samples, against, n_permutations, confidence_level.
+ONE_MEANING: Mapping[str, tuple[str, set[str]]] = {
+    "against": (
+        "what else is compared with",
+        {"--compare", "--evidence", "--rank", "bench.rank", "compare", "evidence", "plan",
+         "plot.layers"},
+    ),
+    "blocks": ("the blocks of a product of matrices", {"Product"}),
+    "draws": ("how many values a result is made of", {"stability.Interval", "stability.Null"}),
+    "executor": ("", set()),
+    "groups": (
+        "groups of samples, such as queries, that are shown or judged apart",
+        {"--upgrade-index", "upgrade_index", "IndexUpgrade", "plot.rdm", "--bench run"},
+    ),
+    "index": (
+        "stored vectors that queries search",
+        {"--upgrade-index", "upgrade_index", "DriftReport"},
+    ),
+    "level": ("", set()),
+    "limit": ("", set()),
+    "map": ("a map between the vectors of two models", {"--upgrade-index", "DriftReport"}),
+    "other": ("a second thing of the same kind", {"Evidence.difference", "Stream.merge"}),
+    "place": ("", set()),
+    "reference": ("the version that drift compares with", {"drift"}),
+    "rows": (
+        "the names or the values of the rows of a table or a matrix",
+        {"Comparison", "stability.Perturbations", "uniformity_difference"},
+    ),
+    "series": ("", set()),
+    "spread": ("", set()),
+    "subjects": ("persons or animals whose brains are measured", {"ModelScores", "score_models"}),
+    "tile": ("the number of rows of a block of a matrix", {"compare", "plan"}),
+    "views": ("", set()),
+}  # fmt: skip
 
 
 def leaves(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -141,9 +179,28 @@ def test_every_command_has_a_twin_and_every_exception_is_an_option(options):
         ), f"--{option} is no exception"
 
 
-def test_no_option_is_a_word_with_two_meanings(options):
-    assert not AMBIGUOUS_WORDS & {option for _, option in options}
-    assert {command for command, option in options if option == "index"} <= {"upgrade-index"}
+def names_with_word(options: list[tuple[str, str]], word: str) -> set[str]:
+    """Return the commands, functions and records with an option or a parameter of this name."""
+    names = {f"--{command}" for command, option in options if option.replace("-", "_") == word}
+    for name, text in pinned_names().items():
+        parameters = re.findall(r"[(\s*](\w+)(?=[,=)])", text) if text.startswith("(") else ()
+        if word in parameters:
+            names.add(name.removeprefix("resemblance."))
+    return names
+
+
+@functools.cache
+def pinned_names() -> Mapping[str, str]:
+    """Return the signatures of all public names, which a test compares with the package."""
+    path = Path(__file__).parents[1] / "pins" / "names.json"
+    return json.loads(path.read_text(encoding="utf-8"))["names"]
+
+
+@pytest.mark.parametrize("word", ONE_MEANING)
+def test_a_word_has_one_meaning(options, word):
+    meaning, owners = ONE_MEANING[word]
+    found = names_with_word(options, word)
+    assert found == owners, f"{word!r} means {meaning or 'nothing here'}; use another word"
 
 
 def test_an_option_has_one_meaning_for_its_letter(options):

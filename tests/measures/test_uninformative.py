@@ -339,7 +339,7 @@ def test_dissimilarities_taken_for_features_are_said():
     assert "24 x 24, symmetric" in repr(rs.evidence(X, R, measures="rsa", progress=False))
 
 
-# ----------------------------------------------------------------- one list of cautions, by command
+# ----------------------------------------------------------------- one list of caveats, by command
 
 
 def wide_feature(x: np.ndarray) -> np.ndarray:
@@ -354,7 +354,7 @@ def distances(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.norm(x[:, None] - x, axis=2))
 
 
-CAUTIONS = {
+CAVEATS = {
     "copies": (lambda x: x[np.arange(40) % 10], "30 of 40 samples are copies of others"),
     "dissimilarities": (distances, "40 x 40, symmetric, zeros on the diagonal"),
     "inner products": (lambda x: x @ x.T, "40 x 40 and symmetric"),
@@ -371,7 +371,7 @@ def warnings_of_call(x: np.ndarray, y: np.ndarray) -> list[str]:
     return [str(w.message) for w in caught if w.category is rs.UninformativeWarning]
 
 
-def cautions_of_upgrade(x: np.ndarray, y: np.ndarray) -> list[str]:
+def caveats_of_upgrade(x: np.ndarray, y: np.ndarray) -> list[str]:
     queries = np.random.default_rng(9).standard_normal((20, x.shape[1]))
     return list(rs.upgrade_index(x, y, queries, queries, k=2, progress=False).caveats)
 
@@ -381,20 +381,20 @@ COMMANDS = {
     "a call": warnings_of_call,
     "compare": lambda x, y: rs.compare([x, y], measures="cka", **QUIET).caveats,
     "evidence": lambda x, y: rs.evidence(x, y, measures="cka", n_permutations=9, **QUIET).caveats,
-    "across": lambda x, y: rs.score_models({"m": x + y}, {"a": x, "b": y}, **QUIET).caveats,
+    "score-models": lambda x, y: rs.score_models({"m": x + y}, {"a": x, "b": y}, **QUIET).caveats,
     "drift": lambda x, y: rs.drift(x, y, n_resamples=10, **QUIET).caveats,
-    "upgrade": cautions_of_upgrade,
+    "upgrade": caveats_of_upgrade,
 }
 
 
-@pytest.mark.parametrize("caution", CAUTIONS)
+@pytest.mark.parametrize("caveat", CAVEATS)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_every_caution(command, caution):
-    change, words = CAUTIONS[caution]
+def test_every_command_has_every_caveat(command, caveat):
+    change, words = CAVEATS[caveat]
     rng = np.random.default_rng(0)
     x = rng.standard_normal((40, 12))
     y = x + 0.3 * rng.standard_normal((40, 12))
-    if (command, caution) == ("across", "dissimilarities"):  # which refuses these
+    if (command, caveat) == ("score-models", "dissimilarities"):  # which refuses these
         with pytest.raises(ValueError, match="from_dissimilarities"):
             COMMANDS[command](change(x), change(y))
         return
@@ -426,7 +426,7 @@ def test_subjects_and_models_of_the_same_data_are_named():
     )
 
 
-def test_remedies_of_cautions_give_the_value_of_the_features():
+def test_remedies_of_caveats_give_the_value_of_the_features():
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((30, 6)), rng.standard_normal((30, 6))
     of = []

@@ -117,14 +117,14 @@ def test_withdrawn_statistics_say_so_and_are_zero_on_average(name):
         (150, 20)
     )
     s = rs.get_statistic(name)
-    assert "0 on average" in s.caution
+    assert "0 on average" in s.caveat
     assert "do not use it" in s.summary
     assert abs(s(redundant)) < 0.05
     assert rs.statistics.feature_split(redundant) > 0.95
 
 
-def test_only_withdrawn_statistics_carry_a_caution():
-    assert {s.name for s in rs.list_statistics() if s.caution} == {"sample_split", "anchor"}
+def test_only_withdrawn_statistics_carry_a_caveat():
+    assert {s.name for s in rs.list_statistics() if s.caveat} == {"sample_split", "anchor"}
 
 
 # --------------------------------------------------------------------------------- published values

@@ -797,7 +797,7 @@ def test_a_stream_says_what_is_doubtful_about_its_samples():
         stream = rs.Stream()
         stream.update(batch)
         scores = stream.compare("cka", progress=False)
-        assert any(caution.startswith(words) for caution in scores.caveats)
+        assert any(caveat.startswith(words) for caveat in scores.caveats)
 
 
 def test_columns_are_in_one_order_between_layers_batches_and_merged_streams():

@@ -1512,7 +1512,7 @@ def test_copies_of_samples_are_named_once(paired):
     rows[:10] = np.arange(10) + 590
     report = rs.drift(OLD[rows], NEW[rows], paired=paired, n_resamples=10, progress=False)
     assert [fact.kind for fact in report.row_facts].count("copies") == 1
-    assert not any("cop" in caution or "distinct" in caution for caution in report.caveats)
+    assert not any("cop" in caveat or "distinct" in caveat for caveat in report.caveats)
 
 
 def test_a_single_zero_vector_is_one():

@@ -874,7 +874,7 @@ def test_copies_of_documents_are_named_once():
     turn = np.linalg.qr(rng.standard_normal((8, 8)))[0]
     result = rs.upgrade_index(old[rows], old[rows] @ turn, queries, queries @ turn)
     assert [fact.kind for fact in result.row_facts].count("copies") == 1
-    assert not any("cop" in caution or "distinct" in caution for caution in result.caveats)
+    assert not any("cop" in caveat or "distinct" in caveat for caveat in result.caveats)
 
 
 # -------------------------------------------------------------------------------------- on the page

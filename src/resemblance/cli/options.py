@@ -285,8 +285,8 @@ def _print_first_lines(content: Any) -> None:
     if isinstance(content, Output):
         print(*content.shown[:1], sep="\n", end="\n" * bool(content.shown), file=sys.stderr)
     elif isinstance(content, Comparison):
-        for caution in content.caveats:
-            print(escape_control_characters(f"Note: {caution}."), file=sys.stderr)
+        for caveat in content.caveats:
+            print(escape_control_characters(f"Note: {caveat}."), file=sys.stderr)
 
 
 def _finish_command(

@@ -25,7 +25,7 @@ from ..base.arrays import (
 from ..base.exceptions import UndefinedError, UninformativeWarning
 from ..base.extras import EXTRA_OF_PACKAGE, require_package
 from ..base.text import check_choice
-from ..data.cautions import single_pair_caveats
+from ..data.caveats import single_pair_caveats
 from ..data.inputs import TRANSPOSED_HINT, check_label_order, sample_count_hint, transposition_hint
 from ..data.joining import align_columns_to
 from ..data.representation import (
@@ -114,8 +114,8 @@ class Measure(DeclaredFunction):
         y = x if Y is X else measure.in_order_of(x, as_argument(Y, "Y"))
         with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
             value, caveat = measure.evaluate(x, y), measure.caveat(x, y)
-            cautions = measure._cautions(x, y)
-        for words in filter(None, (caveat, *cautions)):
+            caveats = measure._data_caveats(x, y)
+        for words in filter(None, (caveat, *caveats)):
             warnings.warn(f"{measure}: {words}", UninformativeWarning, stacklevel=2)
         return value
 
@@ -164,7 +164,7 @@ class Measure(DeclaredFunction):
             reason += TRANSPOSED_HINT
         return reason or ""
 
-    def _cautions(self, x: Representation, y: Representation) -> tuple[str, ...]:
+    def _data_caveats(self, x: Representation, y: Representation) -> tuple[str, ...]:
         """Return what is doubtful about the data of a pair, besides its caveat."""
         if x is y:
             return ()

@@ -51,7 +51,7 @@ class Statistic(DeclaredFunction):
     family: StatisticFamily
     larger_is_more_stable: bool | None
     min_features: int = 1
-    caution: str = ""
+    caveat: str = ""
     parts: TrialHalves | None = None
     needs: tuple[str, ...] = field(init=False)  # what it is called with after the representation
 
@@ -158,7 +158,7 @@ def statistic(
     claims_for : a function of the parameters that it names, which returns the claims that differ
         with them, by name.
     claims : ``min_samples``, ``min_features``, ``limits`` (smallest and largest value of
-        parameters), ``version`` (raise it when the algorithm changes), ``caution`` (why the value
+        parameters), ``version`` (raise it when the algorithm changes), ``caveat`` (why the value
         must not be used as it was published), ``parts`` (which trials are compared, so that
         :func:`resemblance.stability.interval` halves each part by itself: "early and late", the
         first share ``early``, a parameter, and the others; or "odd and even", every other trial of

@@ -9,7 +9,7 @@ from typing import Any
 from ..base.progress import Progress
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
-from ..data.cautions import data_caveats
+from ..data.caveats import data_caveats
 from .execution import compare_many
 from .jobs import Jobs, open_executor
 from .work import ComparisonPlan, RunOptions

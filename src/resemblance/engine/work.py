@@ -23,7 +23,7 @@ from ..comparison.saved import range_checker
 from ..comparison.scores import NO_MEMORY_REASON, PairScore, ScoreBatch, ScoreMatrix, score_batch
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
-from ..data.cautions import reordered_column_caveats
+from ..data.caveats import reordered_column_caveats
 from ..data.representation import Representation, fingerprint, needs_copy
 from .arguments import named_representations, select_measures
 from .intermediate_sizes import group_measures, intermediates_used, pair_cache_bytes

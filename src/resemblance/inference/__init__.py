@@ -7,7 +7,7 @@ intermediates; measures that are functions of an inner product of two matrices n
 sample sizes.
 """
 
-from ..data.cautions import duplicate_labels
+from ..data.caveats import duplicate_labels
 from ._evidence import evidence
 from ._score_models import ModelScores, score_models
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence

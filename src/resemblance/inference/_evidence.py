@@ -11,7 +11,7 @@ from ..base.progress import Progress, progress_announcer, progress_reporter
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..contracts.streamed import require_samples
-from ..data.cautions import chance_caveats
+from ..data.caveats import chance_caveats
 from ..data.inputs import check_label_order
 from ..data.representation import Representation, representation_title
 from ..engine.arguments import named_representations, select_measures

@@ -22,7 +22,7 @@ from ..catalogue import get_measure
 from ..comparison.comparison import Failure
 from ..contracts._measure import Measure
 from ..contracts.claims import matrix_cosine
-from ..data.cautions import chance_caveats, refuse_dissimilarities, shared_data_caveats
+from ..data.caveats import chance_caveats, refuse_dissimilarities, shared_data_caveats
 from ..data.inputs import check_label_order, holds_named_arrays, is_single_input
 from ..data.representation import Representation, representation_title
 from ..engine.arguments import named_representations

@@ -314,7 +314,7 @@ def statistic_table(statistic: Statistic) -> Any:
             [name for name in INVARIANCES if name not in statistic.invariant_to]
         ),
         "samples": f"at least {statistic.min_samples}",
-        "caution": statistic.caution,
+        "caveat": statistic.caveat,
         "citation": statistic.citation,
     }
     return plain_table(

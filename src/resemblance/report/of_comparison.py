@@ -79,7 +79,7 @@ def result_from_comparison(
     context = page_context(comparison, measure=measure, evidence=evidence, stretch=stretch)
     design = {} if evidence is None else design_facts(evidence)
     description = [f"{line}." for line in [comparison.provenance.get("inputs")] if line]
-    description += [f"{caution}." for caution in comparison.caveats if evidence is None]
+    description += [f"{caveat}." for caveat in comparison.caveats if evidence is None]
     if evidence is not None:
         description += [
             describe_null_hypothesis(evidence),

@@ -49,7 +49,7 @@ def drift_result(report: DriftReport, *, title: str = DRIFT_TITLE) -> Result:
         provenance={**report.provenance, **_describe_drift_settings(report)},
         facts={"purpose": settings["purpose"]},
         conclusion="\n".join((report.conclusion, *report.details, *suggest_next_step(report))),
-        about=" ".join(f"{caution}." for caution in report.caveats),
+        about=" ".join(f"{caveat}." for caveat in report.caveats),
         title=title,
         counts=_drift_counts(report),
         tone=drift_tone(report),
@@ -85,7 +85,7 @@ def drift_output(report: DriftReport) -> Output:
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
     outcomes = [_DRIFT_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
     tones = [(i, 5, color) for i, color in enumerate(outcomes) if color]
-    parts: list[Any] = [f"Note: {caution}." for caution in report.caveats]
+    parts: list[Any] = [f"Note: {caveat}." for caveat in report.caveats]
     parts += [fact.sentence for fact in report.row_facts]
     parts += ["", text_table(drifts, tones=tones)] if parts else [text_table(drifts, tones=tones)]
     if kinds is not None:

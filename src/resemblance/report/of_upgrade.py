@@ -38,7 +38,7 @@ def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Resu
         provenance={**upgrade.provenance, **run_settings},
         facts={"decision": upgrade.decision},
         conclusion="\n".join((upgrade.conclusion, *upgrade.details)),
-        about=" ".join(f"{caution}." for caution in upgrade.caveats),
+        about=" ".join(f"{caveat}." for caveat in upgrade.caveats),
         title=title,
         counts={
             "documents in the index": f"{settings['index']:,}",
@@ -68,7 +68,7 @@ def upgrade_output(upgrade: IndexUpgrade) -> Output:
     tables = [
         table for name in ("ways", "candidates") for table in _tables_of_section(result, name)
     ]
-    parts: list[Any] = [f"Note: {caution}." for caution in upgrade.caveats]
+    parts: list[Any] = [f"Note: {caveat}." for caveat in upgrade.caveats]
     parts += [part for table in tables for part in (text_table(table), "")]
     return Output([*parts, *upgrade.details, upgrade.conclusion], document, rows)
 

@@ -17,7 +17,7 @@ from ..catalogue import preset
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..contracts.streamed import stream_requirements
-from ..data.cautions import describe_column_orders, square_and_copy_caveats, variance_caveats
+from ..data.caveats import describe_column_orders, square_and_copy_caveats, variance_caveats
 from ..data.columns import column_order
 from ..data.representation import Representation
 from ..engine.execution import compare_many

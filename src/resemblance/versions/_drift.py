@@ -11,7 +11,7 @@ import numpy as np
 from ..base.progress import Progress, percent_reporter
 from ..base.rng import generator
 from ..comparison.provenance import environment_versions
-from ..data.cautions import data_caveats
+from ..data.caveats import data_caveats
 from ..data.representation import Representation, fingerprint
 from .diagnosis import Diagnosis, diagnose
 from .facts import find_batch_facts, find_version_facts, has_copied_rows

@@ -55,7 +55,7 @@ class Fact:
 
 
 def has_copied_rows(facts: Sequence[Fact]) -> bool:
-    """Return whether copies of rows are among the facts, which cautions do not repeat."""
+    """Return whether copies of rows are among the facts, which caveats do not repeat."""
     return any(fact.kind == "copies" for fact in facts)
 
 

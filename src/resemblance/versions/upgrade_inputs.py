@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.text import check_choice, did_you_mean
 from ..contracts.streamed import require_features
-from ..data.cautions import copied_sample_caveats, data_caveats, reordered_column_caveats
+from ..data.caveats import copied_sample_caveats, data_caveats, reordered_column_caveats
 from ..data.columns import FeatureNames
 from ..data.inputs import check_sample_order, sample_order
 from ..data.joining import align_columns_to, reorder_columns

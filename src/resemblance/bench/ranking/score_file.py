@@ -40,7 +40,7 @@ class MeasureCard(NamedTuple):
     metric: bool
     differentiable: bool
     invariant_to: tuple[str, ...]
-    reference: str
+    citation: str
 
 
 class ScoredCell(NamedTuple):

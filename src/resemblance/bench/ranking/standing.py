@@ -196,7 +196,7 @@ def _claim_record(card: MeasureCard) -> dict[str, Any]:
         "metric": card.metric,
         "differentiable": card.differentiable,
         "invariant_to": ", ".join(card.invariant_to),
-        "reference": card.reference,
+        "citation": card.citation,
     }
 
 
@@ -254,7 +254,7 @@ def _ranked_tasks_text(subset: RankedSubset) -> str:
 def own_suites(card: MeasureCard) -> tuple[str, ...]:
     """Return the suites that are from the paper of a measure, which may be good at them for that
     reason."""
-    return tuple(suite for suite in SUITES if card.reference in CITATIONS_BY_NAME[suite])
+    return tuple(suite for suite in SUITES if card.citation in CITATIONS_BY_NAME[suite])
 
 
 def own_suites_note(cards: Iterable[MeasureCard], labels: Mapping[str, str]) -> str:

@@ -26,7 +26,7 @@ MIN_ITEMS_FOR_HALF, MOST_OF_VARIANCE = (
     0.9,
 )  # of fewer features or samples, one that has most of it is named
 SAMPLES_PER_NAMED_COPY = 20  # one copy among so many samples, on all sides, is worth a word
-MAX_NAMED_REPRESENTATIONS = 3  # representations with the same caution are named, at most
+MAX_NAMED_REPRESENTATIONS = 3  # representations with the same caveat are named, at most
 DIGEST_FEATURES = 16  # values of a row, by which most rows are told apart
 SAME_DATA_TOLERANCE = 1e-6  # of the largest number: more than the rounding of single precision
 ZERO_DIAGONAL_TOLERANCE = 1e-3  # of the largest entry
@@ -107,13 +107,13 @@ def single_pair_caveats(
     pair = (x, y)
     if any(r.origin or r.signed for r in pair):
         return reordered_column_caveats(pair)
-    cautions = [*reordered_column_caveats(pair), *_square_matrix_caveats(pair)]
+    caveats = [*reordered_column_caveats(pair), *_square_matrix_caveats(pair)]
     if all(isinstance(r.source, np.ndarray) for r in pair):
-        cautions += _copy_caveats(pair, None)
+        caveats += _copy_caveats(pair, None)
         dominated = [r for r in pair if by_variance and _may_have_dominant_share(r)]
         for texts in _dominance_caveats(dominated, [_variance_shares(r) for r in dominated]):
-            cautions += texts
-    return tuple(cautions)
+            caveats += texts
+    return tuple(caveats)
 
 
 def copied_sample_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
