@@ -252,7 +252,7 @@ def test_a_full_disk_costs_time_only(x, arrays, tmp_path, monkeypatch):
     folder.mkdir()
     with monkeypatch.context() as patch, fork_pool() as pool:
         patch.setattr(cache_sharing, "write_array", full)
-        options = {"jobs": pool, "tile": 2, "spill": folder, "progress": False}
+        options = {"jobs": pool, "block_size": 2, "spill": folder, "progress": False}
         result = rs.compare(arrays, measures="cka", **options)
     np.testing.assert_array_equal(result["cka"], expected["cka"])
     assert not list(folder.iterdir())
@@ -336,13 +336,13 @@ def noting(x, y):
 
 
 @pytest.mark.parametrize("executor", [fork_pool, threads])
-@pytest.mark.parametrize("tile", [None, 1, 3])
-def test_each_intermediate_is_computed_once(arrays, executor, tile, tmp_path, monkeypatch):
+@pytest.mark.parametrize("block_size", [None, 1, 3])
+def test_each_intermediate_is_computed_once(arrays, executor, block_size, tmp_path, monkeypatch):
     notes = tmp_path / "notes"
     monkeypatch.setenv("NOTES", str(notes))
     few = dict(list(arrays.items())[:3])
     with executor() as pool:
-        options = {"measures": noting, "jobs": pool, "tile": tile, "progress": False}
+        options = {"measures": noting, "jobs": pool, "block_size": block_size, "progress": False}
         for inputs in ([arrays], [few, arrays]):
             rs.compare(*inputs, **options)
             assert sorted(notes.read_text().split()) == sorted(name for a in inputs for name in a)
@@ -356,7 +356,7 @@ def test_only_what_there_is_room_for_is_lent(arrays, room, tmp_path, monkeypatch
     monkeypatch.setattr(cache_sharing, "_free_bytes", lambda folder: size)
     del arrays["wide"]
     with fork_pool() as pool:
-        options = {"jobs": pool, "tile": 1, "spill": tmp_path, "progress": False}
+        options = {"jobs": pool, "block_size": 1, "spill": tmp_path, "progress": False}
         result = rs.compare(arrays, measures=noting, **options)
     np.testing.assert_array_equal(result["noting"], 1)
     computed = len((tmp_path / "notes").read_text().split())
@@ -370,7 +370,7 @@ def test_what_is_lent_changes_no_bit(arrays, executor, how, tmp_path):
     rows = dict(list(arrays.items())[:3])
     measures = [m for m in rs.preset("default") if m.name != "rtd"]
     expected = [rs.compare(arrays, measures=measures), rs.compare(rows, arrays, measures=measures)]
-    options = {"measures": measures, "spill": tmp_path if how == "folder" else how, "tile": 2}
+    options = {"measures": measures, "spill": tmp_path if how == "folder" else how, "block_size": 2}
     with executor() as pool:
         results = [
             rs.compare(arrays, jobs=pool, **options),
@@ -426,7 +426,7 @@ def test_tensors_are_not_lent(arrays, tmp_path):
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     expected = rs.compare(tensors, measures="procrustes")
     with fork_pool() as pool:
-        options = {"jobs": pool, "tile": 2, "spill": tmp_path, "progress": False}
+        options = {"jobs": pool, "block_size": 2, "spill": tmp_path, "progress": False}
         result = rs.compare(tensors, measures="procrustes", **options)
     np.testing.assert_array_equal(result["procrustes"], expected["procrustes"])
 
