@@ -9,7 +9,10 @@ import numpy as np
 from ..base.rng import generator
 from ..data.representation import Representation
 from ..measures import disagreement, jensen_shannon
-from ..measures.outputs import leave_one_out_disagreement, leave_one_out_jensen_shannon
+from ..measures.leave_one_out.outputs import (
+    leave_one_out_disagreement,
+    leave_one_out_jensen_shannon,
+)
 from ..significance import known_mean
 from .grounding import spearman
 

@@ -300,7 +300,7 @@ def measure(
         permutation moments), ``compares`` (one of matrices whose traces are known: chance, too, and
         with ``blocks=True`` many samples), ``all_pairs`` (an :class:`AllPairs`: many pairs in
         blocks of samples). What is longer than a line stands under the formula:
-        ``@cka.claim("leave_one_out")``.
+        ``@cka.claim("uninformative")``.
     """
     check_choice("family", family, MEASURE_FAMILIES)
     if not range[0] < range[1]:

@@ -105,7 +105,7 @@ class DeclaredFunction(ABC):
 
     def claim(self, name: str) -> Callable[[Claim], Claim]:
         """Return a decorator that adds what it decorates as a claim: for what stands under the
-        formula, such as the values without each sample.
+        formula, such as when the value says little.
 
         For use in the module of the function, before anything asks for what is claimed.
         """

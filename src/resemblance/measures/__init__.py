@@ -1,4 +1,5 @@
-"""The measures, in files by family. The catalogue lists all that these define."""
+"""The measures, in files by family, formulas first. The catalogue lists all that these define;
+``leave_one_out`` holds their values without each sample."""
 
 from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules

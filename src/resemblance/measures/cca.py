@@ -3,13 +3,12 @@ how much of their column spaces they share."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from ..base.arrays import (
     Array,
-    as_float64,
     clip_above_one,
     frobenius_inner,
     namespace,
@@ -17,7 +16,6 @@ from ..base.arrays import (
     svd,
     to_numpy,
 )
-from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import (
     COLUMN_INVARIANCES,
@@ -32,7 +30,7 @@ from ..contracts.streamed import (
     variance_whitening_error,
     whitening_error,
 )
-from ..data.representation import Representation, representation_title
+from ..data.representation import Representation
 from ..intermediates.matrices import leading_projection, projection, uncentered_projection
 from ..intermediates.pairs import (
     basis_overlap,
@@ -46,92 +44,16 @@ from ..intermediates.spectra import (
     component_count_with_ties,
     components_for_variance,
     numerical_rank,
-    orthonormal_basis,
 )
 from .inner_products import (
-    LEAVE_ONE_OUT_REMEDY,
     MIN_CEILING_SHARE,
-    check_min_samples,
     feature_count,
     has_few_columns,
-    leave_one_out_squared_sizes,
     product_over_max,
     product_over_min,
-    recentering_factor,
     warn_full_rank,
 )
-
-
-def uninformative_spans(x: Representation, y: Representation) -> str:
-    """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8 (n
-    - 1) of them."""
-    return (
-        ""
-        if has_few_columns(x, y)
-        else warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(x), numerical_rank(y))
-    )
-
-
-def uninformative_weighted_spans(
-    x: Representation, y: Representation, weights: str, directions: str
-) -> str:
-    """Fixed when one side has n - 1 independent columns, with ``directions="all"`` the side that
-    gives no weights."""
-    if directions != "all":
-        return uninformative_spans(x, y)
-    partners = {"first": (y,), "second": (x,), "symmetric": (x, y)}[weights]
-    n, widest = x.n_samples, min(r.shape[1] for r in partners)
-    return (
-        ""
-        if widest < MIN_CEILING_SHARE * (n - 1)
-        else warn_full_rank(n, n - 1, min(map(numerical_rank, partners)))
-    )
-
-
-def uninformative_leading_spans(
-    x: Representation, y: Representation, explained_variance: float, truncation: str
-) -> str:
-    """Fixed when n - 1 components of one side are kept, with those tied with the last; near for 0.8
-    (n - 1) of them."""
-    if truncation == "resi" or has_few_columns(x, y):
-        return ""
-    counts = (
-        component_count_with_ties(
-            r, count=components_for_variance(r, explained_variance=explained_variance)
-        )
-        for r in (x, y)
-    )
-    return warn_full_rank(x.n_samples, x.n_samples - 1, *counts)
-
-
-def uninformative_components(x: Representation, y: Representation, k: int) -> str:
-    """Fixed when k components of one side, with those tied with the last, are n - 1; near for 0.8
-    (n - 1)."""
-    if has_few_columns(x, y):
-        return ""
-    return warn_full_rank(
-        x.n_samples, x.n_samples - 1, *(component_count_with_ties(r, count=k) for r in (x, y))
-    )
-
-
-def uninformative_column_spaces(x: Representation, y: Representation) -> str:
-    """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near for 0.8 n
-    of them."""
-    if has_few_columns(x, y):
-        return ""
-    return warn_full_rank(
-        x.n_samples, x.n_samples, *(numerical_rank(r, centered=False) for r in (x, y))
-    )
-
-
-def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
-    """Return the claims that depend on which mean it is."""
-    claims: dict[str, Any] = {"identity": divisor == "rank"}
-    if aggregation == "mean_squared":
-        scale = feature_count if divisor == "width" else None
-        claims["compares"] = Product(projection, value=product_over_min, scale=scale)
-        claims["leave_one_out"] = leave_one_out_squared_cca
-    return claims
+from .leave_one_out.cca import leave_one_out_eigenspace, leave_one_out_squared_cca
 
 
 @measure(
@@ -144,8 +66,6 @@ def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
     invariant_to={"affine"} | SAMPLE_ROTATION,
     min_samples=3,
     diagnostics=whitening_error,
-    uninformative=uninformative_spans,
-    claims_for=_cca_claims,
 )
 def mean_cca(
     x: Representation,
@@ -185,6 +105,28 @@ def mean_cca(
     return total / (rho.shape[0] if divisor == "rank" else min(x.shape[1], y.shape[1]))
 
 
+@mean_cca.claim("uninformative")
+def uninformative_spans(x: Representation, y: Representation) -> str:
+    """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8 (n
+    - 1) of them."""
+    return (
+        ""
+        if has_few_columns(x, y)
+        else warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(x), numerical_rank(y))
+    )
+
+
+@mean_cca.claim("claims_for")
+def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
+    """Return the claims that depend on which mean it is."""
+    claims: dict[str, Any] = {"identity": divisor == "rank"}
+    if aggregation == "mean_squared":
+        scale = feature_count if divisor == "width" else None
+        claims["compares"] = Product(projection, value=product_over_min, scale=scale)
+        claims["leave_one_out"] = leave_one_out_squared_cca
+    return claims
+
+
 @measure(
     label="SVCCA",
     family="cca",
@@ -196,7 +138,6 @@ def mean_cca(
     limits={"explained_variance": (0, 1)},
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     diagnostics=variance_whitening_error,
-    uninformative=uninformative_leading_spans,
     claims_for=lambda truncation: (
         {"invariant_to": RIGID_INVARIANCES | SAMPLE_ROTATION} if truncation == "resi" else {}
     ),
@@ -238,11 +179,21 @@ def svcca(
     return x.xp.mean(canonical_correlations(principal_overlap(x, y)[:k, :l]))
 
 
-def _pwcca_claims(weights: str, directions: str) -> dict[str, Any]:
-    """Return the claims that depend on the weights, and on what is weighted."""
-    if directions == "resi":
-        return {"invariant_to": {"isotropic_scaling"} | SAMPLE_ROTATION, "differentiable": False}
-    return {"symmetric": weights == "symmetric", "differentiable": directions == "canonical"}
+@svcca.claim("uninformative")
+def uninformative_leading_spans(
+    x: Representation, y: Representation, explained_variance: float, truncation: str
+) -> str:
+    """Fixed when n - 1 components of one side are kept, with those tied with the last; near for 0.8
+    (n - 1) of them."""
+    if truncation == "resi" or has_few_columns(x, y):
+        return ""
+    counts = (
+        component_count_with_ties(
+            r, count=components_for_variance(r, explained_variance=explained_variance)
+        )
+        for r in (x, y)
+    )
+    return warn_full_rank(x.n_samples, x.n_samples - 1, *counts)
 
 
 @measure(
@@ -256,8 +207,6 @@ def _pwcca_claims(weights: str, directions: str) -> dict[str, Any]:
     min_samples=3,
     invariant_to=COLUMN_INVARIANCES | SAMPLE_ROTATION,
     diagnostics=whitening_error,
-    uninformative=uninformative_weighted_spans,
-    claims_for=_pwcca_claims,
 )
 def pwcca(
     x: Representation,
@@ -313,11 +262,36 @@ def pwcca(
     )
 
 
+@pwcca.claim("uninformative")
+def uninformative_weighted_spans(
+    x: Representation, y: Representation, weights: str, directions: str
+) -> str:
+    """Fixed when one side has n - 1 independent columns, with ``directions="all"`` the side that
+    gives no weights."""
+    if directions != "all":
+        return uninformative_spans(x, y)
+    partners = {"first": (y,), "second": (x,), "symmetric": (x, y)}[weights]
+    n, widest = x.n_samples, min(r.shape[1] for r in partners)
+    return (
+        ""
+        if widest < MIN_CEILING_SHARE * (n - 1)
+        else warn_full_rank(n, n - 1, min(map(numerical_rank, partners)))
+    )
+
+
+@pwcca.claim("claims_for")
+def _pwcca_claims(weights: str, directions: str) -> dict[str, Any]:
+    """Return the claims that depend on the weights, and on what is weighted."""
+    if directions == "resi":
+        return {"invariant_to": {"isotropic_scaling"} | SAMPLE_ROTATION, "differentiable": False}
+    return {"symmetric": weights == "symmetric", "differentiable": directions == "canonical"}
+
+
 @measure(
     label="SubspaceOv", family="cca", citation="raju2026geometric", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     limits={"k": (1, np.inf)}, compares=Product(leading_projection, value=product_over_max),
-    diagnostics=component_whitening_error, uninformative=uninformative_components,
+    diagnostics=component_whitening_error,
 )  # fmt: skip
 def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Array:
     r"""Subspace overlap: how much the k leading principal components of the samples span the same
@@ -349,12 +323,23 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     return clip_above_one(frobenius_inner(leading, leading) / max(leading.shape))
 
 
+@subspace_overlap.claim("uninformative")
+def uninformative_components(x: Representation, y: Representation, k: int) -> str:
+    """Fixed when k components of one side, with those tied with the last, are n - 1; near for 0.8
+    (n - 1)."""
+    if has_few_columns(x, y):
+        return ""
+    return warn_full_rank(
+        x.n_samples, x.n_samples - 1, *(component_count_with_ties(r, count=k) for r in (x, y))
+    )
+
+
 @measure(
     label="EOS", family="similarity_matrix", citation="may2019downstream", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to={"invertible_linear"} | SAMPLE_ROTATION,
-    identity=False, rows_of_maps="positions", 
+    identity=False, rows_of_maps="positions",
     compares=Product(uncentered_projection, value=product_over_max, scale=feature_count),
-    diagnostics=column_whitening_error, uninformative=uninformative_column_spaces,
+    diagnostics=column_whitening_error, leave_one_out=leave_one_out_eigenspace,
 )  # fmt: skip
 def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     r"""Eigenspace overlap score: how much of the column spaces two representations share.
@@ -374,6 +359,17 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     Reference: May et al. 2019. The rank rule is NumPy's, as in the ReSi code.
     """
     return clip_above_one(squared_overlap(x, y, centered=False) / max(x.shape[1], y.shape[1]))
+
+
+@eigenspace_overlap.claim("uninformative")
+def uninformative_column_spaces(x: Representation, y: Representation) -> str:
+    """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near for 0.8 n
+    of them."""
+    if has_few_columns(x, y):
+        return ""
+    return warn_full_rank(
+        x.n_samples, x.n_samples, *(numerical_rank(r, centered=False) for r in (x, y))
+    )
 
 
 def canonical_correlations(overlap: Array) -> Array:
@@ -415,93 +411,3 @@ def _tied_correlation_ranges(rho: np.ndarray) -> list[tuple[int, int]]:
     ends = np.flatnonzero(rho[:-1] - rho[1:] > 1e-7) + 1
     ranges = zip([0, *ends], [*ends, len(rho)])
     return [(start, stop) for start, stop in ranges if stop - start > 1]
-
-
-# --------------------------------------------------------------------------------- without a sample
-
-# of a direction that a sample has alone, up to rounding, nothing is left
-MAX_SOLE_REMAINDER = 1e-12
-MIN_CERTAIN_REMAINDER = 1e-7
-
-
-class LeaveOneOutProjection(NamedTuple):
-    r"""The projection on the columns of an orthonormal basis U without each sample.
-
-    Without sample i, the products of what is left of the columns are :math:`I - a u_i u_i^\top`,
-    with the pseudo-inverse :math:`I + g_i u_i u_i^\top`; ``gains`` are :math:`g_i`, and ``ranks``
-    the dimensions that are left: one less where the sample has a direction for itself.
-    """
-
-    gains: np.ndarray
-    ranks: np.ndarray
-
-
-def leave_one_out_squared_cca(x: Representation, y: Representation, divisor: str) -> np.ndarray:
-    """Mean squared canonical correlation without each sample, exactly, shape (n,), in [0, 1].
-
-    The rank of the other samples is that of all, less one where a sample has a direction for itself
-    (all have when n <= d). Raises ``UndefinedError`` for a representation that is constant without
-    some sample, or nearly has a rank less.
-    """
-    check_min_samples("mean_cca", x, 3)
-    shared, ranks = leave_one_out_shared_spaces(x, y)
-    divisors = np.minimum(*ranks) if divisor == "rank" else min(x.shape[1], y.shape[1])
-    return np.minimum(shared / divisors, 1)
-
-
-@eigenspace_overlap.claim("leave_one_out")
-def leave_one_out_eigenspace(x: Representation, y: Representation) -> np.ndarray:
-    """Eigenspace overlap without each sample, exactly, shape (n,), in [0, 1]; as
-    :func:`leave_one_out_squared_cca`."""
-    check_min_samples("eigenspace_overlap", x, 2)
-    shared, _ = leave_one_out_shared_spaces(x, y, centered=False)
-    return np.minimum(shared / max(x.shape[1], y.shape[1]), 1)
-
-
-def leave_one_out_projection(x: Representation, centered: bool = True) -> LeaveOneOutProjection:
-    """Return what becomes of the projection on the column space without each sample."""
-    leave_one_out_squared_sizes(
-        x, centered
-    )  # a sample that dwarfs the others hides the directions that they span
-    basis = as_float64(orthonormal_basis(x, centered=centered))
-    n, rank = basis.shape
-    a, squares = recentering_factor(n, centered), np.einsum("ij,ij->i", basis, basis)
-    remainders = 1 - a * squares
-    is_alone = remainders < MAX_SOLE_REMAINDER * n
-    if (remainders[~is_alone] < MIN_CERTAIN_REMAINDER).any() or (rank == 1 and is_alone.any()):
-        raise UndefinedError(
-            f"{representation_title(x)}: without one of {n} samples a direction vanishes, or "
-            f"nearly does; {LEAVE_ONE_OUT_REMEDY}"
-        )
-    gains = np.where(
-        is_alone, -1 / np.where(is_alone, squares, 1), a / np.where(is_alone, 1, remainders)
-    )
-    return LeaveOneOutProjection(gains, rank - is_alone)
-
-
-def leave_one_out_shared_spaces(
-    x: Representation, y: Representation, centered: bool = True
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Return the sums of the squared cosines between both column spaces, and both ranks, without
-    each sample."""
-    bases = [as_float64(orthonormal_basis(r, centered=centered)) for r in (x, y)]
-    p, q = (leave_one_out_projection(r, centered) for r in (x, y))
-    shared = leave_one_out_squared_products(bases[0], bases[1], p.gains, q.gains, centered)
-    return shared, (p.ranks, q.ranks)
-
-
-def leave_one_out_squared_products(
-    u: np.ndarray, v: np.ndarray, g: np.ndarray, h: np.ndarray, centered: bool
-) -> np.ndarray:
-    r"""Return the squared norms of the products of two sets of columns without each sample.
-
-    .. math:: \operatorname{tr} (I + g\, u u^\top) M (I + h\, v v^\top) M^\top, \qquad
-        M = U^\top V - a\, u v^\top
-    """
-    a, cross = recentering_factor(len(u), centered), u.T @ v
-    to_v, to_u = u @ cross, v @ cross.T
-    p, q, w = (np.einsum("ij,ij->i", *rows) for rows in ((u, u), (v, v), (to_v, v)))
-    left = np.einsum("ij,ij->i", to_v, to_v) - 2 * a * p * w + (a * p) ** 2 * q  # |Mᵀu|²
-    right = np.einsum("ij,ij->i", to_u, to_u) - 2 * a * q * w + (a * q) ** 2 * p  # |M v|²
-    energy = np.einsum("ij,ij->", cross, cross) - 2 * a * w + a * a * p * q
-    return energy + g * left + h * right + g * h * (w - a * p * q) ** 2

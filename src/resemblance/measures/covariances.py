@@ -22,13 +22,7 @@ from ..contracts.claims import RIGID_INVARIANCES, SAMPLE_ROTATION, SHAPE_INVARIA
 from ..contracts.streamed import shrinkage_whitening_error
 from ..data.representation import Representation
 from ..intermediates.grams import gram_inner, squared_gram_norm
-from ..intermediates.matrices import (
-    LINEAR_KERNEL,
-    expected_cosine,
-    kernel_gram,
-    leading_gram,
-    linear_gram,
-)
+from ..intermediates.matrices import LINEAR_KERNEL, expected_cosine, leading_gram, linear_gram
 from ..intermediates.pairs import basis_overlap, nuclear_norm, principal_overlap
 from ..intermediates.points import preshape
 from ..intermediates.spectra import (
@@ -37,20 +31,11 @@ from ..intermediates.spectra import (
     decomposition,
     smallest_singular,
 )
-from .alignment import (
-    leave_one_out_nbs,
-    leave_one_out_size_shape,
-    procrustes_size_shape,
-    uninformative_rotations,
-)
-from .inner_products import (
-    has_low_dimension,
-    leave_one_out_products,
-    leave_one_out_squared_sizes,
-    product_over_squared_norms,
-    warn_near_ceiling,
-)
-from .kernel_alignment import leave_one_out_self_hsic, uninformative_grams
+from .alignment import procrustes_size_shape, uninformative_rotations
+from .inner_products import has_low_dimension, product_over_squared_norms, warn_near_ceiling
+from .kernel_alignment import uninformative_grams
+from .leave_one_out.alignment import leave_one_out_nbs, leave_one_out_size_shape
+from .leave_one_out.covariances import leave_one_out_ensd
 
 
 @measure(
@@ -114,12 +99,6 @@ def bures(x: Representation, y: Representation) -> Array:
     return procrustes_size_shape.function(x, y)
 
 
-def uninformative_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
-    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
-    d."""
-    return uninformative_grams(x, y)
-
-
 @measure(
     label="Riemann",
     family="similarity_matrix",
@@ -131,7 +110,6 @@ def uninformative_shrunk_grams(x: Representation, y: Representation, shrinkage: 
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     limits={"shrinkage": (1e-6, 1)},
     diagnostics=shrinkage_whitening_error,
-    uninformative=uninformative_shrunk_grams,
 )
 def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) -> Array:
     r"""Riemannian distance: the affine-invariant distance between two centred Gram matrices, made
@@ -163,6 +141,107 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
     else:
         ratios = _shared_eigenvalues(x, y, shrinkage), _shared_eigenvalues(y, x, shrinkage)
     return euclidean_norm(_log_eigenvalues(*ratios))
+
+
+@riemannian.claim("uninformative")
+def uninformative_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
+    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
+    d."""
+    return uninformative_grams(x, y)
+
+
+@measure(
+    label="ENSD",
+    family="similarity_matrix",
+    citation="giaffar2024effective",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, np.inf),
+    invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
+    identity=False,
+    compares=Product(linear_gram, value=product_over_squared_norms),
+    uninformative=uninformative_grams,
+    leave_one_out=leave_one_out_ensd,
+)
+def ensd(x: Representation, y: Representation) -> Array:
+    r"""Effective number of shared dimensions: linear CKA in units of dimensions.
+
+    .. math:: \frac{\operatorname{tr}(KL) \operatorname{tr} K \operatorname{tr} L}
+        {\operatorname{tr}(K^2) \operatorname{tr}(L^2)} \qquad (X, Y \text{ centered}, K = X X^\top,
+        L = Y Y^\top)
+
+    It is linear CKA times the geometric mean of the participation ratios :math:`(\operatorname{tr}
+    K)^2 / \operatorname{tr}(K^2)`; of a representation with itself it is that ratio, its effective
+    dimension. That is not an upper bound: one with many faint dimensions can share more with a poor
+    one than the poor one has.
+
+    X is (n, d), Y is (n, e). O(n d e) time, no n x n matrix when d, e <= n. Raises
+    ``UndefinedError`` for a constant representation.
+
+    Use it when you want the similarity as a number of shared dimensions rather than a fraction.
+
+    Beware. It has no fixed maximum: X with itself gives its own effective dimension. Report both
+    self-similarities with it.
+
+    Reference: Giaffar et al. 2024. Their code leaves centring to the user.
+    """
+    # Of points with tr K = tr L = 1
+    return gram_inner(x, y, LINEAR_KERNEL) / (
+        squared_gram_norm(x, LINEAR_KERNEL) * squared_gram_norm(y, LINEAR_KERNEL)
+    )
+
+
+@measure(
+    label="PWCKA", family="similarity_matrix", citation="raju2026geometric", version=3,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
+    limits={"explained_variance": (0, 1)},
+)  # fmt: skip
+def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0.99) -> Array:
+    r"""Principal-component CKA: linear CKA of the leading principal components.
+
+    .. math:: \frac{\lVert S_X U_X^\top U_Y S_Y \rVert_F^2}{\lVert S_X^2 \rVert_F \, \lVert S_Y^2
+        \rVert_F}
+
+    where :math:`U_X S_X` are the scores of the k leading components of X, likewise for Y, and k is
+    the smallest number of components that hold at least ``explained_variance`` of the variance of
+    X, or of Y if these are fewer; on each side, components tied with the k-th are taken, too. X is
+    (n, d), Y is (n, e). With all components it is ``cka``. Raises ``UndefinedError`` for a constant
+    representation.
+
+    Use it when you want CKA of the leading principal components only.
+
+    Beware. Linear CKA is dominated by these components anyway, so both mostly agree.
+
+    Reference: Raju 2026, who calls it PWCKA. Despite the name, and the citation of PWCCA, nothing
+    in its code is projection weighted: components weigh by their variance, as in CKA, and the rest
+    is cut off.
+    """
+    count = min(components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
+    k, l = component_count_with_ties(x, count=count), component_count_with_ties(y, count=count)
+    s, t = decomposition(x).singular[:k], decomposition(y).singular[:l]
+    scores = s[:, None] * principal_overlap(x, y)[:k, :l] * t[None, :]
+    return clip_above_one(
+        frobenius_inner(scores, scores)
+        / (frobenius_inner(s**2, s**2) * frobenius_inner(t**2, t**2)) ** 0.5
+    )
+
+
+@pwcka.claim("chance")
+def chance_pwcka(x: Representation, y: Representation, explained_variance: float) -> float:
+    """tr K tr L / (n - 1), over the norms, for Gram matrices of the leading components."""
+    count = min(components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
+    return expected_cosine(leading_gram(x, count), leading_gram(y, count))
+
+
+@pwcka.claim("uninformative")
+def uninformative_leading_grams(
+    x: Representation, y: Representation, explained_variance: float
+) -> str:
+    """Near when the effective dimensions of the leading components approach n - 1, as for n well
+    below d."""
+    if has_low_dimension(x, y):
+        return ""
+    return warn_near_ceiling(x.n_samples, chance_pwcka(x, y, explained_variance=explained_variance))
 
 
 def _share_directions(x: Representation, y: Representation) -> bool:
@@ -234,108 +313,3 @@ def _generalized_eigenvalues(a: Array, b: Array) -> Array:
     root_of_a = xp.linalg.cholesky(a)
     half = xp.linalg.solve(root_of_a, b)
     return xp.linalg.eigvalsh(xp.linalg.solve(root_of_a, xp.matrix_transpose(half)))
-
-
-@measure(
-    label="ENSD",
-    family="similarity_matrix",
-    citation="giaffar2024effective",
-    version=2,
-    larger_is_more_similar=True,
-    range=(0, np.inf),
-    invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
-    identity=False,
-    compares=Product(linear_gram, value=product_over_squared_norms),
-    uninformative=uninformative_grams,
-)
-def ensd(x: Representation, y: Representation) -> Array:
-    r"""Effective number of shared dimensions: linear CKA in units of dimensions.
-
-    .. math:: \frac{\operatorname{tr}(KL) \operatorname{tr} K \operatorname{tr} L}
-        {\operatorname{tr}(K^2) \operatorname{tr}(L^2)} \qquad (X, Y \text{ centered}, K = X X^\top,
-        L = Y Y^\top)
-
-    It is linear CKA times the geometric mean of the participation ratios :math:`(\operatorname{tr}
-    K)^2 / \operatorname{tr}(K^2)`; of a representation with itself it is that ratio, its effective
-    dimension. That is not an upper bound: one with many faint dimensions can share more with a poor
-    one than the poor one has.
-
-    X is (n, d), Y is (n, e). O(n d e) time, no n x n matrix when d, e <= n. Raises
-    ``UndefinedError`` for a constant representation.
-
-    Use it when you want the similarity as a number of shared dimensions rather than a fraction.
-
-    Beware. It has no fixed maximum: X with itself gives its own effective dimension. Report both
-    self-similarities with it.
-
-    Reference: Giaffar et al. 2024. Their code leaves centring to the user.
-    """
-    # Of points with tr K = tr L = 1
-    return gram_inner(x, y, LINEAR_KERNEL) / (
-        squared_gram_norm(x, LINEAR_KERNEL) * squared_gram_norm(y, LINEAR_KERNEL)
-    )
-
-
-@ensd.claim("leave_one_out")
-def leave_one_out_ensd(x: Representation, y: Representation) -> np.ndarray:
-    """ENSD without each sample, exactly, shape (n,); ``UndefinedError`` as :func:`cka_without`."""
-    product = leave_one_out_products(kernel_gram(x, LINEAR_KERNEL), kernel_gram(y, LINEAR_KERNEL))
-    for r in (x, y):
-        product = (
-            product
-            * leave_one_out_squared_sizes(r)
-            / leave_one_out_self_hsic(r, LINEAR_KERNEL, "biased")
-        )
-    return product
-
-
-def chance_pwcka(x: Representation, y: Representation, explained_variance: float) -> float:
-    """tr K tr L / (n - 1), over the norms, for Gram matrices of the leading components."""
-    count = min(components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
-    return expected_cosine(leading_gram(x, count), leading_gram(y, count))
-
-
-def uninformative_leading_grams(
-    x: Representation, y: Representation, explained_variance: float
-) -> str:
-    """Near when the effective dimensions of the leading components approach n - 1, as for n well
-    below d."""
-    if has_low_dimension(x, y):
-        return ""
-    return warn_near_ceiling(x.n_samples, chance_pwcka(x, y, explained_variance=explained_variance))
-
-
-@measure(
-    label="PWCKA", family="similarity_matrix", citation="raju2026geometric", version=3,
-    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
-    limits={"explained_variance": (0, 1)}, chance=chance_pwcka,
-    uninformative=uninformative_leading_grams,
-)  # fmt: skip
-def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0.99) -> Array:
-    r"""Principal-component CKA: linear CKA of the leading principal components.
-
-    .. math:: \frac{\lVert S_X U_X^\top U_Y S_Y \rVert_F^2}{\lVert S_X^2 \rVert_F \, \lVert S_Y^2
-        \rVert_F}
-
-    where :math:`U_X S_X` are the scores of the k leading components of X, likewise for Y, and k is
-    the smallest number of components that hold at least ``explained_variance`` of the variance of
-    X, or of Y if these are fewer; on each side, components tied with the k-th are taken, too. X is
-    (n, d), Y is (n, e). With all components it is ``cka``. Raises ``UndefinedError`` for a constant
-    representation.
-
-    Use it when you want CKA of the leading principal components only.
-
-    Beware. Linear CKA is dominated by these components anyway, so both mostly agree.
-
-    Reference: Raju 2026, who calls it PWCKA. Despite the name, and the citation of PWCCA, nothing
-    in its code is projection weighted: components weigh by their variance, as in CKA, and the rest
-    is cut off.
-    """
-    count = min(components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
-    k, l = component_count_with_ties(x, count=count), component_count_with_ties(y, count=count)
-    s, t = decomposition(x).singular[:k], decomposition(y).singular[:l]
-    scores = s[:, None] * principal_overlap(x, y)[:k, :l] * t[None, :]
-    return clip_above_one(
-        frobenius_inner(scores, scores)
-        / (frobenius_inner(s**2, s**2) * frobenius_inner(t**2, t**2)) ** 0.5
-    )

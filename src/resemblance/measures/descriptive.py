@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..base.arrays import Array, as_float64, clip_above_one, frobenius_inner, scalar
+from ..base.arrays import Array, clip_above_one, frobenius_inner, scalar
 from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import (
@@ -18,7 +18,6 @@ from ..contracts.claims import (
     SHAPE_INVARIANCES,
 )
 from ..data.representation import Representation
-from ..intermediates.points import mean, unit_rows
 from ..intermediates.pooled import mean_kernels, pooled_median, pooled_squares
 from ..intermediates.summaries import (
     concentricity,
@@ -27,13 +26,13 @@ from ..intermediates.summaries import (
     random_projections,
     uniformity,
 )
-from .inner_products import check_min_samples, check_remainder
+from .leave_one_out.descriptive import leave_one_out_concentricity, leave_one_out_magnitude_diff
 
 
 @measure(
     label="ConcDiff", family="descriptive", citation="wang2020towards", version=3,
     larger_is_more_similar=False, range=(0, 2), metric=True, invariant_to=COSINE_INVARIANCES,
-    streams_with="directions", 
+    streams_with="directions", leave_one_out=leave_one_out_concentricity,
 )  # fmt: skip
 def concentricity_difference(x: Representation, y: Representation) -> Array:
     r"""Concentricity difference: the difference of how tightly samples point in the direction of
@@ -58,7 +57,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
 @measure(
     label="MagDiff", family="descriptive", citation="wang2020towards", version=2,
     larger_is_more_similar=False, range=(0, np.inf), metric=True,
-    invariant_to={"orthogonal"} | SAMPLE_ROTATION,
+    invariant_to={"orthogonal"} | SAMPLE_ROTATION, leave_one_out=leave_one_out_magnitude_diff,
 )  # fmt: skip
 def magnitude_difference(x: Representation, y: Representation) -> Array:
     r"""Magnitude difference: the difference of the lengths of the mean rows.
@@ -76,25 +75,6 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
     return x.xp.abs(mean_row_norm_difference(x, y))
 
 
-def uninformative_far_samples(
-    x: Representation, y: Representation, rows: str, self_pairs: bool
-) -> str:
-    """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only
-    itself."""
-    if rows == "unit" or not self_pairs:
-        return ""
-    is_isolated = all(
-        scalar(uniformity(r, unit=False, self_pairs=True)) + math.log(r.n_samples) < 1e-6
-        for r in (x, y)
-    )
-    return (
-        "fixed by the scale of the data: all samples are so far apart that each one sees only "
-        "itself"
-        if is_isolated
-        else ""
-    )
-
-
 @measure(
     label="UnifDiff",
     family="descriptive",
@@ -104,7 +84,6 @@ def uninformative_far_samples(
     range=(0, np.inf),
     metric=True,
     rows_of_maps="positions",
-    uninformative=uninformative_far_samples,
     claims_for=lambda rows: {
         "invariant_to": RIGID_INVARIANCES if rows == "raw" else COSINE_INVARIANCES
     },
@@ -138,6 +117,26 @@ def uniformity_difference(
     """
     u, v = (uniformity(r, unit=rows == "unit", self_pairs=self_pairs) for r in (x, y))
     return x.xp.abs(u - v)
+
+
+@uniformity_difference.claim("uninformative")
+def uninformative_far_samples(
+    x: Representation, y: Representation, rows: str, self_pairs: bool
+) -> str:
+    """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only
+    itself."""
+    if rows == "unit" or not self_pairs:
+        return ""
+    is_isolated = all(
+        scalar(uniformity(r, unit=False, self_pairs=True)) + math.log(r.n_samples) < 1e-6
+        for r in (x, y)
+    )
+    return (
+        "fixed by the scale of the data: all samples are so far apart that each one sees only "
+        "itself"
+        if is_isolated
+        else ""
+    )
 
 
 @measure(
@@ -240,38 +239,3 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     """
     s, t = padded_spectra(x, y)
     return clip_above_one(frobenius_inner(s, t))
-
-
-# --------------------------------------------------------------------------------- without a sample
-
-
-@magnitude_difference.claim("leave_one_out")
-def leave_one_out_magnitude_diff(x: Representation, y: Representation) -> np.ndarray:
-    """Magnitude difference without each sample, exactly, shape (n,)."""
-    check_min_samples("magnitude_difference", x, 2)
-    lengths = [np.linalg.norm(leave_one_out_mean_rows(r), axis=1) for r in (x, y)]
-    return np.abs(lengths[0] - lengths[1])
-
-
-@concentricity_difference.claim("leave_one_out")
-def leave_one_out_concentricity(x: Representation, y: Representation) -> np.ndarray:
-    """Concentricity difference without each sample, exactly, shape (n,); ``UndefinedError`` where
-    the mean of the others nearly vanishes."""
-    check_min_samples("concentricity_difference", x, 2)
-    values = []
-    for r in (x, y):
-        means, rows = leave_one_out_mean_rows(r), as_float64(unit_rows(r))
-        lengths = np.linalg.norm(means, axis=1)
-        largest = np.abs(as_float64(r.array)).max()
-        check_remainder(
-            "concentricity_difference", lengths / (largest if largest > 0 else 1), 1e-12
-        )
-        products = np.einsum("ij,ij->i", rows.sum(axis=0) - rows, means)
-        values.append(products / lengths / (len(rows) - 1))
-    return np.abs(values[0] - values[1])
-
-
-def leave_one_out_mean_rows(x: Representation) -> np.ndarray:
-    """Return the mean rows without each sample, shape (n, d)."""
-    center, rows = as_float64(mean(x)), as_float64(x.array)
-    return center + (center - rows) / (len(rows) - 1)

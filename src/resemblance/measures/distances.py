@@ -11,7 +11,6 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
-    as_float64,
     clip_above_one,
     clip_below_zero,
     epsilon,
@@ -25,7 +24,7 @@ from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._measure import measure
 from ..contracts.claims import RIGID_INVARIANCES, SHAPE_INVARIANCES, AllPairs, Product, Scores
-from ..data.representation import Representation, cached, representation_title
+from ..data.representation import Representation
 from ..intermediates.distances import (
     MAX_GATHERED_NUMBERS,
     deviation_norm,
@@ -48,26 +47,14 @@ from ..intermediates.rectangles import (
     matrix_inner_products,
     upper_blocks,
 )
-from .inner_products import (
-    check_min_samples,
-    check_remainder,
-    leave_one_out_products,
-    squared_distance,
-    warn_near_ceiling,
-)
-
-
-def uninformative_distances(x: Representation, y: Representation, squared: bool) -> str:
-    """Near when the distances between samples are nearly equal, as for few samples of many
-    features."""
-    share = expected_cosine(distance_pair_matrix(x), distance_pair_matrix(y))
-    return warn_near_ceiling(x.n_samples, share if squared else math.sqrt(max(share, 0.0)))
+from .inner_products import squared_distance, warn_near_ceiling
+from .leave_one_out.distances import leave_one_out_distance_corr, leave_one_out_rsm_norm
 
 
 @measure(
     label="DistCorr", family="similarity_matrix", citation="szekely2007measuring", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES,
-    uninformative=uninformative_distances,
+    leave_one_out=leave_one_out_distance_corr,
     claims_for=lambda squared: {
         "compares": Product(distance_pair_matrix, root=not squared, blocks=True)
     },
@@ -98,28 +85,12 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     return value if squared else safe_sqrt(value)
 
 
-@distance_correlation.claim("leave_one_out")
-def leave_one_out_distance_corr(x: Representation, y: Representation, squared: bool) -> np.ndarray:
-    """Distance correlation without each sample, exactly, shape (n,), in [0, 1]; ``UndefinedError``
-    when all distances without some sample are equal, or nearly so."""
-    check_min_samples("distance_correlation", x, 2)
-    product = leave_one_out_products(distance_pair_matrix(x), distance_pair_matrix(y))
-    value = np.clip(
-        product / np.sqrt(leave_one_out_deviation(x) * leave_one_out_deviation(y)), 0, 1
-    )
-    return np.asarray(value if squared else np.sqrt(value))
-
-
-@cached
-def leave_one_out_deviation(x: Representation) -> np.ndarray:
-    """Return the squared norm of the double-centred distances without each sample, shape (n,)."""
-    a = distance_pair_matrix(x)
-    squared = leave_one_out_products(a, a)
-    check_remainder(representation_title(x), squared / a.square)
-    return squared
-
-
-# --------------------------------------------------------------------------------- their difference
+@distance_correlation.claim("uninformative")
+def uninformative_distances(x: Representation, y: Representation, squared: bool) -> str:
+    """Near when the distances between samples are nearly equal, as for few samples of many
+    features."""
+    share = expected_cosine(distance_pair_matrix(x), distance_pair_matrix(y))
+    return warn_near_ceiling(x.n_samples, share if squared else math.sqrt(max(share, 0.0)))
 
 
 @measure(
@@ -137,6 +108,7 @@ def leave_one_out_deviation(x: Representation) -> np.ndarray:
         if norm == "spectral"
         else {}
     ),
+    leave_one_out=leave_one_out_rsm_norm,
 )
 def rsm_norm_difference(
     x: Representation, y: Representation, *, norm: Literal["frobenius", "spectral"] = "frobenius"
@@ -232,28 +204,8 @@ def _largest_eigenvalue(symmetric: np.ndarray) -> float:
     return float(np.abs(values).max())
 
 
-@rsm_norm_difference.claim("leave_one_out")
-def leave_one_out_rsm_norm(x: Representation, y: Representation) -> np.ndarray:
-    """Frobenius norm of the difference of the distances without each sample, exactly, shape (n,).
-
-    O(n^2) time. ``UndefinedError`` for a constant representation.
-    """
-    a, b = (scalar(size(r)) for r in (x, y))
-    d, e = (as_float64(distances(r)) for r in (x, y))
-    scale = max(a, b)
-    rows = np.concatenate(
-        [
-            ((a / scale * d[start:stop] - b / scale * e[start:stop]) ** 2).sum(axis=1)
-            for start, stop in row_blocks(len(d))
-        ]
-    )
-    remainders = rows.sum() - 2 * rows
-    if rows.sum() > 0:
-        check_remainder("rsm_norm_difference", remainders / rows.sum())
-    return scale * np.sqrt(remainders)
-
-
 # ------------------------------------------------------------------------------------- many samples
+
 
 # of the squares, below which their difference is computed from that of the entries
 MIN_RELATIVE_DIFFERENCE = 1e-6

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base.arrays import Array, as_float64, clip_above_one, frobenius_inner, scalar
-from ..base.exceptions import UndefinedError
+from ..base.arrays import Array, as_float64, clip_above_one, frobenius_inner
 from ..contracts._measure import measure
 from ..contracts.claims import (
     CHANCE_KEY,
@@ -21,8 +20,7 @@ from ..contracts.claims import (
     Product,
     Scores,
 )
-from ..data.representation import Representation, cached, is_large_array, representation_title
-from ..intermediates.distances import condensed_rdm
+from ..data.representation import Representation, is_large_array
 from ..intermediates.grams import (
     Estimator,
     GramKernel,
@@ -34,81 +32,24 @@ from ..intermediates.grams import (
     hsic,
     hsic_norm,
     hsic_without_diagonal,
-    median_distance,
 )
-from ..intermediates.matrices import (
-    LINEAR_KERNEL,
-    FactoredPairMatrix,
-    StoredPairMatrix,
-    centered_gram,
-    expected_cosine,
-    kernel_gram,
-)
+from ..intermediates.matrices import LINEAR_KERNEL, centered_gram, expected_cosine, kernel_gram
 from ..intermediates.points import is_rotated, preshape
 from .inner_products import (
-    LEAVE_ONE_OUT_REMEDY,
-    check_min_samples,
-    check_remainder,
-    condensed_row_sums,
     constant_zero,
     has_low_dimension,
-    leave_one_out_products,
-    leave_one_out_u_products,
     prefers_batched_wide_products,
     warn_fixed_by_n,
     warn_near_ceiling,
 )
-
-
-def uninformative_grams(
-    x: Representation,
-    y: Representation,
-    kernel: str = "linear",
-    estimator: str = "biased",
-    bandwidth: float = 1.0,
-    pairs: MedianPairs = "distinct",
-) -> str:
-    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
-    d; not debiased."""
-    if x.n_samples == 2:
-        return warn_fixed_by_n(2)
-    if estimator != "biased" or (kernel in ("linear", "cosine") and has_low_dimension(x, y)):
-        return ""
-    gram_kernel = GramKernel(kernel, bandwidth, pairs)
-    K, L = kernel_gram(x, gram_kernel), kernel_gram(y, gram_kernel)
-    return warn_near_ceiling(x.n_samples, expected_cosine(K, L))
-
-
-def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
-    """Return the claims that depend on the kernel and the estimator."""
-    if kernel == "linear" and estimator == "biased":
-        return {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION}
-    claims: dict[str, Any] = {"invariant_to": SHAPE_INVARIANCES}
-    if kernel != "linear":
-        claims["all_pairs"] = None
-    if estimator != "biased":
-        claims |= {"range": (-1, 1), "min_samples": 4}
-    if estimator == "lange":  # it takes diagonals that its matrices lack
-        claims |= {"compares": Product(centered_gram)}
-    if estimator == "features":
-        claims |= {
-            "invariant_to": COLUMN_INVARIANCES,
-            "range": (-np.inf, np.inf),
-            "identity": False,
-        }
-        return claims | {"compares": None, "chance": constant_zero, "leave_one_out": None}
-    if kernel == "linear":
-        return claims | {"streams_with": "squares"}
-    if kernel == "cosine":
-        return claims | {"invariant_to": COSINE_INVARIANCES, "streams_with": "directions"}
-    return claims | {"compares": Product(centered_gram, blocks=True)}
+from .leave_one_out.kernel_alignment import leave_one_out_cka
 
 
 @measure(
     label="CKA", family="similarity_matrix", citation="kornblith2019similarity", version=3,
     larger_is_more_similar=True, range=(0, 1), limits={"bandwidth": (1e-6, 1e6)},
     compares=Product(centered_gram, by_rows=prefers_batched_wide_products),
-    uninformative=uninformative_grams, claims_for=_cka_claims,
+    leave_one_out=leave_one_out_cka,
 )  # fmt: skip
 def cka(
     x: Representation,
@@ -181,171 +122,54 @@ def cka(
     return value if estimator == "features" else clip_above_one(value)
 
 
-# --------------------------------------------------------------------------------- without a sample
-
-WIDTH_STEP = 1e-4  # relative change of a width for a difference quotient
-
-
-@cka.claim("leave_one_out")
-def leave_one_out_cka(
+@cka.claim("uninformative")
+def uninformative_grams(
     x: Representation,
     y: Representation,
     kernel: str = "linear",
-    estimator: Estimator = "biased",
+    estimator: str = "biased",
     bandwidth: float = 1.0,
     pairs: MedianPairs = "distinct",
-    rows: np.ndarray | None = None,
-) -> np.ndarray:
-    """CKA without each sample, shape (n,), at most 1; ``rows`` are the inner products of the rows
-    of the compared matrices, if they are known.
-
-    Exact for ``kernel="linear"`` and ``"cosine"``. For ``"rbf"`` and ``"laplace"`` to first order
-    in the change of the width, exactly otherwise: the values correlate by 0.9999 or more with those
-    of n calls, and the standard error of the jackknife is within 0.5 % of theirs (n = 36), where
-    the width is the median distance; 0.998 and 2 % for half of it.
-
-    O(n d e) time; for a kernel of the distance O(n^2) and two more kernels. Raises
-    ``UndefinedError`` when a self-similarity without some sample is not positive, or too small a
-    part of that of all.
-    """
-    kernels = GramKernel(kernel, bandwidth, pairs), GramKernel(kernel, bandwidth, pairs)
-    value = _leave_one_out_cosine(x, y, *kernels, estimator, rows)
-    if kernel in ("rbf", "laplace"):
-        wider = kernels[0]._replace(bandwidth=bandwidth * (1 + WIDTH_STEP))
-        slopes = [
-            _leave_one_out_cosine(_uncached_copy(x), y, wider, kernels[1], estimator) - value,
-            _leave_one_out_cosine(x, _uncached_copy(y), kernels[0], wider, estimator) - value,
-        ]
-        for r, slope in zip((x, y), slopes):
-            value = value + slope / WIDTH_STEP * leave_one_out_width_change(r, pairs)
-    return np.clip(value, 0 if estimator == "biased" else -1, 1)
+) -> str:
+    """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
+    d; not debiased."""
+    if x.n_samples == 2:
+        return warn_fixed_by_n(2)
+    if estimator != "biased" or (kernel in ("linear", "cosine") and has_low_dimension(x, y)):
+        return ""
+    gram_kernel = GramKernel(kernel, bandwidth, pairs)
+    K, L = kernel_gram(x, gram_kernel), kernel_gram(y, gram_kernel)
+    return warn_near_ceiling(x.n_samples, expected_cosine(K, L))
 
 
-def _leave_one_out_cosine(
-    x: Representation,
-    y: Representation,
-    k: GramKernel,
-    l: GramKernel,
-    estimator: Estimator,
-    rows: np.ndarray | None = None,
-) -> np.ndarray:
-    """CKA without each sample of a kernel of x and one of y, widths kept."""
-    if rows is not None and estimator == "debiased":
-        product = leave_one_out_u_products(rows)
-    else:
-        a, b = kernel_gram(x, k), kernel_gram(y, l)
-        product = _estimate_leave_one_out_hsic(
-            a, b, estimator, a.inner_of_rows(b) if rows is None else rows
-        )
-    squares = [leave_one_out_self_hsic(r, g, estimator) for r, g in ((x, k), (y, l))]
-    return product / np.sqrt(squares[0] * squares[1])
-
-
-def _uncached_copy(x: Representation) -> Representation:
-    """The same samples, whose intermediates are not kept: another kernel is as large as all
-    distances."""
-    return Representation(x.source, x.name, dtype=x.requested_dtype)
-
-
-@cached
-def leave_one_out_self_hsic(
-    x: Representation, kernel: GramKernel, estimator: Estimator
-) -> np.ndarray:
-    """Return the HSIC of a representation with itself without each sample, shape (n,)."""
-    check_min_samples("cka", x, 2 if estimator == "biased" else 4)
-    gram = kernel_gram(x, kernel)
-    rows = gram.inner_of_rows(gram)
-    product = leave_one_out_products(gram, gram, rows)
-    check_remainder(representation_title(x), product / gram.square)
-    squared = (
-        product
-        if estimator == "biased"
-        else _estimate_leave_one_out_hsic(gram, gram, estimator, rows)
-    )
-    if (squared <= 1e-12 * product).any():
-        raise UndefinedError(
-            f"cka: the {estimator} self-similarity is not positive without one of {x.shape[0]} "
-            f"samples; {LEAVE_ONE_OUT_REMEDY}"
-        )
-    return squared
-
-
-def _estimate_leave_one_out_hsic(
-    k: FactoredPairMatrix | StoredPairMatrix,
-    l: FactoredPairMatrix | StoredPairMatrix,
-    estimator: Estimator,
-    rows: np.ndarray,
-) -> np.ndarray:
-    """Estimate HSIC without each sample, up to a factor (:func:`~..intermediates.grams.estimated`),
-    from the inner products of the rows of the centred matrices."""
-    product, m = leave_one_out_products(k, l, rows), k.samples - 1
-    if estimator == "biased":
-        return product
-    diagonals = _leave_one_out_diagonals(k, l, rows)
-    if estimator == "lange":
-        return product - diagonals
-    traces = [g.diagonal().sum() - (m + 1) / m * g.diagonal() for g in (k, l)]
-    return product - diagonals * m / (m - 2) + traces[0] * traces[1] / ((m - 1) * (m - 2))
-
-
-def _leave_one_out_diagonals(
-    k: FactoredPairMatrix | StoredPairMatrix,
-    l: FactoredPairMatrix | StoredPairMatrix,
-    rows: np.ndarray,
-) -> np.ndarray:
-    r"""Return the inner products of the diagonals without each sample, centred again.
-
-    The diagonal of K is then :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}` with c = 1 / (n - 1).
-    """
-    p, q, c = k.diagonal(), l.diagonal(), 1 / (k.samples - 1)
-    products = p * q
-    crossed = k.times(q) + l.times(p) - 2 * products
-    spread = (p.sum() - p) * q + (q.sum() - q) * p
-    squares = rows - products
-    correction: Any = 2 * c * crossed + c * c * (spread + 4 * squares) - 4 * c**3 * products
-    return products.sum() - products + correction + c**3 * products
-
-
-@cached
-def leave_one_out_width_change(x: Representation, pairs: MedianPairs) -> np.ndarray:
-    """Return by how much the median distance between samples changes without each of them, in units
-    of it, shape (n,)."""
-    n, vector = x.shape[0], as_float64(condensed_rdm(x, "euclidean"))
-    count = (n - 1) * (n - 2) // 2
-    middle = np.array([(count - 1) // 2, count // 2])
-    if pairs == "all":  # n - 1 zeros come first, then every distance twice
-        middle = (np.array([((n - 1) ** 2 - 1) // 2, (n - 1) ** 2 // 2]) - (n - 1)) // 2
-    ratio = _leave_one_out_quantiles(vector, n, middle).mean(axis=1) / scalar(
-        median_distance(x, pairs)
-    )
-    check_remainder(f"the median distance of {representation_title(x)}", ratio)
-    return ratio - 1
-
-
-def _leave_one_out_quantiles(vector: np.ndarray, n: int, places: np.ndarray) -> np.ndarray:
-    """Return what is at these places, from 0, of the sorted pairs without those of each sample,
-    shape (n, places).
-
-    n - 1 pairs are missing, so all is in a window of n - 1 more pairs than between the places.
-    """
-    first, last = int(places.min()), int(places.max()) + n - 1
-    order = np.argpartition(vector, (first, last))
-    window = order[first : last + 1]
-    window = window[np.argsort(vector[window])]
-    is_below = np.zeros(len(vector))
-    is_below[order[:first]] = 1
-    missing = condensed_row_sums(is_below, n).astype(int)
-    starts = np.cumsum([0, *range(n - 1, 0, -1)])  # of the pairs i < j of each i
-    rows = np.searchsorted(starts, window, side="right") - 1
-    columns = window - starts[rows] + rows + 1
-    values = np.empty((n, len(places)))
-    for i in range(n):
-        remaining_pairs = window[(rows != i) & (columns != i)]
-        values[i] = vector[remaining_pairs[places - first + missing[i]]]
-    return values
+@cka.claim("claims_for")
+def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
+    """Return the claims that depend on the kernel and the estimator."""
+    if kernel == "linear" and estimator == "biased":
+        return {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION}
+    claims: dict[str, Any] = {"invariant_to": SHAPE_INVARIANCES}
+    if kernel != "linear":
+        claims["all_pairs"] = None
+    if estimator != "biased":
+        claims |= {"range": (-1, 1), "min_samples": 4}
+    if estimator == "lange":  # it takes diagonals that its matrices lack
+        claims |= {"compares": Product(centered_gram)}
+    if estimator == "features":
+        claims |= {
+            "invariant_to": COLUMN_INVARIANCES,
+            "range": (-np.inf, np.inf),
+            "identity": False,
+        }
+        return claims | {"compares": None, "chance": constant_zero, "leave_one_out": None}
+    if kernel == "linear":
+        return claims | {"streams_with": "squares"}
+    if kernel == "cosine":
+        return claims | {"invariant_to": COSINE_INVARIANCES, "streams_with": "directions"}
+    return claims | {"compares": Product(centered_gram, blocks=True)}
 
 
 # --------------------------------------------------------------------------------------- many pairs
+
 
 MAX_STACKED_PRODUCTS = 2**22  # numbers in the products that are in memory at a time
 MAX_SMALL_PRODUCT = 2**16  # values up to which products take no longer than calls of functions

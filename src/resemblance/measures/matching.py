@@ -40,22 +40,6 @@ from .alignment import size_and_shape_distance
 from .inner_products import MIN_CEILING_SHARE, warn_near_ceiling
 
 
-def uninformative_matched_columns(x: Representation, y: Representation, matching: str = "") -> str:
-    """Near when n is so small that among unrelated columns some correlate: about a dozen for a
-    thousand columns."""
-    # One to one, the best are few.
-    n, columns = x.n_samples, min(x.shape[1], y.shape[1]) / (2 if matching else 1)
-    if n > 64 or columns < 2:
-        return ""
-    if n == 2:
-        return warn_near_ceiling(n, MIN_CEILING_SHARE)
-    from scipy.special import stdtrit
-
-    # Of the statistic t of a correlation, the largest of so many.
-    quantile = float(stdtrit(n - 2, 1 - 1 / columns))
-    return warn_near_ceiling(n, quantile / math.sqrt(n - 2 + quantile**2))
-
-
 @measure(
     label="HardCorr",
     family="alignment",
@@ -65,7 +49,6 @@ def uninformative_matched_columns(x: Representation, y: Representation, matching
     range=(-1, 1),
     invariant_to=COLUMN_INVARIANCES | SAMPLE_ROTATION,
     identity=False,
-    uninformative=uninformative_matched_columns,
 )
 def hard_correlation_match(
     x: Representation, y: Representation, *, matching: Literal["optimal", "greedy"] = "optimal"
@@ -104,7 +87,6 @@ def hard_correlation_match(
     range=(-1, 1),
     invariant_to=COLUMN_INVARIANCES | SAMPLE_ROTATION,
     identity=False,
-    uninformative=uninformative_matched_columns,
 )
 def soft_correlation_match(x: Representation, y: Representation) -> Array:
     r"""Soft correlation match: mean of every neuron's best correlation on the other side, over both
@@ -126,6 +108,24 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
     """
     xp, c = x.xp, correlations(x, y)
     return (xp.mean(xp.max(c, axis=1)) + xp.mean(xp.max(c, axis=0))) / 2
+
+
+@hard_correlation_match.claim("uninformative")
+@soft_correlation_match.claim("uninformative")
+def uninformative_matched_columns(x: Representation, y: Representation, matching: str = "") -> str:
+    """Near when n is so small that among unrelated columns some correlate: about a dozen for a
+    thousand columns."""
+    # One to one, the best are few.
+    n, columns = x.n_samples, min(x.shape[1], y.shape[1]) / (2 if matching else 1)
+    if n > 64 or columns < 2:
+        return ""
+    if n == 2:
+        return warn_near_ceiling(n, MIN_CEILING_SHARE)
+    from scipy.special import stdtrit
+
+    # Of the statistic t of a correlation, the largest of so many.
+    quantile = float(stdtrit(n - 2, 1 - 1 / columns))
+    return warn_near_ceiling(n, quantile / math.sqrt(n - 2 + quantile**2))
 
 
 @measure(
@@ -159,27 +159,6 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
         if scalar(squared) < epsilon(squared) ** 0.25
         else size_and_shape_distance(safe_sqrt(squared), *sizes)
     )
-
-
-def _distance_after_matching(x: Representation, y: Representation) -> Array:
-    """The distance from the differences themselves: slower, but accurate where the products of all
-    columns are alike."""
-    a, b, scale = comparable_columns(x, y)
-    costs = _squared_column_distances(detach(a), detach(b), width=max(a.shape[1], b.shape[1]))
-    rows, columns = _min_cost_assignment(to_numpy(costs))
-    is_pair = (rows < a.shape[1]) & (columns < b.shape[1])
-    return scale * _matched_residual(a, b, rows[is_pair], columns[is_pair])
-
-
-def _min_cost_assignment(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the assignment of least cost.
-
-    No pair of it costs more than a whole assignment, so larger costs, which would take the digits
-    of the others, count as much as that.
-    """
-    rows, columns, _ = transport_plan(costs)
-    limit = costs[rows, columns].sum()
-    return transport_plan(np.minimum(costs, limit))[:2] if limit > 0 else (rows, columns)
 
 
 @measure(
@@ -231,6 +210,27 @@ def soft_matching(
     )
     # At its minimum it does not change with the plan.
     return scale * euclidean_norm(difference * as_array_like(masses**0.5, a)[None, :])
+
+
+def _distance_after_matching(x: Representation, y: Representation) -> Array:
+    """The distance from the differences themselves: slower, but accurate where the products of all
+    columns are alike."""
+    a, b, scale = comparable_columns(x, y)
+    costs = _squared_column_distances(detach(a), detach(b), width=max(a.shape[1], b.shape[1]))
+    rows, columns = _min_cost_assignment(to_numpy(costs))
+    is_pair = (rows < a.shape[1]) & (columns < b.shape[1])
+    return scale * _matched_residual(a, b, rows[is_pair], columns[is_pair])
+
+
+def _min_cost_assignment(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the assignment of least cost.
+
+    No pair of it costs more than a whole assignment, so larger costs, which would take the digits
+    of the others, count as much as that.
+    """
+    rows, columns, _ = transport_plan(costs)
+    limit = costs[rows, columns].sum()
+    return transport_plan(np.minimum(costs, limit))[:2] if limit > 0 else (rows, columns)
 
 
 def _safely_scaled_columns(

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import Product
 from ..data.representation import Representation, cached
@@ -35,7 +34,6 @@ from ..intermediates.similarities import Affinity, NeighborMetric
 from ..intermediates.ties import Nearest
 from .inner_products import (
     chance_corrected_cosine,
-    check_min_samples,
     constant_one,
     constant_zero,
     negated_product,
@@ -43,39 +41,14 @@ from .inner_products import (
     warn_fixed_by_n,
     warn_near_ceiling,
 )
-from .neighbors import leave_one_out_largest_score, leave_one_out_mean_score, neighbor_search_claims
-
-
-def uninformative_neighbor_sets(
-    x: Representation, y: Representation, k: int, corrected: bool = False
-) -> str:
-    """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them."""
-    share = k / (x.n_samples - 1)
-    return (
-        ""
-        if corrected
-        else warn_fixed_by_n(x.n_samples)
-        if share == 1
-        else warn_near_ceiling(x.n_samples, share)
-    )
-
-
-def _mutual_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search, and on the correction for chance."""
-    claims = neighbor_search_claims(k, metric, search)
-    if corrected:
-        claims |= {"min_samples": k + 2, "range": (-1, 1), "chance": constant_zero}
-        claims["compares"] = Product(
-            chance_scaled_weights, symmetric=False, value=chance_corrected_cosine
-        )
-    return claims
+from .leave_one_out.neighbors import leave_one_out_mutual_knn
+from .neighbors import neighbor_search_claims
 
 
 @measure(
     label="MutualKNN", family="neighbors", citation="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    compares=Product(neighbor_weights, symmetric=False),
-    uninformative=uninformative_neighbor_sets, claims_for=_mutual_claims,
+    compares=Product(neighbor_weights, symmetric=False), leave_one_out=leave_one_out_mutual_knn,
 )  # fmt: skip
 def mutual_knn(
     x: Representation,
@@ -126,78 +99,37 @@ def mutual_knn(
     return rescale_from_chance(value, expected_cosine(K, L))
 
 
-def chance_of_cycles(
-    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, search: Search
-) -> float:
-    """The mean of :func:`return_probability` for the neighbours in X; 0 if above chance."""
-    return 0.0 if corrected else return_probability(x, k=k, metric=metric, search=search)
-
-
-@cached
-def return_probability(x: Representation, k: int, metric: Affinity, search: Search) -> float:
-    """Mean probability that a step to k of the other samples, drawn without order, and a step to a
-    neighbour return."""
-    neighbors, n = nearest(x, k=k, metric=metric, search=search), x.n_samples
-    entries = neighbor_matrix(neighbors, np.ones((n, k))).T.tocoo()
-    miss_probability = mean_product_of_draws(
-        1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k)
-    )
-    return float(np.mean(1 - miss_probability))
-
-
-def uninformative_cycles(
-    x: Representation, y: Representation, k: int, metric: Any, search: Any
+@mutual_knn.claim("uninformative")
+def uninformative_neighbor_sets(
+    x: Representation, y: Representation, k: int, corrected: bool = False
 ) -> str:
-    """Near when chance leads back anyway: k of about 1.3 times the root of n, or more."""
-    n = x.n_samples
-    if k == n - 1:
-        return warn_fixed_by_n(n)
-    if n > k * k:
-        return ""
-    return warn_near_ceiling(n, return_probability(x, k=k, metric=metric, search=search))
-
-
-def uninformative_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool) -> str:
-    """Fixed when all other samples are neighbours (k = n - 1)."""
-    return warn_fixed_by_n(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
-
-
-@mutual_knn.claim("leave_one_out")
-def leave_one_out_mutual_knn(
-    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool
-) -> np.ndarray:
-    """Mutual nearest neighbours without each sample, shape (n,): exactly, with ties, too.
-
-    A search of k + 1 neighbours and O(n k) time more. Raises ``UndefinedError`` for a
-    representation that is constant without some sample, and when nothing is left above chance.
-    """
-    check_min_samples("mutual_knn", x, k + 1 + corrected)
-    nearest_rows = NeighborSearch(k, metric)
-    n, largest_score = x.shape[0], leave_one_out_largest_score(x, y, nearest_rows, "share")
-    value: np.ndarray = np.minimum(
-        leave_one_out_mean_score(x, y, nearest_rows, "share") / largest_score, 1
+    """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them."""
+    share = k / (x.n_samples - 1)
+    return (
+        ""
+        if corrected
+        else warn_fixed_by_n(x.n_samples)
+        if share == 1
+        else warn_near_ceiling(x.n_samples, share)
     )
-    if not corrected:
-        return value
-    chance = k / (n - 2) / largest_score
-    if (chance >= 1 - 1e-12).any():
-        raise UndefinedError(
-            f"mutual_knn: without one of {n} samples chance is 1; take a smaller k"
-        )
-    return (value - chance) / (1 - chance)
 
 
-def _cycle_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> dict[str, Any]:
+@mutual_knn.claim("claims_for")
+def _mutual_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> dict[str, Any]:
     """Return the claims that depend on the search, and on the correction for chance."""
-    corrections = {"min_samples": k + 2, "range": (-np.inf, 1)} if corrected else {}
-    return neighbor_search_claims(k, metric, search) | corrections
+    claims = neighbor_search_claims(k, metric, search)
+    if corrected:
+        claims |= {"min_samples": k + 2, "range": (-1, 1), "chance": constant_zero}
+        claims["compares"] = Product(
+            chance_scaled_weights, symmetric=False, value=chance_corrected_cosine
+        )
+    return claims
 
 
 @measure(
     label="CycleKNN", family="neighbors", citation="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), symmetric=False, identity=False,
-    differentiable=False, limits={"k": (1, np.inf)}, chance=chance_of_cycles,
-    uninformative=uninformative_cycles, claims_for=_cycle_claims,
+    differentiable=False, limits={"k": (1, np.inf)},
 )  # fmt: skip
 def cycle_knn(
     x: Representation,
@@ -242,35 +174,32 @@ def cycle_knn(
     return rescale_from_chance(value, return_probability(x, k=k, metric=metric, search=search))
 
 
-def _mean_return_share(a: Nearest, b: Nearest) -> float:
-    """Mean probability that a step to a neighbour in b and a step to a neighbour in a lead back."""
-    (n, k), ties = b.listed.shape, b.ties
-    forward, backward = (
-        neighbor_matrix(b, np.ones((n, k))),
-        neighbor_matrix(a, np.ones((n, k))).T.tocsr(),
-    )
-    miss_probability = np.ones(n)
-    if not (a.ties.crowded.any() or ties.crowded.any()):
-        return float(np.mean(np.asarray(forward.multiply(backward).sum(axis=1)) > 0))
-    row, weight = _sparse_entries(
-        indicator_of_entries(forward, forward.data == 1).multiply(backward)
-    )
-    np.multiply.at(miss_probability, row, 1 - weight)
-    if ties.crowded.any():
-        row, weight = _sparse_entries(
-            indicator_of_entries(forward, forward.data < 1).multiply(backward)
-        )
-        total, n_drawn = np.zeros((2, n), dtype=np.int64)
-        total[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
-        n_drawn[ties.rows[ties.crowded]] = k - ties.certain[ties.crowded]
-        miss_probability *= mean_product_of_draws(1 - weight, row, total, n_drawn)
-    return float(np.mean(1 - miss_probability))
+@cycle_knn.claim("chance")
+def chance_of_cycles(
+    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, search: Search
+) -> float:
+    """The mean of :func:`return_probability` for the neighbours in X; 0 if above chance."""
+    return 0.0 if corrected else return_probability(x, k=k, metric=metric, search=search)
 
 
-def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and weights of the entries of a sparse array."""
-    entries = graph.tocoo()
-    return entries.coords[0], entries.data
+@cycle_knn.claim("uninformative")
+def uninformative_cycles(
+    x: Representation, y: Representation, k: int, metric: Any, search: Any
+) -> str:
+    """Near when chance leads back anyway: k of about 1.3 times the root of n, or more."""
+    n = x.n_samples
+    if k == n - 1:
+        return warn_fixed_by_n(n)
+    if n > k * k:
+        return ""
+    return warn_near_ceiling(n, return_probability(x, k=k, metric=metric, search=search))
+
+
+@cycle_knn.claim("claims_for")
+def _cycle_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> dict[str, Any]:
+    """Return the claims that depend on the search, and on the correction for chance."""
+    corrections = {"min_samples": k + 2, "range": (-np.inf, 1)} if corrected else {}
+    return neighbor_search_claims(k, metric, search) | corrections
 
 
 @measure(
@@ -285,7 +214,6 @@ def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     differentiable=False,
     limits={"k": (1, np.inf)},
     chance=constant_one,
-    uninformative=uninformative_mean_ranks,
     product=Product(neighbor_shares, negative_ranks, symmetric=False, value=negated_product),
     claims_for=lambda k, metric, corrected: neighbor_search_claims(k + corrected, metric),
 )
@@ -328,3 +256,52 @@ def information_imbalance(
     if not corrected:
         return 2 * rank / n
     return 1 - rescale_from_chance(2 * rank, chance=n, best=k + 1)
+
+
+@information_imbalance.claim("uninformative")
+def uninformative_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool) -> str:
+    """Fixed when all other samples are neighbours (k = n - 1)."""
+    return warn_fixed_by_n(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
+
+
+@cached
+def return_probability(x: Representation, k: int, metric: Affinity, search: Search) -> float:
+    """Mean probability that a step to k of the other samples, drawn without order, and a step to a
+    neighbour return."""
+    neighbors, n = nearest(x, k=k, metric=metric, search=search), x.n_samples
+    entries = neighbor_matrix(neighbors, np.ones((n, k))).T.tocoo()
+    miss_probability = mean_product_of_draws(
+        1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k)
+    )
+    return float(np.mean(1 - miss_probability))
+
+
+def _mean_return_share(a: Nearest, b: Nearest) -> float:
+    """Mean probability that a step to a neighbour in b and a step to a neighbour in a lead back."""
+    (n, k), ties = b.listed.shape, b.ties
+    forward, backward = (
+        neighbor_matrix(b, np.ones((n, k))),
+        neighbor_matrix(a, np.ones((n, k))).T.tocsr(),
+    )
+    miss_probability = np.ones(n)
+    if not (a.ties.crowded.any() or ties.crowded.any()):
+        return float(np.mean(np.asarray(forward.multiply(backward).sum(axis=1)) > 0))
+    row, weight = _sparse_entries(
+        indicator_of_entries(forward, forward.data == 1).multiply(backward)
+    )
+    np.multiply.at(miss_probability, row, 1 - weight)
+    if ties.crowded.any():
+        row, weight = _sparse_entries(
+            indicator_of_entries(forward, forward.data < 1).multiply(backward)
+        )
+        total, n_drawn = np.zeros((2, n), dtype=np.int64)
+        total[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
+        n_drawn[ties.rows[ties.crowded]] = k - ties.certain[ties.crowded]
+        miss_probability *= mean_product_of_draws(1 - weight, row, total, n_drawn)
+    return float(np.mean(1 - miss_probability))
+
+
+def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and weights of the entries of a sparse array."""
+    entries = graph.tocoo()
+    return entries.coords[0], entries.data

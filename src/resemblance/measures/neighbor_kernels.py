@@ -38,21 +38,10 @@ from .inner_products import (
 from .neighbors import neighbor_search_claims
 
 
-def _mka_claims(k: int, metric: NeighborMetric, corrected: bool, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search, and on what counts as 0."""
-    claims = neighbor_search_claims(k, metric, search)
-    if corrected:
-        in_chance = Product(
-            chance_scaled_umap_kernel, symmetric=False, value=chance_corrected_cosine
-        )
-        claims |= {"range": (-np.inf, 1), "compares": in_chance, "chance": constant_zero}
-    return claims
-
-
 @measure(
     label="MKA", family="similarity_matrix", citation="islam2025manifold", version=3,
     larger_is_more_similar=True, range=(-1, 1), differentiable=False, limits={"k": (1, np.inf)},
-    compares=Product(umap_kernel, symmetric=False), claims_for=_mka_claims,
+    compares=Product(umap_kernel, symmetric=False),
 )  # fmt: skip
 def mka(
     x: Representation,
@@ -115,24 +104,22 @@ def mka(
     return rescale_from_chance(K.cosine(L), expected_cosine(K, L))
 
 
-def _kcka_claims(k: int, variant: str, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search, and on whose kernel it is."""
-    claims = neighbor_search_claims(k, "euclidean", search)
-    if variant == "code":
-        claims |= {"range": (-np.inf, np.inf), "identity": False}
-        claims["compares"] = Product(
-            truncated_kernel,
-            transposed_truncated_kernel,
-            symmetric=False,
-            value=unnormalized_product,
+@mka.claim("claims_for")
+def _mka_claims(k: int, metric: NeighborMetric, corrected: bool, search: Search) -> dict[str, Any]:
+    """Return the claims that depend on the search, and on what counts as 0."""
+    claims = neighbor_search_claims(k, metric, search)
+    if corrected:
+        in_chance = Product(
+            chance_scaled_umap_kernel, symmetric=False, value=chance_corrected_cosine
         )
+        claims |= {"range": (-np.inf, 1), "compares": in_chance, "chance": constant_zero}
     return claims
 
 
 @measure(
     label="kCKA", family="similarity_matrix", citation="islam2025manifold", version=3,
     larger_is_more_similar=True, range=(-1, 1), differentiable=False, limits={"k": (1, np.inf)},
-    compares=Product(truncated_kernel, symmetric=False), claims_for=_kcka_claims,
+    compares=Product(truncated_kernel, symmetric=False),
 )  # fmt: skip
 def kcka(
     x: Representation,
@@ -172,12 +159,18 @@ def kcka(
     return K.cosine(L)
 
 
-def _cknna_claims(k: int, kernel: Kernel, estimator: str, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search and the estimator."""
-    claims = neighbor_search_claims(k, affinity(kernel), search) | {"min_samples": max(k + 1, 4)}
-    if estimator == "biased":
-        claims |= {"range": (-1, 1), "symmetric": True, "identity": True}
-        claims["compares"] = Product(neighbor_kernel, symmetric=False)
+@kcka.claim("claims_for")
+def _kcka_claims(k: int, variant: str, search: Search) -> dict[str, Any]:
+    """Return the claims that depend on the search, and on whose kernel it is."""
+    claims = neighbor_search_claims(k, "euclidean", search)
+    if variant == "code":
+        claims |= {"range": (-np.inf, np.inf), "identity": False}
+        claims["compares"] = Product(
+            truncated_kernel,
+            transposed_truncated_kernel,
+            symmetric=False,
+            value=unnormalized_product,
+        )
     return claims
 
 
@@ -185,7 +178,6 @@ def _cknna_claims(k: int, kernel: Kernel, estimator: str, search: Search) -> dic
     label="CKNNA", family="neighbors", citation="huh2024platonic", version=3,
     larger_is_more_similar=True, range=(-np.inf, np.inf), symmetric=False, identity=False,
     differentiable=False, limits={"k": (1, np.inf)},
-    claims_for=_cknna_claims,
 )  # fmt: skip
 def cknna(
     x: Representation,
@@ -240,6 +232,16 @@ def cknna(
         / _root_of_self_product(s, q, k)
     )
     return float(np.clip(value, -1, 1)) if centered else value
+
+
+@cknna.claim("claims_for")
+def _cknna_claims(k: int, kernel: Kernel, estimator: str, search: Search) -> dict[str, Any]:
+    """Return the claims that depend on the search and the estimator."""
+    claims = neighbor_search_claims(k, affinity(kernel), search) | {"min_samples": max(k + 1, 4)}
+    if estimator == "biased":
+        claims |= {"range": (-1, 1), "symmetric": True, "identity": True}
+        claims["compares"] = Product(neighbor_kernel, symmetric=False)
+    return claims
 
 
 def _root_of_self_product(product: Callable[[Any, Any], float], kernel: Any, k: int) -> float:

@@ -67,37 +67,27 @@ def lcs_knn(
     return normalized_overlap(_common_order_share, x, y, NeighborSearch(k, metric, search))
 
 
-def _common_order_share(a: Nearest, b: Nearest) -> float:
-    """Mean share of the places that are in the same order."""
-    (n, k), tied_rows = a.listed.shape, rows_with_ties(a, b)
-    lengths, is_untied = np.empty(n), np.ones(n, dtype=bool)
-    is_untied[tied_rows] = False
-    lengths[is_untied] = _common_lengths(a.listed[is_untied], b.listed[is_untied])
-    for part, shared in common_neighbors_by_blocks(a, b, tied_rows):
-        lengths[tied_rows[part]] = _common_weights(
-            common_weight_table(shared, part.stop - part.start, k)
+@lcs_knn.claim("chance")
+def chance_of_common_order(
+    x: Representation, y: Representation, k: int, metric: Affinity, search: Search
+) -> float:
+    """The mean longest increasing subsequence of as many entries, in any order, as two lists of k
+    of the other samples share.
+
+    Raises ``UndefinedError`` where neighbours are equally near, and where lists so long share more
+    than 24 entries by chance.
+    """
+    require_neighbor_order(x, y, NeighborSearch(k, metric, search), "lcs_knn")
+    shared, probability = shared_count_probabilities(x.n_samples, k)
+    if probability[shared > MAX_COMMON_ENTRIES].sum() > NEGLIGIBLE_PROBABILITY:
+        raise UndefinedError(
+            f"lcs_knn: chance is not computed where k={k} of {x.n_samples} samples"
         )
-    return float(np.mean(lengths) / k)
-
-
-def _common_lengths(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Length of the longest common subsequence of every row of a with that of b: one row of the
-    table at a time."""
-    lengths = np.zeros((a.shape[0], a.shape[1] + 1), dtype=np.int64)
-    for entry in a.T:
-        extended = lengths[:, :-1] + (entry[:, None] == b)
-        lengths[:, 1:] = np.maximum.accumulate(np.maximum(lengths[:, 1:], extended), axis=1)
-    return lengths[:, -1]
-
-
-def _common_weights(tables: np.ndarray) -> np.ndarray:
-    """Largest total of the entries on a way through every table that never goes back: one row of it
-    at a time."""
-    totals = np.zeros(tables.shape[::2])
-    for entries in tables.transpose(1, 0, 2):
-        sums = np.cumsum(entries, axis=1)
-        totals = sums + np.maximum.accumulate(totals - (sums - entries), axis=1)
-    return totals[:, -1]
+    mask = (shared <= MAX_COMMON_ENTRIES) & (
+        probability > NEGLIGIBLE_PROBABILITY / MAX_COMMON_ENTRIES
+    )
+    lengths = [_longest_increasing(int(m)) for m in shared[mask]]
+    return float(probability[mask] @ np.array(lengths)) / k
 
 
 @measure(
@@ -134,6 +124,39 @@ def edit_distance_knn(
     Reference: Huh et al. 2024. Larger is more similar, in spite of its name.
     """
     return normalized_overlap(_unedited_share, x, y, NeighborSearch(k, metric, search))
+
+
+def _common_order_share(a: Nearest, b: Nearest) -> float:
+    """Mean share of the places that are in the same order."""
+    (n, k), tied_rows = a.listed.shape, rows_with_ties(a, b)
+    lengths, is_untied = np.empty(n), np.ones(n, dtype=bool)
+    is_untied[tied_rows] = False
+    lengths[is_untied] = _common_lengths(a.listed[is_untied], b.listed[is_untied])
+    for part, shared in common_neighbors_by_blocks(a, b, tied_rows):
+        lengths[tied_rows[part]] = _common_weights(
+            common_weight_table(shared, part.stop - part.start, k)
+        )
+    return float(np.mean(lengths) / k)
+
+
+def _common_lengths(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Length of the longest common subsequence of every row of a with that of b: one row of the
+    table at a time."""
+    lengths = np.zeros((a.shape[0], a.shape[1] + 1), dtype=np.int64)
+    for entry in a.T:
+        extended = lengths[:, :-1] + (entry[:, None] == b)
+        lengths[:, 1:] = np.maximum.accumulate(np.maximum(lengths[:, 1:], extended), axis=1)
+    return lengths[:, -1]
+
+
+def _common_weights(tables: np.ndarray) -> np.ndarray:
+    """Largest total of the entries on a way through every table that never goes back: one row of it
+    at a time."""
+    totals = np.zeros(tables.shape[::2])
+    for entries in tables.transpose(1, 0, 2):
+        sums = np.cumsum(entries, axis=1)
+        totals = sums + np.maximum.accumulate(totals - (sums - entries), axis=1)
+    return totals[:, -1]
 
 
 def _unedited_share(a: Nearest, b: Nearest) -> float:
@@ -178,31 +201,9 @@ def _least_edit_costs(
 
 # ------------------------------------------------------------------------------------------- chance
 
+
 MAX_COMMON_ENTRIES = 24  # common entries of two lists whose mean order is computed
 NEGLIGIBLE_PROBABILITY = 1e-15  # a probability that changes no digit
-
-
-@lcs_knn.claim("chance")
-def chance_of_common_order(
-    x: Representation, y: Representation, k: int, metric: Affinity, search: Search
-) -> float:
-    """The mean longest increasing subsequence of as many entries, in any order, as two lists of k
-    of the other samples share.
-
-    Raises ``UndefinedError`` where neighbours are equally near, and where lists so long share more
-    than 24 entries by chance.
-    """
-    require_neighbor_order(x, y, NeighborSearch(k, metric, search), "lcs_knn")
-    shared, probability = shared_count_probabilities(x.n_samples, k)
-    if probability[shared > MAX_COMMON_ENTRIES].sum() > NEGLIGIBLE_PROBABILITY:
-        raise UndefinedError(
-            f"lcs_knn: chance is not computed where k={k} of {x.n_samples} samples"
-        )
-    mask = (shared <= MAX_COMMON_ENTRIES) & (
-        probability > NEGLIGIBLE_PROBABILITY / MAX_COMMON_ENTRIES
-    )
-    lengths = [_longest_increasing(int(m)) for m in shared[mask]]
-    return float(probability[mask] @ np.array(lengths)) / k
 
 
 @lru_cache(maxsize=MAX_COMMON_ENTRIES + 1)

@@ -7,9 +7,8 @@ Neighbours never include the sample itself. Samples that tie for the last places
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from ..base.arrays import euclidean_norm, row_blocks, scalar
 from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import COSINE_INVARIANCES
-from ..data.representation import Representation, cached, representation_title
-from ..intermediates.neighbor_kernels import indicator_of_entries, neighbor_matrix
+from ..data.representation import Representation
+from ..intermediates.neighbor_kernels import neighbor_matrix
 from ..intermediates.neighbors import NeighborSearch, Search, nearest, neighbors, own_cosines
 from ..intermediates.points import unit_rows
 from ..intermediates.recall import pair_recall
@@ -36,62 +35,14 @@ from ..intermediates.similarities import (
     cosines_to_listed,
 )
 from ..intermediates.ties import Nearest
-from .inner_products import (
-    LEAVE_ONE_OUT_REMEDY,
-    check_min_samples,
-    has_single_deviating_sample,
-    leave_one_out_squared_sizes,
-    warn_fixed_by_n,
-    warn_near_ceiling,
-)
-
-
-def neighbor_search_claims(
-    k: int, metric: Affinity = "cosine", search: Search = "exact"
-) -> dict[str, Any]:
-    """Return the claims that depend on how neighbours are searched for."""
-    unchanged_by = (
-        COSINE_INVARIANCES | {"translation"} if metric == "euclidean" else COSINE_INVARIANCES
-    )
-    claims: dict[str, Any] = {"min_samples": k + 1, "invariant_to": unchanged_by}
-    if search == "hnsw":  # what the search misses depends on the order of the samples
-        claims |= {"requires": "neighbors", "product": None, "leave_one_out": None}
-        claims["diagnostics"] = partial(pair_recall, metric=metric)
-    return claims
-
-
-def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) -> str:
-    """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them."""
-    share = k / (x.n_samples - 1)
-    return (
-        warn_fixed_by_n(x.n_samples)
-        if share == 1
-        else warn_near_ceiling(x.n_samples, share / (2 - share))
-    )
-
-
-def uninformative_profiles(
-    x: Representation, y: Representation, k: int, of: str, search: Any
-) -> str:
-    """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples."""
-    if of == "similarity":
-        return ""
-    near_by = [1 - own_cosines(r, k=k, search=search) for r in (x, y)]
-    # The mean over all pairs.
-    overall = [1 - scalar(euclidean_norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
-    product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
-    lengths = [
-        np.sqrt((cosines**2).sum(axis=1) + k * mean**2) for cosines, mean in zip(near_by, overall)
-    ]
-    return warn_near_ceiling(
-        x.n_samples, float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300)))
-    )
+from .inner_products import warn_fixed_by_n, warn_near_ceiling
+from .leave_one_out.neighbors import leave_one_out_jaccard
 
 
 @measure(
     label="Jaccard", family="neighbors", citation="wang2020towards", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    uninformative=uninformative_neighbor_unions, claims_for=neighbor_search_claims,
+    leave_one_out=leave_one_out_jaccard,
 )  # fmt: skip
 def jaccard(
     x: Representation,
@@ -126,15 +77,37 @@ def jaccard(
     return normalized_overlap(_jaccard_overlap, x, y, NeighborSearch(k, metric, search))
 
 
-def _jaccard_overlap(a: Nearest, b: Nearest) -> float:
-    k, count = a.listed.shape[1], common_neighbor_weights(a, b)
-    return float(np.mean(count / (2 * k - count)))
+@jaccard.claim("uninformative")
+def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) -> str:
+    """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them."""
+    share = k / (x.n_samples - 1)
+    return (
+        warn_fixed_by_n(x.n_samples)
+        if share == 1
+        else warn_near_ceiling(x.n_samples, share / (2 - share))
+    )
+
+
+@jaccard.claim("chance")
+def chance_jaccard(
+    x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
+) -> float:
+    """The mean of m / (2k - m), m the number that two sets of k of the other samples share.
+
+    Raises ``UndefinedError`` where samples tie for the last places.
+    """
+    nearest_rows = NeighborSearch(k, metric, search)
+    if any(nearest(r, *nearest_rows).ties.crowded.any() for r in (x, y)):
+        raise UndefinedError(
+            "jaccard: no closed form of chance where samples tie for the last places"
+        )
+    shared, probability = shared_count_probabilities(x.n_samples, k)
+    return float(probability @ (shared / (2 * k - shared)))
 
 
 @measure(
     label="RankSim", family="neighbors", citation="wang2020towards", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    claims_for=neighbor_search_claims,
 )  # fmt: skip
 def rank_similarity(
     x: Representation,
@@ -172,41 +145,21 @@ def rank_similarity(
     return normalized_overlap(_rank_agreement, x, y, NeighborSearch(k, metric, search))
 
 
-def _rank_agreement(a: Nearest, b: Nearest) -> float:
-    rows = np.arange(len(a.listed))
-    scores = np.empty(len(rows))
-    for part, shared in common_neighbors_by_blocks(a, b, rows):
-        first, second = (
-            _mean_group_ranks(group_starts(neighbors, rows[part])) for neighbors in (a, b)
-        )
-        r, s = first[shared.row, shared.first], second[shared.row, shared.second]
-        total, weight = (
-            np.bincount(shared.row, weights=values, minlength=len(first))
-            for values in (shared.weight * _rank_closeness(r, s), shared.weight)
-        )
-        scores[part] = total / np.sqrt(
-            _largest_sum(1 / first, weight) * _largest_sum(1 / second, weight)
-        )
-    return float(np.mean(scores))
+@rank_similarity.claim("chance")
+def chance_rank_similarity(
+    x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
+) -> float:
+    """The mean over what two lists of k of the other samples, in any order, share.
 
-
-def _rank_closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
-    return 2 / ((1 + np.abs(r - s)) * (r + s))
-
-
-def _mean_group_ranks(starts: np.ndarray) -> np.ndarray:
-    """Mean rank of the group of every place; ``starts`` is the first place of that group."""
-    return starts + (group_lengths(starts) + 1) / 2
-
-
-def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Sum of the first ``weight`` entries of every row, at least of the first one; of a fraction
-    its share."""
-    k = decreasing.shape[1]
-    sums = np.concatenate([np.zeros((len(decreasing), 1)), np.cumsum(decreasing, axis=1)], axis=1)
-    weight, rows = np.clip(weight, 1, k), np.arange(len(decreasing))
-    n_whole = np.minimum(weight.astype(np.int64), k - 1)
-    return sums[rows, n_whole] + (weight - n_whole) * decreasing[rows, n_whole]
+    m common neighbours have any m pairs of ranks, each with probability m / k². Raises
+    ``UndefinedError`` where neighbours are equally near.
+    """
+    require_neighbor_order(x, y, NeighborSearch(k, metric, search), "rank_similarity")
+    shared, probability = shared_count_probabilities(x.n_samples, k)
+    rank_of = np.arange(1, k + 1)
+    total = sum(float(np.sum(2 / ((1 + abs(r - rank_of)) * (r + rank_of)))) for r in rank_of)
+    harmonic = np.concatenate([[1.0], np.cumsum(1 / rank_of)])
+    return float(probability @ (shared * total / k**2 / harmonic[shared]))
 
 
 @measure(
@@ -219,8 +172,6 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
     identity=False,
     differentiable=False,
     limits={"k": (1, np.inf)},
-    uninformative=uninformative_profiles,
-    claims_for=neighbor_search_claims,
 )
 def second_order_cosine(
     x: Representation,
@@ -262,6 +213,84 @@ def second_order_cosine(
     if len(tied_rows):
         values[tied_rows] = _cosines_of_tied_rows(x, y, a, b, tied_rows, of)
     return float(np.mean(values))
+
+
+@second_order_cosine.claim("uninformative")
+def uninformative_profiles(
+    x: Representation, y: Representation, k: int, of: str, search: Any
+) -> str:
+    """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples."""
+    if of == "similarity":
+        return ""
+    near_by = [1 - own_cosines(r, k=k, search=search) for r in (x, y)]
+    # The mean over all pairs.
+    overall = [1 - scalar(euclidean_norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
+    product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
+    lengths = [
+        np.sqrt((cosines**2).sum(axis=1) + k * mean**2) for cosines, mean in zip(near_by, overall)
+    ]
+    return warn_near_ceiling(
+        x.n_samples, float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300)))
+    )
+
+
+@jaccard.claim("claims_for")
+@rank_similarity.claim("claims_for")
+@second_order_cosine.claim("claims_for")
+def neighbor_search_claims(
+    k: int, metric: Affinity = "cosine", search: Search = "exact"
+) -> dict[str, Any]:
+    """Return the claims that depend on how neighbours are searched for."""
+    unchanged_by = (
+        COSINE_INVARIANCES | {"translation"} if metric == "euclidean" else COSINE_INVARIANCES
+    )
+    claims: dict[str, Any] = {"min_samples": k + 1, "invariant_to": unchanged_by}
+    if search == "hnsw":  # what the search misses depends on the order of the samples
+        claims |= {"requires": "neighbors", "product": None, "leave_one_out": None}
+        claims["diagnostics"] = partial(pair_recall, metric=metric)
+    return claims
+
+
+def _jaccard_overlap(a: Nearest, b: Nearest) -> float:
+    k, count = a.listed.shape[1], common_neighbor_weights(a, b)
+    return float(np.mean(count / (2 * k - count)))
+
+
+def _rank_agreement(a: Nearest, b: Nearest) -> float:
+    rows = np.arange(len(a.listed))
+    scores = np.empty(len(rows))
+    for part, shared in common_neighbors_by_blocks(a, b, rows):
+        first, second = (
+            _mean_group_ranks(group_starts(neighbors, rows[part])) for neighbors in (a, b)
+        )
+        r, s = first[shared.row, shared.first], second[shared.row, shared.second]
+        total, weight = (
+            np.bincount(shared.row, weights=values, minlength=len(first))
+            for values in (shared.weight * _rank_closeness(r, s), shared.weight)
+        )
+        scores[part] = total / np.sqrt(
+            _largest_sum(1 / first, weight) * _largest_sum(1 / second, weight)
+        )
+    return float(np.mean(scores))
+
+
+def _rank_closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
+    return 2 / ((1 + np.abs(r - s)) * (r + s))
+
+
+def _mean_group_ranks(starts: np.ndarray) -> np.ndarray:
+    """Mean rank of the group of every place; ``starts`` is the first place of that group."""
+    return starts + (group_lengths(starts) + 1) / 2
+
+
+def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Sum of the first ``weight`` entries of every row, at least of the first one; of a fraction
+    its share."""
+    k = decreasing.shape[1]
+    sums = np.concatenate([np.zeros((len(decreasing), 1)), np.cumsum(decreasing, axis=1)], axis=1)
+    weight, rows = np.clip(weight, 1, k), np.arange(len(decreasing))
+    n_whole = np.minimum(weight.astype(np.int64), k - 1)
+    return sums[rows, n_whole] + (weight - n_whole) * decreasing[rows, n_whole]
 
 
 def _profiles(
@@ -321,40 +350,6 @@ def _divide_by_lengths(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------------- chance
 
 
-@jaccard.claim("chance")
-def chance_jaccard(
-    x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
-) -> float:
-    """The mean of m / (2k - m), m the number that two sets of k of the other samples share.
-
-    Raises ``UndefinedError`` where samples tie for the last places.
-    """
-    nearest_rows = NeighborSearch(k, metric, search)
-    if any(nearest(r, *nearest_rows).ties.crowded.any() for r in (x, y)):
-        raise UndefinedError(
-            "jaccard: no closed form of chance where samples tie for the last places"
-        )
-    shared, probability = shared_count_probabilities(x.n_samples, k)
-    return float(probability @ (shared / (2 * k - shared)))
-
-
-@rank_similarity.claim("chance")
-def chance_rank_similarity(
-    x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
-) -> float:
-    """The mean over what two lists of k of the other samples, in any order, share.
-
-    m common neighbours have any m pairs of ranks, each with probability m / k². Raises
-    ``UndefinedError`` where neighbours are equally near.
-    """
-    require_neighbor_order(x, y, NeighborSearch(k, metric, search), "rank_similarity")
-    shared, probability = shared_count_probabilities(x.n_samples, k)
-    rank_of = np.arange(1, k + 1)
-    total = sum(float(np.sum(2 / ((1 + abs(r - rank_of)) * (r + rank_of)))) for r in rank_of)
-    harmonic = np.concatenate([[1.0], np.cumsum(1 / rank_of)])
-    return float(probability @ (shared * total / k**2 / harmonic[shared]))
-
-
 @lru_cache(maxsize=32)
 def shared_count_probabilities(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     """How many two sets of k of n - 1 samples can share, and the probability of each number."""
@@ -371,118 +366,3 @@ def require_neighbor_order(
 ) -> None:
     if any(len(nearest(r, *nearest_rows).ties.rows) for r in (x, y)):
         raise UndefinedError(f"{name}: no closed form of chance where neighbours are equally near")
-
-
-# --------------------------------------------------------------------------------- without a sample
-
-
-RowScore = Callable[[np.ndarray], np.ndarray]  # of the weight of the common neighbours of a row
-
-
-class Replacements(NamedTuple):
-    """Weights of neighbours, sparse arrays (n, n), by what the sample that is left out was.
-
-    ``weights``: as they are, for no neighbour; with k + 1 neighbours, for one with weight 1; with
-    the places of those that tie for the last of them shared by one less, for one of these.
-    ``entries``: which samples have these weights; the first is None.
-    """
-
-    weights: tuple[Any, ...]
-    entries: tuple[Any, ...]
-
-
-@jaccard.claim("leave_one_out")
-def leave_one_out_jaccard(
-    x: Representation, y: Representation, k: int, metric: NeighborMetric
-) -> np.ndarray:
-    """Jaccard similarity without each sample, shape (n,): as :func:`mutual_knn_without`."""
-    check_min_samples("jaccard", x, k + 1)
-    nearest_rows = NeighborSearch(k, metric)
-    largest_score = leave_one_out_largest_score(x, y, nearest_rows, "overlap")
-    return np.minimum(leave_one_out_mean_score(x, y, nearest_rows, "overlap") / largest_score, 1)
-
-
-def leave_one_out_largest_score(
-    x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
-) -> np.ndarray:
-    """The largest score that ties allow, without each sample."""
-    return np.sqrt(
-        _leave_one_out_self_score(x, nearest_rows, score)
-        * _leave_one_out_self_score(y, nearest_rows, score)
-    )
-
-
-@cached
-def _leave_one_out_self_score(
-    x: Representation, nearest_rows: NeighborSearch, score: str
-) -> np.ndarray:
-    crowded = [
-        nearest(x, k, *nearest_rows[1:]).ties.crowded.any()
-        for k in (nearest_rows.k, nearest_rows.k + 1)
-    ]
-    return (
-        leave_one_out_mean_score(x, x, nearest_rows, score) if any(crowded) else np.ones(x.shape[0])
-    )
-
-
-def leave_one_out_mean_score(
-    x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
-) -> np.ndarray:
-    """Mean score of the rows without each sample, shape (n,)."""
-    a, b = replacements(x, nearest_rows), replacements(y, nearest_rows)
-    n, k = x.shape[0], nearest_rows.k
-    score_of_row: RowScore = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
-    scores = score_of_row(_common_weight_of_rows(a.weights[0], b.weights[0]))
-    total = scores.sum() - scores
-    for i, j in np.ndindex(len(a.entries), len(b.entries)):
-        if (i, j) == (0, 0):
-            continue
-        rows, samples, own_weights = _replacement_cases(a, b, i, j)
-        if len(rows):
-            shared = _common_weight_of_rows(a.weights[i], b.weights[j])[rows] - own_weights
-            changes = score_of_row(shared) - scores[rows]
-            total += np.bincount(samples, weights=changes, minlength=n)
-    return total / (n - 1)
-
-
-def _common_weight_of_rows(v: Any, w: Any) -> np.ndarray:
-    """Weight of the common neighbours of every row, shape (n,)."""
-    return np.asarray(v.multiply(w).sum(axis=1)).ravel()
-
-
-def _replacement_cases(
-    a: Replacements, b: Replacements, i: int, j: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
-    """Rows and samples where the sample is the i-th kind of neighbour on the left and the j-th on
-    the right, and the product of its own weights there."""
-    if i and j:
-        entries = a.entries[i].multiply(b.entries[j]).tocoo()
-        own_weights = entries.multiply(a.weights[i]).multiply(b.weights[j]).tocsr()
-        rows, samples = entries.coords
-        return rows, samples, np.asarray(own_weights[rows, samples]).ravel()
-    graph, other_graphs = (a.entries[i], b.entries) if i else (b.entries[j], a.entries)
-    unshared = graph - graph.multiply(sum(other_graphs[1:]))
-    unshared.eliminate_zeros()
-    rows, samples = unshared.tocoo().coords
-    return rows, samples, 0.0
-
-
-@cached
-def replacements(x: Representation, nearest_rows: NeighborSearch) -> Replacements:
-    """Return the weights of neighbours before and after a sample is left out."""
-    n, k, ties = x.shape[0], nearest_rows.k, nearest(x, *nearest_rows).ties
-    if nearest_rows.metric == "euclidean":
-        leave_one_out_squared_sizes(x)
-    if has_single_deviating_sample(x):
-        raise UndefinedError(
-            f"{representation_title(x)} is constant without one of {n} samples: none has nearest "
-            f"neighbours; {LEAVE_ONE_OUT_REMEDY}"
-        )
-    graph = neighbor_matrix(nearest(x, *nearest_rows), np.ones((n, k)))
-    longer = neighbor_matrix(nearest(x, nearest_rows.k + 1, *nearest_rows[1:]), np.ones((n, k + 1)))
-    sizes = np.full(n, 2)
-    sizes[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
-    tied_entries = indicator_of_entries(graph, graph.data < 1)
-    shared = graph + tied_entries.multiply(graph).multiply((1 / (sizes - 1))[:, None])
-    entries = (None, indicator_of_entries(graph, graph.data == 1), tied_entries)
-    return Replacements((graph, longer, shared.tocsr()), entries)

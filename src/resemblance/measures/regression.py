@@ -8,7 +8,6 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
-    as_float64,
     clip_above_one,
     clip_below_zero,
     epsilon,
@@ -23,62 +22,16 @@ from ..data.representation import Representation
 from ..intermediates.matrices import expected_inner, linear_gram, projection, ridge_smoother
 from ..intermediates.pairs import basis_overlap, explained_squared_norm, principal_overlap
 from ..intermediates.points import preshape
-from ..intermediates.spectra import decomposition, numerical_rank, orthonormal_basis
-from .cca import (
-    leave_one_out_projection,
-    leave_one_out_shared_spaces,
-    leave_one_out_squared_products,
-)
+from ..intermediates.spectra import decomposition, numerical_rank
 from .inner_products import (
-    check_min_samples,
     has_few_columns,
-    leave_one_out_squared_sizes,
     squared_distance,
     unnormalized_product,
     warn_fixed_by_n,
     warn_full_rank,
     warn_near_ceiling,
 )
-
-RIDGE_PENALTIES = (
-    1e-6,
-    1e-5,
-    1e-4,
-    1e-3,
-    1e-2,
-    1e-1,
-    1.0,
-)  # penalties, in units of the total variance
-
-
-def uninformative_predictor(x: Representation, y: Representation, predict: str) -> str:
-    """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of
-    them."""
-    predictor = x if predict == "second" else y
-    return (
-        ""
-        if has_few_columns(predictor)
-        else warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(predictor))
-    )
-
-
-def uninformative_smoothers(x: Representation, y: Representation, ridge: float) -> str:
-    """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples
-    with any ridge."""
-    n = x.n_samples
-    if has_few_columns(x, y):
-        return ""
-    if not ridge and max(numerical_rank(x), numerical_rank(y)) == n - 1:
-        return warn_fixed_by_n(n)
-    P, Q = ridge_smoother(x, ridge), ridge_smoother(y, ridge)
-    return warn_near_ceiling(n, 2 * expected_inner(P, Q) / (P.square + Q.square))
-
-
-def _regression_claims(predict: str) -> dict[str, Any]:
-    """Return the claim that depends on which side predicts the other: what is compared."""
-    if predict == "second":
-        return {"compares": Product(projection, linear_gram, value=unnormalized_product)}
-    return {"compares": Product(linear_gram, projection, value=unnormalized_product)}
+from .leave_one_out.regression import leave_one_out_gulp, leave_one_out_regression
 
 
 @measure(
@@ -91,8 +44,7 @@ def _regression_claims(predict: str) -> dict[str, Any]:
     symmetric=False,
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     diagnostics=whitening_error,
-    uninformative=uninformative_predictor,
-    claims_for=_regression_claims,
+    leave_one_out=leave_one_out_regression,
 )
 def linear_regression(
     x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
@@ -122,6 +74,26 @@ def linear_regression(
     if predict == "first":
         x, y = y, x
     return clip_above_one(explained_squared_norm(x, y))  # |Y| = 1 in unit size
+
+
+@linear_regression.claim("uninformative")
+def uninformative_predictor(x: Representation, y: Representation, predict: str) -> str:
+    """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of
+    them."""
+    predictor = x if predict == "second" else y
+    return (
+        ""
+        if has_few_columns(predictor)
+        else warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(predictor))
+    )
+
+
+@linear_regression.claim("claims_for")
+def _regression_claims(predict: str) -> dict[str, Any]:
+    """Return the claim that depends on which side predicts the other: what is compared."""
+    if predict == "second":
+        return {"compares": Product(projection, linear_gram, value=unnormalized_product)}
+    return {"compares": Product(linear_gram, projection, value=unnormalized_product)}
 
 
 @measure(
@@ -173,32 +145,11 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
     return clip_above_one(clip_below_zero(explained))
 
 
-def _leave_one_out_error(basis: Array, singular: Array, targets: Array, ridge: float) -> Array:
-    """Summed squared errors of the predictions of left-out samples, from the residuals and
-    leverages of the fit."""
-    xp, n = namespace(basis), basis.shape[0]
-    shrunk = basis * (singular**2 / (singular**2 + ridge))[None, :]
-    leverage = xp.sum(shrunk * basis, axis=1) + 1 / n
-    residual = (targets - shrunk @ (xp.matrix_transpose(basis) @ targets)) / (1 - leverage)[:, None]
-    return frobenius_inner(residual, residual)
-
-
-def _gulp_claims(ridge: float, squared: bool) -> dict[str, Any]:
-    """Return the claims that depend on the ridge, and on whether the root is taken."""
-    squares = Product(ridge_smoother, value=squared_distance, root=not squared)
-    claims: dict[str, Any] = {"metric": not squared, "compares": squares}
-    return (
-        claims | {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION, "leave_one_out": None}
-        if ridge
-        else claims
-    )
-
-
 @measure(
     label="GULP", family="similarity_matrix", citation="boixadsera2022gulp", version=3,
     larger_is_more_similar=False, range=(0, np.inf), invariant_to={"affine"} | SAMPLE_ROTATION,
-    limits={"ridge": (0, np.inf)}, rows_of_maps="positions",
-    diagnostics=whitening_error, uninformative=uninformative_smoothers, claims_for=_gulp_claims,
+    limits={"ridge": (0, np.inf)}, rows_of_maps="positions", diagnostics=whitening_error,
+    leave_one_out=leave_one_out_gulp,
 )  # fmt: skip
 def gulp(
     x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False
@@ -237,6 +188,52 @@ def gulp(
     return squared_distance if squared else safe_sqrt(squared_distance)
 
 
+@gulp.claim("uninformative")
+def uninformative_smoothers(x: Representation, y: Representation, ridge: float) -> str:
+    """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples
+    with any ridge."""
+    n = x.n_samples
+    if has_few_columns(x, y):
+        return ""
+    if not ridge and max(numerical_rank(x), numerical_rank(y)) == n - 1:
+        return warn_fixed_by_n(n)
+    P, Q = ridge_smoother(x, ridge), ridge_smoother(y, ridge)
+    return warn_near_ceiling(n, 2 * expected_inner(P, Q) / (P.square + Q.square))
+
+
+@gulp.claim("claims_for")
+def _gulp_claims(ridge: float, squared: bool) -> dict[str, Any]:
+    """Return the claims that depend on the ridge, and on whether the root is taken."""
+    squares = Product(ridge_smoother, value=squared_distance, root=not squared)
+    claims: dict[str, Any] = {"metric": not squared, "compares": squares}
+    return (
+        claims | {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION, "leave_one_out": None}
+        if ridge
+        else claims
+    )
+
+
+RIDGE_PENALTIES = (
+    1e-6,
+    1e-5,
+    1e-4,
+    1e-3,
+    1e-2,
+    1e-1,
+    1.0,
+)  # penalties, in units of the total variance
+
+
+def _leave_one_out_error(basis: Array, singular: Array, targets: Array, ridge: float) -> Array:
+    """Summed squared errors of the predictions of left-out samples, from the residuals and
+    leverages of the fit."""
+    xp, n = namespace(basis), basis.shape[0]
+    shrunk = basis * (singular**2 / (singular**2 + ridge))[None, :]
+    leverage = xp.sum(shrunk * basis, axis=1) + 1 / n
+    residual = (targets - shrunk @ (xp.matrix_transpose(basis) @ targets)) / (1 - leverage)[:, None]
+    return frobenius_inner(residual, residual)
+
+
 def _smoother_eigenvalues(x: Representation, ridge: float) -> Array:
     """Eigenvalues of the smoother of ridge regression, in [0, 1]; all 1 without a ridge."""
     variance = decomposition(x).singular ** 2
@@ -252,34 +249,3 @@ def _difference_above_rounding(total: Array, shared: Array) -> Array:
     """The difference of two numbers, 0 where it is not larger than their rounding errors."""
     xp, difference = namespace(total), total - shared
     return xp.where(difference <= 64 * epsilon(total) * total, xp.zeros_like(total), difference)
-
-
-# --------------------------------------------------------------------------------- without a sample
-
-
-@gulp.claim("leave_one_out")
-def leave_one_out_gulp(
-    x: Representation, y: Representation, ridge: float, squared: bool
-) -> np.ndarray:
-    """GULP without a ridge without each sample, exactly, shape (n,); as
-    :func:`squared_cca_without`."""
-    check_min_samples("gulp", x, 2)
-    shared, ranks = leave_one_out_shared_spaces(x, y)
-    total = ranks[0] + ranks[1]
-    distance = np.where(total - 2 * shared <= 1e-12 * total, 0, total - 2 * shared)
-    return distance if squared else np.sqrt(distance)
-
-
-@linear_regression.claim("leave_one_out")
-def leave_one_out_regression(x: Representation, y: Representation, predict: str) -> np.ndarray:
-    """Linear regression without each sample, exactly, shape (n,), in [0, 1]; as
-    :func:`squared_cca_without`."""
-    check_min_samples("linear_regression", x, 2)
-    if predict == "first":
-        x, y = y, x
-    basis, targets = as_float64(orthonormal_basis(x)), as_float64(preshape(y))
-    gains = leave_one_out_projection(x).gains
-    explained = leave_one_out_squared_products(
-        basis, targets, gains, np.zeros(len(gains)), centered=True
-    )
-    return np.minimum(explained / leave_one_out_squared_sizes(y), 1)

@@ -17,37 +17,13 @@ from ..data.inputs import stimulus_of_each_row
 from ..data.representation import Representation, cached, check_all_finite, representation_title
 
 Alignment = Literal["orthogonal", "permutation", "none"]
-MAX_ALIGNMENT_TURNS = 300
-AXIS_STARTS = 3  # starts by the axes of covariances
-ALIGNMENT_TOLERANCE = 1e-12  # of the sum of squares: a turn that gains less is the last one
-TURN_EPSILON = float(np.finfo(float).eps)
-MAX_TURN_ERROR = 1e-2  # error of a turn from which on it is left to rounding
-MIN_TRIAL_DISTANCE = 1e-9  # of the mean distance: nearer trials have no larger weight
-
-
-class Moments(NamedTuple):
-    """Means of the stimuli, (n, d), and roots R of their covariances R'R, (n, k, d)."""
-
-    means: np.ndarray
-    roots: np.ndarray
-
-
-def _alignment_claims(alignment: str) -> Mapping[str, Any]:
-    transformations = {"orthogonal": {"orthogonal"}, "permutation": {"permutation"}, "none": set()}
-    return {"invariant_to": frozenset(transformations.get(alignment, set()))}
-
-
-def _claims_of_moments(alignment: str, alpha: float) -> Mapping[str, Any]:
-    """Return what is claimed of means and covariances; no offset changes covariances alone."""
-    offset = {"translation"} if alpha == 0 else set()
-    return {"invariant_to": _alignment_claims(alignment)["invariant_to"] | offset}
 
 
 @measure(
     label="GaussShape", family="alignment", citation="duong2023representational",
     larger_is_more_similar=False, range=(0, np.inf), metric=True, differentiable=False,
     takes="repeats", limits={"alpha": (0, 2), "starts": (2, 1000)}, min_samples=4,
-    invariant_to=frozenset({"orthogonal"}), claims_for=_claims_of_moments,
+    invariant_to=frozenset({"orthogonal"}),
 )  # fmt: skip
 def gaussian_stochastic_shape(
     x: Representation,
@@ -119,7 +95,6 @@ def gaussian_stochastic_shape(
     takes="repeats",
     min_samples=4,
     invariant_to=frozenset({"orthogonal"}),
-    claims_for=_alignment_claims,
 )
 def energy_stochastic_shape(
     x: Representation, y: Representation, *, alignment: Alignment = "orthogonal"
@@ -163,6 +138,34 @@ def energy_stochastic_shape(
         )
         _require_certain_turn("energy_stochastic_shape", lengths, spread, last**2 * a[..., 0].size)
     return float(np.sqrt(unit * max(smallest - within / 2, 0.0)))
+
+
+@energy_stochastic_shape.claim("claims_for")
+def _alignment_claims(alignment: str) -> Mapping[str, Any]:
+    transformations = {"orthogonal": {"orthogonal"}, "permutation": {"permutation"}, "none": set()}
+    return {"invariant_to": frozenset(transformations.get(alignment, set()))}
+
+
+@gaussian_stochastic_shape.claim("claims_for")
+def _claims_of_moments(alignment: str, alpha: float) -> Mapping[str, Any]:
+    """Return what is claimed of means and covariances; no offset changes covariances alone."""
+    offset = {"translation"} if alpha == 0 else set()
+    return {"invariant_to": _alignment_claims(alignment)["invariant_to"] | offset}
+
+
+MAX_ALIGNMENT_TURNS = 300
+AXIS_STARTS = 3  # starts by the axes of covariances
+ALIGNMENT_TOLERANCE = 1e-12  # of the sum of squares: a turn that gains less is the last one
+TURN_EPSILON = float(np.finfo(float).eps)
+MAX_TURN_ERROR = 1e-2  # error of a turn from which on it is left to rounding
+MIN_TRIAL_DISTANCE = 1e-9  # of the mean distance: nearer trials have no larger weight
+
+
+class Moments(NamedTuple):
+    """Means of the stimuli, (n, d), and roots R of their covariances R'R, (n, k, d)."""
+
+    means: np.ndarray
+    roots: np.ndarray
 
 
 def _turn(
@@ -249,7 +252,7 @@ def _require_certain_turn(caller: str, lengths: float, spread: float, smallest: 
         )
 
 
-# ----------------------------------------------------------------------------------------- repeats
+# ------------------------------------------------------------------------------------------ repeats
 
 
 def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
@@ -339,7 +342,7 @@ def _padded_trials(x: Representation, width: int) -> np.ndarray:
     return np.pad(np.array(responses(x)), [(0, 0), (0, 0), (0, width - x.shape[1])])
 
 
-# --------------------------------------------------------------------------------------- alignment
+# ---------------------------------------------------------------------------------------- alignment
 
 
 def _check_stimuli(caller: str, a: np.ndarray, b: np.ndarray) -> None:

@@ -19,8 +19,6 @@ from ..intermediates.samples import (
     tree_length,
 )
 
-HEAT_TRACE_WEIGHTS = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
-
 
 @measure(
     label="IMD",
@@ -178,3 +176,6 @@ def rtd_lite(
         t_min = tree_length(*(normalized_distances(r, draw) for r in (x, y)))
         values.append(max(0.0, (t_x + t_y) / 2 - t_min))
     return float(np.mean(values))
+
+
+HEAT_TRACE_WEIGHTS = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))

@@ -14,7 +14,7 @@ from ..data.representation import Representation
 from ..intermediates.digits import resolution
 from ..intermediates.distances import squared_distance_blocks
 from ..intermediates.points import unit_rows_of_array
-from ..measures.outputs import predicted_distributions
+from ..intermediates.predictions import predicted_distributions
 from .rdm import (
     RANK_TIE_ROUNDING,
     center_and_scale_rows,

@@ -1,0 +1,23 @@
+"""The effective number of shared dimensions, without each sample."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...data.representation import Representation
+from ...intermediates.matrices import LINEAR_KERNEL, kernel_gram
+from .inner_products import leave_one_out_products, leave_one_out_squared_sizes
+from .kernel_alignment import leave_one_out_self_hsic
+
+
+def leave_one_out_ensd(x: Representation, y: Representation) -> np.ndarray:
+    """ENSD without each sample, exactly, shape (n,); ``UndefinedError`` as
+    :func:`leave_one_out_cka`."""
+    product = leave_one_out_products(kernel_gram(x, LINEAR_KERNEL), kernel_gram(y, LINEAR_KERNEL))
+    for r in (x, y):
+        product = (
+            product
+            * leave_one_out_squared_sizes(r)
+            / leave_one_out_self_hsic(r, LINEAR_KERNEL, "biased")
+        )
+    return product

@@ -1,0 +1,125 @@
+"""Inner products, sums and sizes without each sample, and the checks that enough is left.
+
+Values without each sample are (n,) in float64, the same as those of n calls but for rounding, or as
+near as their functions say. Where rows are centred, a = n / (n - 1): centring what is left of
+centred rows :math:`p_j` once more adds :math:`p_i / (n - 1)` to each of them, so sums of products
+of rows lose :math:`a\\, p_i q_i^\\top`. Where there is no value without some sample, and where
+subtraction would leave too few digits of it, ``UndefinedError`` is raised.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...base.arrays import as_float64, scalar
+from ...base.exceptions import UndefinedError
+from ...data.representation import Representation, representation_title
+from ...intermediates.matrices import FactoredPairMatrix, StoredPairMatrix
+from ...intermediates.points import preshape, size
+
+
+def leave_one_out_products(
+    k: FactoredPairMatrix | StoredPairMatrix,
+    l: FactoredPairMatrix | StoredPairMatrix,
+    rows: np.ndarray | None = None,
+) -> np.ndarray:
+    r"""Return the inner products of two centred matrices without each sample, centred again.
+
+    .. math:: \langle K, L \rangle - 2 a \sum_j K_{ij} L_{ij} + a^2 K_{ii} L_{ii}
+
+    ``rows``: the inner products of their rows, if they are known.
+    """
+    rows, a = k.inner_of_rows(l) if rows is None else rows, recentering_factor(k.samples)
+    return rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal()
+
+
+def leave_one_out_u_products(rows: np.ndarray) -> np.ndarray:
+    r"""Return the inner products of two U-centred matrices without each sample, U-centred again,
+    from those of their rows.
+
+    .. math:: \langle K, L \rangle - 2 \frac{n - 2}{n - 3} \sum_j K_{ij} L_{ij}
+
+    The rows of K sum to 0, so without sample i entry jk becomes :math:`K_{jk} + (K_{ij} + K_{ik}) /
+    (n - 3)`.
+    """
+    n = len(rows)
+    return rows.sum() - 2 * (n - 2) / (n - 3) * rows
+
+
+def leave_one_out_squared_sizes(x: Representation, centered: bool = True) -> np.ndarray:
+    r"""Return the squared sizes of the pre-shape without each sample, centred again.
+
+    .. math:: 1 - a \lVert p_i \rVert^2
+
+    for rows :math:`p_i` of the pre-shape, shape (n,), in [0, 1]; a = 1 if not ``centered``. Raises
+    ``UndefinedError`` for a representation that is constant, or nearly so, without some sample.
+    """
+    remainders = left_out_share(x, centered)
+    check_remainder(representation_title(x), remainders)
+    return remainders
+
+
+def left_out_share(x: Representation, centered: bool) -> np.ndarray:
+    points = as_float64(preshape(x, centered=centered))
+    squares = np.einsum("ij,ij->i", points, points)
+    return 1 - recentering_factor(len(points), centered) * squares
+
+
+def recentering_factor(n: int, centered: bool = True) -> float:
+    """Return a, the factor of what n rows lose without one of them: more if they are centred."""
+    return n / (n - 1) if centered else 1.0
+
+
+def has_single_deviating_sample(x: Representation) -> bool:
+    """Say whether all samples are equal but one, without which the representation is constant."""
+    return scalar(size(x)) == 0 or bool(left_out_share(x, True).min() < 1e-12)
+
+
+def leave_one_out_term_means(terms: np.ndarray) -> np.ndarray:
+    """Return the mean of the other terms for each of n terms, shape (n,)."""
+    return (terms.sum() - terms) / (len(terms) - 1)
+
+
+# samples, of which the whole matrix is made, in a tenth of the time
+MAX_SQUARE_MATRIX_SAMPLES = 4096
+
+
+def condensed_row_sums(vector: np.ndarray, n: int) -> np.ndarray:
+    """Return the sums of the rows of a symmetric matrix with zero diagonal, given the pairs i < j
+    row by row, shape (n,)."""
+    if n <= MAX_SQUARE_MATRIX_SAMPLES:
+        from scipy.spatial.distance import squareform
+
+        return squareform(vector, checks=False).sum(axis=1)
+    sums, start = np.zeros(n), 0
+    for i in range(n - 1):
+        row = vector[start : start + n - 1 - i]
+        sums[i] += row.sum()
+        sums[i + 1 :] += row
+        start += n - 1 - i
+    return sums
+
+
+# share of a sum that has to be left, so that it keeps half of its digits
+MIN_REMAINING_SHARE = 1e-7
+LEAVE_ONE_OUT_REMEDY = "recompute the values, or leave out groups of samples"
+
+
+def check_min_samples(name: str, x: Representation, min_samples: int) -> None:
+    """Raise ``UndefinedError`` when one sample less than ``x`` has is too few for a measure."""
+    n = x.shape[0]
+    if n - 1 < min_samples:
+        raise UndefinedError(
+            f"{name} needs at least {min_samples} samples; {n - 1} are left of {n} without one"
+        )
+
+
+def check_remainder(name: str, shares: np.ndarray, min_share: float = MIN_REMAINING_SHARE) -> None:
+    """Raise ``UndefinedError`` when without some sample too little is left of a sum; ``shares`` is
+    the share that is left."""
+    samples = np.flatnonzero(~(shares > min_share))
+    if len(samples):
+        raise UndefinedError(
+            f"{name}: without sample {samples[0]} of {len(shares)} nothing, or too little for a "
+            f"difference, is left; {LEAVE_ONE_OUT_REMEDY}"
+        )

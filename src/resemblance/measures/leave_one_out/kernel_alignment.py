@@ -1,0 +1,182 @@
+"""Centred kernel alignment without each sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.arrays import as_float64, scalar
+from ...base.exceptions import UndefinedError
+from ...data.representation import Representation, cached, representation_title
+from ...intermediates.distances import condensed_rdm
+from ...intermediates.grams import Estimator, GramKernel, MedianPairs, median_distance
+from ...intermediates.matrices import FactoredPairMatrix, StoredPairMatrix, kernel_gram
+from .inner_products import (
+    LEAVE_ONE_OUT_REMEDY,
+    check_min_samples,
+    check_remainder,
+    condensed_row_sums,
+    leave_one_out_products,
+    leave_one_out_u_products,
+)
+
+WIDTH_STEP = 1e-4  # relative change of a width for a difference quotient
+
+
+def leave_one_out_cka(
+    x: Representation,
+    y: Representation,
+    kernel: str = "linear",
+    estimator: Estimator = "biased",
+    bandwidth: float = 1.0,
+    pairs: MedianPairs = "distinct",
+    rows: np.ndarray | None = None,
+) -> np.ndarray:
+    """CKA without each sample, shape (n,), at most 1; ``rows`` are the inner products of the rows
+    of the compared matrices, if they are known.
+
+    Exact for ``kernel="linear"`` and ``"cosine"``. For ``"rbf"`` and ``"laplace"`` to first order
+    in the change of the width, exactly otherwise: the values correlate by 0.9999 or more with those
+    of n calls, and the standard error of the jackknife is within 0.5 % of theirs (n = 36), where
+    the width is the median distance; 0.998 and 2 % for half of it.
+
+    O(n d e) time; for a kernel of the distance O(n^2) and two more kernels. Raises
+    ``UndefinedError`` when a self-similarity without some sample is not positive, or too small a
+    part of that of all.
+    """
+    kernels = GramKernel(kernel, bandwidth, pairs), GramKernel(kernel, bandwidth, pairs)
+    value = _leave_one_out_cosine(x, y, *kernels, estimator, rows)
+    if kernel in ("rbf", "laplace"):
+        wider = kernels[0]._replace(bandwidth=bandwidth * (1 + WIDTH_STEP))
+        slopes = [
+            _leave_one_out_cosine(_uncached_copy(x), y, wider, kernels[1], estimator) - value,
+            _leave_one_out_cosine(x, _uncached_copy(y), kernels[0], wider, estimator) - value,
+        ]
+        for r, slope in zip((x, y), slopes):
+            value = value + slope / WIDTH_STEP * leave_one_out_width_change(r, pairs)
+    return np.clip(value, 0 if estimator == "biased" else -1, 1)
+
+
+def _leave_one_out_cosine(
+    x: Representation,
+    y: Representation,
+    k: GramKernel,
+    l: GramKernel,
+    estimator: Estimator,
+    rows: np.ndarray | None = None,
+) -> np.ndarray:
+    """CKA without each sample of a kernel of x and one of y, widths kept."""
+    if rows is not None and estimator == "debiased":
+        product = leave_one_out_u_products(rows)
+    else:
+        a, b = kernel_gram(x, k), kernel_gram(y, l)
+        product = _estimate_leave_one_out_hsic(
+            a, b, estimator, a.inner_of_rows(b) if rows is None else rows
+        )
+    squares = [leave_one_out_self_hsic(r, g, estimator) for r, g in ((x, k), (y, l))]
+    return product / np.sqrt(squares[0] * squares[1])
+
+
+def _uncached_copy(x: Representation) -> Representation:
+    """The same samples, whose intermediates are not kept: another kernel is as large as all
+    distances."""
+    return Representation(x.source, x.name, dtype=x.requested_dtype)
+
+
+@cached
+def leave_one_out_self_hsic(
+    x: Representation, kernel: GramKernel, estimator: Estimator
+) -> np.ndarray:
+    """Return the HSIC of a representation with itself without each sample, shape (n,)."""
+    check_min_samples("cka", x, 2 if estimator == "biased" else 4)
+    gram = kernel_gram(x, kernel)
+    rows = gram.inner_of_rows(gram)
+    product = leave_one_out_products(gram, gram, rows)
+    check_remainder(representation_title(x), product / gram.square)
+    squared = (
+        product
+        if estimator == "biased"
+        else _estimate_leave_one_out_hsic(gram, gram, estimator, rows)
+    )
+    if (squared <= 1e-12 * product).any():
+        raise UndefinedError(
+            f"cka: the {estimator} self-similarity is not positive without one of {x.shape[0]} "
+            f"samples; {LEAVE_ONE_OUT_REMEDY}"
+        )
+    return squared
+
+
+def _estimate_leave_one_out_hsic(
+    k: FactoredPairMatrix | StoredPairMatrix,
+    l: FactoredPairMatrix | StoredPairMatrix,
+    estimator: Estimator,
+    rows: np.ndarray,
+) -> np.ndarray:
+    """Estimate HSIC without each sample, up to a factor (:func:`~..intermediates.grams.estimated`),
+    from the inner products of the rows of the centred matrices."""
+    product, m = leave_one_out_products(k, l, rows), k.samples - 1
+    if estimator == "biased":
+        return product
+    diagonals = _leave_one_out_diagonals(k, l, rows)
+    if estimator == "lange":
+        return product - diagonals
+    traces = [g.diagonal().sum() - (m + 1) / m * g.diagonal() for g in (k, l)]
+    return product - diagonals * m / (m - 2) + traces[0] * traces[1] / ((m - 1) * (m - 2))
+
+
+def _leave_one_out_diagonals(
+    k: FactoredPairMatrix | StoredPairMatrix,
+    l: FactoredPairMatrix | StoredPairMatrix,
+    rows: np.ndarray,
+) -> np.ndarray:
+    r"""Return the inner products of the diagonals without each sample, centred again.
+
+    The diagonal of K is then :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}` with c = 1 / (n - 1).
+    """
+    p, q, c = k.diagonal(), l.diagonal(), 1 / (k.samples - 1)
+    products = p * q
+    crossed = k.times(q) + l.times(p) - 2 * products
+    spread = (p.sum() - p) * q + (q.sum() - q) * p
+    squares = rows - products
+    correction: Any = 2 * c * crossed + c * c * (spread + 4 * squares) - 4 * c**3 * products
+    return products.sum() - products + correction + c**3 * products
+
+
+@cached
+def leave_one_out_width_change(x: Representation, pairs: MedianPairs) -> np.ndarray:
+    """Return by how much the median distance between samples changes without each of them, in units
+    of it, shape (n,)."""
+    n, vector = x.shape[0], as_float64(condensed_rdm(x, "euclidean"))
+    count = (n - 1) * (n - 2) // 2
+    middle = np.array([(count - 1) // 2, count // 2])
+    if pairs == "all":  # n - 1 zeros come first, then every distance twice
+        middle = (np.array([((n - 1) ** 2 - 1) // 2, (n - 1) ** 2 // 2]) - (n - 1)) // 2
+    ratio = _leave_one_out_quantiles(vector, n, middle).mean(axis=1) / scalar(
+        median_distance(x, pairs)
+    )
+    check_remainder(f"the median distance of {representation_title(x)}", ratio)
+    return ratio - 1
+
+
+def _leave_one_out_quantiles(vector: np.ndarray, n: int, places: np.ndarray) -> np.ndarray:
+    """Return what is at these places, from 0, of the sorted pairs without those of each sample,
+    shape (n, places).
+
+    n - 1 pairs are missing, so all is in a window of n - 1 more pairs than between the places.
+    """
+    first, last = int(places.min()), int(places.max()) + n - 1
+    order = np.argpartition(vector, (first, last))
+    window = order[first : last + 1]
+    window = window[np.argsort(vector[window])]
+    is_below = np.zeros(len(vector))
+    is_below[order[:first]] = 1
+    missing = condensed_row_sums(is_below, n).astype(int)
+    starts = np.cumsum([0, *range(n - 1, 0, -1)])  # of the pairs i < j of each i
+    rows = np.searchsorted(starts, window, side="right") - 1
+    columns = window - starts[rows] + rows + 1
+    values = np.empty((n, len(places)))
+    for i in range(n):
+        remaining_pairs = window[(rows != i) & (columns != i)]
+        values[i] = vector[remaining_pairs[places - first + missing[i]]]
+    return values

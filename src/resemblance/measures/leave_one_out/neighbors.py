@@ -1,0 +1,155 @@
+"""Overlaps of sets of nearest neighbours without each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.exceptions import UndefinedError
+from ...data.representation import Representation, cached, representation_title
+from ...intermediates.neighbor_kernels import indicator_of_entries, neighbor_matrix
+from ...intermediates.neighbors import NeighborSearch, nearest
+from ...intermediates.similarities import Affinity, NeighborMetric
+from .inner_products import (
+    LEAVE_ONE_OUT_REMEDY,
+    check_min_samples,
+    has_single_deviating_sample,
+    leave_one_out_squared_sizes,
+)
+
+
+def leave_one_out_jaccard(
+    x: Representation, y: Representation, k: int, metric: NeighborMetric
+) -> np.ndarray:
+    """Jaccard similarity without each sample, shape (n,): as :func:`leave_one_out_mutual_knn`."""
+    check_min_samples("jaccard", x, k + 1)
+    nearest_rows = NeighborSearch(k, metric)
+    largest_score = leave_one_out_largest_score(x, y, nearest_rows, "overlap")
+    return np.minimum(leave_one_out_mean_score(x, y, nearest_rows, "overlap") / largest_score, 1)
+
+
+def leave_one_out_mutual_knn(
+    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool
+) -> np.ndarray:
+    """Mutual nearest neighbours without each sample, shape (n,): exactly, with ties, too.
+
+    A search of k + 1 neighbours and O(n k) time more. Raises ``UndefinedError`` for a
+    representation that is constant without some sample, and when nothing is left above chance.
+    """
+    check_min_samples("mutual_knn", x, k + 1 + corrected)
+    nearest_rows = NeighborSearch(k, metric)
+    n, largest_score = x.shape[0], leave_one_out_largest_score(x, y, nearest_rows, "share")
+    value: np.ndarray = np.minimum(
+        leave_one_out_mean_score(x, y, nearest_rows, "share") / largest_score, 1
+    )
+    if not corrected:
+        return value
+    chance = k / (n - 2) / largest_score
+    if (chance >= 1 - 1e-12).any():
+        raise UndefinedError(
+            f"mutual_knn: without one of {n} samples chance is 1; take a smaller k"
+        )
+    return (value - chance) / (1 - chance)
+
+
+def leave_one_out_largest_score(
+    x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
+) -> np.ndarray:
+    """The largest score that ties allow, without each sample."""
+    return np.sqrt(
+        _leave_one_out_self_score(x, nearest_rows, score)
+        * _leave_one_out_self_score(y, nearest_rows, score)
+    )
+
+
+@cached
+def _leave_one_out_self_score(
+    x: Representation, nearest_rows: NeighborSearch, score: str
+) -> np.ndarray:
+    crowded = [
+        nearest(x, k, *nearest_rows[1:]).ties.crowded.any()
+        for k in (nearest_rows.k, nearest_rows.k + 1)
+    ]
+    return (
+        leave_one_out_mean_score(x, x, nearest_rows, score) if any(crowded) else np.ones(x.shape[0])
+    )
+
+
+RowScore = Callable[[np.ndarray], np.ndarray]  # of the weight of the common neighbours of a row
+
+
+def leave_one_out_mean_score(
+    x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
+) -> np.ndarray:
+    """Mean score of the rows without each sample, shape (n,)."""
+    a, b = replacements(x, nearest_rows), replacements(y, nearest_rows)
+    n, k = x.shape[0], nearest_rows.k
+    score_of_row: RowScore = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
+    scores = score_of_row(_common_weight_of_rows(a.weights[0], b.weights[0]))
+    total = scores.sum() - scores
+    for i, j in np.ndindex(len(a.entries), len(b.entries)):
+        if (i, j) == (0, 0):
+            continue
+        rows, samples, own_weights = _replacement_cases(a, b, i, j)
+        if len(rows):
+            shared = _common_weight_of_rows(a.weights[i], b.weights[j])[rows] - own_weights
+            changes = score_of_row(shared) - scores[rows]
+            total += np.bincount(samples, weights=changes, minlength=n)
+    return total / (n - 1)
+
+
+def _common_weight_of_rows(v: Any, w: Any) -> np.ndarray:
+    """Weight of the common neighbours of every row, shape (n,)."""
+    return np.asarray(v.multiply(w).sum(axis=1)).ravel()
+
+
+class Replacements(NamedTuple):
+    """Weights of neighbours, sparse arrays (n, n), by what the sample that is left out was.
+
+    ``weights``: as they are, for no neighbour; with k + 1 neighbours, for one with weight 1; with
+    the places of those that tie for the last of them shared by one less, for one of these.
+    ``entries``: which samples have these weights; the first is None.
+    """
+
+    weights: tuple[Any, ...]
+    entries: tuple[Any, ...]
+
+
+def _replacement_cases(
+    a: Replacements, b: Replacements, i: int, j: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
+    """Rows and samples where the sample is the i-th kind of neighbour on the left and the j-th on
+    the right, and the product of its own weights there."""
+    if i and j:
+        entries = a.entries[i].multiply(b.entries[j]).tocoo()
+        own_weights = entries.multiply(a.weights[i]).multiply(b.weights[j]).tocsr()
+        rows, samples = entries.coords
+        return rows, samples, np.asarray(own_weights[rows, samples]).ravel()
+    graph, other_graphs = (a.entries[i], b.entries) if i else (b.entries[j], a.entries)
+    unshared = graph - graph.multiply(sum(other_graphs[1:]))
+    unshared.eliminate_zeros()
+    rows, samples = unshared.tocoo().coords
+    return rows, samples, 0.0
+
+
+@cached
+def replacements(x: Representation, nearest_rows: NeighborSearch) -> Replacements:
+    """Return the weights of neighbours before and after a sample is left out."""
+    n, k, ties = x.shape[0], nearest_rows.k, nearest(x, *nearest_rows).ties
+    if nearest_rows.metric == "euclidean":
+        leave_one_out_squared_sizes(x)
+    if has_single_deviating_sample(x):
+        raise UndefinedError(
+            f"{representation_title(x)} is constant without one of {n} samples: none has nearest "
+            f"neighbours; {LEAVE_ONE_OUT_REMEDY}"
+        )
+    graph = neighbor_matrix(nearest(x, *nearest_rows), np.ones((n, k)))
+    longer = neighbor_matrix(nearest(x, nearest_rows.k + 1, *nearest_rows[1:]), np.ones((n, k + 1)))
+    sizes = np.full(n, 2)
+    sizes[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
+    tied_entries = indicator_of_entries(graph, graph.data < 1)
+    shared = graph + tied_entries.multiply(graph).multiply((1 / (sizes - 1))[:, None])
+    entries = (None, indicator_of_entries(graph, graph.data == 1), tied_entries)
+    return Replacements((graph, longer, shared.tocsr()), entries)
