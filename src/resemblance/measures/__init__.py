@@ -15,7 +15,6 @@ if _TYPE_CHECKING:
     from .distances import *
     from .kernel_alignment import *
     from .matching import *
-    from .neighbor_alignment import *
     from .neighbor_kernels import *
     from .neighbor_lists import *
     from .neighbors import *
