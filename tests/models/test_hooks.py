@@ -387,23 +387,28 @@ def kept(module, x):
 
 OTHERS = "the other samples of a batch"
 STEPS = torch.linspace(-2, 2, 12 * 4 * 6).reshape(12, 4, 6).mul(7).sin()
-SHIFTED = {
-    "dropout": (Made(lambda _, x: nn.functional.dropout(x, 0.5)), STEPS[:, 0], "chance"),
-    "dropout in tokens": (Made(lambda _, x: nn.functional.dropout(x, 0.5)), STEPS, "chance"),
-    "one sample": (Made(lambda _, x: x + torch.rand(8)), STEPS[:1, 0], "chance"),
-    "a state": (Made(kept), STEPS[:, 0], "chance"),
-    "no running statistics": (
-        nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8, track_running_stats=False)),
-        STEPS[:, 0], OTHERS,
-    ),
-    "centred": (Made(lambda _, x: x - x.mean(0)), STEPS[:, 0], OTHERS),
-    "steps first": (Made(lambda _, x: x[0], nn.LSTM(6, 8)), STEPS, OTHERS),
-    "attention": (nn.Sequential(nn.TransformerEncoderLayer(6, 2, 8)), STEPS, OTHERS),
-}  # fmt: skip
+
+
+def shifted_models():
+    """Models whose results for a sample depend on chance or on other samples."""
+    torch.manual_seed(0)
+    return {
+        "dropout": (Made(lambda _, x: nn.functional.dropout(x, 0.5)), STEPS[:, 0], "chance"),
+        "dropout in tokens": (Made(lambda _, x: nn.functional.dropout(x, 0.5)), STEPS, "chance"),
+        "one sample": (Made(lambda _, x: x + torch.rand(8)), STEPS[:1, 0], "chance"),
+        "a state": (Made(kept), STEPS[:, 0], "chance"),
+        "no running statistics": (
+            nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8, track_running_stats=False)),
+            STEPS[:, 0], OTHERS,
+        ),
+        "centred": (Made(lambda _, x: x - x.mean(0)), STEPS[:, 0], OTHERS),
+        "steps first": (Made(lambda _, x: x[0], nn.LSTM(6, 8)), STEPS, OTHERS),
+        "attention": (nn.Sequential(nn.TransformerEncoderLayer(6, 2, 8)), STEPS, OTHERS),
+    }  # fmt: skip
 
 
 def test_layers_that_depend_on_chance_or_on_other_samples_are_named(subtests):
-    for name, (model, batch, what) in SHIFTED.items():
+    for name, (model, batch, what) in shifted_models().items():
         with subtests.test(name), pytest.warns(UserWarning, match=f"' depends on {what}: "):
             extract_module_features(model, [batch])
 
