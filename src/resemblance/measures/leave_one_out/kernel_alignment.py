@@ -113,7 +113,7 @@ def _estimate_leave_one_out_hsic(
     estimator: Estimator,
     rows: np.ndarray,
 ) -> np.ndarray:
-    """Estimate HSIC without each sample, up to a factor (:func:`~..intermediates.grams.estimated`),
+    """Estimate HSIC without each sample, up to a factor (as :func:`estimate_hsic`),
     from the inner products of the rows of the centred matrices."""
     product, m = leave_one_out_products(k, l, rows), k.samples - 1
     if estimator == "biased":
