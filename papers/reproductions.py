@@ -165,7 +165,7 @@ def _failure(claim: Claim) -> str:
     return f"- {claim.number} {text}: **{claim.verdict}**. Here: {ours}.{why}"
 
 
-# ------------------------------------------------------------------------- tables of docs/board.md
+# ------------------------------------------------------------------ tables of docs/leaderboard.md
 
 
 def joint_documents(results: Mapping[str, tuple[Paper, Result]]) -> dict[str, str]:

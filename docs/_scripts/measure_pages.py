@@ -299,27 +299,28 @@ SUITES = {
 
 @cache
 def board_places() -> Places:
-    """Return the places of all measures on the board."""
+    """Return the places of all measures on the leaderboard."""
     return read_board().ranks.places
 
 
 def place_of(m: rs.Measure) -> str:
-    """Return the place of a measure on the board, and its mean rank in each suite."""
+    """Return the place of a measure on the leaderboard, and its mean rank in each suite."""
     places = board_places()
     place, count = next((p for p in places.rows if p.measure == m.spec), None), len(places.rows)
+    link = ":doc:`the leaderboard <../leaderboard>`"
     if m.takes == "repeats":
         return (
             "It needs repeats of each stimulus, and the benchmarks have each sample once, so it is "
-            "not on :doc:`the board <../board>`."
+            f"not on {link}."
         )
     if place is None:
-        return "It compares predictions of models, so it is not on :doc:`the board <../board>`."
+        return f"It compares predictions of models, so it is not on {link}."
     rows = [("all suites together", f"{place.mean:.1f}")]
     rows += [(SUITES[name], f"{means[m.spec]:.1f}") for name, means in places.by_group.items()]
     intro = (
-        f"Place {place.best} to {place.worst} of {count} on :doc:`the board <../board>`: it cannot "
-        f"be told from the others there (95 %). Mean ranks over the tests of each suite, on the "
-        f"packs that ship; 1 is best, and a measure that guesses has about {(count + 1) / 2:.0f}:"
+        f"Place {place.best} to {place.worst} of {count} on {link}: it cannot be told from the "
+        f"others there (95 %). Mean ranks over the tests of each suite, on the packs that ship; 1 is "
+        f"best, and a measure that guesses has about {(count + 1) / 2:.0f}:"
     )
     return f"{intro}\n\n{table(('suite', 'mean rank'), rows, numbers=True)}"
 

@@ -1,4 +1,4 @@
-"""The command that ranks a measure among all measures of the board, without training anything."""
+"""The command that ranks a measure among those of the leaderboard, without training anything."""
 
 from __future__ import annotations
 

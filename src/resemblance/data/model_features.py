@@ -1,4 +1,4 @@
-"""A subject: one model seen on fixed inputs."""
+"""One model seen on fixed inputs."""
 
 from __future__ import annotations
 
@@ -45,20 +45,18 @@ class ModelFeatures:
 
     def __post_init__(self) -> None:
         if not isinstance(self.layers, Mapping):
-            raise ValueError(
-                f"subject {self.name!r}: layers are a mapping, {{name: representation}}"
-            )
+            raise ValueError(f"model {self.name!r}: layers are a mapping, {{name: representation}}")
         if not self.layers:
-            raise ValueError(f"subject {self.name!r} has no layers")
+            raise ValueError(f"model {self.name!r} has no layers")
         counts = {layer: r.shape[0] for layer, r in self.layers.items()}
         counts |= {name: len(values) for name, values in self._answers().items()}
         if len(set(counts.values())) > 1:
             raise ValueError(
-                f"subject {self.name!r}: layers, outputs and labels must have the same samples; "
+                f"model {self.name!r}: layers, outputs and labels must have the same samples; "
                 f"got {counts}"
             )
         widths = {layer: r.shape[1] for layer, r in self.layers.items()}
-        check_map_shapes(f"subject {self.name!r}", self.maps, widths)
+        check_map_shapes(f"model {self.name!r}", self.maps, widths)
 
     @property
     def last(self) -> Representation:

@@ -1,4 +1,4 @@
-"""Statistics of one representation, one file for each subject: reliability, labels, perturbations,
+"""Statistics of one representation, one file for each topic: reliability, labels, perturbations,
 trials, spectrum and transfer."""
 
 from .perturbation import (

@@ -324,7 +324,7 @@ def rank_of(board: Board, subset: RankedSubset, spec: str) -> MeasureRank:
     Raises ``ValueError`` for a measure that the board does not have.
     """
     if spec not in board.cards:
-        raise ValueError(f"the board has no measure {spec!r}")
+        raise ValueError(f"the leaderboard has no measure {spec!r}")
     rows = subset.places.rows if subset.is_settled else ()
     index = next((i for i, row in enumerate(rows) if row.measure == spec), None)
     place = None if index is None else rows[index]

@@ -206,5 +206,5 @@ def select_measure_subset(
 def _find_subset(key: str, choices: Iterable[Chosen], kind: str) -> Chosen:
     by_key = {choice.key: choice for choice in choices}
     if key not in by_key:
-        raise ValueError(f"the board has no {kind} {key!r}{did_you_mean(key, by_key)}")
+        raise ValueError(f"the leaderboard has no {kind} {key!r}{did_you_mean(key, by_key)}")
     return by_key[key]

@@ -110,8 +110,8 @@ def test_show_writes_every_format(board, tmp_path, suffix):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--benchmark", "resy"], "the board has no cells 'resy'; did you mean 'resi'?"),
-        (["--family", "ccx"], "the board has no measures 'ccx'"),
+        (["--benchmark", "resy"], "the leaderboard has no cells 'resy'; did you mean 'resi'?"),
+        (["--family", "ccx"], "the leaderboard has no measures 'ccx'"),
         (["--test", "accuracy"], "name the benchmark of 'accuracy'"),
         (["--benchmark", "resi", "--domain", "vision"], "not both"),
         (["--metrics", "--family", "alignment"], "not both"),
