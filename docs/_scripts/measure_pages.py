@@ -319,8 +319,8 @@ def place_of(m: rs.Measure) -> str:
     rows += [(SUITES[name], f"{means[m.spec]:.1f}") for name, means in places.by_group.items()]
     intro = (
         f"Place {place.best} to {place.worst} of {count} on {link}: it cannot be told from the "
-        f"others there (95 %). Mean ranks over the tests of each suite, on the packs that ship; 1 is "
-        f"best, and a measure that guesses has about {(count + 1) / 2:.0f}:"
+        "others there (95 %). Mean ranks over the tests of each suite, on the packs that ship; 1 "
+        f"is best, and a measure that guesses has about {(count + 1) / 2:.0f}:"
     )
     return f"{intro}\n\n{table(('suite', 'mean rank'), rows, numbers=True)}"
 
