@@ -121,7 +121,7 @@ ONE_MEANING: Mapping[str, tuple[str, set[str]]] = {
     "series": ("", set()),
     "spread": ("", set()),
     "subjects": ("persons or animals whose brains are measured", {"ModelScores", "score_models"}),
-    "tile": ("the number of rows of a block of a matrix", {"compare", "plan"}),
+    "tile": ("", set()),
     "views": ("", set()),
 }  # fmt: skip
 
