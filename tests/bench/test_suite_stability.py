@@ -304,7 +304,7 @@ def test_the_first_loss_is_corrected_for_the_number_of_tests():
     assert not any(alarms.holm_rejections([0.04] * 16, 0.05))
     models = world(lambda a: a**2, lambda a: a**2, lambda a: a)
     pvalue = alarms.loss_pvalue(5, 0)  # 0.03, one of ten
-    model, *_ = changed(models, lambda p: p._replace(p=pvalue) if p.level == 0.05 else p)
+    model, *_ = changed(models, lambda p: p._replace(pvalue=pvalue) if p.level == 0.05 else p)
     assert model.of("noise", 1)[1].harmed
     assert alarms.first_harm(model) > 0.3
 
