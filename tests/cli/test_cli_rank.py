@@ -90,6 +90,8 @@ def test_rank_in_one_benchmark_of_few_cells_gives_no_place(tiny):
         (("cka",), {"packs": "nothing"}, "no packs of the series 'nothing'"),
         (("cka",), {"save": "mine.py"}, "line 1 of mine.py has no scores"),
         (("cka",), {"jobs": 0}, "jobs must be a number of processes"),
+        (("cka",), {"jobs": "2"}, "jobs must be a number of processes"),
+        (("cka",), {"jobs": 2.5}, "jobs must be a number of processes"),
     ],
 )
 def test_rank_refuses_mistakes_before_the_work(tiny, measures, words, problem):

@@ -736,5 +736,9 @@ def test_a_saved_model_is_opened_as_an_extracted_one(tmp_path, capsys):
     extract(Counting(), tmp_path / "models" / "other")
     with pytest.raises(ValueError, match="several models: net, other"):
         rs.open_features(tmp_path / "models")
-    with pytest.raises(ValueError, match=r"traits\.json.*remove its folder, and extract"):
+    with pytest.raises(ValueError, match=r"save_features wrote; open them with rs\.open_features"):
         extract(Counting(), folder)
+    with pytest.raises(ValueError, match=r"folder must be a path; .* layers=\[\.\.\.\]"):
+        rs.extract_features(Counting(), [torch.ones(2, 3)], ["head"])
+    with pytest.raises(ValueError, match="open them with rs.open_features"):
+        rs.load(folder)

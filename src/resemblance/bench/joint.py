@@ -178,7 +178,7 @@ def combine_rankings(studies: Sequence[Result]) -> CombinedRanking:
 def _check_distinct_suites(studies: Sequence[Result]) -> None:
     suites = [study.suite for study in studies]
     if len(suites) < 2:
-        raise ValueError("a joint ranking needs the studies of at least two suites")
+        raise ValueError("combine: a joint ranking needs the studies of at least two suites")
     for suite in suites:
         if suites.count(suite) > 1:
             raise ValueError(f"two studies are of {suite!r}; give one of each suite")

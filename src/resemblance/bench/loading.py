@@ -78,6 +78,8 @@ def load_study(study: str | Path) -> Any:
     folder = Path(study)
     if (folder / STUDY_RESULT_FILE).exists():
         return _result_from_text(folder / STUDY_RESULT_FILE, STUDY_REMEDY)
+    if any(folder.glob("**/traits.json")):
+        raise ValueError(f"{folder} has features of a model; open them with rs.open_features")
     comparison_file = next(folder.glob("*.comparison"), None)
     remedy = (
         f"it has {comparison_file}"

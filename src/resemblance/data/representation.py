@@ -190,8 +190,8 @@ class Representation:
     def clear_cache(self) -> None:
         """Drop the cached arrays; they are recomputed on demand.
 
-        Numbers and words stay. So does an intermediate that is ``lasting``, unless it takes too
-        much memory.
+        Numbers and words stay. So does an intermediate that ``stays_below`` keeps, unless it takes
+        too much memory.
         """
         with self._lock:
             self._cache = {k: v for k, v in self._cache.items() if self._stays(k[0], v)}

@@ -35,12 +35,12 @@ def open_executor(function: str, jobs: Jobs) -> Iterator[Executor | None]:
     A number opens a pool of so many processes and closes the pool in the end; the caller closes an
     executor that the caller passed.
 
-    Raises ``ValueError`` for a number below 1.
+    Raises ``ValueError`` for a number below 1, and for what is neither a number nor an executor.
     """
-    if jobs is None or not isinstance(jobs, Integral):
+    if jobs is None or hasattr(jobs, "submit"):
         yield cast("Executor | None", jobs)
         return
-    if isinstance(jobs, bool) or jobs < 1:
+    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or jobs < 1:
         raise ValueError(
             f"{function}: jobs must be a number of processes, at least 1, or an executor of "
             f"concurrent.futures; got {jobs!r}"

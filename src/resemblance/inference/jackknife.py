@@ -43,9 +43,10 @@ def has_closed_form_jackknife(measure: Measure, n: int) -> bool:
 def leave_one_out_values(measure: Measure, x: Representation, y: Representation) -> np.ndarray:
     """Return the values of a measure without each sample, shape (n,), in float64.
 
-    By the claim ``left_out`` of the measure, at about the cost of one value; without it, or where
-    it raises :class:`UndefinedError`, by n calls. Raises ``UndefinedError`` when there is no value
-    without some sample, and ``ValueError`` for more samples than the claim has a closed form for.
+    By the claim ``leave_one_out`` of the measure, at about the cost of one value; without it, or
+    where it raises :class:`UndefinedError`, by n calls. Raises ``UndefinedError`` when there is no
+    value without some sample, and ``ValueError`` for more samples than the claim has a closed form
+    for.
     """
     x, y = _detach_pair(x, y)
     n = x.shape[0]

@@ -312,9 +312,9 @@ class Evidence(MappingResult):
         """Return how much each sample adds to a value, or each group of samples with a label.
 
         It is the value minus that without the sample or group: positive where it makes the value
-        larger. Cheap for measures that declare ``left_out``, and exact but for RSA by ranks and CKA
-        with an RBF or Laplace kernel, which are close; n calls for other measures, and a call for
-        each group. Raises ``ValueError`` for evidence from a file, which has no arrays.
+        larger. Cheap for measures that declare ``leave_one_out``, and exact but for RSA by ranks
+        and CKA with an RBF or Laplace kernel, which are close; n calls for other measures, and a
+        call for each group. Raises ``ValueError`` for evidence from a file, which has no arrays.
         """
         m, first, second = self._inputs(measure, x, y)
         value = float(self[measure][self._place(x, y)])

@@ -140,6 +140,11 @@ def extract_features(
     become one row per sample; for rows of ``mask`` that do not exist; and for data that are empty
     or shuffle, because rows would not be the same samples for the next model.
     """
+    if folder is not None and not isinstance(folder, str | Path):
+        raise ValueError(
+            f"extract_features: folder must be a path; got {type(folder).__name__}; names of "
+            "layers go by keyword: layers=[...]"
+        )
     loaded_samples = load_samples(data)
     loaded_model = load_model(model, name=name, device=device, samples=loaded_samples)
     check_batch_size(batch_size)

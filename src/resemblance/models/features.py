@@ -138,6 +138,16 @@ def is_feature_store(folder: Path) -> bool:
     return file.is_file() and '"modules"' in file.read_text(encoding="utf-8", errors="replace")
 
 
+def _has_saved_features(folder: Path) -> bool:
+    """Return whether a folder has the features of a model that save_features wrote."""
+    if is_feature_store(folder):
+        return False
+    try:
+        return bool(read_model(folder, defaults={}))
+    except (ValueError, OSError):
+        return False
+
+
 # ------------------------------------------------------------------------------------------ writing
 
 
@@ -150,6 +160,11 @@ def open_or_create_store(folder: Path, facts: StoreFacts) -> StoreFacts:
     if not (folder / TRAITS_FILE).exists():
         write_store_facts(folder, facts)
         return facts
+    if _has_saved_features(folder):
+        raise ValueError(
+            f"extract_features: {folder / TRAITS_FILE} is of features that save_features wrote; "
+            "open them with rs.open_features, or choose another folder"
+        )
     stored_facts = read_store_facts(folder)
     check_same_store(folder, "model", facts.model, stored_facts.model)
     check_same_store(folder, "data", facts.data, stored_facts.data)

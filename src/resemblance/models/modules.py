@@ -40,9 +40,7 @@ def watched_modules(model: Any, layers: LayerPatterns) -> dict[str, Any]:
         for pattern in layers:
             names += match_module_names(pattern, modules) or _no_layer_error(pattern, modules)
     if not names:
-        raise ValueError(
-            "layers is empty; name at least one, or leave it out for all modules without parts"
-        )
+        raise ValueError("layers is empty; name at least one, or leave it out for the default")
     name_by_id: dict[int, str] = {}
     for name in names:
         name_by_id.setdefault(id(modules[name]), name)

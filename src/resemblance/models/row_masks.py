@@ -42,9 +42,15 @@ def _validate_row_numbers(function: str, mask: Any, n: int) -> np.ndarray:
     if not is_list or not (-1 < numbers.min() <= numbers.max() < n):
         raise ValueError(
             f"{function}: mask must be {n} booleans or numbers of rows from 0 to {n - 1}; got "
-            f"shape {numbers.shape}"
+            f"shape {numbers.shape}{_range_of(numbers)}"
         )
     return numbers
+
+
+def _range_of(numbers: np.ndarray) -> str:
+    if numbers.dtype.kind not in "iu" or not numbers.size:
+        return ""
+    return f" with numbers from {numbers.min()} to {numbers.max()}"
 
 
 def select_model_rows(features: ModelFeatures, numbers: np.ndarray | None) -> ModelFeatures:

@@ -123,7 +123,7 @@ def interval(
     entry, inputs = get_statistic(statistic).with_data(parameters)
     if n_resamples < 2 or not 0 < confidence_level < 1:
         raise ValueError(
-            "interval: n_resamples must be at least 2 and level between 0 and 1; got "
+            "interval: n_resamples must be at least 2 and confidence_level between 0 and 1; got "
             f"{n_resamples} and {confidence_level}"
         )
     if dict(entry.parameters).get("anchors") is not None:
@@ -219,12 +219,12 @@ def permutation_null(
     seed: int = 0,
     **parameters: Any,
 ) -> Null:
-    """Return a statistic with the values it has in ``n_resamples`` random orders of the samples.
+    """Return a statistic with the values it has in ``n_permutations`` random orders of the samples.
 
     Labels and conditions move with their samples: only the order changes. This is the null for
     statistics of trials in the order of recording (``temporal_drift``, ``centroid_drift``,
     ``trial_split``); others do not depend on the order. ``pvalue`` is (1 + the number of values as
-    large) / (1 + ``n_resamples``), and ``z`` how many standard deviations the value lies above
+    large) / (1 + ``n_permutations``), and ``z`` how many standard deviations the value lies above
     their mean.
 
     Orders that leave a condition without a trial in one part are drawn again: the null is that of

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.exceptions import UndefinedError
 from ..base.rng import generator
-from ..contracts._statistic import class_indices as checked_labels
+from ..contracts._statistic import class_indices
 from ..contracts.streamed import require_features
 from ..data.joining import align_columns
 from ..data.representation import Representation, as_representation, representation_title
@@ -115,8 +115,8 @@ def validate_batches(
             "drift: with paired=False the reference has labels and the current batch has "
             f"batch_labels; got {given} only: pass {missing}, too, or neither"
         )
-    for batch, values in zip((x, y), labels):
-        checked_labels("drift", batch, values)
+    for batch, values, argument in zip((x, y), labels, ("labels", "batch_labels")):
+        class_indices("drift", batch, values, argument)
     label_arrays = [np.asarray(values) for values in labels]
     names, numbers = np.unique(np.concatenate(label_arrays), return_inverse=True)
     return x, y, (numbers[: x.shape[0]], numbers[x.shape[0] :]), tuple(names.tolist())

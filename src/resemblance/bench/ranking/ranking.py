@@ -43,8 +43,13 @@ def read_board(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> Board:
 
     Of several versions of a measure the one that was computed last counts, and a file of yours
     before the scores that ship.
+
+    Raises ``ValueError`` for a series without scores.
     """
-    return board_of(newest_scores(read_all_scores(*files, packs=packs)))
+    scores = newest_scores(read_all_scores(*files, packs=packs))
+    if not scores:
+        raise ValueError(f"no scores on packs of the series {packs!r}; see: resemblance pack list")
+    return board_of(scores)
 
 
 def read_all_scores(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> tuple[PackScores, ...]:

@@ -201,7 +201,7 @@ def _layer_runner(
     """Return what gives the outputs of all layers, and the logits of some nodes; in training each
     time with other dropped links and units.
 
-    ``n_resamples``: the name of the anchor sets of a P-GNN.
+    ``draws``: the name of the anchor sets of a P-GNN.
     """
     torch, inputs = (
         import_optional("torch"),
