@@ -740,5 +740,5 @@ def test_a_saved_model_is_opened_as_an_extracted_one(tmp_path, capsys):
         extract(Counting(), folder)
     with pytest.raises(ValueError, match=r"folder must be a path; .* layers=\[\.\.\.\]"):
         rs.extract_features(Counting(), [torch.ones(2, 3)], ["head"])
-    with pytest.raises(ValueError, match="open them with rs.open_features"):
+    with pytest.raises(ValueError, match=r"open them with rs\.open_features"):
         rs.load(folder)
