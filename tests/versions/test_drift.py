@@ -1485,7 +1485,8 @@ BAD_BATCHES = {
         {"paired": True, "current": FIRST, "batch_labels": FIRST_CLASSES}, "pass paired=False",
     ),
     "labels of another length": (
-        {"labels": FIRST_CLASSES, "batch_labels": FIRST_CLASSES}, r"batch_labels must be one per sample.*120",
+        {"labels": FIRST_CLASSES, "batch_labels": FIRST_CLASSES},
+        r"batch_labels must be one per sample.*120",
     ),
     "a number as threshold": ({"threshold": 0.05}, 'threshold="calibrated"'),
     "a word for a flag": ({"paired": "no"}, "True or False"),
