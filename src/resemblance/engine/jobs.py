@@ -43,7 +43,7 @@ def open_executor(function: str, jobs: Jobs) -> Iterator[Executor | None]:
     if isinstance(jobs, bool) or not isinstance(jobs, Integral) or jobs < 1:
         raise ValueError(
             f"{function}: jobs must be a number of processes, at least 1, or an executor of "
-            f"concurrent.futures; got {jobs!r}"
+            f"concurrent.futures, such as ProcessPoolExecutor(4); got {jobs!r}"
         )
     with process_pool(int(jobs)) as executor:
         yield executor
