@@ -81,35 +81,33 @@ def faults_of(file: str, text: str) -> Iterator[Fault]:
     def offset(line: int, column: int) -> int:
         return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
-    for node in code_nodes(ast.parse(text)):
+    for node, is_refused in code_nodes(ast.parse(text)):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start = offset(node.lineno, node.col_offset)
         end = offset(node.end_lineno, node.end_col_offset)
-        for new in replacements(node):
+        for new in (*replacements(node), *["False"] * is_refused):
             yield Fault(file, node.lineno, node.end_lineno, start, end, text[start:end], new)
 
 
-def code_nodes(tree: ast.AST) -> Iterator[ast.expr]:
-    """Yield the expressions that compute: none of annotations, decorators and f-strings."""
+def code_nodes(tree: ast.AST, condition: ast.AST | None = None) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the expressions that compute, none of annotations, decorators and f-strings, each with
+    whether it is the condition of a refusal."""
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "decorator_list"):
             continue
         for node in value if isinstance(value, list) else [value]:
             if not isinstance(node, ast.AST) or isinstance(node, ast.JoinedStr | ast.AnnAssign):
                 continue
-            if isinstance(node, ast.If) and all(isinstance(s, ast.Raise) for s in node.body):
-                yield ast.copy_location(ast.Expr(node.test), node.test)  # type: ignore[misc]
             if isinstance(node, ast.expr):
-                yield node
-            yield from code_nodes(node)
+                yield node, node is condition
+            refuses = isinstance(node, ast.If) and all(isinstance(s, ast.Raise) for s in node.body)
+            yield from code_nodes(node, node.test if refuses else None)
 
 
 def replacements(node: ast.AST) -> Iterator[str]:
     """Yield the source of what can replace an expression."""
     match node:
-        case ast.Expr():  # the condition of a refusal
-            yield "False"
         case ast.Compare(left, [operator], [right]) if type(operator) in COMPARISONS:
             changed: ast.expr = ast.Compare(left, [COMPARISONS[type(operator)]()], [right])
             yield f"({ast.unparse(changed)})"

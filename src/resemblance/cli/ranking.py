@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,6 @@ from .inputs import parse_measures
 from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
-    from ..bench.ranking import PackScores
     from ..bench.ranking.measure_ranks import MeasureRanks
 
 RANK_EXAMPLES = (
@@ -46,7 +44,7 @@ def rank_command(
     Nothing is trained, and PyTorch is not needed. The scores of the other measures are known.
     """
     from ..bench.ranking import write_scores
-    from ..bench.ranking.measure_ranks import rank_and_keep_scores
+    from ..bench.ranking.measure_ranks import rank
     from ..bench.ranking.score_file import read_scores_if_any
 
     if benchmark is not None:
@@ -57,20 +55,18 @@ def rank_command(
     if save is not None:
         read_scores_if_any(save)  # a file of something else is an error before the work
 
-    def write(scores: Sequence[PackScores]) -> None:
-        if save is not None:
-            try_to_write(context, "scores", save, partial(write_scores, save, scores))
-
     with open_executors(jobs, scheduler) as (executor, _), progress_bars(not progress) as report:
-        return rank_and_keep_scores(
-            entries,
+        ranks = rank(
+            *entries,
             packs=packs,
             against=against,
             benchmark=benchmark,
             jobs=executor,
             progress=report,
-            write=write,
         )
+    if save is not None:
+        try_to_write(context, "scores", save, partial(write_scores, save, ranks.scores))
+    return ranks
 
 
 HELP: HelpTexts = {

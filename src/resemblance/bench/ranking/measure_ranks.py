@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -38,7 +37,6 @@ from .standing import (
 from .subsets import leaderboard_labels
 
 PLACE_NAMES = ("measure", "position", "best", "worst", "mean", "low", "high", "is_tied")
-ScoreWriter = Callable[[Sequence[PackScores]], object]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,45 +120,21 @@ def rank(
     Raises ``ValueError`` for no measure, for an unknown benchmark or series, for a measure that
     packs cannot score, and for files of something else.
     """
-    if save is not None:
-        read_scores_if_any(save)  # a file of something else is an error before the work
-    with open_executor("bench.rank", jobs) as executor:
-        return rank_and_keep_scores(
-            measures,
-            packs=packs,
-            against=against,
-            benchmark=benchmark,
-            jobs=executor,
-            progress=progress,
-            write=None if save is None else partial(write_scores, save),
-        )
-
-
-def rank_and_keep_scores(
-    measures: Sequence[str | Measure],
-    *,
-    packs: str,
-    against: str | Path | None,
-    benchmark: str | None,
-    jobs: Jobs,
-    progress: StageProgress | None,
-    write: ScoreWriter | None,
-) -> MeasureRanks:
-    """Return where measures stand as :func:`rank` does; ``write`` gets the scores before they are
-    ranked."""
     if benchmark is not None:
-        check_choice("benchmark", benchmark, SUITES)
+        check_choice("bench.rank: benchmark", benchmark, SUITES)
     entries = get_measures(measures)
     if not entries:
         raise ValueError("bench.rank needs a measure, such as rs.bench.rank('cka'); got none")
+    if save is not None:
+        read_scores_if_any(save)  # a file of something else is an error before the work
     opened_packs = packs_of(packs, () if against is None else read_scores(against))
+    suite_packs = _packs_of_suite(opened_packs, benchmark)
+    reference_scores = _reference_scores(opened_packs, against, packs)
     with open_executor("bench.rank", jobs) as executor:
-        suite_packs = _packs_of_suite(opened_packs, benchmark)
         scores = score_packs(suite_packs, entries, executor, progress)
-    if write is not None:
-        write(scores)
-    board = board_of([*_reference_scores(opened_packs, against, packs), *scores])
-    return ranks_on_board(board, entries, scores, benchmark)
+    if save is not None:
+        write_scores(save, scores)
+    return ranks_on_board(board_of([*reference_scores, *scores]), entries, scores, benchmark)
 
 
 def ranks_on_board(
