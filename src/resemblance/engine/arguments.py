@@ -178,10 +178,10 @@ def _check_common_samples(representations: Sequence[Representation], caller: str
                 f"{r.n_samples}; all must be representations of the same samples{hint}"
             )
         check_same_samples(caller, reference, r)
-        library, library_2 = (f"{array_library(s.source)} in {s.dtype}" for s in (first, r))
-        if library != library_2:
+        expected, got = (f"{array_library(s.source)} in {s.dtype}" for s in (first, r))
+        if expected != got:
             raise ValueError(
-                f"{caller}: {first.name!r} is computed by {library} and {r.name!r} by {library_2}; "
+                f"{caller}: {first.name!r} is computed by {expected} and {r.name!r} by {got}; "
                 "convert one"
             )
 

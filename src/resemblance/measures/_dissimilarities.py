@@ -322,13 +322,14 @@ def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids
     """Raise ``ValueError`` for two conditions that are not together in two runs."""
     if len(shared) < 2:
         raise ValueError("dissimilarities: runs must be two or more; without them leave runs out")
-    idx = np.flatnonzero(shared.sum(axis=0) < 2)
-    if len(idx):
-        a, b = (ids[k] if ids else k for k in (first[idx[0]], second[idx[0]]))
+    n_runs = shared.sum(axis=0)
+    rare = np.flatnonzero(n_runs < 2)
+    if len(rare):
+        a, b = (ids[k] if ids else k for k in (first[rare[0]], second[rare[0]]))
         raise ValueError(
             f"dissimilarities: conditions {a} and {b} are together in "
-            f"{int(shared[:, idx[0]].sum())} of {len(shared)} runs, and cross-validation needs two "
-            f"({len(idx)} of {len(first)} pairs of conditions have fewer); leave one of the two "
+            f"{int(n_runs[rare[0]])} of {len(shared)} runs, and cross-validation needs two "
+            f"({len(rare)} of {len(first)} pairs of conditions have fewer); leave one of the two "
             "conditions out"
         )
 
