@@ -11,7 +11,7 @@ from ..contracts._measure import Measure, require_measure_extra
 from ..contracts._statistic import Statistic
 from .arrays import array_library_checks, same_on_tensors
 from .behavior import behavior_checks, different_widths
-from .claims import claim_checks
+from .claims import claim_checks, forget_values
 from .hostile import HOSTILE_GROUPS, hostile_pairs
 from .repeats import repeats
 from .statistics import hostile_statistic_checks, inputs_from_pair, statistic_claims
@@ -119,6 +119,7 @@ def applicable_checks(entry: Measure | Statistic) -> dict[str, CheckFunction]:
 
 def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -> Iterator[Outcome]:
     """Yield the outcomes of checks; no more than the first where there is no number to check."""
+    forget_values()
     for name, check in checks.items():
         try:
             ruling = check(trial)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 
 import numpy as np
@@ -17,9 +17,17 @@ from ..contracts.claims import INVARIANCES, JOINT_INVARIANCES
 from .data import Triple, non_metric_triples, triples_between_endpoints, varied_representations
 from .groups import apply_random_transformation, rotate_samples_jointly
 from .hostile import EXTREME_SCALES, hostile_pairs
-from .trial import CHECK_FEATURES, CheckContext, CheckFunction, CheckResult, call_outcome
+from .trial import (
+    CHECK_FEATURES,
+    CallOutcome,
+    CheckContext,
+    CheckFunction,
+    CheckResult,
+    call_outcome,
+)
 
 TRANSFORMED_SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
+SELF = "X"  # as a partner of itself
 UNCLAIMED_HINT = "holds on all generic data: claim it, so that users can search for it"
 STREAMABLE_HINT = "holds on all generic data: a claim of it lets the measure be streamed"
 SCALE_SAFE_HINT = "; the intermediates points.unit and points.unit_rows are safe at every scale"
@@ -91,8 +99,7 @@ def measure_values_in_range(trial: CheckContext) -> CheckResult:
     """Check that values of related, unrelated and opposite representations are in the range."""
     low, high = trial.entry.range
     fault = ""
-    for seed, name, x, partner in _comparison_partners(trial):
-        reply = call_outcome(trial.entry, x, partner)
+    for seed, name, reply in _partner_replies(trial, trial.entry.range):
         slack = trial.rounding * max(1.0, abs(reply.value))
         if reply.fault or reply.value < low - slack or reply.value > high + slack:
             fault = f"m(X, {name}) {reply.fault or f'= {reply.value:.6g}'} (seed {seed})"
@@ -121,8 +128,11 @@ def self_is_most_similar(trial: CheckContext) -> CheckResult:
     """Check that nothing is more similar to X than X."""
     m = trial.entry
     change = ""
-    for seed, name, x, partner in _comparison_partners(trial):
-        self_value, value = trial.value(x, x), trial.value_or_nan(x, partner)
+    for seed, name, reply in _partner_replies(trial, trial.entry.range):
+        if name == SELF:
+            x = trial.suited(_comparison_pair(trial, seed)[0])
+            self_value = trial.value(x, x)
+        value = reply.value
         excess = value - self_value if m.larger_is_more_similar else self_value - value
         if excess > trial.rounding * max(1.0, abs(self_value)):
             change = f"m(X, {name}) = {value:.6g}, m(X, X) = {self_value:.6g} (seed {seed})"
@@ -215,12 +225,24 @@ def _equation(expression: str, value_after: float, value_before: float, seed: in
 # ---------------------------------------------------------------------------------- counterexamples
 
 
+def forget_values() -> None:
+    """Forget what was computed for several checks of a measure: another run computes it again."""
+    _generic_value.cache_clear()
+    _partner_replies.cache_clear()
+
+
+@lru_cache(maxsize=8)
+def _generic_value(trial: CheckContext, seed: int) -> float:
+    """Return the value of generic data, which many checks change."""
+    return trial.value(*trial.inputs(seed))
+
+
 def _find_change_of_measure(trial: CheckContext, name: str) -> str:
     """Return the first transformation of a group that changes a value."""
     for seed in trial.seeds:
         rng = generator(seed, "members of groups")
         x, y = trial.inputs(seed)
-        value_before = trial.value(x, y)
+        value_before = _generic_value(trial, seed)
         for side, expression in enumerate(TRANSFORMED_SIDES):
             a = x if side == 1 else apply_random_transformation(x, name, rng)
             b = y if side == 0 else apply_random_transformation(y, name, rng)
@@ -233,7 +255,7 @@ def _find_change_of_measure(trial: CheckContext, name: str) -> str:
 def _asymmetry(trial: CheckContext) -> str:
     for seed in trial.seeds:
         x, y = trial.inputs(seed)
-        forward, backward = trial.value(x, y), trial.value(y, x)
+        forward, backward = _generic_value(trial, seed), trial.value(y, x)
         if not trial.same(backward, forward):
             return _equation("m(Y, X)", backward, forward, seed)
     return ""
@@ -242,7 +264,7 @@ def _asymmetry(trial: CheckContext) -> str:
 def _joint_change(trial: CheckContext) -> str:
     for seed in trial.seeds:
         x, y = trial.inputs(seed)
-        value_before = trial.value(x, y)
+        value_before = _generic_value(trial, seed)
         rotated_pair = rotate_samples_jointly(x, y, generator(seed, "joint maps"))
         value_after = trial.value_or_nan(*rotated_pair)
         if not trial.same(value_after, value_before):
@@ -250,13 +272,28 @@ def _joint_change(trial: CheckContext) -> str:
     return ""
 
 
+def _comparison_pair(trial: CheckContext, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    return trial.pair(trial.samples, CHECK_FEATURES, CHECK_FEATURES, seed)
+
+
+@lru_cache(maxsize=1)
+def _partner_replies(
+    trial: CheckContext, claimed_range: tuple[float, float]
+) -> list[tuple[int, str, CallOutcome]]:
+    """Return what X of each seed gives with representations that are related, unrelated and
+    opposite to it, X itself first: two checks look at that. The range decides what is a fault."""
+    return [
+        (seed, name, call_outcome(trial.entry, x.copy(), partner.copy()))
+        for seed, name, x, partner in _comparison_partners(trial)
+    ]
+
+
 def _comparison_partners(trial: CheckContext) -> Iterator[tuple[int, str, np.ndarray, np.ndarray]]:
-    """Yield X of each seed with representations that are related, unrelated and opposite to it."""
     for seed in trial.seeds:
-        x, y = trial.pair(trial.samples, CHECK_FEATURES, CHECK_FEATURES, seed)
+        x, y = _comparison_pair(trial, seed)
         noise = generator(seed, "noise").standard_normal(x.shape)
         common = noise + 2 * noise[:, :1]  # features that have something in common
-        partners = {"Y": y, "X": x, "noise": noise, "common noise": common, "-X": -x, "X³": x**3}
+        partners = {SELF: x, "Y": y, "noise": noise, "common noise": common, "-X": -x, "X³": x**3}
         for name, partner in (partners | {"X reversed": x[::-1]}).items():
             yield seed, name, trial.suited(x), trial.suited(partner)
 
@@ -288,10 +325,18 @@ def _are_probabilities(triple: Triple) -> bool:
 
 def _triangle_violation(trial: CheckContext, triple: Triple) -> str:
     """Return where the direct way is longer than the one over a third representation."""
-    x, y, z = triple[1:]
-    names = ("X", "Y", "Z"), ("Y", "Z", "X"), ("Z", "X", "Y")
-    for (a, b, c), ways in zip(names, ((x, y, z), (y, z, x), (z, x, y))):
-        direct, first, second = _path_lengths(trial, *ways)
+    arrays, lengths = dict(zip("XYZ", triple[1:])), dict[tuple[str, str], float]()
+
+    def length(a: str, b: str) -> float:
+        """Return m(a, b), once; of a symmetric measure m(b, a) is the same, by another check."""
+        if trial.entry.symmetric and (b, a) in lengths:
+            return lengths[b, a]
+        if (a, b) not in lengths:
+            lengths[a, b] = trial.value_or_nan(arrays[a], arrays[b])
+        return lengths[a, b]
+
+    for a, b, c in ("XYZ", "YZX", "ZXY"):
+        direct, first, second = length(a, c), length(a, b), length(b, c)
         excess = direct - first - second
         if excess > trial.rounding * max(1.0, abs(direct)):
             return (
@@ -299,11 +344,3 @@ def _triangle_violation(trial: CheckContext, triple: Triple) -> str:
                 f"{first + second:.6g} ({triple.name})"
             )
     return ""
-
-
-def _path_lengths(
-    trial: CheckContext, x: np.ndarray, y: np.ndarray, z: np.ndarray
-) -> tuple[float, float, float]:
-    """Return the direct way from x to z and its two parts over y."""
-    value = trial.value_or_nan
-    return value(x, z), value(x, y), value(y, z)

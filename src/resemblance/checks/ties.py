@@ -68,6 +68,7 @@ def pairs_with_equal_distances(n: int) -> Iterator[tuple[str, np.ndarray, np.nda
         ("fingerprints of two bits", (fingerprints > 0).astype(float)),
         ("bags of words", np.array(words, dtype=float)),
         ("steps of 0.1", 0.1 * levels),
+        ("bits far away", rng.integers(0, 2, (n, 3))[:, rng.integers(0, 3, d)] + 1e6),
     ):
         yield kind, low_rank, y
 
