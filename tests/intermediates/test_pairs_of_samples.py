@@ -6,15 +6,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 import resemblance as rs
-from resemblance.data.representation import Representation
-from resemblance.intermediates.distances import (
-    dissimilarity_summary,
-    distance_matrix,
-    double_centered_inner,
-    rdm_vector,
-)
-from resemblance.intermediates.matrices import distance_pair_matrix
-from resemblance.intermediates.points import preshape
+from resemblance.intermediates.distances import dissimilarity_summary, rdm_vector
 from resemblance.significance import average_ranks
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -54,32 +46,12 @@ def test_distances_of_pairs_give_what_square_matrices_give(kind):
     assert rs.rsm_norm_difference(x, y) == pytest.approx(np.linalg.norm(d - e), rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_trace_and_the_inner_product_are_those_of_the_square_matrix(kind):
-    x = Representation(data(kind)[0])
-    points = preshape(x)
-    a = centered(cdist(points, points))
-    assert double_centered_inner(x, x) == pytest.approx(np.vdot(a, a), rel=1e-12)
-    assert distance_pair_matrix(x).square == pytest.approx(np.vdot(a, a), rel=1e-12)
-    assert distance_pair_matrix(x).trace == pytest.approx(np.trace(a), rel=1e-12)
-
-
 def test_a_small_difference_of_distances_keeps_its_digits():
     x, y = data("plain")
     moved = x + 1e-6 * y
     expected = np.linalg.norm(cdist(x, x) - cdist(moved, moved))
     assert rs.rsm_norm_difference(x, moved) == pytest.approx(expected, rel=1e-8)
     assert rs.rsm_norm_difference(x, x.copy()) == 0
-
-
-@pytest.mark.parametrize("width", [16, 256, 2000])
-def test_a_row_and_its_duplicate_are_at_no_distance(width):
-    x = np.random.default_rng(1).standard_normal((300, width)) + 5
-    x[150:] = x[:150]
-    d = distance_matrix(preshape(Representation(x)))
-    same = np.arange(300)
-    assert not d[same, same].any()
-    assert not d[same, (same + 150) % 300].any()
 
 
 @pytest.mark.parametrize("largest", [1.0, 1e3, 1e6, 1e9, 1e15])
@@ -92,12 +64,6 @@ def test_compiled_ranks_are_the_others_however_far_the_largest_is(largest, decim
     assert np.array_equal(compiled, plain)
     rounded = (average_ranks(values, 1e-4, compiled=size) for size in (1, 10**9))
     assert np.array_equal(*rounded)
-
-
-def test_values_that_have_no_span_have_ranks():
-    assert np.array_equal(average_ranks(np.ones(5), compiled=1), np.full(5, 3.0))
-    infinite = np.array([np.inf, 0.0, -np.inf])
-    assert np.array_equal(average_ranks(infinite, compiled=1), [3, 2, 1])
 
 
 @pytest.mark.parametrize("reach", [1e-310, 5e-324, 1.5e308])

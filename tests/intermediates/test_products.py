@@ -70,18 +70,6 @@ def test_eigenspace_overlap_of_columns_that_depend_on_each_other(change):
         assert rs.eigenspace_overlap(a, b) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("shift", [0.0, 1e-3, 1.0, 1e4])
-def test_products_of_rows_as_they_are_by_their_definition(shift):
-    x, y = conditioned(5.0, shift=shift), conditioned(5.0, shift=shift)
-    rotation = scipy.linalg.orthogonal_procrustes(x, y)[0]
-    a, b = x @ rotation, y
-    cosines = (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-    assert rs.aligned_cosine(x, y) == pytest.approx(cosines.mean(), rel=1e-12)
-    rows, columns = scipy.optimize.linear_sum_assignment(x.T @ y, maximize=True)
-    expected = np.linalg.norm(x[:, rows] - y[:, columns])
-    assert rs.permutation_procrustes(x, y) == pytest.approx(expected, rel=1e-9)
-
-
 def regular(points, shrinkage):
     points = centered(points) / np.linalg.norm(centered(points))
     return (1 - shrinkage) * N * points @ points.T + shrinkage * np.eye(N)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from fractions import Fraction
 
-import array_api_strict
 import numpy as np
 import pytest
 import torch
@@ -133,84 +132,6 @@ def test_those_of_a_part_are_taken_from_the_neighbors_of_all_samples(subtests):
         nearest(subsample_representation(whole, half[:5]), k=10, metric="cosine")
 
 
-# Samples here differ by about as much as two libraries may in the last digits.
-OF_ROUNDING = {
-    "tight clusters", "clusters of rounding", "offset", "rows of all scales",
-    "rows beyond the squares of float64", "subnormal",
-}  # fmt: skip
-
-
-def test_tensors_have_the_neighbors_of_arrays(subtests):
-    for case in sorted(CASES.keys() - OF_ROUNDING):
-        for metric in AFFINITIES:
-            with subtests.test(f"{case}, {metric}"):
-                data, _ = CASES[case]
-                a, b = (
-                    nearest(rs.Representation(kind(data)), k=10, metric=metric)
-                    for kind in (np.asarray, torch.asarray)
-                )
-                assert type(b.listed) is np.ndarray
-                assert_same(a, b)
-
-
-def test_tensors_in_single_precision_have_the_neighbors_of_arrays(subtests):
-    for case in ["one-hot", "duplicates", "grid"]:
-        for metric in AFFINITIES:
-            with subtests.test(f"{case}, {metric}"):
-                a, b = (
-                    nearest(
-                        rs.Representation(kind(CASES[case][0]), dtype="float32"),
-                        k=10,
-                        metric=metric,
-                    )
-                    for kind in (np.asarray, torch.asarray)
-                )
-                assert a.redone == b.redone == 0
-                assert_same(a, b)
-
-
-def test_the_strict_array_api_has_the_neighbors_of_arrays(subtests):
-    for case in ["Gaussian", "duplicates", "zero rows", "clusters"]:
-        for metric in AFFINITIES:
-            with subtests.test(f"{case}, {metric}"):
-                data = CASES[case][0]
-                a, b = (
-                    nearest(rs.Representation(kind(data)), k=10, metric=metric)
-                    for kind in (np.asarray, array_api_strict.asarray)
-                )
-                assert_same(a, b)
-
-
-def test_rows_that_are_open_are_counted():
-    data = gaussian()
-    data[1] = data[0]  # as near to all others
-    near = nearest(rs.Representation(data), k=10, metric="euclidean")
-    both = [row for row in range(N) if {0, 1} & set(near.listed[row])]
-    assert 2 <= len(near.ties.rows) <= near.redone <= len(both) + 2 < N
-
-
-def test_no_row_is_left_open_by_an_outlier():
-    near = nearest(rs.Representation(with_an_outlier(1e4)), k=10, metric="euclidean")
-    assert near.redone <= 1  # itself
-
-
-def test_many_open_rows_end_the_proposals(monkeypatch):
-    blocks = []
-    monkeypatch.setattr(searching, "_screen_rows", counted(searching._screen_rows, blocks))
-    near = nearest(rs.Representation(CASES["one-hot"][0]), k=10, metric="euclidean")
-    assert (len(blocks), near.redone) == (1, N)
-    nearest(rs.Representation(gaussian()), k=10, metric="euclidean")
-    assert len(blocks) == 4
-
-
-def counted(function, calls):
-    def call(*args):
-        calls.append(args)
-        return function(*args)
-
-    return call
-
-
 @each_affinity
 @pytest.mark.parametrize(
     "data",
@@ -258,23 +179,6 @@ def test_the_largest_entries_are_the_largest(subtests):
                         assert (np.diff(np.sort(columns, axis=1), axis=1) > 0).all()
 
 
-@pytest.mark.parametrize(("n", "k"), [(512, 10), (511, 10), (4000, 120)])
-def test_few_samples_for_every_neighbor_are_compared_in_double_precision(n, k):
-    similarity = neighbor_similarity(rs.Representation(gaussian((n, 3))), "euclidean")
-    assert is_screening_worthwhile(similarity, k) == (n >= 32 * (k + 6))
-    single = neighbor_similarity(rs.Representation(gaussian((n, 3)), dtype="float32"), "euclidean")
-    assert not is_screening_worthwhile(single, k)
-
-
-def test_arrays_may_be_read_only_and_are_not_changed():
-    data = gaussian()
-    data.flags.writeable = False
-    nearest(rs.Representation(data), k=10, metric="inner")
-    tensor = torch.asarray(gaussian())
-    nearest(rs.Representation(tensor), k=10, metric="inner")
-    assert np.array_equal(tensor.numpy(), data)
-
-
 # ---------------------------------------------------------------------------- what leaves a device
 
 
@@ -303,11 +207,3 @@ def test_only_neighbors_leave_the_device(n, metric, monkeypatch):
     near = nearest(x, k=10, metric=metric)
     assert near.redone == 0
     assert max(int(np.prod(shape)) for shape in shapes) == 256 * 16  # k + 6 of a block of rows
-
-
-def test_of_tied_samples_those_that_tie_leave_the_device(monkeypatch):
-    x = rs.Representation(torch.asarray(np.eye(50)[np.arange(N) % 50]))
-    shapes = leaving(monkeypatch)
-    nearest(x, k=5, metric="cosine")
-    widest = max(shape[1] for shape in shapes if len(shape) == 2)
-    assert widest == N // 50 - 1

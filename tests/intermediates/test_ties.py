@@ -4,7 +4,7 @@ order of samples."""
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations, permutations
+from itertools import combinations
 from math import sqrt
 
 import numpy as np
@@ -16,7 +16,6 @@ from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 import resemblance as rs
-from resemblance.intermediates import shared_neighbors
 from resemblance.intermediates.heat import (
     TEMPERATURES,
     chebyshev_traces,
@@ -29,33 +28,11 @@ from resemblance.intermediates.neighbor_kernels import (
     umap_weight_matrix,
 )
 from resemblance.intermediates.neighbors import NeighborSearch, nearest
-from resemblance.intermediates.shared_neighbors import mean_product_of_draws
 from resemblance.intermediates.ties import largest_with_ties
 from resemblance.measures.topology import HEAT_TRACE_WEIGHTS
 
 LISTS = ["lcs_knn", "edit_distance_knn", "rank_similarity"]
 SETS = ["mutual_knn", "jaccard"]
-MEASURES = [
-    *(f"{name}[metric=euclidean]" for name in (*SETS, *LISTS, "cycle_knn")),
-    *SETS,
-    *LISTS,
-    "mutual_knn[corrected=True]",
-    "mutual_knn[metric=inner]",
-    "cycle_knn[corrected=True]",
-    "cknna",
-    "cknna[estimator=biased,kernel=linear]",
-    "second_order_cosine",
-    "second_order_cosine[of=distance]",
-    "information_imbalance",
-    "information_imbalance[k=10,metric=cosine]",
-    "mka[k=10]",
-    "mka[k=10,metric=cosine]",
-    "mka[k=10,symmetrize=True]",
-    "mka[corrected=True,k=10]",
-    "kcka[k=100]",
-    "kcka[k=100,variant=code]",
-    "imd",
-]
 
 
 def relu(seed: int, n: int = 300) -> np.ndarray:
@@ -80,7 +57,6 @@ def sparse(seed: int, n: int = 300) -> np.ndarray:
 
 
 KINDS = {"relu": relu, "binary": binary, "one-hot": one_hot, "sparse": sparse}
-each_kind = pytest.mark.parametrize("kind", KINDS)
 means_little = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
 # ----------------------------------------------------------------------------------- tables by hand
@@ -291,22 +267,6 @@ def test_a_way_back_is_the_mean_over_all_ways_to_break_ties(k):
         )
 
 
-def test_the_mean_product_of_numbers_drawn_without_replacement():
-    rng = np.random.default_rng(0)
-    for total, drawn in ((1, 1), (5, 2), (7, 7), (8, 3), (6, 0)):
-        numbers = np.where(
-            rng.random((20, total)) < 0.4, rng.random((20, total)), rng.integers(0, 2, (20, total))
-        )
-        expected = [
-            np.mean([np.prod(chosen) for chosen in combinations(row, drawn)]) for row in numbers
-        ]
-        rows, columns = np.nonzero(numbers != 1)
-        found = mean_product_of_draws(
-            numbers[rows, columns], rows, np.full(20, total), np.full(20, drawn)
-        )
-        assert found == pytest.approx(np.array(expected), rel=1e-10, abs=1e-15)
-
-
 @pytest.mark.parametrize("k", [1, 3, 7])
 def test_information_imbalance_by_average_ranks(k):
     for seed in range(4):
@@ -379,88 +339,7 @@ def test_the_graph_of_imd_has_the_larger_weight_of_both_directions():
         )
 
 
-# ------------------------------------------------------------------------------------------- chance
-
-
-FEW = np.random.default_rng(4).integers(0, 2, (2, 6, 2)).astype(float)
-
-
-def test_chance_is_the_mean_over_all_permutations_of_tied_samples(subtests):
-    for spec, mean in [
-        ("mutual_knn[corrected=True]", 0),
-        ("mutual_knn[corrected=True,metric=euclidean]", 0),
-        ("cycle_knn[corrected=True,metric=euclidean]", 0),
-        ("cycle_knn[corrected=True,metric=inner]", 0),
-        ("information_imbalance", 1),
-        ("information_imbalance[corrected=True]", 1),
-        ("mka[corrected=True]", 0),
-        ("mka[corrected=True,symmetrize=True]", 0),
-    ]:
-        with subtests.test(f"{spec}"):
-            measure, (x, y) = rs.get_measure(spec).with_parameters(k=2), FEW
-            assert len(nearest(rs.Representation(x), k=2, metric="euclidean").ties.rows) > 3
-            values = [measure(x, y[list(order)]) for order in permutations(range(6))]
-            assert np.mean(values) == pytest.approx(mean, abs=1e-10)
-            assert np.std(values) > 0.05
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
-def test_the_chance_of_sharing_neighbors_is_the_one_that_is_documented(metric):
-    x, y = FEW
-    own = 1.0
-    for z in FEW:
-        w = neighbor_graph(rs.Representation(z), NeighborSearch(2, metric)).toarray()
-        own *= (w * w).sum() / 12
-    values = [
-        rs.mutual_knn(x, y[list(order)], k=2, metric=metric) for order in permutations(range(6))
-    ]
-    assert np.mean(values) == pytest.approx(2 / 5 / sqrt(own), rel=1e-10)
-
-
-def test_unrelated_samples_with_ties_are_at_chance(subtests):
-    for spec, mean in [
-        ("mutual_knn[corrected=True]", 0),
-        ("mutual_knn[corrected=True,metric=euclidean]", 0),
-        ("cycle_knn[corrected=True]", 0),
-        ("information_imbalance[k=10,metric=cosine]", 1),
-        ("mka[corrected=True,k=10]", 0),
-    ]:
-        for kind in KINDS:
-            with subtests.test(f"{spec}, {kind}"):
-                measure, x, y = (
-                    rs.get_measure(spec),
-                    rs.Representation(KINDS[kind](1)),
-                    KINDS[kind](2),
-                )
-                orders = [np.random.default_rng(seed).permutation(300) for seed in range(20)]
-                values = np.array([measure(x, rs.Representation(y[order])) for order in orders])
-                assert abs(values.mean() - mean) < 4 * values.std(ddof=1) / sqrt(20)
-
-
-def test_constant_distances_leave_nothing_above_chance():
-    x = np.eye(30)  # all samples are equally far apart
-    assert rs.mutual_knn(x, x) == pytest.approx(1)
-    with pytest.raises(rs.UndefinedError, match="nothing is left above chance"):
-        rs.mutual_knn(x, x, corrected=True)
-
-
 # ------------------------------------------------------------------------------- order and identity
-
-
-@means_little
-def test_the_order_of_the_samples_makes_no_difference(subtests):
-    for spec in MEASURES:
-        for kind in KINDS:
-            with subtests.test(f"{spec}, {kind}"):
-                measure, x, y = rs.get_measure(spec), KINDS[kind](3), KINDS[kind](4)
-                order = np.random.default_rng(0).permutation(300)
-                try:
-                    expected = measure(x, y)
-                except rs.UndefinedError:
-                    with pytest.raises(rs.UndefinedError):
-                        measure(x[order], y[order])
-                    continue
-                assert measure(x[order], y[order]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_a_representation_with_ties_has_its_own_neighbors(subtests):
@@ -474,14 +353,6 @@ def test_a_representation_with_ties_has_its_own_neighbors(subtests):
                     @ np.linalg.qr(np.random.default_rng(0).standard_normal((x.shape[1],) * 2))[0]
                 )
                 assert rs.get_measure(name)(x, rotated) == pytest.approx(1, rel=1e-9)
-
-
-def test_a_copy_is_exactly_one(subtests):
-    for name in [*SETS, *LISTS]:
-        for kind in KINDS:
-            with subtests.test(f"{name}, {kind}"):
-                x = KINDS[kind](8)
-                assert rs.get_measure(name)(x, x.copy()) == 1
 
 
 @means_little
@@ -531,39 +402,6 @@ def test_ties_across_blocks_of_rows(metric):
     assert near.ties.weights == pytest.approx(10 / 74)
 
 
-@pytest.mark.parametrize("name", [*SETS, *LISTS])
-def test_how_many_rows_are_compared_at_a_time_makes_no_difference(name, monkeypatch):
-    measure, x, y = rs.get_measure(name), relu(0), relu(1)
-    expected = measure(x, y)
-    monkeypatch.setattr(shared_neighbors, "MAX_COMPARED_ENTRIES", 2000)
-    assert measure(x, y) == pytest.approx(expected, rel=1e-12)
-
-
-def test_distances_that_differ_by_rounding_tie():
-    x = np.random.default_rng(0).integers(0, 3, (300, 12)).astype(float)
-    turned = 0.1 * x @ np.linalg.qr(np.random.default_rng(1).standard_normal((12, 12)))[0]
-    for metric in ("euclidean", "cosine", "inner"):
-        first, second = (
-            neighbor_graph(rs.Representation(z), NeighborSearch(7, metric)).toarray()
-            for z in (x, turned)
-        )
-        assert np.array_equal(first, second)
-
-
-def test_no_ties_take_no_memory():
-    near = nearest(
-        rs.Representation(np.random.default_rng(0).standard_normal((300, 5))),
-        k=10,
-        metric="euclidean",
-    )
-    assert [part.size for part in near.ties] == [0, 0, 1, 0]
-
-
-def test_any_of_the_samples_that_tie_counts_as_found():
-    x = one_hot(0)
-    assert rs.neighbor_recall(x, k=10) == rs.neighbor_recall(x, k=10, metric="cosine") == 1
-
-
 def test_ties_among_what_the_index_proposes_are_those_of_the_exact_search():
     x = np.repeat(np.random.default_rng(0).standard_normal((100, 8)), 4, axis=0)
     y = np.repeat(np.random.default_rng(1).standard_normal((100, 8)), 4, axis=0)
@@ -573,12 +411,6 @@ def test_ties_among_what_the_index_proposes_are_those_of_the_exact_search():
 
 
 # -------------------------------------------------------------------------- wide data with ties
-
-WIDE = [
-    *(f"{name}[metric=euclidean]" for name in (*SETS, *LISTS, "cycle_knn")),
-    "information_imbalance", "mka", "kcka", "imd", "rsa[rdm=sqeuclidean]",
-    "rsa[compare=kendall,rdm=euclidean]", "cka[kernel=rbf]", "distance_correlation",
-]  # fmt: skip
 
 
 def wide(kind: str, n: int = 200) -> np.ndarray:
@@ -604,32 +436,6 @@ WIDE_KINDS = (
 )  # fmt: skip
 
 
-def value_of(m: rs.Measure, x: np.ndarray, y: np.ndarray) -> float:
-    """The value, or NaN where the data have none."""
-    try:
-        return float(m(x, y))
-    except rs.UndefinedError:
-        return np.nan
-
-
-@pytest.mark.parametrize("kind", WIDE_KINDS)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_no_rotation_breaks_the_ties_of_wide_data(kind, dtype):
-    """Neither constant columns nor the order of the samples change what is near."""
-    y = wide(kind).astype(dtype)
-    varying = y[:, np.ptp(y, axis=0) > 0]
-    x = np.random.default_rng(4).standard_normal((len(y), 3))
-    order = np.random.default_rng(5).permutation(len(y))
-    for spec in WIDE if dtype == "float64" else ("mka", "mutual_knn[metric=euclidean]"):
-        m = rs.get_measure(spec)
-        m = m.with_parameters(k=10) if "k" in m.defaults else m
-        value = value_of(m, x, y)
-        for other in (value_of(m, x, varying), value_of(m, x[order], y[order])):
-            assert other == pytest.approx(value, rel=1e-8, abs=1e-12, nan_ok=True), spec
-    for spec in ("mutual_knn[metric=euclidean]", "jaccard[metric=euclidean]", "mka[k=10]"):
-        assert float(rs.get_measure(spec)(y, varying)) == pytest.approx(1, rel=1e-9), spec
-
-
 @pytest.mark.parametrize("kind", WIDE_KINDS)
 def test_equal_distances_of_wide_data_are_equal_to_the_last_digit(kind):
     y = wide(kind)
@@ -643,14 +449,3 @@ def test_equal_distances_of_wide_data_are_equal_to_the_last_digit(kind):
         above = np.triu_indices(len(y), 1)
         for value in np.unique(exact):
             assert len(np.unique(found[above][exact[above] == value])) <= 1
-
-
-def test_permutations_carry_the_products_of_wide_data():
-    """Evidence of wide tied data is that of the same data without their empty columns."""
-    y = wide("one-hot", 60)
-    x = np.random.default_rng(4).standard_normal((60, 3))
-    narrow = y[:, y.any(axis=0)]
-    for spec in ("information_imbalance", "mutual_knn[metric=euclidean]"):
-        p = [rs.evidence(x, z, measures=spec, n_permutations=19, progress=False).pvalue(spec)[0, 0]
-             for z in (y, narrow)]  # fmt: skip
-        assert p[0] == p[1]

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import resemblance as rs
 from resemblance.data.representation import Representation
-from resemblance.measures.inner_products import rescale_from_chance
 from resemblance.measures.neighbor_lists import _longest_increasing
-from resemblance.report.comparing.figures import measure_heat_map
-from resemblance.report.maps import page_data
-from resemblance.report.of_comparison import result_from_comparison
-from resemblance.report.terminal import comparison_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
@@ -95,27 +89,6 @@ def test_chance_is_claimed_exactly_where_it_is_known():
     assert {m.name for m in rs.list_measures() if m.chance} <= names
 
 
-def test_chance_of_biased_cka_follows_from_the_dimensions():
-    rng = np.random.default_rng(0)
-    arrays = rng.standard_normal((60, 20)), rng.standard_normal((60, 90)) * np.arange(1, 91)
-    ratios = []
-    for values in arrays:
-        spectrum = np.linalg.svd(values - values.mean(axis=0), compute_uv=False) ** 2
-        ratios.append(spectrum.sum() ** 2 / (spectrum**2).sum())
-    x, y = map(Representation, arrays)
-    assert rs.cka.chance(x, y) == pytest.approx(np.sqrt(ratios[0] * ratios[1]) / 59, rel=1e-12)
-
-
-@pytest.mark.parametrize("spec", ["jaccard", "rank_similarity", "lcs_knn", "mutual_knn"])
-def test_chance_of_ten_neighbors_is_the_mean_over_independent_data(spec):
-    rng, measure = np.random.default_rng(1), rs.get_measure(spec)
-    x = Representation(rng.standard_normal((40, 6)))
-    others = [Representation(rng.standard_normal((40, 6))) for _ in range(150)]
-    values = [measure.evaluate(x, y) for y in others]
-    error = np.std(values, ddof=1) / np.sqrt(len(values))
-    assert abs(np.mean(values) - measure.chance(x, others[0])) < 4 * error
-
-
 def test_the_mean_longest_increasing_subsequence_is_that_of_all_orders():
     def longest(order):
         best = []
@@ -168,12 +141,6 @@ def test_corrected_imbalance_is_one_minus_what_is_above_chance():
     assert measure.with_parameters(corrected=True).evaluate(x, x) == 0
 
 
-def test_nothing_is_above_chance_where_that_is_the_best_value():
-    with pytest.raises(rs.UndefinedError, match="nothing is left above chance"):
-        rescale_from_chance(1.0, 1.0)
-    assert rescale_from_chance(0.2, 1.0, best=0.0) == pytest.approx(0.8)
-
-
 # ---------------------------------------------------------------------------------- in a comparison
 
 
@@ -198,78 +165,3 @@ def test_a_comparison_records_the_chance_of_each_pair(comparison):
     assert records["jaccard", "a", "b"] is not None
     assert comparison["jaccard"][0, 3] > 0
     assert not comparison.failures
-
-
-def test_a_comparison_shows_chance_once(comparison):
-    assert repr(comparison).count("chance") == 4
-    assert "chance 0.069 to 0.24" in repr(comparison)
-    printed = "\n".join(map(str, comparison_tables(comparison)))
-    assert printed.count("chance") == 4
-    assert "LinReg  linear_regression  (larger is more similar; chance 0.069 to 0.24)" in printed
-
-
-def test_tables_of_a_pair_and_of_many_have_a_column_of_chance(comparison):
-    rng = np.random.default_rng(4)
-    arrays = {f"m{i}": rng.standard_normal((20, 4)) for i in range(9)}
-    for some in (dict(list(arrays.items())[:2]), arrays):
-        compared = rs.compare(some, measures=["subspace_overlap[k=2]", "nbs"], progress=False)
-        table, *rest = comparison_tables(compared)
-        column = table.header.index("chance")
-        assert [row[column] for row in table.rows] == ["0.11", "–"]
-        assert not any("chance" in str(line) for line in rest)
-    plain = rs.compare(arrays, measures="nbs", progress=False)
-    assert "chance" not in comparison_tables(plain)[0].header
-
-
-def test_a_page_shows_chance_in_the_table_the_head_of_a_map_and_its_cells(comparison):
-    (table,) = result_from_comparison(comparison)["measures"].tables
-    chances = [row[table.columns.index("chance")] for row in table.rows]
-    assert chances[1:3] == ["0.34 to 0.39", "0.069 to 0.24"]
-    assert chances[4] is None
-    assert not result_from_comparison(comparison)["measures"].terms
-    heat = measure_heat_map(comparison, comparison.info("linear_regression"))
-    assert heat.note.endswith("Larger is more similar; chance is 0.069 to 0.24.")
-    assert heat.chance[0][0] is None
-    assert heat.chance[0][2] == pytest.approx(5 / 29)
-    data = page_data([("map", heat)]).document["maps"]["map"]
-    assert data["chance"][2] == 0.17
-    without = measure_heat_map(comparison, comparison.info("procrustes"))
-    assert "chance" not in page_data([("map", without)]).document["maps"]["map"]
-
-
-def test_a_claim_may_be_an_object_without_a_hash():
-    @dataclass
-    class Level:
-        level: float
-
-        def __call__(self, x, y):
-            return self.level
-
-    @rs.measure(
-        label="Mine", family="descriptive", larger_is_more_similar=True, range=(0, 1),
-        citation="kornblith2019similarity", chance=Level(0.5),
-    )  # fmt: skip
-    def mine(x, y):
-        return 0.75
-
-    x, y = map(rs.Representation, np.random.default_rng(5).standard_normal((2, 5, 2)))
-    assert mine.chance(x, y) == 0.5
-
-
-def test_a_measure_cannot_record_another_chance_beside_its_claim():
-    @rs.measure(
-        label="Mine",
-        family="descriptive",
-        larger_is_more_similar=True,
-        range=(0, 1),
-        symmetric=True,
-        citation="kornblith2019similarity",
-        diagnostics=lambda x, y: {"chance": 0.5},
-        chance=lambda x, y: 0.5,
-    )
-    def mine(x, y):
-        return 0.5
-
-    arrays = np.random.default_rng(5).standard_normal((2, 5, 2))
-    with pytest.raises(ValueError, match="a diagnostic cannot be called 'chance'"):
-        rs.compare(list(arrays), measures=mine, progress=False)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import devices
-import numpy as np
 import pytest
-import torch
 
 import resemblance as rs
-from resemblance.base import arrays
-from resemblance.intermediates import similarities
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
@@ -48,21 +44,3 @@ def test_the_table_in_the_documentation_is_this():
 
 def test_all_that_is_said_to_leave_is_of_a_measure():
     assert LEAVES.keys() <= {m.spec for m in (*rs.list_measures(), *devices.variants())}
-
-
-def test_what_leaves_is_seen():
-    tensor = torch.ones(devices.SAMPLES, devices.FEATURES)
-    with devices.watching() as shapes:
-        similarities.to_numpy(tensor)
-        similarities.to_numpy(np.ones(3))
-        with pytest.raises(TypeError, match="use to_numpy"):
-            np.asarray(tensor)
-    assert shapes == [tensor.shape]
-    assert devices.kind_of(shapes[0]) == "the array"
-    assert similarities.to_numpy is arrays.to_numpy
-    assert np.asarray(tensor).shape == tensor.shape
-
-
-def test_an_array_of_no_known_kind_is_reported():
-    with pytest.raises(ValueError, match=r"an array of shape .* leaves the device"):
-        devices.kind_of((devices.SAMPLES, 30))

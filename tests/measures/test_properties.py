@@ -15,9 +15,7 @@ import resemblance as rs
 from resemblance.base.rng import generator
 from resemblance.checks.data import with_repeats
 from resemblance.checks.trial import limit_neighbors
-from resemblance.engine.memory import parse_bytes
 from resemblance.engine.work import split_into_blocks
-from resemblance.intermediates.distances import distance_matrix
 from resemblance.intermediates.ties import largest_with_ties
 from resemblance.significance import average_ranks
 
@@ -69,16 +67,6 @@ def test_largest_is_a_stable_sort(block, data):
     )
 
 
-@given(matrices)
-@settings(deadline=None)
-def test_distances_are_symmetric_with_zero_diagonal_and_obey_the_triangle_inequality(x):
-    scale = max(np.abs(x).max(), 1)
-    d = distance_matrix(x / scale)
-    assert np.array_equal(np.diag(d), np.zeros(len(d)))
-    assert np.abs(d - d.T).max() < 1e-7
-    assert (d[:, :, None] <= d[:, None, :] + d.T[None, :, :] + 1e-6).all()
-
-
 @given(
     st.integers(1, 12),
     st.one_of(st.none(), st.integers(1, 7)),
@@ -108,11 +96,3 @@ def test_generators_depend_on_seed_and_label_only(seed, label, number):
     assert draw == generator(seed, label, number).random()
     assert draw != generator(seed + 1, label, number).random()
     assert draw != generator(seed, label, number + 1).random()
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("2GB", 2 * 10**9), ("512 MiB", 2**29), (10**6, 10**6), ("1.5kB", 1500), ("7 B", 7)],
-)
-def test_bytes(text, size):
-    assert parse_bytes(text) == size

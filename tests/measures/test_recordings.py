@@ -80,41 +80,39 @@ def by_definition(a: np.ndarray, b: np.ndarray, variances: Any, centered: bool) 
 # ------------------------------------------------------------------------------------------ points
 
 
+def with_holes(seed: int, n: int = 12, share: float = 0.2, whole: tuple[int, ...] = ()) -> Any:
+    """Return a matrix of dissimilarities; a share of the pairs, and whole conditions, have NaN."""
+    rng = np.random.default_rng(seed)
+    matrix = rs.rdm(rng.standard_normal((n, 5)), "sqeuclidean") * 1e-6
+    holes = np.triu(rng.random((n, n)) < share, 1)
+    matrix[holes | holes.T] = np.nan
+    for i in whole:
+        matrix[i] = matrix[:, i] = np.nan
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+
 def test_any_symmetric_matrix_comes_back_and_its_rows_move(subtests: Any) -> None:
+    rng, rows = np.random.default_rng(3), [10, 2, 5, 0]
     matrices = {
-        "noise": np.random.default_rng(3).standard_normal(66),
-        "equal": np.ones(66),
-        "zero": np.zeros(66),
-        "small": 1e-200 * np.random.default_rng(4).random(66),
+        "noise": squareform(rng.standard_normal(66)),
+        "equal": 1 - np.eye(12),
+        "small": squareform(1e-200 * rng.random(66)),
+        "scattered holes": with_holes(1),
+        "without two conditions": with_holes(1, whole=(0, 11)),
     }
-    for name, vector in matrices.items():
+    for name, matrix in matrices.items():
         with subtests.test(name):
-            matrix, x = (
-                squareform(vector),
-                rs.from_dissimilarities(vector, ids=list("abcdefghijkl")),
-            )
-            if name == "zero":
-                with pytest.raises(rs.UndefinedError):
-                    rs.rsa(x, x)
-                continue
-            assert np.allclose(rs.rdm(x), matrix, rtol=0, atol=1e-13 * np.abs(vector).max())
-            travelled = pickle.loads(pickle.dumps(x))
-            assert np.array_equal(rs.rdm(travelled), rs.rdm(x))
-            few = rs.Representation(np.eye(4, 3), ids=list("kcfa"))
-            chosen = rs.join_samples(few, x)[1]
-            rows = [10, 2, 5, 0]
-            slack = 1e-13 * np.abs(vector).max()
-            assert np.allclose(rs.rdm(chosen), matrix[np.ix_(rows, rows)], rtol=0, atol=slack)
-
-
-@pytest.mark.parametrize(
-    "compare", ["spearman", "pearson", "cosine", "whitened_cosine", "whitened_pearson"]
-)
-def test_rsa_of_a_representation_with_itself_is_1_to_the_last_digit(compare: Any) -> None:
-    for seed in range(12):
-        x = np.random.default_rng(seed).standard_normal((20 + seed, 5))
-        given = rs.from_dissimilarities(rs.rdm(x, "sqeuclidean"))
-        assert rs.rsa(x, x, compare=compare) == rs.rsa(given, given, compare=compare) == 1
+            x = rs.from_dissimilarities(matrix, ids=list("abcdefghijkl"))
+            of_vector = rs.from_dissimilarities(squareform(matrix, checks=False))
+            chosen = rs.join_samples(rs.Representation(np.eye(4, 3), ids=list("kcfa")), x)[1]
+            slack = {"rtol": 0, "atol": 1e-13 * np.nanmax(np.abs(matrix)), "equal_nan": True}
+            for y in (x, of_vector, pickle.loads(pickle.dumps(x))):
+                assert np.allclose(rs.rdm(y), matrix, **slack)
+            assert np.allclose(rs.rdm(chosen), matrix[np.ix_(rows, rows)], **slack)
+    zero = rs.from_dissimilarities(np.zeros(66))
+    with pytest.raises(rs.UndefinedError):
+        rs.rsa(zero, zero)
 
 
 def test_dissimilarities_are_compared_with_features_and_with_each_other(recording: Any) -> None:
@@ -150,6 +148,7 @@ def test_dissimilarities_in_single_precision_are_taken() -> None:
 def test_what_is_no_matrix_of_dissimilarities_is_refused(subtests: Any) -> None:
     hole = np.ones((4, 4)) - np.eye(4)
     hole[1, 2] = hole[2, 1] = np.nan
+    distances = rs.rdm(np.random.default_rng(4).standard_normal((5, 3)), "euclidean")
     cases = {
         "five pairs": (np.ones(5), "number of pairs"),
         "none": (np.ones(0), "number of pairs"),
@@ -161,12 +160,17 @@ def test_what_is_no_matrix_of_dissimilarities_is_refused(subtests: Any) -> None:
         "an infinite one": (np.where(np.isnan(hole), np.inf, hole), "between conditions 1 and 2"),
         "a hole in one half": (np.where(np.tri(4) > 0, 1 - np.eye(4), hole), "np.fmax"),
         "no pair": (np.full(6, np.nan), "of any pair"),
+        "negative ones": (-distances, "not -D"),
+        "negative squares": (squareform(-(distances**2)), "not -D"),
+        "unreliabilities": (np.ones((4, 4)) + 0.1 * np.eye(4), "fill_diagonal"),
         "words": (np.array([["a", "b"], ["b", "a"]]), "real numbers"),
         "a file": ("distances.csv", "npy"),
     }
     for name, (values, message) in cases.items():
         with subtests.test(name), pytest.raises(ValueError, match=message):
             rs.from_dissimilarities(values)
+    # Cross-validated ones may be negative, but not all.
+    rs.from_dissimilarities(distances - 0.9 * distances.max() * (1 - np.eye(5)))
 
 
 REFERENCES = {
@@ -177,34 +181,6 @@ REFERENCES = {
     "pearson": lambda a, b: np.corrcoef(a, b)[0, 1],
     "cosine": lambda a, b: a @ b / np.sqrt((a @ a) * (b @ b)),
 }
-
-
-def with_holes(seed: int, n: int = 12, share: float = 0.2, whole: tuple[int, ...] = ()) -> Any:
-    """Return a matrix of dissimilarities; a share of the pairs, and whole conditions, have NaN."""
-    rng = np.random.default_rng(seed)
-    matrix = rs.rdm(rng.standard_normal((n, 5)), "sqeuclidean") * 1e-6
-    holes = np.triu(rng.random((n, n)) < share, 1)
-    matrix[holes | holes.T] = np.nan
-    for i in whole:
-        matrix[i] = matrix[:, i] = np.nan
-    return matrix
-
-
-def test_missing_dissimilarities_come_back(subtests: Any) -> None:
-    for name, whole in {"scattered": (), "a condition": (3,), "two": (0, 11)}.items():
-        matrix = with_holes(1, whole=whole)
-        x = rs.from_dissimilarities(matrix, ids=list("abcdefghijkl"))
-        expected = np.where(np.eye(12) > 0, 0, matrix)
-        of_vector = rs.from_dissimilarities(squareform(expected, checks=False))
-        order = [5, 3, 0, 7, 2]
-        chosen = rs.join_samples(x, rs.Representation(np.eye(5), ids=[x.ids[i] for i in order]))
-        for y in (x, of_vector, pickle.loads(pickle.dumps(x))):
-            with subtests.test(name):
-                assert np.allclose(rs.rdm(y), expected, rtol=0, atol=1e-18, equal_nan=True)
-        with subtests.test(f"{name}: chosen"):
-            places = [x.ids.index(i) for i in chosen[0].ids]
-            part = expected[np.ix_(places, places)]
-            assert np.allclose(rs.rdm(chosen[0]), part, rtol=0, atol=1e-18, equal_nan=True)
 
 
 @pytest.mark.parametrize("compare", REFERENCES)
@@ -295,11 +271,6 @@ def test_crossnobis(recording: Any) -> None:
     labels, runs = np.tile(np.arange(N), 2), np.repeat([0, 1], N)
     equal = rs.dissimilarities(twice, labels, runs=runs)
     assert np.allclose(rs.rdm(equal), rs.rdm(rs.dissimilarities(recording.true)), atol=1e-12)
-    rng, noise = np.random.default_rng(7), []
-    for _ in range(300):
-        x = rs.dissimilarities(rng.standard_normal((N * RUNS, D)), LABELS, runs=NUMBERS)
-        noise.append(above_of(x).mean())
-    assert abs(np.mean(noise)) < 4 * np.std(noise) / 300**0.5
 
 
 @pytest.mark.parametrize("missing", [[(0, 0)], [(0, 0), (1, 2), (1, 3), (4, 4)], [(2, 1), (3, 1)]])
@@ -349,7 +320,7 @@ def test_one_rule_for_patterns_without_direction(subtests: Any) -> None:
     """Constant rows, also of numbers that have no exact mean, have dissimilarity 1 to all others
     and to each other, in all that correlates patterns."""
     rng = np.random.default_rng(0)
-    for d in (2, 5, 6, 7, 33, 100):
+    for d in (2, 7, 100):
         for u, v in ((0.1, 0.7), (0.3, 0.3), (1.3, -0.1), (1e8 / 3, 1e-8 / 3), (0, 0)):
             X = rng.standard_normal((6, d))
             X[0], X[1] = u, v
@@ -379,25 +350,6 @@ def test_one_feature_has_no_correlation_and_equal_responses_no_dissimilarity() -
     assert not rs.rdm(rs.dissimilarities(np.ones((4, 3)))).any()
     runs = np.repeat([0, 1], 3)
     assert not rs.rdm(rs.dissimilarities(np.ones((6, 3)), [0, 1, 2] * 2, runs=runs)).any()
-
-
-@pytest.mark.parametrize("n", [4, 5, 12])
-def test_negative_distances_are_no_dissimilarities(n: int) -> None:
-    D = rs.rdm(np.random.default_rng(n).standard_normal((n, 3)), "euclidean")
-    for wrong in (-D, -(D**2), squareform(-D)):
-        with pytest.raises(ValueError, match="not -D"):
-            rs.from_dissimilarities(wrong)
-        rs.from_dissimilarities(-wrong)
-    rs.from_dissimilarities(D - 0.9 * D.max() * (1 - np.eye(n)))  # cross-validated: some negative
-
-
-def test_a_diagonal_of_unreliabilities_has_a_remedy() -> None:
-    rng = np.random.default_rng(0)
-    D = rng.random((5, 5))
-    with pytest.raises(ValueError, match="fill_diagonal"):
-        rs.from_dissimilarities(D)
-    np.fill_diagonal(D, 0)
-    assert np.allclose(rs.rdm(rs.from_dissimilarities((D + D.T) / 2)), (D + D.T) / 2)
 
 
 def test_conditions_are_the_samples() -> None:
@@ -433,18 +385,26 @@ def test_recordings_that_do_not_fit_are_refused(recording: Any, subtests: Any) -
         data = abs(trials) if "prior" in options else trials
         with subtests.test(name), pytest.raises(ValueError, match=message):
             rs.dissimilarities(data, LABELS, **options)
-    with pytest.raises(ValueError, match="from_trials"):
-        rs.dissimilarities(trials[:, :, None], LABELS)
-    with pytest.raises(ValueError, match="runs need conditions"):
-        rs.dissimilarities(trials, runs=NUMBERS)
-    with pytest.raises(ValueError, match="noise_covariance: conditions"):
-        rs.noise_covariance(trials, LABELS[1:])
-    with pytest.raises(ValueError, match="degrees of freedom"):
-        rs.noise_covariance(trials, LABELS, dof="all")  # type: ignore[arg-type]
-    with pytest.raises(rs.UndefinedError, match="infinite"):
-        rs.dissimilarities(np.where(trials > 2, np.inf, trials), LABELS)
-    with pytest.raises(ValueError, match="features"):
-        rs.dissimilarities(recording.crossnobis)
+    calls = {
+        "trials in time": ("from_trials", lambda: rs.dissimilarities(trials[:, :, None], LABELS)),
+        "runs alone": ("runs need conditions", lambda: rs.dissimilarities(trials, runs=NUMBERS)),
+        "labels of another length": (
+            "noise_covariance: conditions",
+            lambda: rs.noise_covariance(trials, LABELS[1:]),
+        ),
+        "freedom in a word": (
+            "degrees of freedom",
+            lambda: rs.noise_covariance(trials, LABELS, dof="all"),  # type: ignore[arg-type]
+        ),
+        "infinite": (
+            "infinite",
+            lambda: rs.dissimilarities(np.where(trials > 2, np.inf, trials), LABELS),
+        ),
+        "dissimilarities": ("features", lambda: rs.dissimilarities(recording.crossnobis)),
+    }
+    for name, (message, call) in calls.items():
+        with subtests.test(name), pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_means_are_over_the_trials_that_have_a_number(recording: Any, subtests: Any) -> None:
@@ -566,7 +526,7 @@ def test_dissimilarities_of_any_size_are_right_or_refused(size):
     assert rs.rdm(rs.dissimilarities(size * x / size, conditions)).shape == (10, 10)
 
 
-@pytest.mark.parametrize("offset", [1e4, 1e7, 1e8])
+@pytest.mark.parametrize("offset", [1e4, 1e8])
 @pytest.mark.parametrize("options", [{}, {"runs": NUMBERS}, {"rdm": "euclidean"}])
 def test_responses_far_from_the_origin_keep_their_digits(
     recording: Any, offset: float, options: Any

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
 
 import resemblance as rs
 from resemblance.checks.repeats import repeats
@@ -91,39 +89,6 @@ def test_without_a_rotation_it_is_the_mean_of_bures_distances() -> None:
     assert value**2 == pytest.approx(total / N, rel=1e-9)
 
 
-def test_the_triangle_inequality_holds(subtests: Any) -> None:
-    for seed in range(6):
-        g = np.random.default_rng(seed)
-        a, b, c = (named(network(g)[:6]) for _ in range(3))
-        for distance in (lambda x, y: GAUSS(x, y, alpha=0.5), ENERGY):
-            with subtests.test(f"{seed}"):
-                sides = sorted([distance(a, b), distance(b, c), distance(a, c)])
-                assert sides[2] <= sides[0] + sides[1] + 1e-9
-
-
-def test_energy_is_a_metric_only_with_the_distance_of_a_trial_from_itself() -> None:
-    def excess(parts: list[np.ndarray], is_of_all_pairs: bool) -> float:
-        """How much longer the longest side of a triangle is than the two others together."""
-        means = [cdist(x, y).mean() for x in parts for y in parts]
-        between = np.reshape(means, (3, 3))
-        within = np.diag(between) * (1 if is_of_all_pairs else 4 / 3)
-        squares = between - (within[:, None] + within) / 2
-        sides = np.sort(np.sqrt(np.maximum(squares, 0))[np.triu_indices(3, 1)])
-        if not is_of_all_pairs:
-            values = [
-                ENERGY(named(x[None]), named(y[None]), alignment="none")
-                for x, y in combinations(parts, 2)
-            ]
-            assert sides == pytest.approx(sorted(values), abs=1e-7)
-        return float(sides[2] - sides[0] - sides[1])
-
-    g, places = np.random.default_rng(7), np.array([[[0, 0]], [[1, 0]], [[2, 0]]])
-    triangles = [list(g.standard_normal((3, 4, 2)) + places) for _ in range(50)]
-    assert max(excess(parts, is_of_all_pairs=True) for parts in triangles) <= 1e-9
-    assert max(excess(parts, is_of_all_pairs=False) for parts in triangles) > 0.1
-    assert not ENERGY.metric
-
-
 def test_repeats_are_rows_of_one_stimulus_in_any_order() -> None:
     order = np.random.default_rng(3).permutation(N * REPEATS)
     mixed = []
@@ -135,18 +100,6 @@ def test_repeats_are_rows_of_one_stimulus_in_any_order() -> None:
     trials, _ = rs.from_conditions({f"s{i}": x for i, x in enumerate(X)})
     other, _ = rs.from_conditions({f"s{i}": y for i, y in enumerate(Y)})
     assert GAUSS(trials, other) == pytest.approx(GAUSS(named(X), named(Y)), rel=1e-9)
-
-
-def test_noise_that_means_do_not_show() -> None:
-    g = np.random.default_rng(4)
-    noise = g.standard_normal((N, REPEATS, 2)) * [1.0, 0.1]
-    noise -= noise.mean(axis=1, keepdims=True)
-    means = g.standard_normal((N, 1, 2))
-    x, y = named(means + noise), named(means + noise[:, :, ::-1])
-    by_means = rs.procrustes_size_shape(*(rs.condition_means(r, r.ids) for r in (x, y)))
-    assert by_means == pytest.approx(0, abs=1e-6)
-    assert GAUSS(x, y) > 0.5
-    assert ENERGY(x, y) > 0.1
 
 
 def test_inference_moves_stimuli_as_wholes() -> None:
@@ -236,17 +189,6 @@ def test_a_common_offset_keeps_the_value_or_has_none(measure: Any) -> None:
     assert measure(*centered) == pytest.approx(
         measure(named(X - X.mean(axis=(0, 1))), named(Y - Y.mean(axis=(0, 1)))), rel=1e-5
     )
-
-
-def test_the_catalogue_knows_both_and_records_why_there_is_no_value() -> None:
-    assert rs.get_measure("GaussShape") is GAUSS
-    assert rs.get_measure("energy_stochastic_shape") is ENERGY
-    assert {GAUSS, ENERGY} <= set(rs.list_measures(family="alignment"))
-    assert len(rs.__all__) == len(set(rs.__all__))
-    bare = {"x": np.asarray(named(X).source), "y": np.asarray(named(Y).source)}
-    result = rs.compare(bare, measures="energy_stochastic_shape", progress=False)
-    assert all("has no repeats" in f.reason for f in result.failures)
-    assert len(result.failures) > 0
 
 
 @rs.measure(

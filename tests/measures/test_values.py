@@ -158,18 +158,12 @@ def defined(package, kind: type) -> set[str]:
     }
 
 
-def test_every_measure_that_is_defined_is_in_the_catalogue():
-    assert defined(measures, Measure) == {m.name for m in rs.list_measures()}
-
-
-def test_every_statistic_that_is_defined_is_in_the_catalogue():
-    assert defined(statistics, Statistic) == {s.name for s in rs.list_statistics()}
+def test_all_that_is_defined_is_in_the_catalogue_and_has_a_test_of_its_value():
+    assert defined(measures, Measure) == {m.name for m in rs.list_measures()} == set(MEASURES)
+    assert (
+        defined(statistics, Statistic) == {s.name for s in rs.list_statistics()} == set(STATISTICS)
+    )
     assert defined(statistics, Statistic) <= set(rs.statistics.__all__)
-
-
-def test_every_measure_and_statistic_has_a_test_of_its_value():
-    assert set(MEASURES) == {m.name for m in rs.list_measures()}
-    assert set(STATISTICS) == {s.name for s in rs.list_statistics()}
 
 
 @pytest.mark.parametrize("proof", PROOFS)
