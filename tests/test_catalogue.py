@@ -15,8 +15,7 @@ from factories.measures import declared
 import resemblance as rs
 from resemblance.checks.data import with_repeats
 from resemblance.contracts._measure import MEASURE_FAMILIES
-from resemblance.contracts.claims import INVARIANCES, implied_invariances
-from resemblance.intermediates import points
+from resemblance.contracts.claims import implied_invariances
 
 TABLE_2 = [
     "PWCCA", "SVCCA", "AlignCos", "AngShape", "HardCorr", "LinReg", "OrthProc", "PermProc",
@@ -65,29 +64,6 @@ def test_every_measure_is_described(subtests):
             assert len(text.splitlines()) > 4
             assert getattr(rs, m.name) is m
             assert m.__doc__ == m.function.__doc__
-
-
-def test_parameters_are_keyword_only_with_hashable_defaults(subtests):
-    for m in rs.list_measures():
-        with subtests.test(str(m)):
-            for parameter in list(inspect.signature(m.function).parameters.values())[2:]:
-                assert parameter.kind is parameter.KEYWORD_ONLY
-                assert parameter.default is not parameter.empty
-                hash(parameter.default)
-
-
-def test_found_by_name_label_and_specification(subtests):
-    for m in rs.list_measures():
-        with subtests.test(str(m)):
-            assert (
-                rs.get_measure(m.name)
-                == rs.get_measure(m.label)
-                == rs.get_measure(m.label.upper())
-                == m
-            )
-            assert m in rs.list_measures(family=m.family)
-            for invariance in m.invariant_to:
-                assert m in rs.list_measures(invariant_to=invariance)
 
 
 def test_specifications_round_trip():
@@ -143,7 +119,6 @@ DECORATED = (
 def test_mistakes_are_named_with_a_remedy(subtests):
     for call, message in [
         (lambda: rs.get_measure("ckaa"), "did you mean 'cka'"),
-        (lambda: rs.get_measure("kca"), "did you mean 'cka'"),
         (lambda: rs.get_measure("cka[estimater=debiased]"), "did you mean 'estimator'"),
         (
             lambda: rs.get_measure("cka[estimator=unbiased]"),
@@ -158,27 +133,15 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.procrustes.with_parameters(k=3), "no parameter 'k'"),
         (lambda: rs.list_measures(family="ccaa"), "did you mean 'cca'"),
         (lambda: rs.list_measures(invariant_to="rotation"), "no invariance 'rotation'"),
+        (lambda: rs.list_measures(invariant_to="scaling"), "did you mean 'isotropic_scaling'?"),
         (
             lambda: rs.preset("resy"),
             "preset must be one of 'all', 'default', 'leaderboard', 'quick', 'resi'; got 'resy'",
         ),
         (lambda: rs.gulp(np.eye(5), np.eye(5), ridge=-1), "ridge must be from 0 to inf; got -1"),
-        (
-            lambda: rs.gulp.with_parameters(ridge=float("nan")),
-            "ridge must be from 0 to inf; got nan",
-        ),
         (lambda: rs.procrustes.with_parameters(squared="no"), "squared must be of type bool"),
         (lambda: rs.jaccard.with_parameters(k=2.5), "k must be of type int"),
         (lambda: rs.jaccard.with_parameters(k=True), "k must be of type int"),
-        (lambda: rs.rtd.with_parameters(repeats=0), "repeats must be from 1 to inf"),
-        (
-            lambda: rs.svcca.with_parameters(explained_variance=2),
-            "explained_variance must be from 0 to 1",
-        ),
-        (
-            lambda: rs.cka.with_parameters(kernel="rbf", bandwidth=-1),
-            "bandwidth must be from 1e-06 to 1e+06",
-        ),
         (
             lambda: rs.get_measure("accuracy_difference[labels=<60 values 1a2b>]"),
             "expected parameter=value",
@@ -190,19 +153,11 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.Representation("x.npz"), "not a .npy file"),
         (lambda: rs.get_measure("CCA"), "did you mean 'mean_cca'?"),
         (lambda: rs.get_measure("debiased_cka"), "did you mean 'cka[estimator=debiased]'?"),
-        (lambda: rs.get_measure("debiased"), "did you mean 'cka[estimator=debiased]'?"),
-        (lambda: rs.get_measure("unbiased"), "did you mean 'cka[estimator=debiased]'?"),
         (lambda: rs.get_measure("Mantel"), "did you mean 'rsa'?"),
-        (lambda: rs.list_measures(invariant_to="rotation"), "did you mean 'orthogonal'?"),
-        (lambda: rs.list_measures(invariant_to="scaling"), "did you mean 'isotropic_scaling'?"),
         (lambda: rs.list_measures(not_invariant_to=["afine"]), "did you mean 'affine'?"),
         (
             lambda: rs.list_measures(invariant_to="affine", not_invariant_to="translation"),
             "both have 'translation', which affine implies; drop one",
-        ),
-        (
-            lambda: rs.list_measures(invariant_to="affine", not_invariant_to="affine"),
-            "both have 'affine'; drop one",
         ),
         (lambda: rs.list_measures(symmetric="yes"), "symmetric must be True or False; got 'yes'"),
         (lambda: rs.list_measures(metric=True, symmetric=False), "a metric is symmetric"),
@@ -213,23 +168,11 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.cka.with_parameters(rotation=1), "cka has no parameter 'rotation'; known: "),
         (lambda: rs.get_measure(plain), DECORATED),
         (lambda: rs.get_measure(3), "not a measure: 3; give a name"),
-        (lambda: rs.compare([np.eye(3)], measures=plain), DECORATED),
         (lambda: rs.compare([np.eye(3)], measures=["cka", plain]), DECORATED),
-        (lambda: rs.jaccard(np.zeros((20, 3)), np.eye(20)), "no sample has nearest neighbours"),
-        (
-            lambda: rs.rtd(np.eye(5), np.eye(5), seed=-1, subsample=4),
-            "seed must be a non-negative integer",
-        ),
+        (lambda: rs.rtd(np.eye(5), np.eye(5), seed=-1, subsample=4), "seed must be a non-negative"),
     ]:
         with subtests.test(message), pytest.raises(ValueError, match=re.escape(message)):
             call()
-
-
-def test_what_is_suggested_exists():
-    from resemblance.base.text import INVARIANCE_SYNONYMS
-
-    for name in INVARIANCE_SYNONYMS.values():
-        assert name in INVARIANCES or rs.get_measure(name)
 
 
 def names(**properties):
@@ -285,14 +228,6 @@ def test_measures_that_need_more_samples_or_features_are_left_out(rng):
     assert rs.rsa.with_parameters(rdm="euclidean").min_features == 1
 
 
-def test_families_in_any_case():
-    assert rs.list_measures(family="CCA") == rs.list_measures(family="cca")
-    assert rs.list_measures(family="Similarity matrix") == rs.list_measures(
-        family="similarity_matrix"
-    )
-    assert rs.list_statistics(family="Splits") == rs.list_statistics(family="splits")
-
-
 def test_parameters_are_given_by_name(rng):
     with pytest.raises(
         TypeError, match=r"cka takes two representations; .* by name: cka\(X, Y, kernel=...\)"
@@ -308,35 +243,6 @@ def test_specifications_with_tuples_and_signs():
         ("repeats", 2),
         ("subsample", 5),
     )
-
-
-def test_the_smallest_number_of_samples_depends_on_the_parameters():
-    assert (
-        rs.jaccard.min_samples,
-        rs.jaccard.with_parameters(k=3).min_samples,
-        rs.imd.min_samples,
-    ) == (11, 4, 6)
-
-
-def test_the_signature_is_the_one_it_is_called_with(rng):
-    assert list(inspect.signature(rs.cka).parameters) == [
-        "X",
-        "Y",
-        "kernel",
-        "estimator",
-        "bandwidth",
-        "pairs",
-    ]
-    x, y = rng.standard_normal((2, 9, 3))
-    assert rs.cka(X=x, Y=y) == rs.cka(x, y)
-
-
-def test_implied_invariances():
-    assert implied_invariances({"affine"}) == set(INVARIANCES)
-    assert implied_invariances({"orthogonal"}) == {"orthogonal", "permutation"}
-    assert implied_invariances({"invertible_linear", "translation"}) == set(INVARIANCES)
-    with pytest.raises(ValueError, match="unknown invariances"):
-        implied_invariances({"rotation"})
 
 
 @declared("MeanDiff", larger_is_more_similar=False, range=(0, np.inf), invariant_to={"permutation"})
@@ -361,33 +267,6 @@ def test_a_user_writes_a_measure_and_compares_it_beside_the_others(rng):
     assert pickle.loads(pickle.dumps(mean_difference)) == mean_difference
 
 
-def test_a_measure_that_calls_measures_computes_their_cross_product_once(rng, monkeypatch):
-    taken = []  # a cross product transposes the points of one representation
-    transposed = points.transpose_matrix
-    monkeypatch.setattr(points, "transpose_matrix", lambda x: taken.append(x) or transposed(x))
-
-    @declared("Three", range=(-1, 3))
-    def three(x, y):
-        """Three: CKA twice and a matching, which are made from the same cross product."""
-        return rs.cka(x, y) + rs.cka.function(x, y) + rs.hard_correlation_match.function(y, x)
-
-    x, y = (rs.Representation(data) for data in rng.standard_normal((2, 20, 3)))
-    together = three(x, y)
-    assert len(taken) == 1
-    assert together == pytest.approx(2 * rs.cka(x, y) + rs.hard_correlation_match(x, y), rel=1e-12)
-    assert len(taken) == 3  # two calls, two cross products: they live as long as a call
-
-
-def test_a_measure_that_returns_nan_is_an_error_not_a_number(rng):
-    @declared("Broken")
-    def broken(x, y):
-        """Broken: not a number."""
-        return float("nan")
-
-    with pytest.raises(rs.UndefinedError, match="broken"):
-        broken(*rng.standard_normal((2, 5, 3)))
-
-
 def test_a_repr_says_the_claims_in_a_few_words(subtests):
     for found in [*rs.list_measures(), *rs.list_statistics()]:
         with subtests.test(str(found)):
@@ -396,14 +275,6 @@ def test_a_repr_says_the_claims_in_a_few_words(subtests):
             assert text.startswith(f"<{type(found).__name__.lower()} {found.spec}: {found.label}, ")
             assert all(name.replace("_", " ") in text for name in found.invariant_to)
             assert html.escape(found.summary) in found._repr_html_()
-
-
-def test_the_repr_of_a_measure():
-    assert repr(rs.get_measure("jaccard")) == (
-        "<measure jaccard: Jaccard, similarity in 0 to 1, symmetric, invariant to permutation, "
-        "orthogonal, isotropic scaling>"
-    )
-    assert "metric in 0 to 1.414, symmetric" in repr(rs.procrustes)
 
 
 @rs.measure(
@@ -415,15 +286,6 @@ def shift(x, y):
     return abs(x.xp.argmax(x.xp.sum(x.array, axis=0)) - x.xp.argmax(x.xp.sum(y.array, axis=0)))
 
 
-@rs.measure(
-    label="Spread", family="descriptive", larger_is_more_similar=False, range=(0, np.inf),
-    citation="gretton2012kernel", invariant_to={"permutation"},
-)  # fmt: skip
-def spread_difference(x, y):
-    """A difference that no order of the columns changes."""
-    return abs(x.xp.std(x.array) - x.xp.std(y.array))
-
-
 def test_claims_decide_whether_other_widths_are_compared():
     """What no order of the columns leaves unchanged has no value of other widths."""
     rng = np.random.default_rng(0)
@@ -433,19 +295,16 @@ def test_claims_decide_whether_other_widths_are_compared():
             with pytest.raises(ValueError, match=rf"{m.name}.* \(50, .* 8 and|9 and .*cka"):
                 m(*pair)
         assert m(x, y[:, :8]) >= 0
-    assert rs.cka(x, y) > 0  # the remedy
-    assert not rs.get_measure("pwcca[directions=resi]").needs_equal_columns
-    assert spread_difference(x, y) >= 0
-    for m in rs.list_measures():
-        assert m.needs_equal_columns == (m.name in ("mmd", "sliced_wasserstein")), m
+    assert {m.name for m in rs.list_measures() if m.needs_equal_columns} == {
+        "mmd",
+        "sliced_wasserstein",
+    }
     result = rs.compare({"a": x, "b": y}, measures=["mmd", "cka"], progress=False)
-    assert np.isnan(result["mmd"][0, 1])
-    assert result["cka"][0, 1] > 0
+    assert result["cka"][0, 1] > 0  # the remedy
     assert {(f.measure, f.x, f.y) for f in result.failures} == {
         ("mmd", "a", "b"),
         ("mmd", "b", "a"),
     }
-    assert all("8 and 9" in f.reason or "9 and 8" in f.reason for f in result.failures)
     evidence = rs.evidence(x, y, measures=["mmd", "cka"], n_permutations=19, progress=False)
     assert np.isnan(evidence["mmd"][0, 0])
     assert evidence["cka"][0, 0] > 0

@@ -10,10 +10,11 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
+from factories.measures import declared
 from test_claims import MEMBERS
 
 import resemblance as rs
-from resemblance.base.arrays import full_precision, is_on_cpu, to_numpy
+from resemblance.base.arrays import is_on_cpu, to_numpy
 from resemblance.checks.data import with_repeats
 from resemblance.checks.trial import with_matching_labels
 from resemblance.intermediates.points import centered
@@ -60,13 +61,7 @@ def test_tensors_of_every_kind_are_computed_in_float64(subtests):
 PRODUCTS = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
 
 
-@rs.measure(
-    label="Digits",
-    family="descriptive",
-    larger_is_more_similar=True,
-    range=(0, np.inf),
-    citation="none2026",
-)
+@declared("Digits")
 def digits(x: rs.Representation, y: rs.Representation) -> Any:
     """Say whether matrices are multiplied with all their digits."""
     half = torch.asarray([1 + 2**-12])  # bfloat16 and TF32 have no such number
@@ -95,25 +90,6 @@ def test_measures_take_all_digits_where_the_program_takes_fewer(subtests):
         with subtests.test(f"{name}, autocast"), torch.autocast("cpu", torch.bfloat16):
             assert (x @ y.T).dtype == torch.bfloat16
             assert way() == 1
-
-
-def test_all_digits_are_taken_by_the_older_names_of_pytorch(monkeypatch):
-    monkeypatch.setattr(torch.backends.cuda, "matmul", object())
-    torch.set_float32_matmul_precision("high")
-    with full_precision():
-        assert torch.get_float32_matmul_precision() == "highest"
-    assert torch.get_float32_matmul_precision() == "high"
-    torch.set_float32_matmul_precision("highest")
-
-
-def test_compare_takes_tensors():
-    tensors = {name: torch.asarray(data) for name, data in zip("xy", SQUARE)}
-    arrays = dict(zip("xy", SQUARE))
-    found, expected = (
-        rs.compare(given, measures="default", progress=False) for given in (tensors, arrays)
-    )
-    for measure in expected.measures:
-        assert np.allclose(found[measure.spec], expected[measure.spec], rtol=1e-10, atol=1e-10)
 
 
 def test_the_dtype_of_the_data_is_part_of_what_results_are_kept_under(tmp_path):
@@ -263,12 +239,6 @@ def test_the_precision_reported_is_that_of_the_values(subtests):
             assert (entry["dtype"].rpartition(".")[2], entry["computed_in"]) == (dtype, expected)
 
 
-def test_double_precision_is_refused_where_there_is_none():
-    x = array_api_strict.ones((3, 2), device=array_api_strict.Device("no_float64"))
-    with pytest.raises(ValueError, match="cannot be computed in float64 where it is"):
-        rs.Representation(x, dtype="float64")
-
-
 # ---------------------------------------------------------------------------------------- gradients
 
 
@@ -291,39 +261,6 @@ def test_where_there_is_no_gradient_there_is_a_value():
     assert torch.isfinite(rs.pwcca(x.detach(), y))
     with torch.no_grad():
         assert torch.isfinite(rs.pwcca(x, y))
-
-
-def test_dead_units_do_not_change_the_gradient_of_the_others(subtests):
-    for measure in [
-        rs.cka,
-        rs.procrustes_size_shape,
-        rs.mean_cca,
-        rs.gulp.with_parameters(squared=True),
-    ]:
-        with subtests.test(str(measure)):
-            x, y = (torch.tensor(data, requires_grad=True) for data in SQUARE)
-            dead = torch.nn.functional.pad(x.detach(), (0, 2)).requires_grad_()
-            alone, padded = (torch.autograd.grad(measure(a, y), a)[0] for a in (x, dead))
-            assert torch.allclose(padded[:, :6], alone, rtol=1e-8, atol=1e-12)
-
-
-def test_gradients_vanish_where_two_representations_agree(subtests):
-    for measure in [rs.cka, rs.procrustes.with_parameters(squared=True)]:
-        with subtests.test(str(measure)):
-            x = torch.tensor(X, requires_grad=True)
-            gradient = torch.autograd.grad(measure(x, torch.tensor(X)), x)[0]
-            assert float(gradient.abs().max()) < 1e-6
-
-
-def test_descent_makes_a_representation_similar():
-    x, y = torch.tensor(X, requires_grad=True), torch.tensor(SQUARE[1])
-    optimizer = torch.optim.Adam([x], lr=0.1)
-    for _ in range(60):
-        optimizer.zero_grad()
-        loss = 1 - rs.cka(x, y)
-        loss.backward()
-        optimizer.step()
-    assert float(rs.cka(x.detach(), y)) > 0.95
 
 
 def test_intermediates_that_carry_gradients_are_not_remembered():
@@ -388,13 +325,6 @@ def test_compare_says_so_before_it_computes():
         ValueError, match="'a' is computed by numpy in float64 and 'b' by numpy in float32"
     ):
         rs.compare({"a": X, "b": single}, progress=False)
-
-
-def test_labels_may_be_of_any_library():
-    labels = np.arange(30) % 3
-    expected = rs.accuracy_difference(*SQUARE, labels=tuple(labels.tolist()))
-    for given in (labels, labels.tolist(), torch.asarray(labels)):
-        assert rs.accuracy_difference(*SQUARE, labels=given) == expected
 
 
 @pytest.mark.parametrize(

@@ -3,57 +3,38 @@ given."""
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
 import pytest
 from factories.measures import declared
+from factories.output import emitted
 
 import resemblance as rs
-from resemblance import cli
 from resemblance.measures.inner_products import MIN_CEILING_SHARE
 from resemblance.report import write_page
 
 WIDTH = 12
 EXACT = [
-    "mean_cca",
-    "mean_cca[aggregation=mean_squared]",
-    "mean_cca[divisor=width]",
-    "svcca[explained_variance=1.0]",
-    "pwcca",
-    "pwcca[weights=second]",
-    "pwcca[weights=symmetric]",
-    "pwcca[directions=all]",
-    "linear_regression",
-    "linear_regression[predict=first]",
-    "gulp",
-    "gulp[squared=True]",
-    "gulp[ridge=0.1]",
-    "eigenspace_overlap",
-    "subspace_overlap",
-    "subspace_overlap[k=3]",
-    "shape_distance[alpha=0.0]",
-    "shape_distance",
-    "cka",
-    "cka[kernel=rbf]",
-    "cka[kernel=cosine]",
-    "distance_correlation",
-    "procrustes",
-    "angular_shape",
-    "nbs",
-    "pwcka",
-    "ensd",
-    "riemannian",
-    "jaccard[k=4]",
-    "mutual_knn[k=4]",
-    "mutual_knn[corrected=True,k=4]",
-    "information_imbalance[k=4]",
-    "information_imbalance[corrected=True,k=4]",
-    "cka[estimator=debiased]",
-    "rsa",
+    "mean_cca", "mean_cca[aggregation=mean_squared]", "mean_cca[divisor=width]",
+    "svcca[explained_variance=1.0]", "pwcca", "pwcca[weights=second]", "pwcca[weights=symmetric]",
+    "pwcca[directions=all]", "linear_regression", "linear_regression[predict=first]", "gulp",
+    "gulp[squared=True]", "gulp[ridge=0.1]", "eigenspace_overlap", "subspace_overlap",
+    "subspace_overlap[k=3]", "shape_distance[alpha=0.0]", "shape_distance", "cka",
+    "cka[kernel=rbf]", "cka[kernel=cosine]", "distance_correlation", "procrustes", "angular_shape",
+    "nbs", "pwcka", "ensd", "riemannian", "jaccard[k=4]", "mutual_knn[k=4]",
+    "mutual_knn[corrected=True,k=4]", "information_imbalance[k=4]",
+    "information_imbalance[corrected=True,k=4]", "cka[estimator=debiased]", "rsa",
     "magnitude_difference",
-]
+]  # fmt: skip
+
+NEAR_CHANCE = [  # measures that say where a value is little above chance
+    "mean_cca[aggregation=mean_squared]", "linear_regression", "cka", "cka[kernel=laplace]",
+    "cka[kernel=rbf]", "distance_correlation", "distance_correlation[squared=True]", "procrustes",
+    "angular_shape", "nbs", "pwcka", "gulp", "eigenspace_overlap", "mutual_knn[k=8]",
+    "jaccard[k=8]", "cycle_knn[k=8]", "rsa[compare=cosine]",
+    "second_order_cosine[k=8,of=distance]", "aligned_cosine",
+]  # fmt: skip
 
 
 def noise(n: int, d: int, seed: int, rank: int | None = None) -> rs.Representation:
@@ -112,28 +93,8 @@ def way(measure: rs.Measure, x: rs.Representation, y: rs.Representation, equal: 
 
 
 def test_near_is_what_shuffled_samples_reach(subtests):
-    for n in [10, 14, 20, 60]:
-        for spec in [
-            "mean_cca[aggregation=mean_squared]",
-            "linear_regression",
-            "cka",
-            "cka[kernel=laplace]",
-            "cka[kernel=rbf]",
-            "distance_correlation",
-            "distance_correlation[squared=True]",
-            "procrustes",
-            "angular_shape",
-            "nbs",
-            "pwcka",
-            "gulp",
-            "eigenspace_overlap",
-            "mutual_knn[k=8]",
-            "jaccard[k=8]",
-            "cycle_knn[k=8]",
-            "rsa[compare=cosine]",
-            "second_order_cosine[k=8,of=distance]",
-            "aligned_cosine",
-        ]:
+    for n in (10, 20, 60):
+        for spec in NEAR_CHANCE:
             with subtests.test(f"{n}, {spec}"):
                 measure = rs.get_measure(spec)
                 x, y = noise(n, 16, 0), noise(n, 16, 1)
@@ -145,30 +106,6 @@ def test_near_is_what_shuffled_samples_reach(subtests):
                     assert caveat
                 if reached < MIN_CEILING_SHARE - 0.06:
                     assert not caveat or caveat.startswith("fixed")
-
-
-def test_components_tied_with_the_last_count_in_caveats_too(subtests):
-    for spec in [
-        "pwcka[explained_variance=0.5]",
-        "svcca[explained_variance=0.5]",
-        "subspace_overlap",
-    ]:
-        with subtests.test(str(spec)):
-            measure, g = rs.get_measure(spec), np.random.default_rng(0)
-            x, y = (
-                rs.Representation(
-                    np.linalg.qr(np.c_[np.ones(12), g.standard_normal((12, 11))])[0][:, 1:]
-                )
-                for _ in range(2)
-            )
-            with pytest.warns(rs.UninformativeWarning):
-                assert float(measure(x, y)) == pytest.approx(1)
-
-
-def test_enough_samples_are_no_reason_for_a_caveat():
-    x, y = noise(400, 16, 0), noise(400, 24, 1)
-    for measure in rs.preset("all"):
-        assert not measure.caveat(x, y), measure
 
 
 def test_a_representation_with_itself_has_no_caveat():
@@ -208,46 +145,28 @@ def test_a_call_on_tensors_that_carry_gradients_warns_too(few):
 
 
 def test_a_comparison_records_it_and_does_not_warn(few, tmp_path):
-    names = ("a", "b")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = rs.compare(
-            dict(zip(names, few)),
+            dict(zip("ab", few)),
             measures=["mean_cca", "rsa"],
             save=tmp_path / "c.db",
             progress=False,
         )
     caveats = [r for r in result.diagnostics if r.name == "caveat"]
-    assert {(r.measure, r.x, r.y, r.name) for r in caveats} == {
-        ("mean_cca", "a", "b", "caveat"),
-        ("mean_cca", "b", "a", "caveat"),
+    assert {(r.measure, r.x, r.y) for r in caveats} == {
+        ("mean_cca", "a", "b"),
+        ("mean_cca", "b", "a"),
     }
     assert rs.load(tmp_path / "c.db").diagnostics == result.diagnostics
     said = caveats[0].value
     assert said.startswith("fixed by the number of samples")
-    assert [r["caveat"] for r in result.records() if r["measure"] == "mean_cca"] == [
-        None,
-        said,
-        said,
-        None,
-    ]
-    assert result.to_pandas().caveat.count() == 2
+    records = [r["caveat"] for r in result.records() if r["measure"] == "mean_cca"]
+    assert records == [None, said, said, None]
     assert f"{said} (2 values)" in repr(result)
-    assert "fixed by the number of samples" in result._repr_html_()
     page = write_page(result, tmp_path / "page.html").read_text()
-    assert "fixed by the number of samples" in page
-
-
-def test_the_command_line_prints_and_writes_it(few, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert cli.run(["compare", "a.npy", "b.npy", "-m", "mean_cca"]) == 0
-    assert "mean_cca: fixed by the number of samples" in capsys.readouterr().out
-    assert cli.run(["compare", "a.npy", "b.npy", "-m", "mean_cca", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["records"][1]["caveat"].startswith("fixed")
-    assert cli.run(["compare", "a.npy", "b.npy", "-m", "mean_cca", "--format", "csv"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "measure,label,x,y,value,reason,caveat"
-    assert cli.run(["explain", "mean_cca"]) == 0
-    assert "Fixed when one side has n - 1 independent columns" in capsys.readouterr().out
+    for text in (result._repr_html_(), page, emitted(result, "table"), emitted(result, "json")):
+        assert "fixed by the number of samples" in text
 
 
 @declared("Guess", uninformative=lambda x, y, share: "a guess" if share < x.shape[0] else "")
@@ -260,20 +179,6 @@ def test_a_measure_of_ones_own_says_when(few):
     with pytest.warns(rs.UninformativeWarning, match="guess: a guess"):
         guess(*few)
     assert guess(*few, share=20) == 0.5
-
-
-@declared("Doubt", uninformative=lambda x, y: str(np.linalg.cholesky(-np.eye(2))))
-def doubtful(x, y) -> float:
-    """Doubtful: a measure whose caveat cannot be computed."""
-    return 0.5
-
-
-def test_a_value_is_not_kept_together_with_the_reason_why_there_is_none(few):
-    result = rs.compare(few, measures=doubtful, progress=False)
-    failed = {(result.rows.index(f.x), result.columns.index(f.y)) for f in result.failures}
-    assert failed == set(map(tuple, np.argwhere(np.isnan(result[doubtful])).tolist()))
-    assert not result.pair_caveats
-    assert {f.reason for f in result.failures} == {"doubtful: Matrix is not positive definite"}
 
 
 # -------------------------------------------------------------------------------- transposed arrays
@@ -307,11 +212,6 @@ def test_outputs_without_a_column_for_each_class(subtests):
             measure(2 * first, 2 * second)
     with pytest.warns(rs.UninformativeWarning, match=r"up to 3, and .*'X' has 3 columns"):
         rs.accuracy_difference(first, second, labels=tuple(classes + 1))
-
-
-def test_other_numbers_of_rows_give_no_hint():
-    with pytest.raises(ValueError, match=r"same number of samples \(rows\)$"):
-        rs.cka(np.eye(5), np.ones((6, 3)))
 
 
 def test_dissimilarities_taken_for_features_are_said():
@@ -413,17 +313,6 @@ def test_subjects_are_the_same_whatever_their_unit_and_precision(change):
     notes = rs.score_models({"m": copied}, subjects, progress=False).caveats
     assert any("models have the data of subjects: 'm' is 's0'" in words for words in notes)
     assert not any("data" in words for words in rs.score_models({"m": base}, subjects).caveats)
-
-
-def test_subjects_and_models_of_the_same_data_are_named():
-    rng = np.random.default_rng(0)
-    a, b, c = (rng.standard_normal((12, 5)) for _ in range(3))
-    notes = rs.score_models({"m": b, "n": c}, {"a": a, "b": b, "again": a}, progress=False).caveats
-    assert any("same data: 'a', 'again'" in note for note in notes)
-    assert any("models have the data of subjects: 'm' is 'b'" in note for note in notes)
-    assert not any(
-        "data" in n for n in rs.score_models({"n": c}, {"a": a, "b": b}, **QUIET).caveats
-    )
 
 
 def test_remedies_of_caveats_give_the_value_of_the_features():
