@@ -340,8 +340,11 @@ KINDS = {
         pd.Series([np.ones(2), np.ones(3)]),
         "vectors of different lengths",
     ),
-    "records of a table": (TEXT.to_records(), r"species: .*_to_unstructured\(X\[\['a'\]\]\)"),
-    "records": (RECORDS, r"fields a, b: np.lib.recfunctions.structured_to_unstructured\(X\)"),
+    "records of a table": (
+        TEXT.to_records(),
+        r"species: pass np.column_stack\(.* for field in \['a'\]",
+    ),
+    "records": (RECORDS, r"fields a, b: pass np.column_stack\(\[X\[field\] for field"),
     "a field of vectors": (
         np.array([(1, [2.0, 3.0])], dtype=[("id", int), ("emb", float, (2,))]),
         r"fields id, emb: pass X\['emb'\]",

@@ -371,8 +371,7 @@ def _structured_array_remedy(dtype: Any) -> str:
     if vectors:
         return f"{statement}pass X[{vectors[0]!r}]"
     numbers = [name for name in numbers if not NUMERIC_ID_COLUMN_NAME.fullmatch(name)] or numbers
-    selection = "X" if len(numbers) == len(fields) else f"X[{numbers}]"
-    return f"{statement}np.lib.recfunctions.structured_to_unstructured({selection})"
+    return f"{statement}pass np.column_stack([X[field] for field in {numbers}])"
 
 
 def _text_array_remedy(array: Array) -> str:
