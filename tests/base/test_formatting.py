@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 
@@ -48,6 +49,9 @@ TWO_DECIMALS = {
     0.714: "0.71", -0.2: "−0.20", 0.0012: "0.0012", 46.31: "46.3", -2e-13: "0", math.nan: "–",
     12345.6: "12346",
 }  # fmt: skip
+THREE_DECIMALS = {
+    0.5: "0.500", 0.0: "0.000", 0.0002: "0.0002", math.nan: "–", -1e-15: "0.000",
+}  # fmt: skip
 DECIMALS = {
     (1, 20): 0, (0.5, 0.123): 3, (12.34, 1.0): 2, (150.52,): 1, (12345.5,): 0, (0.5, 0.1): 1,
     (44.0, 7.3): 1, (250.0, 0.4123): None, (31.4, 0.02): None, (0.5, 1e-15): 1, (0.001,): None,
@@ -68,51 +72,23 @@ DECIMALS = {
         (format_with_prefix, {7: "7", 1500: "1.5 k", 22.7e6: "22.7 M", 1.1e9: "1.1 G"}),
         (format_fixed, {-0.2: "−0.20", -0.001: "0.00", 12.345: "12.35"}),
         (with_minus_signs, {"-1 to -.5": "−1 to −.5", "layer-1, 3-4": "layer-1, 3-4"}),
+        (partial(format_number, figures=4), {0.123456: "0.1235", 18315.6: "18316", 2e-5: "2e−5"}),
+        (partial(format_number, rounding=1e-9), {1e-10: "0"}),
+        (partial(format_two_decimals, digits=1), {0.0012: "0.001"}),
+        (partial(format_decimals, places=3), THREE_DECIMALS),
+        (partial(format_decimals, places=0), {12345.5: LARGE}),
+        (partial(format_range, 0.21, figures=2), {0.234: "0.21 to 0.23", 0.2102: "0.21"}),
+        (partial(round_to_figures, figures=4), {2.00001: 2, 0.12345: 0.1235, math.inf: None}),
+        (
+            partial(count_with_noun, word="pair"),
+            {0: "0 pairs", 1: "1 pair", 12346: f"{LARGE} pairs"},
+        ),
+        (list_names, {(): "", (1, 2, 3): "1, 2, 3"}),
+        (partial(list_names, limit=2), {"abcd": "a, b and 2 more", "abc": "a, b, c"}),  # not 1 more
+        (join_words, {"": "", "a": "a", "ab": "a and b", "abc": "a, b and c"}),
+        (partial(join_words, limit=2), {"abc": "a, b and c", "abcd": "a, b and 2 more"}),
+        (decimals_for_column, DECIMALS),
     ],
 )
 def test_examples(write, texts):
     assert {value: write(value) for value in texts} == texts
-
-
-def test_figures_and_rounding_are_options():
-    assert [format_number(v, 4) for v in (0.123456, 18315.6, 2e-5)] == ["0.1235", "18316", "2e−5"]
-    assert format_number(1e-10, rounding=1e-9) == "0"
-    assert format_two_decimals(0.0012, digits=1) == "0.001"
-    assert format_fixed(0.5, 3) == "0.500"
-
-
-def test_a_range_of_one_number_is_that_number():
-    assert [format_range(0.21, high, 2) for high in (0.234, 0.2102)] == ["0.21 to 0.23", "0.21"]
-
-
-def test_numbers_in_significant_digits():
-    values = [2.00001, 0.12345, math.nan, math.inf, None]
-    assert [round_to_figures(v, 4) for v in values] == [2, 0.1235, None, None, None]
-
-
-def test_counts_have_their_noun():
-    counts = [count_with_noun(count, "pair") for count in (0, 1, 12346)]
-    assert counts == ["0 pairs", "1 pair", f"{LARGE} pairs"]
-
-
-def test_names_above_a_limit_are_counted():
-    lists = [list_names([]), list_names([1, 2, 3]), list_names("abcd", 2)]
-    assert lists == ["", "1, 2, 3", "a, b and 2 more"]
-    assert list_names("abc", 2) == "a, b, c"  # never "and 1 more"
-
-
-def test_words_are_joined_by_commas_and_and():
-    joined = [join_words(words) for words in ("", "a", "ab", "abc")]
-    assert joined == ["", "a", "a and b", "a, b and c"]
-    assert [join_words(words, 2) for words in ("abc", "abcd")] == ["a, b and c", "a, b and 2 more"]
-
-
-def test_numbers_of_a_column_have_the_same_decimals():
-    assert {sizes: decimals_for_column([*sizes]) for sizes in DECIMALS} == DECIMALS
-
-
-def test_a_number_that_would_be_0_has_its_digits():
-    numbers = {0.5: "0.500", 0.0: "0.000", 0.0002: "0.0002", math.nan: "–", -1e-15: "0.000"}
-    assert {number: format_decimals(number, 3) for number in numbers} == numbers
-    assert format_decimals(12345.5, 0) == LARGE
-    assert format_decimals(1e-15, None) == "0"

@@ -10,7 +10,6 @@ import resemblance as rs
 from resemblance.comparison.arrangements import (
     best_matches,
     equal_depth_curves,
-    layers_by_model,
     linkage_tree,
     plane_embedding,
 )
@@ -95,7 +94,3 @@ def test_what_has_no_value_is_left_out_of_a_plane():
         plane_embedding(rs.compare({"a": layers["m/0"], "b": layers["m/1"]}, measures="cka"), "cka")
     with pytest.raises(ValueError, match="all pairs of one list"):
         linkage_tree(rs.compare(layers, {"x": layers["m/0"]}, measures="cka"), "cka")
-
-
-def test_models_are_what_stands_before_the_last_slash():
-    assert layers_by_model(["org/net/l.0", "org/net/l.1", "x"]) == {"org/net": [0, 1], "": [2]}

@@ -17,6 +17,8 @@ from resemblance.comparison.populations import cluster_by_medoids, find_medoids,
 # width 6, by a computation of its own, and of netrep's "full_batch" (July 2024), no minimum.
 GOLDEN = {"any width": 149.21137159321768, "width 6": 150.97068599814747, "netrep": 198.3847531}
 
+M = "procrustes_size_shape"
+
 
 def golden_networks() -> list[np.ndarray]:
     rng = np.random.default_rng(0)
@@ -49,21 +51,13 @@ def variance(arrays: list[np.ndarray], mean: Any) -> float:
 
 
 def compared(arrays: dict[str, np.ndarray]) -> rs.Comparison:
-    return rs.compare(arrays, measures="procrustes_size_shape", progress=False)
+    return rs.compare(arrays, measures=M, progress=False)
 
 
 # ---------------------------------------------------------------------------------------- means
 
 
-def test_the_mean_of_two_is_halfway() -> None:
-    x, y = networks(2, d=5)
-    mean = rs.mean_shape([x, y])
-    apart = distance(x, y)
-    assert distance(x, mean) == pytest.approx(apart / 2, rel=1e-7)
-    assert distance(mean, y) == pytest.approx(apart / 2, rel=1e-7)
-
-
-def test_three_directions_need_a_mean_that_is_wider_than_they_are() -> None:
+def test_three_directions_need_a_mean_that_is_wider_than_they_are():
     turns = (0, 2 * np.pi / 3, 4 * np.pi / 3)
     # Rows and their negatives: centred, so the rows of each are a direction of the plane.
     points = [np.array([[np.cos(t)], [np.sin(t)], [-np.cos(t)], [-np.sin(t)]]) for t in turns]
@@ -73,7 +67,7 @@ def test_three_directions_need_a_mean_that_is_wider_than_they_are() -> None:
     assert variance(points, wide) == pytest.approx(2 * 1 / 2)
 
 
-def test_the_variance_around_the_mean_agrees_with_the_golden_values() -> None:
+def test_the_variance_around_the_mean_agrees_with_the_golden_values():
     # Rows and their negatives are centred, and double the squares.
     inputs = [np.concatenate([x, -x]) for x in golden_networks()]
     narrow, wide = rs.mean_shape(inputs, width=6), rs.mean_shape(inputs)
@@ -83,7 +77,7 @@ def test_the_variance_around_the_mean_agrees_with_the_golden_values() -> None:
     assert GOLDEN["any width"] < GOLDEN["width 6"] < GOLDEN["netrep"] < best / 2
 
 
-def test_the_mean_does_not_depend_on_rotations_order_or_a_common_scale() -> None:
+def test_the_mean_does_not_depend_on_rotations_order_or_a_common_scale():
     arrays = networks(5)
     mean = rs.mean_shape(arrays)
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 6)))[0]
@@ -98,7 +92,7 @@ def test_the_mean_does_not_depend_on_rotations_order_or_a_common_scale() -> None
         )
 
 
-def test_aligned_is_the_nearest_turned_copy() -> None:
+def test_aligned_is_the_nearest_turned_copy():
     x, target = networks(2)
     near = rs.align(rs.Representation(x, "x", ids=range(40)), target)
     assert (near.name, near.ids) == ("x", tuple(range(40)))
@@ -111,68 +105,56 @@ def test_aligned_is_the_nearest_turned_copy() -> None:
         assert distance(near, a) == pytest.approx(0, abs=1e-6)
 
 
-def test_mistakes_with_means_have_errors_that_lead(subtests: Any) -> None:
-    x, y = networks(2)
-    shifted = rs.Representation(y, "y", ids=range(1, 41))
-    mistakes: dict[str, tuple[Any, str]] = {
-        "one network": (lambda: rs.mean_shape([x]), "two"),
-        "other samples": (lambda: rs.mean_shape([x, y[:30]]), r"\(30, 6\)"),
-        "other ids": (
-            lambda: rs.mean_shape([rs.Representation(x, "x", ids=range(40)), shifted]),
-            "'y'",
-        ),
-        "no width": (lambda: rs.mean_shape([x, y], width=0), "width"),
-        "too wide": (lambda: rs.mean_shape([x, y], width=41), "41"),
-        "to other samples": (lambda: rs.align(x, y[:30]), r"\(30, 6\)"),
-        "NaN": (lambda: rs.mean_shape([x, np.where(y > 2, np.nan, y)]), "NaN"),
-    }
-    for label, (call, words) in mistakes.items():
-        with subtests.test(label), pytest.raises(ValueError, match=words):
+X, Z = networks(2)
+BY_ID = rs.Representation(X, "x", ids=range(40))
+SHIFTED = rs.Representation(Z, "z", ids=range(1, 41))
+MISTAKES_OF_MEANS = [
+    (lambda: rs.mean_shape([X]), "two"),
+    (lambda: rs.mean_shape([X, Z[:30]]), r"\(30, 6\)"),
+    (lambda: rs.mean_shape([BY_ID, SHIFTED]), "'z'"),
+    (lambda: rs.mean_shape([X, Z], width=0), "width"),
+    (lambda: rs.mean_shape([X, Z], width=41), "41"),
+    (lambda: rs.align(X, Z[:30]), r"\(30, 6\)"),
+    (lambda: rs.mean_shape([X, np.where(Z > 2, np.nan, Z)]), "NaN"),
+]
+
+
+def test_mistakes_with_means_are_named(subtests):
+    for call, words in MISTAKES_OF_MEANS:
+        with subtests.test(words), pytest.raises(ValueError, match=words):
             call()
-
-
-def test_the_mean_of_constant_networks_is_constant() -> None:
     mean = rs.mean_shape([np.ones((5, 2)), np.zeros((5, 3))], width=2)
-    np.testing.assert_array_equal(mean.array, np.zeros((5, 2)))
+    np.testing.assert_array_equal(mean.array, np.zeros((5, 2)))  # constants have a mean
 
 
 # ------------------------------------------------------------------------------------- clusters
 
 
-def test_clusters_are_the_recipes() -> None:
+def test_clusters_are_the_recipes():
     comparison = compared(seeds_of_recipes())
-    clusters = comparison.clusters("procrustes_size_shape")
+    clusters = comparison.clusters(M)
     assert len(clusters.by_k) == 9
     assert [len(set(clusters.labels[at : at + 6])) for at in (0, 6, 12)] == [1, 1, 1]
     assert sorted(name[0] for name in clusters.medoids) == ["a", "b", "c"]
-    differences = comparison.dissimilarity("procrustes_size_shape") * (1 - np.eye(18))
+    differences = comparison.dissimilarity(M) * (1 - np.eye(18))
     expected = silhouette_samples(differences, clusters.labels, metric="precomputed")
     np.testing.assert_allclose(clusters.silhouette, expected)
     assert clusters.records()[0]["name"] == "a0"
     assert repr(clusters).startswith("3 clusters around a")
 
 
-def test_medoids_have_the_least_cost_of_all(subtests: Any) -> None:
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_medoids_have_the_least_cost_of_all(k):
     plane = np.random.default_rng(8).random((16, 2))
     apart = np.linalg.norm(plane[:, None] - plane, axis=-1)
-    for k in (2, 3, 4):
-        with subtests.test(str(k)):
-            costs = [
-                apart[:, list(some)].min(axis=1).sum()
-                for some in itertools.combinations(range(16), k)
-            ]
-            medoids = find_medoids(apart, k)
-            assert apart[:, medoids].min(axis=1).sum() == pytest.approx(min(costs))
+    choices = itertools.combinations(range(16), k)
+    least = min(apart[:, list(some)].min(axis=1).sum() for some in choices)
+    assert apart[:, find_medoids(apart, k)].min(axis=1).sum() == pytest.approx(least)
 
 
-def test_similarities_are_clustered_by_their_differences() -> None:
-    comparison = rs.compare(seeds_of_recipes(), measures="cka", progress=False)
-    assert len(set(comparison.clusters("cka", 3).labels)) == 3
-
-
-def test_equal_representations_have_clusters_of_their_own() -> None:
+def test_equal_representations_have_clusters_of_their_own():
     x, y = networks(2)
-    clusters = compared({"a": x, "b": x, "c": y, "d": y}).clusters("procrustes_size_shape", 3)
+    clusters = compared({"a": x, "b": x, "c": y, "d": y}).clusters(M, 3)
     assert len(set(clusters.labels)) == 3
     names, equal = ("a", "b", "c"), np.zeros((3, 3))
     with pytest.raises(rs.UndefinedError, match="differ"):
@@ -189,14 +171,14 @@ def test_equal_representations_have_clusters_of_their_own() -> None:
 # --------------------------------------------------------------------------------------- groups
 
 
-def test_f_is_that_of_an_analysis_of_variance() -> None:
+def test_f_is_that_of_an_analysis_of_variance():
     from scipy.stats import f_oneway
 
     rng = np.random.default_rng(5)
     points, labels = rng.standard_normal(12), np.repeat([0, 1, 2], 4)
     # The distance of two points of a line, as the size and shape of pairs (v, -v).
     arrays = {str(i): np.array([[v + 9], [-v - 9]]) for i, v in enumerate(points)}
-    groups = compared(arrays).permanova("procrustes_size_shape", labels)
+    groups = compared(arrays).permanova(M, labels)
     expected = f_oneway(*(points[labels == g] for g in range(3))).statistic
     assert groups.f == pytest.approx(expected)
     total = ((points - points.mean()) ** 2).sum()
@@ -204,24 +186,23 @@ def test_f_is_that_of_an_analysis_of_variance() -> None:
     assert groups.share == pytest.approx(1 - within / total)
 
 
-def test_two_recipes_differ_as_much_as_six_seeds_can_show() -> None:
+def test_two_recipes_differ_as_much_as_six_seeds_can_show():
     comparison = compared(seeds_of_recipes())
     labels = [name[0] for name in comparison.rows]
-    groups = comparison.permanova("procrustes_size_shape", labels, n_permutations=500)
+    groups = comparison.permanova(M, labels, n_permutations=500)
     assert not groups.is_exact
     assert groups.pvalue == pytest.approx(1 / 501) == groups.min_pvalue
     assert groups.within < groups.between
     assert repr(groups).startswith("Permanova a (6), b (6), c (6): ")
     assert set(groups.inside) == {"a", "b", "c"}
-    for pair in comparison.permanova("procrustes_size_shape", labels).pairs():
+    for pair in comparison.permanova(M, labels).pairs():
         assert pair["pvalue"] == pytest.approx(2 / math.comb(12, 6)) == pair["min_pvalue"]
         assert pair["pvalue_familywise"] == pytest.approx(3 * pair["pvalue"])
 
 
-def test_the_pvalue_is_that_of_all_divisions() -> None:
-    arrays = {str(i): x for i, x in enumerate(networks(7))}
-    comparison = compared(arrays)
-    squares = comparison.dissimilarity("procrustes_size_shape") ** 2
+def test_the_pvalue_is_that_of_all_divisions():
+    comparison = compared({str(i): x for i, x in enumerate(networks(7))})
+    squares = comparison.dissimilarity(M) ** 2
     labels = np.array([0, 0, 0, 1, 1, 1, 1])
 
     def within(division: np.ndarray) -> float:
@@ -229,80 +210,66 @@ def test_the_pvalue_is_that_of_all_divisions() -> None:
         return sum(block.sum() / 2 / len(block) for block in blocks)
 
     divisions = [np.isin(range(7), some) for some in itertools.combinations(range(7), 3)]
-    observed = within(labels)
-    expected = np.mean([within(~division) <= observed * (1 + 1e-12) for division in divisions])
-    groups = comparison.permanova("procrustes_size_shape", labels.tolist())
+    limit = within(labels) * (1 + 1e-12)
+    groups = comparison.permanova(M, labels.tolist())
     assert groups.is_exact
-    assert groups.pvalue == pytest.approx(expected)
+    assert groups.pvalue == pytest.approx(np.mean([within(~d) <= limit for d in divisions]))
     assert groups.min_pvalue == pytest.approx(1 / 35)
-    drawn = comparison.permanova("procrustes_size_shape", labels.tolist(), n_permutations=34)
-    assert (
-        drawn.pvalue
-        == comparison.permanova("procrustes_size_shape", labels.tolist(), n_permutations=34).pvalue
-    )
+    drawn = [comparison.permanova(M, labels.tolist(), n_permutations=34).pvalue for _ in "ab"]
+    assert drawn[0] == drawn[1]
 
 
-def test_what_networks_share_changes_places_as_a_whole(subtests: Any) -> None:
+def test_what_networks_share_changes_places_as_a_whole(subtests):
     arrays = seeds_of_recipes()
     comparison = compared({name: arrays[name] for name in arrays if name[0] in "ab"})
-    names = comparison.rows
-    wholes = {name: f"base {name[0]}{int(name[1]) // 2}" for name in names}
-    inside = {name: f"base {name[1]}" for name in names}
+    recipes = {name: name[0] for name in comparison.rows}
+    wholes = {name: f"base {name[0]}{int(name[1]) // 2}" for name in recipes}
+    inside = {name: f"base {name[1]}" for name in recipes}
     for label, blocks, smallest in (
         ("three bases a recipe", wholes, 2 / math.comb(6, 3)),
         ("each base in both recipes", inside, 2 / 2**6),
     ):
         with subtests.test(label):
-            groups = comparison.permanova(
-                "procrustes_size_shape", {name: name[0] for name in names}, nested=blocks
-            )
+            groups = comparison.permanova(M, recipes, nested=blocks)
             assert groups.is_exact
             assert groups.pvalue == pytest.approx(smallest) == groups.min_pvalue
 
 
-def test_equal_groups_are_found_different_as_seldom_as_stated() -> None:
-    pvalues = [
-        compared({str(i): x for i, x in enumerate(networks(8, n=12, d=2, seed=seed))})
-        .permanova("procrustes_size_shape", [0] * 4 + [1] * 4)
-        .pvalue
-        for seed in range(60)
-    ]
+def test_equal_groups_are_found_different_as_seldom_as_stated():
+    draws = (networks(8, n=12, d=2, seed=seed) for seed in range(60))
+    comparisons = (compared({str(i): x for i, x in enumerate(drawn)}) for drawn in draws)
+    pvalues = np.array([c.permanova(M, [0] * 4 + [1] * 4).pvalue for c in comparisons])
     # All values of p are multiples of 2/70, each as likely.
     assert np.mean(pvalues) == pytest.approx(0.5, abs=0.12)
-    assert np.mean(np.array(pvalues) <= 0.1) <= 0.2
+    assert np.mean(pvalues <= 0.1) <= 0.2
 
 
-def test_mistakes_with_groups_have_errors_that_lead(subtests: Any) -> None:
-    arrays = {str(i): x for i, x in enumerate(networks(5))}
-    comparison = compared(arrays)
-    m = "procrustes_size_shape"
-    broken = compared(arrays | {"5": np.full((40, 6), np.nan)})
-    rectangle = rs.compare(arrays, {"x": arrays["0"]}, measures=m, progress=False)
-    mistakes: dict[str, tuple[Any, str]] = {
-        "too few labels": (lambda: comparison.permanova(m, [0, 1]), "2 entries for 5"),
-        "a name without label": (lambda: comparison.permanova(m, {"0": 1}), "'1'"),
-        "one group": (lambda: comparison.permanova(m, [0] * 5), "two groups"),
-        "groups of one": (lambda: comparison.permanova(m, range(5)), "two networks"),
-        "a missing label": (
-            lambda: comparison.permanova(m, [0, 0, 1, 1, np.nan]),
-            "'4' has no label",
-        ),
-        "no draws": (
-            lambda: comparison.permanova(m, [0, 0, 1, 1, 1], n_permutations=0),
-            "n_permutations",
-        ),
-        "unequal blocks": (
-            lambda: comparison.permanova(m, [0, 0, 1, 1, 1], nested=[0, 0, 1, 1, 1]),
-            "as many networks",
-        ),
-        "a group lost to failures": (lambda: broken.permanova(m, [0, 0, 0, 0, 0, 1]), "two groups"),
-        "one cluster": (lambda: comparison.clusters(m, 1), "2 to 4"),
-        "a cluster each": (lambda: comparison.clusters(m, 5), "2 to 4"),
-        "a half": (lambda: comparison.clusters(m, 2.5), "whole"),
-        "a rectangle": (lambda: rectangle.clusters(m), "compare"),
-        "groups of a rectangle": (lambda: rectangle.permanova(m, [0, 0, 1, 1, 1]), "compare"),
-    }
-    for label, (call, words) in mistakes.items():
-        with subtests.test(label), pytest.raises(ValueError, match=words):
+FIVE = {str(i): x for i, x in enumerate(networks(5))}
+HALVES = [0, 0, 1, 1, 1]
+MISTAKES_OF_GROUPS = [
+    (lambda c: c.permanova(M, [0, 1]), "2 entries for 5"),
+    (lambda c: c.permanova(M, {"0": 1}), "'1'"),
+    (lambda c: c.permanova(M, [0] * 5), "two groups"),
+    (lambda c: c.permanova(M, range(5)), "two networks"),
+    (lambda c: c.permanova(M, [0, 0, 1, 1, np.nan]), "'4' has no label"),
+    (lambda c: c.permanova(M, HALVES, n_permutations=0), "n_permutations"),
+    (lambda c: c.permanova(M, HALVES, nested=HALVES), "as many networks"),
+    (lambda c: c.clusters(M, 1), "2 to 4"),
+    (lambda c: c.clusters(M, 5), "2 to 4"),
+    (lambda c: c.clusters(M, 2.5), "whole"),
+]
+
+
+def test_mistakes_with_groups_are_named(subtests):
+    comparison = compared(FIVE)
+    for call, words in MISTAKES_OF_GROUPS:
+        with subtests.test(words), pytest.raises(ValueError, match=words):
+            call(comparison)
+    rectangle = rs.compare(FIVE, {"x": FIVE["0"]}, measures=M, progress=False)
+    for call in (lambda: rectangle.clusters(M), lambda: rectangle.permanova(M, HALVES)):
+        with pytest.raises(ValueError, match="compare"):
             call()
-    assert broken.permanova(m, [0, 0, 1, 1, 1, 1]).names == ("0", "1", "2", "3", "4")
+    broken = compared(FIVE | {"5": np.full((40, 6), np.nan)})
+    with pytest.raises(ValueError, match="two groups"):  # of which one is lost to failures
+        broken.permanova(M, [0, 0, 0, 0, 0, 1])
+    assert broken.permanova(M, [*HALVES, 1]).names == tuple(FIVE)

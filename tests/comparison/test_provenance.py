@@ -13,13 +13,10 @@ from resemblance.bench.status import provenance_of_runs, record_run
 from resemblance.comparison.provenance import describe_machine, library_versions, processor_name
 
 
-def test_the_processor_has_a_name_wherever_the_system_knows_one(tmp_path):
+def test_machine_processor_and_versions_are_those_here(tmp_path):
     (tmp_path / "cpuinfo").write_text("processor : 0\nmodel name\t: Fast CPU @ 3 GHz\n")
     assert processor_name(tmp_path / "cpuinfo") == "Fast CPU @ 3 GHz"
     assert processor_name(tmp_path / "absent")  # the architecture at least
-
-
-def test_machine_and_versions_are_those_here():
     assert re.fullmatch(r".+, \d+ cores?, \S.+", describe_machine())
     assert library_versions()["numpy"] == np.__version__
     assert set(library_versions()) >= {"resemblance", "python", "scipy"}
@@ -48,12 +45,10 @@ def test_a_damaged_record_is_an_error_with_its_remedy(text, tmp_path):
 
 
 def test_a_page_shows_the_command_as_typed_without_defaults(tmp_path):
-    rng = np.random.default_rng(0)
-    for name in ("before", "after"):
-        np.save(tmp_path / f"{name}.npy", rng.normal(size=(40, 4)))
-    files = [str(tmp_path / f"{name}.npy") for name in ("before", "after")]
-    page = tmp_path / "a page.html"
-    assert cli.run(["drift", *files, "--html", str(page), "--seed", "3", "--k", "10"]) == 1
+    files, page = [str(tmp_path / f"{name}.npy") for name in "ab"], tmp_path / "a page.html"
+    for name in files:
+        np.save(name, np.random.default_rng(len(name)).normal(size=(40, 4)))
+    cli.run(["drift", *files, "--html", str(page), "--seed", "3", "--k", "10"])
     text = page.read_text(encoding="utf-8")
     footer = re.search(r"<footer>Made by <code>([^<]*)</code>", text)[1].replace("&#39;", "'")
     assert footer.startswith(f"resemblance drift {files[0]} {files[1]} --")
