@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-import warnings
+from functools import partial
 from itertools import product
 
 import anndata
@@ -80,16 +80,10 @@ def test_a_screen_equals_the_package(published):
         # Other splits: the standard error of 50 is about 0.01.
         expected = pytest.approx(theirs["split_half_cosine"], abs=0.03)
         assert found["perturbation_reproducibility"][place] == expected
-
-
-def test_seeds_follow_from_the_text_of_the_label(published):
-    """The same number in every process, which Python's hash would not give; recorded from this
-    library."""
-    first, other = (
-        st.perturbations(*published, seed=seed)["perturbation_reproducibility"][0]
-        for seed in (0, 1)
-    )
+    # The same number in every process, which Python's hash would not give; recorded here.
+    first = found["perturbation_reproducibility"][0]
     assert first == pytest.approx(0.7292197173140705, rel=1e-10)
+    other = st.perturbations(*published, seed=1)["perturbation_reproducibility"][0]
     assert other != pytest.approx(first, rel=1e-6)
 
 
@@ -105,14 +99,6 @@ def test_spread_equals_the_authors_script(published):
         assert spread == pytest.approx(THEIRS[key]["spread"], rel=1e-10), key
 
 
-def test_reproducibility_scatters_as_in_the_package(published):
-    X, _ = published
-    ours = [
-        rs.statistics.perturbation_reproducibility(X[300:], X[:300], seed=seed) for seed in range(4)
-    ]
-    assert np.mean(ours) == pytest.approx(THEIRS["split_half_cosine_seed0"], abs=0.015)
-
-
 def test_bins_of_magnitude_equal_the_package():
     bins, theirs = st.magnitude_matched(TABLE), THEIRS["magnitude_matched"]
     names = {"n": "n", "low": "mag_min", "high": "mag_max", "coherent": "high_coherence_mean",
@@ -123,14 +109,6 @@ def test_bins_of_magnitude_equal_the_package():
         assert [getattr(b, ours) for b in bins] == pytest.approx(theirs[name], rel=1e-10)
     frame = pd.DataFrame(TABLE).sample(frac=1, random_state=0)
     assert np.allclose([b[:8] for b in st.magnitude_matched(frame)], [b[:8] for b in bins])
-
-
-def test_reproducibility_at_extreme_scales(published):
-    X, _ = published
-    s = rs.statistics.perturbation_reproducibility.with_parameters(controls="halved")
-    expected = pytest.approx(s(X[300:], X[:300]))
-    for scale in (1e-200, 1e150):
-        assert s(scale * X[300:], scale * X[:300]) == expected
 
 
 def test_discordance_equals_the_package():
@@ -155,12 +133,6 @@ def test_each_value_is_that_of_the_statistic(screen, subtests):
                 assert value == pytest.approx(expected, abs=tolerance)
 
 
-def test_a_coherent_perturbation_is_told_from_a_scattered_one(screen):
-    found = st.perturbations(*screen)
-    coherence = dict(zip(found.names, found["perturbation_coherence"]))
-    assert coherence["together"] > coherence["scatter"] + 0.1
-
-
 def test_a_value_depends_neither_on_the_others_nor_on_their_order(screen):
     X, labels = screen
     kept = labels != "scatter"
@@ -168,19 +140,6 @@ def test_a_value_depends_neither_on_the_others_nor_on_their_order(screen):
     alone = st.perturbations(X[kept], labels[kept], max_samples=20)
     assert both.rows[both.names.index("together")] == alone.rows[0]
     assert alone.rows[0].used == alone.used_controls == 20
-
-
-def test_without_effect_shared_controls_look_like_one():
-    """As many controls as cells: their common error is a third of the variance of the half means;
-    none when halved."""
-    rng, found = np.random.default_rng(0), []
-    for _ in range(8):
-        x, control = rng.standard_normal((2, 100, 80))
-        s = rs.statistics.perturbation_reproducibility
-        found.append((s(x, control), s(x, control, controls="halved")))
-    shared, halved = np.mean(found, axis=0)
-    assert shared == pytest.approx(1 / 3, abs=0.08)
-    assert abs(halved) < 0.08
 
 
 def test_halved_controls_are_halved_within_strata():
@@ -215,24 +174,27 @@ def names_of_cells(n: int) -> pd.Index:
     return pd.Index([f"cell{i}" for i in range(n)], dtype=object)
 
 
+FORMS = [
+    np.asarray, np.float32, np.asfortranarray, torch.as_tensor, sp.csr_matrix, sp.csc_matrix,
+    sp.coo_matrix, sp.csr_array, np.ndarray.tolist, rs.Representation, pd.DataFrame,
+]  # fmt: skip
+
+
 def test_arrays_of_every_kind(screen, subtests):
     X, labels = screen
     expected = st.perturbations(X.astype(float), labels)
-    for form in [
-        np.asarray, np.float32, np.asfortranarray, torch.as_tensor, sp.csr_matrix, sp.csc_matrix,
-        sp.coo_matrix, sp.csr_array, np.ndarray.tolist, rs.Representation, pd.DataFrame,
-    ]:  # fmt: skip
+    for form in FORMS:
         with subtests.test(form.__name__):
             same(st.perturbations(form(X), labels), expected)
             same(st.perturbations(form(X), pd.Series(labels, names_of_cells(130))), expected)
 
 
 # The warning is that of anndata, for a view.
+# The warning is that of anndata, for a view.
 @pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
 def test_anndata_in_memory_as_a_view_and_on_disk(screen, tmp_path, subtests):
     X, labels = screen
-    expected = st.perturbations(X, labels)
-    path = tmp_path / "screen.h5ad"
+    expected, path = st.perturbations(X, labels), tmp_path / "screen.h5ad"
     for form in (np.asarray, sp.csr_matrix, sp.csc_matrix):
         with subtests.test(form.__name__):
             data = annotated(form(X), labels)
@@ -243,41 +205,13 @@ def test_anndata_in_memory_as_a_view_and_on_disk(screen, tmp_path, subtests):
             same(st.perturbations(path), expected)
             same(st.perturbations(str(path)), expected)
             path.unlink()  # was closed
-
-
-def test_layers_and_obsm(screen):
-    X, labels = screen
     Z = X @ np.random.default_rng(1).standard_normal((12, 5))
-    parts = {
-        "layers": {"counts": sp.csr_matrix(X)},
-        "obsm": {"X_pca": Z, "frame": pd.DataFrame(Z, names_of_cells(130))},
-    }
+    obsm = {"X_pca": Z, "frame": pd.DataFrame(Z, names_of_cells(130))}
+    parts = {"layers": {"counts": sp.csr_matrix(X)}, "obsm": obsm}
     data = annotated(np.zeros((130, 12)), labels, **parts)
-    same(st.perturbations(data, layer="counts"), st.perturbations(X, labels))
-    for key in ("X_pca", "frame"):
+    same(st.perturbations(data, layer="counts"), expected)
+    for key in obsm:
         same(st.perturbations(data, obsm=key), st.perturbations(Z, labels))
-
-
-def test_names_of_cells_may_repeat(screen):
-    X, labels = screen
-    data = annotated(X, labels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # anndata's own
-        data.obs_names = ["same"] * 130
-    same(st.perturbations(data), st.perturbations(X, labels))
-
-
-def test_sparse_values_become_dense_one_label_at_a_time(screen, monkeypatch):
-    X, labels = screen
-    sizes, original = [], sp.csr_matrix.toarray
-
-    def toarray(self):
-        sizes.append(self.shape[0])
-        return original(self)
-
-    monkeypatch.setattr(sp.csr_matrix, "toarray", toarray)
-    st.perturbations(sp.csc_matrix(X), labels)
-    assert sizes == [60, 30, 40]
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT], ids=str)
@@ -297,17 +231,12 @@ def test_cells_without_a_label_are_counted_and_belong_to_nothing(missing, screen
 )
 def test_labels_of_every_kind(values, screen):
     X, labels = screen
-    given = np.array(values)[np.unique(labels, return_inverse=True)[1]]
-    found = st.perturbations(X, given, control=values[0])
+    codes = np.unique(labels, return_inverse=True)[1]
+    found = st.perturbations(X, np.array(values)[codes], control=values[0])
     assert found.control == (str(values[0]),)
     assert list(found.names) == sorted({str(v) for v in values[1:]})
-
-
-def test_numbered_categories_stay_whole_numbers_beside_missing_ones(screen):
-    X, labels = screen
-    # -1, a missing category, for the controls.
-    codes = np.unique(labels, return_inverse=True)[1] - 1
-    column = pd.Categorical.from_codes(codes, [3, 7])
+    # Numbered categories stay whole numbers beside missing ones, -1.
+    column = pd.Categorical.from_codes(codes - 1, [3, 7])
     for given in (column, pd.Series(column)):
         found = st.perturbations(X, given, control=3)
         assert (found.control, found.names, found.unlabeled) == (("3",), ("7",), 60)
@@ -336,80 +265,35 @@ def test_a_series_is_taken_by_the_names_of_the_cells(role, batches):
             st.perturbations(data, **given | {role: series})
 
 
-# The warning is that of anndata, for a view.
-@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
-def test_rows_of_sparse_values_on_disk(screen, tmp_path):
-    """Which anndata cannot take with every SciPy; those of a copy in memory it can."""
-    X, labels = screen
-    path = tmp_path / "screen.h5ad"
-    annotated(sp.csr_matrix(np.concatenate([X, X])), np.tile(labels, 2)).write_h5ad(path)
-    backed = anndata.read_h5ad(path, backed="r")
-    part, expected = backed[:130], st.perturbations(X, labels)
-    same(st.perturbations(backed.to_memory()[:130]), expected)
-    try:
-        assert part.X.shape == (130, 12)
-    except AttributeError:
-        with pytest.raises(ValueError, match=r"cannot be read .* adata\.to_memory\(\)\[rows\]"):
-            st.perturbations(part)
-    else:
-        same(st.perturbations(part), expected)
-    backed.file.close()
-
-
 # ----------------------------------------------------------------------------------------- controls
 
 
-def test_control_labels(screen):
+def test_control_labels(screen, subtests):
+    """Never one that only contains a usual name, such as ANTXR1 ("nt")."""
     X, labels = screen
-    named = np.where(labels == "control", "Non-Targeting", labels)
+    is_control = labels == "control"
     expected = st.perturbations(X, labels)
-    same(st.perturbations(X, named, control="Non-Targeting"), expected)
-    found = st.perturbations(X, named, control=None)
-    assert found.control == ("Non-Targeting",)
-    same(found, expected)
-    with pytest.raises(ValueError, match=r"'control'; did you mean 'Non-Targeting'\?; labels: 'No"):
-        st.perturbations(X, named)
-    with pytest.raises(ValueError, match=r"'CONTROL'; did you mean 'control'\?"):
-        st.perturbations(X, labels, control="CONTROL")
-    genes = np.where(labels == "control", "gene", labels)
-    with pytest.raises(ValueError, match=r"no usual control .* labels: 'gene', 'scatter', 'tog"):
-        st.perturbations(X, genes, control=None)
-
-
-def test_several_control_labels_are_one(screen):
-    X, labels = screen
-    named = np.where((labels == "control") & (np.arange(130) % 2 == 0), "NT", labels)
-    found = st.perturbations(X, named, control=["NT", "control"])
-    assert (found.control, found.controls) == (("NT", "control"), 60)
-    same(found, st.perturbations(X, labels))
-    with pytest.raises(ValueError, match="several labels may be controls: 'NT', 'control'"):
-        st.perturbations(X, named, control=None)
-
-
-def test_labels_of_controls_in_every_kind_of_list(screen, subtests):
-    X, labels = screen
-    named = np.where((labels == "control") & (np.arange(130) % 2 == 0), "NT", labels)
-    assert st.perturbations(X, labels, control=np.array("control")).control == ("control",)
-    for form in [np.array, pd.Index, pd.Series, set, pd.Categorical]:
+    named = np.where(is_control, "Non-Targeting", labels)
+    for control in ("Non-Targeting", None):
+        found = st.perturbations(X, named, control=control)
+        assert found.control == ("Non-Targeting",)
+        same(found, expected)
+    two = np.where(is_control & (np.arange(130) % 2 == 0), "NT", labels)
+    for form in [list, np.array, pd.Index, pd.Series, set, pd.Categorical]:
         with subtests.test(form.__name__):
-            found = st.perturbations(X, named, control=form(["NT", "control"]))
-            assert found.control == ("NT", "control")
-            same(found, st.perturbations(X, labels))
-
-
-def test_the_same_number_is_a_hint(screen):
-    X, labels = screen
+            found = st.perturbations(X, two, control=form(["NT", "control"]))
+            assert (found.control, found.controls) == (("NT", "control"), 60)
+            same(found, expected)
     numbers = np.unique(labels, return_inverse=True)[1].astype(float)
-    with pytest.raises(ValueError, match=r"no sample is labelled '0'; did you mean '0\.0'\?"):
-        st.perturbations(X, numbers, control=0)
-
-
-def test_no_label_is_taken_for_a_control_because_it_contains_one(screen):
-    """The author's script would take ANTXR1 ("nt") or, with nothing found, the most frequent
-    label."""
-    X, labels = screen
-    with pytest.raises(ValueError, match="no usual control label"):
-        st.perturbations(X, np.where(labels == "control", "ANTXR1", labels), control=None)
+    for given, control, message in (
+        (named, "control", r"'control'; did you mean 'Non-Targeting'\?; labels: 'No"),
+        (labels, "CONTROL", r"'CONTROL'; did you mean 'control'\?"),
+        (numbers, 0, r"no sample is labelled '0'; did you mean '0\.0'\?"),
+        (two, None, "several labels may be controls: 'NT', 'control'"),
+        (np.where(is_control, "ANTXR1", labels), None, "no usual control .* labels: 'ANTXR1', 's"),
+    ):
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            st.perturbations(X, given, control=control)
 
 
 # ----------------------------------------------------------------------------------------- matching
@@ -427,24 +311,18 @@ def batches(screen) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def test_matching_takes_away_what_differs_between_batches(batches, subtests):
-    for spec in [v for v in DETERMINISTIC if "cosine" not in v]:
-        with subtests.test(str(spec)):
-            plain, labels, batch, shifted = batches
-            with_offset, without = (
-                st.perturbations(z, labels, match=batch, statistics=spec)[spec]
-                for z in (shifted, plain)
-            )
-            assert with_offset == pytest.approx(without, rel=1e-9)
-            unmatched = st.perturbations(shifted, labels, statistics=spec)[spec]
-            assert abs(unmatched - without).max() > 1e-3
-
-
-def test_one_stratum_is_no_matching(batches, subtests):
+    plain, labels, batch, shifted = batches
     for spec in VARIANTS:
+        options = {"statistics": spec}
         with subtests.test(str(spec)):
-            plain, labels, _, _ = batches
-            one = st.perturbations(plain, labels, match=np.zeros(130), statistics=spec)[spec]
-            expected = st.perturbations(plain, labels, statistics=spec)[spec]
+            without = st.perturbations(plain, labels, match=batch, **options)[spec]
+            if spec in DETERMINISTIC and "cosine" not in spec:
+                found = st.perturbations(shifted, labels, match=batch, **options)[spec]
+                assert found == pytest.approx(without, rel=1e-9)
+                unmatched = st.perturbations(shifted, labels, **options)[spec]
+                assert abs(unmatched - without).max() > 1e-3
+            one = st.perturbations(plain, labels, match=np.zeros(130), **options)[spec]
+            expected = st.perturbations(plain, labels, **options)[spec]  # one stratum is none
             assert one == pytest.approx(expected, rel=1e-9)
 
 
@@ -527,15 +405,6 @@ def test_fewer_controls_are_drawn_in_every_stratum(batches):
 # ---------------------------------------------------------------------------------- reasons, errors
 
 
-def test_reasons_name_no_seed_of_their_own(screen):
-    X, labels = screen
-    labels = labels.copy()
-    labels[np.flatnonzero(labels == "together")[3:]] = "control"
-    found = st.perturbations(X, labels, min_samples=2, statistics="perturbation_reproducibility")
-    reason = found.rows[found.names.index("together")].reasons[0]
-    assert reason == "perturbation_reproducibility needs at least 4 samples; got 3"
-
-
 # ----------------------------------------------------------------------------------------- extremes
 
 
@@ -543,7 +412,7 @@ def test_values_at_extreme_scales(batches, subtests):
     """Powers of two leave ties as they are. A ridge is nothing beside large data and everything
     beside small ones."""
     X, labels, batch, _ = batches
-    for spec, scale in product(VARIANTS, [2.0**-660, 2.0**-500, 2.0**660]):
+    for spec, scale in product(VARIANTS, [2.0**-660, 2.0**660]):
         equal = spec
         if "whitened" in spec:
             equal = "perturbation_coherence" + "[controls=whitened,ridge=0]" * (scale > 1)
@@ -551,9 +420,9 @@ def test_values_at_extreme_scales(batches, subtests):
         with subtests.test(f"{spec}, {scale}"):
             for match in (None, batch):
                 expected = st.perturbations(X, labels, match=match, statistics=equal)[equal]
-                expected = expected * (scale if data_units else 1)
                 found = st.perturbations(X * scale, labels, match=match, statistics=spec)[spec]
-                assert found == pytest.approx(expected, rel=1e-9, abs=0)
+                factor = scale if data_units else 1
+                assert found == pytest.approx(expected * factor, rel=1e-9, abs=0)
 
 
 def test_neighbors_are_found_by_blocks(rng):
@@ -589,77 +458,67 @@ def test_nothing_is_dropped(screen):
     assert "do not move on average" in why["still"]
     assert why["together"] == "8 samples are fewer than min_samples=10"
     assert why["scatter"] is None
-    still = found.rows[3]
     # Magnitude and spread are 0, not undefined.
-    assert still.values[1:3] == pytest.approx((0, 0), abs=1e-12)
-    assert [bool(reason) for reason in still.reasons] == [True, False, False, True]
+    assert found.rows[3].values[1:3] == pytest.approx((0, 0), abs=1e-12)
+    assert [bool(reason) for reason in found.rows[3].reasons] == [True, False, False, True]
     assert np.isnan(found["perturbation_coherence"]).tolist() == [True, True, False, True, True]
-    assert repr(found).startswith("5 perturbations by perturbation_coherence, ")
     assert "4 lack a value; 0 samples" in repr(found)
     assert st.perturbations(X, labels, min_samples=8).rows[4].used == 8
-
-
-def test_records_and_frames(screen):
-    found = st.perturbations(*screen)
-    first = found.records()[0]
-    counts = ["perturbation", "cells", "unmatched", "used"]
-    assert list(first) == [*counts, *found.statistics, "reason"]
     frame = found.to_pandas()
-    assert frame.shape == (2, 9)
-    assert frame["perturbation_coherence"].tolist() == found["perturbation_coherence"].tolist()
+    counts = ["perturbation", "cells", "unmatched", "used"]
+    assert list(frame) == list(found.records()[0]) == [*counts, *found.statistics, "reason"]
     with pytest.raises(KeyError, match="did you mean 'perturbation_spread'"):
         found["perturbation_sprad"]
+    few = st.perturbations(X, labels, min_samples=2, statistics="perturbation_reproducibility")
+    assert few.rows[1].values[0] is not None  # four samples are enough to be halved
+
+
+MISTAKES = [
+    ({"labels": np.zeros(5)}, r"labels must be one per sample, .*\(130,\); .*\(5,\)"),
+    ({"labels": "perturbation"}, "names of columns are for AnnData; with an array give labels"),
+    ({"layer": "counts"}, "are for AnnData"),
+    ({"match": np.zeros((130, 2))}, "match must be one per sample"),
+    ({"match": [None] * 130}, "130 labelled samples have no stratum"),
+    ({"match": np.arange(130)}, "no stratum of match has min_samples=10 controls"),
+    ({"labels": [None] * 130}, "no sample is labelled 'control'; no sample has a label"),
+    ({"labels": np.array([1, "1"] * 65, object), "control": 1}, "different kinds look the same"),
+    ({"control": []}, "control is empty"),
+    ({"control": ["control", "NTC"]}, "no sample is labelled 'NTC'; did you mean 'control'"),
+    ({"statistics": ["variance_ratio"]}, r"with controls; it needs \('labels',\)"),
+    ({"statistics": ["anisotropy"]}, "it needs None"),
+    ({"statistics": []}, "at least one statistic"),
+    ({"statistics": ["perturbation_spread"] * 2}, "each once"),
+    ({"statistics": ["perturbation_coherense"]}, "did you mean 'perturbation_coherence'"),
+    ({"min_samples": 1}, "min_samples must be an integer of at least 2"),
+    ({"min_samples": 61}, "60 controls are fewer than min_samples=61"),
+    ({"max_samples": 9}, "max_samples=9 is less than min_samples=10"),
+    ({"max_samples": 20.5}, "max_samples must be an integer"),
+    ({"seed": -1}, "seed must be a non-negative integer"),
+    ({"X": np.zeros(130)}, r"X must be \(n_samples, n_features\); got shape \(130,\)"),
+    ({"X": np.full((130, 2), np.nan)}, "'the controls' has 120 NaN"),
+    ({"X": np.full((130, 2), "a")}, "must hold real numbers"),
+    ({"X": sp.csr_matrix(np.ones((130, 2)) * 1j)}, "must hold real numbers"),
+    ({"X": np.ma.masked_equal(np.eye(130), 0)}, "masked"),
+    ({"X": "nowhere.h5ad"}, "no file at nowhere.h5ad"),
+    ({"X": np.zeros((130, 0))}, "is empty"),
+]
+MISTAKES_WITH_ANNDATA = [
+    ({"labels": "perturbatoin"}, "no 'perturbatoin' in obs; did you mean 'perturbation'"),
+    ({"match": "batch"}, "no 'batch' in obs"),
+    ({"layer": "counts"}, "no 'counts' in layers; it has none"),
+    ({"obsm": "X_pca"}, "no 'X_pca' in obsm; it has none"),
+    ({"obsm": "X_pca", "layer": "counts"}, "layer or obsm, not both"),
+]
 
 
 def test_errors_say_what_to_do(screen, subtests):
-    for change, message in [
-        ({"labels": np.zeros(5)}, r"labels must be one per sample, .*\(130,\); .*\(5,\)"),
-        ({"labels": "perturbation"}, "names of columns are for AnnData; with an array give labels"),
-        ({"layer": "counts"}, "are for AnnData"),
-        ({"match": np.zeros((130, 2))}, "match must be one per sample"),
-        ({"match": [None] * 130}, "130 labelled samples have no stratum"),
-        ({"match": np.arange(130)}, "no stratum of match has min_samples=10 controls"),
-        ({"labels": [None] * 130}, "no sample is labelled 'control'; no sample has a label"),
-        (
-            {"labels": np.array([1, "1"] * 65, object), "control": 1},
-            "different kinds look the same",
-        ),
-        ({"control": []}, "control is empty"),
-        ({"control": ["control", "NTC"]}, "no sample is labelled 'NTC'; did you mean 'control'"),
-        ({"statistics": ["variance_ratio"]}, r"with controls; it needs \('labels',\)"),
-        ({"statistics": ["anisotropy"]}, "it needs None"),
-        ({"statistics": []}, "at least one statistic"),
-        ({"statistics": ["perturbation_spread"] * 2}, "each once"),
-        ({"statistics": ["perturbation_coherense"]}, "did you mean 'perturbation_coherence'"),
-        ({"min_samples": 1}, "min_samples must be an integer of at least 2"),
-        ({"min_samples": 61}, "60 controls are fewer than min_samples=61"),
-        ({"max_samples": 9}, "max_samples=9 is less than min_samples=10"),
-        ({"max_samples": 20.5}, "max_samples must be an integer"),
-        ({"seed": -1}, "seed must be a non-negative integer"),
-        ({"X": np.zeros(130)}, r"X must be \(n_samples, n_features\); got shape \(130,\)"),
-        ({"X": np.full((130, 2), np.nan)}, "'the controls' has 120 NaN"),
-        ({"X": np.full((130, 2), "a")}, "must hold real numbers"),
-        ({"X": sp.csr_matrix(np.ones((130, 2)) * 1j)}, "must hold real numbers"),
-        ({"X": np.ma.masked_equal(np.eye(130), 0)}, "masked"),
-        ({"X": "nowhere.h5ad"}, "no file at nowhere.h5ad"),
-        ({"X": np.zeros((130, 0))}, "is empty"),
-    ]:
+    for change, message in MISTAKES:
         options = dict(zip(("X", "labels"), screen)) | change
         with subtests.test(message), pytest.raises(ValueError, match=message):
             st.perturbations(options.pop("X"), options.pop("labels"), **options)
-
-
-def test_errors_of_anndata(screen):
-    X, labels = screen
-    data = annotated(X, labels)
-    for change, message in [
-        ({"labels": "perturbatoin"}, "no 'perturbatoin' in obs; did you mean 'perturbation'"),
-        ({"match": "batch"}, "no 'batch' in obs"),
-        ({"layer": "counts"}, "no 'counts' in layers; it has none"),
-        ({"obsm": "X_pca"}, "no 'X_pca' in obsm; it has none"),
-        ({"obsm": "X_pca", "layer": "counts"}, "layer or obsm, not both"),
-    ]:
-        with pytest.raises(ValueError, match=message):
+    data = annotated(*screen)
+    for change, message in MISTAKES_WITH_ANNDATA:
+        with subtests.test(message), pytest.raises(ValueError, match=message):
             st.perturbations(data, **change)
     with pytest.raises(ValueError, match="has no X; name one"):
         st.perturbations(anndata.AnnData(obs=data.obs))
@@ -696,14 +555,6 @@ def test_bins_say_why_they_have_no_values():
     assert whole.reason == "no coherence is below the median"
 
 
-def test_perturbations_without_values_are_no_part_of_bins_and_stay_nan():
-    table = {k: np.r_[np.array(v), np.nan] for k, v in TABLE.items()}
-    assert st.magnitude_matched(table) == st.magnitude_matched(TABLE)
-    found = st.discordance(table)
-    assert np.isnan(found[-1])
-    assert np.array_equal(found[:-1], st.discordance(TABLE))
-
-
 @pytest.mark.parametrize("form", ["linear", "loess", "rank", "difference"])
 def test_discordance_finds_the_one_that_departs(form):
     magnitude = np.linspace(1, 5, 30)
@@ -713,46 +564,42 @@ def test_discordance_finds_the_one_that_departs(form):
     found = st.discordance(table, form=form)
     assert found.argmax() == 20
     assert (found.mean(), found.std()) == (pytest.approx(0, abs=1e-12), pytest.approx(1))
+    with_gap = {name: np.r_[values, np.nan] for name, values in table.items()}
+    assert np.array_equal(st.discordance(with_gap, form=form), np.r_[found, np.nan], equal_nan=True)
 
 
-def test_loess_follows_a_line_through_ties():
-    magnitude = np.repeat(np.arange(5.0), 6)
-    coherence = 0.1 * magnitude + np.tile([0.01, -0.01], 15)
-    table = {"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}
-    assert np.abs(st.discordance(table, form="loess")) == pytest.approx(np.ones(30), abs=1e-6)
+LINE = {"perturbation_coherence": np.arange(12.0), "perturbation_magnitude": 2 * np.arange(12.0)}
+TABLE_MISTAKES = [
+    (lambda: st.discordance(LINE), "nothing departs"),
+    (lambda: st.discordance(LINE | {"perturbation_magnitude": np.ones(12)}), "do not vary"),
+    (
+        lambda: st.discordance({k: v[:9] for k, v in LINE.items()}),
+        "needs 10 perturbations with both values; got 9",
+    ),
+    (lambda: st.discordance(LINE, form="lowess"), "form must be one of 'linear', 'loess'"),
+    (lambda: st.discordance(LINE, form="loess", share=0.1), "share leave 3 of 12"),
+    (
+        lambda: st.magnitude_matched(LINE | {"perturbation_reproducibility": np.arange(12.0)}),
+        "4 bins need 16 perturbations .*; got 12",
+    ),
+    *[(partial(st.magnitude_matched, TABLE, bins=n), "bins") for n in (2.5, 2.0, "2", True, 0)],
+]
 
 
-def test_errors_of_what_magnitude_explains():
-    x = np.arange(12.0)
-    line = {"perturbation_coherence": x, "perturbation_magnitude": 2 * x}
-    with pytest.raises(rs.UndefinedError, match="nothing departs"):
-        st.discordance(line)
-    with pytest.raises(rs.UndefinedError, match="do not vary"):
-        st.discordance(line | {"perturbation_magnitude": np.ones(12)}, form="rank")
-    with pytest.raises(ValueError, match="needs 10 perturbations with both values; got 9"):
-        st.discordance({k: v[:9] for k, v in line.items()})
-    with pytest.raises(ValueError, match="form must be one of 'linear', 'loess'"):
-        st.discordance(line, form="lowess")
-    with pytest.raises(ValueError, match="share leave 3 of 12"):
-        st.discordance(line, form="loess", share=0.1)
-    with pytest.raises(ValueError, match=r"4 bins need 16 perturbations .*; got 12"):
-        st.magnitude_matched(line | {"perturbation_reproducibility": x})
-
-
-@pytest.mark.parametrize("function", [st.magnitude_matched, st.discordance])
-def test_columns_that_do_not_fit(function, screen):
-    name = function.__name__
-    with pytest.raises(ValueError, match=f"{name}: no column 'perturbation_coherence'"):
-        function({k: v for k, v in TABLE.items() if k != "perturbation_coherence"})
-    with pytest.raises(ValueError, match="did you mean 'perturbation_magnitude'"):
-        function(pd.DataFrame(TABLE), magnitude="perturbation_magnitud")
-    with pytest.raises(ValueError, match=f"{name}: no column"):
-        function(st.perturbations(*screen, statistics="perturbation_spread"))
-    with pytest.raises(ValueError, match=rf"{name}: .* columns of equal length; .* \[\(3,\)"):
-        function(TABLE | {"perturbation_coherence": [1.0, 2.0, 3.0]})
-
-
-def test_bins_are_a_whole_number(subtests):
-    for bins in [2.5, 2.0, "2", True, 0]:
-        with subtests.test(str(bins)), pytest.raises(ValueError, match="bins"):
-            st.magnitude_matched(TABLE, bins=bins)
+def test_errors_of_what_magnitude_explains(screen, subtests):
+    for call, message in TABLE_MISTAKES:
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            call()
+    lacking = {k: v for k, v in TABLE.items() if k != "perturbation_coherence"}
+    short = TABLE | {"perturbation_coherence": [1.0, 2.0, 3.0]}
+    for function in (st.magnitude_matched, st.discordance):
+        name = function.__name__
+        for table, message in (
+            (lacking, f"{name}: no column 'perturbation_coherence'"),
+            (st.perturbations(*screen, statistics="perturbation_spread"), f"{name}: no column"),
+            (short, rf"{name}: .* columns of equal length; .* \[\(3,\)"),
+        ):
+            with subtests.test(message), pytest.raises(ValueError, match=message):
+                function(table)
+        with pytest.raises(ValueError, match="did you mean 'perturbation_magnitude'"):
+            function(pd.DataFrame(TABLE), magnitude="perturbation_magnitud")
