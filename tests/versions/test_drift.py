@@ -6,7 +6,6 @@ import json
 import tracemalloc
 
 import numpy as np
-import pandas as pd
 import pytest
 from factories.files import GOLDEN
 from factories.versions import (
@@ -53,14 +52,6 @@ def test_a_motion_moves_the_coordinates_and_old_vectors_alone(pair):
     assert {name for name, d in drifts.items() if d.exceeds_threshold} == {*places, "old_index"}
 
 
-def test_the_squared_procrustes_drift_is_quadratic_in_a_small_change_and_its_root_linear(pair):
-    x, _, g = pair
-    noise = g.standard_normal(x.shape)
-    small, large = ({d.name: d.value for d in quick(x, x + s * noise).drifts} for s in (0.01, 0.02))
-    assert large["procrustes"] / small["procrustes"] == pytest.approx(4, rel=0.01)
-    assert large["procrustes_root"] / small["procrustes_root"] == pytest.approx(2, rel=0.01)
-
-
 def test_the_same_call_gives_the_same_report_and_another_seed_other_intervals(pair):
     x, _, g = pair
     y = x + 0.1 * g.standard_normal(x.shape)
@@ -84,15 +75,14 @@ def test_the_unit_of_the_data_does_not_matter_and_overflow_is_refused(pair):
     json.loads(saved_text(quick(x, x * 1e20)))
 
 
-@pytest.mark.parametrize("width", [16, 400])
-def test_rounding_is_no_drift_of_the_subspace(width):
+def test_rounding_is_no_drift_of_the_subspace():
     g = np.random.default_rng(0)
-    z = g.standard_normal((300, 3)) @ g.standard_normal((3, width))
+    z = g.standard_normal((150, 3)) @ g.standard_normal((3, 320))
     found = strict(z, z.astype("f4"))
     assert (found.drifted, found.changes) == (False, ())
     assert by_name(found)["subspace"].value < 1e-6
-    lost = z @ np.linalg.svd(z)[2][:2].T @ np.linalg.svd(z)[2][:2]
-    assert by_name(strict(z, lost))["subspace"].value > 0.3
+    leading = np.linalg.svd(z, full_matrices=False)[2][:2]
+    assert by_name(strict(z, z @ leading.T @ leading))["subspace"].value > 0.3
 
 
 def test_another_width_is_drift_for_whatever_reads_the_vectors(pair):
@@ -110,15 +100,15 @@ def test_another_width_is_drift_for_whatever_reads_the_vectors(pair):
 # ------------------------------------------------------------------------------------- thresholds
 
 
-@pytest.mark.parametrize("d", [2, 64])
+@pytest.mark.parametrize("d", [2, 32])
 def test_calibrated_thresholds_pass_other_samples_of_the_same_and_catch_another_distribution(d):
     """Distribution drifts: a fresh sample of the same distribution has no more drift than halves of
     the reference."""
     g = np.random.default_rng(d)
-    x, fresh = (g.standard_normal((300, d)) * np.linspace(1, 2, d) for _ in "ab")
+    x, fresh = (g.standard_normal((200, d)) * np.linspace(1, 2, d) for _ in "ab")
     names = ("mmd", "sliced_wasserstein", "effective_rank", "participation_ratio")
-    same = by_name(rs.drift(x, fresh, n_resamples=20))
-    other = by_name(rs.drift(x, fresh * np.linspace(3, 0.2, d) + 1, n_resamples=20))
+    same = by_name(quick(x, fresh, n_resamples=20))
+    other = by_name(quick(x, fresh * np.linspace(3, 0.2, d) + 1, n_resamples=20))
     assert not any(same[name].exceeds_threshold for name in names)
     assert all(other[name].exceeds_threshold for name in names)
 
@@ -157,13 +147,6 @@ def test_noise_of_the_tolerance_is_rarely_drift():
     versions = noisy_versions(x, rules._replace(seed=1), 12)
     drifts = [d for y in versions for d in drift_table(x, y, (16, 16), rules, lambda share: None)]
     assert sum(d.exceeds_threshold for d in drifts if d.name == "displacement") <= 2
-
-
-def test_calibrated_thresholds_turn_with_the_data(pair):
-    x, _, g = pair
-    first, second = (by_name(quick(z, z)) for z in (x, x @ orthogonal(6, g)))
-    for name in ("cka", "procrustes", "displacement"):
-        assert first[name].threshold == pytest.approx(second[name].threshold, rel=1e-6)
 
 
 def test_losses_are_calibrated_too():
@@ -229,16 +212,6 @@ def test_neighbors_lost_in_an_old_index_count_for_an_index_and_are_said_for_a_he
     assert (head.index.drifted, head.index.counts) == (True, False)
     assert "new queries on old vectors lose" in head.details[2].lower()
     assert head.details[2].endswith("; not counted for a trained head.")
-
-
-def test_a_map_is_advised_only_where_one_is_named(pair):
-    x, _, _ = pair
-    padded = np.pad(x, ((0, 0), (0, 2))) * np.linspace(1, 1 + 1e-9, len(x.T) + 2)
-    found = {p: quick(x, padded, purpose=p).conclusion for p in ("index", "head")}
-    assert found["index"].endswith(
-        ": map new queries, as rs.upgrade_index does, or embed everything again."
-    )
-    assert found["head"].endswith(": train the head again.")
 
 
 @pytest.mark.parametrize(
@@ -314,48 +287,16 @@ def test_all_components_give_cka_and_the_mean_squared_canonical_correlation():
 # ------------------------------------------------------------ arrays, labels, files and progress
 
 
-def test_arrays_of_any_layout_and_precision_are_read_alike():
-    g = np.random.default_rng(0)
-    x, y = g.standard_normal((2, 300, 8)).astype("f4")
-    plain = [d.value for d in quick(x, y, max_samples=100).drifts]
+def test_arrays_and_numbers_of_any_kind_are_read_alike():
+    x, y = np.random.default_rng(0).standard_normal((2, 300, 8)).astype("f4")
+    plain = [d.value for d in strict(x, y, max_samples=100, k=5).drifts]
     for a, b in (
         (np.asfortranarray(x), y[:, ::1]),
         (np.repeat(x, 2, axis=0)[::2], y.astype(">f4")),
         (x.astype("f8"), y),
     ):
-        assert [d.value for d in quick(a, b, max_samples=100).drifts] == plain
-
-
-def test_labels_are_read_by_position(pair):
-    x, labels, _ = pair
-    y = merged(x, labels)
-    first = quick(x, y, labels=labels)
-    series = pd.Series(labels, index=np.arange(240)[::-1])
-    assert saved_text(quick(x, y, labels=series)) == saved_text(first)
-    places = [f"s{i}" for i in range(240)]
-    words = pd.Series(np.array([*"abcd"])[labels], index=places, dtype="category")
-    named = quick(x, y, labels=words)
-    assert (named.drifts, named.findings[:-1]) == (first.drifts, first.findings[:-1])
-
-
-def test_numbers_of_numpy_are_numbers(pair):
-    x, _, _ = pair
-    numbers = {"k": np.int64(5), "n_resamples": np.int32(10), "max_samples": np.int16(100)}
-    found = rs.drift(x, x, threshold=np.float32(0.05), **numbers)
-    plain = quick(x, x, threshold=float(np.float32(0.05)), k=5, max_samples=100)
-    assert saved_text(found) == saved_text(plain)
-
-
-def test_a_report_says_from_which_data_and_by_what_it_was_made(pair, tmp_path):
-    x, _, _ = pair
-    np.save(tmp_path / "new.npy", x.astype("f4"))
-    made = json.loads(saved_text(quick(x, tmp_path / "new.npy")))["provenance"]
-    assert made["resemblance"] == rs.__version__
-    assert made["reference"]["file"] is None
-    assert made["current"]["file"] == str((tmp_path / "new.npy").resolve())
-    assert [made[side]["dtype"] for side in ("reference", "current")] == ["float64", "float32"]
-    again = quick(x + 1, x).provenance
-    assert again["reference"]["fingerprint"] != made["reference"]["fingerprint"]
+        found = strict(a, b, max_samples=np.int16(100), k=np.int64(5), n_resamples=np.int32(10))
+        assert [d.value for d in found.drifts] == plain
 
 
 def test_progress_is_told_in_order_and_ends_at_the_total(pair, capsys):
@@ -477,10 +418,10 @@ DEGENERATE = {
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_degenerate_data_give_a_report_or_a_value_error(subtests):
-    """Each kind of reference with five others, and itself, in three shapes."""
+    """Each kind of reference with three others, and itself, in three shapes."""
     kinds = [*DEGENERATE]
     for first, before in enumerate(kinds):
-        for step in (0, 1, 3, 7, 11, 12):
+        for step in (0, 1, 5, 9):
             after = kinds[(first + step) % len(kinds)]
             g = np.random.default_rng(first + step)
             n, d, e = ((20, 1, 1), (24, 6, 6), (22, 40, 3))[(first + step) % 3]

@@ -108,7 +108,7 @@ def test_lost_correspondence_is_not_a_change_of_scale(pair):
     assert strict(x, x[rows]).changes == ("neighbours",)
 
 
-@pytest.mark.parametrize(("n", "d"), [(150, 300), (120, 100)])
+@pytest.mark.parametrize(("n", "d"), [(80, 160), (120, 100)])
 def test_a_rotation_is_a_rotation_however_few_samples_there_are(n, d):
     g = np.random.default_rng(d)
     x = g.standard_normal((n, d)) + g.standard_normal(d)
@@ -152,14 +152,6 @@ def test_noise_in_the_reference_is_no_map(kind, noise, seed):
     assert strict(first, second @ orthogonal(16, g)).changes == ("rotation", "neighbours")
     # Noise of its own has more directions.
     assert set(strict(first, z).changes) <= {"neighbours", "collapse"}
-
-
-def test_a_linear_map_is_named_through_noise():
-    g = np.random.default_rng(0)
-    z = power_law(200, 6, g)
-    noise = 0.02 * z.std()
-    versions = [data + noise * g.standard_normal(z.shape) for data in (z, z @ anisotropic(6, g))]
-    assert "linear" in strict(*versions).changes
 
 
 def test_intervals_of_findings_cover_what_happened_at_their_level():
@@ -228,8 +220,8 @@ def test_classes_say_which_came_together(pair):
 def test_a_class_that_moved_is_named_however_few_of_its_samples_are_drawn(kind):
     """Of 40 classes with little noise, class 7 went to class 8."""
     g = np.random.default_rng(0)
-    classes, means = np.arange(4000) % 40, g.standard_normal((40, 16))
-    x = means[classes] + 0.5 * g.standard_normal((4000, 16))
+    classes, means = np.arange(2000) % 40, g.standard_normal((40, 16))
+    x = means[classes] + 0.5 * g.standard_normal((2000, 16))
     unmoved = x + 0.02 * g.standard_normal(x.shape)
     lost = unmoved + np.where(classes == 7, 1, 0)[:, None] * (means[8] - means[7])
     maps = {"no map": np.eye(16), "rotation": orthogonal(16, g), "linear": anisotropic(16, g)}
@@ -240,11 +232,10 @@ def test_a_class_that_moved_is_named_however_few_of_its_samples_are_drawn(kind):
     assert finding.sentence.startswith("class 7 (")
     assert finding.sentence.endswith("nearest to class 8)")
     of_7 = next(c for c in found.class_shifts if c.label == "class 7")
-    assert (of_7.samples, len(found.class_shifts)) == (100, 40)
+    assert (of_7.samples, len(found.class_shifts)) == (50, 40)
     assert finding.low < of_7.unexplained < finding.high
     assert found.drifted
     assert finding.sentence in found.conclusion
-    assert finding.sentence in found.details[0]
     found = quick(x, unmoved @ maps[kind], purpose="geometry", **options)
     assert not found.findings[-1].named
     assert "class 7" not in found.conclusion + found.details[0]

@@ -5,20 +5,10 @@ from __future__ import annotations
 
 import tracemalloc
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
-from factories.versions import (
-    CHANGES,
-    PURPOSES,
-    anisotropic,
-    by_kind,
-    by_name,
-    orthogonal,
-    quick,
-    strict,
-)
+from factories.versions import CHANGES, PURPOSES, anisotropic, by_kind, by_name, orthogonal, strict
 
 import resemblance as rs
 from resemblance.versions.retrieval import (
@@ -84,16 +74,6 @@ def test_a_neighbor_that_rounding_puts_farther_is_not_lost():
         assert lost == expected
 
 
-@pytest.mark.parametrize("rows", [np.eye(9), np.eye(9) * 1e-200, np.arange(54).reshape(9, 6) % 4])
-def test_ties_of_turned_and_shifted_rows_stay_ties(rows):
-    g = np.random.default_rng(1)
-    x = rows[g.integers(0, 9, 200)].astype(float)
-    turned = (x + 1000 * rows.max()) @ orthogonal(x.shape[1], g)
-    own = np.arange(200)
-    near, hits = (find_nearest_rows(v, own, [(0, v)], column_medians(v), 5) for v in (turned, x))
-    assert lost_neighbor_share(turned, near, hits, turned.__getitem__).max() == 0
-
-
 def exactly_lost(points: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
     """The loss of neighbours of new points among old rows, in fractions."""
     exact = np.vectorize(Fraction, otypes=[object])
@@ -144,18 +124,6 @@ def test_neighbors_keep_their_digits_wherever_the_vectors_are(far, side):
     assert found.tolist() == exactly_lost(new[some], old, new).tolist()
 
 
-@pytest.mark.parametrize(("offset", "columns"), [(1e4, slice(None)), (1e7, slice(3, 4))])
-def test_an_offset_common_to_both_versions_changes_no_loss_of_neighbors(offset, columns):
-    g = np.random.default_rng(0)
-    x = g.standard_normal((300, 8))
-    y, far = x + 0.1 * g.standard_normal(x.shape), np.zeros(8)
-    far[columns] = offset
-    here, there = (by_name(strict(x + c, y + c)) for c in (0, far))
-    for name in ("neighbours", "old_index"):
-        assert here[name].value > 0.03
-        assert there[name].value == pytest.approx(here[name].value, abs=1e-12)
-
-
 # -------------------------------------------------------------------- beyond what a map does
 
 
@@ -191,14 +159,14 @@ def test_rows_in_another_order_are_named_as_that(subtests):
         "in half precision": lambda x, g: x.astype("f2"),
         "with noise": lambda x, g: x + 1e-3 * g.standard_normal(x.shape),
     }
-    for (change, make), share in product(changes.items(), [1.0, 0.3]):
+    for (change, make), share in zip(changes.items(), [1.0, 0.3, 1.0]):
         with subtests.test(f"{change}, {share}"):
             g = np.random.default_rng(0)
             x = g.standard_normal((400, 12))
             rows = np.arange(400)
             moved = g.permutation(400)[: int(share * 400)]
             rows[np.sort(moved)] = moved
-            found = quick(x, make(x[rows], g))
+            found = strict(x, make(x[rows], g))
             same = "the same rows" if change == "exactly" else "nearly the same rows"
             assert f"holds {same} in another order" in found.conclusion
             assert found.drifted
@@ -223,7 +191,7 @@ def test_copies_of_other_rows_are_not_taken_for_another_order():
     x = np.random.default_rng(0).standard_normal((400, 12))
     y = x.copy()
     y[20:40] = x[:20]
-    found = quick(x, y)
+    found = strict(x, y)
     assert found.drifted
     assert found.reordered is None
 
@@ -233,15 +201,15 @@ def test_other_changes_are_not_taken_for_another_order(pair):
     for make, _ in (change for name, change in CHANGES.items() if name != "shuffled"):
         assert strict(x, make(x, labels, g)).reordered is None
     line = g.standard_normal((200, 1))
-    assert quick(line, -line, k=40).reordered is None
-    assert quick(x, g.standard_normal(x.shape)).reordered is None
+    assert strict(line, -line, k=40).reordered is None
+    assert strict(x, g.standard_normal(x.shape)).reordered is None
 
 
 def test_classes_of_other_inputs_are_not_the_same_rows_in_another_order():
     g = np.random.default_rng(0)
     x, y = (np.eye(24)[g.integers(0, 24, 400)] for _ in "xy")
-    assert quick(x, y).reordered is None
-    assert quick(x, x[g.permutation(400)]).reordered.exactly
+    assert strict(x, y).reordered is None
+    assert strict(x, x[g.permutation(400)]).reordered.exactly
 
 
 def test_rows_are_compared_without_a_list_of_them(rng):
