@@ -165,8 +165,10 @@ def test_the_order_of_samples_and_of_merging_changes_only_rounding(method):
         assert_same(m, layers, merged(layers, parts=5, method=method))
 
 
-def test_merging_with_an_empty_stream_changes_nothing_and_the_other_stays():
+def test_merging_with_an_empty_stream_changes_nothing_and_the_other_stays(tmp_path):
     layers, empty = related(n=300), rs.Stream()
+    empty.save(tmp_path / "s")
+    assert rs.Stream.load(tmp_path / "s").layers == ()
     stream = streamed(layers)
     stream.merge(rs.Stream())
     empty.merge(stream)
