@@ -181,7 +181,7 @@ def test_files_are_read_in_place_and_inputs_stay_as_they_are(tmp_path):
 # ---------------------------------------------------------------------------------------- bad input
 
 
-SHAPES = [np.ones((3, 4, 5 + i % 2)) for i in range(20)]
+UNEQUAL = [np.ones((3, 4, 5 + i % 2)) for i in range(20)]
 INFINITE = TOKENS.copy()
 INFINITE[1, 1:, 3] = -np.inf, np.inf
 from_tokens, from_maps = partial(rs.from_tokens, TOKENS), partial(rs.from_maps, MAPS)
@@ -221,7 +221,7 @@ MISTAKES = [
     (lambda: rs.from_tokens(TOKENS.astype(str), pool="mean"), "real numbers"),
     (lambda: rs.from_maps(np.ma.masked_array(MAPS), pool="mean"), "masked"),
     (
-        lambda: rs.from_maps(SHAPES, pool="mean"),
+        lambda: rs.from_maps(UNEQUAL, pool="mean"),
         r"np\.stack\(\[x\.mean\(axis=\(1, 2\)\) for x in X\]\)",
     ),
     (
