@@ -274,6 +274,10 @@ def test_damaged_rows_are_refused_and_the_others_stay(tmp_path):
         assert len(list(file.columns(["3"]))) == 1
         with pytest.raises(ValueError, match="damaged"):
             list(file.columns(["6"]))
+    with closing(sqlite3.connect(tmp_path / "empty.db")) as connection:
+        connection.executescript("CREATE TABLE t (x); DROP TABLE t")
+    with pytest.raises(ValueError, match="is empty: it holds no comparison"):
+        ScoreFile(tmp_path / "empty.db", read_only=True)
     *row, _, numbers = store._row_from_batch(column([1, 2, 3]))
     with pytest.raises(ValueError, match=r"reshape|buffer|cannot"):  # unpacks to more than it says
         store._batch_from_row(*row, zlib.compress(bytes(10**6)), numbers)

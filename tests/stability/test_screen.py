@@ -214,6 +214,27 @@ def test_anndata_in_memory_as_a_view_and_on_disk(screen, tmp_path, subtests):
         same(st.perturbations(data, obsm=key), st.perturbations(Z, labels))
 
 
+# The warning is that of anndata, for a view.
+@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
+def test_rows_of_sparse_values_on_disk(screen, tmp_path):
+    """Which anndata cannot take with every SciPy; those of a copy in memory it can."""
+    X, labels = screen
+    path, expected = tmp_path / "screen.h5ad", st.perturbations(X, labels)
+    annotated(sp.csr_matrix(np.concatenate([X, X])), np.tile(labels, 2)).write_h5ad(path)
+    backed = anndata.read_h5ad(path, backed="r")
+    same(st.perturbations(backed.to_memory()[:130]), expected)
+    try:
+        has_rows = backed[:130].X.shape == (130, 12)
+    except AttributeError:
+        has_rows = False
+    if has_rows:
+        same(st.perturbations(backed[:130]), expected)
+    else:
+        with pytest.raises(ValueError, match=r"cannot be read .* adata\.to_memory\(\)\[rows\]"):
+            st.perturbations(backed[:130])
+    backed.file.close()
+
+
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT], ids=str)
 def test_cells_without_a_label_are_counted_and_belong_to_nothing(missing, screen):
     X, labels = screen

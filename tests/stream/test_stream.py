@@ -407,6 +407,7 @@ def test_streams_and_samples_do_not_mix(subtests):
     layers = related(n=100)
     a, b = pair(streamed(layers, directions=True))
     copies = pickle.loads(pickle.dumps((a, b)))
+    assert repr(a).endswith("n_features=12, dtype=float64, streamed)")
     a.clear_cache()
     for spec in ("cka[estimator=debiased]", "aligned_cosine", "magnitude_difference"):
         assert rs.get_measure(spec)(a, b) == rs.get_measure(spec)(*copies)
