@@ -274,6 +274,18 @@ def check_output_paths(
     )
 
 
+def check_named_files_are_kept(words: Iterable[Any], targets: Iterable[Path | None]) -> None:
+    """Raise ``ValueError`` for an output that is a file which another word of a command names, also
+    within it: mine.py:measure, name=model.pt2."""
+    values = [item for word in words for item in (word if isinstance(word, list) else [word])]
+    texts = [str(item) for item in values if isinstance(item, str | Path)]
+    names = {name for text in texts for name in (text, *re.split("[=:]", text))}
+    files = {os.path.realpath(name) for name in names if os.path.isfile(name)}
+    for target in targets:
+        if target is not None and os.path.realpath(target) in files:
+            raise ValueError(f"{target} is given twice, as an input or for two outputs")
+
+
 PYTHON_ONLY_ADVICE = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
 
 

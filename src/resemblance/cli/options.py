@@ -22,6 +22,7 @@ from .ending import (
     unwritten_files,
 )
 from .inputs import (
+    check_named_files_are_kept,
     check_output_paths,
     choose_format,
     help_examples,
@@ -213,6 +214,7 @@ def output_command(
             kind = choose_format(format_name, output, formats)
             silence_warnings(quiet)
             inputs = list(_file_names(words, files))
+            check_named_files_are_kept(words.values(), (output, html))
             check_output_paths(kind, inputs, output, html, target if save else None, needs)
             injected = {"context": context, "progress": not quiet, "html": html}
             try:
