@@ -111,6 +111,8 @@ def build_pack(
     Raises ``ValueError`` for a folder that is no finished study of trained models.
     """
     study_purpose = purpose(study)
+    if study_purpose.models is not None:
+        raise ValueError(f"{study} is of models that were not trained for a size of the suite")
     if max_samples is not None and max_samples < MIN_PACK_SAMPLES:
         raise ValueError(
             f"a pack needs at least {MIN_PACK_SAMPLES} samples of every model; got {max_samples}"

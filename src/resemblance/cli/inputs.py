@@ -139,6 +139,8 @@ def load_user_function(text: str) -> Callable[..., Any]:
     Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
     """
     path, _, name = text.rpartition(":")
+    if not path:
+        raise ValueError(f"a function is named FILE.py:NAME; got {text}")
     value = _load_definition(Path(path), name, "function", FunctionType)
     if not callable(value):
         raise ValueError(f"{name} in {path} is not a function")

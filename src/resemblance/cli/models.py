@@ -129,6 +129,7 @@ def _models_error_with_options(text: str) -> str:
         text = text.replace(objects, "")
     text = re.sub(r"compare_models: (?=(within|whole_blocks|confidence_level)\b)", "--", text)
     text = re.sub(r"^load_samples: ", "--data: ", text)
+    text = re.sub(r"\bcolumn=", "--column ", text)
     return re.sub(r"^(load_model|compare_models|plan_models|extract_features): ", "", text)
 
 

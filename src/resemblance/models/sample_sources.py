@@ -143,6 +143,8 @@ def _samples_from_spec(spec: str, column: str | None) -> Samples:
         return replace(samples_from_object(data, column), name=function)
     if not path.exists():
         raise ValueError(f"load_samples: {spec} does not exist; data may be {SAMPLE_FORMS}")
+    if column is not None and (path.is_dir() or path.suffix == ".npy"):
+        raise ValueError(f"load_samples: {path} has no columns; leave column={column!r} out")
     if path.is_dir():
         is_cora = (path / "raw" / "ind.cora.x").exists()
         return _samples_from_cora(path) if is_cora else _read_image_folder(path)
