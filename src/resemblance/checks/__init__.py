@@ -2,7 +2,8 @@
 catalogue and for a user's own; and what a result can do."""
 
 from .checking import check_measure, check_statistic
+from .commands import check_command
 from .results import check_result
 from .trial import Outcome
 
-__all__ = ["Outcome", "check_measure", "check_result", "check_statistic"]
+__all__ = ["Outcome", "check_command", "check_measure", "check_result", "check_statistic"]
