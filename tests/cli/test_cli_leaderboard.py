@@ -9,10 +9,8 @@ import re
 
 import pytest
 from factories.boards import SERIES, SPECS, cards, scores_of
-from factories.output import assert_fits
 
 import resemblance as rs
-from resemblance import cli
 from resemblance.bench.ranking import board_of, ranking, read_board, score, write_scores
 from resemblance.bench.ranking.ranking import packs_of
 from resemblance.bench.reliability import LEAST_RELIABILITY
@@ -96,33 +94,24 @@ def test_show_says_that_cells_are_too_few(board):
     assert {r["place"] for r in records} == {""}
 
 
-@pytest.mark.parametrize("suffix", ["csv", "json", "md", "tex", "parquet", "txt"])
+@pytest.mark.parametrize("suffix", ["md", "tex", "parquet", "txt"])
 def test_show_writes_every_format(board, tmp_path, suffix):
     target = tmp_path / f"ranking.{suffix}"
-    code, out, _ = board("-o", target)
-    assert (code, out) == (0, "")
-    starts = {"csv": b"spec,", "json": b"{", "parquet": b"PAR1"}
-    assert target.read_bytes().startswith(starts.get(suffix, target.read_bytes()[:1]))
-    if suffix in ("md", "tex", "txt"):
-        assert "A place runs over" in target.read_text()
+    assert board("-o", target)[:2] == (0, "")
+    start = b"PAR1" if suffix == "parquet" else b""
+    assert target.read_bytes().startswith(start)
+    assert start or "A place runs over" in target.read_text()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--benchmark", "resy"], "the leaderboard has no cells 'resy'; did you mean 'resi'?"),
-        (["--family", "ccx"], "the leaderboard has no measures 'ccx'"),
-        (["--test", "accuracy"], "name the benchmark of 'accuracy'"),
-        (["--benchmark", "resi", "--domain", "vision"], "not both"),
-        (["--metrics", "--family", "alignment"], "not both"),
-        (["--format", "parquet"], "needs --output"),
-    ],
-)
-def test_mistakes_are_one_line(board, words, message):
-    code, out, err = board(*words)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
+def test_mistakes_are_one_line(refused, results):
+    board = f"leaderboard {results} --packs {SERIES}"
+    refused(f"""
+        {board} --benchmark resy | the leaderboard has no cells 'resy'; did you mean 'resi'?
+        {board} --family ccx | the leaderboard has no measures 'ccx'
+        {board} --test accuracy | name the benchmark of 'accuracy'
+        {board} --benchmark resi --domain vision | not both
+        {board} --metrics --family alignment | not both
+    """)
 
 
 def test_a_file_without_scores_is_named(call, tmp_path):
@@ -132,12 +121,6 @@ def test_a_file_without_scores_is_named(call, tmp_path):
         assert (code, err.count("\n")) == (2, 1)
         assert str(path) in err
         assert problem in err
-
-
-def test_the_ranking_fits_80_columns(results, capsys, monkeypatch):
-    monkeypatch.delenv("COLUMNS")
-    words = ["leaderboard", str(results), "--packs", SERIES]
-    assert_fits(lambda: cli.run(words), capsys, 80)
 
 
 # ----------------------------------------------------------------------------------------- versions
@@ -162,8 +145,7 @@ def test_scores_on_an_earlier_pack_do_not_mix_with_new_ones(results):
     assert set(board.ranks.labels) == set(SPECS[:3])
 
 
-# -----------------------------------------------------------------------------------------
-# rs.leaderboard
+# -------------------------------------------------------------------------------- rs.leaderboard
 
 
 def test_a_frame_of_the_ranking(results):
@@ -213,9 +195,3 @@ def test_cells_that_expect_noise_are_shown_and_not_ranked(call):
     assert not unranked.keys() & (board.ranks.cells["resi"].keys() | board.results["resi"].ranks())
     assert "not ranked: 9 cells whose expected" in call("leaderboard --benchmark resi")[1]
     assert "not ranked" not in call("leaderboard --benchmark stability")[1]
-
-
-def test_the_room_and_the_function_have_different_names():
-    assert callable(rs.leaderboard)
-    assert re.search(r"published ranking", rs.leaderboard.__doc__ or "")
-    assert rs.bench.ranking.read_board is read_board

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from factories.archives import Answer, served, ship, write_content, write_mini
-from factories.output import assert_fits
 
-from resemblance import cli
 from resemblance.bench.packs import opening, unpack, verify
+from resemblance.bench.study import Purpose, save_purpose
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +90,13 @@ def test_a_tampered_pack_is_one_line_and_exit_1(call, archive, folder):
     assert "is refused as a pack" in err
 
 
-def test_mistakes_are_one_line(refused):
+def test_mistakes_are_one_line(refused, folder):
+    for name, purpose in (
+        ("study", Purpose("resi", "mini")),
+        ("own", Purpose("manifolds", "", "m")),
+    ):
+        (folder / name).mkdir()
+        save_purpose(folder / name, purpose)
     refused("""
         pack verify nothing | resemblance pack get nothing
         pack show nothing@1 | resemblance pack get nothing@1
@@ -105,6 +108,9 @@ def test_mistakes_are_one_line(refused):
         pack get mini@1 --source out --sha256 12 | 64 hexadecimal digits
         pack get mini@1 --source ftp://a.org | no http or https address
         pack build resi nowhere | nowhere is not a study
+        pack build sensitivity study | study is a study of resi, not of sensitivity
+        pack build resi study --version 0 | --version
+        pack build manifolds own | own is of models that were not trained for a size of the suite
     """)
 
 
@@ -129,49 +135,12 @@ def test_get_tries_mirrors_and_checks_a_checksum(call, archive, folder):
     assert call("pack verify mini@1")[0] == 2
 
 
-# ------------------------------------------------------------------------------------------- build
-
-
-@pytest.fixture
-def build_calls(folder, monkeypatch):
-    """What the builder of packs is called with; it packs the same content, whatever the study."""
-    calls = []
-
-    def build_pack(study, target, **options):
-        calls.append((study, target, options))
-        version = {"version": options["version"]}
-        path = write_mini(folder / "content", target, **version)
-        return path, verify(path)
-
-    module = SimpleNamespace(build_pack=build_pack)
-    monkeypatch.setitem(sys.modules, "resemblance.bench.pinned", module)
+def test_a_study_is_packed_by_name_version_and_size(call, folder):
     (folder / "study").mkdir()
-    (folder / "study" / "study.json").write_text('{"format": 3, "suite": "resi", "size": "mini"}')
-    return calls
-
-
-def test_build_packs_a_study(call, folder, build_calls):
-    code, out, _ = call("pack build resi study")
-    assert (code, (folder / "mini@1.tar.xz").is_file()) == (0, True)
-    assert out.startswith("wrote mini@1.tar.xz: mini@1, 3 files, ")
-    words = "study -o packs --name mine --version 4 --max-samples 100 --half -q"
-    assert call("pack", "build", "resi", *words.split()) == (0, "", "")
-    usual = {"name": None, "version": 1, "max_samples": None, "half": False}
-    chosen = {"name": "mine", "version": 4, "max_samples": 100, "half": True}
-    study = Path("study")
-    assert build_calls == [(study, Path("."), usual), (study, Path("packs"), chosen)]
-
-
-def test_build_needs_a_study_of_the_suite(call, build_calls):
-    code, _, err = call("pack build sensitivity study")
-    assert (code, err) == (2, "error: study is a study of resi, not of sensitivity\n")
-    assert call("pack build resi study --version 0")[0] == 2
-    assert build_calls == []
-
-
-@pytest.mark.parametrize("words", ["pack list", "pack show mini", "pack show out/mini@1.tar.xz"])
-def test_tables_fit_80_columns(call, capsys, monkeypatch, words):
-    call("pack get mini@1 --source out --cache c")
-    monkeypatch.setenv("RESEMBLANCE_CACHE", "c")
-    monkeypatch.delenv("COLUMNS")
-    assert_fits(lambda: cli.run(words.split()), capsys, 80)
+    save_purpose(folder / "study", Purpose("manifolds", "small"))
+    words = "-o packs --name mine --version 4 --max-samples 20 --half"
+    (folder / "packs").mkdir()
+    code, out, _ = call(f"pack build manifolds study {words}")
+    assert (code, out.startswith("wrote packs/mine@4.tar.xz: mine@4, 24 files, ")) == (0, True)
+    shown = json.loads(call("pack show packs/mine@4.tar.xz --format json")[1])
+    assert shown["facts"]["reduction"] == {"samples": 20, "half": True}

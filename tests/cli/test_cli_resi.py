@@ -32,17 +32,9 @@ def study(tmp_path_factory):
         folder / "models",
         [*tight_groups(setting="labels"), *noise_walk(), *graded_outputs(models=4)],
     )
-    words = [
-        "bench",
-        "run",
-        "resi",
-        str(folder / "study"),
-        "--models",
-        str(folder / "models"),
-        "--quiet",
-    ]
-    words += ["-m", "cka,GULP,jaccard", "--add-measure", f"{folder / 'own.py'}:size_difference"]
-    assert cli.run([*words, "--jobs", "1"]) == 0
+    words = f"bench run resi {folder}/study --models {folder}/models --quiet --jobs 1"
+    own = ["--add-measure", f"{folder}/own.py:size_difference"]
+    assert cli.run([*words.split(), "-m", "cka,GULP,jaccard", *own]) == 0
     return folder / "study"
 
 
@@ -63,19 +55,14 @@ def test_run_prints_the_ranking_and_where_the_page_is(study, capsys):
     assert f"Open {study / 'index.html'}" in out
     assert "comparing:" in err
     assert (study / "index.html").stat().st_size > 10_000
-
-
-def test_a_measure_of_ones_own_stands_beside_the_others(study):
     result = rs.load(study / "result.json")
     assert set(result.labels.values()) == {"CKA", "GULP", "Jaccard", "SizeDiff"}
     assert all("size_difference" in ranks for ranks in result.ranks().values())
-    assert "SizeDiff" in (study / "index.html").read_text()
 
 
 def test_results_in_every_format(study, capsys, tmp_path):
     scores = load_evaluation(study).scores
     _, table, _ = run(capsys, "results", study)
-    assert "Layer monotonicity" in table
     assert "no score: no models of the setting 'shortcut'" in " ".join(table.split())
     _, text, _ = run(capsys, "results", study, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -83,15 +70,13 @@ def test_results_in_every_format(study, capsys, tmp_path):
     assert len(rows) == len(by_cell) == len(scores)
     for score in scores:
         row = by_cell[*score.cell, score.measure]
-        assert float(row["value"]) == score.value
-        assert row["label"] == score.label
+        assert (float(row["value"]), row["label"]) == (score.value, score.label)
+    values = sorted(score.value for score in scores)
     _, text, _ = run(capsys, "results", study, "--format", "json")
     tables = [t for s in json.loads(text)["sections"] for t in s["tables"] if t["is_data"]]
-    assert sorted(row[8] for t in tables for row in t["rows"]) == sorted(s.value for s in scores)
-    code, _, _ = run(capsys, "results", study, "-o", tmp_path / "scores.parquet")
-    assert code == 0
-    frame = pandas.read_parquet(tmp_path / "scores.parquet")
-    assert sorted(frame["value"]) == sorted(s.value for s in scores)
+    assert sorted(row[8] for t in tables for row in t["rows"]) == values
+    assert run(capsys, "results", study, "-o", tmp_path / "scores.parquet")[0] == 0
+    assert sorted(pandas.read_parquet(tmp_path / "scores.parquet")["value"]) == values
 
 
 def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(capsys, tmp_path):
@@ -130,64 +115,57 @@ def test_the_terminal_says_what_the_page_says(capsys, tmp_path):
 
 def test_a_trial_is_marked_wherever_it_is_read(study, capsys, tmp_path):
     folder = Path(shutil.copytree(study, tmp_path / "study"))
-    facts = load_evaluation(study)._replace(size="slice")
-    result_of(facts).save(folder / "result.json")
+    result_of(load_evaluation(study)._replace(size="slice")).save(folder / "result.json")
     _, out, err = run(capsys, "results", folder)
-    assert "Trial run: the scores mean nothing." in out
-    assert err == ""
+    assert ("Trial run: the scores mean nothing." in out, err) == (True, "")
     _, out, err = run(capsys, "results", folder, "--format", "json")
     assert (json.loads(out)["size"], json.loads(out)["trial"]) == ("slice", True)
     assert err == "Trial run: the scores mean nothing.\n"
-    run(capsys, "results", folder, "-o", tmp_path / "scores.csv")
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "scores.csv").read_text(encoding="utf-8"))))
-    assert {(row["trial"], row["rank"]) for row in rows} == {("True", "")}
     run(capsys, "results", folder, "-o", tmp_path / "scores.parquet")
-    assert pandas.read_parquet(tmp_path / "scores.parquet")["trial"].all()
+    frame = pandas.read_parquet(tmp_path / "scores.parquet")
+    assert frame["trial"].all()
+    assert not frame["rank"].notna().any()
 
 
-def test_status_counts_comparisons_with_itself_apart_from_those_on_the_page(study, capsys):
-    _, text, _ = run(capsys, "status", study, "--format", "json")
-    found = json.loads(text)
-    shown = rs.load(study / "result.json").counts["comparisons"]
-    assert f"{found['comparisons'] - found['alone']:,}".replace(",", "\u202f") == shown
-    _, out, _ = run(capsys, "status", study)
-    assert (
-        f"{found['comparisons']} comparisons, {found['alone']} of them of a representation with "
-        "itself" in out
-    )
-
-
-def test_no_name_sends_commands_to_the_terminal(study, capsys, tmp_path):
-    folder = Path(shutil.copytree(study, tmp_path / "study"))
-    text = (
-        (folder / "result.json")
-        .read_text()
-        .replace('"SizeDiff"', '"Size\\u001b[31m\\u009b2J\\u0007Diff"')
-    )
-    (folder / "result.json").write_text(text)
-    _, out, _ = run(capsys, "results", folder)
-    assert r"Size\x1b[31m\x9b2J\x07Diff" in out
-    assert not {"\x1b", "\x9b", "\x07"} & set(out)
-
-
-def test_the_difference_of_measure_and_measures_is_explained(capsys):
-    assert cli.run(["bench", "run", "--help"]) == 0
-    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "Add a measure to" in said
-    assert "instead of the usual measures" in said
-
-
-def test_status_and_report(study, capsys, tmp_path):
+def test_status_counts_scores_and_comparisons(study, capsys):
+    """Those of a representation with itself apart from those on the page."""
+    found = json.loads(run(capsys, "status", study, "--format", "json")[1])
+    result = rs.load(study / "result.json")
+    shown = f"{found['comparisons'] - found['alone']:,}".replace(",", "\u202f")
+    assert (shown, found["running"]) == (result.counts["comparisons"], False)
     _, out, _ = run(capsys, "status", study)
     assert "not running" in out
-    ranked = sum(map(len, rs.load(study / "result.json").scores().values()))
-    assert f"{ranked} scores" in out
-    _, out, _ = run(capsys, "status", study, "--format", "json")
-    assert json.loads(out)["running"] is False
-    code, out, _ = run(capsys, "report", study, "--html", tmp_path / "page.html")
-    assert code == 0
-    assert str(tmp_path / "page.html") in out
-    assert (tmp_path / "page.html").exists()
+    assert f"{found['comparisons']} comparisons, {found['alone']} of them of a repr" in out
+    assert f"{sum(map(len, result.scores().values()))} scores" in out
+
+
+def test_a_report_of_some_families(study, capsys, tmp_path):
+    page = tmp_path / "page.html"
+    code, out, _ = run(capsys, "report", study, "--family", "neighbors", "--html", page)
+    assert (code, str(page) in out) == (0, True)
+    assert "got 'odd'" in run(capsys, "report", study, "--family", "odd", "--html", page)[2]
+    assert "Jaccard" in page.read_text()
+    assert ">GULP<" not in page.read_text()
+    facts = load_evaluation(study).only(["neighbors", "descriptive"])
+    assert {m.label for m in facts.measures} == {"Jaccard", "SizeDiff"}
+    ranks = result_of(facts).ranks()
+    assert {rank for of_cell in ranks.values() for rank in of_cell.values()} <= {1.0, 1.5, 2.0}
+    with pytest.raises(ValueError, match="no measure of topology in this result; it has desc"):
+        load_evaluation(study).only(["topology"])
+
+
+def test_ranks_and_conclusions_of_the_papers_stand_beside_those_of_a_study(study, capsys, tmp_path):
+    for words, said in {
+        "": "Spearman correlation of the two orders",
+        "--paper mka": "jaccard",
+        "--domain vision": "no measure of this study has a published rank in the domain vision",
+        f"-o {tmp_path / 'paper.html'}": "No data on 4 claims",
+    }.items():
+        papers.main(["resi-compare", str(study), *words.split()])
+        assert said.lower() in capsys.readouterr().out.lower()
+    assert "No measure is the best everywhere" in (tmp_path / "paper.html").read_text()
+    with pytest.raises(ValueError, match="gone has no results yet: resemblance bench run resi go"):
+        papers.main(["resi-compare", "gone"])
 
 
 def test_status_of_a_study_on_a_pack_names_the_pack(capsys, tmp_path):
@@ -196,55 +174,6 @@ def test_status_of_a_study_on_a_pack_names_the_pack(capsys, tmp_path):
     _, out, _ = run(capsys, "status", tmp_path / "study")
     assert out.splitlines()[0].endswith("study: resi, not running")
     assert out.splitlines()[1] == "models from made@1"
-
-
-def test_ranks_of_a_study_and_the_published_ones(study, capsys):
-    papers.main(["resi-compare", str(study)])
-    out = capsys.readouterr().out
-    assert "CKA" in out
-    assert "Spearman correlation of the two orders" in out
-    papers.main(["resi-compare", str(study), "--paper", "mka"])
-    assert "jaccard" in capsys.readouterr().out.lower()
-    papers.main(["resi-compare", str(study), "--domain", "vision"])
-    said = "no measure of this study has a published rank in the domain vision"
-    assert said in capsys.readouterr().out
-    with pytest.raises(
-        ValueError, match="gone has no results yet: resemblance bench run resi gone"
-    ):
-        papers.main(["resi-compare", "gone"])
-
-
-def test_the_conclusions_of_the_paper_are_judged_on_a_study(study, capsys, tmp_path):
-    papers.main(["resi-compare", str(study), "-o", str(tmp_path / "paper.html")])
-    assert "No data on 4 claims" in capsys.readouterr().out
-    page = (tmp_path / "paper.html").read_text()
-    assert "No measure is the best everywhere" in page
-    assert "published position" in page
-
-
-def test_a_report_of_some_families(study, capsys, tmp_path):
-    code, _, _ = run(
-        capsys, "report", study, "--family", "neighbors", "--html", tmp_path / "page.html"
-    )
-    assert code == 0
-    page = (tmp_path / "page.html").read_text()
-    assert "Jaccard" in page
-    assert ">GULP<" not in page
-    facts = load_evaluation(study).only(["neighbors", "descriptive"])
-    assert (
-        {m.label for m in facts.measures}
-        == {s.label for s in facts.scores}
-        == {"Jaccard", "SizeDiff"}
-    )
-    ranks = result_of(facts).ranks()
-    assert {rank for of_cell in ranks.values() for rank in of_cell.values()} <= {1.0, 1.5, 2.0}
-    with pytest.raises(
-        ValueError, match="no measure of topology in this result; it has descriptive, neighbors"
-    ):
-        load_evaluation(study).only(["topology"])
-    code, _, err = run(capsys, "report", study, "--family", "odd", "--html", tmp_path / "page.html")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "got 'odd'" in err
 
 
 def test_a_study_of_another_format_is_refused_and_says_how_to_make_it_again(

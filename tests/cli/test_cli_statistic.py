@@ -52,22 +52,18 @@ def records(call, *words):
 
 
 def test_values_are_those_of_the_functions(call):
-    names = ["participation_ratio", "feature_split[k=4]", "variance_ratio", "own.py:norm"]
-    found = records(call, "a.npy", "b.npy", "-s", ",".join(names), "--labels", "classes.csv")
-    assert [(r["representation"], r["statistic"]) for r in found[:2]] == [
-        ("a", "participation_ratio"),
-        ("a", "feature_split[k=4]"),
-    ]
+    names = "participation_ratio,feature_split[k=4],variance_ratio,own.py:norm"
+    found = records(call, "a.npy", "b.npy", "-s", names, "--labels", "classes.csv")
     a, labels = np.load("a.npy"), np.arange(40) % 2
-    values = {(r["representation"], r["label"]): r["value"] for r in found}
-    assert values["a", "Norm"] == pytest.approx(np.linalg.norm(a))
     expected = [
         rs.statistics.participation_ratio(a),
         rs.statistics.feature_split(a, k=4),
         rs.statistics.variance_ratio(a, labels),
+        pytest.approx(np.linalg.norm(a)),
     ]
-    assert [r["value"] for r in found[:3]] == expected
-    assert len(found) == 8
+    assert [r["value"] for r in found if r["representation"] == "a"] == expected
+    assert [r["statistic"] for r in found[:2]] == ["participation_ratio", "feature_split[k=4]"]
+    assert (found[3]["label"], len(found)) == ("Norm", 8)
 
 
 @pytest.mark.parametrize(
@@ -104,15 +100,12 @@ def test_a_value_that_does_not_exist_has_its_reason(call):
     assert call(*words, "--exit-zero", "-q")[0] == 0
 
 
-@pytest.mark.parametrize("suffix", ["csv", "json", "md", "tex", "parquet", "txt", "html"])
+@pytest.mark.parametrize("suffix", ["csv", "md", "tex", "parquet", "txt", "html"])
 def test_every_format_and_the_page(call, folder, suffix):
     option = "--html" if suffix == "html" else "-o"
     target = folder / f"values.{suffix}"
     assert call("statistic", "a.npy", "-s", "anisotropy", option, target, "-q")[0] == 0
-    starts = {"parquet": b"PAR1", "json": b"{", "csv": b"representation,"}
-    assert target.read_bytes().startswith(starts.get(suffix, b""))
-    if suffix in ("md", "tex", "txt", "html"):
-        assert "anisotropy" in target.read_text(encoding="utf-8")
+    assert b"anisotropy" in target.read_bytes()
 
 
 def test_transformations_are_those_of_the_study(call):
@@ -134,7 +127,5 @@ def test_mistakes_are_one_line(refused):
         statistic a.npy -s cka | no statistic 'cka'
         statistic a.npy -s anisotropy --labels classes.csv | no statistic of this call needs
         statistic a.npy -s silhouette --labels few.csv | few.csv has 7 labels for 40 samples
-        statistic gone.npy -s anisotropy | gone.npy does not exist
         statistic narrow.npy --transformations | at least 10 samples and 5 features
-        statistic a.npy -s replicate --replicate b.npy --format parquet | needs --output
     """)
