@@ -4,14 +4,13 @@ statistics, too."""
 from __future__ import annotations
 
 import json
-import random as standard
-from typing import Literal
 
 import numpy as np
 import pytest
 
 import resemblance as rs
 from resemblance.checks import check_statistic
+from resemblance.checks.behavior import behavior_checks
 from resemblance.checks.checking import applicable_checks
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
@@ -115,48 +114,9 @@ def writing(x, labels):
 
 
 @declare()
-def remembering(x, labels):
-    """Depends on what was computed before."""
-    value = ratio(x, labels) * (1 - 1e-8 * hasattr(x, "_met"))
-    object.__setattr__(x, "_met", True)
-    return value
-
-
-@declare()
-def precise(x, labels):
-    """Takes data of single precision for something else."""
-    is_single = abs(x.array).max() < 9 and (x.array == np.float32(x.array)).all()
-    return ratio(x, labels) * (0.9 if is_single else 1.0)
-
-
-@declare()
 def random(x, labels):
     """Is another number each time."""
     return ratio(x, labels) * (1 - 1e-12 * np.random.default_rng().random())
-
-
-@declare()
-def drawing(x, labels):
-    """Draws from the generator of Python."""
-    standard.random()
-    return ratio(x, labels)
-
-
-@declare()
-def demanding(x, labels):
-    """Fails for few samples, which it claims to take."""
-    if len(labels) < 6:
-        raise IndexError("row 5 is out of bounds")
-    return ratio(x, labels)
-
-
-@declare()
-def incomplete(x, labels, *, kind: Literal["all", "new"] = "all"):
-    """Has a choice that nothing implements."""
-    return {"all": ratio}[kind](x, labels)
-
-
-misnamed = declare()(lambda x, labels: ratio(x, labels))
 
 
 @declare()
@@ -178,18 +138,6 @@ def not_a_number(x, labels):
     return ratio(x, labels) if x.array.any() else float("nan")
 
 
-@declare()
-def several_numbers(x, labels):
-    """Returns no number."""
-    return np.ones(3)
-
-
-@declare()
-def broken(x, labels):
-    """Fails."""
-    return [][0]
-
-
 WRONG = {
     right: set(),
     right_of_controls: set(),
@@ -203,18 +151,10 @@ WRONG = {
     unguarded: {"hostile: rounding"},
     order_dependent: {"order of samples"},
     writing: {"inputs unchanged"},
-    remembering: {"same value cold and warm"},
-    precise: {"float32"},
     random: {"deterministic"},
-    drawing: {"global generator untouched"},
-    demanding: {"few samples"},
-    incomplete: {"variants"},
-    misnamed: {"pickles"},
     other_on_tensors: {"PyTorch"},
     trusting: {"hostile: labels"},
     not_a_number: {"hostile: zeros"},
-    several_numbers: {"a number for generic data"},
-    broken: {"a number for generic data"},
 }
 
 
@@ -233,7 +173,10 @@ def test_a_value_outside_the_range_is_found_wherever_it_occurs():
     assert {"range", "hostile: shapes"} <= set(failing(narrow))
 
 
-def test_what_is_not_there_is_not_checked():
+def test_statistics_have_all_checks_of_behavior_and_no_check_of_what_is_not_there():
+    """That each of these finds its fault is proved of measures."""
+    assert set(behavior_checks()) <= set(applicable_checks(right))
+    assert "a number for generic data" in applicable_checks(right)
     assert "order of samples" not in applicable_checks(right_of_trials)
     assert "direction" not in applicable_checks(right_of_controls)
     assert "hostile: labels" not in applicable_checks(right_of_replicates)
@@ -275,7 +218,6 @@ def largest(x, *, half: bool = False):
 def test_the_command_checks_statistics_too(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
-    assert call("check", "variance_ratio", "-q")[0] == 0
     code, out, _ = call("check", "own.py:largest[half=True]", "gbc", "cka", "--format", "json")
     records = json.loads(out)["records"]
     assert code == 0, [r for r in records if r["holds"] is False]
