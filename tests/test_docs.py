@@ -266,21 +266,12 @@ def test_numbers_of_other_packages_agree_to_the_digits_of_the_page(
                 assert digits >= row.digits if row.digits else digits < 2
 
 
-def test_built_pages_link_measures_in_tables_and_citations(generated: Path) -> None:
-    text = (
-        "| `cka` | 1 |\n<!-- table: x -->\n| `cka` | 1 |\n<!-- end -->\n"
-        "([A 2019](references.md#a2019)) [B (2020)](references.md#b2020)"
-    )
-    assert generate.linked(text) == (
-        "| `cka` | 1 |\n<!-- table: x -->\n| [`cka`](measures/cka) | 1 |\n<!-- end -->\n"
-        "{cite:p}`a2019` {cite:t}`b2020`"
-    )
-
-
 def test_citations_in_pages_are_in_the_bibliography() -> None:
     for page in PAGES:
         for key in re.findall(r"\]\(references\.md#(\w+)\)", page.read_text()):
             assert key in bibliography(), f"{name_of(page)}: {key}"
+    linked = generate.linked("([A 2019](references.md#a2019)) [B (2020)](references.md#b2020)")
+    assert linked == "{cite:p}`a2019` {cite:t}`b2020`"
 
 
 def test_the_table_of_the_readme_has_every_family_and_measures_that_exist(generated: Path) -> None:
@@ -351,5 +342,16 @@ def test_links_between_pages_exist() -> None:
             assert found, f"{name_of(page)} links to {target}"
 
 
-def test_changelog_has_this_version() -> None:
+def test_the_citation_and_the_changelog_name_this_version() -> None:
+    assert f"version: {rs.__version__}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"[{rs.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_workflows_call_targets_of_the_makefile(subtests: pytest.Subtests) -> None:
+    lines = re.findall(r"^([a-z ]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    targets = {name for line in lines for name in line.split()}
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    assert len(workflows) == 3
+    for workflow in workflows:
+        with subtests.test(workflow.name):
+            assert set(re.findall(r"run: make (\S+)", workflow.read_text())) <= targets
