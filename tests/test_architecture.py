@@ -16,30 +16,10 @@ import resemblance
 ROOT = Path(resemblance.__file__).parent
 # From the ground up: a room imports from itself and from the rooms before it.
 ROOMS = [
-    "base",
-    "significance",
-    "data",
-    "intermediates",
-    "contracts",
-    "measures",
-    "statistics",
-    "catalogue",
-    "citations",
-    "comparison",
-    "engine",
-    "inference",
-    "checks",
-    "stream",
-    "stability",
-    "models",
-    "versions",
-    "sections",
-    "report",
-    "plot",
-    "bench",
-    "cli",
-    "__main__",
-]
+    "base", "significance", "data", "intermediates", "contracts", "measures", "statistics",
+    "catalogue", "citations", "comparison", "engine", "inference", "checks", "stream", "stability",
+    "models", "versions", "sections", "report", "plot", "bench", "cli", "__main__",
+]  # fmt: skip
 MOST_ENTRIES = 25
 MAX_SHARED_NAMES = 0.2  # of functions and classes
 # What suites of the benchmark, domains of its training, and modules of commands define each
