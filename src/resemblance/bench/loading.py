@@ -54,9 +54,12 @@ def load(path: str | Path) -> Any:
     if path.is_dir():
         return load_study(path)
     if not path.is_file():
-        raise ValueError(f"there is no file {path}")
-    with path.open("rb") as file:
-        magic = file.read(len(SQLITE_MAGIC))
+        raise ValueError(f"there is no file {path}; check the path")
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(SQLITE_MAGIC))
+    except OSError as error:
+        raise unreadable_error(str(path), error.strerror, SAVE_REMEDY) from error
     if not magic:
         raise unreadable_error(str(path), "it is empty", SAVE_REMEDY)
     if magic == SQLITE_MAGIC:

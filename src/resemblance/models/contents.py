@@ -93,7 +93,9 @@ def _archive_headers(path: Path) -> list[ArchiveArray]:
                 )
             return [_npy_member_header(archive, name) for name in arrays]
     except (zipfile.BadZipFile, OSError) as error:
-        raise ValueError(f"{path} is not a readable .npz archive: {error}") from error
+        raise ValueError(
+            f"{path} is not a readable .npz archive: {error}; write it again"
+        ) from error
 
 
 def _npy_member_header(archive: zipfile.ZipFile, name: str) -> ArchiveArray:
@@ -216,7 +218,7 @@ def _append_json_line(columns: dict[str, list[Any]], line: str, number: int) -> 
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"line {number} is no JSON: {error}") from error
+        raise ValueError(f"line {number} is no JSON: {error}; write an object a line") from error
     if isinstance(record, list):
         record = {"vector": record}
     if not isinstance(record, dict):
@@ -250,5 +252,5 @@ def open_tensor_file(path: Path) -> Iterator[Any]:
     try:
         with safetensors.safe_open(path, framework=framework) as file:
             yield file
-    except (safetensors.SafetensorError, TypeError) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
+    except (safetensors.SafetensorError, TypeError, OSError) as error:
+        raise ValueError(f"{path} cannot be read: {error}; write it again") from error

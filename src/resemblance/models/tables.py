@@ -51,9 +51,9 @@ def read_parquet(
         columns = list(choose(fields))
         table = file.read(columns=columns)
     except (OSError, import_optional("pyarrow").ArrowException) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
+        raise ValueError(f"{path} cannot be read: {error}; write it again") from error
     if not table.num_rows:
-        raise ValueError(f"{path} has no row")
+        raise ValueError(f"{path} has no row; add samples")
     return {name: table.column(name).to_pylist() if name in columns else [] for name in fields}
 
 
@@ -64,6 +64,8 @@ def _decode_table_text(path: Path) -> str:
         raise ValueError(
             f"{path} is not UTF-8 (byte {error.start}); save it in that encoding"
         ) from error
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}; name another") from error
 
 
 def read_table_lines(path: Path) -> list[str]:
@@ -97,7 +99,7 @@ def read_csv_rows(path: Path, separator: str = ",") -> Iterator[tuple[int, list[
             yield reader.line_num, row
     except csv.Error as error:
         line = reader.line_num
-        raise ValueError(f"line {line} of {path} is no CSV: {error}") from error
+        raise ValueError(f"line {line} of {path} is no CSV: {error}; mend it") from error
     finally:
         csv.field_size_limit(limit)
 
@@ -140,7 +142,7 @@ def _parse_json_line(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"line {line} of {path} is no JSON: {error}") from error
+        raise ValueError(f"line {line} of {path} is no JSON: {error}; mend it") from error
     if isinstance(value, str):
         return {"text": value}
     if not isinstance(value, dict):
@@ -260,7 +262,7 @@ def _samples_from_column(
     texts = columns[sample_column]
     indices = [index for index, text in enumerate(texts) if not is_blank(text)]
     if not indices:
-        raise ValueError(f"load_samples: {path} holds no text")
+        raise ValueError(f"load_samples: {path} holds no text; add samples")
     for index in indices:
         if not isinstance(texts[index], str):
             raise ValueError(

@@ -58,8 +58,14 @@ def open_labeled_rows(
         yield _labeled_rows(X, labels, match, layer, obsm)
         return
     if not Path(X).is_file():
-        raise ValueError(f"perturbations: no file at {X}")
-    data = import_optional("anndata").read_h5ad(X, backed="r")
+        raise ValueError(f"perturbations: no file at {X}; check the path")
+    anndata = import_optional("anndata")
+    try:
+        data = anndata.read_h5ad(X, backed="r")
+    except (OSError, KeyError, ValueError) as error:
+        raise ValueError(
+            f"perturbations: {X} cannot be read ({error}); write it again by write_h5ad"
+        ) from error
     try:
         yield _labeled_rows(data, labels, match, layer, obsm)
     finally:
