@@ -419,7 +419,7 @@ def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
             f"{option} {path}: labels are read from {suffixes}; save them by {SAVE_LABELS_EXAMPLE}"
         )
     if not path.is_file():
-        raise ValueError(f"{option} {path} does not exist")
+        raise ValueError(f"{option} {path} does not exist; check the path")
     labels = (
         _read_label_lines(path, option)
         if path.suffix.lower() in LABEL_TEXT_SUFFIXES
@@ -489,5 +489,7 @@ def _read_label_lines(path: Path, option: str) -> np.ndarray:
         if not any(row):
             raise ValueError(f"{option} {path}, line {number} is empty: every sample needs a label")
     if not rows:
-        raise ValueError(f"{option} {path} is empty: every sample needs a label, one a line")
+        raise ValueError(
+            f"{option} {path} is empty: every sample needs a label, one a line; add them"
+        )
     return np.array([row[0] for _, row in rows])

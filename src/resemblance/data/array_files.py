@@ -57,7 +57,10 @@ def refuse_special_file(path: Path) -> None:
 
 @contextmanager
 def name_file_in_errors(title: str) -> Iterator[None]:
-    """Turn the errors of reading a file into a ``ValueError`` that begins with its name."""
+    """Turn the errors of reading a file into a ``ValueError`` that begins with its name.
+
+    It ends with a remedy: that of the error, after a semicolon, or to write the file again.
+    """
     try:
         yield
     except FileNotFoundError:
@@ -71,7 +74,9 @@ def name_file_in_errors(title: str) -> Iterator[None]:
                 "the file, save numbers: np.save(path, np.array(np.load(path, "
                 "allow_pickle=True).tolist(), dtype=float))"
             )
-        raise ValueError(f"{title} cannot be read: {reason}") from error
+        reason = reason.partition("; expected b'")[0]  # the first bytes of a file of NumPy
+        remedy = "" if ";" in reason else "; write it again, or name another"
+        raise ValueError(f"{title} cannot be read: {reason}{remedy}") from error
 
 
 def memmap_layout(array: np.memmap) -> dict[str, Any]:

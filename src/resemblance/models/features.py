@@ -84,7 +84,10 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> ModelFeatur
     folder = Path(folder)
     model_folders = feature_folders(folder)
     if not model_folders:
-        raise ValueError(f"{folder} holds no features: no {TRAITS_FILE} of a model in it")
+        raise ValueError(
+            f"{folder} holds no features: no {TRAITS_FILE} of a model in it; "
+            "make them by rs.extract_features"
+        )
     if len(model_folders) > 1:
         names = ", ".join(model_folder.name for model_folder in model_folders)
         raise ValueError(

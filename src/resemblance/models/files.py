@@ -134,13 +134,15 @@ def _arrays_at(path: Path, request: ReadRequest) -> Iterator[StoredArray]:
         files = [p for p in path.rglob("*") if p.suffix in ARRAY_SUFFIXES and p.is_file()]
         if not files:
             tables = sorted(p for p in path.rglob("*") if p.suffix in TABLE_FILE_SUFFIXES)
-            remedy = f"; it holds tables: name each, such as {tables[0]}" if tables else ""
-            raise ValueError(f"{path} holds no .npy or .npz file{remedy}")
+            remedy = (
+                f"it holds tables: name each, such as {tables[0]}" if tables else "name another"
+            )
+            raise ValueError(f"{path} holds no .npy or .npz file; {remedy}")
         for file in sorted(files, key=natural_sort_key):
             name = file.relative_to(path).with_suffix("").as_posix()
             yield from _arrays_in_file(InputLocation(file, None), name, request)
     elif not path.exists():
-        raise ValueError(f"{path} does not exist")
+        raise ValueError(f"{path} does not exist; check the path")
     elif path.suffix not in READABLE_SUFFIXES:
         refuse_special_file(path)
         remedy = SUFFIX_REMEDIES.get(SUFFIX_ALIASES.get(path.suffix, path.suffix), SAVE_ARRAY_HINT)

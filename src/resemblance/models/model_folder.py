@@ -27,6 +27,8 @@ from .recipe import DEFAULT_TRAITS, TRAINING_SETTINGS, ModelOutputs, model_name
 
 TRAITS_FILE = CHECKSUM_FILE
 SAMPLE_IDS_FILE = "samples.json"
+TRAITS_REMEDY = "mend it, or write the features again"
+IDS_REMEDY = 'write {"ids": [...]} with the name of each sample'
 PASS_FOLDER_PREFIX = ".pass-"  # the start of the name of a folder of an extraction that goes on
 Verify = bool | Literal["changed"]
 NON_LAYER_ARRAYS = ("outputs", "labels")
@@ -227,7 +229,9 @@ def _read_sample_ids(folder: Path) -> tuple[Hashable, ...] | None:
     file = folder / SAMPLE_IDS_FILE
     if not file.exists():
         return None
-    entries = read_document(file, lambda entries: entries["ids"], "a list of ids of samples")
+    entries = read_document(
+        file, lambda entries: entries["ids"], "a list of ids of samples", IDS_REMEDY
+    )
     if not isinstance(entries, list) or not all(isinstance(i, str | int) for i in entries):
         raise ValueError(f"{file} must hold ids, a list of words or numbers")
     return tuple(entries)
@@ -240,7 +244,7 @@ def is_partial_folder(folder: Path) -> bool:
 
 def _read_traits(folder: Path) -> dict[str, Any]:
     file = folder / TRAITS_FILE
-    content = read_document(file, lambda entries: entries, "an object of traits")
+    content = read_document(file, lambda entries: entries, "an object of traits", TRAITS_REMEDY)
     if not isinstance(content, dict):
         raise ValueError(f"{file} must hold an object of traits; got {type(content).__name__}")
     if "modules" in content and not content.get("layers"):

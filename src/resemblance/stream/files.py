@@ -35,7 +35,7 @@ def read_stream_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     """Return what a file of :func:`write_stream_file` says, and its arrays; ``ValueError``, naming
     it, for any other."""
     if not path.is_file():
-        raise ValueError(f"no stream at {path}")
+        raise ValueError(f"no stream at {path}; check the path")
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is no stream: Stream.save writes a .npz file")
     with name_file_in_errors(str(path)):

@@ -411,4 +411,5 @@ def _refuse_unreadable_pack(path: Path) -> Iterator[None]:
     try:
         yield
     except UNREADABLE_PACK_ERRORS as error:
-        raise ValueError(f"{path} is refused as a pack: {error}") from error
+        remedy = "" if path.is_dir() else "; get it again"  # of folders, those who open them say it
+        raise ValueError(f"{path} is refused as a pack: {error}{remedy}") from error

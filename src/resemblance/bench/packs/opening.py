@@ -148,7 +148,8 @@ def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
             return place
     if not Path(name).exists():
         raise ValueError(
-            f"{name} is no pack, such as resi-compact@1, and neither an archive nor a folder"
+            f"{name} is no pack, such as resi-compact@1, and neither an archive nor a folder; "
+            "check the path"
         )
     return Path(name)
 

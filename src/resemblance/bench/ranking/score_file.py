@@ -25,6 +25,8 @@ from resemblance.base.json_files import (
     write_atomically,
 )
 
+SCORE_FILE_REMEDY = "make it by resemblance rank NAME --save FILE"
+
 
 class MeasureCard(NamedTuple):
     """The name, the version and the claims of a measure."""
@@ -117,7 +119,9 @@ def read_scores(path: str | Path) -> tuple[PackScores, ...]:
     try:
         lines = file.read_text(encoding="utf-8").strip().split("\n")
     except DAMAGED_FILE_ERRORS as error:
-        raise ValueError(f"{file} is not a score file that can be read ({error})") from error
+        raise ValueError(
+            f"{file} is not a score file that can be read ({error}); {SCORE_FILE_REMEDY}"
+        ) from error
     packs, scores = dict[str, PackWithTasks](), list[PackScores]()
     for number, line in enumerate(lines, start=1):
         try:
@@ -130,9 +134,11 @@ def read_scores(path: str | Path) -> tuple[PackScores, ...]:
                 scores += _parse_measure_scores(document, packs, {s.measure.spec for s in scores})
         except DAMAGED_FILE_ERRORS as error:
             problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
-            raise ValueError(f"line {number} of {file} has no scores ({problem})") from error
+            raise ValueError(
+                f"line {number} of {file} has no scores ({problem}); {SCORE_FILE_REMEDY}"
+            ) from error
     if not scores:
-        raise ValueError(f"{file} holds no scores of measures")
+        raise ValueError(f"{file} holds no scores of measures; {SCORE_FILE_REMEDY}")
     return tuple(scores)
 
 
