@@ -3,7 +3,15 @@ catalogue and for a user's own; and what a result can do."""
 
 from .checking import check_measure, check_statistic
 from .commands import check_command
+from .readers import check_reader
 from .results import check_result
 from .trial import Outcome
 
-__all__ = ["Outcome", "check_command", "check_measure", "check_result", "check_statistic"]
+__all__ = [
+    "Outcome",
+    "check_command",
+    "check_measure",
+    "check_reader",
+    "check_result",
+    "check_statistic",
+]

@@ -84,7 +84,7 @@ def _problem_of_records(result: BaseResult, folder: Path) -> str:
         return f"{len(records)} records of {columns}, and a frame of {list(frame.columns)}"
     for name in columns:
         cells = [record.get(name) for record in records]
-        if not all(map(_are_equal, cells, frame[name].tolist())):
+        if not all(map(are_equal, cells, frame[name].tolist())):
             return f"the column {name} of the frame is not that of the records"
     return ""
 
@@ -158,10 +158,10 @@ def _problem_of_saved_file(result: BaseResult, folder: Path) -> str:
         if type(copy) is not type(result):
             return f"{name} gives back a {type(copy).__name__}"
         for part in ("summary", "records"):
-            if not _are_equal(getattr(copy, part)(), getattr(result, part)()):
+            if not are_equal(getattr(copy, part)(), getattr(result, part)()):
                 return f"{name} gives back other {part}"
         for part in ("caveats", "failures"):
-            if not _are_equal(tuple(getattr(copy, part)), tuple(getattr(result, part))):
+            if not are_equal(tuple(getattr(copy, part)), tuple(getattr(result, part))):
                 return f"{name} gives back other {part}"
     return ""
 
@@ -195,14 +195,14 @@ def _problem_of_dataset(result: BaseResult, folder: Path) -> str:
     return "" if len(variables) else "it has no variables"
 
 
-def _are_equal(value: Any, other: Any) -> bool:
+def are_equal(value: Any, other: Any) -> bool:
     """Say whether two values are equal, where None and NaN are the same."""
     if isinstance(value, dict) and isinstance(other, dict):
-        return value.keys() == other.keys() and all(_are_equal(value[k], other[k]) for k in value)
+        return value.keys() == other.keys() and all(are_equal(value[k], other[k]) for k in value)
     if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(value, other, equal_nan=np.asarray(value).dtype.kind == "f")
     if isinstance(value, list | tuple) and isinstance(other, list | tuple):
-        return len(value) == len(other) and all(map(_are_equal, value, other))
+        return len(value) == len(other) and all(map(are_equal, value, other))
     return bool(_is_missing(value) and _is_missing(other)) or bool(value == other)
 
 
