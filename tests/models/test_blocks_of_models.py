@@ -13,75 +13,45 @@ from resemblance.models.hooks import extract_module_features
 from resemblance.models.modules import block_names
 
 SIZES = {
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 12,
-}
+    "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12,
+}  # fmt: skip
 WORDS = {"vocab_size": 30, **SIZES}
-FEW = {"num_key_value_heads": 1}
+FEW = {**WORDS, "num_key_value_heads": 1}
 GPT = {"vocab_size": 30, "n_embd": 8, "n_layer": 2, "n_head": 2}
 PIXELS = {"image_size": 16, "patch_size": 8}
 STAGES = {"hidden_sizes": [8, 16], "depths": [2, 1]}
 DISTIL = {"vocab_size": 30, "dim": 8, "n_layers": 2, "n_heads": 2, "hidden_dim": 12}
+BLOOM = {"vocab_size": 30, "hidden_size": 8, "n_layer": 2, "n_head": 2}
+TOKENS = {"pad_token_id": 0, "cls_token_id": 1, "sep_token_id": 2}
+LAYERS = ["layers.0", "layers.1"]
+ENCODER = ["embeddings", "encoder.layer.0", "encoder.layer.1"]
 # The config, its sizes, the blocks, and whether the last hidden state is normalised after them
 TEXTS = {
-    "Bert": (WORDS, ["embeddings", "encoder.layer.0", "encoder.layer.1"], False),
-    "Roberta": (WORDS, ["embeddings", "encoder.layer.0", "encoder.layer.1"], False),
+    "Bert": (WORDS, ENCODER, False),
+    "Roberta": (WORDS, ENCODER, False),
     "DistilBert": (DISTIL, ["embeddings", "transformer.layer.0", "transformer.layer.1"], False),
-    "Electra": (
-        {**WORDS, "embedding_size": 4},
-        ["embeddings_project", "encoder.layer.0", "encoder.layer.1"],
-        False,
-    ),
-    "DebertaV2": (WORDS, ["embeddings", "encoder.layer.0", "encoder.layer.1"], False),
-    "ModernBert": (
-        {**WORDS, "pad_token_id": 0, "cls_token_id": 1, "sep_token_id": 2},
-        ["embeddings", "layers.0", "layers.1"],
-        True,
-    ),
+    "Electra": ({**WORDS, "embedding_size": 4}, ["embeddings_project", *ENCODER[1:]], False),
+    "DebertaV2": (WORDS, ENCODER, False),
+    "ModernBert": ({**WORDS, **TOKENS}, ["embeddings", *LAYERS], True),
     "GPT2": (GPT, ["drop", "h.0", "h.1"], True),
-    "GPTNeoX": (WORDS, ["emb_dropout", "layers.0", "layers.1"], True),
-    "Bloom": (
-        {"vocab_size": 30, "hidden_size": 8, "n_layer": 2, "n_head": 2},
-        ["word_embeddings_layernorm", "h.0", "h.1"],
-        True,
-    ),
-    "Llama": ({**WORDS, **FEW}, ["embed_tokens", "layers.0", "layers.1"], True),
-    "Qwen2": ({**WORDS, **FEW}, ["embed_tokens", "layers.0", "layers.1"], True),
-    "Mistral": ({**WORDS, **FEW}, ["embed_tokens", "layers.0", "layers.1"], True),
-    "Phi": (WORDS, ["embed_dropout", "layers.0", "layers.1"], True),
+    "GPTNeoX": (WORDS, ["emb_dropout", *LAYERS], True),
+    "Bloom": (BLOOM, ["word_embeddings_layernorm", "h.0", "h.1"], True),
+    "Llama": (FEW, ["embed_tokens", *LAYERS], True),
+    "Qwen2": (FEW, ["embed_tokens", *LAYERS], True),
+    "Mistral": (FEW, ["embed_tokens", *LAYERS], True),
+    "Phi": (WORDS, ["embed_dropout", *LAYERS], True),
 }
 IMAGES = {
-    "ViT": ({**SIZES, **PIXELS}, 3, False),
-    "Dinov2": (
-        {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, **PIXELS},
-        3,
-        False,
-    ),
-    "CLIPVision": ({**SIZES, **PIXELS}, 3, False),
-    "ResNet": ({"embedding_size": 8, "layer_type": "basic", **STAGES}, 3, False),
-    "ConvNextV2": ({**STAGES, "num_stages": 2}, 3, False),
-    "Swin": (
-        {
-            "image_size": 32,
-            "patch_size": 4,
-            "embed_dim": 8,
-            "depths": [2, 1],
-            "num_heads": [2, 2],
-            "window_size": 4,
-        },
-        3,
-        False,
-    ),
-}
-
-
-@pytest.fixture(autouse=True)
-def _seed():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        yield
+    "ViT": {**SIZES, **PIXELS},
+    "Dinov2": {name: SIZES[name] for name in SIZES if name[0] != "i"} | PIXELS,
+    "CLIPVision": {**SIZES, **PIXELS},
+    "ResNet": {"embedding_size": 8, "layer_type": "basic", **STAGES},
+    "ConvNextV2": {**STAGES, "num_stages": 2},
+    "Swin": {
+        "image_size": 32, "patch_size": 4, "embed_dim": 8, "depths": [2, 1],
+        "num_heads": [2, 2], "window_size": 4,
+    },
+}  # fmt: skip
 
 
 def tiny(architecture, sizes):
@@ -114,14 +84,11 @@ def test_models_of_texts(architecture):
 
 @pytest.mark.parametrize("architecture", IMAGES)
 def test_models_of_images(architecture):
-    sizes, count, is_normalized = IMAGES[architecture]
-    model = tiny(architecture, sizes)
+    sizes = IMAGES[architecture]
+    model, size = tiny(architecture, sizes), sizes.get("image_size", 32)
     names = block_names(model)
-    assert len(names) == count
-    images = torch.randn(2, 3, 32, 32) if "image_size" not in sizes else None
-    size = sizes.get("image_size", 32)
-    images = torch.randn(2, 3, size, size) if images is None else images
-    check_hidden_states(model, {"pixel_values": images}, names, is_normalized)
+    assert len(names) == 3
+    check_hidden_states(model, {"pixel_values": torch.randn(2, 3, size, size)}, names, False)
 
 
 def test_a_shared_block_is_called_once_for_each_layer():
@@ -138,10 +105,8 @@ def test_a_shared_block_is_called_once_for_each_layer():
 
 
 def test_blocks_inside_a_classifier_have_its_prefix():
-    config = transformers.BertConfig(**WORDS)
-    model = transformers.BertForSequenceClassification(config)
-    names = block_names(model)
-    assert names == ("bert.embeddings", "bert.encoder.layer.0", "bert.encoder.layer.1")
+    model = transformers.BertForSequenceClassification(transformers.BertConfig(**WORDS))
+    assert block_names(model) == tuple(f"bert.{name}" for name in ENCODER)
 
 
 def test_positions_added_after_the_embeddings_leave_them_out():
@@ -188,24 +153,11 @@ class Network(nn.Module):
         return self.head(self.layer2(self.layer1(self.stem(x))).mean((2, 3)))
 
 
-class Graphs(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.convs = nn.ModuleList([GCNConv(4, 3), GCNConv(3, 3)])
-        self.head = nn.Linear(3, 2)
-
-
-class Dense(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1, self.relu, self.fc2 = nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2)
-
-
 def test_stages_of_residual_blocks():
     model = Network()
     assert block_names(model) == ("layer1.0", "layer1.1", "layer2.0")
     features = extract_module_features(model, [torch.ones(2, 3, 6, 6)], "blocks")
-    assert list(features.layers) == ["layer1.0", "layer1.1", "layer2.0"]
+    assert tuple(features.layers) == block_names(model)
     assert features.outputs.shape == (2, 2)
 
 
@@ -219,12 +171,18 @@ def test_a_list_called_blocks_is_opened():
     assert list(features.layers) == ["blocks.0", "blocks.1"]
 
 
-def test_convolutions_of_graphs():
-    assert block_names(Graphs()) == ("convs.0", "convs.1")
+def module_of(**parts):
+    module = nn.Module()
+    for name, part in parts.items():
+        module.add_module(name, part)
+    return module
 
 
-def test_plain_models():
-    assert block_names(Dense()) == ("fc1", "relu", "fc2")
+def test_plain_models_and_those_of_graphs():
+    convs = nn.ModuleList([GCNConv(4, 3), GCNConv(3, 3)])
+    assert block_names(module_of(convs=convs, head=nn.Linear(3, 2))) == ("convs.0", "convs.1")
+    dense = module_of(fc1=nn.Linear(3, 3), relu=nn.ReLU(), fc2=nn.Linear(3, 2))
+    assert block_names(dense) == ("fc1", "relu", "fc2")
     assert block_names(nn.Sequential(nn.Linear(3, 3), nn.ReLU())) == ("0", "1")
     layers = [nn.Sequential(nn.Linear(3, 3), nn.ReLU()) for _ in range(3)]
     assert block_names(nn.Sequential(*layers, nn.Linear(3, 2))) == ("0", "1", "2")

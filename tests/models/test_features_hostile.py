@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 import sys
@@ -16,7 +15,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import resemblance as rs
 from resemblance.cli import run
-from resemblance.models import features, load_samples
+from resemblance.models import features
+from resemblance.models.identity import feature_identity
 from resemblance.models.two_models import SCORES_FILE, model_folder_name
 
 SAMPLES = np.random.default_rng(0).standard_normal((11, 4)).astype(np.float32)
@@ -114,40 +114,11 @@ def test_samples_are_the_same_whatever_a_tokenizer_makes_of_them(tmp_path):
         rs.extract_features(a, others, tmp_path / "a", batch_size=4, progress=False)
 
 
-def test_a_complete_store_refuses_another_loader(tmp_path):
-    batches = list(torch.from_numpy(SAMPLES).split(4))
-    model = Net()
-    extract(model, tmp_path, batches)
-    extract(model, tmp_path, batches)
-    assert model.calls == 3 + 1  # some of the samples once more
-    with pytest.raises(ValueError, match="another data"):
-        extract(model, tmp_path, batches[::-1])
-
-
-def test_loaders_that_shuffle_and_iterators_that_end(tmp_path):
-    shuffled = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=4, shuffle=True)
-    with pytest.raises(ValueError, match="shuffle=False"):
-        extract(Net(), tmp_path, shuffled)
-    once = iter(torch.from_numpy(SAMPLES).split(4))
-    with pytest.raises(ValueError, match="pass a list or a loader"):
-        rs.compare_models([Net(), Net(1)], once, progress=False)
-
-
 def test_a_pattern_may_match_modules_that_are_never_called(tmp_path):
     subject = extract(Net(), tmp_path, layers="**")
     assert list(subject.layers) == ["blocks.0", "blocks.1", "head"]
     assert list(extract(Net(), tmp_path, layers=["head"]).layers) == ["head"]
     assert list(extract(Net(), tmp_path, layers="blocks").layers) == list(subject.layers)
-    with pytest.raises(ValueError, match="'unused' was never called"):
-        extract(Net(), tmp_path / "other", layers=["head", "unused"])
-
-
-@pytest.mark.parametrize("key", ["a/b", "a\nb", "a" * 300])
-def test_layers_that_cannot_be_files_are_refused_before_the_run(tmp_path, key):
-    model = nn.Sequential()
-    model.add_module("list", nn.ModuleDict({key: nn.Linear(4, 2)}))
-    with pytest.raises(ValueError, match="cannot be the name of a file"):
-        extract(model, tmp_path, layers="list.*")
 
 
 @pytest.mark.parametrize("name", ["..", ".", ".x", SCORES_FILE, "x" * 300, "日" * 120])
@@ -157,12 +128,6 @@ def test_any_name_of_a_model_is_a_folder_inside(tmp_path, name):
     assert (tmp_path / "in" / place).resolve().parent == (tmp_path / "in").resolve()
     assert place not in (SCORES_FILE, model_folder_name(name + "2"))
     assert model_folder_name("bert-base.v1") == "bert-base.v1"
-
-
-def test_models_without_weights_are_known_by_their_class(tmp_path):
-    extract(nn.Tanh(), tmp_path)
-    with pytest.raises(ValueError, match=r"another model \(class"):
-        extract(nn.ReLU(), tmp_path)
 
 
 class Scaled(nn.Module):
@@ -245,7 +210,7 @@ def of_notebook(end, old="", new=""):
 
 
 DEFINITIONS = {
-    "layers": [lambda: sequence(nn.ReLU()), lambda: sequence(nn.Tanh())],
+    "layers": [lambda: sequence(nn.ReLU()), lambda: sequence(nn.Tanh()), nn.Tanh, nn.ReLU],
     "options in the repr": [
         lambda: sequence(nn.LayerNorm(4, eps=0.1)), lambda: sequence(nn.LayerNorm(4, eps=0.2)),
     ],
@@ -276,18 +241,16 @@ DEFINITIONS = {
 }  # fmt: skip
 
 
-def test_a_store_knows_its_model_by_all_that_makes_the_features(tmp_path, subtests):
+def test_a_model_is_known_by_all_that_makes_its_features(subtests):
     for case, makes in DEFINITIONS.items():
-        for i, make in enumerate(makes):
-            store = tmp_path / f"{case} {i}"
-            extract(make(), store, name="net")
-            for j, other in enumerate(makes):
-                with subtests.test(f"{case}: {i}, then {j}"):
-                    if i == j:
-                        extract(other(), store, name="net")
-                        continue
-                    with pytest.raises(ValueError, match="another model"):
-                        extract(other(), store, name="net")
+        with subtests.test(case):
+            models = [
+                model if isinstance(model, tuple) else (model, None)
+                for model in (make() for make in makes * 2)
+            ]
+            found = [str(feature_identity(*model)) for model in models]
+            assert found[: len(makes)] == found[len(makes) :]
+            assert len(set(found)) == len(makes)
 
 
 def test_the_state_of_a_model_is_no_part_of_its_identity(tmp_path):
@@ -340,75 +303,41 @@ def test_globals_of_a_preparation_may_hold_themselves_and_be_of_any_class(tmp_pa
         extract((sequence(), prepare), tmp_path)
 
 
-@pytest.mark.parametrize("options", [{"pool": []}, {"batch_size": "3"}, {"batch_size": 2.5}])
-def test_options_of_another_type_are_refused(tmp_path, options):
-    with pytest.raises(ValueError, match="must be"):
-        rs.extract_features(Net(), SAMPLES, tmp_path, progress=False, **options)
+REFUSED = [
+    ({"pool": []}, SAMPLES, "must be"),
+    ({"batch_size": "3"}, SAMPLES, "must be"),
+    ({"batch_size": 2.5}, SAMPLES, "must be"),
+    ({"layers": ["head", "unused"]}, SAMPLES, "'unused' was never called"),
+    ({}, DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), shuffle=True), "shuffle=False"),
+]
 
 
-KILLS = """
-import mmap, os, random, signal, sys
-from pathlib import Path
-import numpy as np, torch
-from torch import nn
-import resemblance as rs
-from resemblance.models.features import GrowingArrays
-
-torch.manual_seed(0)
-calls = mmap.mmap(-1, 8)  # of the model, seen by the parent
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.blocks = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 3))
-    def forward(self, x):
-        calls[:] = (int.from_bytes(calls[:], "little") + 1).to_bytes(8, "little")
-        return self.blocks(x)
-
-model, (whole, killed), kills, is_loader = Net(), map(Path, sys.argv[1:3]), *map(int, sys.argv[3:])
-samples = np.random.default_rng(0).standard_normal((100 * kills, 4)).astype(np.float32)
-data = list(torch.from_numpy(samples).split(1)) if is_loader else samples
-
-def extract(folder):
-    rs.extract_features(model, data, folder, batch_size=1, progress=False)
-
-def written():
-    return sum(GrowingArrays(p).written.batches for p in killed.glob(".pass-*"))
-
-def kill(delay):
-    before, calls[:] = written(), bytes(8)
-    pid = os.fork()
-    if not pid:
-        extract(killed)
-        os._exit(0)
-    while int.from_bytes(calls[:], "little") < 3:  # one of them for a sample once more
-        pass
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
-    signal.setitimer(signal.ITIMER_REAL, delay)
-    signal.sigwait([signal.SIGALRM])
-    os.kill(pid, signal.SIGKILL)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
-    lost = before + int.from_bytes(calls[:], "little") - 1 - written()
-    assert 0 <= lost <= 1, lost
-    return lost
-
-extract(whole)
-draw = random.Random(0)
-lost = [kill(draw.uniform(1e-5, 0.05)) for _ in range(kills)]
-print(sum(lost), "batches lost,", written(), "written")
-extract(killed)
-"""
+def test_what_cannot_be_extracted_is_refused_before_the_run(tmp_path, subtests):
+    for options, data, words in REFUSED:
+        with subtests.test(words), pytest.raises(ValueError, match=words):
+            rs.extract_features(Net(), data, tmp_path, progress=False, **options)
+    for key in ("a/b", "a\nb", "a" * 300):
+        model = nn.Sequential()
+        model.add_module("list", nn.ModuleDict({key: nn.Linear(4, 2)}))
+        with subtests.test(key), pytest.raises(ValueError, match="cannot be the name of a file"):
+            extract(model, tmp_path, layers="list.*")
+    once = iter(torch.from_numpy(SAMPLES).split(4))
+    with pytest.raises(ValueError, match="pass a list or a loader"):
+        rs.compare_models([Net(), Net(1)], once, progress=False)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("is_loader", "01")
-def test_killed_at_any_moment_an_extraction_loses_at_most_a_batch(tmp_path, is_loader):
-    folders = [tmp_path / "whole", tmp_path / "killed"]
-    call = [sys.executable, "-c", KILLS, *map(str, folders), "4", is_loader]
-    subprocess.run(call, check=True)
-    whole, killed = ({p.name: p.read_bytes() for p in f.glob("*.npy")} for f in folders)
-    assert whole == killed
-    assert {"mean.blocks.0.npy", "outputs.npy"} <= whole.keys()
+def test_a_changed_or_deleted_layer_is_computed_again(tmp_path, subtests):
+    extract(Net(), tmp_path)
+    array = tmp_path / "mean.blocks.0.npy"
+    content = array.read_bytes()
+    array.write_bytes(content[:-8] + b"\0" * 8)
+    extract(Net(), tmp_path)
+    assert array.read_bytes() == content
+    array.unlink()
+    with pytest.raises(ValueError, match=r"mean\.blocks\.0\.npy is missing"):
+        rs.open_features(tmp_path)
+    extract(Net(), tmp_path)
+    assert array.read_bytes() == content
 
 
 def not_moved(monkeypatch, folder, **options):
@@ -447,32 +376,6 @@ def test_a_complete_pass_is_taken_in_whatever_is_asked_for_next(tmp_path, monkey
     assert model.calls == 0
 
 
-def test_a_kill_before_a_pass_is_removed_leaves_nothing(tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(features.shutil, "rmtree", lambda place, **options: None)
-        extract(Net(), tmp_path)
-    assert list(tmp_path.glob(".pass-*"))
-    extract(Net(), tmp_path)
-    assert not list(tmp_path.glob(".pass-*"))
-
-
-def test_a_changed_layer_is_computed_again(tmp_path):
-    extract(Net(), tmp_path)
-    array = tmp_path / "mean.blocks.0.npy"
-    content = array.read_bytes()
-    array.write_bytes(content[:-8] + b"\0" * 8)
-    extract(Net(), tmp_path)
-    assert array.read_bytes() == content
-
-
-def test_a_deleted_layer_is_computed_again(tmp_path):
-    extract(Net(), tmp_path)
-    (tmp_path / "mean.blocks.0.npy").unlink()
-    with pytest.raises(ValueError, match=r"mean\.blocks\.0\.npy is missing"):
-        rs.open_features(tmp_path)
-    assert list(extract(Net(), tmp_path).layers) == ["blocks.0", "blocks.1", "head"]
-
-
 def test_damaged_facts_are_refused_with_the_file_and_the_remedy(tmp_path, subtests):
     extract(Net(), tmp_path)
     traits = tmp_path / "traits.json"
@@ -500,10 +403,3 @@ def test_a_model_whose_extraction_was_cut_short_is_not_left_out(tmp_path, capsys
         rs.read_models(tmp_path)
     assert run(["compare", str(tmp_path), "-m", "cka"]) == 2
     assert "no complete layers yet" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("package", ["pandas", "polars"])
-def test_data_frames_of_numbers_are_refused(package):
-    frame = importlib.import_module(package).DataFrame(SAMPLES)
-    with pytest.raises(ValueError, match="to_numpy"):
-        load_samples(frame)

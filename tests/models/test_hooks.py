@@ -3,7 +3,7 @@ hand."""
 
 from __future__ import annotations
 
-import re
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -42,38 +42,23 @@ BATCHES = [
 BATCHES.append({"input_ids": WORDS[4:], "attention_mask": MASK[4:]})
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        yield
-
-
 @pytest.fixture
 def images():
     """A small convolutional network: a map, its normalisation, a map again, and features."""
-    parts = {"conv": nn.Conv2d(3, 4, 3), "norm": nn.BatchNorm2d(4), "act": nn.ReLU(inplace=True)}
-    parts |= {
-        "pool": nn.AdaptiveAvgPool2d(2),
-        "flat": nn.Flatten(),
-        "drop": nn.Dropout(0.5),
+    parts = {
+        "conv": nn.Conv2d(3, 4, 3), "norm": nn.BatchNorm2d(4), "act": nn.ReLU(inplace=True),
+        "pool": nn.AdaptiveAvgPool2d(2), "flat": nn.Flatten(), "drop": nn.Dropout(0.5),
         "head": nn.Linear(16, 3),
-    }
-    model = nn.Sequential()
-    for name, part in parts.items():
-        model.add_module(name, part)
-    return model.train()
+    }  # fmt: skip
+    return nn.Sequential(OrderedDict(parts)).train()
 
 
 @pytest.fixture
 def config():
-    sizes = {
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 24,
-    }
-    return BertConfig(vocab_size=20, max_position_embeddings=8, num_labels=3, **sizes)
+    return BertConfig(
+        vocab_size=20, max_position_embeddings=8, num_labels=3, hidden_size=16,
+        num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+    )  # fmt: skip
 
 
 def numbers(features, layer):
@@ -191,12 +176,6 @@ def test_several_poolings_of_one_run(config):
             np.testing.assert_array_equal(array, numbers(once, layer))
 
 
-def test_a_model_without_parts():
-    features = extract_module_features(nn.Linear(3, 2), [torch.ones(4, 3)])
-    assert list(features.layers) == ["model"]
-    assert features.name == "Linear"
-
-
 def test_a_layer_called_twice_and_a_tuple():
     model, x = Shared(), torch.eye(3)
     features = extract_module_features(model, [x, 2 * x], ["alias", "again", "lstm"])
@@ -233,17 +212,11 @@ def test_batches_may_be_anything_that_begins_with_the_input(images):
 # ------------------------------------------------------------------------------------------ pooling
 
 
-@pytest.mark.parametrize(
-    ("pool", "expected"), [("mean", lambda m: m.mean((2, 3))), ("max", lambda m: m.amax((2, 3)))]
-)
-def test_maps(images, pool, expected):
+def test_a_pooling_per_layer(images):
     with torch.no_grad():
         maps = images.eval().conv(IMAGES)
-    found = numbers(extract_module_features(images, IMAGES.split(2), "conv", pool=pool), "conv")
-    np.testing.assert_allclose(found, expected(maps), rtol=1e-5, atol=1e-6)
-
-
-def test_a_pooling_per_layer(images):
+    features = extract_module_features(images, IMAGES.split(2), "conv", pool="max")
+    np.testing.assert_allclose(numbers(features, "conv"), maps.amax((2, 3)), rtol=1e-5, atol=1e-6)
     features = extract_module_features(
         images, [IMAGES], ["conv", "pool", "head"], pool={"conv": "flatten"}
     )
@@ -355,12 +328,6 @@ def test_they_are_put_back_after_an_error():
     assert all(module.training for module in model.modules())
     assert not any(module._forward_hooks for module in model.modules())
     assert torch.is_grad_enabled()
-
-
-def test_the_same_numbers_every_time(images):
-    first, second = (extract_module_features(images, IMAGES.split(3)) for _ in range(2))
-    for layer in first.layers:
-        np.testing.assert_array_equal(numbers(first, layer), numbers(second, layer))
 
 
 # ------------------------------------------------------------ rows that depend on more than samples
@@ -495,40 +462,6 @@ def test_that_it_is_noticed_changes_no_batch():
 # ---------------------------------------------------------------------------------------- bad input
 
 
-def test_layers_near_one_that_does_not_exist_come_first(config):
-    for word, layer in (("encoder.layers.*", "encoder.layer.*"), ("1", "encoder.layer.1")):
-        with pytest.raises(ValueError, match=re.escape(f"did you mean '{layer}'?")):
-            extract_module_features(BertModel(config), BATCHES, word)
-
-
-def test_layers_that_do_not_exist(images):
-    with pytest.raises(
-        ValueError, match="no layer 'haed', did you mean 'head'\\? it has head, conv"
-    ):
-        extract_module_features(images, [IMAGES], ["conv", "haed"])
-    with pytest.raises(ValueError, match=r"no layer 'z\*'; it has conv"):
-        extract_module_features(images, [IMAGES], "z*")
-    with pytest.raises(ValueError, match="layers is empty"):
-        extract_module_features(images, [IMAGES], [])
-
-
-def test_layers_that_give_no_rows():
-    x = torch.ones(2, 3)
-    with pytest.raises(ValueError, match="layer 'unused' was never called"):
-        extract_module_features(Shared(), [x], ["first", "unused"])
-    whole = nn.Sequential(nn.Flatten(0), nn.Unflatten(0, (2, 3)))
-    with pytest.raises(ValueError, match=r"layer '0' returns \(6,\), not one row for each of 2"):
-        extract_module_features(whole, [x], "0")
-    with pytest.warns(
-        UserWarning, match=r"left out, as '0' \(6,\) do not have one row for each of 2"
-    ):
-        assert list(extract_module_features(whole, [x]).layers) == ["1"]
-    with pytest.raises(ValueError, match=r"layer '0' returns Tensor .* of torch.int64, not a fl"):
-        extract_module_features(nn.Sequential(nn.Flatten()), [x.long()], "0", outputs=False)
-    with pytest.raises(ValueError, match="no module of the model returns one floating tensor"):
-        extract_module_features(nn.Sequential(nn.Flatten()), [x.long()], outputs=False)
-
-
 def test_a_layer_that_some_batches_do_not_reach():
     batches = [torch.ones(2, 3), torch.ones(3, 3)]
     with pytest.raises(ValueError, match="layer 'pairs' is called less often for some batches"):
@@ -537,32 +470,45 @@ def test_a_layer_that_some_batches_do_not_reach():
         assert list(extract_module_features(Sometimes(), batches).layers) == ["always"]
 
 
-def test_loaders(images):
-    data = TensorDataset(IMAGES)
-    batches = BatchSampler(RandomSampler(data), 2, drop_last=False)
-    for loader in (DataLoader(data, shuffle=True), DataLoader(data, batch_sampler=batches)):
-        with pytest.raises(ValueError, match="make it with shuffle=False"):
-            extract_module_features(images, loader)
-    with pytest.raises(ValueError, match="the loader gave no batch"):
-        extract_module_features(images, iter([]))
-    with pytest.raises(ValueError, match=r"pass \[batch\]"):
-        extract_module_features(images, IMAGES)
-    with pytest.raises(ValueError, match="batches must be tensors"):
-        extract_module_features(images, ["word"])
+def refused_calls(images, config):
+    """Models, batches and options that are refused, with words of the message."""
+    bert = BertModel(config)
+    x, flat = torch.ones(2, 3), nn.Sequential(nn.Flatten())
+    whole = nn.Sequential(nn.Flatten(0), nn.Unflatten(0, (2, 3)))
+    sampler = BatchSampler(RandomSampler(IMAGES), 2, drop_last=False)
+    shuffled = DataLoader(TensorDataset(IMAGES), shuffle=True)
+    return [
+        (bert, BATCHES, {"layers": "encoder.layers.*"}, r"did you mean 'encoder\.layer\.\*'\?"),
+        (bert, BATCHES, {"layers": "1"}, r"did you mean 'encoder\.layer\.1'\?"),
+        (images, [IMAGES], {"layers": ["conv", "haed"]}, r"no layer 'haed', .* 'head'\? it has h"),
+        (images, [IMAGES], {"layers": "z*"}, r"no layer 'z\*'; it has conv"),
+        (images, [IMAGES], {"layers": []}, "layers is empty"),
+        (images, [IMAGES], {"pool": "median"}, "'first', 'last'; got 'median'"),
+        (images, [IMAGES], {"pool": {"conv": "token"}}, "pool must be one of"),
+        (images, [IMAGES], {"pool": ["mean", "max"]}, r"must be one word.*rs\.extract_features"),
+        (images, [IMAGES], {"layers": "head", "pool": {"cnov": "max"}}, "pool names 'cnov'"),
+        (images, shuffled, {}, "make it with shuffle=False"),
+        (images, DataLoader(IMAGES, batch_sampler=sampler), {}, "make it with shuffle=False"),
+        (images, iter([]), {}, "the loader gave no batch"),
+        (images, IMAGES, {}, r"pass \[batch\]"),
+        (images, ["word"], {}, "batches must be tensors"),
+        (Shared(), [x], {"layers": ["first", "unused"]}, "layer 'unused' was never called"),
+        (whole, [x], {"layers": "0"}, r"layer '0' returns \(6,\), not one row for each of 2"),
+        (flat, [x.long()], {"layers": "0"}, r"'0' returns Tensor .* of torch.int64, not a"),
+        (flat, [x.long()], {}, "no module of the model returns one floating tensor"),
+    ]  # fmt: skip
 
 
-def test_pools(images):
-    with pytest.raises(
-        ValueError,
-        match="pool must be one of 'mean', 'max', 'flatten', 'cls', 'first', 'last'; got 'median'",
-    ):
-        extract_module_features(images, [IMAGES], pool="median")
-    with pytest.raises(ValueError, match="pool must be one of"):
-        extract_module_features(images, [IMAGES], pool={"conv": "token"})
-    with pytest.raises(
-        ValueError, match="pool names 'cnov', which is not among the layers conv, head"
-    ):
-        extract_module_features(images, [IMAGES], ["conv", "head"], pool={"cnov": "max"})
+def test_what_has_no_rows_is_refused_with_the_remedy(images, config, subtests):
+    for model, batches, options, message in refused_calls(images, config):
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            extract_module_features(model, batches, **{"outputs": False, **options})
+
+
+def test_layers_without_a_row_for_each_sample_are_left_out():
+    whole = nn.Sequential(nn.Flatten(0), nn.Unflatten(0, (2, 3)))
+    with pytest.warns(UserWarning, match=r"left out, as '0' \(6,\) do not have one row for each"):
+        assert list(extract_module_features(whole, [torch.ones(2, 3)]).layers) == ["1"]
 
 
 def test_logits_are_kept_if_there_are_any(config):
@@ -575,7 +521,9 @@ def test_logits_are_kept_if_there_are_any(config):
     assert (
         extract_module_features(nn.Linear(3, 2), [torch.ones(4, 3)], outputs=False).outputs is None
     )
-    assert extract_module_features(nn.Linear(3, 2), [torch.ones(4, 3)]).outputs.shape == (4, 2)
+    features = extract_module_features(nn.Linear(3, 2), [torch.ones(4, 3)])
+    assert (features.name, list(features.layers)) == ("Linear", ["model"])
+    assert features.outputs.shape == (4, 2)
     with pytest.raises(ValueError, match=r"for some batches only; pass outputs=False"):
         extract_module_features(Moody(), [torch.ones(2, 3), torch.ones(3, 3)])
 

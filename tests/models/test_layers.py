@@ -34,13 +34,6 @@ SIZES = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        yield
-
-
 def numbers(features, layer):
     return np.asarray(features.layers[layer].source)
 
@@ -109,6 +102,7 @@ FORMS = {
     "compiled": lambda: compiled(plain()),
     "compiled and called": lambda: compiled(plain(), called=True),
     "both": lambda: nn.DataParallel(compiled(plain(), called=True)),
+    "an average of weights": lambda: torch.optim.swa_utils.AveragedModel(plain()),
     "adapters": lambda: Peft(nn.Sequential(Adapted(nn.Linear(6, 8)), nn.ReLU(), nn.Linear(8, 4))),
 }  # fmt: skip
 
@@ -121,7 +115,8 @@ def test_the_form_of_a_model_changes_no_layer(form):
     np.testing.assert_allclose(numbers(features, "2"), model(ROWS).detach(), rtol=1e-5, atol=1e-6)
     for prefix in ("", "module.", "_orig_mod.", "base_model.model."):
         assert list(extract_module_features(model, [ROWS], f"{prefix}[02]").layers) == ["0", "2"]
-    assert block_names(load_model(model).module) == ("0", "1", "2") or form in ("adapters", "both")
+    names = ("adapters", "both", "an average of weights")
+    assert block_names(load_model(model).module) == ("0", "1", "2") or form in names
 
 
 def test_a_compiled_part_is_seen_as_it_was_written():
@@ -320,15 +315,6 @@ def test_recurrent_layers_and_attention_are_layers():
     assert "self_attn" in extract_module_features(layer, [STEPS]).layers
 
 
-def test_extraction_proves_the_axis_too(tmp_path):
-    model = TimeFirst(nn.Linear(6, 10)).eval()
-    features = rs.extract_features(
-        model, list(STEPS.split(8)), tmp_path, layers="part", progress=False
-    )
-    expected = model(STEPS).detach()
-    np.testing.assert_allclose(numbers(features, "part"), expected, rtol=1e-4, atol=1e-6)
-
-
 class Positions(nn.Module):
     """Returns as many rows as there are steps, for any number of samples."""
 
@@ -342,12 +328,13 @@ class Positions(nn.Module):
 
 def test_a_result_without_an_axis_of_samples_is_refused():
     assert list(extract_module_features(Positions(), STEPS.split(8)).layers) == ["inner"]
-    with pytest.raises(ValueError, match=r"\(8, 3\) for 8 samples and \(8, 3\) for 2 .*no axis"):
-        extract_module_features(Positions(), STEPS.split(8), "places")
-    with pytest.raises(ValueError, match="its samples come first; leave it out of time_first"):
-        extract_module_features(Positions(), STEPS.split(8), "inner", time_first="inner")
-    with pytest.raises(ValueError, match="no layer 'z'"):
-        extract_module_features(Positions(), STEPS.split(8), "inner", time_first="z")
+    for layer, time_first, message in (
+        ("places", (), r"\(8, 3\) for 8 samples and \(8, 3\) for 2 .*no axis"),
+        ("inner", "inner", "its samples come first; leave it out of time_first"),
+        ("inner", "z", "no layer 'z'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            extract_module_features(Positions(), STEPS.split(8), layer, time_first=time_first)
 
 
 class Packed(nn.Module):
@@ -396,15 +383,10 @@ MASK = (torch.arange(8) < torch.tensor([8, 3, 5, 8, 2])[:, None]).long()
 
 
 def test_a_model_of_sound_reduces_its_mask():
-    sizes = {
-        "conv_dim": (8, 8),
-        "conv_kernel": (5, 3),
-        "conv_stride": (4, 2),
-        "num_feat_extract_layers": 2,
-    }
     config = Wav2Vec2Config(
-        **SIZES, **sizes, feat_extract_norm="layer", num_conv_pos_embeddings=4,
-        num_conv_pos_embedding_groups=2, mask_time_prob=0.0,
+        **SIZES, conv_dim=(8, 8), conv_kernel=(5, 3), conv_stride=(4, 2), mask_time_prob=0.0,
+        num_feat_extract_layers=2, feat_extract_norm="layer", num_conv_pos_embeddings=4,
+        num_conv_pos_embedding_groups=2,
     )  # fmt: skip
     model = Wav2Vec2Model(config).eval()
     sound = torch.linspace(-9, 9, 4 * 160).reshape(4, 160).mul(5).sin()
@@ -491,45 +473,8 @@ def test_several_poolings_in_one_comparison():
         rs.compare_models(models, batches, pool=["mean", "last"], reinitialized=True)
 
 
-class Masked(nn.Module):
-    """A layer of tokens, and a mask under any name, which the model takes and does not use."""
-
-    def __init__(self, name):
-        super().__init__()
-        self.name, self.tokens = name, nn.Linear(6, 5)
-
-    def forward(self, x, **entries):
-        assert self.name in entries
-        return self.tokens(x)
-
-
-def padded_batches(name, shape):
-    torch.manual_seed(0)
-    x, real = torch.randn(40, 9, 6), torch.arange(9) < torch.randint(2, 9, (40, 1))
-    mask = real.reshape(40, *shape) if shape else real.sum(1)
-    batches = [{"x": x[i : i + 20], name: mask[i : i + 20]} for i in (0, 20)]
-    return batches, x, real
-
-
-@pytest.mark.parametrize("shape", [(9,), (1, 1, 9), (9, 1), (1, 9)])
-def test_a_mask_of_tokens_with_axes_of_length_one_keeps_padding_out(shape):
-    batches, x, real = padded_batches("attention_mask", shape)
-    model = Masked("attention_mask")
-    features = extract_module_features(model, batches, outputs=False, progress=False)
-    with torch.no_grad():
-        tokens = (model.tokens(x) * real[..., None]).sum(1) / real.sum(1, keepdim=True)
-    assert np.allclose(features.layers["tokens"].array, tokens, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["padding_mask", "mask", "lengths"])
-def test_an_entry_that_tells_padding_and_is_not_used_is_named(name):
-    batches, *_ = padded_batches(name, () if name == "lengths" else (9,))
-    with pytest.warns(UserWarning, match=f"'{name}' .* keeps no padding out of its layer 'tokens'"):
-        extract_module_features(Masked(name), batches, outputs=False, progress=False)
-
-
 class TwoInputs(nn.Module):
-    """A layer of tokens; the model requires a mask beside them, and does not use it."""
+    """A layer of tokens; the model takes a mask beside them, by any name, and does not use it."""
 
     def __init__(self):
         super().__init__()
@@ -539,42 +484,45 @@ class TwoInputs(nn.Module):
         return self.tokens(x)
 
 
-def test_a_mask_in_a_tuple_keeps_padding_out_as_in_a_mapping():
-    batches, x, real = padded_batches("attention_mask", (9,))
-    pairs = [tuple(batch.values()) for batch in batches]
+class Masked(TwoInputs):
+    def forward(self, x, **entries):
+        return self.tokens(x)
+
+
+@pytest.mark.parametrize(
+    ("form", "shape"),
+    [(tuple, (9,)), (dict, (9,)), (dict, (1, 1, 9)), (dict, (9, 1)), (dict, (1, 9))],
+)
+def test_a_mask_of_tokens_keeps_padding_out_by_name_and_by_place(form, shape):
+    x, real = torch.randn(40, 9, 6), torch.arange(9) < torch.randint(2, 9, (40, 1))
+    mask = real.reshape(40, *shape)
+    batches = [{"x": x[i : i + 20], "attention_mask": mask[i : i + 20]} for i in (0, 20)]
+    batches = [batch if form is dict else tuple(batch.values()) for batch in batches]
     model = TwoInputs()
-    by_place, by_name = (
-        extract_module_features(model, b, outputs=False, progress=False) for b in (pairs, batches)
-    )
+    features = extract_module_features(model, batches, outputs=False)
     with torch.no_grad():
         tokens = (model.tokens(x) * real[..., None]).sum(1) / real.sum(1, keepdim=True)
-    assert np.allclose(numbers(by_place, "tokens"), tokens, atol=1e-6)
-    np.testing.assert_array_equal(numbers(by_place, "tokens"), numbers(by_name, "tokens"))
+    np.testing.assert_allclose(numbers(features, "tokens"), tokens, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("form", ["a tuple", "a tuple of one input", "a mapping", "one row"])
-def test_a_mask_for_all_samples_is_named(form):
-    (first, _), *_ = padded_batches("attention_mask", (9,))
-    tokens, mask = first["x"], first["attention_mask"][0]
-    model = nn.Sequential(nn.Linear(6, 5)) if form.endswith("input") else TwoInputs()
-    batch, called = (tokens, mask), r"'attention_mask' \(9,\) of the batch"
-    if form.endswith("input"):
-        called = r"entry 1 \(9,\) of the batch, which the model is not given,"
-    if form == "a mapping":
-        batch = {"x": tokens, "attention_mask": mask}
-    if form == "one row":
-        batch, called = {"x": tokens, "attention_mask": mask[None]}, r"\(1, 9\) of the batch"
-    with pytest.warns(UserWarning, match=f"{called} keeps no padding out of its layer"):
-        extract_module_features(model, [batch], outputs=False, progress=False)
-
-
-def test_a_mask_behind_the_inputs_is_named_and_labels_are_not():
-    (first, _), *_ = padded_batches("mask", (9,))
-    model = nn.Sequential(nn.Linear(6, 5))
-    labels = torch.arange(20) % 2
-    extract_module_features(model, [(first["x"], labels)], outputs=False, progress=False)
-    with pytest.warns(UserWarning, match=r"entry 1 \(20, 9\) of the batch, which the model is not"):
-        extract_module_features(model, [(first["x"], first["mask"])], outputs=False, progress=False)
+def test_what_tells_padding_and_keeps_none_out_is_named(subtests):
+    x, mask = torch.randn(20, 9, 6), torch.arange(9) < torch.randint(2, 9, (20, 1))
+    row, plain = mask[0], nn.Sequential(nn.Linear(6, 5))
+    ungiven = "of the batch, which the model is not given,"
+    for model, batch, words in (
+        (Masked(), {"x": x, "padding_mask": mask}, "'padding_mask' .*"),
+        (Masked(), {"x": x, "mask": mask}, "'mask' .*"),
+        (Masked(), {"x": x, "lengths": mask.sum(1)}, "'lengths' .*"),
+        (TwoInputs(), (x, row), r"'attention_mask' \(9,\) of the batch"),
+        (TwoInputs(), {"x": x, "attention_mask": row}, r"'attention_mask' \(9,\) of the batch"),
+        (TwoInputs(), {"x": x, "attention_mask": row[None]}, r"\(1, 9\) of the batch"),
+        (plain, (x, row), rf"entry 1 \(9,\) {ungiven}"),
+        (plain, (x, mask), rf"entry 1 \(20, 9\) {ungiven}"),
+    ):
+        said = f"{words} keeps no padding out of its layer"
+        with subtests.test(words), pytest.warns(UserWarning, match=said):
+            extract_module_features(model, [batch], outputs=False)
+    extract_module_features(plain, [(x, torch.arange(20) % 2)], outputs=False)  # labels
 
 
 class Volumes(nn.Module):
@@ -606,13 +554,6 @@ def test_the_layers_that_the_default_leaves_out_are_named():
     assert chosen.layers["volumes"].shape == (10, 81)
 
 
-def test_several_poolings_of_one_subject_name_the_function_that_has_them():
-    with pytest.raises(ValueError, match=r"pool must be one word.*rs\.extract_features"):
-        extract_module_features(
-            nn.Linear(6, 3), [torch.randn(30, 6)], pool=["mean", "max"], progress=False
-        )
-
-
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # of PyTorch about its inner parts
 def test_a_flat_exported_program_names_the_form_that_has_layers():
     torch.manual_seed(0)
@@ -626,26 +567,9 @@ def test_a_flat_exported_program_names_the_form_that_has_layers():
     assert list(features.layers) == ["0", "1"]
 
 
-def test_an_average_of_weights_has_the_names_of_the_model():
-    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
-    average = torch.optim.swa_utils.AveragedModel(net)
-    features = extract_module_features(average, [torch.randn(30, 6)], progress=False)
-    assert list(features.layers) == ["0", "1", "2"]
-
-
 @pytest.mark.parametrize("size", [(16, 10), (8, 8)])
 def test_maps_of_a_linear_layer_have_their_channels_last(size):
     net = nn.Sequential(nn.Linear(3, 12), nn.Flatten(1))
     images = torch.randn(30, *size, 3)
     with pytest.warns(UserWarning, match="layer '0' returns maps with channels last"):
         extract_module_features(net, [images], layers=["0"], outputs=False, progress=False)
-
-
-def test_what_a_layer_returns_is_described():
-    class Loss(nn.Module):
-        def forward(self, x):
-            return x.sum(), x
-
-    net = nn.Sequential(Loss())
-    with pytest.raises(ValueError, match=r"returns Tensor \(\) of torch.float32, not a floating"):
-        extract_module_features(net, [torch.randn(30, 6)], layers=["0"], progress=False)
