@@ -35,11 +35,6 @@ def test_the_scores_of_all_mixtures_are_those_of_the_authors_script():
         split_score(mixture(a, 320 + i), 320 + i) for i, a in enumerate(np.linspace(0, 1, 21))
     ]
     np.testing.assert_allclose(scores, theirs, atol=1e-12)
-    array = (
-        ".0037 .0002 .0109 .0037 .0060 .0276 .0492 .1023 .1845 .2700 .3642 .4568 .5399 .5919 "
-        ".6276 .6549 .6841 .6949"
-    )
-    assert [f"{s:.4f}"[1:] for s in scores] == [*array.split(), ".7051", ".7119", ".7080"]
 
 
 def test_the_claims_of_recovery_hold_for_these_scores_and_fail_for_others():
@@ -71,10 +66,7 @@ def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(tmp_path, m
     result = run(tmp_path, size="small", only=ON_MADE_DATA)
     assert rs.load(tmp_path / "result.json") == result
     assert [section.name for section in result.sections] == list(ON_MADE_DATA)
-    found = {
-        name: [(claim.number, claim.verdict) for claim in result[name].claims]
-        for name in ON_MADE_DATA
-    }
+    found = {s.name: [(claim.number, claim.verdict) for claim in s.claims] for s in result.sections}
     assert found["chance"] == [("S2", REPRODUCED), ("S2", REPRODUCED), ("S12", REPRODUCED)]
     assert found["spectral"] == [
         *[("S3", REPRODUCED), ("S3", REPRODUCED)],

@@ -29,12 +29,9 @@ def test_partial_correlation_against_the_closed_form(rng):
     a, b = z + rng.standard_normal(80), z + rng.standard_normal(80)
     ab, az, bz = (spearmanr(*pair).statistic for pair in ((a, b), (a, z), (b, z)))
     expected = (ab - az * bz) / np.sqrt((1 - az**2) * (1 - bz**2))
-    assert correlations.partial_rank_correlation(a, b, z[:, None]) == pytest.approx(
-        expected, abs=1e-12
-    )
-    assert correlations.partial_rank_correlation(np.exp(a), b, np.exp(z)[:, None]) == pytest.approx(
-        expected, abs=1e-12
-    )
+    for x, control in ((a, z), (np.exp(a), np.exp(z))):
+        found = correlations.partial_rank_correlation(x, b, control[:, None])
+        assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_raw_residuals_leave_what_is_not_linear_and_ranks_do_not():
@@ -117,19 +114,16 @@ def test_a_probe_of_many_classes_agrees_with_scikit_learn(rng):
     assert np.array_equal(probe(points), LogisticRegression().fit(points, labels).predict(points))
     direction = foretold.direction_of(probe)
     others = np.linalg.qr(rng.standard_normal((6, 6)))[0]
-    assert (
-        np.linalg.norm(probe.weights @ direction)
-        >= np.linalg.norm(probe.weights @ others, axis=0).max()
-    )
+    effects = np.linalg.norm(probe.weights @ others, axis=0)
+    assert np.linalg.norm(probe.weights @ direction) >= effects.max()
 
 
 def test_the_penalty_is_chosen_on_samples_that_were_not_fitted_to(rng):
     labels = np.arange(60) % 2
     points = np.column_stack([1e4 + 100 * labels, rng.standard_normal((60, 30)), np.ones(60)])
     probe = foretold.chosen_probe(points, labels, np.arange(60) % 4 > 0)
-    assert (
-        probe(points) == labels
-    ).mean() > 0.95  # features of any scale, and one that does not vary
+    right = probe(points) == labels  # features of any scale, and one that does not vary
+    assert right.mean() > 0.95
 
 
 def test_halves_and_few_samples_have_every_class(rng):
@@ -155,16 +149,10 @@ def test_new_tasks_are_questions_about_the_same_inputs():
     for domain in ("graphs", "language"):
         (recipe,) = recipes(domain, "slice", [("normal", 0.0, 1)])
         found = labellings(recipe, classes)
-        assert all(
-            v.shape == (100,) and set(v) <= {0, 1, 2}
-            for name, v in found.items()
-            if name != "classes"
-        )
-        assert all(
-            np.bincount(v).min() >= 20
-            for v in found.values()
-            if v is not classes and len(set(v)) == 3
-        )
+        for labels in (v for name, v in found.items() if name != "classes"):
+            assert labels.shape == (100,)
+            assert set(labels) <= {0, 1, 2}
+            assert len(set(labels)) < 3 or np.bincount(labels).min() >= 20
 
 
 def verdicts(disturbed):
@@ -173,30 +161,22 @@ def verdicts(disturbed):
 
 
 def test_claims_hold_in_the_world_of_the_paper_and_fail_in_others():
+    def late(a):
+        return 1.1 - a if a < 1 else a
+
     paper = verdicts(world(lambda a: a**1.8, lambda a: a**2, lambda a: a**0.9))
-    assert (
-        paper["10 first"]
-        == paper["10 alarms"]
-        == paper["10 larger"]
-        == paper["10 warns"]
-        == "reproduced"
-    )
+    for name in ("first", "alarms", "larger", "warns", "follows"):
+        assert paper[f"10 {name}"] == "reproduced"
     assert paper["10 rigid"] == "not reproduced"
-    assert paper["10 follows"] == "reproduced"
     rigid = verdicts(world(lambda a: a**4, lambda a: a**3, lambda a: a**0.25))
     assert rigid["10 rigid"] == "reproduced"
     assert rigid["10 larger"] == "not reproduced"
     other = verdicts(world(lambda a: a, lambda a: a, lambda a: a**3))
     assert other["10 first"] == other["10 alarms"] == "not reproduced"
-    wrong = verdicts(
-        world(lambda a: 1.1 - a if a < 1 else a, lambda a: 1.1 - a if a < 1 else a, lambda a: a)
-    )
-    assert wrong["10 follows"] == "not reproduced"
-    best = verdicts(
-        world(lambda a: max(0, a - 0.25), lambda a: 1.1 - a if a < 1 else a, lambda a: a)
-    )
+    assert verdicts(world(late, late, lambda a: a))["10 follows"] == "not reproduced"
+    best = verdicts(world(lambda a: max(0, a - 0.25), late, lambda a: a))
     assert best["10 highest"] == "reproduced"
-    lower = verdicts(world(lambda a: 1.1 - a if a < 1 else a, lambda a: a, lambda a: a))
+    lower = verdicts(world(late, lambda a: a, lambda a: a))
     assert lower["10 highest"] == "not reproduced"
 
 
@@ -226,10 +206,8 @@ def test_few_models_decide_nothing():
 
 
 def test_the_best_measure_is_only_best_by_more_than_chance():
-    one, other = (
-        {0.3: 0.35, 0.35: 0.3},
-        {0.4: 0.45, 0.45: 0.4},
-    )  # each has two levels in the wrong order
+    # Each has two levels in the wrong order
+    one, other = {0.3: 0.35, 0.35: 0.3}, {0.4: 0.45, 0.45: 0.4}
     close = verdicts(world(lambda a: one.get(a, a), lambda a: other.get(a, a), lambda a: 1.1 - a))
     assert close["10 highest"] == "in part"
 
@@ -296,9 +274,9 @@ def test_another_process_finds_the_same(study, tmp_path):
     assert min(other.seconds.values()) > 0
 
 
-def test_sizes():
-    for size, count in (("small", 1), ("default", 6), ("paper", 30)):
-        recipes_ = deep_models(size)
-        assert {r.domain for r in recipes_} <= {*TASKS}
-        assert len(recipes_) in (count, count - 3)  # P-GNN has no deeper form
-        assert all(r.setting == "layers" for r in recipes_ if r.domain == "graphs")
+@pytest.mark.parametrize(("size", "count"), [("small", 1), ("default", 6), ("paper", 30)])
+def test_sizes(size, count):
+    found = deep_models(size)
+    assert {r.domain for r in found} <= {*TASKS}
+    assert len(found) in (count, count - 3)  # P-GNN has no deeper form
+    assert all(r.setting == "layers" for r in found if r.domain == "graphs")
