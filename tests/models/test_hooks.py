@@ -23,13 +23,7 @@ from transformers import (
 )
 
 import resemblance as rs
-from resemblance.models.batches import find_model_inputs, make_model_batch
-from resemblance.models.hooks import (
-    evaluation_mode,
-    extract_module_features,
-    name_layer_calls,
-    rows_of_batch,
-)
+from resemblance.models.hooks import extract_module_features
 from resemblance.models.modules import watched_modules
 
 IMAGES = torch.linspace(-1, 1, 7 * 3 * 8 * 8).reshape(7, 3, 8, 8).sin()
@@ -124,15 +118,6 @@ def test_features_are_copied_before_the_next_layer_works_in_place():
     assert found.min() < 0
 
 
-def test_patterns_and_names_come_in_the_order_of_execution(images):
-    assert list(extract_module_features(images, [IMAGES], ["head", "c*", "flat"]).layers) == [
-        "conv",
-        "flat",
-        "head",
-    ]
-    assert list(extract_module_features(images, [IMAGES], "head").layers) == ["head"]
-
-
 def test_a_star_stays_between_dots_and_two_do_not(config):
     model = BertModel(config)
     layers = ["encoder.layer.0", "encoder.layer.1"]
@@ -157,23 +142,6 @@ def test_the_blocks_of_a_model(config):
     both = extract_module_features(model, BATCHES, ["pooler", "blocks"])
     assert list(both.layers) == [*names, "pooler"]
     np.testing.assert_array_equal(numbers(both, names[1]), numbers(features, names[1]))
-
-
-def test_several_poolings_of_one_run(config):
-    model, runs = BertModel(config), []
-    model.register_forward_hook(lambda *call: runs.append(1))
-    pools = {"mean": "mean", "cls": "cls", "mixed": {"embeddings": "max"}}
-    modules = watched_modules(model, ["embeddings", "encoder.layer.1"])
-    batch = make_model_batch(torch, BATCHES[0], torch.device("cpu"), find_model_inputs(model), None)
-    with evaluation_mode(torch, model):
-        rows, logits, pooled, _ = rows_of_batch(model, batch, modules, pools)
-    assert len(runs) == 1
-    assert (logits, pooled) == (None, {"tokens"})
-    assert list(rows) == list(pools)
-    for name, pool in pools.items():
-        once = extract_module_features(model, BATCHES[:1], list(modules), pool=pool)
-        for layer, array in name_layer_calls(rows[name]).items():
-            np.testing.assert_array_equal(array, numbers(once, layer))
 
 
 def test_a_layer_called_twice_and_a_tuple():
@@ -503,12 +471,6 @@ def test_what_has_no_rows_is_refused_with_the_remedy(images, config, subtests):
     for model, batches, options, message in refused_calls(images, config):
         with subtests.test(message), pytest.raises(ValueError, match=message):
             extract_module_features(model, batches, **{"outputs": False, **options})
-
-
-def test_layers_without_a_row_for_each_sample_are_left_out():
-    whole = nn.Sequential(nn.Flatten(0), nn.Unflatten(0, (2, 3)))
-    with pytest.warns(UserWarning, match=r"left out, as '0' \(6,\) do not have one row for each"):
-        assert list(extract_module_features(whole, [torch.ones(2, 3)]).layers) == ["1"]
 
 
 def test_logits_are_kept_if_there_are_any(config):

@@ -36,6 +36,13 @@ def facts(request):
     return assess(models, measures=MEASURES, protocol=request.param)
 
 
+def test_a_sample_of_every_model_once_has_the_scores_of_the_study(facts):
+    for (test, quality, family), scores in agreement._cells(facts).items():
+        sampler = agreement._sampler(facts, test, quality, family, scores)
+        values = sampler.score(np.concatenate(sampler.groups))
+        assert values == pytest.approx({s.label: s.value for s in scores}, nan_ok=True)
+
+
 def test_agreement_is_that_of_the_scores_and_the_printed_ones(facts):
     rows = {(row["test"], row["quality"]): row for row in agreements(facts, draws=5)}
     assert ("labels", "auprc") in rows
