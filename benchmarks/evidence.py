@@ -35,7 +35,7 @@ from bench import (
 import resemblance as rs
 from resemblance.data.representation import Representation
 from resemblance.inference.moments import exact_null, moment_profile
-from resemblance.inference.reordered_intermediates import find_axis_rules, permute_representation
+from resemblance.inference.reorder import permute_representation
 from resemblance.inference.tasks import DRAWS_PER_CHUNK
 
 MEASURED = Path(__file__).with_name("evidence_costs.csv")
@@ -102,14 +102,11 @@ def of_orders(spec: str, x: np.ndarray, y: np.ndarray) -> Cost:
     orders = [rng.permutation(len(x)) for _ in range(ORDERS)]
     small_pair = [Representation(z[:WARM]) for z in (x, y)]
     m.evaluate(*small_pair)
-    rules = find_axis_rules(m)
     a, b = Representation(x), Representation(y)
     value = float(m.evaluate(a, b))  # the intermediates of both, which the value needs anyway
     calls = repeated(lambda order: m.evaluate(a, Representation(y[order])), orders)
-    m.evaluate(a, permute_representation(b, orders[0], rules))
-    reordered = repeated(
-        lambda order: m.evaluate(a, permute_representation(b, order, rules)), orders
-    )
+    m.evaluate(a, permute_representation(b, orders[0]))
+    reordered = repeated(lambda order: m.evaluate(a, permute_representation(b, order)), orders)
     exact = np.nan
     if m.product is not None:
         n = len(x)

@@ -15,7 +15,7 @@ from resemblance.data.representation import Representation
 from resemblance.inference import Evidence, NullCells
 from resemblance.inference.moments import exact_null, has_continuous_tail, moment_profile
 from resemblance.inference.nulls import EXACT_MOMENTS
-from resemblance.inference.reordered_intermediates import find_axis_rules, permute_representation
+from resemblance.inference.reorder import permute_representation
 from resemblance.significance.multiple_testing import step_down_max_t
 from resemblance.significance.orders import Design, design_of
 
@@ -112,8 +112,7 @@ def values_in_orders(
     From the inner products that the measure is a function of, else from reordered intermediates.
     """
     if m.product is None:
-        rules = find_axis_rules(m)
-        permuted = [[permute_representation(y, order, rules) for order in orders] for y in columns]
+        permuted = [[permute_representation(y, order) for order in orders] for y in columns]
         return np.array(
             [
                 [[float(m.evaluate(x, z)) for z in permutations] for permutations in permuted]

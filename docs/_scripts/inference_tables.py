@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resemblance as rs
 from resemblance.inference.intervals import interval_kind
-from resemblance.inference.reordered_intermediates import find_axis_rules
 from resemblance.significance.orders import Design
 
 ROTATION = "the best rotation depends on the pair: a sum of singular values, not of their squares"
@@ -126,13 +125,7 @@ def inference_rows(m: rs.Measure) -> dict[str, str]:
     chance = "exact" if m.chance or m.product else "from orders"
     if WITHOUT_PRODUCT.get(m.name) == UNPAIRED:
         chance = "is the value"
-    intermediates = "carried" if find_axis_rules(m).of_intermediate is not None else "computed anew"
-    return {
-        "p-values": pvalues(m),
-        "intervals": intervals(m),
-        "chance": chance,
-        "intermediates of other orders": intermediates,
-    }
+    return {"p-values": pvalues(m), "intervals": intervals(m), "chance": chance}
 
 
 def pvalues(m: rs.Measure) -> str:

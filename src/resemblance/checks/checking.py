@@ -13,6 +13,7 @@ from .arrays import array_library_checks, same_on_tensors
 from .behavior import behavior_checks, different_widths
 from .claims import claim_checks, forget_values
 from .hostile import HOSTILE_GROUPS, hostile_pairs
+from .pairing import pairing_checks
 from .repeats import repeats
 from .statistics import hostile_statistic_checks, inputs_from_pair, statistic_claims
 from .ties import ties_in_wide_data
@@ -109,6 +110,7 @@ def applicable_checks(entry: Measure | Statistic) -> dict[str, CheckFunction]:
     repeat_checks = repeats(entry)
     checks = {
         **claim_checks(entry),
+        **pairing_checks(),
         **behavior_checks(),
         **repeat_checks,
         **shapes,

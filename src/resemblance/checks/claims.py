@@ -217,7 +217,8 @@ def _claim_text(is_claimed: bool) -> str:
     return "claimed" if is_claimed else "not claimed"
 
 
-def _equation(expression: str, value_after: float, value_before: float, seed: int) -> str:
+def equation(expression: str, value_after: float, value_before: float, seed: int) -> str:
+    """Return a counterexample in words."""
     value = "is refused" if np.isnan(value_after) else f"= {value_after:.6g}"
     return f"{expression} {value}, m(X, Y) = {value_before:.6g} (seed {seed})"
 
@@ -248,7 +249,7 @@ def _find_change_of_measure(trial: CheckContext, name: str) -> str:
             b = y if side == 0 else apply_random_transformation(y, name, rng)
             value_after = trial.value_or_nan(a, b)
             if not trial.same(value_after, value_before):
-                return _equation(expression, value_after, value_before, seed)
+                return equation(expression, value_after, value_before, seed)
     return ""
 
 
@@ -257,7 +258,7 @@ def _asymmetry(trial: CheckContext) -> str:
         x, y = trial.inputs(seed)
         forward, backward = _generic_value(trial, seed), trial.value(y, x)
         if not trial.same(backward, forward):
-            return _equation("m(Y, X)", backward, forward, seed)
+            return equation("m(Y, X)", backward, forward, seed)
     return ""
 
 
@@ -268,7 +269,7 @@ def _joint_change(trial: CheckContext) -> str:
         rotated_pair = rotate_samples_jointly(x, y, generator(seed, "joint maps"))
         value_after = trial.value_or_nan(*rotated_pair)
         if not trial.same(value_after, value_before):
-            return _equation("m(TX, TY)", value_after, value_before, seed)
+            return equation("m(TX, TY)", value_after, value_before, seed)
     return ""
 
 

@@ -81,6 +81,7 @@ class Measure(DeclaredFunction):
     metric: bool = False
     min_features: int = 1
     identity: bool = True
+    needs_pairing: bool = True
     differentiable: bool = True
     deterministic: bool = True
     rows_of_maps: RowKind = "samples"
@@ -275,7 +276,8 @@ def measure(
     claims_for : a function of the parameters that it names, which returns the claims that differ
         with them, by name.
     claims : ``metric`` (it is a distance and the triangle inequality holds), ``identity`` (X with
-        itself gives the end of the range that means most similar, for all X), ``differentiable``,
+        itself gives the end of the range that means most similar, for all X), ``needs_pairing``
+        (False where no order of the samples of one side changes the value), ``differentiable``,
         ``deterministic``, ``rows_of_maps`` (what its rows are where layers are maps of channels, as
         in the ReSi suite: ``"samples"``, each map flattened, or ``"positions"`` of maps of one
         size, with their channels; by default, positions for the families in ``POSITION_FAMILIES``),

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -284,15 +284,56 @@ def without_gradient(x: Representation) -> Representation:
 # ------------------------------------------------------------------------------------ intermediates
 
 
+class IntermediateDecorator(Protocol):
+    """What ``cached("n d")`` returns: it takes and returns a function of a representation."""
+
+    def __call__(
+        self, function: Callable[Concatenate[Representation, P], T], /
+    ) -> Callable[Concatenate[Representation, P], T]: ...
+
+
+@overload
 def cached(
-    function: Callable[Concatenate[Representation, P], T],
-) -> Callable[Concatenate[Representation, P], T]:
+    function: Callable[Concatenate[Representation, P], T], /
+) -> Callable[Concatenate[Representation, P], T]: ...
+
+
+@overload
+def cached(axes: str, /, *more_axes: str) -> IntermediateDecorator: ...
+
+
+def cached(first: Any, /, *more_axes: str) -> Any:
     """Let representations cache the values of ``function(representation, **parameters)``.
 
-    It is computed once per representation and set of parameters, however many pairs and measures
-    ask for it. Values that carry gradients are never cached, so a graph is never kept alive or
-    used twice.
+    Write ``@cached("n d")`` above a function whose value is an array with one row per sample,
+    ``@cached("n n")`` for a matrix of pairs of samples, dense or sparse, ``@cached("pairs")`` for a
+    vector of the n (n - 1) / 2 pairs above the diagonal, row by row, and ``@cached("k")``,
+    ``@cached("scalar")`` or any other words for a value that no order of the samples changes. For a
+    tuple, write one text for each part: ``@cached("n k", "k", "k d")``. ``"neighbors"`` stands for
+    lists of nearest neighbours, and ``"anew"`` for a value that depends on the places of samples.
+    Permutation tests move a value along its axes ``n`` instead of computing the value again.
+    Without axes, ``@cached`` has the value computed again in each permutation.
+
+    The value is computed once per representation and set of parameters, however many pairs and
+    measures ask for it. A value that carries gradients is never cached, so a graph is never kept
+    alive or used twice.
+
+    Raises ``ValueError`` for axes that are no words.
     """
+    if callable(first):
+        return _cached_function(first, None)
+    axes = (first, *more_axes)
+    if not all(isinstance(words, str) and words.replace(" ", "").isidentifier() for words in axes):
+        raise ValueError(
+            f"cached: axes are words, such as cached('n d') or cached('n k', 'k'); got {axes}"
+        )
+    return partial(_cached_function, axes=axes)
+
+
+def _cached_function(
+    function: Callable[Concatenate[Representation, P], T], axes: tuple[str, ...] | None
+) -> Callable[Concatenate[Representation, P], T]:
+    function.axes = axes  # type: ignore[attr-defined]
     make_key = cache_key_function(function, arrays=1)
     default_key = make_key((), {})
 
@@ -387,7 +428,7 @@ def cached_pair(
     return decorate
 
 
-@cached
+@cached("n d")
 def working_values(x: Representation) -> Array:
     """Return the array in the precision it is computed in (see :class:`Representation`)."""
     return contiguous_values(x)
@@ -437,7 +478,7 @@ def is_transient(x: Representation) -> bool:
     return x._carry is None and math.prod(x.shape) >= MIN_LARGE_BYTES and needs_copy(x)
 
 
-@cached
+@cached("anew")
 def fingerprint(x: Representation) -> str:
     """Return a hash of the original values, their shape and precision, that of computation, which
     rows are repeats, and the names of columns that do more than number them. Where it is recorded
@@ -463,7 +504,7 @@ def fingerprint(x: Representation) -> str:
     return digest.hexdigest()[:32]
 
 
-@cached
+@cached("scalar")
 def check_all_finite(x: Representation) -> bool:
     """Return True, or raise :class:`UndefinedError` naming the first entry that is NaN or infinite.
 

@@ -23,8 +23,7 @@ from .moments import (
     has_continuous_tail,
     takes_few_values,
 )
-from .permuted import EMPTY_CACHE_CHECK, PROBE_USE, draw_tasks, missing_draws, values_in_draws
-from .reordered_intermediates import find_axis_rules
+from .permuted import PROBE_USE, draw_tasks, missing_draws, values_in_draws
 from .tasks import PROFILE_KIND, MomentJob, profile_from_vector
 
 MAX_EXACT_SAMPLES = 5000  # for exact moments, whose matrices are n x n
@@ -99,22 +98,12 @@ def _split_by_dominance(
 def _exclude_few_valued_pairs(
     bench: InferenceRun, choices: Mapping[Measure, MomentChoice], design: Design
 ) -> dict[Measure, MomentChoice]:
-    """Leave out pairs whose value is one of few, as a few orders show of pairs that are clumped.
-
-    Intermediates are carried into these orders without a guard, as nothing but the number of values
-    counts; where they cannot be, orders are drawn for the p-value itself.
-    """
-    clumps_by_measure = {
+    """Leave out pairs whose value is one of few, as a few orders show of pairs that are clumped."""
+    candidates = {
         m: clumps
         for m, choice in choices.items()
         if (clumps := _pairs_with_clumped_entries(choice.profiles))
     }
-    candidates = {
-        m: clumps
-        for m, clumps in clumps_by_measure.items()
-        if find_axis_rules(m).of_intermediate is not None
-    }
-    coarse = {m: clumps for m, clumps in clumps_by_measure.items() if m not in candidates}
 
     def takes_few(m: Measure, pair: IndexPair, probes: Design) -> bool:
         values = values_in_draws(bench, m, pair, probes, PROBE_USE)
@@ -124,12 +113,11 @@ def _exclude_few_valued_pairs(
     for n_permutations in (PROBE_PERMUTATIONS // 2, PROBE_PERMUTATIONS):
         probes = replace(design, n_permutations=n_permutations)
         missing = missing_draws(bench, candidates, probes, PROBE_USE)
-        bench.run(draw_tasks(bench, missing, probes, EMPTY_CACHE_CHECK, PROBE_USE), lent=True)
+        bench.run(draw_tasks(bench, missing, probes, PROBE_USE), lent=True)
         for m, clumps in candidates.items():
             candidates[m] = [pair for pair in clumps if takes_few(m, pair, probes)]
         candidates = {m: clumps for m, clumps in candidates.items() if clumps}
-    coarse |= candidates
-    return {m: _exclude_from_exact(choice, coarse.get(m, [])) for m, choice in choices.items()}
+    return {m: _exclude_from_exact(choice, candidates.get(m, [])) for m, choice in choices.items()}
 
 
 def _exclude_from_exact(choice: MomentChoice, coarse: Sequence[IndexPair]) -> MomentChoice:

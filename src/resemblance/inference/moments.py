@@ -112,7 +112,7 @@ def moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> Mom
     )
 
 
-@cached
+@cached("anew")
 def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> MomentProfile:
     product = require_inner_product(measure, "profile")
     source = product.of(x, side)

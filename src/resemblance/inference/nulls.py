@@ -18,15 +18,7 @@ from .bench import InferenceRun
 from .exact_pairs import ProfilesByPair, exact_pairs, format_permutation_notice
 from .layout import IndexPair
 from .moments import MomentProfile, exact_null
-from .permuted import (
-    CacheCheckResult,
-    check_permuted_caches,
-    draw_tasks,
-    format_estimated_time,
-    missing_draws,
-    permutes_both_sides,
-    values_in_draws,
-)
+from .permuted import draw_tasks, format_estimated_time, missing_draws, values_in_draws
 
 EXACT_MOMENTS = "exact moments"
 PAIRING_INDEPENDENT = "does not depend on the pairing"
@@ -112,8 +104,7 @@ def compute_null_cells(
     choices = exact_pairs(bench, pairs, design, exact)
     profiles = {m: choices[m].profiles if m in choices else {} for m in measures}
     permuted_pairs = {m: list(filterfalse(profiles[m].__contains__, pairs[m])) for m in measures}
-    guards = check_permuted_caches(bench, permuted_pairs, design)
-    varying_pairs = {m: guards.varying(m, permuted_pairs[m]) for m in measures}
+    varying_pairs = {m: permuted_pairs[m] if m.needs_pairing else [] for m in measures}
     for m in (m for m in measures if varying_pairs[m]):
         if words := format_permutation_notice(
             layout, m, choices.get(m), len(varying_pairs[m]), design
@@ -122,11 +113,9 @@ def compute_null_cells(
     missing = missing_draws(bench, varying_pairs, design)
     n_missing = sum(len(requests[m]) for requests in missing.values() for m in requests)
     bench.advance(len(missing) * sum(len(layout.pairs(m)) for m in measures) - n_missing)
-    bench.run(draw_tasks(bench, missing, design, guards), counted=True, lent=True)
+    bench.run(draw_tasks(bench, missing, design), counted=True, lent=True)
     return {
-        m.spec: _collect_null_cells(
-            bench, comparison, m, profiles[m], varying_pairs[m], design, guards
-        )
+        m.spec: _collect_null_cells(bench, comparison, m, profiles[m], varying_pairs[m], design)
         for m in measures
     }
 
@@ -141,7 +130,6 @@ def _collect_null_cells(
     profiles: ProfilesByPair,
     permuted_pairs: Sequence[IndexPair],
     design: Design,
-    guards: CacheCheckResult,
 ) -> NullCells:
     """Put chance, spread, p-values and draws of a measure into matrices."""
     layout, values = bench.layout, comparison[m.spec]
@@ -156,10 +144,10 @@ def _collect_null_cells(
         value = float(values[layout.cells(m, pair)[0]])
         if pair in profiles:
             entry = _exact_entry(m, value, profiles[pair], design)
-        elif (m, pair[1]) in guards.fixed:
+        elif not m.needs_pairing:
             entry = _constant_null_entry(value)
         else:
-            entry = _permuted_entry(bench, m, pair, value, design, guards)
+            entry = _permuted_entry(bench, m, pair, value, design)
         for place in layout.cells(m, pair):
             for table, number in zip(tables, entry):
                 table[place] = number
@@ -188,12 +176,7 @@ def _constant_null_entry(value: float) -> NullEntry:
 
 
 def _permuted_entry(
-    bench: InferenceRun,
-    m: Measure,
-    pair: IndexPair,
-    value: float,
-    design: Design,
-    guards: CacheCheckResult,
+    bench: InferenceRun, m: Measure, pair: IndexPair, value: float, design: Design
 ) -> NullEntry:
     """Return what :class:`NullCells` has of a pair, from the values in orders or shifts."""
     drawn = values_in_draws(bench, m, pair, design)
@@ -206,22 +189,11 @@ def _permuted_entry(
         (defined_values.mean(), defined_values.std()) if len(defined_values) else (np.nan, np.nan)
     )
     p = design.pvalue(sign * value, sign * drawn)
-    method = _null_method_text(bench, m, pair, design, guards, len(drawn) - len(defined_values))
+    method = _null_method_text(design, len(drawn) - len(defined_values))
     drawn = drawn[:0] if design.shifts else drawn
     return float(chance), float(spread), p, drawn, method, value
 
 
-def _null_method_text(
-    bench: InferenceRun,
-    m: Measure,
-    pair: IndexPair,
-    design: Design,
-    guards: CacheCheckResult,
-    missing: int,
-) -> str:
+def _null_method_text(design: Design, missing: int) -> str:
     """Say how the null of a pair was computed."""
-    ends = pair if permutes_both_sides(bench.layout, design) else pair[1:]
-    is_anew = any((m, side) in guards.anew for side in ends)
-    note = ", recomputed" if is_anew else ""
-    ending = f", {missing} without a value" if missing else ""
-    return f"{design.words}{note}{ending}"
+    return f"{design.words}, {missing} without a value" if missing else design.words

@@ -1,41 +1,45 @@
-"""How a value computed of n samples moves with them: read off its shape, and carried out.
-
-An array moves along its axes of length n. Its entries move, too, where they are themselves samples:
-the indices of nearest neighbours. A vector of n (n - 1) / 2 entries holds pairs of samples, row by
-row above the diagonal. What has no such axis stays as it is.
-"""
+"""A representation with its samples in another order, whose intermediates move along the axes that
+they declare instead of being computed again."""
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from inspect import unwrap
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.arrays import Array, device, namespace
-from ..data.representation import Representation
+from ..base.arrays import Array, device, namespace, records_gradient
+from ..data.representation import Representation, fingerprint, replace_rows, working_values
+from ..intermediates.exact_differences import shifted_gram
+from ..intermediates.grams import gram_by_feature_blocks
+from ..intermediates.points import is_rotated, preshape
+from ..intermediates.similarities import take_rows
 from ..intermediates.ties import Nearest, Ties
 
-AxisRuleKind = Literal["fixed", "axes", "labels", "pairs", "graph", "nearest", "parts"]
+AxisRuleKind = Literal["fixed", "axes", "pairs", "neighbors", "parts"]
 GATHERED_ROWS = 64  # rows gathered at a time, so that they stay in the processor's cache
-FIXED_TYPES = (bool, int, float, str, np.generic, type(None))
+# the intermediates that read the source
+SOURCE_INTERMEDIATES = (unwrap(working_values), unwrap(fingerprint), unwrap(gram_by_feature_blocks))
+# Any rotation of the points will do: the rotation of the first order saves a decomposition.
+ROTATED_INTERMEDIATES = (unwrap(preshape), unwrap(shifted_gram))
 
 
 class AxisRule(NamedTuple):
-    """How a value moves with the samples.
+    """How an intermediate moves with the samples.
 
-    ``"axes"``: these run over the samples. ``"labels"``: and the entries are samples. ``"pairs"``,
-    ``"graph"`` (a sparse array of shape (n, n)), ``"nearest"`` (neighbours with their ties),
-    ``"fixed"``: the value stays. ``"parts"``: those of a tuple move each in its way.
+    ``"axes"``: these axes run over the samples, of a dense or a sparse array. ``"pairs"``: a vector
+    of all pairs of samples. ``"neighbors"``: lists of neighbours with their ties. ``"fixed"``: the
+    value stays. ``"parts"``: each part of a tuple moves by a rule of its own.
     """
 
     kind: AxisRuleKind
     axes: tuple[int, ...] = ()
     parts: tuple[AxisRule, ...] = ()
-
-
-FIXED_RULE = AxisRule("fixed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,11 @@ class Permutation:
         inverse[self.rows] = np.arange(len(self.rows))
         return inverse
 
+    @property
+    def n_pairs(self) -> int:
+        """The number of pairs of samples."""
+        return len(self.rows) * (len(self.rows) - 1) // 2
+
     @cached_property
     def pairs(self) -> np.ndarray:
         """The old place of every pair of samples in a vector of all pairs, shape (n (n - 1) /
@@ -74,85 +83,153 @@ class Permutation:
         return np.asarray(low * (2 * n - low - 1) // 2 + high - low - 1)
 
 
-# ------------------------------------------------------------------------------------- read
+# --------------------------------------------------------------------------------- representations
 
 
-def read_axis_rule(
-    value: Any, n: int, *, is_wide: bool = False, has_labels: bool = True
-) -> AxisRule | None:
-    """Return how a value of n samples moves, by its type and shape; None if that is not known.
+@lru_cache(maxsize=512)
+def axis_rule(function: Callable[..., Any]) -> AxisRule | None:
+    """Return how the values of an intermediate move, from the axes that ``function`` declares; None
+    where an order of the samples needs the value computed again.
 
-    ``is_wide``: the data have more columns than samples, so that n also counts dimensions; only the
-    first axis of length n is one of samples. ``has_labels``: integers in [0, n) beside an axis of
-    length n are samples.
+    Warns of a function that declares no axes, once.
     """
-    if isinstance(value, Nearest):
-        return AxisRule("nearest")
-    if isinstance(value, tuple):
-        parts = [read_axis_rule(part, n, is_wide=is_wide, has_labels=has_labels) for part in value]
-        rules = tuple(part for part in parts if part is not None)
-        return AxisRule("parts", parts=rules) if len(rules) == len(parts) else None
-    if isinstance(value, FIXED_TYPES):
-        return FIXED_RULE
-    shape = tuple(getattr(value, "shape", (0,)))
-    if 0 in shape:  # of data that have nothing of this kind; others may
+    axes = getattr(function, "axes", None)
+    if axes is None:
+        warnings.warn(
+            f"the intermediate {function.__name__} declares no axes, so each permutation of the "
+            "samples computes the intermediate again: write @rs.cached('n d') for rows of samples, "
+            "@rs.cached('k') for a value that no order of the samples changes, or "
+            "@rs.cached('anew') to keep it so",
+            stacklevel=2,
+        )
         return None
-    axes = tuple(axis for axis, length in enumerate(shape) if length == n)
-    if hasattr(value, "tocsr"):
-        return AxisRule("graph") if shape == (n, n) else None if axes else FIXED_RULE
-    if shape == (n * (n - 1) // 2,):
+    if axes == ("anew",):
+        return None
+    rules = tuple(map(_rule_of_words, axes))
+    return rules[0] if len(rules) == 1 else AxisRule("parts", parts=rules)
+
+
+def _rule_of_words(words: str) -> AxisRule:
+    if words == "pairs":
         return AxisRule("pairs")
-    if not axes:
-        return FIXED_RULE
-    kind: AxisRuleKind = "labels" if has_labels and _are_samples(value, n) else "axes"
-    return AxisRule(kind, axes[:1] if is_wide else axes)
+    if words == "neighbors":
+        return AxisRule("neighbors")
+    axes = tuple(axis for axis, word in enumerate(words.split()) if word == "n")
+    return AxisRule("axes" if axes else "fixed", axes)
 
 
-def _are_samples(value: Array, n: int) -> bool:
-    xp = namespace(value)
-    is_integer = xp.isdtype(value.dtype, "integral")
-    return bool(is_integer and xp.min(value) >= 0 and xp.max(value) < n)
+def permute_representation(
+    y: Representation, order: np.ndarray | Permutation, *, with_source: bool = False
+) -> Representation:
+    """Return ``y`` with its samples in another order; its intermediates are carried over from
+    ``y``.
 
+    Row i of the result is row ``order[i]`` of ``y``; name, dtype, precision and ids are the same,
+    so the rows of a stimulus move to the place of another one. An intermediate is carried when it
+    is asked for, and so is the array: the array is not copied for measures that need only other
+    intermediates. An intermediate that declares no axes is computed from the moved array, and so
+    are all intermediates if gradients are recorded. ``with_source``: copy ``source``, too, which a
+    measure of a user may read; otherwise ``source`` has the shape and type, but no numbers.
 
-# ------------------------------------------------------------------------------------ carried out
-
-
-def permute_intermediate(move: AxisRule, value: Any, permutation: Permutation) -> Any:
-    """Return a value of the samples in another order; None if it has not the shape that was read.
-
-    A value that stays is returned itself, not a copy.
+    Raises ``ValueError`` for an order that does not hold each sample once, and for an intermediate
+    whose shape is not the declared one.
     """
-    if move.kind == "parts":
-        return _permute_parts(move, value, permutation)
-    if move.kind == "nearest":
+    permutation = order if isinstance(order, Permutation) else Permutation(order)
+    if len(permutation.rows) != y.shape[0]:
+        raise ValueError(
+            f"reordered: an order of {len(permutation.rows)} samples for data of shape {y.shape}"
+        )
+    if records_gradient(y.source):
+        return _permuted_array(y, permutation)
+    source = _permuted_source(y, permutation) if with_source else _empty_like_source(y)
+    z = replace_rows(y, source, y.ids)
+
+    def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
+        # This does not refer to z, which is freed as soon as it is out of use.
+        function, _ = key
+        if function in SOURCE_INTERMEDIATES:
+            return None if with_source else compute(_permuted_array(y, permutation))
+        rule = axis_rule(function)
+        if rule is None:
+            return None
+        value = compute(y)
+        if (
+            rule.kind == "pairs"
+            and isinstance(value, np.ndarray)
+            and len(value) == permutation.n_pairs
+        ):
+            return permute_pair_vector(y, key, value, permutation)
+        return permute_intermediate(rule, value, permutation, function.__name__)
+
+    z._carry = carry
+    return z
+
+
+def _permuted_array(y: Representation, permutation: Permutation) -> Representation:
+    z = replace_rows(y, _permuted_source(y, permutation), y.ids)
+
+    def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
+        function, _ = key
+        rule = axis_rule(function) if function in ROTATED_INTERMEDIATES else None
+        return rule and permute_intermediate(rule, compute(y), permutation, function.__name__)
+
+    z._carry = carry if is_rotated(y) else None
+    return z
+
+
+def _permuted_source(y: Representation, permutation: Permutation) -> Array:
+    # The source of a representation that was moved itself is blank.
+    return take_rows(y.array if y._carry else y.source, permutation.rows)
+
+
+def _empty_like_source(y: Representation) -> Array:
+    """An array with the shape, dtype and device of the source, but without its numbers."""
+    xp, kind = y.xp, y.source.dtype
+    number = math.nan if xp.isdtype(kind, "real floating") else 0
+    return xp.broadcast_to(xp.full((1, 1), number, dtype=kind, device=device(y.source)), y.shape)
+
+
+# ----------------------------------------------------------------------------------- intermediates
+
+
+def permute_intermediate(rule: AxisRule, value: Any, permutation: Permutation, name: str) -> Any:
+    """Return a value of the samples in another order; a value that stays is returned itself.
+
+    None and an empty array have no samples, and stay. Raises ``ValueError`` for a value that has
+    not the axes that the intermediate of this name declares.
+    """
+    n, shape = len(permutation.rows), tuple(getattr(value, "shape", ()))
+    if rule.kind == "fixed" or value is None or 0 in shape:
+        return value
+    if rule.kind == "parts" and isinstance(value, tuple) and len(value) == len(rule.parts):
+        parts = [
+            permute_intermediate(part, entry, permutation, name)
+            for part, entry in zip(rule.parts, value)
+        ]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if rule.kind == "neighbors" and isinstance(value, Nearest):
         return _permute_neighbors(value, permutation)
-    if move.kind == "graph":
-        return _permute_sparse(value, permutation)
-    if move.kind == "pairs":
-        return _permute_pairs(value, permutation)
-    shape, n = getattr(value, "shape", ()), len(permutation.rows)
-    if any(len(shape) <= axis or shape[axis] != n for axis in move.axes):
-        return None
-    result = _permute_axes(move.axes, value, permutation.rows)
-    return (
-        _take_along_axis(_inverse_like(permutation.inverse, value), result)
-        if move.kind == "labels"
-        else result
+    if rule.kind == "pairs" and shape == (permutation.n_pairs,):
+        return _take_along_axis(value, permutation.pairs)
+    if rule.kind == "axes" and all(axis < len(shape) and shape[axis] == n for axis in rule.axes):
+        if hasattr(value, "tocsr"):
+            return _permute_sparse(value, permutation)
+        return _permute_axes(rule.axes, value, permutation.rows)
+    raise ValueError(
+        f"the intermediate {name} declares axes that its value has not: "
+        f"{type(value).__name__} of shape {shape} for {n} samples; correct the words of @rs.cached"
     )
 
 
 def permute_pair_vector(
     x: Representation, key: Any, vector: np.ndarray, permutation: Permutation
-) -> np.ndarray | None:
-    """Return an intermediate of all pairs of samples in another order, from its square matrix; None
-    if it has another length.
+) -> np.ndarray:
+    """Return an intermediate of all pairs of samples in another order, from its square matrix.
 
     The entries of one sample lie together in a row of the matrix, but not in the vector, so this
     takes a fraction of the time, and the memory of the matrix.
     """
     rows, n = permutation.rows, len(permutation.rows)
-    if vector.shape != (n * (n - 1) // 2,):
-        return None
     matrix = square_from_pair_vector(x, key, vector)
     result, begin = np.empty_like(vector), 0
     for start in range(0, n, GATHERED_ROWS):
@@ -179,30 +256,9 @@ def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> 
         return np.asarray(x._cache[name])
 
 
-def _permute_parts(move: AxisRule, value: Any, permutation: Permutation) -> Any:
-    if not isinstance(value, tuple) or len(value) != len(move.parts):
-        return None
-    parts = [
-        permute_intermediate(part, entry, permutation) for part, entry in zip(move.parts, value)
-    ]
-    if any(part is None and entry is not None for part, entry in zip(parts, value)):
-        return None
-    return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-
-
-def _permute_pairs(value: Array, permutation: Permutation) -> Array | None:
-    return (
-        _take_along_axis(value, permutation.pairs)
-        if tuple(value.shape) == permutation.pairs.shape
-        else None
-    )
-
-
 def _permute_sparse(value: Any, permutation: Permutation) -> Any:
     """Both sides of a sparse array; its indices come out sorted without sorting them."""
     rows = permutation.rows
-    if value.shape != (len(rows), len(rows)):
-        return None
     return value.tocsc()[:, rows].tocsr()[rows].asformat(value.format)
 
 

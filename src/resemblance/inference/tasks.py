@@ -21,28 +21,20 @@ from ..engine.work import PairBlock
 from ..significance.orders import Design
 from .jackknife import subsample_measure, subsample_representation
 from .moments import MatrixSide, MomentProfile, moment_profile
-from .reorder import Permutation
-from .reordered_intermediates import (
-    NO_RULES,
-    AxisRules,
-    combine_axis_rules,
-    find_axis_rules,
-    permute_representation,
-    permuted_cache_agrees,
-)
+from .reorder import Permutation, permute_representation
 
 RepresentationIndex = int  # among the representations of a task
 PairMeasureIndex = tuple[
     RepresentationIndex, RepresentationIndex, int
 ]  # x, y, and the position of a measure
-# x and y, and the position of each measure with whether it has intermediates computed anew
-PermutedPair = tuple[RepresentationIndex, RepresentationIndex, list[tuple[int, bool]]]
+# x and y, and the positions of their measures
+PermutedPair = tuple[RepresentationIndex, RepresentationIndex, list[int]]
 SideLookup = Callable[
-    [RepresentationIndex, RepresentationIndex, bool], tuple[Representation, Representation]
+    [RepresentationIndex, RepresentationIndex], tuple[Representation, Representation]
 ]
 
+PACKAGE = __name__.partition(".")[0] + "."
 DRAWS_PER_CHUNK = 20  # draws that are stored together: what is lost when a run is killed
-CHECKED_DRAWS = (1, 2)  # the draws that are computed both with reordered intermediates and anew
 LEAVE_ONE_OUT_KIND, PROFILE_KIND = "left out", "profile"
 
 
@@ -78,39 +70,34 @@ def requested_pairs(
 class PermutationJob:
     """Values under a design, in the draws from ``start`` to ``stop``.
 
-    ``anew``: the measures and the data whose intermediates cannot be carried. ``tokens`` identify
-    the representations of the task.
+    ``tokens`` identify the representations of the task.
     """
 
     design: Design
     is_square: bool
     kind: str
-    anew: frozenset[tuple[Measure, str]]
     start: int
     stop: int
     tokens: tuple[str, ...]
 
     def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
         """Yield the values of each measure, chunk by chunk."""
-        design, measures, pairs = self.design, task.measures, self._pairs(task)
-        moves = combine_axis_rules(
-            a for m in measures if (a := find_axis_rules(m)).of_intermediate is not None
-        )
+        design, measures, pairs = self.design, task.measures, list(requested_pairs(task))
         window = np.arange(design.n)
         if design.shifts:
             window = window[design.windows(0)[0]]
             measures = tuple(subsample_measure(m, window, design.n) for m in measures)
         unmoved = cache(lambda x: subsample_representation(task.representations[x], window))
-        cells = [(x, y, p) for x, y, entries in pairs for p, _ in entries]
-        x, y, positions = np.array(cells, dtype=np.int32).T
+        cells = [(x, y, p) for x, y, positions in pairs for p in positions]
+        x, y, measure_numbers = np.array(cells, dtype=np.int32).T
         for start in range(self.start, self.stop, DRAWS_PER_CHUNK):
             draws = range(start, min(start + DRAWS_PER_CHUNK, self.stop))
             values = np.empty((len(cells), len(draws)))
             for column, draw in enumerate(draws):
-                sides = self._sides(task, draw, moves, unmoved)
+                sides = self._sides(task, draw, unmoved)
                 values[:, column] = _pair_values(pairs, measures, sides)
-            for p in np.unique(positions).tolist():
-                m, rows = task.measures[p], positions == p
+            for p in np.unique(measure_numbers).tolist():
+                m, rows = task.measures[p], measure_numbers == p
                 places, kind = (self.tokens, x[rows], y[rows]), f"{self.kind} from {start}"
                 yield [ScoreBatch(m.spec, m.version, *places, values[rows], kind=kind)]
 
@@ -122,27 +109,10 @@ class PermutationJob:
         """
         return self.is_square and not self.design.is_exhaustive
 
-    def _pairs(self, task: PairBlock) -> list[PermutedPair]:
-        """Return the pairs to compute, with the measures of each."""
-        pairs = []
-        for x, y, positions in requested_pairs(task):
-            ends = (x, y) if self.moves_both else (y,)
-            tokens = [self.tokens[k] for k in ends]
-            entries = []
-            for p in positions:
-                entries.append((p, any((task.measures[p], token) in self.anew for token in tokens)))
-            pairs.append((x, y, entries))
-        return pairs
-
     def _sides(
-        self,
-        task: PairBlock,
-        draw: int,
-        moves: AxisRules,
-        unmoved: Callable[[RepresentationIndex], Representation],
+        self, task: PairBlock, draw: int, unmoved: Callable[[RepresentationIndex], Representation]
     ) -> SideLookup:
-        """Return the function that has x and y in a draw, by their places and whether their
-        intermediates are computed anew.
+        """Return the function that has x and y in a draw, by their places.
 
         ``unmoved`` has the windows that no shift moves, which keep their intermediates from draw to
         draw.
@@ -153,19 +123,21 @@ class PermutationJob:
         if design.shifts:
             rows = np.arange(design.n)[design.windows(draw)[1]]
             shifted = memoize(lambda y: subsample_representation(representations[y], rows))
-            return lambda x, y, is_anew: (unmoved(x), shifted(y))
+            return lambda x, y: (unmoved(x), shifted(y))
+        # A measure of a user may read the source.
+        with_source = not all(m.function.__module__.startswith(PACKAGE) for m in task.measures)
         order = cache(lambda token: Permutation(design.order(draw, token)))
 
         @memoize
-        def turned(place: RepresentationIndex, is_anew: bool) -> Representation:
+        def turned(place: RepresentationIndex) -> Representation:
             permutation = order(self.tokens[place] if self.is_square else "")
             return permute_representation(
-                representations[place], permutation, NO_RULES if is_anew else moves
+                representations[place], permutation, with_source=with_source
             )
 
         if self.moves_both:
-            return lambda x, y, is_anew: (turned(x, is_anew), turned(y, is_anew))
-        return lambda x, y, is_anew: (representations[x], turned(y, is_anew))
+            return lambda x, y: (turned(x), turned(y))
+        return lambda x, y: (representations[x], turned(y))
 
 
 def _pair_values(
@@ -173,34 +145,11 @@ def _pair_values(
 ) -> list[float]:
     """Return the values of pairs; the measures of a pair share its intermediates."""
     values = []
-    for x, y, entries in pairs:
-        with pair_cache(*sides(x, y, entries[0][1])):
-            for p, is_anew in entries:
-                values.append(_value_or_nan(measures[p], *sides(x, y, is_anew)))
+    for i, j, positions in pairs:
+        x, y = sides(i, j)
+        with pair_cache(x, y):
+            values += [_value_or_nan(measures[p], x, y) for p in positions]
     return values
-
-
-@dataclass(frozen=True)
-class CacheCheckJob:
-    """Whether the intermediates of y can be carried: two orders are computed both ways, against
-    one x."""
-
-    design: Design
-    is_square: bool
-    kind: str
-    tokens: tuple[str, ...]
-
-    def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield 1 for each measure whose intermediates can be carried in a pair, 0 for others."""
-        for i, j, positions in requested_pairs(task):
-            x, y = (task.representations[k] for k in (i, j))
-            token = self.tokens[j] if self.is_square else ""
-            orders = [self.design.order(d % self.design.total, token) for d in CHECKED_DRAWS]
-            for m in (task.measures[p] for p in positions):
-                agreements = np.array(
-                    [float(permuted_cache_agrees(m, x, y, orders, find_axis_rules(m)))]
-                )
-                yield [vector_batch(m, (self.tokens[i], self.tokens[j]), self.kind, agreements)]
 
 
 @dataclass(frozen=True)

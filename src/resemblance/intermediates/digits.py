@@ -22,7 +22,7 @@ MIN_SAFE_SQUARE_SUM = 1e-250  # sum of squares that has not lost digits to under
 MAX_ROUNDING_SHARE = 0.5
 
 
-@cached
+@cached("scalar")
 def resolution(x: Representation) -> float:
     """Relative distance between neighbouring numbers in the precision that the data came in; 0 for
     integers."""
@@ -30,7 +30,7 @@ def resolution(x: Representation) -> float:
     return float(epsilon(x.source)) if is_rounded else 0.0
 
 
-@cached
+@cached("scalar")
 def uncentered_norm(x: Representation) -> Array:
     """Frobenius norm of the points as they are."""
     return euclidean_norm(x.array)
@@ -73,7 +73,7 @@ def input_precision(x: Representation) -> str:
     return str(x.origin.dtype if x.origin else x.source.dtype).rpartition(".")[2]
 
 
-@cached
+@cached("scalar")
 def rounding_share(x: Representation) -> float:
     """Error of the numbers as they are stored and computed, relative to the Frobenius norm of the
     centred points; constant columns and saturated units count as exact.

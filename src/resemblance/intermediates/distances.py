@@ -104,13 +104,13 @@ def _full_matrix(entries: BlockFunction, points: Array) -> Array:
     return concatenate_blocks(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
 
 
-@cached
+@cached("n n")
 def distances(x: Representation) -> Array:
     """Euclidean distances between the samples of the pre-shape, shape (n, n)."""
     return _full_matrix(unit_size_distances(x), x.array)
 
 
-@cached
+@cached("n n")
 def double_centered_distances(x: Representation) -> Array:
     """Distances minus their row and column means plus their mean, shape (n, n)."""
     if not isinstance(x.source, np.ndarray):
@@ -155,25 +155,25 @@ def centered_condensed_distances(x: Representation) -> CenteredDistances:
     return CenteredDistances(distance_deviations(x), deviation_sums(x), mean_distance(x))
 
 
-@cached
+@cached("pairs")
 def distance_deviations(x: Representation) -> Array:
     """The distances of all pairs minus their mean, shape (n (n - 1) / 2,)."""
     return _condensed_distance_parts(x).deviations
 
 
-@cached
+@cached("n")
 def deviation_sums(x: Representation) -> Array:
     """Sums of :func:`distance_deviations` over the pairs of each sample, shape (n,)."""
     return _condensed_distance_parts(x).sums
 
 
-@cached
+@cached("scalar")
 def mean_distance(x: Representation) -> Array:
     """Mean distance between two samples of the pre-shape, a 0-d array."""
     return _condensed_distance_parts(x).mean
 
 
-@cached
+@cached("pairs", "n", "scalar")
 def _condensed_distance_parts(x: Representation) -> CenteredDistances:
     """What the three intermediates above are parts of: each can be carried to another order of
     samples."""
@@ -221,13 +221,13 @@ def double_centered_inner(x: Representation, y: Representation) -> Array:
     return 2 * frobenius_inner(a, b) - 2 / n * frobenius_inner(a_sums, b_sums) + (n - 1) * d * e
 
 
-@cached
+@cached("scalar")
 def distance_deviation(x: Representation) -> Array:
     """Frobenius norm of the double-centred distances (n times the distance standard deviation)."""
     return double_centered_inner(x, x) ** 0.5
 
 
-@cached
+@cached("scalar")
 def deviation_norm(x: Representation) -> Array:
     """Norm of the vector of :func:`distance_deviations`."""
     a = distance_deviations(x)
@@ -253,7 +253,7 @@ def condensed_rdm(x: Representation, kind: str) -> Array:
     return vector
 
 
-@cached
+@cached("pairs")
 def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """The RDM made ready to be compared by an inner product.
 
@@ -382,7 +382,7 @@ def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
     return squareform(as_float64(condensed_rdm(x, kind)), checks=False)
 
 
-@cached
+@cached("n n")
 def whitened_gram(
     x: Representation, kind: str, compare: str, variances: tuple[float, ...] | None
 ) -> np.ndarray:
@@ -431,7 +431,7 @@ def whiten_dissimilarities(matrix: np.ndarray, weights: np.ndarray) -> np.ndarra
 # ------------------------------------------------------------------------------------- many samples
 
 
-@cached
+@cached("n", "scalar", "scalar")
 def distance_centering_terms(x: Representation) -> CenteringTerms:
     """Margins of the distances between the samples of the pre-shape."""
     return centering_terms(unit_size_distances(x), x.shape[0])
@@ -452,7 +452,7 @@ class DissimilaritySummary(NamedTuple):
     squares: float
 
 
-@cached
+@cached("scalar")
 def dissimilarity_summary(x: Representation, kind: str) -> DissimilaritySummary:
     """Spread of the dissimilarities of a kind; ``UndefinedError`` when all of them are equal."""
     entries, deviations = dissimilarity_entries(x, kind), RunningMoments()

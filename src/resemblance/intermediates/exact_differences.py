@@ -48,14 +48,14 @@ class ShiftedPoints(NamedTuple):
     size: Array  # 0-d
 
 
-@cached
+@cached("n d", "scalar")
 def round_shifted_points(x: Representation) -> ShiftedPoints:
     """The points of which distances are compared for equality."""
     unit = power_of_two_below_norm(x)
     return ShiftedPoints(_subtract_round_means(x.array / unit, inlier_row_mask(x)), size(x) / unit)
 
 
-@cached
+@cached("n n")
 @keep_while_small(1)
 def shifted_gram(x: Representation) -> np.ndarray:
     """Inner products of the :func:`round_shifted_points` points of more features than samples,

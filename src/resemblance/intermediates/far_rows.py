@@ -38,7 +38,7 @@ def outlier_row_mask(squares: Array) -> np.ndarray | None:
     return np.asarray(as_float64(lengths) > OUTLIER_LENGTH_RATIO * median)
 
 
-@cached
+@cached("n")
 def inlier_row_mask(x: Representation) -> np.ndarray | None:
     """Say which rows are not far from the others; None if all are near."""
     if x.origin or x.signed:
@@ -48,7 +48,7 @@ def inlier_row_mask(x: Representation) -> np.ndarray | None:
     return None if is_far is None else ~is_far
 
 
-@cached
+@cached("n d")
 def inlier_centered_points(x: Representation) -> Array:
     """:func:`~.points.preshape`, or the same points around the mean of the rows that are not far
     from the others: their distances are the same, and keep their digits."""

@@ -76,7 +76,7 @@ class GramKernel(NamedTuple):
     pairs: MedianPairs = "distinct"
 
 
-@cached
+@cached("scalar")
 def median_distance(x: Representation, pairs: MedianPairs = "distinct") -> Array:
     """Median Euclidean distance between samples of the pre-shape, a 0-d array; of all pairs also
     with themselves."""
@@ -102,7 +102,7 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
     return xp.mean(euclidean_norm(xp.take(points, i, axis=0) - xp.take(points, j, axis=0), axis=1))
 
 
-@cached
+@cached("scalar")
 def median_distance_by_selection(x: Representation, pairs: MedianPairs) -> float:
     """The median of :func:`~.grams.median_distance`, selected in a few passes."""
     points, n = inlier_centered_points(x), x.shape[0]
@@ -117,7 +117,7 @@ def median_distance_by_selection(x: Representation, pairs: MedianPairs) -> float
     return sum(values) / 2
 
 
-@cached
+@cached("n n")
 def distance_gram(x: Representation, kernel: GramKernel) -> Array:
     """Centred Gram matrix of a kernel of the distance d, sigma = bandwidth * median distance, shape
     (n, n): "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma)."""
@@ -127,7 +127,7 @@ def distance_gram(x: Representation, kernel: GramKernel) -> Array:
     return double_centered(concatenate_blocks(blocks, gram))
 
 
-@cached
+@cached("n d")
 def centered_directions(x: Representation) -> Array:
     """Rows at unit length minus their mean, never wider than n: their inner products are the
     centred cosines."""
@@ -158,7 +158,7 @@ def supports_feature_blocks(x: Representation) -> bool:
     return is_rotated(x) and not x.origin and isinstance(x.source, np.ndarray)
 
 
-@cached
+@cached("pairs")
 @keep_while_small(1.5)  # n (n - 1) / 2 numbers are fewer than that for 3 d >= n
 def gram_condensed(x: Representation) -> Array:
     """Inner products of all pairs of different centred points in unit size, shape (n (n - 1) /
@@ -176,14 +176,14 @@ def _gram_condensed_by_rows(x: Representation) -> Array:
     return concatenate_blocks(pieces, out)
 
 
-@cached
+@cached("n")
 @keep_while_small(1.5)  # as long as those of pairs, which come from the same products
 def wide_diagonal(x: Representation) -> np.ndarray:
     """:func:`gram_diagonal` of more features than samples."""
     return gram_by_feature_blocks(x)[1]
 
 
-@cached
+@cached("pairs", "n")
 def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     """:func:`gram_condensed` and :func:`gram_diagonal` of more features than samples, added up over
     blocks of features, each of which is centred by itself: without a copy of all.
@@ -205,7 +205,7 @@ def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     return pairs / total, np.diagonal(gram) / total
 
 
-@cached
+@cached("n n")
 def gram_entries(x: Representation) -> np.ndarray:
     """Inner products of all centred points in unit size, in float64, shape (n, n)."""
     from scipy.spatial.distance import squareform
@@ -221,7 +221,7 @@ def linear_gram_inner(x: Representation, y: Representation) -> Array:
     return 2 * frobenius_inner(gram_condensed(x), gram_condensed(y)) + frobenius_inner(k, l)
 
 
-@cached
+@cached("n")
 def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
     """Diagonal of the centred Gram matrix, shape (n,)."""
     if kernel.name == "linear" and supports_feature_blocks(x):
@@ -234,13 +234,13 @@ def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
     return x.xp.linalg.diagonal(distance_gram(x, kernel))
 
 
-@cached
+@cached("scalar")
 def gram_trace(x: Representation, kernel: GramKernel) -> Array:
     """Trace of the centred Gram matrix."""
     return x.xp.sum(gram_diagonal(x, kernel))
 
 
-@cached
+@cached("scalar")
 def energy(x: Representation) -> Array:
     """Frobenius norm of the linear Gram matrix of the pre-shape: the self-similarity in linear
     CKA."""
@@ -255,7 +255,7 @@ def energy(x: Representation) -> Array:
     return frobenius_inner(gram, gram) ** 0.5
 
 
-@cached
+@cached("scalar")
 def squared_gram_norm(x: Representation, kernel: GramKernel) -> Array:
     """Squared Frobenius norm of the centred Gram matrix."""
     if kernel.name == "linear":
@@ -270,7 +270,7 @@ def squared_gram_norm(x: Representation, kernel: GramKernel) -> Array:
     return frobenius_inner(gram, gram)
 
 
-@cached
+@cached("scalar")
 def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
     """Root of the HSIC of a representation with itself, up to a factor of n.
 
@@ -381,7 +381,7 @@ def kernel_entries(x: Representation, kernel: GramKernel, median: Array) -> Bloc
     return lambda tile: xp.exp(squares(tile) / (-2 * sigma**2))
 
 
-@cached
+@cached("n", "scalar", "scalar")
 def kernel_centering_terms(x: Representation, kernel: GramKernel) -> CenteringTerms:
     """Margins of the kernel matrix."""
     return centering_terms(_uncentered_kernel_entries(x, kernel), x.shape[0])

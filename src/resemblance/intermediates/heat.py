@@ -39,7 +39,7 @@ def neighbor_operator(x: Representation, k: int) -> csr_array:
     )
 
 
-@cached
+@cached("k")
 def heat_trace(x: Representation, k: int) -> np.ndarray:
     r"""tr exp(-t L) / n at 256 temperatures t in [0.1, 10], L the normalised Laplacian I - A.
 
@@ -86,7 +86,7 @@ def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
     return np.array([np.cos(degree * angles).sum() for degree in range(CHEBYSHEV_DEGREE + 1)])
 
 
-@cached
+@cached("anew")
 def stochastic_heat_traces(
     x: Representation, k: int, steps: int, probes: int, repeats: int, seed: int
 ) -> np.ndarray:

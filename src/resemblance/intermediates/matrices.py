@@ -356,7 +356,7 @@ def leading_projection(x: Representation, k: int) -> FactoredPairMatrix:
     return _projection_on_basis(x, count, lambda: decomposition(x).basis[:, :count])
 
 
-@cached
+@cached("scalar")
 def basis_sum(x: Representation) -> float:
     """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
     if has_accurate_inverse(x, full=True):
@@ -446,7 +446,7 @@ def dissimilarity_pair_matrix(
     )
 
 
-@cached
+@cached("scalar")
 def dissimilarity_sum(x: Representation, kind: str) -> float:
     """Sum of all dissimilarities, those of each pair of samples of norm 1."""
     return 2 * scalar(x.xp.sum(rdm_vector(x, kind=kind, compare="cosine")))

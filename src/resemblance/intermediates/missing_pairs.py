@@ -30,7 +30,7 @@ def gap_columns(gaps: np.ndarray, scale: float) -> np.ndarray:
     return np.stack(columns, axis=1) if columns else np.empty((len(gaps), 0))
 
 
-@cached
+@cached("pairs")
 def missing_pairs(x: Representation) -> np.ndarray:
     """Which pairs of rows have no dissimilarity, row by row above the diagonal; shape (0,) where
     all have one."""

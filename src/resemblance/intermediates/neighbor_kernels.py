@@ -54,7 +54,7 @@ def kernel_graph(
     )
 
 
-@cached
+@cached("n k")
 def kernel_values(
     x: Representation, nearest_rows: NeighborSearch, kernel: Kernel, centered: bool
 ) -> np.ndarray:
@@ -111,7 +111,7 @@ def indicator_of_entries(graph: Any, mask: np.ndarray) -> Any:
 # ---------------------------------------------------------------------- kernels of the distances
 
 
-@cached
+@cached("n k")
 def neighbor_distances(x: Representation, nearest_rows: NeighborSearch) -> np.ndarray:
     """Distances to the k nearest neighbours, in the order of :func:`neighbors`, shape (n, k), in
     float64.
@@ -149,7 +149,7 @@ def _average_tied_values(values: np.ndarray, knn: Nearest) -> np.ndarray:
     return values
 
 
-@cached
+@cached("n n")
 def umap_weight_matrix(
     x: Representation, nearest_rows: NeighborSearch, symmetrize: bool, diagonal: bool
 ) -> csr_array:
@@ -215,7 +215,7 @@ def _umap_weight_sum(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
     return np.exp(scaled, out=scaled).sum(axis=1)
 
 
-@cached
+@cached("n n")
 def local_rbf_kernel(
     x: Representation, nearest_rows: NeighborSearch, squared: bool, diagonal: bool
 ) -> csr_array:
@@ -295,7 +295,7 @@ class CenteredKernelSize(NamedTuple):
     square: float
 
 
-@cached
+@cached("scalar")
 def umap_kernel_size(
     x: Representation, nearest_rows: NeighborSearch, symmetrize: bool, diagonal: bool
 ) -> CenteredKernelSize:
@@ -306,7 +306,7 @@ def umap_kernel_size(
     )
 
 
-@cached
+@cached("scalar")
 def local_rbf_size(
     x: Representation, nearest_rows: NeighborSearch, squared: bool, diagonal: bool
 ) -> CenteredKernelSize:

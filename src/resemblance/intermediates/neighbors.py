@@ -36,7 +36,7 @@ class NeighborSearch(NamedTuple):
     method: Search = "exact"
 
 
-@cached
+@cached("neighbors")
 def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact") -> Nearest:
     """The k nearest other samples of every sample, with their ties.
 
@@ -125,7 +125,7 @@ def _has_enough_neighbors(x: Representation, k: int, metric: Affinity, search: S
     return is_exact and MIN_SAMPLES_PER_NEIGHBOR * SUBSET_NEIGHBOR_FACTOR * k <= x.shape[0]
 
 
-@cached
+@cached("anew")
 def _stable_neighbor_order(x: Representation, k: int, metric: Affinity) -> np.ndarray:
     """The first of the k nearest other samples, which no rounding can reorder, and n for the
     others, (n, k)."""
@@ -153,7 +153,7 @@ def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Neare
     return largest_listed_with_ties(indices, values, k, similarity.terms)
 
 
-@cached
+@cached("n k")
 def own_cosines(x: Representation, k: int, search: Search = "exact") -> np.ndarray:
     """Cosine similarities to the k nearest neighbours by cosine, shape (n, k)."""
     return cosines_to_listed(x, neighbors(x, k=k, metric="cosine", search=search))

@@ -34,7 +34,7 @@ from ..data.representation import (
 from .digits import resolution, uncentered_norm
 
 
-@cached
+@cached("d")
 def mean(x: Representation) -> Array:
     """Mean row, shape (d,), accumulated around the first row so that a large common offset costs no
     digits."""
@@ -42,7 +42,7 @@ def mean(x: Representation) -> Array:
     return x.xp.mean(x.array - first, axis=0) + first[0, :]
 
 
-@cached
+@cached("n d")
 def centered(x: Representation) -> Array:
     """Rows minus the mean row, shape (n, d); a constant column becomes exactly zero."""
     return _center_with_mean(x)[0]
@@ -59,7 +59,7 @@ def _center_with_mean(x: Representation) -> tuple[Array, Array]:
     return apply_in_place(x.xp.subtract, shifted, row), (row + first)[0, :]
 
 
-@cached
+@cached("d", "d")
 def _first_row_and_offset(x: Representation) -> tuple[Array, Array]:
     """The first row of many, and the mean of the rows minus it, shape (d,)."""
     first, total = next(working_value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.dtype)
@@ -88,7 +88,7 @@ class ScaledPoints(NamedTuple):
     mean: Array
 
 
-@cached
+@cached("n d", "scalar", "d")
 def centered_scaled(x: Representation) -> ScaledPoints:
     """Centred points in unit size; where their size is 0, so are they.
 
@@ -116,7 +116,7 @@ def size(x: Representation) -> Array:
     return _centered_norm_by_blocks(x) if is_large_array(x) else centered_scaled(x).size
 
 
-@cached
+@cached("scalar")
 def _centered_norm_by_blocks(x: Representation) -> Array:
     squares = np.concatenate([sum_of_squares(b, axis=1) for b in _centered_row_blocks(x)]).sum()
     return (
@@ -124,7 +124,7 @@ def _centered_norm_by_blocks(x: Representation) -> Array:
     )
 
 
-@cached
+@cached("scalar", "d")
 def size_and_scaled_mean(x: Representation) -> tuple[Array, Array]:
     """Size of the centred points, and mean row times the root of n, for points of unit norm as they
     are."""
@@ -132,7 +132,7 @@ def size_and_scaled_mean(x: Representation) -> tuple[Array, Array]:
     return size(x) / length, centered_scaled(x).mean / length * x.n_samples**0.5
 
 
-@cached
+@cached("n d")
 def unit(x: Representation, centered: bool = True) -> Array:
     """The points with unit Frobenius norm, centred by default; ``UndefinedError`` when that
     norm is 0."""
@@ -171,7 +171,7 @@ def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
     return products
 
 
-@cached
+@cached("n d")
 @keep_while_small(1)
 def preshape(x: Representation, centered: bool = True) -> Array:
     """:func:`unit` in at most n columns: rotated into the dimensions the points span when d > n.
@@ -196,37 +196,37 @@ def is_rotated(x: Representation) -> bool:
     return d > n
 
 
-@cached
+@cached("n")
 def row_norms(x: Representation) -> Array:
     """Euclidean norm of every row, shape (n,)."""
     return euclidean_norm(x.array, axis=1)
 
 
-@cached
+@cached("n d")
 def unit_rows(x: Representation) -> Array:
     """Rows scaled to unit length, shape (n, d); a zero row stays zero."""
     return unit_rows_of_array(x.array)
 
 
-@cached
+@cached("n")
 def directed(x: Representation) -> Array:
     """1 for every row that has a direction, 0 for a zero row, shape (n,)."""
     return x.xp.astype(row_norms(x) > 0, x.array.dtype)
 
 
-@cached
+@cached("d")
 def mean_direction(x: Representation) -> Array:
     """Mean of the rows at unit length, shape (d,)."""
     return x.xp.mean(unit_rows(x), axis=0)
 
 
-@cached
+@cached("n d")
 def reduced_unit_rows(x: Representation) -> Array:
     """:func:`unit_rows` in the frame of ``preshape(x, centered=False)``."""
     return unit_rows(x) if not is_rotated(x) else unit_rows_of_array(preshape(x, centered=False))
 
 
-@cached
+@cached("n d")
 def standardized_rows(x: Representation) -> Array:
     """Rows minus their own mean over the features, at unit length; a row that is constant, or
     varies by no more than the rounding of its numbers as they were stored, becomes zero."""
@@ -267,7 +267,7 @@ def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Arr
     return x.array / divisor, y.array / divisor, scale
 
 
-@cached
+@cached("d")
 def column_norms(x: Representation) -> Array:
     """Euclidean norm of every centred column, shape (d,)."""
     return euclidean_norm(centered_scaled(x).points, axis=0) * size(x)

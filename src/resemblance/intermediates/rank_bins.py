@@ -86,7 +86,7 @@ class RankBins(NamedTuple):
         return math.atan2(math.sqrt(2 * squares_within), math.sqrt(self.energy))
 
 
-@cached
+@cached("k")
 def rank_bins(x: Representation, kind: str) -> RankBins:
     """Bins of the dissimilarities of a kind, from one pass after that for their ends, and from
     another one for data with many ties."""
@@ -194,7 +194,7 @@ class ConcordanceBins(NamedTuple):
         return self.couples - self.unknown
 
 
-@cached
+@cached("k")
 def concordance_bins(x: Representation, kind: str) -> ConcordanceBins:
     """Wide bins with about the same number of dissimilarities each."""
     bins = rank_bins(x, kind)

@@ -60,7 +60,7 @@ def neighbor_recall(
     return mean_neighbor_recall(x, k=k, metric=metric, search=search)
 
 
-@cached
+@cached("scalar")
 def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, search: Search) -> float:
     """Mean share of the k nearest neighbours among those found, over a sample of the rows."""
     indices = neighbors(x, k=k, metric=metric, search=search)

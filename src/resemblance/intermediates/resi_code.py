@@ -12,7 +12,7 @@ from .points import feature_products, mean, size, unit
 from .spectra import basis_coordinates, decomposition, numerical_rank
 
 
-@cached
+@cached("scalar")
 def resi_svcca_components(x: Representation, explained_variance: float) -> int:
     """Number of components by ReSi's rule: the explained *fraction* is compared with a share of the
     *total variance*.
@@ -28,14 +28,14 @@ def resi_svcca_components(x: Representation, explained_variance: float) -> int:
     return int(np.argmax(is_enough)) + 1
 
 
-@cached
+@cached("scalar")
 def largest_covariance(x: Representation) -> float:
     """Largest absolute entry of the covariance in unit size: what the google/svcca code divides it
     by."""
     return float(np.abs(_unit_size_covariance(x)).max())
 
 
-@cached
+@cached("d d")
 def inverse_root_covariance(x: Representation) -> np.ndarray:
     """Symmetric root of the pseudo-inverse of the scaled covariance, shape (d, d)."""
     values, vectors = np.linalg.eigh(
@@ -50,7 +50,7 @@ def inverse_root_covariance(x: Representation) -> np.ndarray:
     return vectors @ np.diag(np.sqrt(values)) @ vectors.T
 
 
-@cached
+@cached("k d")
 def uncentered_coordinates(x: Representation) -> np.ndarray:
     """Uncentred columns in an orthonormal basis of the centred columns and the constant, shape (r +
     1, d)."""
@@ -81,7 +81,7 @@ def resi_pwcca(x: Representation, y: Representation) -> float:
     return float(weights @ rho / weights.sum())
 
 
-@cached
+@cached("d d")
 def _unit_size_covariance(x: Representation) -> np.ndarray:
     product = to_numpy(x.xp.matrix_transpose(unit(x)) @ unit(x))
     return product / (x.n_samples - 1)

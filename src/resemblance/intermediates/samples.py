@@ -44,14 +44,14 @@ def subset_indices(n: int, subsample: int, seed: int, trial: int) -> np.ndarray:
     return generator(seed, "subset", n, trial).permutation(n)[:subsample]
 
 
-@cached
+@cached("anew")
 def normalized_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
     """Euclidean distances within a subset over their 0.9 quantile (diagonal included), shape
     (sample, sample)."""
     return _normalized_subset_distances(x, draw)
 
 
-@cached
+@cached("anew")
 def condensed_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
     """:func:`normalized_distances` above the diagonal, row by row, of shape (pairs of samples,).
 
@@ -62,13 +62,13 @@ def condensed_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarra
     return squareform(_normalized_subset_distances(x, draw), checks=False)
 
 
-@cached
+@cached("anew")
 def enclosing_subset_radius(x: Representation, draw: SubsetDraw) -> float:
     """The smallest normalised distance within which a sample of a subset has all others."""
     return enclosing_radius(condensed_subset_distances(x, draw))
 
 
-@cached
+@cached("anew")
 def sorted_edges(x: Representation, draw: SubsetDraw) -> SortedEdges:
     """The normalised distances within a subset, as a cross-barcode needs them.
 
@@ -92,10 +92,21 @@ def _normalized_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndar
     return distances / quantile
 
 
-@cached
 def spanning_length(x: Representation, draw: SubsetDraw) -> float:
     """Length of the minimum spanning tree of the normalised distances within a subset of the
     samples."""
+    has_all = draw.subsample >= x.shape[0]
+    return _spanning_length_of_all(x) if has_all else _spanning_length_of_subset(x, draw)
+
+
+@cached("scalar")
+def _spanning_length_of_all(x: Representation) -> float:
+    """:func:`spanning_length` of all samples."""
+    return tree_length(normalized_distances(x, SubsetDraw(x.shape[0], 0, 0)))
+
+
+@cached("anew")
+def _spanning_length_of_subset(x: Representation, draw: SubsetDraw) -> float:
     return tree_length(normalized_distances(x, draw))
 
 

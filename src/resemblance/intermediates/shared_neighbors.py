@@ -38,7 +38,7 @@ def self_overlap(
     return math.sqrt(_self_score(x, score, search) * _self_score(y, score, search))
 
 
-@cached
+@cached("scalar")
 def _self_score(x: Representation, score: NeighborhoodScore, search: NeighborSearch) -> float:
     neighbors = nearest(x, *search)
     return score(neighbors, neighbors) if len(neighbors.ties.rows) else 1.0

@@ -40,7 +40,7 @@ class Decomposition(NamedTuple):
     directions: Array
 
 
-@cached
+@cached("n k", "k", "k d")
 def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     """Thin SVD of the pre-shape, cut at the numerical rank.
 
@@ -116,7 +116,7 @@ def principal_directions(x: Representation) -> Decomposition:
     return parts
 
 
-@cached
+@cached("n k")
 def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
     """An orthonormal basis of the column space: that of the decomposition, unless gradients must
     pass.
@@ -132,7 +132,7 @@ def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
     return x.xp.linalg.qr(preshape(x, centered=centered) @ directions)[0]
 
 
-@cached
+@cached("k d")
 def basis_coordinates(x: Representation) -> Array:
     """Centred columns in the coordinates of the orthonormal basis, in unit size, shape (r, d)."""
     return x.xp.matrix_transpose(decomposition(x).basis) @ unit(x)
@@ -161,7 +161,7 @@ def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
     return bool(smallest > threshold)
 
 
-@cached
+@cached("scalar")
 def smallest_singular(x: Representation) -> float:
     """The smallest singular value of the decomposition; 0 where there is none."""
     try:
@@ -170,7 +170,7 @@ def smallest_singular(x: Representation) -> float:
         return 0.0
 
 
-@cached
+@cached("k", "scalar")
 def unspanned_direction(x: Representation) -> tuple[Array, Array]:
     """The unit vector that the columns do not span, as they are, of the span of the centred ones
     and the constant: its coordinates in the basis of the former, and that of the latter.
@@ -184,7 +184,7 @@ def unspanned_direction(x: Representation) -> tuple[Array, Array]:
     return -coefficients / length, 1 / length
 
 
-@cached
+@cached("scalar")
 def component_count_with_ties(x: Representation, count: int) -> int:
     """Number of the leading principal components, at least ``count`` (or all), with all that are
     tied with the last.
@@ -197,7 +197,7 @@ def component_count_with_ties(x: Representation, count: int) -> int:
     return int(np.count_nonzero(singular >= last - 64 * np.finfo(singular.dtype).eps * singular[0]))
 
 
-@cached
+@cached("scalar")
 def components_for_variance(x: Representation, explained_variance: float) -> int:
     """Smallest number of principal components whose variance is at least this fraction of the
     total, ties aside."""
@@ -208,7 +208,7 @@ def components_for_variance(x: Representation, explained_variance: float) -> int
     return min(int(missing.sum()) + 1, numerical_rank(x))
 
 
-@cached
+@cached("n k")
 def principal_coordinates(x: Representation) -> Array:
     """Centred points in the basis of their principal directions, widest first, shape (n, min(n,
     d)).
@@ -223,7 +223,7 @@ def principal_coordinates(x: Representation) -> Array:
     return points * xp.where(largest, xp.ones_like(s), -xp.ones_like(s))
 
 
-@cached
+@cached("n k")
 def partially_whitened_points(x: Representation, alpha: float) -> Array:
     """Centred points whose singular values s became alpha s + (1 - alpha), in unit size, shape (n,
     at most n).
@@ -245,7 +245,7 @@ def partially_whitened_points(x: Representation, alpha: float) -> Array:
 # -------------------------------------------------------------------------- roots of Gram matrices
 
 
-@cached
+@cached("scalar")
 def root_flatness(x: Representation, alpha: float = 1.0) -> float:
     """Flatness tr A / (√(n - 1) ‖A‖) of the root A of the Gram matrix of the centred points, partly
     whitened unless ``alpha`` is 1: from 0 for one direction to 1 for all alike.
@@ -258,7 +258,7 @@ def root_flatness(x: Representation, alpha: float = 1.0) -> float:
     return _trace_of_root(points) / math.sqrt(x.n_samples - 1)
 
 
-@cached
+@cached("scalar")
 def direction_flatness(x: Representation) -> float:
     """Flatness of the directions of the rows, not centred, among all n directions."""
     return _trace_of_root(reduced_unit_rows(x)) / x.n_samples

@@ -29,7 +29,7 @@ from .spectra import decomposition
 MIN_RELATIVE_GAP = 1e-3  # of both lengths: a difference that is less loses digits
 
 
-@cached
+@cached("scalar")
 def mean_row_norm(x: Representation) -> Array:
     """Length of the mean row."""
     return euclidean_norm(mean(x))
@@ -60,7 +60,7 @@ def _mean_shift(x: Representation, width: int) -> Array:
     return pad_row_with_zeros(x.xp.mean(x.array - x.array[:1, :], axis=0), width)
 
 
-@cached
+@cached("scalar")
 def concentricity(x: Representation) -> Array:
     """Mean cosine between the rows and the mean row; 0 where that is rounding only, as of centred
     points, and has no direction."""
@@ -75,7 +75,7 @@ def concentricity(x: Representation) -> Array:
     return frobenius_inner(mean_direction(x), direction)
 
 
-@cached
+@cached("scalar")
 def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
     """Logarithm of the mean Gaussian potential exp(-2 d^2) between samples.
 
@@ -132,7 +132,7 @@ def _random_unit_directions(width: int, projections: int, seed: int) -> np.ndarr
     return np.asarray(directions / np.linalg.norm(directions, axis=0))
 
 
-@cached
+@cached("anew")
 def sorted_projections(x: Representation, projections: int, seed: int) -> Array:
     """The samples minus the first one along random unit vectors, each direction sorted, shape (n,
     projections)."""

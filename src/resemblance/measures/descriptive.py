@@ -32,7 +32,7 @@ from .leave_one_out.descriptive import leave_one_out_concentricity, leave_one_ou
 @measure(
     label="ConcDiff", family="descriptive", citation="wang2020towards", version=3,
     larger_is_more_similar=False, range=(0, 2), metric=True, invariant_to=COSINE_INVARIANCES,
-    streams_with="directions", leave_one_out=leave_one_out_concentricity,
+    needs_pairing=False, streams_with="directions", leave_one_out=leave_one_out_concentricity,
 )  # fmt: skip
 def concentricity_difference(x: Representation, y: Representation) -> Array:
     r"""Concentricity difference: the difference of how tightly samples point in the direction of
@@ -57,7 +57,8 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
 @measure(
     label="MagDiff", family="descriptive", citation="wang2020towards", version=2,
     larger_is_more_similar=False, range=(0, np.inf), metric=True,
-    invariant_to={"orthogonal"} | SAMPLE_ROTATION, leave_one_out=leave_one_out_magnitude_diff,
+    needs_pairing=False, invariant_to={"orthogonal"} | SAMPLE_ROTATION,
+    leave_one_out=leave_one_out_magnitude_diff,
 )  # fmt: skip
 def magnitude_difference(x: Representation, y: Representation) -> Array:
     r"""Magnitude difference: the difference of the lengths of the mean rows.
@@ -81,6 +82,7 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
     citation="wang2020understanding",
     version=3,
     larger_is_more_similar=False,
+    needs_pairing=False,
     range=(0, np.inf),
     metric=True,
     rows_of_maps="positions",
@@ -142,7 +144,7 @@ def uninformative_far_samples(
 @measure(
     label="MMD", family="descriptive", citation="gretton2012kernel", version=3,
     larger_is_more_similar=False, range=(0, 2**0.5), differentiable=False,
-    limits={"bandwidth": (1e-3, 1e3)}, needs_equal_columns=True,
+    needs_pairing=False, limits={"bandwidth": (1e-3, 1e3)}, needs_equal_columns=True,
 )  # fmt: skip
 def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> float:
     r"""Maximum mean discrepancy: how far the clouds of samples are apart as distributions, seen by
@@ -184,7 +186,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
 @measure(
     label="SlicedW", family="descriptive", citation="bonneel2015sliced", version=2,
     larger_is_more_similar=False, range=(0, np.inf), limits={"projections": (1, 100_000)},
-    needs_equal_columns=True, metric=True,
+    needs_pairing=False, needs_equal_columns=True, metric=True,
 )  # fmt: skip
 def sliced_wasserstein(
     x: Representation, y: Representation, *, projections: int = 100, seed: int = 0
@@ -219,6 +221,7 @@ def sliced_wasserstein(
 @measure(
     label="EigenSim", family="descriptive", citation="raju2026geometric", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
+    needs_pairing=False,
 )  # fmt: skip
 def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     r"""Eigenspectrum similarity: the cosine of the lists of singular values, largest first.

@@ -493,7 +493,7 @@ def _jaccard_overlap(a: Nearest, b: Nearest) -> float:
     return float(np.mean(count / (2 * k - count)))
 
 
-@cached
+@cached("scalar")
 def return_probability(x: Representation, k: int, metric: Affinity, search: Search) -> float:
     """Mean probability that a step to k of the other samples, drawn without order, and a step to a
     neighbour return."""

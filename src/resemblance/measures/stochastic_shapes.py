@@ -274,7 +274,7 @@ def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
     return [np.array(rows) for rows in places.values()]
 
 
-@cached
+@cached("anew")
 def responses(x: Representation) -> tuple[np.ndarray, ...]:
     """The trials of each stimulus, (repeats, d), in double precision."""
     check_all_finite(x)
@@ -282,7 +282,7 @@ def responses(x: Representation) -> tuple[np.ndarray, ...]:
     return tuple(values[rows] for rows in _rows_by_stimulus(x))
 
 
-@cached
+@cached("anew")
 def stimulus_moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     """The mean of each stimulus, (n, d), and a root R of its covariance R'R, (n, k, d), with as few
     rows as all of them need."""

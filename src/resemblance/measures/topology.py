@@ -30,7 +30,10 @@ from ..intermediates.samples import (
     metric=True,
     invariant_to=SHAPE_INVARIANCES,
     differentiable=False,
-    claims_for=lambda k: {"min_samples": k + 1},
+    claims_for=lambda k, estimator: {
+        "min_samples": k + 1,
+        "needs_pairing": estimator == "stochastic",
+    },
     limits={"k": (1, np.inf), "steps": (1, np.inf), "probes": (1, np.inf), "repeats": (1, np.inf)},
 )
 def imd(

@@ -128,7 +128,7 @@ def _magnitude_exponent(*arrays: np.ndarray) -> int:
     return int(np.frexp(max(float(np.abs(array).max()) for array in arrays))[1])
 
 
-@cached
+@cached("d d", "scalar")
 def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndarray, int]:
     """Inverse symmetric root of the covariance of the controls plus a multiple of the identity.
 

@@ -23,7 +23,7 @@ def leave_one_out_distance_corr(x: Representation, y: Representation, squared: b
     return np.asarray(value if squared else np.sqrt(value))
 
 
-@cached
+@cached("n")
 def leave_one_out_deviation(x: Representation) -> np.ndarray:
     """Return the squared norm of the double-centred distances without each sample, shape (n,)."""
     a = distance_pair_matrix(x)

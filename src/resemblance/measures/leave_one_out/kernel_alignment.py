@@ -84,7 +84,7 @@ def _uncached_copy(x: Representation) -> Representation:
     return Representation(x.source, x.name, dtype=x.requested_dtype)
 
 
-@cached
+@cached("n")
 def leave_one_out_self_hsic(
     x: Representation, kernel: GramKernel, estimator: Estimator
 ) -> np.ndarray:
@@ -143,7 +143,7 @@ def _leave_one_out_diagonals(
     return products.sum() - products + correction + c**3 * products
 
 
-@cached
+@cached("n")
 def leave_one_out_width_change(x: Representation, pairs: MedianPairs) -> np.ndarray:
     """Return by how much the median distance between samples changes without each of them, in units
     of it, shape (n,)."""

@@ -64,7 +64,7 @@ def leave_one_out_largest_score(
     )
 
 
-@cached
+@cached("n")
 def _leave_one_out_self_score(
     x: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
@@ -134,7 +134,7 @@ def _replacement_cases(
     return rows, samples, 0.0
 
 
-@cached
+@cached("anew")
 def replacements(x: Representation, nearest_rows: NeighborSearch) -> Replacements:
     """Return the weights of neighbours before and after a sample is left out."""
     n, k, ties = x.shape[0], nearest_rows.k, nearest(x, *nearest_rows).ties

@@ -83,7 +83,7 @@ def _leave_one_out_pair_products(
     return product - sums / pairs
 
 
-@cached
+@cached("n")
 def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> np.ndarray:
     """Return the squared norms of the vector of pairs, of norm 1, without those of each sample."""
     vector = as_float64(rdm_vector(x, kind=kind, compare=compare))
@@ -165,7 +165,7 @@ def leave_one_out_rank_products(
     return row_products
 
 
-@cached
+@cached("pairs")
 def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
     """Return the average ranks of the dissimilarities, centred, shape (n (n - 1) / 2,): in single
     precision where it is exact."""
@@ -174,7 +174,7 @@ def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
     return np.asarray((place - (len(place) - 1)) / 2, dtype=precision)
 
 
-@cached
+@cached("pairs")
 def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
     """Return twice the average rank of each pair, from 0."""
     vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
@@ -185,7 +185,7 @@ def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
     return np.asarray(doubled, dtype=np.int32 if len(vector) < 2**30 else np.int64)
 
 
-@cached
+@cached("anew")
 def _untied_pair_order(x: Representation, kind: str) -> np.ndarray:
     """Return the pairs in the order of their ranks; none, of shape (0,), if some are tied."""
     place = _doubled_average_ranks(x, kind)
@@ -212,7 +212,7 @@ def _weight_sums_of_higher_ranks(x: Representation, weights: np.ndarray, kind: s
     return sums
 
 
-@cached
+@cached("anew")
 def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
     """Return both samples of each pair, in the order of the ranks, shape (2, pairs)."""
     n, order = x.shape[0], _untied_pair_order(x, kind)
@@ -224,7 +224,7 @@ def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
     return np.stack([side.take(order) for side in sides])
 
 
-@cached
+@cached("n n")
 def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
     """Return r - c for the pairs of each sample, (n, n), 0 on the diagonal; c is the rank of a pair
     among those of its sample, from 1/2."""
@@ -282,7 +282,7 @@ def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.nd
     return np.einsum("ij,ij->i", c @ pairs, e)
 
 
-@cached
+@cached("pairs", "n k")
 def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the bin of the rank of each pair, and for each sample the mean of c over the pairs of
     every bin, shape (n, bins)."""
@@ -311,7 +311,7 @@ def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]
     return bins, means
 
 
-@cached
+@cached("n")
 def _leave_one_out_rank_squares(x: Representation, kind: str) -> np.ndarray:
     """Return the sums of squares of the centred average ranks of the pairs without each sample.
 
