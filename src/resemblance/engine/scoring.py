@@ -170,7 +170,9 @@ def _score_rectangle(
             yield from _score_rectangle(measure, rows, columns, todo & ~remaining_pairs)
         else:
             remaining_pairs = todo
-        yield _score_each_pair(measure, rows, columns, remaining_pairs)
+        pairs = np.argwhere(remaining_pairs).tolist()  # each without a score has its own reason
+        single_scores = [_score_pair(measure, rows[i], columns[j], (i, j)) for i, j in pairs]
+        yield score_batch(measure.spec, measure.version, (), single_scores)
         return
     a, b = np.nonzero(todo[np.ix_(i, j)])
     places = list(zip(a.tolist(), b.tolist()))
@@ -211,30 +213,6 @@ def _batched_scores(
             raise
         return None
     return scores._replace(values=values)
-
-
-def _score_each_pair(
-    measure: Measure,
-    rows: Sequence[Representation],
-    columns: Sequence[Representation],
-    todo: np.ndarray,
-) -> ScoreBatch:
-    """Return the scores of pairs computed one by one: each without a score has its own reason."""
-    entries = []
-    for i, j in np.argwhere(todo).tolist():
-        x, y, start = rows[i], columns[j], time.perf_counter()
-        scores = _batched_scores(measure, [x], [y])
-        if scores is None:
-            entries.append(_score_pair(measure, x, y, (i, j)))
-            continue
-        numbers = {name: float(number[0, 0]) for name, number in scores.diagnostics.items()}
-        numbers |= measure.diagnostics(x, y)
-        caveats = scores.caveats
-        caveat = measure.caveat(x, y) if caveats is None else caveats.get((0, 0), "")
-        numbers |= {} if CHANCE_KEY in numbers else _pair_chance_level(measure, x, y)
-        value, seconds = float(scores.values[0, 0]), time.perf_counter() - start
-        entries.append(PairScore(i, j, value, None, numbers, caveat, seconds))
-    return score_batch(measure.spec, measure.version, (), entries)
 
 
 def _as_int32(positions: np.ndarray) -> np.ndarray:
