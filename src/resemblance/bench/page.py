@@ -20,7 +20,15 @@ from ..contracts._measure import Measure
 from ..contracts.claims import INVARIANCES
 from ..sections.headlines import headline
 from ..sections.result import Result
-from ..sections.sections import Section, Sign, Table, TableEntry
+from ..sections.sections import (
+    FAILED_MEASURE_COLUMN,
+    FAILURE_REASON_COLUMN,
+    FAILURES_TABLE,
+    Section,
+    Sign,
+    Table,
+    TableEntry,
+)
 from ..sections.values import finite_or_none
 from ..significance import stars
 from .case import Case, Score
@@ -227,7 +235,7 @@ def failures_section(
         (-sum(failure.comparisons for failure in group), name, reason, _failed_tests_text(group))
         for (name, reason), group in by_reason.items()
     )
-    heads = ("comparisons", "measure", "most frequent reason", "where")
+    heads = ("comparisons", FAILED_MEASURE_COLUMN, FAILURE_REASON_COLUMN, "where")
     rows: list[dict[str, TableEntry]] = [
         dict(zip(heads, (-float(count), *words))) for count, *words in counts
     ]
@@ -238,7 +246,14 @@ def failures_section(
         else "Every comparison has a value."
     )
     tables = (
-        (Table.of(rows, "failures", "Comparisons without a value", columns=("measure",)),)
+        (
+            Table.of(
+                rows,
+                FAILURES_TABLE,
+                "Comparisons without a value",
+                columns=(FAILED_MEASURE_COLUMN,),
+            ),
+        )
         if rows
         else ()
     )

@@ -27,7 +27,7 @@ from .claims import VERDICTS, Claim
 from .figures import FIGURE_TYPES, Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Switch
 from .headlines import MAX_NAMES_IN_HEADLINE, TRIAL_WARNING, headline, is_trial, remove_verdicts
 from .ranks import DEFAULT_RANK_RULE, average_readings, rank_measures_of_task
-from .sections import Section, Table
+from .sections import FAILED_MEASURE_COLUMN, FAILURE_REASON_COLUMN, FAILURES_TABLE, Section, Table
 
 RESULT_COLUMNS = (
     "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
@@ -102,11 +102,12 @@ class Result(MappingResult):
 
     @property
     def failures(self) -> tuple[MissingValue, ...]:
-        """Why something has no value, section by section."""
+        """Why something has no value, section by section; of failed comparisons, by measure, the
+        most frequent reason."""
         return tuple(
             MissingValue(section.name, name, reason)
             for section in self.sections
-            for name, reason in section.reasons.items()
+            for name, reason in (*section.reasons.items(), *_failed_measures(section))
         )
 
     def _repr_html_(self) -> str:
@@ -222,6 +223,15 @@ class Result(MappingResult):
         """
         warn_of_suffix(path)
         write_atomically(Path(path), result_text(self))
+
+
+def _failed_measures(section: Section) -> Iterator[tuple[str, str]]:
+    """Yield the measures and reasons in the table of failed comparisons, if a section has one."""
+    for table in section.tables:
+        if table.name == FAILURES_TABLE:
+            for row in table.rows:
+                record = dict(zip(table.columns, row))
+                yield str(record[FAILED_MEASURE_COLUMN]), str(record[FAILURE_REASON_COLUMN])
 
 
 def opening_sentences(result: Result) -> str:

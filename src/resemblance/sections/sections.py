@@ -11,6 +11,9 @@ from .figures import Figure
 TableEntry: TypeAlias = str | float | None  # of a table; None where there is no value
 TableRows: TypeAlias = tuple[tuple[TableEntry, ...], ...]
 
+FAILURES_TABLE = "failures"  # the table of failed comparisons, by measure and reason
+FAILED_MEASURE_COLUMN, FAILURE_REASON_COLUMN = "measure", "most frequent reason"
+
 
 class Sign(NamedTuple):
     """What one cell of a table says besides its entry: a short text after it, such as "*" or "†",
