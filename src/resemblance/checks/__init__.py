@@ -5,6 +5,7 @@ from .checking import check_measure, check_statistic
 from .commands import check_command
 from .readers import check_reader
 from .results import check_result
+from .suites import check_suite
 from .trial import Outcome
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "check_reader",
     "check_result",
     "check_statistic",
+    "check_suite",
 ]
