@@ -3,31 +3,16 @@ what is refused."""
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from factories.output import assert_fits
 
-import resemblance as rs
-from papers.resi.claims import CLAIMS
 from resemblance import cli
 from resemblance.bench import combine
-from resemblance.bench.manifolds import suite as manifolds
-from resemblance.bench.resi import evaluate
-from resemblance.data.model_features import ModelFeatures
 from resemblance.sections.claims import NO_DATA, NOT_REPRODUCED, Claim
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
-from resemblance.significance import places
 
-MEASURES = (
-    "cka",
-    "procrustes",
-    "magnitude_difference",
-    "concentricity_difference",
-    "uniformity_difference",
-)
 LABELS = {"a": "A", "b": "B", "c": "C"}
 
 
@@ -103,21 +88,6 @@ def test_equal_measures_have_equal_places_whatever_the_order_of_suites(tmp_path)
     assert found["A"][1:3] == found["B"][1:3]
 
 
-def test_no_interval_depends_on_the_order_of_cells(tmp_path):
-    rng = np.random.default_rng(0)
-    cells = {f"x/{i}": dict(zip("abc", rng.random(3).tolist())) for i in range(9)}
-    other = study(tmp_path / "other", "sensitivity", cells)
-    turned = dict(reversed(cells.items()))
-    first, second = (
-        combine(study(tmp_path / name, "stability", some), other)
-        for name, some in (("one", cells), ("two", turned))
-    )
-    rows = table(first, "standing", "places").rows
-    assert len({row[3] for row in rows}) > 1 or len({row[4] for row in rows}) > 1
-    assert table(second, "standing", "places").rows == rows
-    assert first["standing"].figures == second["standing"].figures
-
-
 def test_ranks_are_among_the_measures_that_all_suites_have(tmp_path):
     more = {**LABELS, "d": "D"}
     one = study(tmp_path / "one", "stability", {"x": {"a": 1, "b": 3, "c": 2, "d": 9}}, more)
@@ -131,36 +101,11 @@ def test_ranks_are_among_the_measures_that_all_suites_have(tmp_path):
     assert found["standing"].reasons == {"D (d)": "takes no part in sensitivity"}
 
 
-def test_a_cell_in_which_nobody_has_a_value_does_not_count(tmp_path):
-    one = study(
-        tmp_path / "one",
-        "stability",
-        {"x": {"a": 2, "b": 1}, "empty": {"a": None}},
-        {"a": "A", "b": "B"},
-    )
-    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 2, "b": 1}}, {"a": "A", "b": "B"})
-    assert "Cells: 1. Size of the study" in combine(one, other)["stability"].about
-
-
 def test_agreement_of_suites(tmp_path):
     one = study(tmp_path / "one", "stability", {"x": {"a": 3, "b": 2, "c": 1}})
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 2, "c": 3}})
     rows = table(combine(one, other), "agreement", "agreement").rows
     assert [row[1:] for row in rows] == [(1.0, pytest.approx(-1)), (pytest.approx(-1), 1.0)]
-
-
-def test_intervals_hold_the_estimate_and_shrink_with_cells():
-    random = np.random.default_rng(0)
-
-    def width(count):
-        cells = {
-            ("t", str(i)): dict(zip("ab", random.permutation([1.0, 2.0]))) for i in range(count)
-        }
-        found = places({"resi": cells, "stability": cells}).rows
-        assert all(p.low <= p.mean <= p.high for p in found)
-        return found[0].high - found[0].low
-
-    assert width(400) < width(25) / 2
 
 
 def test_labels_are_those_of_the_catalogue_whatever_a_suite_calls_a_measure(tmp_path):
@@ -226,78 +171,6 @@ def test_with_fewer_than_two_others_the_whole_ranking_is_a_trial(tmp_path):
     assert [row[0] for row in ranks.rows] == ["A", "B", "C"]
     assert found["standing"].figures == ()
     assert {c.verdict for c in found.claims} == {NO_DATA}
-
-
-def test_findings_of_a_joint_ranking_can_be_saved(two, tmp_path):
-    found = combine(*two)
-    found.save(tmp_path / "joint.json")
-    assert rs.load(tmp_path / "joint.json") == found
-
-
-def model_features(domain):
-    random = np.random.default_rng(len(domain))
-    base, found = random.normal(size=(24, 5)), []
-    for seed in range(5):
-        last = base + 0.2 * (1 + seed) * random.normal(size=base.shape)
-        traits = {"domain": domain, "seed": seed, "accuracy": 0.9 - 0.05 * seed}
-        found.append(
-            ModelFeatures(
-                f"{domain}{seed}",
-                {"last": rs.Representation(last, f"{domain}{seed}/last")},
-                last[:, :3],
-                traits,
-            )
-        )
-    return found
-
-
-@pytest.fixture(scope="module")
-def result():
-    models = [*model_features("graphs"), *model_features("vision")]
-    return evaluate(models, measures=MEASURES, claims=CLAIMS)
-
-
-def test_every_kind_of_study_can_be_read(result, tmp_path):
-    (tmp_path / "resi").mkdir()
-    result.save(tmp_path / "resi" / "result.json")
-    manifolds.run(tmp_path / "manifolds", measures=MEASURES, size="small")
-    studies = [rs.load(tmp_path / name) for name in ("resi", "manifolds")]
-    assert [s.suite for s in studies] == ["resi", "manifolds"]
-    assert set(studies[1].ranks(MEASURES)) == {
-        ("rings", "tau"),
-        ("clusters", "tau"),
-        ("swiss roll", "peak"),
-    }
-    assert set(studies[0].models().values()) == {"graphs/own/model", "vision/own/model"}
-    assert set(studies[1].models().values()) == {"rings", "clusters", "swiss roll"}
-    for study in studies:
-        fewer = study.ranks(MEASURES[:2])
-        assert {rank for ranks in fewer.values() for rank in ranks.values()} <= {1.0, 2.0}
-    result = json.loads((tmp_path / "manifolds" / "result.json").read_text()) | {"size": "default"}
-    (tmp_path / "manifolds" / "result.json").write_text(json.dumps(result))
-    found = combine(tmp_path / "resi", tmp_path / "manifolds")
-    assert [s.name for s in found.sections] == ["standing", "agreement", "resi", "manifolds"]
-    assert len(found["resi"].claims) == 4
-    assert (
-        "Size of the study: models of your own; domains: graphs, vision; protocol: paper."
-        in found["resi"].about
-    )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        "{}",
-        json.dumps({"format": "resemblance Result 1", "suite": "other", "sections": []}),
-    ],
-)
-def test_what_is_no_study_is_refused(tmp_path, text):
-    (tmp_path / "result.json").write_text(text)
-    with pytest.raises(ValueError, match=r"result\.json"):
-        rs.load(tmp_path)
 
 
 def test_mistakes_are_named(two, tmp_path):
