@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import numpy as np
 import pytest
 from factories.disturbed_models import WATCHED, changed, world
-from factories.output import assert_fits
 
 import resemblance as rs
 from resemblance.base.exceptions import UndefinedError
 from resemblance.bench.case import Score
 from resemblance.bench.ranks import summarize_scores
 from resemblance.bench.scoring import score
-from resemblance.bench.stability import alarms, page, perturbed
+from resemblance.bench.stability import alarms, models, page, perturbed, weights
+from resemblance.bench.stability.models import plain_models
 from resemblance.bench.stability.spectral import deletion_case, harmonic_representation
 from resemblance.bench.stability.suite import run
 from resemblance.bench.stability.weights import (
@@ -23,7 +21,6 @@ from resemblance.bench.stability.weights import (
     cases_of_copies,
     outcome_as_part,
 )
-from resemblance.cli import run as command
 from resemblance.comparison.comparison import measure_info
 from resemblance.sections import headlines
 from resemblance.sections.claims import REPRODUCED, Claim
@@ -80,37 +77,6 @@ def test_claims_are_made_from_the_facts_of_a_section():
         patch.setattr(headlines, "TRIAL_SIZES", set())
         result = run(size="small", measures=MEASURES, only=["spectral"], claims={"spectral": judge})
     assert [(c.ours, c.verdict) for c in result.claims] == [("2", REPRODUCED)]
-
-
-def test_the_result_is_read_as_it_was_saved_and_a_second_run_computes_nothing(small):
-    def rows():
-        with sqlite3.connect(folder / "comparisons.db") as db:
-            return db.execute("SELECT * FROM scores ORDER BY 1, 2, 3").fetchall()
-
-    folder, result = small
-    assert rs.load(folder / "result.json") == result
-    before = rows()
-    again = run(folder, size="small", measures=MEASURES, only=["spectral"])
-    assert (again.scores(), rows()) == (result.scores(), before)
-
-
-@pytest.mark.parametrize(
-    "options", [{"size": "smal"}, {"only": ["spectra"]}, {"measures": ["ckaa"]}, {"memory": "much"}]
-)
-def test_what_does_not_exist(options):
-    with pytest.raises(ValueError, match=r"smal|spectra|ckaa|much"):
-        run(**{"size": "small", **options})
-
-
-def test_commands(small, capsys, tmp_path):
-    assert command(["bench", "results", str(small[0])]) == 0
-    assert "LinReg" in capsys.readouterr().out
-    assert command(["bench", "report", str(small[0]), "--html", str(tmp_path / "page.html")]) == 0
-    assert "Spectral deletion" in (tmp_path / "page.html").read_text()
-
-
-def test_the_tables_fit_the_terminal(small, tmp_path, capsys):
-    assert_fits(lambda: command(["bench", "results", str(small[0])]), capsys)
 
 
 @pytest.fixture
@@ -406,3 +372,73 @@ def test_losses_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked(rng)
     section = section_of(world(lambda a: a**2, lambda a: a**2, lambda a: a), scores=[row])
     table = next(t for t in section.tables if t.name == "canary scores")
     assert table.hints[1].endswith("on other inputs the losses repeat by 0.30")
+
+
+# ---------------------------------------------------------------------------------- a trained model
+
+
+def test_models_of_missing_packages_are_left_out_and_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        models, "find_spec", lambda name: None if name == "transformers" else object()
+    )
+    assert {r.domain for r in plain_models("default")} == {"vision", "graphs"}
+    absent = models.untrainable_domains(models.stability_recipes("default").domains)
+    assert absent == {"models of language": "transformers is not installed"}
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    result = run(tmp_path, size="small", measures=WATCHED, only=["canary"])
+    assert result["canary"].reasons == {"models of vision": "torch is not installed"}
+    assert not result["canary"].scores
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stability")
+    return folder, run(folder, size="small", measures=WATCHED, only=["canary"])
+
+
+def test_a_run_without_noise_differs_by_nothing_at_all(study):
+    table = study[1]["canary"].tables[0]
+    assert table.columns[0] == "α"
+    assert table.rows[0] == ("0", *[0.0] * (len(table.columns) - 1))
+    assert table.rows[-1][table.columns.index("RDM drift")] > 0.05
+
+
+def test_the_result_can_be_kept(study):
+    folder, result = study
+    assert rs.load(folder / "result.json") == result
+    assert all(cell.values() for cell in result["canary"].scores.values())
+    assert not result.claims
+    assert not result.caveats  # all losses repeat
+    (scores,) = (table for table in result["canary"].tables if table.name == "scores")
+    assert min(row[scores.columns.index("reliability")] for row in scores.rows) > 0.5
+
+
+def test_damaged_arrays_are_made_again(study, monkeypatch):
+    folder, result = study
+    files = sorted((folder / weights.COPIES_FOLDER).glob("*.*"))
+    arrays = [file for file in files if file.suffix == ".npy"]
+    assert len(files) == 2 * len(arrays) == 10
+    arrays[0].write_bytes(arrays[0].read_bytes()[:100])
+    arrays[1].with_suffix(".json").write_text("{")
+    arrays[2].with_suffix(".json").write_text(arrays[3].with_suffix(".json").read_text())
+    (folder / weights.COPIES_FOLDER / f".{'a' * 24}.npy-1").touch()
+    stages = []
+    again = run(
+        folder, size="small", measures=WATCHED, only=["canary"],
+        progress=lambda *step: stages.append(step),
+    )  # fmt: skip
+    assert [step for step in stages if step[0] == "disturbing"] == [
+        ("disturbing", done, 5) for done in (2, 3, 4, 5)
+    ]
+    assert again["canary"] == result["canary"]
+    assert sorted((folder / weights.COPIES_FOLDER).glob("*.*")) == files
+
+
+def test_sizes():
+    for size, count in (("small", 1), ("default", 6), ("paper", 30)):
+        assert len(plain_models(size)) == count
+        parts = [part for _, part in weights.planned_perturbations(size)]
+        assert len({str(part) for part in parts}) == len(parts) == 5 * count
+    assert len(weights.LEVELS_BY_SIZE["paper"].noise) == 51
+    with pytest.raises(ValueError, match="size must be"):
+        plain_models("huge")
