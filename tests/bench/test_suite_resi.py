@@ -67,6 +67,15 @@ def test_measures_are_not_ranked_by_differences_that_are_noise():
     assert cell in assess(answering([0.8] * 8), measures=["cka"], protocol="resi-code").ranks()
 
 
+def test_only_what_depends_on_the_inputs_can_fail_to_repeat():
+    for models in (tight_groups(setting="labels"), noise_walk()):
+        assert not {"labels", "layers"} & {t for t, *_ in assess(models).reliabilities()}
+    unlabeled = [replace(s, labels=None) for s in answering([0.6, 0.7, 0.8])]
+    known = assess(unlabeled, measures=["cka"]).reliabilities()
+    assert {test for test, *_ in known} == {"output"}
+    assert assess(answering([0.3, 0.6, 0.9], samples=3), measures=["cka"]).reliabilities() == {}
+
+
 def test_differences_in_outputs_are_means_over_inputs():
     x, y = (s.outputs for s in answering([0.5, 0.8], samples=30))
     for name, measure in (("jsd", rs.jensen_shannon), ("disagreement", rs.disagreement)):
