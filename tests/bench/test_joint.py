@@ -38,13 +38,23 @@ def two(tmp_path):
     return one, other
 
 
+def combined(tmp_path, **cells):
+    """The joint ranking of suites with these scores."""
+    return combine(*(study(tmp_path / suite, suite, of) for suite, of in cells.items()))
+
+
+def rows_of(found):
+    """The rows of the table of places, by the label of a measure."""
+    return {row[0]: row for row in table(found, "standing", "places").rows}
+
+
 def table(findings, section, name):
     (found,) = [t for t in findings[section].tables if t.name == name]
     return found
 
 
 def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
-    found = {row[0]: row for row in table(combine(*two), "standing", "places").rows}
+    found = rows_of(combine(*two))
     # stability: a 1 and 2, b 2 and 1, c 3 and 3; sensitivity: a and b share 1 and 2, c without a
     # value is last
     assert [found[m][1] for m in "ABC"] == [1.5, 1.5, 3.0]
@@ -61,30 +71,25 @@ def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
 
 
 def test_cells_in_which_all_are_equal_do_not_count(tmp_path):
-    cells = {"x": {"a": 3, "b": 2, "c": 1}, "tied": {"a": 1, "b": 1, "c": 1 + 1e-12}}
-    one, other = (
-        study(tmp_path / "one", "stability", cells),
-        study(tmp_path / "two", "sensitivity", {"x": cells["x"]}),
-    )
-    found = combine(one, other)
-    assert [row[1] for row in table(found, "standing", "places").rows] == [1.0, 2.0, 3.0]
-    assert (
-        "Cells: 1 (in 1 more all measures are equal). Size of the study: default."
-        in found["stability"].about
-    )
+    cells = {"x": {"a": 3, "b": 2, "c": 1}}
+    tied = {"tied": {"a": 1, "b": 1, "c": 1 + 1e-12}}
+    found = combined(tmp_path, stability=cells | tied, sensitivity=cells)
+    assert [row[1] for row in rows_of(found).values()] == [1.0, 2.0, 3.0]
+    assert "Cells: 1 (in 1 more all measures are equal)." in found["stability"].about
+    flat = study(tmp_path / "flat", "stability", tied | {"empty": {"a": None}})
     with pytest.raises(ValueError, match="no cell of the stability study tells the measures apart"):
-        combine(
-            study(tmp_path / "flat", "stability", {"x": {"a": None}, "y": cells["tied"]}), other
-        )
+        combine(flat, tmp_path / "sensitivity")
 
 
 def test_equal_measures_have_equal_places_whatever_the_order_of_suites(tmp_path):
-    ranks = [{"a": 3, "b": 3, "c": 1}, {"a": 3, "b": 1, "c": 2}, {"a": 1, "b": 3, "c": 2}]
-    folders = [
-        study(tmp_path / s, s, {"x": r})
-        for s, r in zip(("stability", "sensitivity", "resi"), ranks)
-    ]
-    found = {row[0]: row for row in table(combine(*folders), "standing", "places").rows}
+    found = rows_of(
+        combined(
+            tmp_path,
+            stability={"x": {"a": 3, "b": 3, "c": 1}},
+            sensitivity={"x": {"a": 3, "b": 1, "c": 2}},
+            resi={"x": {"a": 1, "b": 3, "c": 2}},
+        )
+    )
     assert found["A"][1:3] == found["B"][1:3]
 
 
@@ -93,18 +98,17 @@ def test_ranks_are_among_the_measures_that_all_suites_have(tmp_path):
     one = study(tmp_path / "one", "stability", {"x": {"a": 1, "b": 3, "c": 2, "d": 9}}, more)
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 3, "c": 2}})
     found = combine(one, other)
-    assert {row[0]: row[1] for row in table(found, "standing", "places").rows} == {
-        "B": 1.0,
-        "C": 2.0,
-        "A": 3.0,
-    }
+    assert {label: row[1] for label, row in rows_of(found).items()} == {"B": 1, "C": 2, "A": 3}
     assert found["standing"].reasons == {"D (d)": "takes no part in sensitivity"}
 
 
 def test_agreement_of_suites(tmp_path):
-    one = study(tmp_path / "one", "stability", {"x": {"a": 3, "b": 2, "c": 1}})
-    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 2, "c": 3}})
-    rows = table(combine(one, other), "agreement", "agreement").rows
+    found = combined(
+        tmp_path,
+        stability={"x": {"a": 3, "b": 2, "c": 1}},
+        sensitivity={"y": {"a": 1, "b": 2, "c": 3}},
+    )
+    rows = table(found, "agreement", "agreement").rows
     assert [row[1:] for row in rows] == [(1.0, pytest.approx(-1)), (pytest.approx(-1), 1.0)]
 
 
@@ -112,12 +116,7 @@ def test_labels_are_those_of_the_catalogue_whatever_a_suite_calls_a_measure(tmp_
     labels = {"cka": "CKA", "cka[kernel=rbf]": "CKA", "procrustes": "Procrustes", "mine": "Mine"}
     cells = {"x": {"cka": 1.0, "cka[kernel=rbf]": 2.0, "procrustes": 3.0, "mine": 4.0}}
     folders = [study(tmp_path / s, s, cells, labels) for s in ("stability", "sensitivity")]
-    assert {row[0] for row in table(combine(*folders), "standing", "places").rows} == {
-        "CKA",
-        "CKA [kernel=rbf]",
-        "OrthProc",
-        "Mine",
-    }
+    assert set(rows_of(combine(*folders))) == {"CKA", "CKA [kernel=rbf]", "OrthProc", "Mine"}
 
 
 SURE = {f"x/{i}": {"a": 3.0, "b": 2.0, "c": 1.0} for i in range(6)}
