@@ -1,4 +1,4 @@
-"""The stability suite without training: deletion, its commands, and what disturbed weights mean."""
+"""The stability suite: deletion, what disturbed weights mean, and a trained model."""
 
 from __future__ import annotations
 
