@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
-import warnings
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,42 +115,3 @@ def write_all(folder: Path) -> Path:
     write_flickr(folder / "graphs" / "flickr")
     write_arxiv(folder / "graphs" / "ogbn_arxiv")
     return folder
-
-
-def planetoid(raw: Path, folder: Path) -> Any:
-    """What PyTorch Geometric reads from the files of Cora in ``raw``, copied to a folder where it
-    can write."""
-    from torch_geometric.datasets import Planetoid
-    from torch_geometric.transforms import NormalizeFeatures
-
-    target = folder / "Cora" / "raw"
-    target.mkdir(parents=True)
-    for path in raw.glob("ind.cora.*"):
-        (target / path.name).write_bytes(path.read_bytes())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # old names in the pickles
-        return Planetoid(str(folder), "Cora", transform=NormalizeFeatures())[0]
-
-
-def plain_pgnn(state: Any, x: Any, nearest: np.ndarray, proximity: np.ndarray) -> dict[str, Any]:
-    """The outputs of P-GNN as its definition has them: a message from every set to every node, of
-    the features of both, side by side. ``state``: tensors, by the names of the authors' code."""
-    import torch
-    from torch.nn.functional import linear, normalize
-
-    def apply(x: Any, name: str) -> Any:
-        return linear(x, state[f"{name}.weight"], state[f"{name}.bias"])
-
-    near, which = torch.from_numpy(proximity)[:, :, None], torch.from_numpy(nearest)
-    x, outputs, i = apply(x, "linear_pre"), {}, 0
-    while f"convs.{i}.linear_hidden.weight" in state:
-        name = f"convs.{i}"
-        hidden = torch.relu(apply(near, f"{name}.dist_compute.linear1"))
-        sent = x[which] * apply(hidden, f"{name}.dist_compute.linear2")
-        both = torch.cat([sent, x[:, None].expand(-1, which.shape[1], -1)], dim=2)
-        messages = torch.relu(apply(both, f"{name}.linear_hidden"))
-        position = apply(messages, f"{name}.linear_out_position").squeeze(2)
-        x = outputs[f"structure{i + 1}"] = messages.mean(dim=1)
-        i += 1
-    del outputs[f"structure{i}"]
-    return outputs | {"logits": apply(normalize(position, dim=1), "lin_out")}
