@@ -3,6 +3,7 @@ the archive of ReSi's authors."""
 
 from __future__ import annotations
 
+import json
 import pickle
 import struct
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from PIL import Image
 
 from resemblance.base.rng import generator
@@ -82,7 +84,6 @@ def make_imagenet100(data: Path, train: int = 2, val: int = 1) -> Path:
 def make_vit(data: Path, architecture: str, layers: int = 7) -> Path:
     """A tiny transformer in the folder of the pretrained one, as its first authors saved it: with a
     pooling layer."""
-    import torch
     from transformers import ViTConfig, ViTModel
 
     folder = data / "vision" / "models" / VIT_FOLDERS[architecture]
@@ -100,17 +101,10 @@ def make_vit(data: Path, architecture: str, layers: int = 7) -> Path:
     return folder
 
 
-def make_archive(
-    archive: Path, name: str, seed: int, weights: Mapping[str, Any], facts: Mapping[str, Any]
-) -> Path:
-    """A model in the authors' folders; ``name`` such as "Normal__CIFAR100__VGG11"."""
-    import json
-
-    import torch
-
-    models = archive / "models" / "vision" / "vision_models_simbench"
-    folder = models / name / f"groupid_{seed}"
-    (folder / "checkpoints").mkdir(parents=True)
-    torch.save(dict(weights), folder / "checkpoints" / "final.ckpt")
-    (folder / "output.json").write_text(json.dumps(facts))
-    return folder / "checkpoints" / "final.ckpt"
+def make_archive(file: Path, weights: Mapping[str, Any], facts: Mapping[str, Any]) -> Path:
+    """Write a model and, where the authors have it, what it was trained with; return the latter."""
+    file.parent.mkdir(parents=True)
+    torch.save(dict(weights), file)
+    summary = file.parents[1] / "output.json"
+    summary.write_text(json.dumps(facts))
+    return summary

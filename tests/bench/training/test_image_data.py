@@ -38,23 +38,8 @@ def test_cifar_has_its_images_and_classes_in_the_order_of_the_files(tmp_path, ci
     np.testing.assert_array_equal(task.train.images, class_images(np.arange(6), 32, "train"))
     np.testing.assert_array_equal(task.test.labels, np.arange(4))
     assert read_image(task.test, 3).size == (32, 32)
-
-
-def test_cifar_is_also_found_without_the_folder_of_the_domain(tmp_path, cifar):
-    cifar.rename(tmp_path / cifar.name)
+    cifar.rename(tmp_path / cifar.name)  # without the folder of the domain
     assert len(data.read("cifar100", tmp_path, strict=False).test.labels) == 4
-
-
-def test_cifar_of_another_checksum_is_refused(tmp_path, cifar):
-    with pytest.raises(ValueError, match=r"train is not .*CIFAR-100 \(it has another MD5.*kriz"):
-        data.read("cifar100", tmp_path)
-
-
-@pytest.mark.parametrize("name", ["train", "test", "meta"])
-def test_a_missing_file_of_cifar_is_named(tmp_path, cifar, name):
-    (cifar / name).unlink()
-    with pytest.raises(ValueError, match=rf"{name} is missing: .*https://www.cs.toronto.edu"):
-        data.read("cifar100", tmp_path, strict=False)
 
 
 OTHERS = {
@@ -81,9 +66,18 @@ def test_other_files_than_those_of_cifar_are_refused(tmp_path, cifar, monkeypatc
             with pytest.raises(ValueError, match="train is not the file of CIFAR-100"):
                 data.read("cifar100", tmp_path, strict=False)
     assert not Path("ran").exists()
+    (cifar / "train").write_bytes(whole)
+    with pytest.raises(ValueError, match=r"train is not .*CIFAR-100 \(it has another MD5.*kriz"):
+        data.read("cifar100", tmp_path)
+    for name in ("meta", "test", "train"):
+        (cifar / name).unlink()
+        with pytest.raises(ValueError, match=rf"{name} is missing: .*https://www.cs.toronto.edu"):
+            data.read("cifar100", tmp_path, strict=False)
 
 
-def test_imagenet_has_the_classes_of_the_list_in_its_order(tmp_path, imagenet):
+def test_imagenet_has_the_classes_of_the_list_and_shuffles_test_images_as_the_authors_do(
+    tmp_path, imagenet
+):
     task = data.read("imagenet100", tmp_path, strict=False)
     assert len(set(data.IMAGENET100_CLASSES)) == task.classes == 100
     assert [*data.IMAGENET100_CLASSES] == sorted(data.IMAGENET100_CLASSES)
@@ -91,62 +85,40 @@ def test_imagenet_has_the_classes_of_the_list_in_its_order(tmp_path, imagenet):
     for pictures in task[:2]:
         names = [file.parent.name for file in pictures.images]
         assert names == [data.IMAGENET100_CLASSES[label] for label in pictures.labels]
-    assert read_image(task.train, 0).mode == "RGB"
-
-
-def test_the_test_images_of_imagenet_are_shuffled_as_the_authors_do(tmp_path, imagenet):
     files = sorted((path, path.parent.name) for path in (imagenet / "val").glob("*/*.JPEG"))
     np.random.default_rng(32).shuffle(files)
-    task = data.read("imagenet100", tmp_path, strict=False)
     assert list(task.test.images) == [path for path, _ in files]
 
 
-def test_imagenet_with_other_numbers_of_images_is_refused(tmp_path, imagenet):
-    with pytest.raises(ValueError, match=r"n01440764 is not of .*: expected 1300 images, got 2"):
-        data.read("imagenet100", tmp_path)
+def test_other_folders_than_those_of_imagenet_are_refused(tmp_path, imagenet, subtests):
+    def refused(message, strict=True):
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            data.read("imagenet100", tmp_path, strict=strict)
 
-
-def test_imagenet_without_all_classes_is_refused_if_strict(tmp_path, imagenet):
-    (imagenet / "train" / "n02077923").rename(tmp_path / "elsewhere")
-    with pytest.raises(ValueError, match=r"lacks 1 of 100 classes of ImageNet-100 \(n02077923\)"):
-        data.read("imagenet100", tmp_path)
+    refused(r"n01440764 is not of .*: expected 1300 images, got 2")
+    folder = imagenet / "train"
+    (folder / "n02077923").rename(tmp_path / "elsewhere")
+    refused(r"lacks 1 of 100 classes of ImageNet-100 \(n02077923\)")
+    (folder / "n01440764" / "._n01440764_0.JPEG").write_bytes(b"what macOS leaves")
     assert len(data.read("imagenet100", tmp_path, strict=False).train.labels) == 198
+    (folder / "n01440764" / "Thumbs.db").write_bytes(b"")
+    refused(r"n01440764 has Thumbs.db, which are no images \(\*.JPEG", strict=False)
+    (folder / "n09999999").mkdir()
+    refused("n09999999, which are no classes", strict=False)
+    shutil.rmtree(folder)
+    refused(r"train is missing: .*train.X1 to train.X4.*merged")
+    folder.mkdir()
+    refused("train has no images", strict=False)
 
 
-@pytest.mark.parametrize("place", ["train/n09999999", "val/readme.txt"])
-def test_strangers_among_the_classes_are_refused(tmp_path, imagenet, place):
-    (imagenet / place).mkdir()
-    with pytest.raises(ValueError, match=f"{Path(place).name}, which are no classes"):
-        data.read("imagenet100", tmp_path, strict=False)
-
-
-def test_strangers_among_the_images_are_refused_and_hidden_files_are_not(tmp_path, imagenet):
-    folder = imagenet / "train" / "n01440764"
-    (folder / "._n01440764_0.JPEG").write_bytes(b"what macOS leaves")
-    assert len(data.read("imagenet100", tmp_path, strict=False).train.labels) == 200
-    (folder / "Thumbs.db").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"n01440764 has Thumbs.db, which are no images \(\*.JPEG"):
-        data.read("imagenet100", tmp_path, strict=False)
-
-
-def test_folders_as_they_are_downloaded_are_explained(tmp_path, imagenet):
-    (imagenet / "train").rename(imagenet / "train.X1")
-    with pytest.raises(ValueError, match=r"train is missing: .*train.X1 to train.X4.*merged"):
-        data.read("imagenet100", tmp_path)
-
-
-def test_broken_images_and_other_formats_are_named(tmp_path, imagenet):
-    task = data.read("imagenet100", tmp_path, strict=False)
-    file, gif = task.train.images[5], io.BytesIO()
+def test_images_have_three_colors_and_broken_ones_and_other_formats_are_named(tmp_path, imagenet):
+    pictures, gif = data.read("imagenet100", tmp_path, strict=False).train, io.BytesIO()
+    Image.new("L", (8, 8), 7).save(pictures.images[0], format="JPEG")
+    assert read_image(pictures, 0).mode == "RGB"
+    file = pictures.images[5]
     Image.new("RGB", (8, 8)).save(gif, format="GIF")
     whole = file.read_bytes()
     for content in (whole[: len(whole) // 2], b"", b"<html>404</html>", gif.getvalue()):
         file.write_bytes(content)
         with pytest.raises(ValueError, match=f"{file.name} is not a JPEG that can be read"):
-            read_image(task.train, 5)
-
-
-def test_gray_images_get_three_colors(tmp_path, imagenet):
-    task = data.read("imagenet100", tmp_path, strict=False)
-    Image.new("L", (8, 8), 7).save(task.train.images[0], format="JPEG")
-    assert read_image(task.train, 0).mode == "RGB"
+            read_image(pictures, 5)
