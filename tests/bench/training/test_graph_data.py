@@ -97,16 +97,6 @@ def test_ten_thousand_nodes_are_compared_sorted_on_flickr_and_as_drawn_on_arxiv(
         assert np.array_equal(data.compared, order(authors))
 
 
-PLACES = [("cora", "cora", name) for name in ("cora", "Cora", "graphs/cora/Cora", "Cora/Cora")]
-PLACES += [("flickr", "flickr", "Flickr"), ("ogbn-arxiv", "ogbn_arxiv", "arxiv")]
-
-
-@pytest.mark.parametrize(("dataset", "source", "target"), PLACES)
-def test_other_places(folder, tmp_path, dataset, source, target):
-    shutil.copytree(folder / "graphs" / source, tmp_path / target)
-    assert len(graphs.read(dataset, tmp_path, strict=False).x) in (120, 600)
-
-
 def test_files_that_change_are_read_again(tmp_path):
     graph_data.write_arxiv(tmp_path / "arxiv")
     before = graphs.read("ogbn-arxiv", tmp_path, strict=False)
