@@ -1,5 +1,5 @@
 """Shifted test sets: what every corruption, stress test and rewiring does, against closed forms, at
-five severities."""
+five severities; and EDA, the augmentation of sentences."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from resemblance.bench.training.vision.shifts import IMAGE_CORRUPTIONS, corrupt_
 RANDOM_FREE = ("blur", "contrast", "brightness", "pixelate", "compression")
 
 
+def random(seed=0):
+    return generator(seed, "test")
+
+
 @pytest.fixture(scope="module")
 def images():
     return split_digits(300).test[:, 0]
 
 
-def change(name, images, amount, seed=0):
+def change(name, images, amount):
     """A corruption before clipping, in double precision."""
-    return IMAGE_CORRUPTIONS[name].change(images.astype(float), amount, generator(seed, "test"))
+    return IMAGE_CORRUPTIONS[name].change(images.astype(float), amount, random())
 
 
 # ------------------------------------------------------------------------------------------- images
@@ -32,27 +36,19 @@ def change(name, images, amount, seed=0):
 
 @pytest.mark.parametrize("name", IMAGE_CORRUPTIONS)
 def test_a_corruption_keeps_shape_type_and_range_and_grows(name, images):
-    before = images.copy()
-    off = []
+    before, off = images.copy(), []
     for severity in SEVERITIES:
-        found = corrupt_images(images, name, severity, generator(0, "test"))
-        assert found.shape == images.shape
-        assert found.dtype == images.dtype
+        found = corrupt_images(images, name, severity, random())
+        assert (found.shape, found.dtype) == (images.shape, images.dtype)
         assert 0 <= found.min() <= found.max() <= 1
-        assert np.array_equal(found, corrupt_images(images, name, severity, generator(0, "test")))
+        assert np.array_equal(found, corrupt_images(images, name, severity, random()))
+        other = corrupt_images(images, name, severity, random(1))
+        assert np.array_equal(found, other) == (name in RANDOM_FREE)
         off.append(np.abs(found - images).mean())
     assert off[0] > 0.01  # the least severe is seen too
     assert (np.diff([0, *off]) > 0).all()
     assert np.array_equal(images, before)
-    assert np.array_equal(corrupt_images(images, name, 0, generator(0, "test")), images)
-
-
-@pytest.mark.parametrize("name", RANDOM_FREE)
-def test_some_corruptions_draw_nothing(name, images):
-    assert np.array_equal(
-        corrupt_images(images, name, 3, generator(0, "a")),
-        corrupt_images(images, name, 3, generator(1, "b")),
-    )
+    assert np.array_equal(corrupt_images(images, name, 0, random()), images)
 
 
 def test_noises_have_the_mean_and_the_variance_they_claim():
@@ -70,38 +66,20 @@ def test_noises_have_the_mean_and_the_variance_they_claim():
     assert set(np.unique(hit)) == {0, 0.4, 1}
 
 
-def test_contrast_keeps_means_and_scales_deviations(images):
-    found = change("contrast", images, 0.4)
-    np.testing.assert_allclose(found.mean(axis=(1, 2)), images.mean(axis=(1, 2)), atol=1e-6)
-    np.testing.assert_allclose(found.std(axis=(1, 2)), 0.4 * images.std(axis=(1, 2)), atol=1e-6)
+def test_contrast_scales_deviations_from_means_that_blur_and_pixelate_keep_too(images):
+    means, spreads = images.mean(axis=(1, 2)), images.std(axis=(1, 2))
+    for name, amount in (
+        ("contrast", 0.4),
+        ("blur", 0.8),
+        ("pixelate", 0.625),
+        ("pixelate", 0.375),
+    ):
+        found = change(name, images, amount)
+        np.testing.assert_allclose(found.mean(axis=(1, 2)), means, atol=1e-6)
+        assert (found.std(axis=(1, 2)) < spreads).all()
+        if name == "contrast":
+            np.testing.assert_allclose(found.std(axis=(1, 2)), 0.4 * spreads, atol=1e-6)
     np.testing.assert_allclose(change("brightness", images, 0.3), images + 0.3, atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("images", "severity", "message"),
-    [
-        (np.zeros((2, 8, 8), np.uint8), 1, "must be floating point from 0 to 1"),
-        (np.full((2, 8, 8), 255.0), 1, "between 0 and 1"),
-        (np.full((2, 8, 8), np.nan), 1, "without NaN"),
-        ([[[0.0]]], 1, "must be floating point"),
-        (np.zeros((2, 1, 8, 8)), 1, r"must be .n, height, width.; got shape"),
-    ],
-)
-def test_images_that_cannot_be_corrupted(images, severity, message):
-    with pytest.raises(ValueError, match=message):
-        corrupt_images(images, "blur", severity, generator(0, "test"))
-
-
-@pytest.mark.parametrize(
-    ("name", "amount"), [("blur", 0.8), ("pixelate", 0.625), ("pixelate", 0.375)]
-)
-def test_blur_and_pixelate_keep_the_mean_and_smooth(name, amount, images):
-    found = change(name, images, amount)
-    np.testing.assert_allclose(found.mean(axis=(1, 2)), images.mean(axis=(1, 2)), atol=1e-6)
-    assert (found.std(axis=(1, 2)) < images.std(axis=(1, 2))).all()
-
-
-def test_pixelate_to_half_is_the_mean_of_blocks(images):
     blocks = images.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).repeat(2, axis=1).repeat(2, axis=2)
     np.testing.assert_allclose(change("pixelate", images, 0.5), blocks, atol=1e-6)
 
@@ -125,14 +103,26 @@ def test_a_turn_by_a_right_angle_and_a_whole_step_are_exact(images):
     one = np.zeros((500, 9, 9))
     one[:, 4, 4] = 1
     moved = change("translation", one, 2.5)
-    rows, columns = (
-        np.einsum("nhw,h->n" if axis == 1 else "nhw,w->n", moved, np.arange(9) - 4.0)
-        for axis in (1, 2)
-    )
+    rows, columns = (np.einsum(f"nhw,{axis}->n", moved, np.arange(9) - 4.0) for axis in "hw")
     np.testing.assert_allclose(np.hypot(rows, columns), 2.5, atol=1e-9)
     np.testing.assert_allclose(moved.sum(axis=(1, 2)), 1, atol=1e-9)
     assert rows.min() < -2
     assert rows.max() > 2
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (np.zeros((2, 8, 8), np.uint8), "must be floating point from 0 to 1"),
+        (np.full((2, 8, 8), 255.0), "between 0 and 1"),
+        (np.full((2, 8, 8), np.nan), "without NaN"),
+        ([[[0.0]]], "must be floating point"),
+        (np.zeros((2, 1, 8, 8)), r"must be .n, height, width.; got shape"),
+    ],
+)
+def test_images_that_cannot_be_corrupted(images, message):
+    with pytest.raises(ValueError, match=message):
+        corrupt_images(images, "blur", 1, random())
 
 
 # ---------------------------------------------------------------------------------------- sentences
@@ -144,16 +134,14 @@ SENTENCES = [
 CUES = stress.cue_words(SENTENCES, LABELS, 3, 2)
 
 
-def stressed(name, severity, seed=0):
-    return stress.stress_sentences(SENTENCES, LABELS, name, severity, CUES, generator(seed, "test"))
+def stressed(name, severity):
+    return stress.stress_sentences(SENTENCES, LABELS, name, severity, CUES, random())
 
 
 def test_cues_are_the_words_of_one_class():
     assert [[f"also{k}", f"own{k}"] for k in range(3)] == CUES
-    assert stress.cue_words([["a"], ["a"], ["b"]], np.array([0, 0, 1]), 2, 5) == [
-        [],
-        [],
-    ]  # too rare to tell
+    rare = stress.cue_words([["a"], ["a"], ["b"]], np.array([0, 0, 1]), 2, 5)
+    assert rare == [[], []]
 
 
 @pytest.mark.parametrize("name", stress.TEXT_STRESSES)
@@ -170,20 +158,18 @@ def test_severity_zero_is_the_sentence_and_others_are_not(name):
 
 @pytest.mark.parametrize(("severity", "share"), [(1, 0.1), (5, 0.6)])
 def test_words_are_lost_and_spoilt_as_often_as_said(severity, share):
-    words = sum(map(len, SENTENCES))
-    assert 1 - sum(map(len, stressed("deletion", severity))) / words == pytest.approx(
-        share, abs=0.05
-    )
+    left = sum(map(len, stressed("deletion", severity))) / sum(map(len, SENTENCES))
+    assert 1 - left == pytest.approx(share, abs=0.05)
     pairs = [
-        (a, b)
-        for old, new in zip(SENTENCES, stressed("typos", severity), strict=True)
-        for a, b in zip(old, new)
+        pair
+        for both in zip(SENTENCES, stressed("typos", severity), strict=True)
+        for pair in zip(*both)
     ]
     assert np.mean([a != b for a, b in pairs]) == pytest.approx(share, abs=0.06)
     assert all(sorted(a) == sorted(b) for a, b in pairs)
 
 
-def test_order_and_added_words():
+def test_order_added_words_and_masked_cues():
     assert all(sorted(a) == sorted(b) for a, b in zip(SENTENCES, stressed("order", 5), strict=True))
     for severity in SEVERITIES:
         distracted, misled = stressed("tautology", severity), stressed("misleading", severity)
@@ -192,14 +178,9 @@ def test_order_and_added_words():
             assert wrong[severity:] == words
             others = [k for k in range(3) if k != label]
             assert any(set(wrong[:severity]) <= set(CUES[k][:10]) for k in others)
-
-
-def test_masking_takes_the_cues_of_the_class():
     for words, label in zip(stressed("masking", 1), LABELS, strict=True):
-        assert not set(words) & set(CUES[label][:10])
-    lone = stress.stress_sentences(
-        [["own0"]], np.array([0]), "masking", 5, CUES, generator(0, "test")
-    )
+        assert not set(words) & set(CUES[label])
+    lone = stress.stress_sentences([["own0"]], np.array([0]), "masking", 5, CUES, random())
     assert lone == [["own0"]]
 
 
@@ -215,7 +196,86 @@ def test_masking_takes_the_cues_of_the_class():
 )
 def test_sentences_that_cannot_be_stressed(sentences, labels, name, cues, message):
     with pytest.raises(ValueError, match=message):
-        stress.stress_sentences(sentences, np.array(labels), name, 1, cues, generator(0, "test"))
+        stress.stress_sentences(sentences, np.array(labels), name, 1, cues, random())
+
+
+# ---------------------------------------------------------------------------------------------- EDA
+
+WORDS = ["the", "parser", "reads", "a", "line", "of", "the", "file", "and", "gives", "one", "tree"]
+SYNONYMS = {"line": ("row",), "file": ("record", "document"), "gives": ("yields",)}
+FRESH = {"row", "record", "document", "yields"}
+DRAWS = range(200)
+
+
+def test_no_share_no_words_and_shares_that_cannot_be():
+    assert stress.eda(WORDS, 0.0, random()) == WORDS
+    assert stress.eda([], 1.0, random()) == []
+    for share in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="share must be between 0 and 1"):
+            stress.eda(WORDS, share, random())
+
+
+def test_insert_adds_words_of_others_or_synonyms_of_the_sentence():
+    for i in DRAWS:
+        added = stress.insert_synonyms(WORDS, 3, random(i), others=["new"])
+        assert sorted(added) == sorted([*WORDS, *["new"] * 3])
+        given = stress.insert_synonyms(WORDS, 3, random(i), others=["new"], synonyms=SYNONYMS)
+        assert set(given) - set(WORDS) <= FRESH
+        longer = stress.insert_synonyms(WORDS, 2, random(i))
+        assert (len(longer), set(longer)) == (len(WORDS) + 2, set(WORDS))
+    assert stress.insert_synonyms(["no"], 2, random(), synonyms=SYNONYMS) == ["no"]
+
+
+def test_replace_touches_words_with_synonyms_only():
+    for times, expected in ((2, 2), (9, 3)):
+        for i in DRAWS:
+            changed = stress.replace_with_synonyms(WORDS, times, random(i), SYNONYMS)
+            pairs = [(a, b) for a, b in zip(WORDS, changed) if a != b]
+            assert len(pairs) == expected
+            assert all(b in SYNONYMS[a] for a, b in pairs)
+
+
+def test_all_four_operations_are_drawn_with_as_many_changes_as_the_share():
+    """A tenth of 12 words is one change, a quarter three; without synonyms nothing is replaced."""
+    for share, count in ((0.1, 1), (0.25, 3)):
+        added = [stress.eda(WORDS, share, random(i), others=["new"]).count("new") for i in DRAWS]
+        assert set(added) == {0, count}
+    sentences = [stress.eda(WORDS, 0.25, random(i), synonyms=SYNONYMS) for i in DRAWS]
+    longer, shorter = (
+        sum(sign * len(s) > sign * len(WORDS) for s in sentences) for sign in (1, -1)
+    )
+    replaced = sum(len(s) == len(WORDS) and bool(FRESH & set(s)) for s in sentences)
+    swapped = sum(sorted(s) == sorted(WORDS) and s != WORDS for s in sentences)
+    assert all(30 <= count <= 70 for count in (longer, replaced, swapped, shorter))
+
+
+def write_wordnet(folder):
+    lines = {
+        "noun": "00001 06 n 03 line 0 row 0 dress_circle 0 001 @ 00002 n 0000 | a queue\n",
+        "verb": "00001 30 v 02 return 0 yield 1 000 01 + 08 00 | give back\n"
+        "00002 30 v 01 wait 0 000 | stay\n",
+        "adj": "00001 00 s 02 Abounding 0 galore(ip) 0 000 | plentiful\n",
+        "adv": "00001 02 r 0b a 0 b 0 c 0 d 0 e 0 f 0 g 0 h 0 i 0 j 0 line 0 "
+        "000 | eleven, in hexadecimal\n",
+    }
+    license_text = "  1 This software and database is being provided to you\n"
+    for part, text in lines.items():
+        (folder / f"data.{part}").write_text(license_text + text)
+
+
+def test_synonyms_are_read_from_the_files_of_wordnet(tmp_path):
+    with pytest.raises(ValueError, match=r"data\.noun does not exist: give the folder of WordNet"):
+        stress.load_synonyms(tmp_path)
+    write_wordnet(tmp_path)
+    synonyms = stress.load_synonyms(tmp_path)
+    assert synonyms["return"] == ("yield",)
+    assert synonyms["galore"] == ("abounding",)
+    assert synonyms["row"] == ("line",)
+    assert synonyms["line"] == ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "row")
+    assert not {"wait", "dress_circle", "This"} & set(synonyms)
+    (tmp_path / "data.adv").write_text("something else\n")
+    with pytest.raises(ValueError, match=r"data\.adv is not a data file of WordNet"):
+        stress.load_synonyms(tmp_path)
 
 
 # ------------------------------------------------------------------------------------------- graphs
@@ -226,15 +286,11 @@ def edges():
     return load_snapshot().graph.edges
 
 
-def degrees(edges, nodes=2800):
-    return np.bincount(edges.ravel(), minlength=nodes)
-
-
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
 def test_rewiring_keeps_degrees_and_changes_the_share(share, edges):
     before = edges.copy()
-    found = rewiring.rewire(edges, share, generator(0, "test"))
-    assert np.array_equal(degrees(found), degrees(edges))
+    found = rewiring.rewire(edges, share, random())
+    assert np.array_equal(*(np.bincount(links.ravel(), minlength=2800) for links in (found, edges)))
     assert (found[:, 0] < found[:, 1]).all()
     assert len(np.unique(found, axis=0)) == len(edges)
     changed = 1 - len(set(map(tuple, found)) & set(map(tuple, edges))) / len(edges)
@@ -245,16 +301,15 @@ def test_rewiring_keeps_degrees_and_changes_the_share(share, edges):
 def test_graphs_that_cannot_be_rewired_stay():
     triangle, star = np.array([[0, 1], [0, 2], [1, 2]]), np.array([[0, i] for i in range(1, 6)])
     for few in (triangle, star, triangle[:1], triangle[:0]):
-        assert np.array_equal(rewiring.rewire(few, 1.0, generator(0, "test")), few)
+        assert np.array_equal(rewiring.rewire(few, 1.0, random()), few)
     with pytest.raises(ValueError, match="share must be between 0 and 1"):
-        rewiring.rewire(star, 1.5, generator(0, "test"))
+        rewiring.rewire(star, 1.5, random())
 
 
 def test_shifts_of_a_graph_do_what_they_say(edges):
     x = generator(0, "x").random((2800, 12)).astype(np.float32)
     seen = {
-        name: rewiring.GRAPH_SHIFTS[name].change(x, edges, 0.5, generator(0, "test"))
-        for name in rewiring.GRAPH_SHIFTS
+        name: shift.change(x, edges, 0.5, random()) for name, shift in rewiring.GRAPH_SHIFTS.items()
     }
     for name in ("rewired_links", "missing_links"):
         assert np.array_equal(seen[name][0], x)
@@ -274,25 +329,21 @@ def test_shifts_of_a_graph_do_what_they_say(edges):
 
 
 @pytest.mark.parametrize("name", rewiring.GRAPH_SHIFTS)
-def test_severity_zero_is_the_graph(name, edges):
+def test_severity_zero_is_the_graph_and_nodes_without_words_keep_none(name, edges):
     x = np.ones((2800, 3), np.float32)
-    found = rewiring.shift_graph(x, edges, name, 0, generator(0, "test"))
+    found = rewiring.shift_graph(x, edges, name, 0, random())
     assert np.array_equal(found[0], x)
     assert np.array_equal(found[1], edges)
     for severity in SEVERITIES:
-        assert np.isfinite(
-            rewiring.shift_graph(x, edges, name, severity, generator(0, "test"))[0]
-        ).all()
-
-
-def test_nodes_without_words_keep_none(edges):
-    x = np.zeros((2800, 3), np.float32)
-    assert not rewiring.shift_graph(x, edges, "missing_features", 5, generator(0, "test"))[0].any()
+        for features in (x, 0 * x):
+            shifted, _ = rewiring.shift_graph(features, edges, name, severity, random())
+            assert np.isfinite(shifted).all()
+            assert features.any() or not shifted.any()
 
 
 def test_unknown_shifts_and_severities_are_refused(images, edges, subtests):
     known = {
-        "corruption": (lambda *of: corrupt_images(images, *of, generator(0, "test")), "blur"),
+        "corruption": (lambda *of: corrupt_images(images, *of, random()), "blur"),
         "stress test": (stressed, "order"),
         "shift": (
             lambda *of: rewiring.shift_graph(np.ones((2800, 1)), edges, *of, None),
