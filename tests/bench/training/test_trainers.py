@@ -32,10 +32,12 @@ def resources(tmp_path_factory):
     return TrainingEnvironment(folder, device="cpu")
 
 
-def packaged(domain, architecture, setting="normal", strength=0.0, seed=0):
-    trainer, dataset = training.domain_module(domain), DOMAINS[domain].dataset
+def packaged(domain, architecture=None, setting="normal", strength=0.0):
+    trainer, about = training.domain_module(domain), DOMAINS[domain]
+    architecture = architecture or about.chosen
     options = trainer.OPTIONS["standard"][architecture] | FEW[domain]
-    return Recipe(domain, dataset, architecture, setting, strength, seed, options, trainer.VERSION)
+    which = (domain, about.dataset, architecture, setting, strength, 0)
+    return Recipe(*which, options, trainer.VERSION)
 
 
 def finetuned(domain):
@@ -49,11 +51,9 @@ def of_paper(dataset, architecture, setting="normal", strength=0.0, **changes):
     return Recipe(domain, dataset, architecture, setting, strength, 0, options, trainer.VERSION)
 
 
-WITH_SHORTCUTS = [(d, about.chosen) for d, about in DOMAINS.items()]
 SAME = [
     *(packaged(d, a, "shortcut", 0.5) for d, about in DOMAINS.items() for a in about.architectures),
-    *(packaged(d, about.chosen, "augmentation", 1.0) for d, about in DOMAINS.items()),
-    *(packaged(d, about.chosen, "labels", 0.5) for d, about in DOMAINS.items()),
+    *(packaged(d, None, setting, 0.5) for d in DOMAINS for setting in ("augmentation", "labels")),
     *(of_paper("cora", a, "shortcut", 0.5) for a in ("gcn", "pgnn")),
     of_paper("sst2", "bert-small", "labels", 1.0),
     *(of_paper("cifar100", "vgg11", s, 0.5, **VISION) for s in ("labels", "shortcut")),
@@ -74,21 +74,18 @@ def test_a_recipe_always_gives_the_same_model(resources, subtests):
             assert digest(first) == digest(again)
             assert np.array_equal(seen[0].outputs, seen[1].outputs)
             assert seen[0].accuracies == seen[1].accuracies
-            share = (seen[0].outputs.argmax(axis=1) == seen[0].labels).mean()
-            assert seen[0].accuracies["test"] == share
-            other = training.fit(one._replace(seed=1), resources)
-            assert digest(first) != digest(other)
+            assert digest(first) != digest(training.fit(one._replace(seed=1), resources))
     assert not torch.are_deterministic_algorithms_enabled()
 
 
 SEEN = [
     *(packaged(d, a) for d, about in DOMAINS.items() for a in about.architectures),
-    *(packaged(d, about.chosen, "augmentation", 1.0) for d, about in DOMAINS.items()),
-    *(packaged(d, about.chosen, "labels", 0.5) for d, about in DOMAINS.items()),
-    *(packaged(d, a, "shortcut") for d, a in (("graphs", "pgnn"), *WITH_SHORTCUTS)),
+    *(packaged(d, None, "augmentation", 1.0) for d in DOMAINS),
+    *(packaged(d, None, "labels", 0.5) for d in DOMAINS),
+    *(packaged(d, None, "shortcut") for d in DOMAINS),
     *(packaged("graphs", a, "layers") for a in ("gcn", "pgnn")),
     *(of_paper(d, a) for d, about in training.DATASETS.items() for a in about.architectures),
-    *(of_paper("cora", a, "layers") for a in ("gcn", "sage", "gat", "pgnn")),
+    *(of_paper("cora", a, "layers") for a in ("gcn", "pgnn")),
     *(of_paper(d, "sage", "augmentation", 0.25) for d in ("flickr", "ogbn-arxiv")),
     *(of_paper("imagenet100", "resnet34", s, 0.5) for s in ("labels", "shortcut", "augmentation")),
 ]
@@ -159,36 +156,20 @@ def test_what_is_seen_of_every_model(resources, subtests):
 def test_what_is_seen_of_fine_tuned_models_and_their_parents(domain):
     child = finetuned(domain)
     start = training.fit(child.parent)
-    seen = [
+    first, other = (
         training.extract(child, training.fit(child._replace(seed=k), start=start)) for k in (0, 1)
-    ]
-    for one in seen:
-        check_seen(child, one)
-        assert np.array_equal(one.labels, seen[0].labels)
-        assert set(one.labels) == set(range(child.options["classes"]))
-        assert len(one.labels) == child.options["test"]
+    )
+    check_seen(child, first)
+    assert np.array_equal(first.labels, other.labels)
+    assert set(first.labels) == set(range(child.options["classes"]))
+    assert len(first.labels) == child.options["test"]
     parent = training.extract(child.parent, start)
     check_seen(child.parent, parent)
     assert set(parent.accuracies) == {"test"}
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_a_recipe_and_its_start_always_give_the_same_model(domain):
-    child = finetuned(domain)
-    starts = {seed: training.fit(child._replace(pretrain=seed).parent) for seed in (0, 1)}
-    states = [
-        training.fit(child._replace(seed=seed, pretrain=start), start=starts[start])
-        for start, seed in ((0, 0), (0, 0), (0, 1), (1, 0))
-    ]
-    first, again, *others = map(digest, states)
-    assert first == again
-    assert len({first, *others}) == 3
-
-
 CONTINUED = [
     of_paper("cora", "gcn", "augmentation", 0.25, epochs=4),
-    of_paper("cora", "sage", "layers", epochs=4),
-    of_paper("cora", "gat", "labels", 0.25, epochs=4),
     of_paper("cora", "pgnn", "shortcut", 0.5, epochs=4),
     of_paper("sst2", "bert", epochs=1, train=64, evaluate=3, rate=1e-2),
     of_paper("sst2", "minilm", epochs=1, train=64, evaluate=2, rate=1e-2),
@@ -228,25 +209,27 @@ def test_a_state_of_another_recipe_or_precision_is_not_continued(resources, tmp_
     assert Checkpoint(one, stored._replace(precision="bfloat16")).load() is None
     assert Checkpoint(one._replace(seed=7), stored).load() is None
     assert Checkpoint(one, stored).load() == {"epoch": 1}
+    next(tmp_path.glob("*.pt")).write_bytes(b"damaged")
+    assert Checkpoint(one, stored).load() is None
 
 
 LACKING = [
-    *((packaged(d, about.chosen), ("epochs", "layers")) for d, about in DOMAINS.items()
-      if d != "vision"),
-    (packaged("vision", "resnet"), ("batch", "blocks")),
+    *((packaged(d), ("epochs", "layers")) for d in ("graphs", "language")),
+    (packaged("vision"), ("batch", "blocks")),
     *((finetuned(d), ("epochs", "shots")) for d in DOMAINS),
     (of_paper("cifar100", "resnet18"), ("dot", "lr")),
-]  # fmt: skip
+]
 
 
 def test_missing_options_are_named(resources, subtests):
     for one, names in LACKING:
+        options = {name: one.options[name] for name in one.options if name not in names}
+        lacking, message = one._replace(options=options), f"lack {', '.join(names)}; start from"
         with subtests.test(one.name):
-            options = {name: one.options[name] for name in one.options if name not in names}
-            lacking = one._replace(options=options)
-            for call in (training.fit, lambda r, where: training.extract(r, {}, where)):
-                with pytest.raises(ValueError, match=f"lack {', '.join(names)}; start from"):
-                    call(lacking, resources)
+            with pytest.raises(ValueError, match=message):
+                training.fit(lacking, resources)
+            with pytest.raises(ValueError, match=message):
+                training.extract(lacking, {}, resources)
 
 
 WRONG = [
@@ -289,13 +272,14 @@ REFUSED = [
     (of_paper("cora", "pgnn", "augmentation"), "pgnn sees distances"),
     (of_paper("cora", "gcn", "augmentation", 0.3), "strengths 0.25, 0.5, 0.75, 1.0; got 0.3"),
     (of_paper("cora", "gcn", "finetuned"), "setting must be one of"),
+    (of_paper("cora", "gcn", strict=True), "another SHA256"),
     (of_paper("cifar100", "vgg11", "layers"), "setting must be one of normal, labels"),
     (of_paper("cifar100", "vgg11", "labels", 2.0), "a strength from 0 to 1"),
     *((finetuned(d)._replace(pretrain=None), "a finetuned recipe needs a seed") for d in DOMAINS),
     *((finetuned(d)._replace(architecture="pgnn"), "architecture must be one") for d in DOMAINS),
 ]
-for domain, about in DOMAINS.items():
-    small, tuned = packaged(domain, about.chosen), finetuned(domain)
+for domain in DOMAINS:
+    small, tuned = packaged(domain), finetuned(domain)
     REFUSED += [(one._replace(**change), why) for one in (small, tuned) for change, why in WRONG]
     for one, rows in ((small, UNFIT[domain]), (tuned, UNFIT_TO_TUNE)):
         REFUSED += [(one._replace(options={**one.options, **more}), why) for more, why in rows]
@@ -334,3 +318,10 @@ def test_data_that_are_not_there(tmp_path, dataset):
             training.fit(one, where._replace(download=True))
     with pytest.raises(ValueError, match="resources must say where they are"):
         training.fit(one)
+
+
+@pytest.mark.parametrize("architecture", ["gcn", "bert", "vgg11"])
+def test_weights_of_another_network_are_refused(resources, architecture):
+    dataset = {"gcn": "cora", "bert": "sst2", "vgg11": "cifar100"}[architecture]
+    with pytest.raises(ValueError, match="weights are of another network"):
+        training.extract(of_paper(dataset, architecture), {"bias": np.zeros(9)}, resources)
