@@ -9,6 +9,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+import torch
 from factories.output import on_terminal
 
 import resemblance as rs
@@ -16,10 +17,7 @@ from resemblance import cli
 from resemblance.bench.training.vision import digits as source
 from resemblance.cli import models as demo
 
-torch = pytest.importorskip("torch")
-
 COMPARE = import_module("resemblance.engine._compare")
-compare = rs.compare
 TINY = {"seeds": 2, "shuffled": 1, "epochs": 1, "images": 80}
 LAYERS = {"conv1": 16, "conv2": 32, "conv3": 64, "linear": 10}
 
@@ -31,9 +29,8 @@ def tiny():
 
 def test_every_layer_of_every_network(tiny):
     networks = ["seed 0", "seed 1", "shuffled 0"]
-    assert list(tiny.representations) == [
-        f"{network}/{layer}" for network in networks for layer in LAYERS
-    ]
+    names = [f"{network}/{layer}" for network in networks for layer in LAYERS]
+    assert list(tiny.representations) == names
     assert list(tiny.accuracies) == networks
     for name, representation in tiny.representations.items():
         assert representation.name == name
@@ -41,20 +38,16 @@ def test_every_layer_of_every_network(tiny):
         assert np.isfinite(representation.array).all()
 
 
-def test_two_runs_are_identical(tiny):
-    again = source.train_on_digits(**TINY)
+def test_runs_are_identical_and_networks_do_not_depend_on_how_many_there_are(tiny):
+    again, alone = (
+        source.train_on_digits(**TINY | {"seeds": n, "shuffled": n - 1}) for n in (2, 1)
+    )
     assert again.accuracies == tiny.accuracies
     for name, representation in tiny.representations.items():
         assert np.array_equal(representation.source, again.representations[name].source)
-
-
-def test_a_network_does_not_depend_on_how_many_there_are(tiny):
-    alone = source.train_on_digits(**(TINY | {"seeds": 1, "shuffled": 0}))
-    assert np.array_equal(
-        alone.representations["seed 0/linear"].source, tiny.representations["seed 0/linear"].source
-    )
-    different = tiny.representations["seed 1/linear"].source
-    assert not np.array_equal(alone.representations["seed 0/linear"].source, different)
+    first, second = (tiny.representations[f"seed {k}/linear"].source for k in (0, 1))
+    assert np.array_equal(alone.representations["seed 0/linear"].source, first)
+    assert not np.array_equal(first, second)
 
 
 def test_the_state_of_pytorch_is_left_alone():
@@ -69,13 +62,11 @@ def test_the_state_of_pytorch_is_left_alone():
 
 
 def test_maps_are_averaged_over_positions():
-    split = source.split_digits(40)
-    outputs = source.train_network(split, "seed 0", 1, print)
+    outputs = source.train_network(source.split_digits(40), "seed 0", 1, print)
     assert outputs["conv1"].shape == (40, 16, 8, 8)
-    found = source.train_on_digits(seeds=1, shuffled=0, epochs=1, images=40).representations[
-        "seed 0/conv1"
-    ]
-    assert np.allclose(found.array, outputs["conv1"].mean(axis=(2, 3)), atol=1e-6)
+    found = source.train_on_digits(seeds=1, shuffled=0, epochs=1, images=40).representations
+    mean = outputs["conv1"].mean(axis=(2, 3))
+    assert np.allclose(found["seed 0/conv1"].array, mean, atol=1e-6)
 
 
 def test_the_split_is_fixed_and_has_no_overlap():
@@ -85,6 +76,9 @@ def test_the_split_is_fixed_and_has_no_overlap():
     assert split.test.shape == (300, 1, 8, 8)
     assert (split.train.min(), split.train.max(), split.train.dtype) == (0, 1, np.float32)
     assert {row.tobytes() for row in split.test}.isdisjoint(row.tobytes() for row in split.train)
+    for images in (0, 1797, -5):
+        with pytest.raises(ValueError, match="images must be between 1 and 1796"):
+            source.train_on_digits(images=images)
 
 
 def test_networks_learn_to_read_unless_their_labels_are_shuffled():
@@ -93,25 +87,35 @@ def test_networks_learn_to_read_unless_their_labels_are_shuffled():
     assert found.accuracies["shuffled 0"] < 0.25
 
 
-@pytest.mark.parametrize("images", [0, 1797, -5])
-def test_some_images_are_needed_on_both_sides(images):
-    with pytest.raises(ValueError, match="images must be between 1 and 1796"):
-        source.train_on_digits(images=images)
-
-
 def test_without_pytorch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r'pip install .*\[torch\]"'):
         source.train_on_digits(images=10)
 
 
-def test_the_command_writes_a_page_and_continues_from_what_it_saved(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(
-        source, "train_on_digits", partial(source.train_on_digits, **(TINY | {"images": 60}))
-    )
+@pytest.fixture
+def small(monkeypatch):
+    """The demonstration with tiny networks."""
+    few = TINY | {"epochs": 2, "images": 60}
+    monkeypatch.setattr(source, "train_on_digits", partial(source.train_on_digits, **few))
     monkeypatch.setattr(demo, "DEMO_SIZES", {False: {}, True: {}})
-    assert cli.run(["demo", "--output", str(tmp_path / "demo")]) == 0
-    out = capsys.readouterr().out
+
+
+def compare_with(monkeypatch, progress):
+    """Let comparisons report to something else than the terminal."""
+    compare = COMPARE.compare
+
+    def reporting(*args, **named):
+        return compare(*args, **(named | {"progress": progress}))
+
+    monkeypatch.setattr(COMPARE, "compare", reporting)
+
+
+def test_the_command_writes_a_page_and_continues_from_what_it_saved(
+    small, tmp_path, call, monkeypatch
+):
+    code, out, _ = call("demo", "--output", tmp_path / "demo")
+    assert code == 0
     assert "seed 0: " in out
     assert "index.html" in out
     text = (tmp_path / "demo" / "index.html").read_text(encoding="utf-8")
@@ -119,29 +123,17 @@ def test_the_command_writes_a_page_and_continues_from_what_it_saved(tmp_path, mo
     sentence = next(line for line in out.splitlines() if "departs from them most" in line)
     assert sentence in text.replace("&#x27;", "'")
     assert all(m.label in text for m in rs.preset("default"))
-
     computed = []
-    monkeypatch.setattr(
-        COMPARE, "compare", lambda *args, **named: watched(computed, *args, **named)
-    )
-    assert cli.run(["demo", "--output", str(tmp_path / "demo"), "--small"]) == 0
+    compare_with(monkeypatch, lambda done, total: computed.append(total))
+    assert call("demo", "--output", tmp_path / "demo", "--small")[0] == 0
     assert computed == []
     assert rs.load(tmp_path / "demo" / "comparison.db").rows[0] == "seed 0/conv1"
 
 
-def test_training_shows_its_progress(tmp_path, monkeypatch):
+def test_training_shows_its_progress(small, tmp_path, monkeypatch):
     told = []
-    small = TINY | {"seeds": 2, "shuffled": 1, "epochs": 2, "images": 60}
-    source.train_on_digits(**small, progress=lambda *state: told.append(state))
+    compare_with(monkeypatch, False)
+    source.train_on_digits(progress=lambda *state: told.append(state))
     assert told == [("training", done, 6) for done in range(1, 7)]
-    monkeypatch.setattr(source, "train_on_digits", partial(source.train_on_digits, **small))
-    monkeypatch.setattr(demo, "DEMO_SIZES", {False: {}, True: {}})
-    monkeypatch.setattr(
-        COMPARE, "compare", lambda *args, **named: compare(*args, **(named | {"progress": False}))
-    )
     shown = on_terminal(lambda: cli.run(["demo", "--output", str(tmp_path)]), 80, "stderr")
     assert re.search(r"training .* 6/6 ", shown)
-
-
-def watched(computed, *args, **named):
-    return compare(*args, **(named | {"progress": lambda done, total: computed.append(total)}))
