@@ -78,7 +78,11 @@ def box(result: Result, *, ax: Axes | None = None) -> Axes:
         raise ValueError(f"plot.box: no measure has a rank in this run of {result.suite}")
     cells = count_with_noun(max(len(b.values) for b in boxes), "cell")
     title = TRIAL_WARNING if result.is_trial else ""
-    return paint_boxes(Boxes("ranks", title, f"rank in {cells}; 1 is best", tuple(boxes)), ax)
+    span = (1.0, float(len(boxes)))
+    figure = Boxes("ranks", title, f"rank in {cells}; 1 is best", tuple(boxes), span=span)
+    axes = paint_boxes(figure, ax)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    return axes
 
 
 def paint_boxes(figure: Boxes, ax: Axes | None = None) -> Axes:
@@ -96,7 +100,9 @@ def paint_boxes(figure: Boxes, ax: Axes | None = None) -> Axes:
         names = [group.replace("_", " ") for group in marks]
         place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
         draw_legend(axes, list(marks.values()), names, **place)
-        _format_rank_axis(axes, len(figure.boxes))
+        values = [value for b in figure.boxes for value in b.values]
+        low, high = figure.span or (min(values), max(values))
+        axes.set_xlim(min(low, *values) - 0.5, max(high, *values) + 0.5)
         axes.set_xlabel(figure.x)
         axes.set_title(figure.title)
     return axes

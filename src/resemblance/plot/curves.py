@@ -33,6 +33,7 @@ from ._style import (
     escape_matplotlib_names,
     estimate_text_width,
     font_size_points,
+    matplotlib_setting,
     series_style,
 )
 from .arguments import measure_axis_label, page_context_to_plot, reordered_comparison
@@ -156,7 +157,12 @@ def paint_chart(
                 _draw_dotted_line(axes, line, colors.get(line.name, SLATE_GRAY))
             else:
                 colors[line.name] = series_style(len(handles)).color
-                handles.append(_draw_line(axes, line, len(handles)))
+                handles.append(_draw_line(axes, line, len(handles), chart.joined))
+        if chart.threshold is not None:
+            dashed = {"color": matplotlib_setting("text.color"), "linestyle": (0, (4, 2))}
+            axes.axhline(chart.threshold, linewidth=0.9, zorder=1, **dashed)
+        if chart.span_y is not None:
+            axes.set_ylim(*chart.span_y)
         if chart.is_labeled:
             _label_line_points(axes, lines)
         _draw_line_legend(axes, chart, handles, unit)
@@ -167,6 +173,9 @@ def paint_chart(
 def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> None:
     """Name the axis, and its places as far as there is room."""
     ax.set_xlabel(chart.x)
+    if chart.log_x:
+        positive = [x for line in chart.lines for x, _ in line.points if x > 0]
+        ax.set_xscale("symlog", linthresh=min(positive, default=1.0))  # 0 has a place of its own
     places = {x for line in chart.lines for x, _ in line.points}
     if ticks:
         step = -(-len(ticks) // MAX_NAMED_LAYERS)
@@ -183,16 +192,19 @@ def _names_fit(ax: Axes, names: Sequence[str], size: float) -> bool:
     return bool(max(estimate_text_width(name, size) for name in names) * len(names) <= 0.97 * room)
 
 
-def _draw_line(ax: Axes, line: Line, i: int) -> Any:
+def _draw_line(ax: Axes, line: Line, i: int, is_joined: bool) -> Any:
     color, mark, dash = series_style(i)
-    style = {"color": color, "marker": mark, "linestyle": dash}
+    style = {"color": color, "marker": mark, "linestyle": dash if is_joined else "none"}
     if len(line.points) > MAX_MARKED_POINTS:
         style["markevery"] = -(-len(line.points) // 8)
     (handle,) = ax.plot(*zip(*line.points), zorder=3, **style)
     if np.isfinite(line.intervals).any():
         places, (low, high) = [x for x, _ in line.points], zip(*line.intervals)
-        band = {"color": color, "alpha": 0.15, "linewidth": 0, "zorder": 2}
-        ax.fill_between(places, low, high, **band)
+        if is_joined:
+            band = {"color": color, "alpha": 0.15, "linewidth": 0, "zorder": 2}
+            ax.fill_between(places, low, high, **band)
+        else:
+            ax.vlines(places, low, high, color=color, linewidth=1.2, zorder=2)
     return handle
 
 

@@ -219,6 +219,7 @@ def _draw_mesh(ax: Axes, heat: HeatMap) -> Any:
     if heat.is_diverging:
         middle, reach = diverging_center(low, high)
         low, high = middle - reach, middle + reach
+    high = high if high > low else low + 1.0  # as on a page
     edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
     options = {
         "cmap": map_colormap(is_diverging=heat.is_diverging, is_reversed=heat.is_reversed),

@@ -104,9 +104,8 @@ def line_chart(figure: Chart, keys: Mapping[str, LineStyle]) -> str:
     parts += [_line_markup(line, keys[line.name], frame) for line in reversed(figure.lines)]
     parts += _point_labels(lines, frame) if figure.is_labeled else []
     count = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'}"
-    return svg_figure(
-        CHART_WIDTH, CHART_HEIGHT, parts, f"{figure.title}: {figure.y} by {figure.x}, {count}"
-    )
+    axis_names = figure.x if figure.is_plane else f"{figure.y} by {figure.x}"
+    return svg_figure(CHART_WIDTH, CHART_HEIGHT, parts, f"{figure.title}: {axis_names}, {count}")
 
 
 def finite_points(line: Line) -> Line:
