@@ -33,6 +33,31 @@ def plot_result(result: object, *arguments: Any, **options: Any) -> Any:
     return import_module(PLOT_PACKAGE, PACKAGE_NAME).draw(result, *arguments, **options)
 
 
+def figure_types() -> Mapping[str, type]:
+    """Return the kinds of figures by their names."""
+    types: Mapping[str, type] = import_module(".sections.figures", PACKAGE_NAME).FIGURE_TYPES
+    return types
+
+
+def figure_svgs(figure: object) -> tuple[tuple[str, str], ...]:
+    """Return the name and the SVG of each part of a figure as a page draws it."""
+    parts: tuple[tuple[str, str], ...] = import_module(
+        ".report.chapters", PACKAGE_NAME
+    ).standalone_parts(figure)
+    return parts
+
+
+def paint_figure(figure: object) -> Any:
+    """Return axes of matplotlib with a figure of a page."""
+    return import_module(f"{PLOT_PACKAGE}.drawing", PACKAGE_NAME).paint(figure)
+
+
+def cell_colors() -> Mapping[str, Any]:
+    """Return the colours of the cells of maps by the classes that they have on a page."""
+    colors: Mapping[str, Any] = import_module(".report.colors", PACKAGE_NAME).colors_by_class()
+    return colors
+
+
 def write_table(result: object, path: Path, kind: str | None = None) -> Path:
     """Write a result as a table in a format, by default that of the suffix; return the path."""
     import_module(".report.output", PACKAGE_NAME).save(result, path, kind)

@@ -10,15 +10,16 @@ from ..base.text import did_you_mean
 from ..comparison.comparison import Comparison
 from ..inference import ModelScores
 from ..inference.result import Evidence
+from ..sections.figures import Bars, Boxes, Chart, Dendrogram, Diagram, Figure, HeatMap
 from ..sections.result import Result
 from ..versions import DriftReport
-from ._intervals import drift, intervals, model_scores, points
-from ._ranks import box, ranks
+from ._intervals import drift, intervals, model_scores, paint_bars, points
+from ._ranks import box, paint_boxes, ranks
 from ._style import Axes
-from .curves import layers
-from .diagrams import critical_difference
-from .embeddings import mds, tree
-from .maps import heatmap
+from .curves import layers, paint_chart
+from .diagrams import critical_difference, paint_diagram
+from .embeddings import mds, paint_plane, paint_tree, tree
+from .maps import heatmap, paint_heat_map
 
 PAIR_PLOTS: Mapping[str, Callable[..., Axes]] = {
     "heatmap": heatmap, "layers": layers, "mds": mds, "tree": tree,
@@ -52,3 +53,25 @@ def draw(result: Any, *arguments: Any, kind: str | None = None, **options: Any) 
         name = type(result).__name__
         raise ValueError(f"no kind of figure {choice!r} of a {name}{did_you_mean(choice, kinds)}")
     return kinds[choice](result, *arguments, **options)
+
+
+def paint(figure: Figure, ax: Axes | None = None) -> Axes:
+    """Paint a figure of a page in its own figure or in ``ax``; return the axes.
+
+    Raises ``ValueError`` for a kind that only pages draw.
+    """
+    match figure:
+        case Chart():
+            return paint_plane(figure, ax) if figure.is_plane else paint_chart(figure, ax)
+        case Bars():
+            with paint_bars(figure, ax) as (axes, _):
+                return axes
+        case Boxes():
+            return paint_boxes(figure, ax)
+        case HeatMap():
+            return paint_heat_map(figure, ax, scale=figure.title)
+        case Dendrogram():
+            return paint_tree(figure, ax)
+        case Diagram():
+            return paint_diagram(figure, ax)
+    raise ValueError(f"plot: only a page draws a {type(figure).__name__}")

@@ -193,6 +193,12 @@ def figure_markup(figure: Figure, place: str, keys: Mapping[str, LineStyle]) -> 
             return PlacedFigure(figure, place, kind, _static_maps(figure, place))
 
 
+def standalone_parts(figure: Figure) -> tuple[tuple[str, str], ...]:
+    """Return the names and the markup of the parts of a figure that stands alone."""
+    keys = line_keys(Section("figure", "", "", figures=(figure,)), {})
+    return figure_markup(figure, "figure", keys).parts
+
+
 def _static_maps(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
     """Return the maps that are shown without a program, and in print."""
     parts = []
