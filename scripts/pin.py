@@ -1,4 +1,5 @@
-"""Write what the package answers today, for ``tests/test_pins.py``: all sections, or those named.
+"""Write what the package answers today, for ``tests/test_pins.py``: all sections, or those named,
+such as ``pages``, the snapshots of pages.
 
 A pin changes only in a commit that says why. Without changes, nothing is written anew.
 """
@@ -12,10 +13,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import pins
+from pins.pages import write_snapshots
 
 
 def main(names: list[str]) -> None:
-    for name in names or pins.SECTIONS:
+    for name in names or (*pins.SECTIONS, "pages"):
+        if name == "pages":
+            write_snapshots()
+            continue
         file = pins.file_of(name)
         with tempfile.TemporaryDirectory() as folder:
             answers = pins.answers(name, Path(folder))

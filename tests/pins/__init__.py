@@ -1,11 +1,12 @@
 """What the package answers today, asked by public names only: a number that is right never changes
 unnoticed.
 
-``scripts/pin.py`` writes a file of JSON for each section, ``tests/test_pins.py`` asks again. Floats
+``scripts/pin.py`` writes a file of JSON for each section, and what a reader sees of pages as text
+(``pages.py``); ``tests/test_pins.py`` asks again. Floats
 agree to 1e-9 relatively, results in single precision to 1e-5, what depends on the signs that LAPACK
-chooses for singular vectors to 2 %, all else exactly. Digests of weights and pages hold on
-processors and versions like those of the writer, since trained weights and last digits depend on
-them; elsewhere norms of weights, to 5 %, and the parts of pages are compared.
+chooses for singular vectors to 2 %, all else exactly. Digests of weights hold on processors and
+versions like those of the writer, since trained weights depend on them; elsewhere norms of weights
+are compared, to 5 %.
 
 A pin changes only in a commit that says why.
 """
@@ -36,7 +37,6 @@ SECTIONS: Mapping[str, str] = {  # the name of a file, and the module whose func
     "packs": "rankings",
     "papers": "rankings",
     "weights": "trainings",
-    "pages": "pages",
     "names": "names",
 }
 TOLERANCE, SINGLE, SIGNS, TRAINED = 1e-9, 1e-5, 0.02, 0.05
