@@ -17,7 +17,7 @@ from resemblance.bench.feature_maps import (
     scratch_folder,
     split_by_map_size,
 )
-from resemblance.bench.resi import assess, evaluate, result_of
+from resemblance.bench.resi import assess, result_of
 from resemblance.bench.resi.evaluation import choose_samples
 from resemblance.bench.synthetic import graded_outputs
 
@@ -152,14 +152,6 @@ def test_last_layers_of_one_position_are_compared_as_they_are(maps):
         assert [piece.rows[name] for name in part] == list(part.values())
 
 
-def test_without_maps_a_part_is_one_comparison(maps):
-    part = Part({"a": flat(maps["layer4"]), "b": flat(maps["layer3"])}, None)
-    (piece,) = split_by_map_size(part, MEASURES)
-    assert piece.rows is part.rows
-    result = rs.compare(part.rows, measures=MEASURES, progress=False)
-    assert merge_chunks(part, [piece], [result], MEASURES) is result
-
-
 # ---------------------------------------------------------------------- failures, files, sample ids
 
 
@@ -251,12 +243,6 @@ def test_fewer_samples_of_maps_in_files_are_those_in_memory(features, tmp_path):
     same(assess([directly], measures=MEASURES), in_memory)
     with pytest.raises(AssertionError):
         same(assess([features], measures=MEASURES, max_samples=30), in_memory)
-
-
-def test_a_result_on_fewer_samples_says_so(features):
-    result = evaluate([features], measures=["cka"], max_samples=20)
-    assert "at most 20 samples" in " ".join(result.caveats)
-    assert result.provenance["max_samples"] == 20
 
 
 @pytest.mark.parametrize("samples", [0, 1, -5, 2.5, True, "100"])

@@ -12,11 +12,7 @@ import pytest
 from factories.evidence import arrays, compared, made_evidence
 
 import resemblance as rs
-from resemblance.base.rendering import thumbnail
-from resemblance.base.text import html_table
-from resemblance.data.model_features import ModelFeatures
 from resemblance.plot._style import COLORBLIND_PALETTE
-from resemblance.report.comparing.stats import format_chance_range
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
 
@@ -45,22 +41,6 @@ def result(count=14, size="mini"):
         f"cell {i}": {f"measure {k:02d}": k + (i * k) % 5 for k in range(count)} for i in range(8)
     }
     return Result("resi", size, (Section("all", "All", "", scores=scores),))
-
-
-def test_a_comparison_shows_a_map_of_each_measure_with_its_chance():
-    comparison = compared(arrays([f"{m}/{i}" for m in ("one", "two") for i in range(3)]))
-    page = comparison._repr_html_()
-    maps = drawings(page)
-    assert [svg.get("aria-label") for svg in maps] == ["Heat map: CKA", "Heat map: OrthProc"]
-    assert [covered(svg) for svg in maps] == [36, 36]
-    assert [t.text for t in maps[0].iter("text")].count("one") == 2
-    assert f"chance is {format_chance_range(comparison, comparison.info('cka'))}" in page
-
-
-def test_maps_have_no_cell_where_there_is_no_value():
-    (svg,) = drawings(compared({"a": np.eye(6), "dead": np.zeros((6, 2))}, None, ["cka"]).
-                      _repr_html_())  # fmt: skip
-    assert covered(svg) == 1
 
 
 def test_at_most_four_maps_are_shown_and_the_rest_is_named():
@@ -137,23 +117,6 @@ def test_a_report_of_drift_shows_its_drifts_on_one_axis():
     assert "<td style='text-align:left'>coordinates</td>" in report.drifts[8]._repr_html_()
 
 
-def test_subjects_show_their_layers_and_measures_their_claims():
-    layers = {f"<l{i}>": rs.Representation(np.eye(4)[:, : i % 4 + 1]) for i in range(70)}
-    page = ModelFeatures("net", layers)._repr_html_()
-    assert "70 layers, the first 60" in page
-    assert page.count("&lt;l") == 60
-    shown = rs.cka.with_parameters(estimator="debiased")._repr_html_()
-    for fact in ("kornblith2019similarity", "similarity matrix", "debiased"):
-        assert f">{fact}</td>" in shown
-    assert "raju2026geometric" in rs.list_statistics()[0]._repr_html_()
-
-
-def test_tables_and_pictures_of_other_things():
-    assert "&lt;b&gt;" in html_table("t", ["<b>"], [["<i>"]])
-    with pytest.raises(ValueError, match="no picture of a int"):
-        thumbnail(3)
-
-
 def test_notebooks_need_no_other_package():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['matplotlib', 'jinja2']));"
@@ -162,13 +125,3 @@ def test_notebooks_need_no_other_package():
         "assert '<svg' in c._repr_html_()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_maps_of_one_label_are_named_with_their_parameters():
-    rng = np.random.default_rng(0)
-    arrays = {name: rng.standard_normal((20, 3)) for name in "abc"}
-    measures = ["cka", "cka[estimator=debiased]", "rsa"]
-    page = rs.compare(arrays, measures=measures)._repr_html_()
-    assert "<b>CKA</b>" in page
-    assert "<b>CKA (debiased)</b>" in page
-    assert "<b>RSA</b>" in page

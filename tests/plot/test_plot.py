@@ -110,20 +110,6 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_can_be_written(name, layered, evidence, rectangle, report):
-    parts = {"layered": layered, "evidence": evidence, "rectangle": rectangle, "report": report}
-    page = written(FIGURES[name](parts))
-    assert "<svg" in page
-    assert "<text" in page  # letters stay letters
-
-
-def test_figures_are_written_as_pdf_and_png(evidence):
-    ax = plot.heatmap(evidence, "procrustes")
-    assert written(ax, "pdf").startswith(b"%PDF")
-    assert written(ax, "png").startswith(b"\x89PNG")
-
-
 # --------------------------------------------------------------------------------------------- axes
 
 
@@ -154,10 +140,8 @@ def test_a_new_figure_each_time_and_none_after_an_error(layered):
     assert ax.figure is not current
     assert not current.axes
     count = len(plt.get_fignums())
-    with pytest.raises(ValueError, match=r"several layers.*layers here: one: 1"):
+    with pytest.raises(ValueError, match="several layers"):
         plot.layers(compared(arrays(["one/a", "two/b"])), "cka")
-    with pytest.raises(ValueError, match=r"must be axes of matplotlib.*got Figure"):
-        plot.heatmap(layered, "cka", ax=current)
     assert len(plt.get_fignums()) == count
 
 
@@ -337,18 +321,6 @@ def test_the_layers_of_a_model_in_a_plane_are_numbered_and_other_names_written(l
     assert [line.get_linestyle() for line in mixed.lines] == ["-", "None"]
 
 
-def test_a_plane_says_what_it_leaves_out():
-    data = arrays(["a", "b", "c"]) | {"dead": np.zeros((40, 3))}
-    assert "(1 without some value left out)" in plot.mds(compared(data), "cka").get_title("left")
-
-
-def test_a_tree_names_its_leaves_and_its_difference(layered):
-    ax = plot.tree(layered, "procrustes")
-    assert sorted(names(ax.yaxis, "major")) == sorted(LAYERS)
-    assert ax.get_xlabel() == "difference: OrthProc"
-    assert plot.tree(layered, "cka").get_xlabel() == "difference: 1 − CKA"
-
-
 # ---------------------------------------------------------------------------------- rows, standings
 
 
@@ -374,35 +346,9 @@ def test_ranks_shade_what_is_tied_and_nothing_in_a_trial():
     assert not trial.patches
 
 
-def test_a_critical_difference_diagram_has_the_names_and_mean_ranks():
-    ran = result()
-    found = ran.places()
-    for ax in (
-        plot.critical_difference(ran),
-        plot.critical_difference(found, labels=ran.labels),
-        ran.plot(kind="critical_difference"),
-    ):
-        texts = [text.get_text() for text in ax.texts]
-        shown = [f"{place.mean:.2f}" for place in found.rows]
-        assert texts[0] == f"{ran.labels[found.rows[0].measure]} {shown[0]}"
-        assert texts[-1] == rf"{shown[-1]} _mine\$"
-
-
 def test_bars_on_one_level_do_not_touch():
     assert tie_bar_levels([(0, 2), (1, 4), (3, 5), (5, 6), (7, 8)]) == [0, 1, 0, 1, 0]
     assert tie_bar_levels([]) == []
-
-
-def test_critical_differences_need_cells_measures_and_no_trial():
-    with pytest.raises(ValueError, match="this run of resi is a trial, which orders nothing"):
-        plot.critical_difference(result("slice"))
-    with pytest.raises(ValueError, match="two measures and 6 cells; got 4 measures and 5 cells"):
-        plot.critical_difference(result(cells=5))
-    with pytest.raises(ValueError, match="Result of a suite, or Places; got str"):
-        plot.critical_difference("resi")
-    one = places({"g": {i: {"a": 1.0} for i in range(9)}})
-    with pytest.raises(ValueError, match="got 1 measure and 9 cells"):
-        plot.critical_difference(one)
 
 
 def test_boxes_have_the_color_of_their_family():
@@ -413,15 +359,6 @@ def test_boxes_have_the_color_of_their_family():
     labels = names(ax.yaxis, "major")
     assert bodies[labels.index("CKA")] == bodies[labels.index("RSA")]
     assert len(set(bodies)) == 3
-
-
-def test_drifts_are_on_a_logarithmic_axis_and_squares_beyond_their_threshold(report):
-    ax = plot.drift(report)
-    judged = [d for d in report.drifts if d.value is not None and d.threshold]
-    assert names(ax.yaxis, "major") == [d.name.replace("_", " ") for d in judged]
-    beyond = [line for line in ax.lines if line.get_marker() == "s"]
-    assert sum(len(line.get_xdata()) for line in beyond) == sum(d.exceeds_threshold for d in judged)
-    assert ax.get_xscale() == "log"
 
 
 def test_drifts_without_a_threshold_are_named():
@@ -548,49 +485,66 @@ def test_lines_can_be_told_without_colors():
     assert np.abs(np.diff(grey)).min() > 0.03
 
 
-def test_the_methods_draw_the_same(layered, evidence, report):
-    assert mesh(layered.plot("cka")).get_array().shape == (9, 9)
-    assert layered.plot("cka", kind="tree", ax=None).get_xlabel() == "difference: 1 − CKA"
-    assert evidence.plot("cka", kind="intervals").get_xlabel().startswith("CKA")
-    assert "mean rank" in result().plot().get_xlabel()
-    assert result().plot(kind="box").has_data()
-    assert report.plot().get_xscale() == "log"
+ONE_MEASURE = places({"g": {i: {"a": 1.0} for i in range(9)}})
+REFUSALS = {  # what is drawn, and the error
+    "an unknown measure": (lambda of: plot.heatmap(of["layered"], "cks"), KeyError, "mean 'cka'"),
+    "no measure": (lambda of: plot.mds(of["layered"]), ValueError, "name one of cka, procrustes"),
+    "a number": (lambda of: plot.tree(3, "cka"), ValueError, r"plot\.tree draws .*got int"),
+    "mds of two lists": (lambda of: plot.mds(of["rectangle"], "cka"), ValueError, "one list"),
+    "tree of two lists": (lambda of: plot.tree(of["rectangle"], "cka"), ValueError, "one list"),
+    "an order": (
+        lambda of: plot.heatmap(of["layered"], "cka", order="size"), ValueError, "got 'size'"
+    ),
+    "an unknown model": (
+        lambda of: plot.layers(of["layered"], "cka", against="thre"), ValueError, "mean 'three'"
+    ),
+    "a match": (
+        lambda of: plot.layers(of["layered"], "cka", match="all"), ValueError, "'depth' or 'best'"
+    ),
+    "evidence of another shape": (
+        lambda of: plot.heatmap(of["rectangle"], "cka", evidence=of["evidence"]),
+        ValueError, r"evidence is on 9 x 9 .* comparison on 2 x 3",
+    ),
+    "no evidence": (
+        lambda of: plot.layers(of["layered"], "cka", evidence="yes"), ValueError, "got str"
+    ),
+    "ranks of a comparison": (lambda of: plot.ranks(of["layered"]), ValueError, "got Comparison"),
+    "boxes of a comparison": (lambda of: plot.box(of["layered"]), ValueError, "got Comparison"),
+    "drift of a comparison": (lambda of: plot.drift(of["layered"]), ValueError, "got Comparison"),
+    "intervals of a comparison": (
+        lambda of: plot.intervals(of["layered"], "cka"), ValueError, "an Evidence; got Comparison"
+    ),
+    "no pairs": (
+        lambda of: plot.intervals(of["evidence"], "cka", pairs=[]), ValueError, "1 to 120 .* got 0"
+    ),
+    "no ranks": (lambda of: plot.ranks(Result("resi", "mini", ())), ValueError, "no measure has"),
+    "no boxes": (lambda of: plot.box(Result("resi", "mini", ())), ValueError, "no measure has"),
+    "an unknown kind": (
+        lambda of: of["layered"].plot("cka", kind="heat"), ValueError, "'heat' of a Comparison"
+    ),
+    "no result": (lambda of: plot.draw([1]), ValueError, "draws results; got list"),
+    "ties of a trial": (
+        lambda of: plot.critical_difference(result("slice")), ValueError, "is a trial"
+    ),
+    "ties of few cells": (
+        lambda of: plot.critical_difference(result(cells=5)), ValueError, "4 measures and 5 cells"
+    ),
+    "ties of a name": (lambda of: plot.critical_difference("resi"), ValueError, "got str"),
+    "ties of one measure": (
+        lambda of: plot.critical_difference(ONE_MEASURE), ValueError, "1 measure and 9 cells"
+    ),
+    "a figure as axes": (
+        lambda of: plot.heatmap(of["layered"], "cka", ax=plt.figure()), ValueError, "got Figure"
+    ),
+    "models of one layer": (
+        lambda of: plot.layers(compared(arrays(["one/a", "two/b"])), "cka"),
+        ValueError, r"several layers.*layers here: one: 1",
+    ),
+}  # fmt: skip
 
 
-def test_errors_name_what_can_be_drawn(layered, rectangle, evidence):
-    with pytest.raises(KeyError, match="did you mean 'cka'"):
-        plot.heatmap(layered, "cks")
-    with pytest.raises(ValueError, match="name one of cka, procrustes"):
-        plot.mds(layered)
-    with pytest.raises(ValueError, match=r"plot\.tree draws a Comparison or an Evidence; got int"):
-        plot.tree(3, "cka")
-    for arranged in (plot.mds, plot.tree):
-        with pytest.raises(ValueError, match="all pairs of one list"):
-            arranged(rectangle, "cka")
-    with pytest.raises(ValueError, match="order must be 'tree' or None; got 'size'"):
-        plot.heatmap(layered, "cka", order="size")
-    with pytest.raises(ValueError, match="no model 'thre'; did you mean 'three'"):
-        plot.layers(layered, "cka", against="thre")
-    with pytest.raises(ValueError, match="match must be 'depth' or 'best'"):
-        plot.layers(layered, "cka", match="all")
-    with pytest.raises(ValueError, match=r"the evidence is on 9 x 9 .* comparison on 2 x 3"):
-        plot.heatmap(rectangle, "cka", evidence=evidence)
-    with pytest.raises(ValueError, match="evidence must be an Evidence; got str"):
-        plot.layers(layered, "cka", evidence="yes")
-
-
-def test_errors_of_results_name_what_can_be_drawn(layered, evidence):
-    for function, wanted in ((plot.ranks, "Result"), (plot.box, "Result"), (plot.drift, "DriftR")):
-        with pytest.raises(ValueError, match=rf"draws .*{wanted}.*got Comparison"):
-            function(layered)
-    with pytest.raises(ValueError, match="draws an Evidence; got Comparison"):
-        plot.intervals(layered, "cka")
-    with pytest.raises(ValueError, match="from 1 to 120 pairs with values; got 0"):
-        plot.intervals(evidence, "cka", pairs=[])
-    for function in (plot.ranks, plot.box):
-        with pytest.raises(ValueError, match="no measure has a rank in this run of resi"):
-            function(Result("resi", "mini", ()))
-    with pytest.raises(ValueError, match="no kind of figure 'heat' of a Comparison; did you mean"):
-        layered.plot("cka", kind="heat")
-    with pytest.raises(ValueError, match="draws results; got list"):
-        plot.draw([1])
+def test_errors_name_what_can_be_drawn(layered, evidence, rectangle, subtests):
+    of = {"layered": layered, "evidence": evidence, "rectangle": rectangle}
+    for name, (draw, error, message) in REFUSALS.items():
+        with subtests.test(name), pytest.raises(error, match=message):
+            draw(of)

@@ -68,18 +68,13 @@ def spoken(evidence):
 def test_the_pointer_reads_everything_about_a_pair(square):
     cka, procrustes, _ = measure_results(square)
     one = cka.cells[0][1]
-    numbers = (one.value, one.low, one.high, one.chance, one.above)
-    value, low, high, chance, above = (f"{number:.2f}" for number in numbers)
-    assert describe_pair_result(one) == (
-        f"{value} ({low} to {high}), chance {chance}, above chance {above}, p < 1e-4, exact moments"
-    )
-    assert describe_pair_result(procrustes.cells[0][1]).endswith(
-        ", p = 0.01, 99 orders inside 10 groups"
-    )
-    assert (
-        describe_pair_result(cka.cells[0][0])
-        == "1.00; a representation is not tested against itself"
-    )
+    numbers = [f"{number:.2f}" for number in (one.value, one.low, one.high, one.chance, one.above)]
+    words = describe_pair_result(one)
+    assert re.findall(r"[\d.]+\d(?= |,|\))", words.partition(", p")[0] + " ") == numbers
+    assert words.endswith("p < 1e-4, exact moments")
+    orders = describe_pair_result(procrustes.cells[0][1])
+    assert orders.endswith("p = 0.01, 99 orders inside 10 groups")
+    assert "not tested against itself" in describe_pair_result(cka.cells[0][0])
 
 
 def test_a_pair_without_a_value_or_without_chance_says_so(failing, square):
@@ -113,7 +108,7 @@ def test_pvalues_are_brief(subtests):
             assert written == text
 
 
-def test_the_first_sentence_says_what_there_is(square, pair, failing):
+def test_sentences_say_how_many_pairs_are_beyond_chance(square, pair, failing):
     first, *each = spoken(square)
     assert re.match(r"\d+ of 15 pairs are beyond chance by at least one of 3 measures, 3 by", first)
     beyond = (square.pvalue("cka", adjust="familywise") <= ALPHA).sum() // 2
@@ -121,33 +116,21 @@ def test_the_first_sentence_says_what_there_is(square, pair, failing):
     assert each[0].startswith(f"CKA: {beyond} of 15, furthest {best.x} and {best.y}: ")
     assert spoken(pair)[0] == "A and B are beyond chance by 2 of 3 measures."
     assert spoken(failing)[0].startswith("All 3 pairs are beyond chance by CKA; furthest are ")
+    directed = made_evidence(compared(arrays("ABC"), measures=("cka", "pwcca")))
+    assert " of 6, " in spoken(directed)[2]  # each direction is a test of its measure
+    flat = {"a": np.ones((N, 3)), "b": np.ones((N, 2))}
+    untested = made_evidence(compared(flat, measures=("cka",)))
+    assert spoken(untested) == ("No pair could be tested.",)
+    assert "constant" in emitted(untested, "table")
 
 
-@pytest.mark.parametrize("chance", [2.0, -2.0])
-def test_one_pair_and_one_measure(chance):
+@pytest.mark.parametrize(("chance", "verb", "p"), [(2.0, "are not", "1"), (-2.0, "are", "0.01")])
+def test_one_pair_and_one_measure(chance, verb, p):
     two = arrays("AB")
     evidence = made_evidence(compared({"A": two["A"]}, {"B": two["B"]}, ["cka"]), chance=chance)
-    verb = "are not beyond" if chance > 0 else "are beyond"
-    p = "1" if chance > 0 else "0.01"
     (sentence,) = spoken(evidence)
-    assert sentence.startswith(f"A and B {verb} chance by CKA: {evidence['cka'][0, 0]:.2f} (")
+    assert sentence.startswith(f"A and B {verb} beyond chance by CKA: {evidence['cka'][0, 0]:.2f}")
     assert sentence.endswith(f"chance {format_fixed(chance)}, p = {p}.")
-
-
-def test_without_a_test_it_is_said():
-    flat = {"a": np.ones((N, 3)), "b": np.ones((N, 2))}
-    evidence = made_evidence(compared(flat, measures=("cka",)))
-    assert spoken(evidence) == ("No pair could be tested.",)
-    assert "cka" in repr(evidence)
-    assert result_from_evidence(evidence).conclusion == "No pair could be tested."
-
-
-def test_a_direction_counts_once_in_the_sentence_and_twice_for_its_measure():
-    evidence = made_evidence(compared(arrays("ABC"), measures=("cka", "pwcca")))
-    first, _, pwcca = spoken(evidence)
-    assert " of 3 pairs" in first or first.startswith("All 3 pairs")
-    assert pwcca.startswith("PWCCA: ")
-    assert " of 6, " in pwcca
 
 
 def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
@@ -177,40 +160,17 @@ def test_the_design_is_said_in_words(subtests):
 
 
 def test_the_facts_of_the_design(square):
-    assert design_facts(square) == {
-        "samples": "40",
-        "chance": "exact moments (CKA), 99 orders inside 10 groups (OrthProc, MutualKNN)",
-        "smallest possible p": "0.01 by orders, < 1e-4 by exact moments",
-        "adjusted p": "Holm (CKA), step-down maxT (OrthProc, MutualKNN)",
-        "95 % intervals": "from the values without each sample",
-    }
+    facts = design_facts(square)
+    assert facts["smallest possible p"] == "0.01 by orders, < 1e-4 by exact moments"
+    assert facts["adjusted p"] == "Holm (CKA), step-down maxT (OrthProc, MutualKNN)"
     comparison = compared(arrays("AB"), measures=["cka"])
     halves = made_evidence(comparison, kind="halves", confidence_level=0.9, exact=("cka",))
-    assert design_line(halves) == (
-        "40 samples; chance: exact moments; smallest possible p: < 1e-4; "
-        "90 % intervals: from 20 random halves of the samples"
-    )
+    assert design_line(halves).endswith("90 % intervals: from 20 random halves of the samples")
     runs = made_evidence(comparison, kind="groups", time_series=True)
     assert "without each of 20 runs in time" in design_line(runs)
 
 
 # ----------------------------------------------------------------------------------------- notebook
-
-
-def test_its_text_has_a_line_for_each_measure(square, pair):
-    lines = repr(square).splitlines()
-    assert lines[0] == "Evidence for 6 x 6 representations, 40 samples"
-    assert [line.split()[0] for line in lines[1:]] == ["measure", *MEASURES]
-    assert re.search(r"cka .* \d of 15 ≤ 0.05 +exact moments$", lines[2])
-    one = measure_results(pair)[0].pairs[0]
-    expected = [
-        f"{one.value:.2f}",
-        f"{one.low:.2f} to {one.high:.2f}",
-        "0.20",
-        "< 1e-4",
-        EXACT_MOMENTS,
-    ]
-    assert all(part in repr(pair).splitlines()[2] for part in expected)
 
 
 def test_a_notebook_shows_maps_whose_cells_the_pointer_reads(square, pair):
@@ -253,45 +213,11 @@ def test_maps_can_be_switched_and_hatch_what_is_not_beyond_chance(square):
         assert not above.is_reversed
 
 
-def test_the_head_has_the_design_and_the_first_sentence(square):
-    result = result_from_evidence(square)
-    sizes = {"representations": "6", "samples": "40", "measures": "3"}
-    assert result.facts == sizes | design_facts(square)
-    assert result.summary().splitlines()[0] == spoken(square)[0]
-    assert result.about == describe_null_hypothesis(square)
-
-
-def test_the_head_has_the_caveats_of_measures():
-    A = np.random.default_rng(0).standard_normal((30, 60))
-    some = rs.evidence(A[:, :40], A[:, 20:], measures="linear_regression", progress=False)
-    assert "fixed by the number of samples" in result_from_evidence(some).about
-
-
-def test_all_values_are_in_a_table(square):
-    (table,) = result_from_evidence(square)["values"].tables
-    assert len(table.rows) == 3 * 15
-    assert table.is_closed
-    first = dict(zip(table.columns, table.rows[0]))
-    assert (first["measure"], first["x"], first["y"]) == ("CKA", "A", "B")
-    assert first["value"] == square["cka"][0, 1]
-    assert first["p"] == "< 1e-4"
-
-
 def test_too_many_values_are_left_to_files(square, monkeypatch):
     monkeypatch.setattr("resemblance.report.comparing.tables.MAX_PAGE_TABLE_ROWS", 44)
     section = result_from_evidence(square)["values"]
     assert not section.tables
     assert section.about.startswith("45 values are too many for a page")
-
-
-def test_one_pair_is_a_table_and_no_map(pair):
-    result = result_from_evidence(pair)
-    assert [s.name for s in result.sections] == ["pair", "inputs"]
-    (table,) = result["pair"].tables
-    assert table.columns == (
-        "measure", "x", "y", "value", "95 % interval", "chance", "above chance", "p", "how",
-    )  # fmt: skip
-    assert [row[0] for row in table.rows] == [rs.get_measure(name).label for name in MEASURES]
 
 
 def test_a_pair_in_two_directions_has_a_row_for_each():
@@ -313,24 +239,6 @@ def test_a_measure_without_a_most_similar_value_has_only_values(square):
     names = [option.choices[0] for option in choice.options]
     assert [names.count(info.label) for info in evidence.measures] == [1, 2, 2]
     assert evidence.records()[1]["above_chance"] is None
-
-
-def test_missing_values_have_their_reasons_on_the_page(failing):
-    result = result_from_evidence(failing)
-    value, _ = result["similarity"].figures[0].maps
-    assert value.values[0][3] is None
-    assert "constant" in value.titles[0][3]
-    assert not any(3 in place for place in value.hatched)
-    assert result["failures"].tables
-    rows = {row[1:3]: row for row in result["values"].tables[0].rows}
-    assert rows["A", "flat"][3] is None
-    assert "constant" in rows["A", "flat"][-1]
-
-
-def test_the_result_can_be_saved(square, tmp_path):
-    result = result_from_evidence(square)
-    result.save(tmp_path / "result.json")
-    assert rs.load(tmp_path / "result.json").sections == result.sections
 
 
 def test_equal_titles_are_stored_once(square, tmp_path):
@@ -390,16 +298,6 @@ def _plain(text):
 # -------------------------------------------------------------------------------------------- files
 
 
-def test_tables_in_a_terminal(square, pair):
-    lines = emitted(square, "table").splitlines()
-    columns = ["measure", "x", "y", "value", "95 % interval", "chance", "above chance", "p"]
-    assert re.split(r" {2,}", lines[0].strip()) == [*columns, "adjusted p", "how"]
-    assert len([line for line in lines if line.startswith((" CKA ", " OrthProc "))]) == 30
-    assert lines[-2] == spoken(square)[0]
-    assert lines[-1] == design_line(square)
-    assert "adjusted p" not in emitted(pair, "table").partition("\n")[0]
-
-
 def test_many_pairs_have_a_line_per_measure_in_a_terminal_and_one_per_pair_in_a_file(
     monkeypatch, tmp_path, capsys
 ):
@@ -418,12 +316,6 @@ def test_many_pairs_have_a_line_per_measure_in_a_terminal_and_one_per_pair_in_a_
     known.comparison.to_table(tmp_path / "values.tex")
     rows = (tmp_path / "values.tex").read_text().splitlines()
     assert sum(line.endswith(r"\\") for line in rows) == 1 + 55  # a heading, and 11 x 10 / 2
-
-
-def test_one_pair_without_a_value_says_why():
-    flat = {"a": np.ones((N, 3)), "b": arrays("A")["A"]}
-    table = emitted(made_evidence(compared(flat, measures=("cka",))), "table")
-    assert "constant" in table
 
 
 def test_records_in_files(square, tmp_path):

@@ -11,31 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from factories.evidence import arrays, compared, made_evidence
+from factories.figures import CHART, FIGURES, LINES
 
 import resemblance as rs
 from resemblance.report import write_page
 from resemblance.report.chapters import has_values
-from resemblance.sections import figures as kinds
 from resemblance.sections.claims import NOT_REPRODUCED, Claim
-from resemblance.sections.figures import (
-    Bar,
-    Bars,
-    Box,
-    Boxes,
-    Chart,
-    Choice,
-    Cloud,
-    Clouds,
-    Dendrogram,
-    Diagram,
-    HeatMap,
-    Line,
-    Merge,
-    Option,
-    Strip,
-    Strips,
-    Switch,
-)
+from resemblance.sections.figures import Bar, Bars
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section, Sign, Table
 
@@ -51,21 +33,7 @@ MARKS = {  # of each kind of figure: what the pointer is at
     "switch": ".view:not([hidden]) :is(.marks, .branch path)",
     "choice": ".maps .cells",
 }
-CHART = Chart("chart", "Lines", "x", "y", (Line("CKA", ((0.0, 0.1), (1.0, 0.9))),))
-MAP = HeatMap("map", "A map", ("a", "b"), ("a", "b"), ((0.0, 0.2), (0.5, 1.0)))
-TREE = Dendrogram("tree", "Tree", "height", ("a", "b"), (Merge(0, 1, 0.5),), (0, 1))
-SAMPLE = (
-    CHART,
-    Bars("bars", "Bars", "rank", (Bar("CKA", 1.5, 1.0, 2.0),)),
-    Boxes("boxes", "Boxes", "rank", (Box("CKA", (1.0, 2.0, 3.0), group="spectral"),)),
-    Strips("strips", "Strips", "accuracy", (Strip("standard", (0.8, 0.9)),)),
-    MAP,
-    Clouds("clouds", "Clouds", (Cloud("one", ((1.0, 0.0), (0.0, 1.0))),)),
-    Choice("choice", "Choice", ("measure",), (Option(("CKA",), (0,)),), (MAP,)),
-    TREE,
-    Diagram("diagram", "Ties", "mean rank", ("CKA", "RSA", "GULP"), (1.2, 2.0, 2.8), ((0, 1),)),
-    Switch("switch", "Switch", "measure", ("CKA",), (TREE._replace(name="inner"),)),
-)
+DISTINCT = tuple({figure.name: figure for figure in FIGURES.values()}.values())
 NAMES = ("a/1", "a/2", "b/1", "b/2")
 
 
@@ -82,7 +50,7 @@ def every_figure(names: Sequence[str]) -> Result:
     rows = tuple((name, 1.0) for name in names)
     bad, claim = names[0], Claim(*names, NOT_REPRODUCED, names[0])
     tables = (Table("t", bad, (bad, names[1]), rows, names[2]),)
-    figures = (*SAMPLE, Bars("named", bad, bad, tuple(Bar(name, 1.0) for name in names), bad))
+    figures = (*DISTINCT, Bars("named", bad, bad, tuple(Bar(name, 1.0) for name in names), bad))
     section = Section("all", bad, bad, tables, figures, (claim,), {bad: {bad: 1.0}}, {bad: bad})
     return Result("toy", "full", (section,), {bad: bad}, {bad: 1.0}, {bad: bad}, title=bad)
 
@@ -156,26 +124,7 @@ def _is_read(said: str) -> bool:
     return bool(said) and not said.startswith("nothing is ")
 
 
-def test_the_sample_has_every_kind_of_figure():
-    assert {type(figure) for figure in SAMPLE} == set(kinds.FIGURE_TYPES.values())
-
-
 # --------------------------------------------------------------------- what has nothing is left out
-
-
-def test_a_table_without_any_value_is_left_out_and_named(tmp_path):
-    columns = ("measure", "a", "b")
-    tables = (
-        Table("none", "Nothing here", columns, (("CKA", None, "–"), ("RSA", float("nan"), ""))),
-        Table("empty", "Empty", columns, ()),
-        Table("some", "Something", columns, (("CKA", None, 0.5), ("RSA", None, None))),
-    )
-    section = Section("s", "S", "", tables)
-    path = write_page(Result("toy", "full", (section,)), tmp_path / "page.html")
-    text = path.read_text(encoding="utf-8")
-    assert 'id="section-s-some"' in text
-    assert 'id="section-s-none"' not in text
-    assert "Without any value, and left out: Nothing here; Empty." in text
 
 
 def test_names_alone_and_signs_are_values():
@@ -186,15 +135,7 @@ def test_names_alone_and_signs_are_values():
 
 
 def test_a_legend_has_several_entries(tmp_path):
-    for lines, count in ((CHART.lines, 0), ((*CHART.lines, Line("RSA", ((0.0, 1.0),))), 1)):
+    for lines, count in ((LINES[:1], 0), (LINES, 1)):
         section = Section("s", "S", "", figures=(CHART._replace(lines=lines),))
         path = write_page(Result("toy", "full", (section,)), tmp_path / "page.html")
         assert path.read_text(encoding="utf-8").count('<div class="legend"') == count
-
-
-def test_boxes_of_one_group_have_no_legend(tmp_path):
-    for groups, shown in (("one", "one"), False), (("one", "two"), True):
-        boxes = tuple(Box(f"m{i}", (1.0, 2.0), group=group) for i, group in enumerate(groups))
-        section = Section("s", "S", "", figures=(Boxes("boxes", "Boxes", "rank", boxes),))
-        path = write_page(Result("toy", "full", (section,)), tmp_path / "page.html")
-        assert (">one</text>" in path.read_text(encoding="utf-8")) == shown
