@@ -3,7 +3,8 @@ each block.
 
 A drawing is its kind, its text for screen readers, how many marks it has, what is read at the
 first, and its labels; ``{...}`` is what the pointer reads. A line that stands before, on this page
-or another, is ``= NAME`` of the page that has it first, so that each sentence stands once.
+or another, is ``= NAME`` of the page that has it first, with its numbers where these are others, so
+that each sentence stands once.
 ``scripts/pin.py pages`` writes the snapshots and shows what changed.
 """
 
@@ -180,8 +181,8 @@ def _pair() -> Any:
 
 def _failures() -> Any:
     """One list against another, with a constant representation."""
-    columns = arrays(["n/1", "n/2"], seed=1) | {"dead": np.ones((40, 4))}
-    return compared(arrays(["m/1", "m/2"]), columns, ("cka", "rsm_norm_difference"))
+    columns = arrays(["p", "q"], seed=1) | {"dead": np.ones((40, 4))}
+    return compared(arrays(["m", "n"]), columns, ("cka", "rsm_norm_difference"))
 
 
 def _evidence() -> Any:
@@ -284,15 +285,22 @@ def snapshots() -> Iterator[tuple[str, list[str]]]:
     """Yield the name and the lines of every snapshot."""
     origins: dict[str, str] = {}
     for name in PAGES:
-        lines = seen_on(page_of(name))
-        new_lines = []
-        for line in lines:
-            for note in NOTE.findall(line):
-                line = line.replace(note, "") if note in origins else line
-                origins.setdefault(note, name)
-            new_lines.append(f"= {origins[line]}" if line in origins else line)
-            origins.setdefault(line, name)
-        yield name, new_lines
+        lines = [_as_before(line, name, origins) for line in seen_on(page_of(name))]
+        yield name, lines
+
+
+def _as_before(line: str, name: str, origins: dict[str, str]) -> str:
+    """Return a line, or the page that has it first, and its numbers where these are others."""
+    for note in NOTE.findall(line):
+        line = line.replace(note, "") if note in origins else line
+        origins.setdefault(note, name)
+    form = line if line.startswith(("| ", "drawing")) else NUMBER.sub("#", line)
+    origin = origins.get(line)
+    if origin is None and form in origins:
+        origin = f"{origins[form]}, with {', '.join(NUMBER.findall(line))}"
+    origins.setdefault(line, name)
+    origins.setdefault(form, name)
+    return f"= {origin}" if origin else line
 
 
 def changes(name: str, lines: list[str]) -> list[str]:

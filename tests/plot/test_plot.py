@@ -188,15 +188,6 @@ def test_layers_that_do_not_fit_are_left_to_their_models():
     assert [place for place, _ in plain][:3] == [0, 2, 4]
 
 
-def test_values_that_do_not_exist_are_hatched():
-    data = arrays(["a", "b"]) | {"dead": np.zeros((40, 3))}
-    ax = plot.heatmap(compared(data), "cka")
-    assert ax.patch.get_hatch()
-    assert mesh(ax).get_array().mask.sum() == 5
-    assert len(ax.texts) == 4
-    assert not plot.heatmap(compared(arrays(["a", "b"])), "cka").patch.get_hatch()
-
-
 def test_pairs_that_are_not_beyond_chance_have_lines_across(layered, evidence):
     unsure = int((evidence.pvalue("procrustes", adjust="familywise") > ALPHA).sum())
     assert unsure
