@@ -439,26 +439,6 @@ def test_no_formula_keeps_a_command_of_latex():
 # ------------------------------------------------------------------------------------------ browser
 
 
-def test_what_the_pointer_reads(tmp_path, look):
-    names = ["a/1", "a/2", "a/3", "b/1", "b/2", "b/3"]
-    more = rs.compare(similar_arrays(names), measures=["cka", "gulp", "rsa"], progress=False)
-    path = write_page(more, tmp_path / "page.html")
-    marks = [
-        "#section-similarity-map .maps .cells",
-        "#section-similarity-depths .view .m0 .marks",
-        "#section-similarity-plane .view .marks",
-        "#section-similarity-tree .view .branch path",
-        "#section-agreement-agreement .cells",
-    ]
-    seen = look(path, marks)
-    assert re.match(r"[ab]/\d  and  [ab]/\d:  [\d.]+", seen.said[0])
-    assert re.match(r"a/1 and b/1: 0\.\d+, chance 0\.\d+$", seen.said[1])
-    assert re.match(r"\d: [ab]/\d$", seen.said[2])
-    assert re.match(r"[ab]/\d  with  [ab]/\d: 1 − CKA 0\.\d+$", seen.said[3])
-    assert "  and  " in seen.said[4]
-    assert seen.hidden == []
-
-
 def test_labels_of_near_points_cover_nothing():
     rng = np.random.default_rng(0)
     points = [*map(tuple, 200 + 6 * rng.standard_normal((9, 2))), (390.0, 60.0)]
