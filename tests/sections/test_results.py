@@ -234,6 +234,7 @@ def test_a_line_keeps_its_color_and_few_of_many_are_shown():
     assert len({k.number for k in mixed.values()}) == 3  # never two alike in one section
     many = line_keys(section(*map(str, range(30))), {})
     assert sum(k.is_shown for k in many.values()) == 8
+    assert all(k.is_shown for k in line_keys(section(*map(str, range(10))), {}).values())
     first = list(many.values())[:20]
     looks = {(k.number % 10, k.mark, k.classes.split()[2:3] == ["d1"]) for k in first}
     assert len(looks) == 20
