@@ -398,6 +398,11 @@ def test_every_measure_has_a_line_with_its_claims():
     assert explain.invariance_letters(size_and_shape) == "PO··T·"
 
 
+def test_claims_are_json():
+    text = json.dumps([explain.measure_record(m) for m in rs.list_measures()], allow_nan=False)
+    assert json.loads(text)[0]["name"] == rs.list_measures()[0].spec
+
+
 def test_every_measure_can_be_explained(subtests):
     for measure in rs.list_measures():
         with subtests.test(str(measure)):
