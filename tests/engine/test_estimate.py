@@ -1,25 +1,22 @@
-"""How long a comparison takes: laws of the estimate, with seconds that the tests set."""
+"""How long a comparison takes, by a clock that the tests set."""
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from factories.measures import declared
 
 import resemblance as rs
+from resemblance.base.formatting import format_duration
 from resemblance.base.progress import format_time_left
 from resemblance.bench.resi import evaluate
 from resemblance.bench.synthetic import tight_groups
-from resemblance.comparison.store import ScoreFile
-from resemblance.data.representation import fingerprint
 from resemblance.engine import estimate
-from resemblance.engine.estimate import TimeEstimate
-from resemblance.engine.tasks import run_pair_blocks
-from resemblance.engine.work import ComparisonPlan, find_missing_pairs
-from resemblance.inference import permuted
 
-REPRESENTATION, PAIR, START = 2.0, 0.5, 1000.0  # seconds; only the first pair takes START
+START = 1000.0  # seconds that only the first pair takes: imports
 
 
 def made(count, widths=(3,), seed=0, n=20):
@@ -28,109 +25,56 @@ def made(count, widths=(3,), seed=0, n=20):
     return {name: rng.standard_normal((n, widths[i % len(widths)])) for i, name in enumerate(names)}
 
 
-def estimated(*works, workers=1, of_pair=lambda x, y: PAIR, of_one=lambda x: REPRESENTATION):
-    """Return the estimate after its first pairs, which take the seconds of a law, and what is left
-    to compute."""
-    todos = find_missing_pairs(works)
-    result, seen = TimeEstimate(works, todos, workers, 10**9, 1e12), dict[str, set[str]]()
-    width = {fingerprint(r): r.shape[1] for work in works for r in work.all}
-    for batch in run_pair_blocks([], None, None, None, False, first=result.tasks):
-        for c in batch:
-            assert not result.is_complete
-            computed = seen.setdefault(c.measure, set())
-            seconds = 0.0 if computed else START
-            for ends in {frozenset((c.data[x], c.data[y])) for x, y in zip(c.x, c.y)}:
-                x, y = ends
-                seconds += of_pair(width[x], width[y])
-                seconds += sum(of_one(width[end]) for end in ends - computed)
-                computed |= ends
-            result.take([c._replace(seconds=seconds)])
-    assert result.is_complete
-    return result, todos
+@pytest.fixture
+def clock(monkeypatch):
+    seconds = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: seconds[0])
+    return seconds
 
 
-# ------------------------------------------------------------------------------------------- laws
+def timed(clock, of_one, of_pair, **claims):
+    """A measure that takes these seconds for each representation and for each pair, by width."""
+    start = [START]
+
+    @rs.cached
+    def prepared(x):
+        clock[0] += of_one(x.shape[1])
+        return x.array.sum(axis=0)
+
+    @declared("Timed", larger_is_more_similar=False, range=(0, np.inf), **claims)
+    def timed(x, y):
+        total = prepared(x).sum() - prepared(y).sum()
+        clock[0] += of_pair(x.shape[1], y.shape[1])
+        if x.name and start:  # not where it is tried out to plan
+            clock[0] += start.pop()
+        return abs(float(total))
+
+    return timed
 
 
-def test_a_square_takes_the_seconds_of_its_representations_and_pairs():
-    result, (todo,) = estimated(ComparisonPlan.of(made(20), ["rsa"]))
-    assert result.seconds() == {"rsa": pytest.approx(20 * REPRESENTATION + 210 * PAIR)}
-    assert np.count_nonzero(todo["rsa"]) == 210 - 3
+WIDTHS = (2, 4, 8)
+BY_WIDTH = {"of_one": lambda d: d**2, "of_pair": lambda d, e: d * e}
+CONSTANT = {"of_one": lambda d: 20.0, "of_pair": lambda d, e: 0.5}
+CASES = {
+    "a square": ([made(20)], CONSTANT, 210, 20 * 20 + 210 / 2),
+    "both orders": ([made(20)], CONSTANT | {"symmetric": False}, 200, 20 * 20 + 400 / 2),
+    "a rectangle": ([made(20), made(10, seed=1)], CONSTANT, 200, 30 * 20 + 200 / 2),
+    "widths": ([made(30, WIDTHS)], BY_WIDTH, 465, 840 + (140**2 + 840) / 2),
+}
 
 
-def test_both_orders_of_a_pair_count_as_they_are_timed():
-    result, (todo,) = estimated(ComparisonPlan.of(made(20), ["linear_regression"]))
-    seconds = 20 * REPRESENTATION + 200 * PAIR  # 400 values
-    assert result.seconds() == {"linear_regression": pytest.approx(seconds)}
-    assert np.count_nonzero(todo["linear_regression"]) == 400 - 6
+@pytest.mark.parametrize("case", CASES)
+def test_work_takes_the_seconds_of_its_representations_and_pairs(clock, capsys, case):
+    sides, laws, pairs, seconds = CASES[case]
+    rs.compare(*sides, measures=timed(clock, **laws))
+    line = f"comparing: {pairs} pairs take about {format_duration(seconds)}\n"
+    assert capsys.readouterr().err == line
 
 
-def test_a_rectangle_takes_the_seconds_of_rows_columns_and_pairs():
-    result, (todo,) = estimated(ComparisonPlan.of(made(20), ["rsa"], made(10, seed=1)))
-    assert result.seconds() == {"rsa": pytest.approx(30 * REPRESENTATION + 200 * PAIR)}
-    assert np.count_nonzero(todo["rsa"]) == 200 - 4
-
-
-@pytest.mark.parametrize("other", [None, made(15, seed=1)])
-def test_a_measure_that_computes_pairs_together_is_timed_so(other):
-    result, (todo,) = estimated(ComparisonPlan.of(made(20), ["cka"], other))
-    pairs, of_block = (210, 66) if other is None else (300, 144)
-    count = 20 if other is None else 35
-    assert result.seconds() == {"cka": pytest.approx(count * REPRESENTATION + pairs * PAIR)}
-    assert np.count_nonzero(todo["cka"]) == pairs - of_block
-
-
-def test_widths_have_rates_of_their_own():
-    widths = (2, 4, 8)
-    result, _ = estimated(
-        ComparisonPlan.of(made(30, widths), ["procrustes"]),
-        of_pair=lambda x, y: x * y,
-        of_one=lambda x: x**2,
-    )
-    pairs = sum(widths) * 10 * sum(widths) * 10 + sum(10 * d**2 for d in widths)
-    seconds = 10 * sum(d**2 for d in widths) + pairs / 2
-    assert result.seconds() == {"procrustes": pytest.approx(seconds)}
-
-
-def test_comparisons_of_one_size_share_their_first_pairs():
-    works = [ComparisonPlan.of(made(10, seed=seed), ["rsa"]) for seed in range(4)]
-    result, todos = estimated(*works)
-    assert [np.count_nonzero(todo["rsa"]) for todo in todos] == [52, 55, 55, 55]
-    assert result.seconds() == {"rsa": pytest.approx(40 * REPRESENTATION + 220 * PAIR)}
-
-
-def test_little_work_is_not_timed():
-    for count, first in ((13, 0), (14, 3)):  # 91 and 105 pairs
-        work = ComparisonPlan.of(made(count), ["rsa"])
-        todos = find_missing_pairs([work])
-        result = TimeEstimate([work], todos, 1, 10**9, 1e12)
-        assert np.count_nonzero(work.todo()["rsa"] & ~todos[0]["rsa"]) == first
-        assert bool(result.tasks) == bool(first)
-
-
-def test_what_a_file_holds_is_not_in_the_estimate(tmp_path):
-    reps, file = made(24), tmp_path / "run.comparison"
-    rs.compare(dict(list(reps.items())[:10]), measures="rsa", save=file, progress=False)
-    work = ComparisonPlan.of(reps, ["rsa"])
-    with ScoreFile(file, read_only=True) as store:
-        for column in store.columns({fingerprint(r) for r in work.all}):
-            work.put(column)
-    result, _ = estimated(work)
-    assert result.seconds() == {"rsa": pytest.approx(24 * REPRESENTATION + 245 * PAIR)}
-
-
-def test_the_line_names_pairs_time_workers_and_the_dearest_measures():
-    work = ComparisonPlan.of(made(20), ["rsa", "procrustes"])
-    result, _ = estimated(work, of_one=lambda x: 20.0)
-    assert result.line == "420 pairs take about 17 min, above all rsa 8.4 min, procrustes 8.4 min"
-    result, _ = estimated(ComparisonPlan.of(made(20), ["rsa"]), of_one=lambda x: 20.0, workers=2)
-    assert result.line == "210 pairs take about 4.2 min on 2 workers"
-    assert (
-        estimated(ComparisonPlan.of(made(14), ["rsa"]), of_one=lambda x: 0.0)[0].line == ""
-    )  # 53 s
-
-
-# ------------------------------------------------------------------------------------- in a run
+def test_short_work_is_not_announced(clock, capsys):
+    brief = timed(clock, of_one=lambda d: 0.0, of_pair=lambda d, e: 0.2)
+    rs.compare(made(20), measures=brief)  # 42 seconds
+    assert capsys.readouterr().err == ""
 
 
 @pytest.fixture
@@ -138,14 +82,7 @@ def measured():
     """A measure that keeps the pairs that it is computed for."""
     pairs = []
 
-    @rs.measure(
-        label="Kept",
-        family="descriptive",
-        larger_is_more_similar=False,
-        range=(0, np.inf),
-        symmetric=True,
-        citation="klabunde2025similarity",
-    )
+    @declared("Kept", larger_is_more_similar=False, range=(0, np.inf))
     def kept(x, y):
         pairs.append((x.name, y.name))
         return abs(float(x.array.sum() - y.array.sum()))
@@ -181,28 +118,6 @@ def test_nothing_is_printed_without_a_reader(monkeypatch, capsys, progress):
     assert capsys.readouterr().err == ""
 
 
-def test_short_work_is_not_announced(capsys):
-    rs.compare(made(20), measures="rsa")
-    assert capsys.readouterr().err == ""
-
-
-def test_a_suite_announces_long_work(monkeypatch, capsys):
-    monkeypatch.setattr(estimate, "LONG_COMPARISON_SECONDS", 0.0)
-    monkeypatch.setattr(estimate, "MIN_TIMED_PAIRS", 10)
-    models = tight_groups(setting="labels")
-    evaluate(models, measures=["cka"])
-    assert capsys.readouterr().err == ""
-    evaluate(models, measures=["cka"], progress=lambda stage, done, total: None)
-    assert "pairs take about" in capsys.readouterr().err
-
-
-def test_permutations_are_announced_with_their_time(monkeypatch, capsys):
-    monkeypatch.setattr(permuted, "LONG_COMPARISON_SECONDS", 0.0)
-    rs.evidence(made(3), measures="procrustes", n_permutations=1999)
-    line = "procrustes: all 3 pairs x 1,999 permutations = 5,997 values, about "
-    assert line in capsys.readouterr().err
-
-
 # --------------------------------------------------------------------------------------- in words
 
 
@@ -212,3 +127,12 @@ def test_permutations_are_announced_with_their_time(monkeypatch, capsys):
 )
 def test_the_time_left_follows_from_the_speed_so_far(steps, total, text):
     assert format_time_left(30.0, steps, total) == text
+
+
+def test_a_suite_announces_long_work(monkeypatch, capsys):
+    monkeypatch.setattr(estimate, "LONG_COMPARISON_SECONDS", 0.0)
+    monkeypatch.setattr(estimate, "MIN_TIMED_PAIRS", 10)
+    evaluate(
+        tight_groups(setting="labels"), measures=["cka"], progress=lambda stage, done, total: None
+    )
+    assert "pairs take about" in capsys.readouterr().err

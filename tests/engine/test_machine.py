@@ -18,51 +18,44 @@ from resemblance.engine.memory import available_memory
 GB = 10**9
 
 
-def write(root, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-
-
 MACHINE = {
     "proc/meminfo": f"MemTotal: {64 * GB // 1024} kB\nMemAvailable:   {32 * GB // 1024} kB\n"
 }
 UNLIMITED = {"sys/fs/cgroup/user/memory.max": "max\n", "sys/fs/cgroup/user/memory.current": "5\n"}
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        (MACHINE, 32 * GB),
-        (MACHINE | {"proc/self/cgroup": "0::/user/job\n"} | UNLIMITED, 32 * GB),
-        (
-            MACHINE
-            | {
-                "proc/self/cgroup": "0::/user/job\n",
-                # the limit of a group above that of the process
-                "sys/fs/cgroup/user/memory.max": f"{8 * GB}\n",
-                "sys/fs/cgroup/user/memory.current": f"{3 * GB}\n",
-                "sys/fs/cgroup/user/memory.stat": f"anon {GB}\ninactive_file {GB}\n",
-                "sys/fs/cgroup/user/job/memory.max": "max\n",
-                "sys/fs/cgroup/user/job/memory.current": f"{2 * GB}\n",
-            },
-            6 * GB,
-        ),
-        (
-            MACHINE
-            | {
-                # as seen from inside a container
-                "proc/self/cgroup": "5:cpu:/\n4:memory:/gone/elsewhere\n0::/\n",
-                "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{4 * GB}\n",
-                "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{5 * GB}\n",
-                "sys/fs/cgroup/memory/memory.stat": "total_inactive_file 0\n",
-            },
-            0,
-        ),
-    ],
-)
-def test_the_least_of_machine_and_groups(tmp_path, files, expected):
-    write(tmp_path, files)
+GROUPS = {
+    "of the process": (UNLIMITED | {"proc/self/cgroup": "0::/user/job\n"}, 32 * GB),
+    "above that of the process": (
+        {
+            "proc/self/cgroup": "0::/user/job\n",
+            "sys/fs/cgroup/user/memory.max": f"{8 * GB}\n",
+            "sys/fs/cgroup/user/memory.current": f"{3 * GB}\n",
+            "sys/fs/cgroup/user/memory.stat": f"anon {GB}\ninactive_file {GB}\n",
+            "sys/fs/cgroup/user/job/memory.max": "max\n",
+            "sys/fs/cgroup/user/job/memory.current": f"{2 * GB}\n",
+        },
+        6 * GB,
+    ),
+    "seen from inside a container": (
+        {
+            "proc/self/cgroup": "5:cpu:/\n4:memory:/gone/elsewhere\n0::/\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{4 * GB}\n",
+            "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{5 * GB}\n",
+            "sys/fs/cgroup/memory/memory.stat": "total_inactive_file 0\n",
+        },
+        0,
+    ),
+    "none": ({}, 32 * GB),
+}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_least_of_machine_and_groups(tmp_path, group):
+    files, expected = GROUPS[group]
+    for name, text in (MACHINE | files).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
     assert available_memory(tmp_path) == pytest.approx(expected, abs=2048)
 
 

@@ -1,6 +1,8 @@
-"""Measures of tests, which claim as little as a measure can."""
+"""Measures of tests, which claim as little as a measure can; and whether scores are equal."""
 
 from __future__ import annotations
+
+import numpy as np
 
 import resemblance as rs
 
@@ -12,3 +14,10 @@ def declared(label: str, **claims):
     usual |= {"symmetric": True, "citation": "nobody2026nothing"}
     usual |= {"invariant_to": {"permutation"}}  # other measures need columns of one width
     return rs.measure(label=label, **usual | claims)
+
+
+def same_scores(one: rs.Comparison, other: rs.Comparison) -> bool:
+    """Whether two comparisons have the same measures and, to the last bit, the same scores."""
+    return [m.spec for m in one.measures] == [m.spec for m in other.measures] and all(
+        np.array_equal(one[m.spec], other[m.spec], equal_nan=True) for m in one.measures
+    )
