@@ -21,6 +21,7 @@ from scipy import sparse
 import resemblance as rs
 from resemblance.data.representation import Representation, cached
 from resemblance.engine import cache_sharing
+from resemblance.engine.cache_sharing import load_shared, with_filled_cache
 
 DEFAULT = [m for m in rs.preset("default") if m.name != "rtd"]
 
@@ -130,6 +131,14 @@ def test_intermediates_of_any_kind_are_lent(rng, order, tmp_path):
     lent = rs.compare(data, measures=of_kinds, jobs=Pickling(), spill=tmp_path, progress=False)
     assert same_scores(expected, lent)
     assert expected["of_kinds"][0, 1] > 0
+
+
+def test_intermediates_travel_with_a_representation_to_a_cluster(rng):
+    x = Representation(rng.standard_normal((30, 5)), "x")
+    measures = (rs.cka, rs.get_measure("rsa"), rs.get_measure("pwcca"))
+    lent = load_shared(pickle.loads(pickle.dumps(with_filled_cache(x, measures))))
+    for m in measures:
+        assert m.evaluate(lent, lent) == m.evaluate(x, x)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -56,25 +56,8 @@ def undisturbed(folder, name):
     return name
 
 
-def failing(folder, name):
-    raise ZeroDivisionError(name)
-
-
 def calls(folder, **functions):
     return [WorkerCall(name, function, (folder, name)) for name, function in functions.items()]
-
-
-def test_what_a_killed_worker_had_is_done_again_by_a_new_one(pool, tmp_path):
-    functions = dict.fromkeys("bcdef", undisturbed)
-    said = []
-    todo = calls(tmp_path, a=killed_at_first, **functions, g=killed_at_first)
-    done = {call.name: future.result() for call, future in run_calls(todo, pool, said.append)}
-    assert done == {name: name for name in "abcdefg"}
-    assert 1 <= len(said) <= 2
-    assert "a worker ended before its work was done" in said[0]
-    times = {name: len((tmp_path / name).read_text()) for name in "abcdefg"}
-    assert times["a"] >= 2
-    assert sum(times.values()) <= 7 + 2 * 2  # only what the two workers had at that moment
 
 
 def test_a_call_that_kills_every_worker_is_named_after_all_others_are_done(pool, tmp_path):
@@ -87,16 +70,6 @@ def test_a_call_that_kills_every_worker_is_named_after_all_others_are_done(pool,
             future.result()
         assert len((tmp_path / call.name).read_text()) == MAX_CALL_ATTEMPTS
     assert len(done) == 6
-
-
-def test_a_pool_that_was_killed_while_idle_is_replaced(pool, tmp_path):
-    (first,) = run_calls(calls(tmp_path, a=undisturbed), pool)
-    assert first[1].result() == "a"
-    for process in list(pool.pool._processes.values()):
-        process.kill()  # the pool may have ended it already, with the first
-        process.join()
-    (again,) = run_calls(calls(tmp_path, b=undisturbed), pool, lambda line: None)
-    assert again[1].result() == "b"
 
 
 def test_a_pool_of_the_caller_is_replaced_for_this_run(tmp_path):
@@ -134,15 +107,6 @@ def test_calls_are_taken_when_there_is_a_worker_for_them(tmp_path, kind):
         assert len(taken) <= 5
         assert len(list(outcomes)) == 39
     assert len(list(tmp_path.iterdir())) == 40
-
-
-def test_an_error_of_a_call_is_its_own(pool, tmp_path):
-    for executor in (None, pool):
-        todo = calls(tmp_path, a=undisturbed, b=failing)
-        outcomes = {call.name: future for call, future in run_calls(todo, executor)}
-        assert outcomes["a"].result() == "a"
-        with pytest.raises(ZeroDivisionError, match="b"):
-            outcomes["b"].result()
 
 
 class KilledWorker(Exception):

@@ -68,14 +68,6 @@ def test_axes_in_another_order(axes):
         )
 
 
-@pytest.mark.parametrize(
-    "axes", ["trials time units", "trial times neurons", "Trials bin channels", "trials bins cells"]
-)
-def test_axes_by_other_words(axes):
-    expected = rs.from_trials(RESPONSES, pool="mean", axes=AXES)
-    assert np.array_equal(rs.from_trials(RESPONSES, pool="mean", axes=axes).source, expected.source)
-
-
 def test_dimensions_of_xarray_name_the_axes():
     xarray = pytest.importorskip("xarray")
     named = xarray.DataArray(
@@ -160,29 +152,15 @@ def test_errors_of_trials(change, message):
 def test_recorded_order_is_restored(recording):
     X, conditions, rates = recording
     where = {f"c{c}": np.flatnonzero(conditions == c) for c in np.unique(conditions)}
-    for trials, labels in (
-        rs.from_conditions({c: rates[at] for c, at in where.items()}, times=where),
-        rs.from_conditions(
-            {c: X[at] for c, at in where.items()},
-            times=where,
-            pool="mean",
-            axes=AXES,
-            window=(50, 100),
-        ),
-    ):
+    pooled = {"pool": "mean", "axes": AXES, "window": (50, 100)}
+    for source, options in ((rates, {}), (X, pooled)):
+        parts = {c: source[at] for c, at in where.items()}
+        trials, labels = rs.from_conditions(parts, times=where, **options)
         assert np.allclose(trials.source, rates, atol=1e-12)
         assert labels.tolist() == [f"c{c}" for c in conditions]
-        counted = dict.fromkeys(where, 0)
-        for label, number in trials.ids:
-            assert number == counted[label]
-            counted[label] += 1
         assert [label for label, _ in trials.ids] == labels.tolist()
-        assert rs.statistics.trial_split(trials, labels, parity="recording") == pytest.approx(
-            THEIRS["split_half"], rel=1e-10
-        )
-        assert 1 - rs.statistics.temporal_drift(trials, labels) == pytest.approx(
-            THEIRS["temporal"], rel=1e-10
-        )
+        for name, at in where.items():
+            assert [i for label, i in trials.ids if label == name] == list(range(len(at)))
 
 
 @pytest.mark.parametrize("counts", [(4, 4, 4), (4, 5, 9, 30), (5, 4, 4, 6, 4), (7, 4, 11)])
@@ -211,21 +189,9 @@ def test_names_of_conditions():
     assert rs.from_conditions({7: np.ones((2, 3)), 3: np.ones((2, 3))})[1].tolist() == [7, 7, 3, 3]
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        np.arange(2),
-        np.arange(2, dtype="uint8"),
-        np.array([0.5, 1.5], "float32"),
-        np.array(["a", "b"]),
-        [1, 2.5],
-        [np.int8(1), 2],
-        ["a", np.str_("b")],
-        np.array([False, True]),
-    ],
-    ids=str,
-)
-def test_numbers_and_words_stay_what_they_are(names):
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "str", "bool", "object"])
+def test_numbers_and_words_stay_what_they_are(dtype):
+    names = np.arange(2).astype(dtype)
     _, of = rs.from_conditions({name: np.ones((2, 3)) for name in names})
     for name in names:
         assert (of == name).sum() == 2
@@ -240,10 +206,7 @@ def test_conditions_that_look_the_same_are_not_merged(names):
 
 
 def test_conditions_that_are_representations(rng):
-    parts = [
-        rs.Representation(rng.standard_normal((4, 3)), "any", ids=list("abcd"), dtype="float32")
-        for _ in range(2)
-    ]
+    parts = [rs.Representation(rng.standard_normal((4, 3)), dtype="float32") for _ in range(2)]
     trials, of = rs.from_conditions(parts)
     plain, same = rs.from_conditions([part.source for part in parts])
     assert np.array_equal(trials.source, plain.source)
@@ -322,31 +285,16 @@ def test_windows_along_the_trial(recording):
     )
 
 
-def test_windows_are_those_of_from_trials(recording, tmp_path):
-    """In single precision, in another order of the axes, and from a file."""
+def test_windows_of_a_file_with_its_axes_in_another_order(recording, tmp_path):
     X, conditions, _ = recording
-    single = (1e4 + X).astype("float32")
-    expected = [
-        rs.statistics.trial_split(
-            rs.from_trials(single, pool="mean", axes=AXES, window=(start, start + 40)), conditions
-        )
-        for start in (0, 40, 80)
-    ]
-    assert [
-        w.value for w in st.sliding_windows("trial_split", single, conditions, width=40, axes=AXES)
-    ] == expected
-    turned = single.transpose(2, 0, 1)
-    found = st.sliding_windows(
-        "trial_split", turned, conditions, width=40, axes="units trials bins"
+    np.save(tmp_path / "session.npy", X.astype("float32").transpose(2, 0, 1))
+    expected = st.sliding_windows(
+        "trial_split", X.astype("float32"), conditions, width=40, axes=AXES
     )
-    assert [w.value for w in found] == pytest.approx(expected, rel=1e-12)
-    np.save(tmp_path / "session.npy", single)
-    assert [
-        w.value
-        for w in st.sliding_windows(
-            "trial_split", tmp_path / "session.npy", conditions, width=40, axes=AXES
-        )
-    ] == expected
+    found = st.sliding_windows(
+        "trial_split", tmp_path / "session.npy", conditions, width=40, axes="units trials bins"
+    )
+    assert [w.value for w in found] == pytest.approx([w.value for w in expected], rel=1e-12)
 
 
 def test_counts_are_averaged_and_silent_windows_say_why():
