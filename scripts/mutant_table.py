@@ -178,7 +178,7 @@ MUTANTS = (
            "inference/test_score_models.py::test_equal_models_are_seldom_called_different"),
     Mutant("distances with the least similar first", "inference/_score_models.py",
            "-self.mean if self.larger_is_more_similar else self.mean", "-self.mean",
-           "inference/test_score_models.py::test_distances_are_shown_the_most_similar_first"),
+           "inference/test_score_models.py::test_distances_have_no_ceiling_and_are_shown_the_most_similar_first"),
     Mutant("a condition without a run", "measures/_dissimilarities.py", "n_runs < 2", "n_runs < 1",
            "measures/test_recordings.py::test_recordings_that_do_not_fit_are_refused"),
     # ---- significance: designs

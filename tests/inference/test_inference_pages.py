@@ -9,7 +9,7 @@ from pathlib import Path
 
 import inference_elsewhere as elsewhere
 import pytest
-from inference_tables import inference_rows
+from inference_tables import WITHOUT_LEFT_OUT, WITHOUT_PRODUCT, inference_rows
 
 import resemblance as rs
 
@@ -23,6 +23,8 @@ def test_the_page_of_every_measure_says_how_inference_is_made_with_a_reason():
     assert list(rows["cka"].values()) == expected
     assert rows["mutual_knn"]["intervals"] == "40 halves"
     assert rows["imd"]["p-values"].startswith("none: ")
+    assert all(rs.get_measure(spec).product is None for spec in WITHOUT_PRODUCT)
+    assert all(rs.get_measure(spec).leave_one_out is None for spec in WITHOUT_LEFT_OUT)
     for m in rs.list_measures():
         row = rows[m.name]
         assert (row["p-values"] == "exact moments") == bool(m.product)
@@ -61,12 +63,6 @@ def test_what_was_measured_is_what_this_library_says():
         again = elsewhere.ours(measure, elsewhere.arrays(row["data"]), elsewhere.DRAWS)
         numbers = {name: n for name, n in row["answer"].items() if n is not None}
         assert {name: getattr(again, name) for name in numbers} == pytest.approx(numbers)
-
-
-def test_the_script_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(elsewhere, "PACKAGES", {"no-such-package": "no_such_module"})
-    with pytest.raises(SystemExit, match="pip install no-such-package"):
-        elsewhere.measure()
 
 
 def test_pages_have_the_pictures_that_are_drawn_for_them():
