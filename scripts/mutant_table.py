@@ -193,7 +193,7 @@ MUTANTS = (
     Mutant("shifts of a series twice", "significance/orders.py", "(draw + 1) // 2 * (-1) ** draw",
            "draw // 2 * (-1) ** draw", "significance/test_orders.py::test_windows_of_a_series"),
     Mutant("windows of no sample", "significance/orders.py", "n - 2 * shifts < MIN_WINDOW_SAMPLES", "n - shifts < MIN_WINDOW_SAMPLES",
-           "significance/test_orders.py::test_a_series_that_cannot_be_shifted_is_refused"),
+           "significance/test_orders.py::test_designs_that_cannot_be_are_refused"),
     Mutant("p-values of a series as small as those of orders", "significance/orders.py", "1 / (self.shifts + 1)",
            "1 / (2 * self.shifts + 1)",
            "significance/test_orders.py::test_the_smallest_pvalue_is_attainable_and_none_is_smaller"),
