@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+from factories.models import write_models
 from factories.output import assert_fits
-from test_study_of_resi import OWN, bring
+from test_study_of_resi import OWN
 
 import resemblance as rs
 from papers import __main__ as papers
@@ -28,7 +29,7 @@ def study(tmp_path_factory):
     file."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "own.py").write_text(OWN)
-    bring(
+    write_models(
         folder / "models",
         [*tight_groups(setting="labels"), *noise_walk(), *graded_outputs(models=4)],
     )
@@ -80,7 +81,7 @@ def test_results_in_every_format(study, capsys, tmp_path):
 
 
 def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(capsys, tmp_path):
-    bring(tmp_path / "models", noise_walk(models=2))
+    write_models(tmp_path / "models", noise_walk(models=2))
     (tmp_path / "models" / "model1" / "traits.json").unlink()
     traits = tmp_path / "models" / "model0" / "traits.json"
     traits.write_text(json.dumps({**json.loads(traits.read_text()), "layers": ["layer0"]}))
@@ -94,7 +95,7 @@ def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(ca
 
 
 def test_the_terminal_says_what_the_page_says(capsys, tmp_path):
-    bring(tmp_path / "models", graded_outputs(models=4))
+    write_models(tmp_path / "models", graded_outputs(models=4))
     (tmp_path / "models" / "stray").mkdir()
     np.save(tmp_path / "models" / "stray" / "a.npy", np.eye(3))
     words = ("--models", tmp_path / "models", "-m", "cka,gulp", "--jobs", 1)
@@ -224,7 +225,7 @@ def test_mistakes_are_one_line(refused, tmp_path, monkeypatch):
 
 
 def test_models_that_change_are_compared_again(tmp_path, capsys):
-    models = bring(tmp_path / "models", noise_walk())
+    models = write_models(tmp_path / "models", noise_walk())
     words = ("run", tmp_path / "study", "--models", models, "-m", "cka", "--jobs", 1, "--quiet")
     assert run(capsys, *words)[0] == 0
     before = [s.value for s in load_evaluation(tmp_path / "study").scores]

@@ -227,11 +227,10 @@ def test_intermediates_without_axes_are_computed_anew():
 
 
 def test_a_measure_of_a_user_may_read_the_source():
-    @declared("Product")
+    @declared("Product", range=(-np.inf, np.inf))
     def source_product(x, y):
         """The product of the first features, as they were given."""
         return float(x.source[:, 0] @ y.source[:, 0])
-
 
     a, b = related(count=2).values()
     evidence = found({"A": a}, {"B": b}, measures=[source_product])
