@@ -1,24 +1,24 @@
 r"""The first persistent homology of a mapping cone of Vietoris-Rips complexes: compiled kernels.
 
 **The complex.** Let :math:`m \le w` be two symmetric matrices on n points. The mapping cone of
-:math:`\mathrm{VR}(w) \to \mathrm{VR}(m)` is VR(m) with a cone over VR(w) glued to it. Up to
-dimension 2 it has
+:math:`\mathrm{VR}(w) \to \mathrm{VR}(m)` is VR(m) with a cone over VR(w) glued to VR(m). Up to
+dimension 2 the mapping cone has
 
 * the n points and an apex, all at 0, and an edge from the apex to every point, at 0;
 * an edge e at m(e) for every pair of points, and a triangle at the largest m of its three edges;
 * the *cone triangle* of every edge e, spanned by e and the apex, at w(e).
 
-No bar of H1 is infinite. The apex joins all points at 0, so cycles come from the other edges, one
-from each, and the one of edge e is a boundary from w(e) on. All are from the *enclosing radius*
-:math:`r = \min_u \max_v w(u, v)` on: there some point u is joined to all others in VR(w), hence in
-VR(m), so both are contractible, and the mapping cone with them. Edges and triangles beyond r need
-not be looked at.
+No bar of H1 is infinite. The apex joins all points at 0, so every other edge e adds a cycle, and
+the cycle of e is a boundary from w(e) on. All cycles are boundaries from the *enclosing radius*
+:math:`r = \min_u \max_v w(u, v)` on: at r some point u is joined to all other points in VR(w),
+hence in VR(m), so VR(w), VR(m) and the mapping cone are contractible. Edges and triangles beyond r
+can be ignored.
 
-**The algorithm.** Sweep the filtration upwards and keep for every edge e the value
-:math:`\varphi(e)` on it of a basis of the cocycles, a vector over :math:`\mathbb{F}_2` with one
-coordinate per class (an *annotation*: Dey, Fan and Wang, "Computing topological persistence for
-simplicial maps", 2014). A 1-cycle is a boundary iff its values sum to zero. Cocycles may be chosen
-to vanish on the apex's edges, hence
+**The algorithm.** Sweep the filtration upwards. For every edge e keep the value :math:`\varphi(e)`
+of a basis of the cocycles on e: a vector over :math:`\mathbb{F}_2` with one coordinate per class
+(an *annotation*: Dey, Fan and Wang, "Computing topological persistence for simplicial maps", 2014).
+A 1-cycle is a boundary iff the values of its edges sum to zero. Cocycles may be chosen to vanish on
+the apex's edges, hence
 
 * an edge that enters without any triangle gives birth to a class: a new coordinate, 1 on this edge
   and 0 elsewhere;
@@ -27,20 +27,20 @@ to vanish on the apex's edges, hence
   \varphi(jv)`;
 * every further triangle demands :math:`\varphi(ij) + \varphi(iv) + \varphi(jv) = 0`, a later cone
   triangle
-  :math:`\varphi(ij) = 0`. Where the left side is not yet zero, the youngest class in it dies, and
-  from then on its coordinate equals the sum of the other, older ones.
+  :math:`\varphi(ij) = 0`. Where the left side is not yet zero, the youngest class in the sum dies,
+  and from then on its coordinate equals the sum of the older coordinates.
 
-**Why it is fast.** Nearly all of the O(n^3) triangles demand nothing new. Those at an entering edge
-ij correspond to the common neighbours of i and j. If two of them, u and v, are joined by an edge,
-the triangles iuv and juv are there already, and then the triangles iju and ijv demand the same. So
-one triangle for each connected component of the *link*, the graph on the common neighbours, is
-enough; most links are connected. With one bit per point, a link is one AND of two rows of the
-adjacency matrix and its components are found in a few more operations on whole rows. Links depend
-on m only: both directions of a cross-barcode share them.
+**Why the sweep is fast.** Nearly all of the O(n^3) triangles demand nothing new. The triangles at
+an entering edge ij correspond to the common neighbours of i and j. If two common neighbours u and v
+are joined by an edge, the triangles iuv and juv have entered before, so the triangles iju and ijv
+make the same demand. A single triangle per connected component of the *link*, the graph on the
+common neighbours, is therefore enough; most links are connected. With one bit per point, a link is
+the AND of two rows of the adjacency matrix, and a few more operations on whole rows find the
+components. Links depend on m only: the two directions of a cross-barcode share the links.
 
-When a class dies, its coordinate is not eliminated from all vectors. The relation is kept, and
-applied to a vector when the question is whether it is zero. Coordinates are numbered from the
-youngest class to the oldest, so the class that dies is the first bit of a vector.
+When a class dies, its coordinate is not eliminated from all vectors. The sweep keeps the relation,
+and applies the relation to a vector only to test whether the vector is zero. Coordinates are
+numbered from the youngest class to the oldest, so the class that dies is the first bit of a vector.
 
 Sets of points and vectors over :math:`\mathbb{F}_2` are rows of a matrix of 64-bit words, ``Words``
 below.
@@ -66,14 +66,14 @@ ONE_WORD = np.uint64(1)
 
 
 class Edges(NamedTuple):
-    """Pairs of points in the order in which they enter, first < second."""
+    """Pairs of points, first < second, in the order of entry."""
 
     first: IntegerArray
     second: IntegerArray
 
 
 class Links(NamedTuple):
-    """One point of each component of the link of each edge: ``points[starts[e]:starts[e + 1]]`` for
+    """A point of every component of the link of each edge: ``points[starts[e]:starts[e + 1]]`` for
     the e-th edge."""
 
     starts: IntegerArray
@@ -85,8 +85,8 @@ class Links(NamedTuple):
 
 @intrinsic  # type: ignore[untyped-decorator]
 def trailing_zeros(context: Any, word: Any) -> Any:
-    """Position of the lowest bit of a word that is not zero: one machine instruction that NumPy has
-    no name for."""
+    """Return the position of the lowest bit of a nonzero word: a single machine instruction without
+    a NumPy function."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], target.get_constant(types.boolean, False))
@@ -95,17 +95,17 @@ def trailing_zeros(context: Any, word: Any) -> Any:
 
 
 def lowest_bit(word: Any) -> int:
-    """The same in Python."""
+    """Return the position of the lowest bit of a nonzero word, in plain Python."""
     return (int(word) & -int(word)).bit_length() - 1
 
 
-if config.DISABLE_JIT:  # for debuggers and coverage, which see Python only
+if config.DISABLE_JIT:  # debuggers and coverage see Python code only
     trailing_zeros = lowest_bit
 
 
 @compile_on_first_call
 def first_bit(words: BitWords, row: int) -> int:
-    """Position of the lowest bit of a row, -1 if there is none."""
+    """Return the position of the lowest bit of a row, -1 if all bits are 0."""
     for k in range(words.shape[1]):
         if words[row, k] != ZERO_WORD:
             return 64 * k + int(trailing_zeros(words[row, k]))
@@ -114,23 +114,23 @@ def first_bit(words: BitWords, row: int) -> int:
 
 @compile_on_first_call
 def flip_bit(words: BitWords, row: int, bit: int) -> None:
-    """Change one bit of a row."""
+    """Flip a bit of a row."""
     words[row, bit >> 6] ^= ONE_WORD << np.uint64(bit & 63)
 
 
 @compile_on_first_call
 def add_rows_modulo_two(words: BitWords, a: int, b: int, out: int) -> None:
-    """Sum over F2 of two rows, into a third."""
+    """Write the sum over F2 of rows ``a`` and ``b`` into row ``out``."""
     for k in range(words.shape[1]):
         words[out, k] = words[a, k] ^ words[b, k]
 
 
 # -------------------------------------------------------------------------------------------- links
 
-# Rows of a search: points not reached yet; points reached whose neighbours were not.
+# Rows of a search: points not reached yet; points reached, with neighbours still to visit.
 UNSEEN_POINTS_ROW, SEEN_POINTS_ROW = 0, 1
-# Words per row for up to 512 points. Where ``wide``, the number of words, is None, it is this one,
-# which the compiler knows: it makes of each loop over words a few operations on whole rows.
+# Words per row for up to 512 points, used where ``wide``, the number of words, is None. The
+# compiler knows this constant and unrolls loops over words into a few operations on whole rows.
 FIXED_WORD_COUNT = 8
 
 
@@ -138,7 +138,7 @@ FIXED_WORD_COUNT = 8
 def common_neighbors(
     adjacency: BitWords, i: int, j: int, search: BitWords, wide: int | None
 ) -> bool:
-    """Make the common neighbours of i and j the unseen points; say whether there are any."""
+    """Set the unseen points to the common neighbours of i and j; return whether there are any."""
     union = ZERO_WORD
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
         common = adjacency[i, k] & adjacency[j, k]
@@ -149,7 +149,7 @@ def common_neighbors(
 
 @compile_on_first_call
 def see_neighbors(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
-    """Move the unseen neighbours of a point to the seen points; say whether unseen points are
+    """Move the unseen neighbours of a point to the seen points; return whether unseen points are
     left."""
     remaining = ZERO_WORD
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
@@ -163,11 +163,11 @@ def see_neighbors(adjacency: BitWords, point: int, search: BitWords, wide: int |
 
 @compile_on_first_call
 def see_component(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
-    """Remove from the unseen points the component of one of them; say whether unseen points are
-    left.
+    """Remove the connected component of ``point`` from the unseen points; return whether unseen
+    points are left.
 
-    In a connected link a few points have all others as neighbours, and the search ends long before
-    it visits them all.
+    In a connected link a few points have all other points as neighbours, so the search ends long
+    before it has visited every point.
     """
     flip_bit(search, UNSEEN_POINTS_ROW, point)
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
@@ -181,11 +181,11 @@ def see_component(adjacency: BitWords, point: int, search: BitWords, wide: int |
 
 
 def link_components(n: int, edges: Edges, starts: IntegerArray) -> IntegerArray:
-    """One point of each component of the link of each edge, at the moment the edge enters; fills
+    """Return a point of every component of the link of each edge, at the entry of the edge; fill
     ``starts``.
 
-    The two make up ``Links``. They are not returned as one because a compiled function that returns
-    a tuple crashes Python when it is interrupted.
+    The returned points and ``starts`` make up ``Links``. The function does not return ``Links``,
+    because a compiled function that returns a tuple crashes Python when interrupted.
     """
     words = (n + 63) // 64
     return link_components_by_words(n, edges, starts, None if words <= FIXED_WORD_COUNT else words)
@@ -195,7 +195,7 @@ def link_components(n: int, edges: Edges, starts: IntegerArray) -> IntegerArray:
 def link_components_by_words(
     n: int, edges: Edges, starts: IntegerArray, wide: int | None
 ) -> IntegerArray:
-    """:func:`link_components`, with rows of ``wide`` words."""
+    """Compute :func:`link_components` with rows of ``wide`` words."""
     adjacency = np.zeros((n, FIXED_WORD_COUNT if wide is None else wide), np.uint64)
     search = np.empty((2, adjacency.shape[1]), np.uint64)
     points = np.empty(2 * len(edges.first) + n, np.int32)
@@ -217,19 +217,18 @@ def link_components_by_words(
 
 # ------------------------------------------------------------------------------------------ classes
 #
-# The sweep keeps all its vectors in one matrix. First come three rows with a purpose, then the
-# relation of each class, then the values of edges. ``value[i, j]`` is the row of an edge's value.
-# Edges of equal value may share a row, as applying relations to it changes how the value is
-# written, not what it is.
+# The sweep keeps all vectors in a single matrix: three rows with a purpose, then the relations of
+# the classes, then the values of edges. ``value[i, j]`` is the row of an edge's value. Edges of
+# equal value may share a row, because relations change how a value is written, not the value.
 
-# Rows: always zero; for sums; the set of dead classes; relation of class 0.
+# Rows: always zero; scratch for sums; the set of dead classes; the relation of class 0.
 ZERO_ROW, WORK_ROW, DEAD_CLASSES_ROW, FIRST_RELATION_ROW = 0, 1, 2, 3
 
 
 @compile_on_first_call
 def reduce_to_living_classes(vectors: BitWords, row: int) -> None:
-    """Express a row in living classes. A relation begins with the class it removes, so one pass
-    upwards is enough."""
+    """Express a row in living classes. A relation begins with the class that the relation removes,
+    so a single upward pass is enough."""
     for k in range(vectors.shape[1]):
         dead_classes = vectors[row, k] & vectors[DEAD_CLASSES_ROW, k]
         while dead_classes != ZERO_WORD:
@@ -241,7 +240,7 @@ def reduce_to_living_classes(vectors: BitWords, row: int) -> None:
 
 @compile_on_first_call
 def kill_youngest_class(row: int, level: float, vectors: BitWords, bars: FloatArray) -> int:
-    """Make a row zero: unless it is zero already, its youngest class dies. Number of deaths."""
+    """Make a row zero: the youngest class in a nonzero row dies. Return the number of deaths."""
     reduce_to_living_classes(vectors, row)
     youngest = first_bit(vectors, row)
     if youngest < 0:
@@ -262,7 +261,7 @@ def fill_triangle(
     vectors: BitWords,
     bars: FloatArray,
 ) -> int:
-    """Make the sum over the edges of a triangle zero. Number of deaths."""
+    """Make the sum over the edges of a triangle zero. Return the number of deaths."""
     a, b, c = value[i, j], value[i, point], value[j, point]
     if a == ZERO_ROW and b == c:
         return 0
@@ -275,7 +274,7 @@ def fill_triangle(
 def fill_cone_triangle(
     i: int, j: int, level: float, value: IntegerArray, vectors: BitWords, bars: FloatArray
 ) -> int:
-    """Make the value of an edge zero. Number of deaths."""
+    """Make the value of an edge zero. Return the number of deaths."""
     row = value[i, j]
     if row == ZERO_ROW:
         return 0
@@ -287,7 +286,7 @@ def fill_cone_triangle(
 def add_homology_class(
     level: float, born: int, row: int, vectors: BitWords, bars: FloatArray
 ) -> int:
-    """Write a new class, born after ``born`` others, into a row. That row."""
+    """Write a new class, born after ``born`` other classes, into a row. Return the row."""
     youngest = len(bars) - 1 - born
     bars[youngest, 0] = level
     add_rows_modulo_two(vectors, ZERO_ROW, ZERO_ROW, row)
@@ -297,10 +296,10 @@ def add_homology_class(
 
 @compile_on_first_call
 def row_of_sum(a: int, b: int, row: int, vectors: BitWords) -> int:
-    """The row of the sum of two values: the third row, written now, unless a row of this value is
-    known."""
+    """Return a row with the sum of two values: a known row of the same value, or ``row``, written
+    now."""
     if a == ZERO_ROW or b == ZERO_ROW:
-        return a + b  # the one that is not row 0
+        return a + b  # the row other than row 0
     if a == b:
         return ZERO_ROW
     add_rows_modulo_two(vectors, a, b, row)
@@ -312,7 +311,7 @@ def row_of_sum(a: int, b: int, row: int, vectors: BitWords) -> int:
 
 @compile_on_first_call
 def count_births(links: Links, filled: BooleanArray) -> int:
-    """Number of edges that give birth to a class."""
+    """Return the number of edges that give birth to a class."""
     births = 0
     for e in range(len(filled)):
         births += not filled[e] and links.starts[e] == links.starts[e + 1]
@@ -321,8 +320,8 @@ def count_births(links: Links, filled: BooleanArray) -> int:
 
 @compile_on_first_call
 def allocate_vectors(births: int, values: int) -> BitWords:
-    """Room for the relations of all classes and for a number of values. Rows never written take no
-    memory."""
+    """Allocate rows for the relations of all classes and for ``values`` edge values. Rows that are
+    never written take no memory."""
     vectors = np.empty((FIRST_RELATION_ROW + births + values, (births + 63) // 64), np.uint64)
     vectors[ZERO_ROW] = vectors[DEAD_CLASSES_ROW] = ZERO_WORD
     return vectors
@@ -332,27 +331,22 @@ def allocate_vectors(births: int, values: int) -> BitWords:
 def barcode(
     n: int, edges: Edges, links: Links, m: FloatArray, w: FloatArray, by_w: IntegerArray
 ) -> FloatArray:
-    """Birth and death of all classes, zero-length bars included, shape (classes, 2).
+    """Return the birth and death of all classes, zero-length bars included, shape (classes, 2).
 
     Args:
         n: number of points.
-        edges: in order of m, at least up to the enclosing radius of w.
-        links: of these edges.
+        edges: edges in order of m, at least up to the enclosing radius of w.
+        links: links of the edges.
         m: ascending value of each edge up to the enclosing radius.
         w: value of each edge's cone triangle.
-        by_w: those edges with w > m whose cone triangle is there at the enclosing radius, in order
-        of w.
+        by_w: edges with w > m and a cone triangle within the enclosing radius, in order of w.
     """
-    filled = w == m  # the cone triangle comes with the edge, whose value is zero from the start
+    filled = w == m  # the cone triangle enters with the edge: the value is zero from the start
     births = count_births(links, filled)
     value, vectors = np.zeros((n, n), np.int32), allocate_vectors(births, len(m) - filled.sum())
     bars = np.full((births, 2), np.inf)
-    row, born, dead, cone = (
-        FIRST_RELATION_ROW + births,
-        0,
-        0,
-        0,
-    )  # the next free row; the next of by_w
+    # ``row`` is the next free row, ``cone`` the next position in ``by_w``.
+    row, born, dead, cone = FIRST_RELATION_ROW + births, 0, 0, 0
     for e in range(len(m) + 1):
         level = m[e] if e < len(m) else np.inf
         while cone < len(by_w) and w[by_w[cone]] < level:

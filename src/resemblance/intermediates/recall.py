@@ -1,4 +1,4 @@
-"""How many of the nearest neighbours an approximate search finds."""
+"""Recall of an approximate search: the share of the nearest neighbours that the search finds."""
 
 from __future__ import annotations
 
@@ -22,27 +22,29 @@ from .search import nearest_by_full_comparison
 from .similarities import Affinity, neighbor_similarity
 from .ties import Nearest
 
-# samples whose neighbours are searched exactly as well: the standard error is at most 0.016
+# Number of samples with an additional exact search: the standard error is at most 0.016.
 RECALL_SAMPLES = 1000
 
 
 def neighbor_recall(
     X: Any, *, k: int, metric: Affinity = "euclidean", search: Search = "hnsw"
 ) -> float:
-    r"""Share of the nearest neighbours that a search finds: what an approximate one is worth on
-    these data.
+    r"""Return the recall of a neighbour search: the share of the exact nearest neighbours that an
+    approximate search finds on these data.
 
     .. math:: \frac{1}{|S| k} \sum_{i \in S} |N(i) \cap \tilde N(i)|
 
-    with the exact k nearest neighbours :math:`N(i)` and those found :math:`\tilde N(i)`, over 1,000
-    samples drawn without replacement (all if there are fewer), the same for all data of as many
-    samples. 1 is every one. Of samples as far away as the k-th any will do, as many as there are
-    places for: 1 does not say that all of them were found, to share these places.
+    with the exact k nearest neighbours :math:`N(i)` and the neighbours :math:`\tilde N(i)` of the
+    search, over 1,000 samples drawn without replacement (all samples if there are fewer). Data with
+    equal n use the same samples. A recall of 1 means that the search found every neighbour. If
+    several samples tie with the k-th neighbour, any of the tied samples is correct, up to the
+    number of remaining places; so 1 does not mean that the search found all tied samples.
 
-    X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product;
-    ``search``: how the measures that have this parameter search. :func:`compare` records it with
-    their values. Raises ``ValueError`` for another metric or index or a k that is no integer, and
-    ``UndefinedError`` for data without neighbours.
+    X is (n, d), n > k; the result is a float. ``metric``: ``"euclidean"``, ``"cosine"`` or
+    ``"inner"`` product; ``search``: the search method, as in the measures with this parameter.
+    :func:`compare` records the recall with the values of such measures. Raises ``ValueError`` for
+    another metric or index or a k that is no integer, and ``UndefinedError`` for data without
+    neighbours.
     """
     for name, value, choices in (
         ("metric", metric, get_args(Affinity)),
@@ -62,7 +64,8 @@ def neighbor_recall(
 
 @cached("scalar")
 def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, search: Search) -> float:
-    """Mean share of the k nearest neighbours among those found, over a sample of the rows."""
+    """Return the mean share of the k nearest neighbours that the search finds, over a random sample
+    of the rows."""
     indices = neighbors(x, k=k, metric=metric, search=search)
     if search == "exact":
         return 1.0
@@ -78,7 +81,7 @@ def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, search: Se
 
 
 def _found_neighbor_count(exact: Nearest, indices: np.ndarray, n: int) -> int:
-    """Count the places among the k nearest that have a right sample among those found."""
+    """Return how many of the k nearest places a search filled with a correct sample."""
     ties, k = exact.ties, indices.shape[1]
     crowded = ties.crowded
     is_nearest, is_tied = np.zeros((2, len(indices), n), dtype=bool)
@@ -97,7 +100,7 @@ def _found_neighbor_count(exact: Nearest, indices: np.ndarray, n: int) -> int:
 def pair_recall(
     x: Representation, y: Representation, *, k: int, search: Search, metric: Affinity
 ) -> dict[str, float]:
-    """Diagnostics of a pair: the lower recall of the two sides."""
+    """Return the diagnostics of a pair: the lower recall of x and y."""
     return {
         "neighbor_recall": min(
             mean_neighbor_recall(r, k=k, metric=metric, search=search) for r in (x, y)

@@ -1,6 +1,5 @@
-"""Intermediates of a random subset of the samples, the same subset for every representation of n
-samples: distances, and the minimum spanning tree that says at which of them samples join into
-clusters."""
+"""Intermediates of a random subset of the samples, equal for all representations with n samples:
+distances, and the minimum spanning tree, with the lengths at which samples join into clusters."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from .similarities import take_rows
 
 
 class SubsetDraw(NamedTuple):
-    """Which random subset of the samples: how many of them, and from which random numbers."""
+    """A random subset of the samples: its size, the seed, and the number of the trial."""
 
     subsample: int
     seed: int
@@ -28,8 +27,8 @@ class SubsetDraw(NamedTuple):
 
 
 def subset_draws(n: int, subsample: int, repeats: int, seed: int) -> list[SubsetDraw]:
-    """The subsets over which a value is averaged; all n samples, once, when there are no more than
-    ``subsample``."""
+    """Return the subsets to average over: ``repeats`` random subsets, or all n samples once if n is
+    at most ``subsample``."""
     return [
         SubsetDraw(min(subsample, n), seed, trial)
         for trial in range(1 if n <= subsample else repeats)
@@ -37,8 +36,8 @@ def subset_draws(n: int, subsample: int, repeats: int, seed: int) -> list[Subset
 
 
 def subset_indices(n: int, subsample: int, seed: int, trial: int) -> np.ndarray:
-    """Indices of ``subsample`` of n samples without replacement; all of them in order when sample =
-    n."""
+    """Return indices of ``subsample`` of n samples, drawn without replacement; all indices in order
+    if ``subsample`` is at least n."""
     if subsample >= n:
         return np.arange(n)
     return generator(seed, "subset", n, trial).permutation(n)[:subsample]
@@ -46,16 +45,17 @@ def subset_indices(n: int, subsample: int, seed: int, trial: int) -> np.ndarray:
 
 @cached("anew")
 def normalized_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
-    """Euclidean distances within a subset over their 0.9 quantile (diagonal included), shape
-    (sample, sample)."""
+    """Return the Euclidean distances within a subset, divided by their 0.9 quantile (diagonal
+    included), shape (sample, sample)."""
     return _normalized_subset_distances(x, draw)
 
 
 @cached("anew")
 def condensed_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
-    """:func:`normalized_distances` above the diagonal, row by row, of shape (pairs of samples,).
+    """Return :func:`normalized_distances` above the diagonal, row by row, shape (pairs of
+    samples,).
 
-    The square matrix is not kept.
+    The cache does not keep the square matrix.
     """
     from scipy.spatial.distance import squareform
 
@@ -64,16 +64,17 @@ def condensed_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarra
 
 @cached("anew")
 def enclosing_subset_radius(x: Representation, draw: SubsetDraw) -> float:
-    """The smallest normalised distance within which a sample of a subset has all others."""
+    """Return the enclosing radius of a subset: the smallest normalised distance within which a
+    sample has all other samples."""
     return enclosing_radius(condensed_subset_distances(x, draw))
 
 
 @cached("anew")
 def sorted_edges(x: Representation, draw: SubsetDraw) -> SortedEdges:
-    """The normalised distances within a subset, as a cross-barcode needs them.
+    """Return the normalised distances within a subset, in the form of a cross-barcode.
 
-    The lengths and the radius are intermediates of their own: another order of the samples moves
-    the former and leaves the latter.
+    The lengths and the radius are separate intermediates: a permutation of the samples reorders the
+    lengths and does not change the radius.
     """
     return SortedEdges(condensed_subset_distances(x, draw), enclosing_subset_radius(x, draw))
 
@@ -93,15 +94,15 @@ def _normalized_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndar
 
 
 def spanning_length(x: Representation, draw: SubsetDraw) -> float:
-    """Length of the minimum spanning tree of the normalised distances within a subset of the
-    samples."""
+    """Return the length of the minimum spanning tree of the normalised distances within a subset of
+    the samples."""
     has_all = draw.subsample >= x.shape[0]
     return _spanning_length_of_all(x) if has_all else _spanning_length_of_subset(x, draw)
 
 
 @cached("scalar")
 def _spanning_length_of_all(x: Representation) -> float:
-    """:func:`spanning_length` of all samples."""
+    """Return :func:`spanning_length` of all samples."""
     return tree_length(normalized_distances(x, SubsetDraw(x.shape[0], 0, 0)))
 
 
@@ -111,13 +112,14 @@ def _spanning_length_of_subset(x: Representation, draw: SubsetDraw) -> float:
 
 
 def tree_length(*weights: np.ndarray) -> float:
-    """Length of the minimum spanning tree of the smallest of one or more matrices of distances.
+    """Return the length of the minimum spanning tree of the elementwise minimum of distance
+    matrices.
 
-    Prim's algorithm on the full matrices: O(n^2) time and O(n) more memory. The sum is
-    correctly rounded, so it depends neither on the order of the points nor on ties.
+    Prim's algorithm on the full matrices takes O(n^2) time and O(n) additional memory. The sum is
+    correctly rounded, so neither the order of the points nor ties change the length.
     """
     n = len(weights[0])
-    reach = np.full(n, np.inf)  # distance of every point from the tree; NaN for those in it
+    reach = np.full(n, np.inf)  # distance of every point from the tree; NaN inside the tree
     edges, point = [], 0
     for _ in range(n - 1):
         for matrix in weights:

@@ -1,5 +1,5 @@
-"""What the nearest neighbours of a sample are largest in: inner products of rows, computed block by
-block in the library and on the device of the data."""
+"""Similarity scores for the search of nearest neighbours. The scores are inner products of rows,
+computed block by block in the library and on the device of the data."""
 
 from __future__ import annotations
 
@@ -39,32 +39,33 @@ from .exact_differences import (
 )
 from .points import centered, directed, mean_direction, size, unit, unit_rows
 
-# of the squared lengths: a smaller squared distance is one of differences
+# A squared distance below this share of the squared lengths is recomputed from differences.
 MIN_UNCANCELLED_SHARE = 0.01
 NeighborMetric = Literal["cosine", "euclidean"]
 Affinity = Literal["cosine", "euclidean", "inner"]
 
 
 class Similarity(NamedTuple):
-    """What the nearest neighbours of a row are largest in, up to a constant of the row."""
+    """Scores between rows: the nearest neighbours of a row have the largest scores. Scores are
+    defined up to a constant per row."""
 
     points: Array
-    squares: Array | None  # squared lengths: of Euclidean distances only
-    terms: np.ndarray  # magnitude, by row, of the numbers that are subtracted
-    # What others are, of inner products: the points without their mean.
+    squares: Array | None  # squared lengths, for Euclidean distances only
+    terms: np.ndarray  # magnitude of the subtracted numbers, per row
+    # Centred points to compare with, for inner products with a large common offset.
     targets: Array | None = None
-    # Inner products of all rows, of more features than samples: then ``points`` are these.
+    # Inner products of all rows; if features outnumber samples, ``points`` holds the same array.
     gram: np.ndarray | None = None
 
     def to_others(self, rows: np.ndarray) -> Array:
-        """Similarities of these rows to all rows, minus infinity to themselves, shape (len(rows),
-        n)."""
+        """Return the scores of ``rows`` with all rows, minus infinity for a row with itself, shape
+        (len(rows), n)."""
         if self.gram is not None and self.squares is not None:
             return mask_own_columns(2 * self.gram[rows] - self.squares, rows)
         return mask_own_columns(self._of_all(take_rows(self.points, rows)), rows)
 
     def to_listed(self, rows: np.ndarray, indices: Array) -> np.ndarray:
-        """Similarities of these rows to the rows listed for each, shape of ``indices``."""
+        """Return the scores of ``rows`` with the samples in ``indices``, shape of ``indices``."""
         if self.gram is None:
             values = products_with_listed(self.points, rows, indices, self.targets)
         else:
@@ -84,8 +85,8 @@ class Similarity(NamedTuple):
 
 
 def neighbor_similarity(x: Representation, metric: Affinity) -> Similarity:
-    """Return what the nearest neighbours are largest in; ``UndefinedError`` when no sample is
-    nearer than another."""
+    """Return the scores for a neighbour search by ``metric``. Raise ``UndefinedError`` when no
+    sample is nearer than another."""
     require_distinct_samples(x)
     if metric == "inner":
         rows = detach(unit(x, centered=False))
@@ -95,7 +96,7 @@ def neighbor_similarity(x: Representation, metric: Affinity) -> Similarity:
         )
         if TIE_EPSILONS * epsilon(rows) <= MAX_COSINE_DISTANCE_ROUNDING * spread**2:
             return Similarity(rows, None, lengths * lengths.max())
-        # The product with the mean row is the same for all neighbours of a row.
+        # The product with the mean row is equal for all neighbours of a row, so centring drops it.
         targets = detach(centered(x) / uncentered_norm(x))
         return Similarity(
             rows, None, lengths * scalar(x.xp.max(euclidean_norm(targets, axis=1))), targets
@@ -116,35 +117,35 @@ def _cosine_similarity(x: Representation) -> Similarity:
 
 
 def has_narrow_directions(x: Representation) -> bool:
-    """Say whether the rows point in so nearly one direction that their cosines lose digits."""
+    """Return whether the rows point in so nearly the same direction that cosines lose digits."""
     variance = direction_variance(mean_direction(x), scalar(x.xp.mean(directed(x))))
     return cosines_lose_digits(variance, epsilon(x.array))
 
 
 def precise_unit_rows(x: Representation) -> Array:
-    """Rows scaled to unit length, in double precision where their cosines lose digits."""
+    """Return the rows scaled to unit length, in double precision where cosines lose digits."""
     return detach(unit_rows(to_double_precision(x) if has_narrow_directions(x) else x))
 
 
 def _chord_similarity(x: Representation) -> Similarity:
-    """Distances between the ends of unit rows, in place of cosines that are close to 1."""
+    """Return scores from distances between unit rows, in place of cosines close to 1."""
     rows = precise_unit_rows(x)
     chords = unit_row_chords(rows, below_rounding_message(x))
     if chords is None:
         return _cosine_similarity(x)
     squares = x.xp.vecdot(chords.points, chords.points)
     lengths, is_zero = to_numpy(squares) ** 0.5, to_numpy(chords.is_row) == 0
-    # Ends of unit rows are rounded relative to 1. A row of zeros is equally near to all samples.
+    # Unit rows are rounded relative to 1. A zero row is equally near to all samples.
     terms = np.where(is_zero, 1 / epsilon(rows), lengths * (1 + lengths))
-    # A row of zeros has cosine 0 with every sample, so its squared distance is 2.
+    # A zero row has cosine 0 with every sample, so all squared distances to the row are 2.
     return Similarity(chords.points, squares + 2 * (1 - chords.is_row), terms)
 
 
 def products_with_listed(
     points: Array, rows: np.ndarray, indices: Array, targets: Array | None = None
 ) -> np.ndarray:
-    """Inner products of these rows with the rows listed for each, by default of the same points,
-    shape of ``indices``."""
+    """Return the inner products of ``rows`` of ``points`` with the rows of ``targets`` (default
+    ``points``) in ``indices``, shape of ``indices``."""
     xp, width = namespace(points), indices.shape[1] * points.shape[1]
     parts = []
     for start, stop in gathering_row_ranges(len(rows), width):
@@ -155,8 +156,8 @@ def products_with_listed(
 
 
 def squared_distances_to_listed(points: Array, indices: np.ndarray) -> np.ndarray:
-    """Squared distances between every row and the rows listed for it, from their differences, shape
-    of ``indices``."""
+    """Return the squared distances between every row and the rows in ``indices``, computed from
+    differences, shape of ``indices``."""
     xp, parts = namespace(points), []
     for start, stop in gathering_row_ranges(indices.shape[0], indices.shape[1] * points.shape[1]):
         difference = take_listed(points, indices[start:stop]) - points[start:stop, None, :]
@@ -165,11 +166,12 @@ def squared_distances_to_listed(points: Array, indices: np.ndarray) -> np.ndarra
 
 
 def distances_to_listed(x: Representation, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Euclidean distances in unit size between every sample and the samples listed for it, shape of
-    ``indices``, and the lengths of the points that they are computed from, (n,), in float64.
+    """Return the Euclidean distances in unit size between every sample and the samples in
+    ``indices``, shape of ``indices``; and the lengths of the points behind the distances, shape
+    (n,), in float64.
 
-    Of more features than samples only distances that are small beside these lengths are computed
-    from differences.
+    If features outnumber samples, only distances that are small relative to the lengths are
+    computed from differences.
     """
     if not supports_shifted_gram(x):
         points, size_there = round_shifted_points(x)
@@ -190,12 +192,13 @@ def distances_to_listed(x: Representation, indices: np.ndarray) -> tuple[np.ndar
 
 
 def take_rows(points: Array, rows: np.ndarray) -> Array:
-    """These rows of an array of any library."""
+    """Return the given rows of an array of any library."""
     return namespace(points).take(points, _row_index_array(rows, points), axis=0)
 
 
 def take_listed(points: Array, indices: Array) -> Array:
-    """The rows, or numbers, listed for every row: shape of ``indices``, then that of a row."""
+    """Return the rows, or numbers, at ``indices``: shape of ``indices``, followed by the shape of a
+    row."""
     xp, index = namespace(points), _row_index_array(indices, points)
     entries = xp.take(points, xp.reshape(index, (-1,)), axis=0)
     return xp.reshape(entries, (*index.shape, *points.shape[1:]))
@@ -208,8 +211,8 @@ def _row_index_array(rows: Array, points: Array) -> Array:
 
 
 def mask_own_columns(block: Array, rows: np.ndarray) -> Array:
-    """A block of similarities, minus infinity in the columns of its own rows; overwritten where the
-    library can."""
+    """Return a block of scores with minus infinity where a row meets itself. The block is
+    overwritten where the library allows."""
     xp = namespace(block)
     if isinstance(block, np.ndarray) or is_torch(block):
         block[xp.arange(len(rows), device=device(block)), _row_index_array(rows, block)] = -math.inf
@@ -220,13 +223,13 @@ def mask_own_columns(block: Array, rows: np.ndarray) -> Array:
 
 
 def cosines_to_listed(x: Representation, indices: np.ndarray) -> np.ndarray:
-    """Cosine similarities in x between every sample and the samples listed for it, shape of
-    ``indices``."""
+    """Return the cosine similarities in x between every sample and the samples in ``indices``,
+    shape of ``indices``."""
     return products_with_listed(detach(unit_rows(x)), np.arange(len(indices)), indices)
 
 
 def cosines_of_pairs(x: Representation, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Cosine similarities in x between pairs of samples."""
+    """Return the cosine similarities in x between pairs of samples."""
     rows = detach(unit_rows(x))
     parts = [
         x.xp.vecdot(take_rows(rows, first[start:stop]), take_rows(rows, second[start:stop]))

@@ -1,5 +1,5 @@
-"""Intermediates that forget which sample is which: one number of a representation, how its samples
-spread, and along how many directions."""
+"""Intermediates that ignore the correspondence between samples: a scalar of a representation,
+sorted projections of the samples, and the spectrum."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ from .far_rows import inlier_centered_points
 from .points import centered, mean, mean_direction, size, unit_rows
 from .spectra import decomposition
 
-MIN_RELATIVE_GAP = 1e-3  # of both lengths: a difference that is less loses digits
+MIN_RELATIVE_GAP = 1e-3  # a smaller difference, relative to the sum of the lengths, loses digits
 
 
 @cached("scalar")
 def mean_row_norm(x: Representation) -> Array:
-    """Length of the mean row."""
+    """Return the length of the mean row."""
     return euclidean_norm(mean(x))
 
 
 def mean_row_norm_difference(x: Representation, y: Representation) -> Array:
-    r"""The length of the mean row of x minus that of y.
+    r"""Return the length of the mean row of x minus the length of the mean row of y.
 
-    Of nearly equal lengths from :math:`(a - b)^\top (a + b) / (\lVert a \rVert + \lVert b
-    \rVert)` and the distances from the first rows, so that a common offset costs no digits.
+    If the lengths are nearly equal, the difference is :math:`(a - b)^\top (a + b) / (\lVert a
+    \rVert + \lVert b \rVert)`, with means relative to the first rows, so that a common offset costs
+    no digits.
     """
     a, b = mean_row_norm(x), mean_row_norm(y)
     gap, total = scalar(a) - scalar(b), scalar(a) + scalar(b)
@@ -56,44 +57,45 @@ def mean_row_norm_difference(x: Representation, y: Representation) -> Array:
 
 
 def _mean_shift(x: Representation, width: int) -> Array:
-    """The mean row minus the first row, with zeros up to this width."""
+    """Return the mean row minus the first row, padded with zeros to ``width``."""
     return pad_row_with_zeros(x.xp.mean(x.array - x.array[:1, :], axis=0), width)
 
 
 @cached("scalar")
 def concentricity(x: Representation) -> Array:
-    """Mean cosine between the rows and the mean row; 0 where that is rounding only, as of centred
-    points, and has no direction."""
+    """Return the mean cosine between the rows and the mean row; 0 where the mean row is only
+    rounding error and has no direction, as for centred points."""
     length, rounding = mean_row_norm(x), 16 * float(np.finfo(x.dtype).eps)
-    rounding = max(rounding, 4 * resolution(x) / x.shape[0])  # of sums, and of what was stored
-    sizes = (
-        scalar(norm(x)) for norm in (uncentered_norm, size)
-    )  # the second, never larger, takes long
+    # Rounding of the sums, and of the stored numbers.
+    rounding = max(rounding, 4 * resolution(x) / x.shape[0])
+    # The centred norm is never larger and takes long, so it comes second.
+    sizes = (scalar(norm(x)) for norm in (uncentered_norm, size))
     if all(scalar(length) <= rounding * s for s in sizes):
-        return 0 * x.xp.sum(mean(x))  # with a gradient, of 0
+        return 0 * x.xp.sum(mean(x))  # keeps a gradient, equal to 0
     direction = mean(x) / length
     return frobenius_inner(mean_direction(x), direction)
 
 
 @cached("scalar")
 def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
-    """Logarithm of the mean Gaussian potential exp(-2 d^2) between samples.
+    """Return the logarithm of the mean Gaussian potential exp(-2 d^2) between samples.
 
-    Summed in the log domain: samples far apart give a large negative number, not minus infinity.
+    The sum is computed in the log domain: distant samples give a large negative number, not minus
+    infinity.
     """
     xp, n = x.xp, x.shape[0]
     points, scale = (unit_rows(x), 2.0) if unit else _raw_points(x)
     blocks = (part for part in condensed_squared_distances(points) if part.shape[0])
     parts = [_log_sum_exp(-scale * part) for part in blocks]
-    total = _log_sum_exp(xp.stack(parts)) + math.log(2)  # each pair once
+    total = _log_sum_exp(xp.stack(parts)) + math.log(2)  # blocks hold every pair once
     if self_pairs:
         total = _log_sum_exp(xp.stack([total, xp.full_like(total, math.log(n))]))
     return total - math.log(n * n if self_pairs else n * (n - 1))
 
 
 def _raw_points(x: Representation) -> tuple[Array, Array]:
-    """Points in unit size and the factor that brings 2 d^2 back, kept finite: a larger one changes
-    nothing."""
+    """Return the points in unit size and the factor that restores 2 d^2. The factor is capped to
+    stay finite; a larger factor changes nothing."""
     length = size(x)
     if scalar(length) == 0:
         return centered(x), length
@@ -111,18 +113,19 @@ def _log_sum_exp(exponents: Array) -> Array:
 def random_projections(
     x: Representation, y: Representation, projections: int, seed: int
 ) -> tuple[Array, Array]:
-    """The samples of both along random unit vectors, each direction sorted, shape (n, projections).
+    """Return the projections of the samples of x and of y on random unit vectors, sorted per
+    direction, two arrays of shape (n, projections).
 
-    The first row of x counts as the origin, so that a common offset costs no digits.
+    The first row of x is the origin, so that a common offset costs no digits.
     """
     settings = {"projections": projections, "seed": seed}
-    gap = detach(y.array[0, :] - x.array[0, :])  # as the origins below are
+    gap = detach(y.array[0, :] - x.array[0, :])  # detached, like the origins below
     shift = gap @ as_array_like(_random_unit_directions(x.shape[1], projections, seed), gap)
     return sorted_projections(x, **settings), sorted_projections(y, **settings) + shift[None, :]
 
 
 def pad_row_with_zeros(row: Array, width: int) -> Array:
-    """A row with zeros up to this width."""
+    """Return a row padded with zeros to ``width``."""
     xp, missing = namespace(row), width - row.shape[0]
     return xp.concat([row, xp.zeros(missing, dtype=row.dtype, device=device(row))])
 
@@ -134,14 +137,15 @@ def _random_unit_directions(width: int, projections: int, seed: int) -> np.ndarr
 
 @cached("anew")
 def sorted_projections(x: Representation, projections: int, seed: int) -> Array:
-    """The samples minus the first one along random unit vectors, each direction sorted, shape (n,
-    projections)."""
+    """Return the projections of the samples minus the first sample on random unit vectors, sorted
+    per direction, shape (n, projections)."""
     unit = as_array_like(_random_unit_directions(x.shape[1], projections, seed), x.array)
     return x.xp.sort((x.array - detach(x.array[:1, :])) @ unit, axis=0)
 
 
 def padded_spectra(x: Representation, y: Representation) -> tuple[Array, Array]:
-    """Singular values of both, the shorter list filled up with zeros; squares sum to 1."""
+    """Return the singular values of x and of y, the shorter list padded with zeros; the squares of
+    a list sum to 1."""
     s, t = decomposition(x).singular, decomposition(y).singular
     length = max(s.shape[0], t.shape[0])
     return _append_zeros(s, length), _append_zeros(t, length)
