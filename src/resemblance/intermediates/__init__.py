@@ -1,2 +1,2 @@
-"""Intermediates: what can be computed from one representation, or from a pair, and is shared by the
+"""Intermediates: quantities of one representation or of a pair, cached and shared by the
 measures."""

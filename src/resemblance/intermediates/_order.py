@@ -1,4 +1,4 @@
-"""Orders of the edges of two complexes: compiled kernels."""
+"""Sorting and merging of the edges of two complexes by length: compiled kernels."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ ValueArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def ascending_positions(values: ValueArray) -> PositionArray:
-    """Positions of values, none of them negative, in ascending order; that of equal values is
-    free."""
+    """Return the positions of nonnegative values in ascending order of value; equal values may come
+    in any order."""
     keys = radix_sort_keys(values, 0.0, float(values.max(initial=0)) or 1.0)
     order = keys.astype(np.uint32).view(np.int32)  # the lower half is the position
     sequence = values.take(order)
-    if (sequence[1:] < sequence[:-1]).any():  # a few are less than a step apart, or crowds
+    # Values less than a step of the keys apart are not in order yet.
+    if (sequence[1:] < sequence[:-1]).any():
         order = order.take(np.argsort(sequence, kind="stable"))
     return order
 
@@ -33,8 +34,8 @@ def smaller_positions(
     places: PositionArray,
     values: ValueArray,
 ) -> None:
-    """Positions where the first value is the smaller one, or as small with ``ties``, and these
-    values, in the order of ours; infinity follows the last."""
+    """Write into ``places`` the positions, in the given order, with a smaller first value (or
+    equal, if ``ties``). Write the first values into ``values``, followed by infinity."""
     size = 0
     for p in order:
         places[size] = p
@@ -47,14 +48,15 @@ def smaller_positions(
 def merge_orders(
     first: ValueArray, second: ValueArray, first_order: PositionArray, second_order: PositionArray
 ) -> PositionArray:
-    """Positions in ascending order of the smaller of two values, from the order of either."""
+    """Return the positions in ascending order of the smaller of two values, merged from the order
+    of the first values and the order of the second values."""
     n = len(first)
     order, places = np.empty(n, np.int32), np.empty((2, n + 1), np.int32)
     values = np.empty((2, n + 1))
     smaller_positions(first, second, first_order, True, places[0], values[0])
     smaller_positions(second, first, second_order, False, places[1], values[1])
     i = j = 0
-    for e in range(n):  # without a branch, as no processor foresees which of both it is
+    for e in range(n):  # without a branch: the processor cannot predict the smaller value
         is_first = values[0, i] <= values[1, j]
         p, q = places[0, i], places[1, j]
         order[e] = p if is_first else q
@@ -67,7 +69,7 @@ def merge_orders(
 def edges_entering_later(
     m: ValueArray, w: ValueArray, w_order: PositionArray, radius: float, place: PositionArray
 ) -> PositionArray:
-    """Places of the edges with m < w <= radius, in order of w."""
+    """Return the places of the edges with m < w <= radius, in order of w."""
     places = np.empty(len(w_order), np.int32)
     size = 0
     for p in w_order:

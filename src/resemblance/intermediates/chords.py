@@ -1,8 +1,7 @@
-"""Rows in nearly one direction: distances between their ends at unit length, in place of cosines
-that are close to 1.
+"""Chords: distances between unit rows in nearly the same direction, in place of cosines close to 1.
 
-A cosine is 1 minus half of the squared distance between the ends. Around their mean, the ends keep
-the digits that such cosines lose.
+A cosine is 1 minus half of the squared distance between two unit rows. Unit rows minus their mean
+keep the digits that cosines close to 1 lose.
 """
 
 from __future__ import annotations
@@ -12,36 +11,39 @@ from typing import NamedTuple
 from ..base.arrays import Array, epsilon, euclidean_norm, namespace, scalar, to_numpy
 from ..base.exceptions import UndefinedError
 
-TIE_EPSILONS = 16  # times the machine epsilon: values that differ by less tie
-# rounding of cosines close to 1, relative to how far these are from 1
+TIE_EPSILONS = 16  # values tie if they differ by less than 16 machine epsilons
+# Largest rounding error of a cosine close to 1, relative to 1 minus the cosine.
 MAX_COSINE_DISTANCE_ROUNDING = 1e-5
-# rounding of distances, relative to these: with more, rounding decides who is near
+# Largest relative rounding error of distances; above, rounding decides which samples are near.
 MAX_DISTANCE_ROUNDING = 1e-3
-EQUAL_ROW_EPSILONS = 8  # times the machine epsilon: rows that differ by less are equal
+EQUAL_ROW_EPSILONS = 8  # rows are equal if they differ by less than 8 machine epsilons
 
 
 class Chords(NamedTuple):
-    """Ends of unit rows around their mean, and 1 for each row that has a direction, else 0."""
+    """Unit rows minus their mean; and ``is_row``, 1 for every row with a direction, else 0."""
 
     points: Array
     is_row: Array
 
 
 def cosines_lose_digits(variance: float, eps: float) -> bool:
-    """Say whether cosines lose digits: those of unit rows with this variance around their mean."""
+    """Return whether the cosines between unit rows with this variance around their mean lose
+    digits."""
     return TIE_EPSILONS * eps > MAX_COSINE_DISTANCE_ROUNDING * variance
 
 
 def direction_variance(mean_direction: Array, share: float) -> float:
-    """Variance of unit rows around their mean, from the mean of all rows of which this share is not
-    zero."""
+    """Return the variance of unit rows around their mean, from the mean over all rows and the share
+    of nonzero rows."""
     return 1 - scalar(euclidean_norm(mean_direction)) ** 2 / (share or 1.0) ** 2
 
 
 def unit_row_chords(rows: Array, problem: str) -> Chords | None:
-    """Return the chords of unit rows that are narrow; None where all have one direction.
+    """Return the chords of unit rows that point in nearly the same direction; None if all
+    directions are equal.
 
-    Raises ``UndefinedError``, with ``problem``, where rounding decides which are near.
+    Raises ``UndefinedError``, with the message ``problem``, where rounding decides which rows are
+    near.
     """
     xp, eps = namespace(rows), epsilon(rows)
     is_row = xp.astype(euclidean_norm(rows, axis=1) > 0, rows.dtype)

@@ -1,8 +1,8 @@
-"""What rounding leaves of the differences between samples.
+"""Whether the differences between samples are larger than rounding errors.
 
-A number of size r is stored with an error of about r eps, where eps belongs to the precision in
-which the number was stored, or is computed in. Where samples differ by less than that, every
-comparison of their differences is a comparison of rounding errors.
+A number of size r is stored with an error of about r eps, where eps is the machine epsilon of the
+precision of storage or of computation. Where samples differ by less than r eps, every comparison of
+their differences is a comparison of rounding errors.
 """
 
 from __future__ import annotations
@@ -16,49 +16,50 @@ from ..base.exceptions import UndefinedError
 from ..data.representation import Representation, cached, representation_title
 
 DOUBLE_EPSILON = float(np.finfo(float).eps)
-MAX_NUMBERS_PER_COPY = 2**18  # numbers that are copied at a time
-MIN_SAFE_SQUARE_SUM = 1e-250  # sum of squares that has not lost digits to underflow
-# error of the stored numbers, relative to their spread: with more, nothing is compared
+MAX_NUMBERS_PER_COPY = 2**18  # numbers copied at a time
+MIN_SAFE_SQUARE_SUM = 1e-250  # a smaller sum of squares has lost digits to underflow
+# Largest rounding error of the stored numbers, relative to their spread, in a comparison.
 MAX_ROUNDING_SHARE = 0.5
 
 
 @cached("scalar")
 def resolution(x: Representation) -> float:
-    """Relative distance between neighbouring numbers in the precision that the data came in; 0 for
-    integers."""
+    """Return the relative distance between neighbouring numbers in the precision of the input data;
+    0 for integers."""
     is_rounded = x.xp.isdtype(x.source.dtype, "real floating")
     return float(epsilon(x.source)) if is_rounded else 0.0
 
 
 @cached("scalar")
 def uncentered_norm(x: Representation) -> Array:
-    """Frobenius norm of the points as they are."""
+    """Return the Frobenius norm of the uncentred points."""
     return euclidean_norm(x.array)
 
 
 def check_digits(x: Representation) -> None:
-    """Raise ``UndefinedError`` where the differences between the samples lie below rounding.
+    """Raise ``UndefinedError`` where the differences between the samples are smaller than rounding
+    errors.
 
-    Constant columns, rows that are equal and units that are saturated have lost nothing. Points
-    that stand for the samples of a stream have the same mean and the same norms as these.
+    Constant columns, equal rows and saturated units have lost no digits. Points that represent the
+    samples of a stream have the mean and the norms of the samples.
     """
     if x.signed or has_no_values(x.source):
         return
-    if (
-        MAX_ROUNDING_SHARE < rounding_share(x) < float("inf")
-    ):  # infinite for values that are not finite
+    # The share is infinite if some values are not finite.
+    if MAX_ROUNDING_SHARE < rounding_share(x) < float("inf"):
         raise UndefinedError(below_rounding_message(x))
 
 
 def to_double_precision(x: Representation) -> Representation:
-    """The same data computed in double precision, where there is any."""
+    """Return the data in double precision, or ``x`` unchanged where the library has no double
+    precision."""
     if x.dtype == "float64" or x.origin or not has_float64(x.source):
         return x
     return Representation(detach(x.source), x.name, dtype="float64")
 
 
 def below_rounding_message(x: Representation) -> str:
-    """The sentence that says that differences lie below rounding, and what to do."""
+    """Return the error message for differences smaller than rounding errors, with the remedy."""
     is_stored = resolution(x) >= float(np.finfo(x.dtype).eps)
     dtype = input_precision(x) if is_stored else x.dtype
     remedy = f"before the data are stored in {dtype}" if is_stored else "or take dtype='float64'"
@@ -69,16 +70,16 @@ def below_rounding_message(x: Representation) -> str:
 
 
 def input_precision(x: Representation) -> str:
-    """The precision that the numbers came in."""
+    """Return the name of the precision of the input data."""
     return str(x.origin.dtype if x.origin else x.source.dtype).rpartition(".")[2]
 
 
 @cached("scalar")
 def rounding_share(x: Representation) -> float:
-    """Error of the numbers as they are stored and computed, relative to the Frobenius norm of the
-    centred points; constant columns and saturated units count as exact.
+    """Return the rounding error of the data, in storage and computation, relative to the Frobenius
+    norm of the centred points; constant columns and saturated units count as exact.
 
-    One pass over the data, of which a few rows at a time are copied.
+    The function makes one pass over the data and copies a few rows at a time.
     """
     eps = max(resolution(x), float(np.finfo(x.dtype).eps))
     if eps * (bound := _norm_ratio_bound(x)) <= MAX_ROUNDING_SHARE:
@@ -97,8 +98,8 @@ def rounding_share(x: Representation) -> float:
 
 
 def _norm_ratio_bound(x: Representation) -> float:
-    """A number that the norm of the data over that of the centred points does not exceed, from the
-    differences of a few rows; infinity where it takes more to say."""
+    """Return an upper bound of the norm of the data over the norm of the centred points, from the
+    differences of a few rows; infinity where a few rows do not suffice."""
     source, count = x.source, min(8, x.shape[0] // 2, max(1, MAX_NUMBERS_PER_COPY // x.shape[1]))
     is_plain = isinstance(source, np.ndarray) and source.flags.forc
     if not is_plain or source.dtype not in (np.float32, np.float64) or not count:
@@ -112,8 +113,9 @@ def _norm_ratio_bound(x: Representation) -> float:
 
 
 def _column_square_sums(x: Representation, unit: float) -> tuple[Array, float, float]:
-    """Sums of squares of the columns that vary, 0 for the others, their total, and that of all
-    centred numbers, of numbers divided by ``unit``; the arrays stay where the data are."""
+    """Return the sums of squares of the columns (0 for constant columns), their total, and the sum
+    of squares of all centred numbers. Numbers are divided by ``unit`` first. The arrays stay on the
+    device of the data."""
     xp, first = x.xp, None
     totals: list[Array] = []
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -132,7 +134,8 @@ def _column_square_sums(x: Representation, unit: float) -> tuple[Array, float, f
 
 
 def _double_precision_blocks(x: Representation) -> Iterator[Array]:
-    """Yield the values in blocks of rows, where they are, in double precision if there is any."""
+    """Yield the values in blocks of rows, on the device of the data, in double precision if
+    available."""
     height, source = max(1, MAX_NUMBERS_PER_COPY // x.shape[1]), detach(x.source)
     dtype = x.xp.float64 if has_float64(source) else x.xp.float32
     for start in range(0, x.shape[0], height):
@@ -140,7 +143,7 @@ def _double_precision_blocks(x: Representation) -> Iterator[Array]:
 
 
 def _least_and_largest(x: Representation) -> tuple[float, float]:
-    """The least and the largest number."""
+    """Return the least and the largest number."""
     parts = [
         (scalar(x.xp.min(block)), scalar(x.xp.max(block))) for block in _double_precision_blocks(x)
     ]
@@ -148,7 +151,7 @@ def _least_and_largest(x: Representation) -> tuple[float, float]:
 
 
 def _saturated_columns(x: Representation, slack: float) -> Array:
-    """Say of each column whether all its numbers are 1 or -1 but for rounding."""
+    """Mark the columns with all numbers equal to 1 or -1 up to rounding."""
     are_saturated = None
     for block in _double_precision_blocks(x):
         part = x.xp.all(x.xp.abs(x.xp.abs(block) - 1) <= slack, axis=0)

@@ -1,10 +1,10 @@
-"""Squared distances between samples that are equal to the last digit where the data say so.
+"""Squared distances that are exactly equal where the distances in the data are equal.
 
-Distances that are compared for equality (nearest neighbours, ranks) must not depend on the order of
-the samples or on the basis of the features. A rotation breaks exact ties by its rounding, and so
-does a centre that is no round number. Here no rotation is made, the centre of a column is a round
-number near its mean, and the unit is a power of two: differences of counts, bits and other numbers
-of few digits lose none of them, nor do the sums of their squares.
+Distances compared for equality (nearest neighbours, ranks) must not depend on the order of the
+samples or on the basis of the features. The rounding of a rotation breaks exact ties, and so does a
+column centre with many digits. This module makes no rotation, centres every column at a round
+number near its mean, and uses a power of two as the unit. Differences of counts, bits and other
+numbers with few digits then lose no digits, nor do the sums of squared differences.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ from .rectangles import (
     squared_distance_function,
 )
 
-SHIFTED_FEATURES_PER_BLOCK = (
-    2**12
-)  # features at a time of those that are more than the samples, or 2 n
+# Features per block where features outnumber samples; blocks hold at least 2 n features.
+SHIFTED_FEATURES_PER_BLOCK = 2**12
 
 
 class ShiftedPoints(NamedTuple):
-    """Points minus a round number in each column, over a power of two; and the size of the centred
-    points in this unit."""
+    """Points minus a round number per column, divided by a power of two; and the size of the
+    centred points in the same unit."""
 
     points: Array  # (n, d)
     size: Array  # 0-d
@@ -50,7 +49,7 @@ class ShiftedPoints(NamedTuple):
 
 @cached("n d", "scalar")
 def round_shifted_points(x: Representation) -> ShiftedPoints:
-    """The points of which distances are compared for equality."""
+    """Return the points for distances that are compared for equality."""
     unit = power_of_two_below_norm(x)
     return ShiftedPoints(_subtract_round_means(x.array / unit, inlier_row_mask(x)), size(x) / unit)
 
@@ -58,13 +57,12 @@ def round_shifted_points(x: Representation) -> ShiftedPoints:
 @cached("n n")
 @keep_while_small(1)
 def shifted_gram(x: Representation) -> np.ndarray:
-    """Inner products of the :func:`round_shifted_points` points of more features than samples,
-    shape (n, n), added up over blocks of features: without a copy of all."""
+    """Return the inner products of the :func:`round_shifted_points` of data with more features than
+    samples, shape (n, n). The function adds up blocks of features and never copies all data."""
     gram = _shifted_gram_by_blocks(x, None)
     means = gram.mean(axis=0)
-    is_far = outlier_row_mask(
-        np.diagonal(gram) - 2 * means + means.mean()
-    )  # of lengths around the mean
+    # The argument holds the squared lengths of the rows minus the mean row.
+    is_far = outlier_row_mask(np.diagonal(gram) - 2 * means + means.mean())
     return gram if is_far is None else _shifted_gram_by_blocks(x, ~is_far)
 
 
@@ -73,18 +71,18 @@ def _shifted_gram_by_blocks(x: Representation, is_near: np.ndarray | None) -> np
     gram, width = np.zeros((n, n), dtype=x.dtype), max(SHIFTED_FEATURES_PER_BLOCK, 2 * n)
     for start in range(0, d, width):
         block = _subtract_round_means(x.array[:, start : start + width] / unit, is_near)
-        gram += block @ block.T  # of which NumPy computes one triangle
+        gram += block @ block.T  # NumPy computes only a triangle of the product
     return gram
 
 
 def supports_shifted_gram(x: Representation) -> bool:
-    """Say whether distances come from :func:`shifted_gram`: by the shape, and the library."""
+    """Return whether the shape and the library allow distances from :func:`shifted_gram`."""
     return is_rotated(x) and not x.origin and isinstance(x.source, np.ndarray)
 
 
 def exact_squared_distances(x: Representation) -> BlockFunction:
-    """Squared Euclidean distances between the samples in unit size; 0 on the diagonal and between
-    samples that differ by rounding only."""
+    """Return a block function for squared Euclidean distances between the samples in unit size; 0
+    on the diagonal and between samples that are equal up to rounding."""
     factor = (power_of_two_below_norm(x) / size(x)) ** 2 if scalar(size(x)) > 0 else 1.0
     entries = (
         _squared_distances_from_gram(x)
@@ -95,8 +93,9 @@ def exact_squared_distances(x: Representation) -> BlockFunction:
 
 
 def unit_size_distances(x: Representation) -> BlockFunction:
-    """Euclidean distances between the samples in unit size, which are not compared for equality: of
-    more features than samples without a rotation, whose rounding would part equal samples."""
+    """Return a block function for Euclidean distances between the samples in unit size, not for
+    comparison by equality. If features outnumber samples there is no rotation, because its rounding
+    would separate equal samples."""
     if not supports_shifted_gram(x):
         return distance_function(inlier_centered_points(x))
     squares = exact_squared_distances(x)
@@ -104,7 +103,8 @@ def unit_size_distances(x: Representation) -> BlockFunction:
 
 
 def _squared_distances_from_gram(x: Representation) -> BlockFunction:
-    """Squared distances from products; those that lost their digits come from differences."""
+    """Return squared distances from inner products; distances that lost their digits come from
+    differences."""
     gram = shifted_gram(x)
     lengths, rounding = np.diagonal(gram), product_sum_rounding(x.shape[1], x.array)
     threshold = MIN_DISTANCE_ROUNDINGS * rounding
@@ -127,14 +127,15 @@ def _squared_distances_from_gram(x: Representation) -> BlockFunction:
 
 
 def power_of_two_below_norm(x: Representation) -> float:
-    """The largest power of two up to the size of the centred points; 1 for a size of 0."""
+    """Return the largest power of two up to the size of the centred points; 1 for a size of 0."""
     length = scalar(size(x))
     return math.ldexp(1.0, math.frexp(length)[1] - 1) if length > 0 else 1.0
 
 
 def _subtract_round_means(columns: Array, is_near: np.ndarray | None) -> Array:
-    """Columns minus a number near their mean that is a multiple of a power of two, which is at most
-    their standard deviation; of the rows that are near, if others are far from them."""
+    """Subtract from every column a number near its mean: a multiple of the largest power of two up
+    to the standard deviation of the column. With ``is_near``, mean and deviation use the marked
+    rows only."""
     rows = (
         detach(columns) if is_near is None else detach(columns)[as_array_like(is_near, columns), :]
     )

@@ -1,4 +1,5 @@
-"""Intermediates of centred Gram matrices: what kernel alignment compares."""
+"""Intermediates for kernel alignment: centred Gram matrices, their norms and inner products
+(HSIC)."""
 
 from __future__ import annotations
 
@@ -60,16 +61,15 @@ from .rectangles import (
     upper_triangle_vectors,
 )
 
-GRAM_FEATURES_PER_BLOCK = (
-    2**12
-)  # features at a time of those that are more than the samples, or 2 n
+# Features per block where features outnumber samples; blocks hold at least 2 n features.
+GRAM_FEATURES_PER_BLOCK = 2**12
 MedianPairs = Literal["distinct", "all"]
 Estimator = Literal["biased", "debiased", "lange", "features"]
 
 
 class GramKernel(NamedTuple):
-    """The kernel of a Gram matrix: "linear", "cosine", "rbf" or "laplace", and the width of the
-    latter two, as a multiple of the median distance of these pairs."""
+    """The kernel of a Gram matrix: "linear", "cosine", "rbf" or "laplace". ``bandwidth`` is the
+    width of "rbf" and "laplace", as a multiple of the median distance of ``pairs``."""
 
     name: str
     bandwidth: float = 1.0
@@ -78,10 +78,10 @@ class GramKernel(NamedTuple):
 
 @cached("scalar")
 def median_distance(x: Representation, pairs: MedianPairs = "distinct") -> Array:
-    """Median Euclidean distance between samples of the pre-shape, a 0-d array; of all pairs also
-    with themselves."""
+    """Return the median Euclidean distance between samples of the pre-shape, a 0-d array.
+    ``pairs="all"`` also counts the zero distances of samples with themselves."""
     distances = to_numpy(condensed_rdm(x, "euclidean"))
-    if pairs == "all":  # every pair twice, and n zeros
+    if pairs == "all":  # ordered pairs: every distance twice, and n zeros
         distances = np.concatenate([distances, distances, np.zeros(x.shape[0])])
     if records_gradient(x.source):
         return _differentiable_median(preshape(x), distances)
@@ -89,12 +89,12 @@ def median_distance(x: Representation, pairs: MedianPairs = "distinct") -> Array
 
 
 def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
-    """The median again, from the one or two pairs of samples that have it, so that gradients
-    pass."""
+    """Return the median recomputed from the one or two pairs of samples at the median, so that
+    gradients pass."""
     xp, median = namespace(points), np.median(distances)
     ends = [distances[distances <= median].max(), distances[distances >= median].min()]
     positions, n = np.array([np.flatnonzero(distances == end)[0] for end in ends]), points.shape[0]
-    # Pairs may be listed twice, and followed by those of samples with themselves.
+    # Distances may be listed twice, followed by n zeros of samples with themselves.
     i, j = (
         as_array_like(np.concatenate([a, a, np.arange(n)])[positions], points)
         for a in np.triu_indices(n, 1)
@@ -104,7 +104,7 @@ def _differentiable_median(points: Array, distances: np.ndarray) -> Array:
 
 @cached("scalar")
 def median_distance_by_selection(x: Representation, pairs: MedianPairs) -> float:
-    """The median of :func:`~.grams.median_distance`, selected in a few passes."""
+    """Return :func:`~.grams.median_distance`, selected in a few passes over the distances."""
     points, n = inlier_centered_points(x), x.shape[0]
     count = n * (n - 1) // 2
     places = (count - 1) // 2, count // 2
@@ -119,8 +119,8 @@ def median_distance_by_selection(x: Representation, pairs: MedianPairs) -> float
 
 @cached("n n")
 def distance_gram(x: Representation, kernel: GramKernel) -> Array:
-    """Centred Gram matrix of a kernel of the distance d, sigma = bandwidth * median distance, shape
-    (n, n): "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma)."""
+    """Return the centred Gram matrix of a kernel of the distance d, with sigma = bandwidth * median
+    distance, shape (n, n): "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma)."""
     entries, n = kernel_entries(x, kernel, median_distance(x, kernel.pairs)), x.shape[0]
     gram = x.xp.empty((n, n), dtype=x.array.dtype, device=device(x.array))
     blocks = (entries(row_blocks_from_column(start, stop)) for start, stop in row_blocks(n))
@@ -129,8 +129,8 @@ def distance_gram(x: Representation, kernel: GramKernel) -> Array:
 
 @cached("n d")
 def centered_directions(x: Representation) -> Array:
-    """Rows at unit length minus their mean, never wider than n: their inner products are the
-    centred cosines."""
+    """Return the unit-length rows minus their mean, in at most n columns. The inner products are
+    the centred cosines."""
     rows = reduced_unit_rows(x)
     shifted = rows - detach(rows[:1, :])  # a mean of many equal numbers is not exactly that number
     centered = shifted - x.xp.mean(shifted, axis=0, keepdims=True)
@@ -143,10 +143,11 @@ def centered_directions(x: Representation) -> Array:
 
 
 def compares_gram_entries(x: Representation, y: Representation) -> bool:
-    """Say whether linear Gram matrices of two representations are compared by their entries.
+    """Return whether to compare the linear Gram matrices of two representations entry by entry.
 
-    That takes n² d operations for each representation and n² for a pair, their products of features
-    n d e for a pair, and a rotation of those wider than n. Samples of a stream have no entries.
+    Comparing entries costs O(n² d) per representation and O(n²) per pair. Comparing feature
+    products costs O(n d e) per pair, plus a rotation when d > n. Samples of a stream have no
+    entries.
     """
     if any(r.origin or records_gradient(r.source) for r in (x, y)):
         return False
@@ -154,15 +155,15 @@ def compares_gram_entries(x: Representation, y: Representation) -> bool:
 
 
 def supports_feature_blocks(x: Representation) -> bool:
-    """Say whether :func:`gram_by_feature_blocks` serves: by the shape, and the library."""
+    """Return whether the shape and the library allow :func:`gram_by_feature_blocks`."""
     return is_rotated(x) and not x.origin and isinstance(x.source, np.ndarray)
 
 
 @cached("pairs")
-@keep_while_small(1.5)  # n (n - 1) / 2 numbers are fewer than that for 3 d >= n
+@keep_while_small(1.5)  # for 3 d >= n there are fewer than 1.5 n d numbers
 def gram_condensed(x: Representation) -> Array:
-    """Inner products of all pairs of different centred points in unit size, shape (n (n - 1) /
-    2,)."""
+    """Return the inner products of all pairs of different centred points in unit size, shape (n (n
+    - 1) / 2,)."""
     return (
         gram_by_feature_blocks(x)[0] if supports_feature_blocks(x) else _gram_condensed_by_rows(x)
     )
@@ -177,18 +178,19 @@ def _gram_condensed_by_rows(x: Representation) -> Array:
 
 
 @cached("n")
-@keep_while_small(1.5)  # as long as those of pairs, which come from the same products
+@keep_while_small(1.5)  # kept as long as ``gram_condensed``, because the products are shared
 def wide_diagonal(x: Representation) -> np.ndarray:
-    """:func:`gram_diagonal` of more features than samples."""
+    """Return :func:`gram_diagonal` for data with more features than samples."""
     return gram_by_feature_blocks(x)[1]
 
 
 @cached("pairs", "n")
 def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
-    """:func:`gram_condensed` and :func:`gram_diagonal` of more features than samples, added up over
-    blocks of features, each of which is centred by itself: without a copy of all.
+    """Return :func:`gram_condensed` and :func:`gram_diagonal` for data with more features than
+    samples. The function adds up blocks of features and centres every block separately, so it never
+    copies all data.
 
-    Where unscaled products could over- or underflow, the points are scaled first.
+    Where unscaled products could overflow or underflow, the function scales the points first.
     """
     source, (n, d) = np.asarray(x.source), x.shape
     gram, width = np.zeros((n, n), dtype=x.dtype), max(GRAM_FEATURES_PER_BLOCK, 2 * n)
@@ -197,7 +199,7 @@ def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
             block = source[:, start : start + width].astype(x.dtype, order="C")
             block -= block[0].copy()
             block -= block.mean(axis=0)
-            gram += block @ block.T  # of which NumPy computes one triangle
+            gram += block @ block.T  # NumPy computes only a triangle of the product
     total = np.trace(gram)
     if not has_safe_squares(total):
         return _gram_condensed_by_rows(x), np.vecdot(unit(x), unit(x))
@@ -207,7 +209,7 @@ def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
 
 @cached("n n")
 def gram_entries(x: Representation) -> np.ndarray:
-    """Inner products of all centred points in unit size, in float64, shape (n, n)."""
+    """Return the inner products of all centred points in unit size, in float64, shape (n, n)."""
     from scipy.spatial.distance import squareform
 
     entries: np.ndarray = squareform(as_float64(gram_condensed(x)), checks=False)
@@ -216,14 +218,14 @@ def gram_entries(x: Representation) -> np.ndarray:
 
 
 def linear_gram_inner(x: Representation, y: Representation) -> Array:
-    """Inner product of the linear Gram matrices, from their entries."""
+    """Return the inner product of the linear Gram matrices, computed from entries."""
     k, l = (gram_diagonal(r, GramKernel("linear")) for r in (x, y))
     return 2 * frobenius_inner(gram_condensed(x), gram_condensed(y)) + frobenius_inner(k, l)
 
 
 @cached("n")
 def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
-    """Diagonal of the centred Gram matrix, shape (n,)."""
+    """Return the diagonal of the centred Gram matrix, shape (n,)."""
     if kernel.name == "linear" and supports_feature_blocks(x):
         return wide_diagonal(x)
     if kernel.name in ("linear", "cosine"):
@@ -236,14 +238,14 @@ def gram_diagonal(x: Representation, kernel: GramKernel) -> Array:
 
 @cached("scalar")
 def gram_trace(x: Representation, kernel: GramKernel) -> Array:
-    """Trace of the centred Gram matrix."""
+    """Return the trace of the centred Gram matrix."""
     return x.xp.sum(gram_diagonal(x, kernel))
 
 
 @cached("scalar")
 def energy(x: Representation) -> Array:
-    """Frobenius norm of the linear Gram matrix of the pre-shape: the self-similarity in linear
-    CKA."""
+    """Return the Frobenius norm of the linear Gram matrix of the pre-shape: the self-similarity in
+    linear CKA."""
     if is_large_array(x) and not is_rotated(x):
         gram = products_by_blocks(x, x)
         return frobenius_inner(gram, gram) ** 0.5
@@ -257,7 +259,7 @@ def energy(x: Representation) -> Array:
 
 @cached("scalar")
 def squared_gram_norm(x: Representation, kernel: GramKernel) -> Array:
-    """Squared Frobenius norm of the centred Gram matrix."""
+    """Return the squared Frobenius norm of the centred Gram matrix."""
     if kernel.name == "linear":
         return linear_gram_inner(x, x) if compares_gram_entries(x, x) else energy(x) ** 2
     if kernel.name == "cosine":
@@ -272,9 +274,9 @@ def squared_gram_norm(x: Representation, kernel: GramKernel) -> Array:
 
 @cached("scalar")
 def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
-    """Root of the HSIC of a representation with itself, up to a factor of n.
+    """Return the root of the HSIC of a representation with itself, up to a factor of n.
 
-    Raises ``UndefinedError`` where nothing but rounding is left of the estimate.
+    Raises ``UndefinedError`` where only rounding error is left of the estimate.
     """
     product = squared_gram_norm(x, kernel)
     squared = estimate_hsic(product, (x, x), kernel, estimator)
@@ -290,8 +292,8 @@ def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Ar
 
 
 def _feature_population_hsic(x: Representation, squared: Array) -> Array:
-    """Estimate the HSIC of a population of features with itself from that of d of them: d / (d - 1)
-    times what is left without the debiased HSIC of each feature with itself."""
+    """Estimate the self-HSIC of a population of features from a sample of d features: remove the
+    debiased self-HSIC of every feature, and multiply the rest by d / (d - 1)."""
     n, d = x.shape
     if d < 2:
         raise UndefinedError(
@@ -314,8 +316,9 @@ def estimate_hsic(
 ) -> Array:
     """Estimate HSIC, up to a factor of n, from the inner product of two centred Gram matrices.
 
-    ``"debiased"`` is Eq. 5 of Song et al. 2012, simplified for centred K and L: their rows sum to
-    zero; ``"features"`` is the same for different features. ``"lange"`` leaves out the diagonals.
+    ``"debiased"`` is Eq. 5 of Song et al. 2012, simplified for centred K and L with rows that sum
+    to zero; ``"features"`` is the same formula for pairs of different features. ``"lange"`` leaves
+    out the diagonals.
     """
     if estimator == "biased":
         return product
@@ -329,8 +332,8 @@ def estimate_hsic(
 def hsic_without_diagonal(
     product: Array, diagonal: Array, traces: Array, n: int, estimator: Estimator
 ) -> Array:
-    """Return :func:`estimate_hsic` HSIC from the inner products of two matrices and of their
-    diagonals, and the product of their traces; of one pair or of many."""
+    """Return :func:`estimate_hsic` from the inner product of two matrices, the inner product of
+    their diagonals, and the product of their traces; inputs for one pair or for many pairs."""
     if estimator == "lange":
         return product - diagonal
     return product - diagonal * n / (n - 2) + traces / ((n - 1) * (n - 2))
@@ -341,7 +344,7 @@ def hsic_without_diagonal(
 
 @cached_pair(swap=return_unchanged)
 def gram_inner(x: Representation, y: Representation, kernel: GramKernel) -> Array:
-    """Inner product of the centred Gram matrices."""
+    """Return the inner product of the centred Gram matrices."""
     if kernel.name == "linear" and compares_gram_entries(x, y):
         return linear_gram_inner(x, y)
     if kernel.name in ("linear", "cosine"):
@@ -357,7 +360,7 @@ def _centered_direction_products(x: Representation, y: Representation) -> Array:
 
 @cached_pair(swap=return_unchanged)
 def hsic(x: Representation, y: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
-    """Hilbert-Schmidt independence criterion of a kernel, up to a factor of n (see
+    """Return the Hilbert-Schmidt independence criterion of a kernel, up to a factor of n (see
     :func:`resemblance.cka`)."""
     return estimate_hsic(gram_inner(x, y, kernel), (x, y), kernel, estimator)
 
@@ -366,7 +369,7 @@ def hsic(x: Representation, y: Representation, kernel: GramKernel, estimator: Es
 
 
 def kernel_entries(x: Representation, kernel: GramKernel, median: Array) -> BlockFunction:
-    """Entries of the kernel matrix of :func:`~.grams.distance_gram`, not centred."""
+    """Return a block function for the uncentred kernel matrix of :func:`~.grams.distance_gram`."""
     sigma = kernel.bandwidth * median
     if scalar(sigma) == 0:
         raise UndefinedError(
@@ -383,7 +386,7 @@ def kernel_entries(x: Representation, kernel: GramKernel, median: Array) -> Bloc
 
 @cached("n", "scalar", "scalar")
 def kernel_centering_terms(x: Representation, kernel: GramKernel) -> CenteringTerms:
-    """Margins of the kernel matrix."""
+    """Return the row means, the overall mean and the centred squared norm of the kernel matrix."""
     return centering_terms(_uncentered_kernel_entries(x, kernel), x.shape[0])
 
 
@@ -392,13 +395,13 @@ def _uncentered_kernel_entries(x: Representation, kernel: GramKernel) -> BlockFu
 
 
 def centered_kernel_entries(x: Representation, kernel: GramKernel) -> BlockFunction:
-    """Entries of the double-centred kernel matrix."""
+    """Return a block function for the double-centred kernel matrix."""
     return double_centered_entries(
         _uncentered_kernel_entries(x, kernel), kernel_centering_terms(x, kernel), preshape(x)
     )
 
 
 def centered_kernel_diagonal(x: Representation, kernel: GramKernel) -> Array:
-    """Diagonal of the double-centred kernel matrix, shape (n,)."""
+    """Return the diagonal of the double-centred kernel matrix, shape (n,)."""
     margins = kernel_centering_terms(x, kernel)
     return as_array_like(1 - 2 * margins.means + margins.mean, x.array)

@@ -1,5 +1,5 @@
-"""Ties that rounding makes: samples that are as near as each other only because their distances
-have no digits left."""
+"""Ties made by rounding: samples tie as neighbours only because their distances have no digits
+left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .similarities import Similarity, take_rows
 from .ties import Nearest
 
 MAX_UNDECIDED_SHARE = 0.5  # share of the samples
-# rounding of a squared distance, relative to it, from which on it has no digits
+# Relative rounding error at which a squared distance has no digits left.
 LOST_DISTANCE_ROUNDING = 0.05
 
 
@@ -24,15 +24,15 @@ def require_separated_neighbors(
 ) -> None:
     """Raise ``UndefinedError`` where rounding decides on the neighbours of most samples.
 
-    The neighbours of a sample are left to rounding when two of them tie which are not equal, and
-    both are so near to the sample that their distances to it have lost their digits.
+    Rounding decides on the neighbours of a sample if two unequal neighbours tie, and the distances
+    from the sample to these two neighbours have lost their digits.
     """
     n, rows = len(neighbors.listed), neighbors.ties.rows
     if len(rows) <= MAX_UNDECIDED_SHARE * n:
         return
     first, second = _tied_neighbors_by_row(neighbors)
     points = similarity.points
-    if similarity.gram is not None:  # whose unit the points below have
+    if similarity.gram is not None:  # scale the points to the unit of the Gram matrix
         points = detach(x.array) / power_of_two_below_norm(x)
     eps = epsilon(points)
     to_first, to_second, tie_distance = (
@@ -53,7 +53,7 @@ def require_separated_neighbors(
 
 
 def _tied_neighbors_by_row(neighbors: Nearest) -> tuple[np.ndarray, np.ndarray]:
-    """Two samples that tie as neighbours, for each row that has such."""
+    """Return the indices of two tied neighbours, for each row with a tie."""
     indices, ties = neighbors.listed[neighbors.ties.rows], neighbors.ties
     places = np.arange(indices.shape[1])
     is_tied = ties.begins < places

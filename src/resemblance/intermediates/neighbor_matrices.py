@@ -1,5 +1,5 @@
-"""Matrices of neighbours, one of each representation, whose inner product a measure is a function
-of."""
+"""Neighbour matrices, one per representation: some measures are functions of the inner product of
+two neighbour matrices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from .similarities import Affinity, NeighborMetric
 def neighbor_weights(
     x: Representation, k: int, metric: Affinity, search: Search = "exact"
 ) -> SparsePairMatrix:
-    """Return the weight of every sample as a neighbour of every other one."""
+    """Return the (n, n) matrix with the weight of every sample as a neighbour of every other
+    sample."""
     nearest_rows, n = NeighborSearch(k, metric, search), x.shape[0]
     square = n * k * self_overlap(mean_common_share, x, x, nearest_rows)
     return SparsePairMatrix(
@@ -39,14 +40,14 @@ def neighbor_weights(
 def chance_scaled_weights(
     x: Representation, k: int, metric: Affinity, search: Search
 ) -> np.ndarray:
-    """Return :func:`neighbor_weights` with the square of its part of chance, k / (n - 1) over s(X,
-    X)."""
+    """Return :func:`neighbor_weights` scaled to the squared norm k / (n - 1) / s(X, X): the chance
+    level over the self-similarity."""
     weights = neighbor_weights(x, k, metric, search)
     return scale_by_chance(weights.dense(), k / (weights.samples - 1) * weights.total)
 
 
 def scale_by_chance(matrix: np.ndarray, part: float) -> np.ndarray:
-    """Return a matrix of which the square is a part of chance over what it was."""
+    """Return a matrix scaled so that the squared norm s becomes ``part`` / s."""
     square = float(np.vdot(matrix, matrix))
     return matrix * (math.sqrt(part) / square)
 
@@ -54,7 +55,7 @@ def scale_by_chance(matrix: np.ndarray, part: float) -> np.ndarray:
 def neighbor_shares(
     x: Representation, k: int, metric: NeighborMetric, corrected: bool
 ) -> np.ndarray:
-    """Return :func:`neighbor_weights` times what a rank counts in
+    """Return :func:`neighbor_weights` times the factor of a rank in
     :func:`information_imbalance`."""
     n = x.shape[0]
     weights = neighbor_weights(x, k, metric).dense()
@@ -64,15 +65,16 @@ def neighbor_shares(
 def negative_ranks(
     x: Representation, k: int, metric: NeighborMetric, corrected: bool
 ) -> np.ndarray:
-    """Return minus the rank of every sample for every other one, if corrected beyond the smallest
-    mean rank, (k + 1) / 2."""
+    """Return minus the rank of every sample for every other sample; if ``corrected``, plus (k + 1)
+    / 2, the smallest possible mean rank."""
     matrix = (k + 1) / 2 * corrected - rank_matrix(x, metric)
     np.fill_diagonal(matrix, 0)
     return np.asarray(matrix)
 
 
 def neighbor_kernel(x: Representation, k: int, kernel: Kernel, search: Search) -> SparsePairMatrix:
-    """Return the row-centred kernel values at the nearest neighbours times their weights."""
+    """Return the row-centred kernel values at the nearest neighbours, times the neighbour
+    weights."""
     nearest_rows = NeighborSearch(k, affinity(kernel), search)
     values = kernel_graph(x, nearest_rows, kernel=kernel, centered=True)
     total, square = float(values.sum()), float(values.data @ values.data)
@@ -107,16 +109,15 @@ def chance_scaled_umap_kernel(
     diagonal: bool,
     search: Search,
 ) -> np.ndarray:
-    """Return :func:`umap_kernel` with the square of its part of chance, (tr K H)^2 / (n - 1) over
-    |K
-    H|^2."""
+    """Return :func:`umap_kernel` scaled to the squared norm (tr K H)^2 / (n - 1) / |K H|^2, with
+    the chance part (tr K H)^2 / (n - 1)."""
     kernel = umap_kernel(x, k, metric, symmetrize, diagonal, search)
     return scale_by_chance(kernel.dense(), kernel.trace**2 / (kernel.samples - 1))
 
 
 def truncated_kernel(x: Representation, k: int, search: Search, variant: str) -> SparsePairMatrix:
-    """Return the row-centred kernel of :func:`kcka`; for the code H K H over the root of tr K H K
-    H."""
+    """Return the row-centred kernel of :func:`kcka`; for ``variant="code"`` H K H divided by the
+    root of tr K H K H."""
     nearest_rows, code = NeighborSearch(k, "euclidean", search), variant == "code"
     trace, square = local_rbf_size(x, nearest_rows, squared=code, diagonal=code)
     return SparsePairMatrix(

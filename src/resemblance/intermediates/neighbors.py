@@ -1,5 +1,5 @@
-"""Intermediates of the k nearest neighbours of every sample: exact or approximate, and which of
-them are equally near."""
+"""Intermediates of the k nearest neighbours of every sample, from an exact or an approximate
+search, with ties."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .similarities import Affinity, Similarity, cosines_to_listed, neighbor_simi
 from .ties import Nearest, empty_ties, largest_listed_with_ties
 
 Search = Literal["exact", "hnsw"]
-# times as many neighbours among all samples as are needed in a half of them
+# Neighbours to search among all samples, per neighbour needed within half of the samples.
 SUBSET_NEIGHBOR_FACTOR = 6
-# samples for each that is listed, below which searching the part is faster
+# Minimum samples per listed neighbour: with fewer, a search within the subset is faster.
 MIN_SAMPLES_PER_NEIGHBOR = 8
 _SEARCHES_SUBSETS: ContextVar[bool] = ContextVar("in_parts", default=False)
 
 
 class NeighborSearch(NamedTuple):
-    """Which neighbours: how many, nearest by what, and searched how."""
+    """The parameters of a neighbour search: number of neighbours, metric and search method."""
 
     k: int
     metric: Affinity
@@ -38,16 +38,17 @@ class NeighborSearch(NamedTuple):
 
 @cached("neighbors")
 def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact") -> Nearest:
-    """The k nearest other samples of every sample, with their ties.
+    """Return the k nearest other samples of every sample, with their ties.
 
-    Nearest by Euclidean distance, cosine, or inner product. The sample itself is left out by its
-    index, so duplicates of it count as neighbours. A zero row has cosine 0 with every sample.
-    Blocks of rows bound the memory: it is O(n k) and one number for every sample that is as near as
-    the k-th nearest. Products and the choice of the largest are computed in the library and on the
-    device of the data; only the neighbours leave it.
+    ``metric``: Euclidean distance, cosine, or inner product. The sample itself is left out by
+    index, so duplicates of the sample count as neighbours. A zero row has cosine 0 with every
+    sample. Blocks of rows bound the memory to O(n k), plus a number for every sample tied with the
+    k-th nearest. The library computes products and selects the largest on the device of the data;
+    only the neighbours leave the device.
 
-    ``search="hnsw"``: those found by an approximate search; ``recall.recall`` says how many of the
-    nearest these are. Only samples that the search proposes, somewhat more than k, can tie.
+    ``search="hnsw"``: neighbours from an approximate search; ``recall.mean_neighbor_recall``
+    estimates the share of correct neighbours. Only the candidates of the search, somewhat more than
+    k, can tie.
     """
     n = x.shape[0]
     if not 1 <= k < n:
@@ -71,10 +72,11 @@ def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact
 
 
 def neighbors(x: Representation, k: int, metric: Affinity, search: Search = "exact") -> np.ndarray:
-    """Indices of the k nearest other samples of every sample, nearest first, equally near ones by
-    index, (n, k).
+    """Return the indices of the k nearest other samples of every sample, nearest first, equally
+    near samples by index, shape (n, k).
 
-    Those that tie for the last places with others that are not listed have the smallest indices.
+    Of the samples that tie for the last places, the array lists the samples with the smallest
+    indices.
     """
     return nearest(x, k=k, metric=metric, search=search).listed
 
@@ -82,12 +84,13 @@ def neighbors(x: Representation, k: int, metric: Affinity, search: Search = "exa
 def nearest_in_subset(
     x: Representation, rows: np.ndarray, k: int, metric: Affinity, search: Search
 ) -> Nearest | None:
-    """:func:`nearest` of a representation of some rows, from the neighbours among all rows; None
-    where these say too little.
+    """Return :func:`nearest` within a subset of rows, from the neighbours among all rows; None if
+    too few of the neighbours are in the subset.
 
-    The first k of them that are in the part are its nearest, as a search there would find them, if
-    no rounding can change their order. Other rows are searched in full. Euclidean distances are
-    rounded by the mean of the part.
+    For a row, the first k listed neighbours inside the subset are the nearest within the subset,
+    exactly as a search of the subset would find, if rounding cannot change their order. The
+    function searches the remaining rows in full. Euclidean distances are excluded, because their
+    rounding depends on the mean of the subset.
     """
     if not _has_enough_neighbors(x, k, metric, search):
         return None
@@ -110,8 +113,8 @@ def nearest_in_subset(
 
 @contextmanager
 def reuse_neighbors_in_subsets(is_needed: bool) -> Iterator[None]:
-    """Search inside this block as parts of the samples need it, which then costs no other search,
-    or as usual."""
+    """Inside this context, search enough neighbours for later searches in subsets of the samples,
+    which then need no search of their own; search as usual if not ``is_needed``."""
     token = _SEARCHES_SUBSETS.set(is_needed)
     try:
         yield
@@ -120,22 +123,23 @@ def reuse_neighbors_in_subsets(is_needed: bool) -> Iterator[None]:
 
 
 def _has_enough_neighbors(x: Representation, k: int, metric: Affinity, search: Search) -> bool:
-    """Say whether there are neighbours enough to find those in a part among them."""
+    """Return whether an exact search among all samples can list enough neighbours for a subset."""
     is_exact = metric != "euclidean" and search == "exact" and x.dtype == "float64"
     return is_exact and MIN_SAMPLES_PER_NEIGHBOR * SUBSET_NEIGHBOR_FACTOR * k <= x.shape[0]
 
 
 @cached("anew")
 def _stable_neighbor_order(x: Representation, k: int, metric: Affinity) -> np.ndarray:
-    """The first of the k nearest other samples, which no rounding can reorder, and n for the
-    others, (n, k)."""
+    """Return the leading neighbours, among the k nearest, with an order that rounding cannot
+    change; n fills the remaining places, shape (n, k)."""
     indices, certain = stable_neighbors(neighbor_similarity(x, metric), k)
     return np.where(np.arange(k) < certain[:, None], indices, len(indices))
 
 
 def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Nearest:
-    """The k nearest among somewhat more than k that an approximate search proposes."""
-    n, extra = x.shape[0], max(10, k // 10)  # what single precision cannot tell apart from the k-th
+    """Return the k nearest among the candidates of an approximate search, somewhat more than k."""
+    # Extra candidates, for samples that single precision cannot distinguish from the k-th.
+    n, extra = x.shape[0], max(10, k // 10)
     inner = similarity.squares is None
     points = to_numpy(similarity.points if similarity.gram is None else preshape(x))
     indices = np.sort(hnsw_candidates(points, min(n, k + 1 + extra), inner=inner), axis=1)
@@ -155,5 +159,5 @@ def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Neare
 
 @cached("n k")
 def own_cosines(x: Representation, k: int, search: Search = "exact") -> np.ndarray:
-    """Cosine similarities to the k nearest neighbours by cosine, shape (n, k)."""
+    """Return the cosine similarities to the k nearest neighbours by cosine, shape (n, k)."""
     return cosines_to_listed(x, neighbors(x, k=k, metric="cosine", search=search))

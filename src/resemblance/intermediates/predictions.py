@@ -1,4 +1,4 @@
-"""What two models predict for each sample: classes, distributions, and where both differ."""
+"""Predictions of two models for each sample: classes, distributions, and their disagreement."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from .digits import resolution
 
 
 def are_correct(x: Representation, labels: tuple[int, ...]) -> np.ndarray:
-    """Whether the prediction for each sample is its label, shape (n,)."""
+    """Return whether the prediction for each sample is its label, shape (n,)."""
     _check_target_labels(labels, x.shape[0])
     return np.asarray(to_numpy(predicted_classes(x)) == labels)
 
 
 def predictions_differ(x: Representation, y: Representation) -> np.ndarray:
-    """Whether the predictions for each sample differ, shape (n,)."""
+    """Return whether the predictions for each sample differ, shape (n,)."""
     _check_same_classes("disagreement", x, y)
     return np.asarray(to_numpy(predicted_classes(x)) != to_numpy(predicted_classes(y)))
 
 
 def sample_divergences(x: Representation, y: Representation, outputs: str) -> Array:
-    """The Jensen-Shannon divergence of two predicted distributions for each sample, in nats, shape
-    (n,)."""
+    """Return the Jensen-Shannon divergence of the two predicted distributions of each sample, in
+    nats, shape (n,)."""
     _check_same_classes("jensen_shannon", x, y)
     p, q = (predicted_distributions("jensen_shannon", r, outputs, resolution(r)) for r in (x, y))
     total = p + q
@@ -32,16 +32,17 @@ def sample_divergences(x: Representation, y: Representation, outputs: str) -> Ar
 
 
 def predicted_classes(x: Representation) -> Array:
-    """The class of every sample, the first of those that are equally likely, shape (n,)."""
+    """Return the class of every sample, the first class of equally likely classes, shape (n,)."""
     return x.xp.argmax(x.array, axis=1)
 
 
 def predicted_distributions(caller: str, x: Representation, outputs: str, rtol: float) -> Array:
-    """Return the predicted distributions, shape (n, classes): of logits the softmax.
+    """Return the predicted distributions, shape (n, classes): the softmax of logits, or the
+    probabilities.
 
-    Raises ``UndefinedError`` for rows that are no probabilities, and for logits that are. The sums
-    of probabilities may be off by 0.001, or by ``rtol``, the relative rounding of the numbers as
-    they were stored.
+    Raises ``UndefinedError`` for ``outputs="probabilities"`` with rows that are not probabilities,
+    and for logits that are probabilities. The sums of probabilities may deviate from 1 by 0.001, or
+    by ``rtol``, the relative rounding of the stored numbers.
     """
     xp, values = x.xp, x.array
     sums = xp.sum(values, axis=1)
@@ -59,13 +60,13 @@ def predicted_distributions(caller: str, x: Representation, outputs: str, rtol: 
     return values
 
 
-MAX_ROUNDED_SUM_ERROR = 0.02  # of the sum of a row: probabilities that were rounded to two digits
-MIN_PROBABILITY_ROW_SHARE = 0.9  # of the rows
+MAX_ROUNDED_SUM_ERROR = 0.02  # error of the sum of probabilities that were rounded to two digits
+MIN_PROBABILITY_ROW_SHARE = 0.9  # share of the rows
 
 
 def _refuse_probabilities(caller: str, x: Representation, sums: np.ndarray) -> None:
-    """Raise ``UndefinedError`` for logits of which nearly all rows are probabilities, or
-    percentages, but for rounding to two digits."""
+    """Raise ``UndefinedError`` if nearly all rows of the logits are probabilities, or percentages,
+    up to rounding to two digits."""
     if x.shape[1] < 2 or scalar(x.xp.min(x.array)) < 0:
         return
     for unit, noun, divisor in ((1.0, "probabilities", ""), (100.0, "percentages", " / 100")):
@@ -82,8 +83,9 @@ def _refuse_probabilities(caller: str, x: Representation, sums: np.ndarray) -> N
 
 
 def _relative_entropy(p: Array, total: Array) -> Array:
-    """Return the terms of the relative entropy of a distribution to the mean of two, given their
-    sum: half of the smallest number there is would be zero."""
+    """Return the terms of the relative entropy of a distribution to the mean of two distributions,
+    given their sum. The sum avoids a mean of zero: half of the smallest positive number would be
+    zero."""
     xp = namespace(p)
     is_zero, ones = p == 0, xp.ones_like(p)
     ratio = 2 * xp.where(is_zero, ones, p) / xp.where(is_zero, ones, total)

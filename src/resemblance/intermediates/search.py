@@ -1,28 +1,30 @@
-r"""The exact search of nearest neighbours: single precision proposes, double precision decides.
+r"""Exact search of nearest neighbours: single precision proposes candidates, double precision
+decides.
 
 **What is certified.** Neighbours of x are the y with the largest t(y): the inner product
 :math:`x^\top y`, or for Euclidean distances :math:`2 x^\top y - \lVert y \rVert^2`. In float32,
-with :math:`\epsilon = 2^{-23}` and d features, in whatever order a library adds them up,
+with :math:`\epsilon = 2^{-23}` and d features, in any order of the sum over features,
 
 .. math:: \left| \operatorname{fl}(x^\top y) - x^\top y \right| \le
     \frac{(d + 2) \epsilon / 2}{1 - d \epsilon / 2} \lVert x \rVert \lVert y \rVert
     \le c \, \lVert x \rVert \lVert y \rVert, \qquad c = 0.51 \, (d + 8) \, \epsilon
 
-for :math:`d \epsilon < 0.01`, two of the d + 2 for the conversion of x and y, plus what underflows,
-at most :math:`16 (d + 1)` times the smallest normal number, as no entry exceeds 1. For Euclidean
-distances :math:`2 \lVert x \rVert \lVert y \rVert \le \lVert x \rVert^2 + \lVert y \rVert^2`, and
-there are two more roundings, of :math:`\lVert y \rVert^2` and of the difference, which the other 6
-of the d + 8 pay for. So the error is at most :math:`c (\lVert x \rVert^2 + \lVert y \rVert^2)`. The
-second half is added to the score of y before any are chosen: those proposed are the largest in
-:math:`2 x^\top y - (1 - c) \lVert y \rVert^2`, and no other y has a larger t(y) than the smallest
-score among them plus :math:`c \lVert x \rVert^2`. A sample far out so costs the others nothing. For
-inner products c times the length of x and the largest length takes its place.
+for :math:`d \epsilon < 0.01`, where two of the d + 2 stand for the conversion of x and y. Underflow
+adds at most :math:`16 (d + 1)` times the smallest normal number, as no entry exceeds 1. For
+Euclidean distances :math:`2 \lVert x \rVert \lVert y \rVert \le \lVert x \rVert^2 + \lVert y
+\rVert^2`, and there are two more roundings, of :math:`\lVert y \rVert^2` and of the difference; the
+other 6 of the d + 8 cover the two roundings. So the error is at most :math:`c (\lVert x \rVert^2 +
+\lVert y \rVert^2)`. The search adds the second half to the score of y before it chooses candidates.
+The candidates are the y with the largest :math:`2 x^\top y - (1 - c) \lVert y \rVert^2`, and no
+other y has a t(y) above the smallest score of a candidate plus :math:`c \lVert x \rVert^2`. A
+distant sample therefore does not widen the bound of other samples. For inner products the bound is
+c times the length of x and the largest length.
 
-**What is accepted.** The proposed are put in order by t in float64. A row is accepted if its k
-nearest are farther apart from each other, and from all others, than the tolerance for ties and the
-rounding of float64, which is bounded in the same way, together: then every search finds these, in
-this order, and none tie. All other rows are searched again, in float64 and in full. So the
-neighbours are those of a search in float64 alone, for any data.
+**What is accepted.** The search sorts the candidates by t in float64. It accepts a row if the gaps
+between the k nearest candidates, and the gap to all other samples, exceed the tolerance for ties
+plus the rounding of float64, bounded in the same way. Then every search finds the same k neighbours
+in the same order, without ties. The search repeats all other rows in float64 and in full. For any
+data, the neighbours are therefore equal to the neighbours of a search in float64 alone.
 """
 
 from __future__ import annotations
@@ -42,12 +44,13 @@ from .ties import (
 )
 
 SINGLE_PRECISION, DOUBLE_PRECISION = np.finfo(np.float32), np.finfo(np.float64)
-# Samples for each one that is proposed, below which comparing these again costs what is gained.
+# Minimum samples per candidate: with fewer, comparing the candidates again costs the time saved.
 MIN_SAMPLES_PER_CANDIDATE = 32
 
 
 def search_nearest(similarity: Similarity, k: int) -> Nearest:
-    """The k nearest neighbours of every row, and how many rows single precision left open."""
+    """Return the k nearest neighbours of every row, and the number of rows that single precision
+    left undecided."""
     if is_screening_worthwhile(similarity, k):
         return _screened_neighbors(similarity, k)
     n = similarity.points.shape[0]
@@ -58,8 +61,8 @@ def search_nearest(similarity: Similarity, k: int) -> Nearest:
 
 
 def nearest_by_full_comparison(rows: np.ndarray, similarity: Similarity, k: int) -> Nearest:
-    """The k nearest neighbours of these rows, by comparing them with all others in the precision of
-    the data; rows are numbered as listed here."""
+    """Return the k nearest neighbours of ``rows``, compared with all rows in the precision of the
+    data. Row numbers in the result are positions in ``rows``."""
     block, terms = similarity.to_others(rows), similarity.terms[rows]
     if isinstance(block, np.ndarray):
         return largest_with_ties(block, k, terms)
@@ -67,14 +70,15 @@ def nearest_by_full_comparison(rows: np.ndarray, similarity: Similarity, k: int)
 
 
 def is_screening_worthwhile(similarity: Similarity, k: int) -> bool:
-    """Say whether to let single precision propose, by the shapes alone."""
+    """Return whether the shapes make single-precision candidates worthwhile."""
     return has_bounded_error(similarity) and similarity.points.shape[
         0
     ] >= MIN_SAMPLES_PER_CANDIDATE * (k + EXTRA_CANDIDATES)
 
 
 def has_bounded_error(similarity: Similarity) -> bool:
-    """Say whether the error of single precision is below that of double precision and bounded."""
+    """Return whether the points are in double precision, without a Gram matrix, and the error of
+    single precision has a bound."""
     is_double = similarity.gram is None and epsilon(similarity.points) == float(
         DOUBLE_PRECISION.eps
     )
@@ -82,8 +86,8 @@ def has_bounded_error(similarity: Similarity) -> bool:
 
 
 def _screened_neighbors(similarity: Similarity, k: int) -> Nearest:
-    """The nearest neighbours of every row by :func:`_screen_rows`, and in full where that is not
-    certain."""
+    """Return the nearest neighbours of every row from single-precision candidates, and from a full
+    search where the candidates are not certain."""
     indices, certain = _screen_all_rows(similarity, k, min_certain=k)
     return fill_missing_neighbors(similarity, indices, certain == k)
 
@@ -91,9 +95,9 @@ def _screened_neighbors(similarity: Similarity, k: int) -> Nearest:
 def _screen_all_rows(
     similarity: Similarity, k: int, min_certain: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """:func:`_screen_rows` of every row, unless so many are certain for less than half of them:
-    many
-    ties, or clusters too tight for single precision."""
+    """Screen every row (:func:`_screen_rows`). Stop early if fewer than half of the rows have
+    ``min_certain`` certain neighbours, because of many ties or of clusters too tight for single
+    precision."""
     n, approximation = similarity.points.shape[0], _single_precision_similarity(similarity)
     indices, certain = np.empty((n, k), dtype=np.int64), np.zeros(n, dtype=np.int64)
     for start, stop in row_blocks(n):
@@ -107,8 +111,8 @@ def _screen_all_rows(
 def fill_missing_neighbors(
     similarity: Similarity, indices: np.ndarray, certain: np.ndarray
 ) -> Nearest:
-    """The nearest neighbours of every row: those listed where they are certain, else by a search in
-    full."""
+    """Return the nearest neighbours of every row: ``indices`` where ``certain``, else the result of
+    a full search."""
     k = indices.shape[1]
     open_rows = np.flatnonzero(~certain)
     if not len(open_rows):
@@ -123,8 +127,8 @@ def fill_missing_neighbors(
 
 
 def stable_neighbors(similarity: Similarity, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k nearest neighbours of every row, nearest first, and how many of them come in this order
-    in every search, without ties, (n,)."""
+    """Return the k nearest neighbours of every row, nearest first; and how many leading neighbours
+    have the same order in every search, without ties, shape (n,)."""
     if has_bounded_error(similarity):
         indices, certain = _screen_all_rows(similarity, k, min_certain=k // 2)
         if 2 * np.count_nonzero(certain >= k // 2) >= len(indices):
@@ -139,20 +143,22 @@ def stable_neighbors(similarity: Similarity, k: int) -> tuple[np.ndarray, np.nda
 
 
 def _tie_rounding_gap(similarity: Similarity, terms: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The gap between two values of a row, from which on all searches have them in this order."""
-    # Squared lengths are at most 4 |x|^2 + 2 |t|, so this bounds all that is subtracted; 16 eps of
-    # it are the tolerance for ties, the others twice the rounding of two values.
+    """Return the smallest gap between two values of a row that gives the same order in every
+    search."""
+    # Squared lengths are at most 4 |x|^2 + 2 |t|, so the magnitude bounds all subtracted numbers.
+    # 16 eps of the magnitude are the tolerance for ties, the rest twice the rounding of two values.
     magnitude, d = 10 * terms + 5 * np.abs(values).max(axis=1), similarity.points.shape[1]
     return (3 * d + 48) * DOUBLE_PRECISION.eps * magnitude + 16 * (d + 1) * DOUBLE_PRECISION.tiny
 
 
 def _single_precision_error(d: int) -> float:
-    """The c above, in single precision."""
+    """Return the bound c of the module's docstring, in single precision."""
     return 0.51 * (d + 8) * float(SINGLE_PRECISION.eps)
 
 
 def _single_precision_similarity(similarity: Similarity) -> Similarity:
-    """Scores in single precision, that of a sample raised by what its length may cost."""
+    """Return scores in single precision, raised for every sample by the error bound of its
+    length."""
     points, squares, terms, targets, _ = similarity
     xp = namespace(points)
     if squares is not None:
@@ -165,8 +171,8 @@ def _single_precision_similarity(similarity: Similarity) -> Similarity:
 def _screen_rows(
     similarity: Similarity, approximation: Similarity, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The k nearest of those that single precision proposes, nearest first, and how many of them
-    are certain, by row."""
+    """Return the k nearest single-precision candidates of ``rows``, nearest first, and the number
+    of certain neighbours per row."""
     scores, xp = approximation.to_others(rows), namespace(approximation.points)
     columns = unordered_top_columns(scores, k + EXTRA_CANDIDATES)
     smallest = to_numpy(xp.min(xp.take_along_axis(scores, columns, axis=1), axis=1))
