@@ -1,7 +1,7 @@
-"""Approximate search of nearest neighbours: a navigable graph (HNSW, by faiss) that proposes, in
-single precision.
+"""Approximate search of nearest neighbours: a navigable graph (HNSW, by faiss) proposes candidates
+in single precision.
 
-What it proposes is ordered, in double precision, by :mod:`.neighbors`.
+:mod:`.neighbors` sorts the candidates in double precision.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 
 from ..base.extras import import_optional
 
-HNSW_LINKS = 32  # links of a sample in a layer of the graph, twice as many in the lowest
-HNSW_BUILD_CANDIDATES = 100  # samples kept in mind while the links of one are chosen
-# while its neighbours are searched, and no fewer than twice as many as are proposed
+HNSW_LINKS = 32  # links per sample in a layer of the graph, doubled in the lowest layer
+HNSW_BUILD_CANDIDATES = 100  # size of the candidate list during construction (efConstruction)
+# Size of the candidate list during a search (efSearch), at least twice the requested neighbours.
 HNSW_SEARCH_CANDIDATES = 200
 
 
 def hnsw_candidates(points: np.ndarray, count: int, inner: bool) -> np.ndarray:
-    """Indices of about the ``count`` nearest rows of every row, itself mostly among them, shape (n,
-    count).
+    """Return the indices of about ``count`` nearest rows of every row, usually including the row
+    itself, shape (n, count).
 
-    Nearest by inner product (``inner``) or Euclidean distance; -1 where the graph has no more to
-    propose. On one thread, where the graph, and so the result, is the same in every run on
-    a processor of one kind.
+    Nearest means by inner product (``inner``) or Euclidean distance; -1 marks places without a
+    candidate. The search runs on a single thread, so the graph, and with it the result, is the same
+    in every run on the same kind of processor.
     """
     faiss, rows = import_optional("faiss"), np.ascontiguousarray(points, dtype=np.float32)
     metric = faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2

@@ -1,4 +1,4 @@
-"""Squared distances between rows from their differences, where products have lost the digits."""
+"""Squared distances between rows from differences, where inner products have lost the digits."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ from ..base.arrays import (
 )
 from ..base.rng import generator
 
-MIN_DISTANCE_ROUNDINGS = (
-    2.0**12
-)  # times the rounding of a squared distance: what is less has lost digits
-EQUAL_ROW_ROUNDINGS = 16  # times the rounding of rows, which are equal if they differ by less
-MAX_DIFFERENCES_IN_MEMORY = 2**20  # differences that are in memory at a time
+# A squared distance below this multiple of its rounding error has lost digits.
+MIN_DISTANCE_ROUNDINGS = 2.0**12
+EQUAL_ROW_ROUNDINGS = 16  # rows are equal if they differ by less than 16 rounding errors
+MAX_DIFFERENCES_IN_MEMORY = 2**20  # differences in memory at a time
 
 
 def can_correct_in_place(points: Array) -> bool:
-    """Say whether the library can write into arrays, and no gradient forbids it."""
+    """Return whether the library can write into arrays, and no gradient forbids writing."""
     return isinstance(points, np.ndarray) or (is_torch(points) and not records_gradient(points))
 
 
 def cancellation_corrector(
     points: Array, targets: Array
 ) -> Callable[[Array, Array, tuple[slice, slice], float], None]:
-    """Return a function that replaces what lost its digits in a block of squared distances, of
-    which those on the diagonal of the whole matrix are infinite.
+    """Return a function that recomputes, in a block of squared distances, the entries that lost
+    their digits. Entries on the diagonal of the whole matrix must be infinite.
 
-    A projection on one direction tells which rows are equal but for rounding, as copies are: these
-    are at distance 0.
+    A projection on a random direction shows which rows are equal up to rounding, such as copies:
+    equal rows are at distance 0.
     """
     xp, eps = namespace(points), epsilon(points)
     ends: list[Array] = []
@@ -68,7 +67,7 @@ def cancellation_corrector(
 
 
 def diagonal_view(block: Array, tile: tuple[slice, slice]) -> Array:
-    """Return what of a block is on the diagonal of the whole matrix, to be read and written.
+    """Return a writable view of the part of ``block`` on the diagonal of the whole matrix.
 
     ``block``: contiguous; its columns begin at or before its rows.
     """
@@ -79,7 +78,7 @@ def diagonal_view(block: Array, tile: tuple[slice, slice]) -> Array:
 def _squared_distances_of_pairs(
     points: Array, targets: Array, rows: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
-    """Squared distances between pairs of rows, from their differences."""
+    """Return the squared distances between pairs of rows, computed from differences."""
     xp, parts = namespace(points), [np.zeros(0)]
     pairs = max(1, MAX_DIFFERENCES_IN_MEMORY // points.shape[1])
     for start in range(0, len(rows), pairs):

@@ -15,18 +15,19 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 TEMPERATURES = np.logspace(-1, 1, 256)
-# Chebyshev degree: the weighted truncation error is below 1e-15 for temperatures up to 10
+# Chebyshev degree: the weighted truncation error is below 1e-15 for temperatures up to 10.
 CHEBYSHEV_DEGREE = 24
 IDENTITY_COLUMNS_PER_BLOCK = 64  # columns of the identity propagated at a time
-# random vectors drawn at a time: changing it changes which vectors these are
+# Random vectors drawn at a time; another number changes the vectors.
 PROBES_PER_BLOCK = 256
 
 
 def neighbor_operator(x: Representation, k: int) -> csr_array:
-    """Normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph (Euclidean).
+    """Return the normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph
+    (Euclidean).
 
-    An edge has the larger weight of both directions, which is 1 unless samples tie for the last
-    places.
+    An edge has the larger of the weights in the two directions, equal to 1 unless samples tie for
+    the last places.
     """
     from scipy.sparse import csr_array
 
@@ -41,16 +42,17 @@ def neighbor_operator(x: Representation, k: int) -> csr_array:
 
 @cached("k")
 def heat_trace(x: Representation, k: int) -> np.ndarray:
-    r"""tr exp(-t L) / n at 256 temperatures t in [0.1, 10], L the normalised Laplacian I - A.
+    """Return tr exp(-t L) / n at 256 temperatures t in [0.1, 10], where L is the normalised
+    Laplacian I - A.
 
-    Exact to rounding, without eigenvalues: exp(-t(1 - a)) = sum_j c_j(t) T_j(a), c_j(t) = (2 - [j =
-    0]) e^-t I_j(t), and the traces of the Chebyshev polynomials T_j(A) come from products of the
-    first half of them.
+    The values are exact to rounding and need no eigenvalues: exp(-t(1 - a)) = sum_j c_j(t) T_j(a)
+    with c_j(t) = (2 - [j = 0]) e^-t I_j(t). The traces of the Chebyshev polynomials T_j(A) come
+    from products of the first half of the polynomials.
     """
     from scipy.special import ive
 
     a = neighbor_operator(x, k)
-    # Only samples that tie make so many edges.
+    # Only ties make a graph dense.
     is_dense = a.nnz > max(2 * k * a.shape[0], a.shape[0] ** 2 / 5)
     moments = _traces_of_eigenvalues(a) if is_dense else chebyshev_traces(a)
     degrees = np.arange(CHEBYSHEV_DEGREE + 1)
@@ -59,9 +61,9 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
 
 
 def chebyshev_traces(a: csr_array) -> np.ndarray:
-    """Traces of T_0(A) ... T_DEGREE(A), from T_{i+j} + T_{|i-j|} = 2 T_i T_j."""
+    """Return the traces of T_0(A) ... T_DEGREE(A), from T_{i+j} + T_{|i-j|} = 2 T_i T_j."""
     n, half = a.shape[0], CHEBYSHEV_DEGREE // 2
-    # Sums over columns of <T_i, T_j>, i + j = index, i = j or j - 1.
+    # Sums over columns of <T_i, T_j>, with i + j = index and i = j or i = j - 1.
     products = np.zeros(CHEBYSHEV_DEGREE + 1)
     for start in range(0, n, IDENTITY_COLUMNS_PER_BLOCK):
         previous = np.zeros((n, min(IDENTITY_COLUMNS_PER_BLOCK, n - start)))
@@ -81,7 +83,7 @@ def chebyshev_traces(a: csr_array) -> np.ndarray:
 
 
 def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
-    """The traces of a matrix so dense that computing all eigenvalues takes less time."""
+    """Return the Chebyshev traces from all eigenvalues, faster for a dense matrix."""
     angles = np.arccos(np.clip(np.linalg.eigvalsh(a.toarray()), -1, 1))
     return np.array([np.cos(degree * angles).sum() for degree in range(CHEBYSHEV_DEGREE + 1)])
 
@@ -90,8 +92,8 @@ def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
 def stochastic_heat_traces(
     x: Representation, k: int, steps: int, probes: int, repeats: int, seed: int
 ) -> np.ndarray:
-    """The traces by stochastic Lanczos quadrature with Gaussian probes, as published; shape
-    (repeats, 256)."""
+    """Return the heat traces by stochastic Lanczos quadrature with Gaussian probes, as published,
+    shape (repeats, 256)."""
     a = neighbor_operator(x, k)
     return (
         np.stack([_lanczos_trace(a, steps, probes, seed, r) for r in range(repeats)]) / x.shape[0]
@@ -99,8 +101,8 @@ def stochastic_heat_traces(
 
 
 def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int) -> np.ndarray:
-    """Mean over random vectors of the Gauss quadrature for v' exp(-t L) v; the trace n is known at
-    t = 0."""
+    """Return the mean over random vectors of the Gauss quadrature for v' exp(-t L) v, scaled to the
+    known trace n at t = 0."""
     n = a.shape[0]
     rng = generator(seed, "imd", repeat)
     steps = min(steps, n)
@@ -123,8 +125,8 @@ def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int
 
 
 def _lanczos(a: csr_array, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Diagonals of the tridiagonal matrices of ``steps`` Lanczos steps from every column, fully
-    reorthogonalised."""
+    """Return the diagonals of the tridiagonal matrices of ``steps`` Lanczos steps from every
+    column, fully reorthogonalised."""
     basis = [v]
     alpha, beta = np.zeros((steps, v.shape[1])), np.zeros((max(steps - 1, 0), v.shape[1]))
     for step in range(steps):

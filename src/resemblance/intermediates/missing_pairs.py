@@ -1,4 +1,4 @@
-"""Given dissimilarities of which some pairs have none: where these pairs are."""
+"""Missing pairs: the pairs of samples without a value in given dissimilarities."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MISSING_PAIRS_REMEDY = (
 
 
 def gap_columns(gaps: np.ndarray, scale: float) -> np.ndarray:
-    """Return columns (n, k) that say which pairs of rows are gaps, and go with the rows.
+    """Return columns (n, k) that encode the gaps between pairs of rows and stay with the rows.
 
-    ``gaps``: (n, n), symmetric. Each column is positive in one row and negative in those with which
-    that row has a gap; it counts with sign 0 in dissimilarities.
+    ``gaps``: (n, n), symmetric. Every column is positive in a row and negative in the rows with a
+    gap to that row. Gap columns have sign 0 in dissimilarities.
     """
     remaining_gaps, columns = gaps.copy(), list[np.ndarray]()
     while remaining_gaps.any():
@@ -32,8 +32,8 @@ def gap_columns(gaps: np.ndarray, scale: float) -> np.ndarray:
 
 @cached("pairs")
 def missing_pairs(x: Representation) -> np.ndarray:
-    """Which pairs of rows have no dissimilarity, row by row above the diagonal; shape (0,) where
-    all have one."""
+    """Return a mask of the pairs of rows without a dissimilarity, row by row above the diagonal;
+    shape (0,) if no pair is missing."""
     if x.signed is None or x.signed.signs.all():
         return np.zeros(0, dtype=bool)
     codes = as_float64(to_numpy(x.source))[:, x.signed.signs == 0]
@@ -43,7 +43,7 @@ def missing_pairs(x: Representation) -> np.ndarray:
 
 
 def has_missing_pairs(x: Representation) -> bool:
-    """Whether some pair of rows has no dissimilarity."""
+    """Return whether some pair of rows has no dissimilarity."""
     return missing_pairs(x).size > 0
 
 

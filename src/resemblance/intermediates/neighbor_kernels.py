@@ -1,11 +1,11 @@
-"""Intermediates of kernels that reach as far as the nearest neighbours: sparse matrices of n k
-entries, and more with ties.
+"""Intermediates of kernels limited to nearest neighbours: sparse matrices with n k entries, and
+more with ties.
 
 Row i holds the k nearest neighbours of sample i, so a matrix need not be symmetric. Samples that
-tie for the last places share what is in these places equally. A kernel is the same for a
-representation of any size: distances come in unit size, and every width is relative to them.
-Distances and products are computed in the library and on the device of the data, what follows from
-those of the neighbours by NumPy and SciPy.
+tie for the last places share the weight of these places equally. Kernels do not depend on the size
+of a representation: distances are in unit size, and every width is relative to the distances. The
+array library computes distances and products on the device of the data; NumPy and SciPy compute the
+rest from the neighbours.
 """
 
 from __future__ import annotations
@@ -40,15 +40,16 @@ SparseProduct = Callable[["csr_array", "csr_array"], float]
 
 
 def neighbor_graph(x: Representation, nearest_rows: NeighborSearch) -> Any:
-    """Neighbour graph with weight 1, less for samples that tie, a sparse array of shape (n, n)."""
+    """Return the neighbour graph with weight 1, less for samples that tie, a sparse array of shape
+    (n, n)."""
     return neighbor_matrix(nearest(x, *nearest_rows), np.ones((x.shape[0], nearest_rows.k)))
 
 
 def kernel_graph(
     x: Representation, nearest_rows: NeighborSearch, kernel: Kernel, centered: bool
 ) -> Any:
-    """Neighbour graph of a kernel: its values times the weights of :func:`neighbor_graph`, a sparse
-    array of shape (n, n)."""
+    """Return the neighbour graph of a kernel: kernel values times the weights of
+    :func:`neighbor_graph`, a sparse array of shape (n, n)."""
     return neighbor_matrix(
         nearest(x, *nearest_rows), kernel_values(x, nearest_rows, kernel, centered)
     )
@@ -58,11 +59,11 @@ def kernel_graph(
 def kernel_values(
     x: Representation, nearest_rows: NeighborSearch, kernel: Kernel, centered: bool
 ) -> np.ndarray:
-    """Values of a kernel at the nearest neighbours by it, shape (n, k).
+    """Return the values of a kernel at the nearest neighbours by that kernel, shape (n, k).
 
     ``kernel``: inner products of the points in unit size ("linear") or of their directions
-    ("cosine"). ``centered``: minus the mean of the row of the kernel, the value of the sample with
-    itself included.
+    ("cosine"). ``centered``: subtract the mean of the row of the kernel, including the value of the
+    sample with itself.
     """
     rows = detach(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
     values = products_with_listed(rows, np.arange(x.shape[0]), neighbors(x, *nearest_rows))
@@ -71,23 +72,24 @@ def kernel_values(
 
 
 def affinity(kernel: Kernel) -> Affinity:
-    """Return what the nearest neighbours of a kernel are nearest by."""
+    """Return the neighbour metric of a kernel: "cosine" or "inner"."""
     return "cosine" if kernel == "cosine" else "inner"
 
 
 def neighbor_matrix(knn: Nearest, values: np.ndarray, samples: int = 0) -> Any:
-    """Sparse array of these values at the nearest neighbours; samples that tie share those of their
-    places equally.
+    """Return a sparse array of ``values`` at the nearest neighbours; tied samples share the values
+    of their places equally.
 
-    A row for every row of ``knn``, a column for every one of the ``samples`` if these are others.
+    The array has a row for every row of ``knn``, and ``samples`` columns (by default as many as
+    rows).
     """
     from scipy.sparse import csr_array
 
     (n, k), ties = knn.listed.shape, knn.ties
     shape, crowded = (n, samples or n), ties.crowded
     if not crowded.any():
-        # A copy, because SciPy sorts the indices of a sparse array where they are, and the
-        # neighbours have their order.
+        # A copy, because SciPy sorts the indices of a sparse array in place, and the neighbours
+        # must stay in order of distance.
         starts = np.arange(0, n * k + 1, k)
         return csr_array((values.ravel(), knn.listed.ravel(), starts), shape=shape, copy=True)
     rows, sizes = ties.rows[crowded], ties.sizes[crowded]
@@ -102,7 +104,7 @@ def neighbor_matrix(knn: Nearest, values: np.ndarray, samples: int = 0) -> Any:
 
 
 def indicator_of_entries(graph: Any, mask: np.ndarray) -> Any:
-    """The same sparse array with 1 at these entries and nothing elsewhere."""
+    """Return the sparse array with 1 at the masked entries and nothing elsewhere."""
     array = type(graph)((mask.astype(float), graph.indices, graph.indptr), graph.shape, copy=True)
     array.eliminate_zeros()
     return array
@@ -113,21 +115,20 @@ def indicator_of_entries(graph: Any, mask: np.ndarray) -> Any:
 
 @cached("n k")
 def neighbor_distances(x: Representation, nearest_rows: NeighborSearch) -> np.ndarray:
-    """Distances to the k nearest neighbours, in the order of :func:`neighbors`, shape (n, k), in
-    float64.
+    """Return the distances to the k nearest neighbours, in the order of :func:`neighbors`, shape
+    (n, k), in float64.
 
-    Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so small ones keep
-    their digits. A distance that differs from the smallest of its row, or from 0, by rounding only
-    is set equal to it. The places for which more samples tie than there are have the same distance,
-    their mean.
+    Distances are Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so
+    small distances keep their digits. A distance within rounding of the smallest distance of the
+    row, or of 0, is set equal to that value. If more samples tie than there are places, the tied
+    places have their mean distance.
     """
     knn = nearest(x, *nearest_rows)
     if nearest_rows.metric == "cosine":
         rows = precise_unit_rows(x)
         squares = np.asarray(squared_distances_to_listed(rows, knn.listed), dtype=np.float64)
-        missing = (
-            to_numpy(euclidean_norm(rows, axis=1)) == 0
-        ) / 2  # a zero row has cosine 0 with all
+        # A zero row has cosine 0 with all rows.
+        missing = (to_numpy(euclidean_norm(rows, axis=1)) == 0) / 2
         distances = squares / 2 + missing[:, None] + missing[knn.listed]
         lengths, eps = np.ones(x.shape[0]), epsilon(rows)
     else:
@@ -140,7 +141,8 @@ def neighbor_distances(x: Representation, nearest_rows: NeighborSearch) -> np.nd
 
 
 def _average_tied_values(values: np.ndarray, knn: Nearest) -> np.ndarray:
-    """Give the places for which more samples tie than there are the mean of their values."""
+    """Replace the values of tied places by their mean, where more samples tie than there are
+    places."""
     crowded = knn.ties.crowded
     rows, certain = knn.ties.rows[crowded], knn.ties.certain[crowded]
     last = np.arange(values.shape[1]) >= certain[:, None]
@@ -153,11 +155,12 @@ def _average_tied_values(values: np.ndarray, knn: Nearest) -> np.ndarray:
 def umap_weight_matrix(
     x: Representation, nearest_rows: NeighborSearch, symmetrize: bool, diagonal: bool
 ) -> csr_array:
-    """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
+    """Return the weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape
+    (n, n).
 
-    rho is the distance to the nearest neighbour, sigma as in :func:`umap_bandwidths`. ``diagonal``:
-    every sample has weight 1 with itself. ``symmetrize``: K + K' - K * K', the probability that at
-    least one of two edges exists.
+    rho is the distance to the nearest neighbour, sigma the bandwidth of :func:`umap_bandwidths`.
+    ``diagonal``: every sample has weight 1 with itself. ``symmetrize``: K + K' - K * K', the
+    probability that at least one of two edges exists.
     """
     distances = neighbor_distances(x, nearest_rows)
     weights = np.empty_like(distances)
@@ -168,21 +171,21 @@ def umap_weight_matrix(
 
 
 def umap_weights(distances: np.ndarray) -> np.ndarray:
-    """Weights of the neighbours at these distances, shape (n, k): 1 for the nearest, log2 k in
-    every row."""
+    """Return the weights of the neighbours at these distances, shape (n, k): 1 for the nearest,
+    with the sum log2 k in every row."""
     excess = distances - distances.min(axis=1, keepdims=True)
     sigma = umap_bandwidths(excess)[:, None]
-    # A row without a bandwidth is at the limit: the nearest have weight 1, all others 0.
+    # In a row without a bandwidth the nearest neighbours have weight 1 and the rest weight 0.
     scaled = np.divide(excess, sigma, out=np.where(excess > 0, np.inf, 0.0), where=sigma > 0)
     return np.exp(-scaled)
 
 
 def umap_bandwidths(excess: np.ndarray) -> np.ndarray:
-    """The sigma of every row for which the sum of exp(-excess / sigma) is log2 k, shape (n,), to
-    the last digit.
+    """Return the sigma of every row with a sum of exp(-excess / sigma) equal to log2 k, shape (n,),
+    to the last digit.
 
-    It is 0 where no sigma is small enough: at least log2 k neighbours are all at the smallest
-    distance (ties and duplicates), which is always so for k <= 2.
+    sigma is 0 where no sigma is small enough: at least log2 k neighbours tie at the smallest
+    distance (ties and duplicates). For k <= 2 sigma is always 0.
     """
     target = np.log2(excess.shape[1])
     sigma = np.zeros(len(excess))
@@ -193,8 +196,8 @@ def umap_bandwidths(excess: np.ndarray) -> np.ndarray:
 
 
 def _bisection(excess: np.ndarray, target: float) -> np.ndarray:
-    """Solve for sigma in units of the largest excess, from a bracket that is doubled and halved as
-    far as needed."""
+    """Solve for sigma by bisection, in units of the largest excess, from a bracket that is doubled
+    and halved as needed."""
     largest = excess.max(axis=1)
     relative = -excess / largest[:, None]
     high = np.ones(len(excess))
@@ -219,10 +222,10 @@ def _umap_weight_sum(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
 def local_rbf_kernel(
     x: Representation, nearest_rows: NeighborSearch, squared: bool, diagonal: bool
 ) -> csr_array:
-    """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k
-    distances, shape (n, n).
+    """Return the weights exp(-d / (2 sigma)) of the k nearest neighbours, shape (n, n), where sigma
+    is the median of the n k distances.
 
-    ``squared``: of d^2, with their median. ``diagonal``: every sample has weight 1 with itself.
+    ``squared``: use d^2 and the median of d^2. ``diagonal``: every sample has weight 1 with itself.
     """
     distances = neighbor_distances(x, nearest_rows)
     distances = distances**2 if squared else distances
@@ -237,8 +240,8 @@ def local_rbf_kernel(
 
 
 def _neighbor_weight_matrix(knn: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
-    """The matrix with these weights at the neighbours, and 1 on the diagonal or not; columns in
-    order."""
+    """Return the matrix with ``weights`` at the neighbours, columns in order; if ``diagonal``, with
+    1 on the diagonal."""
     from scipy.sparse import csr_array, eye_array
 
     indices, n = knn.listed, len(knn.listed)
@@ -261,12 +264,13 @@ def _neighbor_weight_matrix(knn: Nearest, weights: np.ndarray, diagonal: bool) -
 
 
 def row_centered_product(k: csr_array, l: csr_array) -> float:
-    """Inner product of K H and L H, kernels whose rows are centred, without forming either."""
+    """Return the inner product of the row-centred kernels K H and L H, without forming the dense
+    matrices."""
     return sparse_inner_product(k, l) - float(k.sum(axis=1) @ l.sum(axis=1)) / k.shape[0]
 
 
 def double_centered_product(k: csr_array, l: csr_array) -> float:
-    """Inner product of H K H and H L H for symmetric kernels."""
+    """Return the inner product of H K H and H L H for symmetric kernels."""
     n, rows_k, rows_l = k.shape[0], k.sum(axis=1), l.sum(axis=1)
     return (
         sparse_inner_product(k, l)
@@ -276,20 +280,21 @@ def double_centered_product(k: csr_array, l: csr_array) -> float:
 
 
 def centered_trace(k: csr_array, l: csr_array) -> float:
-    """Trace of K H L H: for symmetric kernels their double-centred inner product, else what both
-    directions share."""
+    """Return the trace of K H L H: for symmetric kernels the double-centred inner product,
+    otherwise the inner product of the entries that both directions share."""
     n = k.shape[0]
     margins = float(k.sum(axis=0) @ l.sum(axis=1) + k.sum(axis=1) @ l.sum(axis=0))
     return sparse_inner_product(k, l.T.tocsr()) - margins / n + float(k.sum() * l.sum()) / n**2
 
 
 def sparse_inner_product(k: csr_array, l: csr_array) -> float:
-    """Sum of the products of all entries, from the intersection of sorted columns in O(n k)."""
+    """Return the sum of the products of all entries, from the intersection of sorted columns in O(n
+    k)."""
     return float(k.data @ k.data) if k is l else float(k.multiply(l).sum())
 
 
 class CenteredKernelSize(NamedTuple):
-    """Trace and squared norm of a centred kernel, however it is centred."""
+    """Trace and squared norm of a centred kernel, for any kind of centring."""
 
     trace: float
     square: float
@@ -299,7 +304,7 @@ class CenteredKernelSize(NamedTuple):
 def umap_kernel_size(
     x: Representation, nearest_rows: NeighborSearch, symmetrize: bool, diagonal: bool
 ) -> CenteredKernelSize:
-    """Size of the centred :func:`umap_weight_matrix`."""
+    """Return the size of the centred :func:`umap_weight_matrix`."""
     kernel = umap_weight_matrix(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal)
     return _centered_kernel_size(
         kernel, double_centered_product if symmetrize else row_centered_product, "mka"
@@ -310,7 +315,8 @@ def umap_kernel_size(
 def local_rbf_size(
     x: Representation, nearest_rows: NeighborSearch, squared: bool, diagonal: bool
 ) -> CenteredKernelSize:
-    """Size of the centred :func:`local_rbf_kernel`; with ``squared`` by :func:`centered_trace`."""
+    """Return the size of the centred :func:`local_rbf_kernel`; with ``squared`` from
+    :func:`centered_trace`."""
     kernel = local_rbf_kernel(x, nearest_rows, squared=squared, diagonal=diagonal)
     return _centered_kernel_size(
         kernel, centered_trace if squared else row_centered_product, "kcka"
@@ -321,7 +327,7 @@ def _centered_kernel_size(
     kernel: csr_array, product: SparseProduct, name: str
 ) -> CenteredKernelSize:
     squared = product(kernel, kernel)
-    if squared / float(kernel.data @ kernel.data) < 1e-12:  # nothing but rounding is left
+    if squared / float(kernel.data @ kernel.data) < 1e-12:  # only rounding error is left
         raise UndefinedError(
             f"{name}: the self-similarity of a kernel is not positive (too few samples for so "
             "large a k)"

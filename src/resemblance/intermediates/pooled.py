@@ -1,5 +1,5 @@
-"""Distances between the samples of two representations, together: nothing of shape (n, n) is in
-memory. Computed by NumPy."""
+"""Distances between the pooled samples of two representations, computed by NumPy. No array of shape
+(n, n) is stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from .rectangles import (
 
 
 class PooledSquares(NamedTuple):
-    """Squared distances within both, and between them; ``top`` is no less than the largest."""
+    """Block functions of the squared distances within x, within y, and between x and y; ``top`` is
+    an upper bound."""
 
     within: tuple[BlockFunction, BlockFunction]
     between: BlockFunction
@@ -41,27 +42,30 @@ class PooledSquares(NamedTuple):
 
 
 def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
-    """Squared Euclidean distances between the samples of both, in units of the larger one.
+    """Return the squared Euclidean distances between the samples of x and y, in units of the larger
+    representation.
 
-    The narrower one is padded with zero columns.
+    The narrower representation is padded with zero columns.
     """
     a, b = common_points(x, y)
     scale = max(scalar(euclidean_norm(points)) for points in (a, b)) or 1.0
     a, b = a / scale, b / scale
     max_length = max(float((points * points).sum(axis=1).max()) for points in (a, b))
     within = squared_distance_function(a), squared_distance_function(b)
-    top = 4 * max_length * (1 + 1e-9) + np.finfo(float).tiny  # differences round otherwise
+    # Distances from differences have other rounding errors, hence the margin.
+    top = 4 * max_length * (1 + 1e-9) + np.finfo(float).tiny
     return PooledSquares(within, squared_distance_function(a, b), x.shape[0], top)
 
 
 def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.ndarray]:
-    """The samples of both around their common mean, in as many columns: a common offset costs no
-    digits of their distances.
+    """Return the samples of x and y minus their common mean, with an equal number of columns. A
+    common offset costs no digits of the distances.
 
-    The narrower one is padded with zero columns.
+    The narrower representation is padded with zero columns.
     """
     width = max(x.shape[1], y.shape[1])
-    arrays = [to_numpy(r.array) for r in (x, y)]  # norms of other libraries have other last digits
+    # NumPy, because the norms of other libraries differ in the last digits.
+    arrays = [to_numpy(r.array) for r in (x, y)]
     a, b = (np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays)
     first = a[:1].copy()
     a -= first
@@ -69,7 +73,7 @@ def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.
     middle = (a.mean(axis=0) + b.mean(axis=0)) / 2
     with np.errstate(over="ignore"):
         squares = ((np.concatenate([a, b]) - middle) ** 2).sum(axis=1)
-    if outlier_row_mask(squares) is not None:  # these move the mean
+    if outlier_row_mask(squares) is not None:  # outliers move the mean, so take the median
         middle = np.median(np.concatenate([a, b]), axis=0)
     a -= middle
     b -= middle
@@ -77,14 +81,15 @@ def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.
 
 
 def pooled_median(squares: PooledSquares) -> float:
-    """Median distance between all 2n samples."""
+    """Return the median distance between all 2n samples."""
     count = squares.samples * (2 * squares.samples - 1)
     middle = (count - 1) // 2, count // 2
     return float(np.sqrt(order_statistics(squares.numbers, count, middle, squares.top)).mean())
 
 
 def mean_kernels(squares: PooledSquares, sigma: float) -> tuple[float, float]:
-    """Mean Gaussian kernel of different samples of x plus that of y, and that of one of each."""
+    """Return the mean Gaussian kernel of different samples of x plus the mean of different samples
+    of y; and the mean between samples of x and samples of y."""
     n, factor = squares.samples, -0.5 / sigma**2
     pairs = [(tile, tile.weight) for tile in upper_blocks(n)]
     sums = [_gaussian_kernel_sum(entries, pairs, factor) - n for entries in squares.within]
@@ -97,7 +102,7 @@ def mean_kernels(squares: PooledSquares, sigma: float) -> tuple[float, float]:
 def _gaussian_kernel_sum(
     entries: BlockFunction, pieces: Iterable[tuple[MatrixBlock, int]], factor: float
 ) -> float:
-    """Sum of the kernel over rectangles with weights."""
+    """Return the weighted sum of the kernel over blocks."""
     total = ExactSum()
     for tile, weight in pieces:
         block = entries(tile)

@@ -1,9 +1,8 @@
-"""Matrices of all pairs of samples that are never in memory: computed again, piece by piece, for
-every pass over them.
+"""Matrices of all pairs of samples that are never stored: every pass computes the entries again,
+block by block.
 
-A pass visits rectangles of a fixed size, one after the other. What it sums over a rectangle is
-added up with the rounding errors of the additions, so that the sums of a billion entries are as
-exact as those of a thousand.
+A pass visits blocks of a fixed size one after the other. Sums over blocks carry the rounding errors
+of the additions, so that a sum of a billion entries is as exact as a sum of a thousand.
 """
 
 from __future__ import annotations
@@ -39,36 +38,38 @@ from .differences import (
 from .digits import below_rounding_message, to_double_precision
 from .points import standardized_rows, unit_rows
 
-MAX_STORED_SAMPLES = 4096  # samples; a matrix of all pairs of more is not stored
-# A rectangle of this size, and its like, stay in the processor's cache. It is a property of the
-# algorithm, not a tuning option: changing it changes rounding.
+MAX_STORED_SAMPLES = 4096  # with more samples, (n, n) matrices are not stored
+# A few blocks of this size fit in the processor's cache. The size is a property of the algorithm,
+# not a tuning option: another size changes rounding.
 BLOCK_ROWS, BLOCK_COLUMNS = 256, 512
 
 
 class MatrixBlock(NamedTuple):
-    """Rows and columns of a matrix of all pairs, as slices; a square on the diagonal, or apart."""
+    """The rows and columns of a block of an (n, n) matrix, as slices: a square on the diagonal, or
+    a rectangle off the diagonal."""
 
     rows: slice
     columns: slice
 
     @property
     def is_square(self) -> bool:
-        """Whether it lies on the diagonal."""
+        """Whether the block is a square on the diagonal."""
         return self.rows == self.columns
 
     @property
     def has_diagonal(self) -> bool:
-        """Whether it is on the diagonal, or has all columns from there on."""
+        """Whether the block contains diagonal entries: a square, or rows with all columns from a
+        column on."""
         return self.is_square or self.columns.stop is None
 
     @property
     def weight(self) -> int:
-        """How often its entries are in the symmetric matrix: those off the diagonal squares twice,
-        as the rectangle below the diagonal is not visited."""
+        """How often the block's entries occur in the symmetric matrix: once in a square on the
+        diagonal, twice elsewhere, because a pass does not visit the blocks below the diagonal."""
         return 1 if self.is_square else 2
 
 
-# The entries of a rectangle, in an array that nobody else has.
+# A block function returns the entries of a block, in a new array that the caller may overwrite.
 BlockFunction = Callable[[MatrixBlock], Array]
 
 
@@ -77,7 +78,8 @@ _FORCED_BLOCKWISE: ContextVar[bool] = ContextVar("as_large", default=False)
 
 @contextmanager
 def force_blockwise(large: bool) -> Iterator[None]:
-    """Compute with few samples as with many, to see which intermediates many would have."""
+    """Inside this context, compute blockwise even with few samples, to see the intermediates of
+    many samples."""
     token = _FORCED_BLOCKWISE.set(large)
     try:
         yield
@@ -86,14 +88,15 @@ def force_blockwise(large: bool) -> Iterator[None]:
 
 
 def is_blockwise(x: Representation) -> bool:
-    """Say whether matrices of all pairs of samples are not stored for this representation."""
+    """Return whether (n, n) matrices of this representation are computed blockwise, not stored."""
     return (x.shape[0] > MAX_STORED_SAMPLES or _FORCED_BLOCKWISE.get()) and not records_gradient(
         x.source
     )
 
 
 def upper_blocks(n: int) -> Iterator[MatrixBlock]:
-    """Yield the squares on the diagonal of an (n, n) matrix, and what is to the right of them."""
+    """Yield the square blocks on the diagonal of an (n, n) matrix, and the blocks to their
+    right."""
     for start in range(0, n, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, n)
         yield MatrixBlock(slice(start, stop), slice(start, stop))
@@ -102,12 +105,13 @@ def upper_blocks(n: int) -> Iterator[MatrixBlock]:
 
 
 def row_blocks_from_column(start: int, stop: int, first: int = 0) -> MatrixBlock:
-    """Return rows start..stop, from column ``first`` on, which is not right of the diagonal."""
+    """Return the block of rows start..stop and all columns from ``first`` on; ``first`` must not be
+    right of the diagonal."""
     return MatrixBlock(slice(start, stop), slice(first, None))
 
 
 def covering_blocks(n: int, m: int) -> Iterator[MatrixBlock]:
-    """Yield rectangles that cover an (n, m) matrix."""
+    """Yield blocks that cover an (n, m) matrix."""
     for start in range(0, n, BLOCK_ROWS):
         for column in range(0, m, BLOCK_COLUMNS):
             rows, columns = (
@@ -121,25 +125,28 @@ def covering_blocks(n: int, m: int) -> Iterator[MatrixBlock]:
 
 
 def squared_row_norms(points: Array) -> Array:
-    """Squared Euclidean length of every row, shape (n,)."""
+    """Return the squared Euclidean length of every row, shape (n,)."""
     return namespace(points).sum(points * points, axis=1)
 
 
 def squared_distance_rounding(points: Array) -> float:
-    """Rounding of a squared distance, relative to the sum of the squared lengths of the rows."""
+    """Return the rounding error of a squared distance, relative to the sum of the squared lengths
+    of the two rows."""
     return product_sum_rounding(points.shape[1], points)
 
 
 def product_sum_rounding(d: int, array: Array) -> float:
-    """Rounding of a sum of d products in the precision of the array, relative to their sizes."""
+    """Return the rounding error of a sum of d products in the precision of the array, relative to
+    the size of the products."""
     return max(4.0, math.sqrt(d)) * epsilon(array)
 
 
 def squared_distance_function(points: Array, targets: Array | None = None) -> BlockFunction:
-    """Squared Euclidean distances between rows, or from them to ``targets``; 0 on the diagonal.
+    """Return a block function for squared Euclidean distances between rows of ``points``, or from
+    ``points`` to ``targets``; 0 on the diagonal.
 
-    Rows that are equal but for rounding are at distance 0, not 1e-8. Distances that have lost
-    digits in the products that others are computed from are computed from the differences.
+    Rows that are equal up to rounding are at distance 0, not 1e-8. Distances come from inner
+    products; distances that lost digits are computed again from differences.
     """
     xp, rounding = namespace(points), squared_distance_rounding(points)
     column_points = points if targets is None else targets
@@ -155,7 +162,7 @@ def squared_distance_function(points: Array, targets: Array | None = None) -> Bl
 
     def entries(tile: MatrixBlock) -> Array:
         sums = squares[tile.rows, None] + lengths[None, tile.columns]
-        # Scaled by a power of two, whose products are exact, before they are summed.
+        # Scaling by a power of two is exact, so the points are scaled before the sum.
         block = (-2 * points[tile.rows, :]) @ transposed[:, tile.columns]
         block += sums
         has_diagonal = targets is None and tile.has_diagonal
@@ -176,22 +183,23 @@ def squared_distance_function(points: Array, targets: Array | None = None) -> Bl
 
 
 def distance_function(points: Array) -> BlockFunction:
-    """Euclidean distances between rows."""
+    """Return a block function for Euclidean distances between rows."""
     squares = squared_distance_function(points)
     form = np.sqrt if isinstance(points, np.ndarray) else safe_sqrt  # no square is negative
     return lambda tile: form(squares(tile))
 
 
 class DissimilarPoints(NamedTuple):
-    """Unit rows, or rows of zeros, whose dissimilarities are 1 minus products, or half of squared
-    distances between chords."""
+    """Unit rows or zero rows. Dissimilarities are 1 minus inner products, or half of the squared
+    distances between the chords."""
 
     points: Array
     chords: Chords | None = None
 
 
 def dissimilarity_function(x: DissimilarPoints) -> BlockFunction:
-    """Dissimilarities between rows of :func:`dissimilar_points`; not meaningful on the diagonal."""
+    """Return a block function for dissimilarities between rows of :func:`dissimilar_points`;
+    diagonal entries have no meaning."""
     if x.chords is not None:
         return _chord_dissimilarity_function(x.chords)
     points = x.points
@@ -204,8 +212,8 @@ def dissimilarity_function(x: DissimilarPoints) -> BlockFunction:
 
 
 def cosine_to_dissimilarity(cosines: Array) -> Array:
-    """Return dissimilarities in place of cosines, those of rounding 0: rows in one direction are
-    equal."""
+    """Return 1 minus the cosines, with values within rounding of 0 set to 0: rows in the same
+    direction are equal."""
     xp = namespace(cosines)
     is_plain = isinstance(cosines, np.ndarray)
     dissimilar = np.subtract(1, cosines, out=cosines) if is_plain else 1 - cosines
@@ -216,7 +224,8 @@ def cosine_to_dissimilarity(cosines: Array) -> Array:
 
 
 def _chord_dissimilarity_function(chords: Chords) -> BlockFunction:
-    """Half of the squared distances between ends of rows; 1 from and to a row of zeros."""
+    """Return a block function for half of the squared distances between chords; 1 from and to a
+    zero row."""
     squares, is_row = squared_distance_function(chords.points), chords.is_row
 
     def entries(tile: MatrixBlock) -> Array:
@@ -227,7 +236,8 @@ def _chord_dissimilarity_function(chords: Chords) -> BlockFunction:
 
 
 def dissimilar_points(x: Representation, kind: str) -> DissimilarPoints:
-    """The rows whose products are the cosines or the correlations between samples."""
+    """Return the rows with inner products equal to the cosines or the correlations between
+    samples."""
     form = unit_rows if kind == "cosine" else standardized_rows
     rows = form(x)
     if records_gradient(rows) or x.origin:
@@ -242,13 +252,13 @@ def dissimilar_points(x: Representation, kind: str) -> DissimilarPoints:
 
 
 def diagonal_mask(block: Array) -> Array:
-    """Say of each entry of a square whether it is on the diagonal."""
+    """Return a mask of the diagonal entries of a square block."""
     index = namespace(block).arange(block.shape[0], device=device(block))
     return index[:, None] == index[None, :]
 
 
 def set_diagonal(block: Array, value: float = 0.0) -> Array:
-    """Return a square with this value on its diagonal."""
+    """Return a square block with ``value`` on the diagonal."""
     xp = namespace(block)
     return xp.where(diagonal_mask(block), xp.full_like(block, value), block)
 
@@ -257,13 +267,13 @@ def set_diagonal(block: Array, value: float = 0.0) -> Array:
 
 
 class ExactSum:
-    """A sum of many arrays, or numbers, that carries its rounding errors along (Neumaier)."""
+    """A running sum of arrays, or numbers, that carries the rounding errors along (Neumaier)."""
 
     def __init__(self, shape: int | tuple[int, ...] = ()):
         self._sum, self._lost = np.zeros(shape), np.zeros(shape)
 
     def add(self, values: np.ndarray | float) -> None:
-        """Add values of this shape."""
+        """Add values of the shape of the sum."""
         total = self._sum + values
         part = total - self._sum
         self._lost = self._lost + (self._sum - (total - part)) + (values - part)
@@ -278,9 +288,10 @@ class ExactSum:
 def matrix_inner_products(
     matrices: list[BlockFunction], pairs: list[tuple[int, int]], n: int
 ) -> np.ndarray:
-    """Frobenius inner products of symmetric matrices, for pairs of positions in the list.
+    """Return the Frobenius inner products of symmetric matrices, for pairs of positions in the
+    list.
 
-    One product of a pair does not depend on which others there are, to the last bit.
+    The inner product of a pair does not depend on the other pairs, to the last bit.
     """
     total = ExactSum(len(pairs))
     for tile in upper_blocks(n):
@@ -295,15 +306,15 @@ def matrix_inner_products(
 def row_inner_products(
     matrices: Sequence[BlockFunction], pairs: Sequence[tuple[int, int]], n: int
 ) -> np.ndarray:
-    """Inner products of the rows of symmetric matrices of NumPy, for pairs of positions in the
-    list, shape (pairs, n).
+    """Return the inner products of the rows of symmetric NumPy matrices, for pairs of positions in
+    the list, shape (pairs, n).
 
-    Those of a pair do not depend on which others there are, to the last bit: BLAS takes one row of
-    each at a time, not many in a product whose rounding depends on its shape.
+    The inner products of a pair do not depend on the other pairs, to the last bit: BLAS multiplies
+    two rows at a time, because the rounding of a larger matrix product depends on the shape.
     """
     sums = np.zeros((len(pairs), n))
     largest = min(n, BLOCK_ROWS) * min(n, max(BLOCK_ROWS, BLOCK_COLUMNS))
-    room = np.empty((2, len(matrices), largest))  # once, as the system is slow to give it
+    room = np.empty((2, len(matrices), largest))  # allocated once, because allocation is slow
     for tile in upper_blocks(n):
         height, width = (min(part.stop, n) - part.start for part in tile[:2])
         blocks, transposed = room[:, :, : height * width]
@@ -311,7 +322,7 @@ def row_inner_products(
         transposed = transposed.reshape(-1, width, height)
         for place, entries in enumerate(matrices):
             blocks[place] = entries(tile)
-            if not tile.is_square:  # what is below the diagonal
+            if not tile.is_square:  # the mirrored block below the diagonal
                 transposed[place] = blocks[place].T
         for place, (i, j) in enumerate(pairs):
             sums[place, tile.rows] += np.vecdot(blocks[i], blocks[j])
@@ -321,19 +332,19 @@ def row_inner_products(
 
 
 def block_function_of_matrix(matrix: np.ndarray) -> BlockFunction:
-    """The entries of a matrix in memory."""
+    """Return a block function for the entries of a matrix in memory."""
     return lambda tile: matrix[tile.rows, tile.columns].copy()
 
 
 class RunningMoments:
-    """Number, mean, and squared deviations from it, of numbers that come in arrays; their ends."""
+    """Count, mean, squared deviations, minimum and maximum of numbers that arrive in arrays."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[float, float, float]] = []
         self.low, self.high = np.inf, -np.inf
 
     def add(self, block: Array, weight: int) -> None:
-        """Add the entries of an array, which it overwrites, ``weight`` times each."""
+        """Add the entries of an array, ``weight`` times. The array is overwritten."""
         xp, size = namespace(block), weight * float(np.prod(block.shape))
         self.low = min(self.low, scalar(xp.min(block)))
         self.high = max(self.high, scalar(xp.max(block)))
@@ -358,7 +369,8 @@ class RunningMoments:
 
 
 class UniquePairs(NamedTuple):
-    """Representations, pairs of positions in them, and which pair each row and column makes."""
+    """Representations, pairs of positions in ``representations``, and the number of the pair for
+    every row and column."""
 
     representations: tuple[Representation, ...]
     pairs: list[tuple[int, int]]
@@ -370,13 +382,14 @@ class UniquePairs(NamedTuple):
         return self.representations[0].shape[0]
 
     def ends(self, numbers: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-        """Return a number of each representation for the first and the second of all pairs."""
+        """Return the numbers of the first and of the second representation of all pairs, given a
+        number per representation."""
         i, j = np.array(self.pairs).T
         return np.asarray(numbers)[i], np.asarray(numbers)[j]
 
 
 def all_row_column_pairs(xs: Sequence[Representation], ys: Sequence[Representation]) -> UniquePairs:
-    """Return all pairs of rows and columns."""
+    """Return all distinct pairs of rows and columns."""
     representations = {id(r): r for r in (*xs, *ys)}
     index = {key: i for i, key in enumerate(representations)}
     places: dict[tuple[int, int], int] = {}
@@ -392,8 +405,8 @@ def all_row_column_pairs(xs: Sequence[Representation], ys: Sequence[Representati
 
 
 class CenteringTerms(NamedTuple):
-    """What double-centring takes from a symmetric matrix: the means of its rows, shape (n,), their
-    mean; and the squared Frobenius norm that it leaves."""
+    """The terms of double-centring a symmetric matrix: the means of the rows, shape (n,); the
+    overall mean; and the squared Frobenius norm after centring."""
 
     means: np.ndarray
     mean: float
@@ -401,7 +414,7 @@ class CenteringTerms(NamedTuple):
 
 
 def centering_terms(entries: BlockFunction, n: int) -> CenteringTerms:
-    r"""Return the margins of a symmetric matrix, from one pass.
+    r"""Return the centring terms of a symmetric matrix, from a single pass.
 
     .. math:: \lVert H D H \rVert^2 = \sum_{ij} (d_{ij} - \bar{d})^2 - 2 n \sum_i (\bar{d}_i -
         \bar{d})^2
@@ -422,8 +435,8 @@ def centering_terms(entries: BlockFunction, n: int) -> CenteringTerms:
 def double_centered_entries(
     entries: BlockFunction, margins: CenteringTerms, prototype: Array
 ) -> BlockFunction:
-    """The entries of a symmetric matrix without the means of its rows and columns, in the library
-    of the points ``prototype``."""
+    """Return a block function for a symmetric matrix after double-centring, in the array library of
+    ``prototype``."""
     means = as_array_like(margins.means, prototype)
 
     def centered(tile: MatrixBlock) -> Array:
@@ -437,15 +450,14 @@ def double_centered_entries(
 
 # ---------------------------------------------------------------------------------------- selection
 
-MAX_SORTED_VALUES = 2**22  # values that are sorted to select among them
-PARTS_PER_INTERVAL = (
-    2**16
-)  # of an interval; those with the values that are looked for are looked into
+MAX_SORTED_VALUES = 2**22  # values sorted at a time
+# Histogram bins of an interval; the next pass searches the bins around the wanted places.
+PARTS_PER_INTERVAL = 2**16
 
 
 def upper_triangle_vectors(entries: BlockFunction, n: int) -> Callable[[], Iterator[np.ndarray]]:
-    """Return a function that yields what is above the diagonal of a symmetric matrix, in vectors
-    (leaves the array API)."""
+    """Return a function that yields the entries above the diagonal of a symmetric matrix, in
+    vectors (leaves the array API)."""
 
     def numbers() -> Iterator[np.ndarray]:
         for tile in upper_blocks(n):
@@ -465,10 +477,12 @@ def matrix_entry_vectors(
 def order_statistics(
     numbers: Callable[[], Iterator[np.ndarray]], count: int, places: tuple[int, int], top: float
 ) -> np.ndarray:
-    """Return what is at two neighbouring places, from 0, of so many sorted numbers in 0 to ``top``.
+    """Return the order statistics at two neighbouring places, from 0, of ``count`` numbers in 0 to
+    ``top``.
 
-    Each pass narrows the interval that they are in, until few enough are in it, or all in it are
-    equal but for rounding. Memory of ``COLLECTED`` numbers.
+    Every pass narrows the interval around the two values, until the interval contains few numbers,
+    or only numbers equal up to rounding. The function needs memory for ``MAX_SORTED_VALUES``
+    numbers.
     """
     low, high, n_inside = 0.0, top, count
     while n_inside > MAX_SORTED_VALUES:
@@ -491,7 +505,8 @@ def order_statistics(
 def _narrow_interval(
     numbers: Callable[[], Iterator[np.ndarray]], places: tuple[int, int], low: float, high: float
 ) -> tuple[float, float, int]:
-    """Return a smaller interval with what is at these places, and how many numbers are in it."""
+    """Return a smaller interval around the order statistics at ``places``, and the count of numbers
+    inside."""
     counts, n_below, scale = (
         np.zeros(PARTS_PER_INTERVAL, dtype=np.int64),
         0,

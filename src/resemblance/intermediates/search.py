@@ -1,7 +1,7 @@
 r"""Exact search of nearest neighbours: single precision proposes candidates, double precision
 decides.
 
-**What is certified.** Neighbours of x are the y with the largest t(y): the inner product
+**Certificate.** Neighbours of x are the y with the largest t(y): the inner product
 :math:`x^\top y`, or for Euclidean distances :math:`2 x^\top y - \lVert y \rVert^2`. In float32,
 with :math:`\epsilon = 2^{-23}` and d features, in any order of the sum over features,
 
@@ -20,7 +20,7 @@ other y has a t(y) above the smallest score of a candidate plus :math:`c \lVert 
 distant sample therefore does not widen the bound of other samples. For inner products the bound is
 c times the length of x and the largest length.
 
-**What is accepted.** The search sorts the candidates by t in float64. It accepts a row if the gaps
+**Acceptance.** The search sorts the candidates by t in float64. It accepts a row if the gaps
 between the k nearest candidates, and the gap to all other samples, exceed the tolerance for ties
 plus the rounding of float64, bounded in the same way. Then every search finds the same k neighbours
 in the same order, without ties. The search repeats all other rows in float64 and in full. For any

@@ -1,5 +1,6 @@
-"""What two representations share of their nearest neighbours, with ties: computed per pair, from
-the lists of neighbours by NumPy, ranks among all samples where the data are."""
+"""Overlap of the nearest neighbours of two representations, with ties. NumPy computes the overlap
+of a pair from the neighbour lists; ranks among all samples are computed on the device of the
+data."""
 
 from __future__ import annotations
 
@@ -16,15 +17,15 @@ from .neighbors import NeighborSearch, nearest
 from .similarities import NeighborMetric, neighbor_similarity
 from .ties import Nearest, Ties
 
-MAX_COMPARED_ENTRIES = 2**21  # entries of the rows that are compared at a time
+MAX_COMPARED_ENTRIES = 2**21  # entries of rows compared at a time
 NeighborhoodScore = Callable[[Nearest, Nearest], float]
 
 
 def normalized_overlap(
     score: NeighborhoodScore, x: Representation, y: Representation, search: NeighborSearch
 ) -> float:
-    """Score of two neighbourhoods over the geometric mean of those of each with itself, which are 1
-    without ties."""
+    """Return the score of two neighbourhoods divided by the geometric mean of their self-scores,
+    which are 1 without ties."""
     a, b = (nearest(r, *search) for r in (x, y))
     return min(1.0, score(a, b) / self_overlap(score, x, y, search))
 
@@ -32,9 +33,9 @@ def normalized_overlap(
 def self_overlap(
     score: NeighborhoodScore, x: Representation, y: Representation, search: NeighborSearch
 ) -> float:
-    """The geometric mean of the scores of each of two representations with itself, the largest that
+    """Return the geometric mean of the self-scores of two representations: the largest score that
     ties allow."""
-    # The root of a square is exact, so X with itself is exactly 1.
+    # The root of a square is exact, so the overlap of X with itself is exactly 1.
     return math.sqrt(_self_score(x, score, search) * _self_score(y, score, search))
 
 
@@ -45,12 +46,11 @@ def _self_score(x: Representation, score: NeighborhoodScore, search: NeighborSea
 
 
 def common_neighbor_weights(a: Nearest, b: Nearest) -> np.ndarray:
-    """Total weight of the common neighbours of every sample, products of the weights on both sides,
-    shape (n,)."""
+    """Return the total weight of the common neighbours of every sample, shape (n,). The weight of a
+    common neighbour is the product of the weights in x and y."""
     n, k = a.listed.shape
-    height = max(
-        1, MAX_COMPARED_ENTRIES // (k + _max_tied_samples(a, b))
-    )  # all rows at once unless many samples tie
+    # All rows at once, unless many samples tie.
+    height = max(1, MAX_COMPARED_ENTRIES // (k + _max_tied_samples(a, b)))
     blocks = row_blocks(n, height)
     return np.concatenate(
         [
@@ -63,7 +63,7 @@ def common_neighbor_weights(a: Nearest, b: Nearest) -> np.ndarray:
 
 
 def _common_weights_of_block(a: Nearest, b: Nearest, n: int) -> np.ndarray:
-    if not (len(a.ties.rows) or len(b.ties.rows)):  # those that both list, without sparse arrays
+    if not (len(a.ties.rows) or len(b.ties.rows)):  # no ties: count without sparse arrays
         indices = np.sort(np.concatenate([a.listed, b.listed], axis=1), axis=1)
         return np.count_nonzero(indices[:, 1:] == indices[:, :-1], axis=1).astype(float)
     w, v = (neighbor_matrix(neighbors, np.ones(neighbors.listed.shape), n) for neighbors in (a, b))
@@ -71,7 +71,7 @@ def _common_weights_of_block(a: Nearest, b: Nearest, n: int) -> np.ndarray:
 
 
 def nearest_of_row_range(neighbors: Nearest, start: int, stop: int) -> Nearest:
-    """The neighbours of some rows, which are numbered from 0."""
+    """Return the neighbours of a range of rows, numbered from 0."""
     ties = neighbors.ties
     first, last = np.searchsorted(ties.rows, (start, stop))
     members = ties.members[ties.starts[first] : ties.starts[last]]
@@ -83,33 +83,33 @@ def nearest_of_row_range(neighbors: Nearest, start: int, stop: int) -> Nearest:
 
 
 def _max_tied_samples(a: Nearest, b: Nearest) -> int:
-    """The largest number of samples that tie."""
+    """Return the largest number of samples that tie in a row."""
     return int(max(neighbors.ties.sizes.max(initial=0) for neighbors in (a, b)))
 
 
 def mean_common_share(a: Nearest, b: Nearest) -> float:
-    """Mean share of the neighbours that are common."""
+    """Return the mean share of common neighbours."""
     return float(common_neighbor_weights(a, b).sum() / a.listed.size)
 
 
 class CommonNeighbors(NamedTuple):
-    """Samples that are neighbours of the same sample on both sides, for some rows."""
+    """Samples that are neighbours of the same sample in x and in y, for some rows."""
 
-    row: np.ndarray  # which of the rows, from 0
-    weight: np.ndarray  # product of the weights on both sides
-    first: np.ndarray  # place where the group of equally near samples begins, from 0: in x
-    second: np.ndarray  # in y
+    row: np.ndarray  # position of the row, from 0
+    weight: np.ndarray  # weight in x times weight in y
+    first: np.ndarray  # first place, from 0, of the group of equally near samples in x
+    second: np.ndarray  # first place of the group in y
 
 
 def rows_with_ties(a: Nearest, b: Nearest) -> np.ndarray:
-    """The rows with equally near neighbours on either side."""
+    """Return the rows with equally near neighbours in x or in y."""
     return np.union1d(a.ties.rows, b.ties.rows)
 
 
 def common_neighbors_by_blocks(
     a: Nearest, b: Nearest, rows: np.ndarray
 ) -> Iterator[tuple[slice, CommonNeighbors]]:
-    """The common neighbours of these rows, by blocks small enough for all of them and for tables of
+    """Yield the common neighbours of ``rows``, in blocks small enough for memory and for tables of
     k by k places."""
     for start, stop in row_blocks(
         len(rows),
@@ -119,7 +119,7 @@ def common_neighbors_by_blocks(
 
 
 def find_common_neighbors(a: Nearest, b: Nearest, rows: np.ndarray) -> CommonNeighbors:
-    """The common neighbours of these rows, with their weights."""
+    """Return the common neighbours of ``rows``, with their weights."""
     (keys, first, left), (other_keys, second, right) = (
         _group_members(neighbors, rows) for neighbors in (a, b)
     )
@@ -130,8 +130,8 @@ def find_common_neighbors(a: Nearest, b: Nearest, rows: np.ndarray) -> CommonNei
 def _group_members(
     neighbors: Nearest, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All neighbours of these rows: a number of row and sample, the place where their group begins,
-    their weight."""
+    """Return all neighbours of ``rows``, as three arrays: a number that encodes row and sample, the
+    first place of the group of equally near samples, and the weight."""
     (n, k), ties = neighbors.listed.shape, neighbors.ties
     _, tie_rows, row_positions = np.intersect1d(
         ties.rows, rows, assume_unique=True, return_indices=True
@@ -151,7 +151,7 @@ def _group_members(
 
 
 def group_starts(neighbors: Nearest, rows: np.ndarray) -> np.ndarray:
-    """The place, from 0, where the group of equally near samples of every place begins, shape
+    """Return the first place, from 0, of the group of equally near samples at every place, shape
     (len(rows), k)."""
     starts = np.tile(np.arange(neighbors.listed.shape[1]), (len(rows), 1))
     _, tie_rows, row_positions = np.intersect1d(
@@ -162,24 +162,24 @@ def group_starts(neighbors: Nearest, rows: np.ndarray) -> np.ndarray:
 
 
 def group_lengths(starts: np.ndarray) -> np.ndarray:
-    """How many places the group of every place has, shape of ``starts``."""
+    """Return the number of places in the group at every place, shape of ``starts``."""
     indices = (np.arange(len(starts))[:, None] * starts.shape[1] + starts).ravel()
     return np.bincount(indices, minlength=starts.size)[indices].reshape(starts.shape)
 
 
 def common_weight_table(common: CommonNeighbors, rows: int, k: int) -> np.ndarray:
-    """Total weight of the common neighbours, by the groups in x and in y, at their first places:
-    (rows, k, k)."""
+    """Return the total weight of the common neighbours by the first places of their groups in x and
+    in y, shape (rows, k, k)."""
     indices = (common.row * k + common.first) * k + common.second
     return np.bincount(indices, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k)
 
 
 def ranks_of_neighbors(x: Representation, neighbors: Nearest, metric: NeighborMetric) -> np.ndarray:
-    """Rank in x, from 1 for the nearest to n - 1, of the neighbours that every place holds, shape
-    (n, k).
+    """Return the ranks in x, from 1 for the nearest to n - 1, of the neighbours at every place,
+    shape (n, k).
 
-    Equally near samples share their mean rank. The places for which samples tie have the mean of
-    the ranks of these.
+    Equally near samples share their mean rank. Places with tied neighbours have the mean rank of
+    all tied samples.
     """
     similarity, ties = neighbor_similarity(x, metric), neighbors.ties
     ranks, crowded = np.empty(neighbors.listed.shape), np.flatnonzero(ties.crowded)
@@ -196,8 +196,8 @@ def ranks_of_neighbors(x: Representation, neighbors: Nearest, metric: NeighborMe
 
 
 def rank_matrix(x: Representation, metric: NeighborMetric) -> np.ndarray:
-    """Rank in x of every other sample for every sample, as in :func:`ranks_of_neighbors`, 0 on the
-    diagonal, shape (n, n)."""
+    """Return the rank in x of every other sample for every sample, as in
+    :func:`ranks_of_neighbors`, 0 on the diagonal, shape (n, n)."""
     similarity, n = neighbor_similarity(x, metric), x.shape[0]
     ranks = np.zeros((n, n))
     for start, stop in row_blocks(n):
@@ -209,10 +209,10 @@ def rank_matrix(x: Representation, metric: NeighborMetric) -> np.ndarray:
 
 
 def _tie_averaged_ranks(block: Array, indices: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Ranks of some entries of every row among all, largest first; entries equal up to rounding
-    share their mean rank.
+    """Return the ranks of the entries at ``indices`` among all entries of the row, largest first;
+    entries equal up to rounding share their mean rank.
 
-    One place of all rows at a time: only the counts leave the device.
+    The function counts for all rows a place at a time, so only the counts leave the device.
     """
     xp = namespace(block)
     values = xp.take_along_axis(block, xp.asarray(indices, device=device(block)), axis=1)
@@ -227,7 +227,7 @@ def _tie_averaged_ranks(block: Array, indices: np.ndarray, terms: np.ndarray) ->
 
 
 def _ranks_by_sorting(entries: Array, indices: np.ndarray, terms: float) -> np.ndarray:
-    """Ranks of many entries of one row, by sorting it."""
+    """Return the ranks of many entries of a row, by sorting the row."""
     xp = namespace(entries)
     sorted_entries = xp.sort(entries)
     values = xp.take(entries, xp.asarray(indices, device=device(entries)))
@@ -241,11 +241,12 @@ def _ranks_by_sorting(entries: Array, indices: np.ndarray, terms: float) -> np.n
 def mean_product_of_draws(
     values: np.ndarray, rows: np.ndarray, total: np.ndarray, n_drawn: np.ndarray
 ) -> np.ndarray:
-    r"""Mean of the product of numbers from 0 to 1 that are drawn without replacement, by row.
+    """Return, per row, the mean product of numbers from 0 to 1 drawn without replacement.
 
-    ``n_drawn`` of the ``total`` numbers of a row are; ``values`` has those, of these ``rows``, that
-    are not 1. Exact: the mean over subsets of m of the first r numbers is r - m in r times that of
-    m of the first r - 1, and m in r times the r-th number times that of m - 1 of the first r - 1.
+    ``n_drawn`` of the ``total`` numbers of a row are drawn; ``values`` lists the numbers other than
+    1, ``rows`` their rows. The mean is exact. The mean over subsets of size m of the first r
+    numbers is (r - m) / r times the mean over subsets of size m of the first r - 1, plus m / r
+    times the r-th number times the mean over subsets of size m - 1 of the first r - 1.
     """
     n_zero = np.bincount(rows[values == 0], minlength=len(total))
     draws = np.arange(n_drawn.max(initial=1))
@@ -266,9 +267,9 @@ def mean_product_of_draws(
 def _mean_product_of_fractions(
     values: np.ndarray, rows: np.ndarray, total: np.ndarray, n_drawn: np.ndarray
 ) -> np.ndarray:
-    """The mean product for numbers above 0: over how many of them are drawn, and over the subsets
-    of that size."""
-    from scipy.stats import hypergeom  # takes as long to import as the rest of the library
+    """Return the mean product for numbers above 0: the mean over the count of drawn numbers below
+    1, and over the subsets of that size."""
+    from scipy.stats import hypergeom  # a slow import: as long as the rest of the library
 
     counts = np.bincount(rows, minlength=len(total))
     order = np.argsort(-counts, kind="stable")

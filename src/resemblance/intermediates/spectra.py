@@ -1,5 +1,5 @@
-"""Intermediates that decompose one representation: singular values, bases, and the energy of its
-Gram matrix."""
+"""Intermediates from decompositions of a representation: singular values, bases, principal
+components, and the flatness of the spectrum."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .points import is_rotated, preshape, reduced_unit_rows, size, size_and_scal
 class Decomposition(NamedTuple):
     """Thin singular value decomposition of the pre-shape, restricted to the numerical rank r.
 
-    ``basis`` (n, r) has orthonormal columns; ``singular`` (r,) decreases, and its squares sum to 1;
+    ``basis`` (n, r) has orthonormal columns; ``singular`` (r,) decreases, and the squares sum to 1;
     ``directions`` (r, min(n, d)) has orthonormal rows. ``basis * singular @ directions`` is the
     pre-shape.
     """
@@ -42,13 +42,13 @@ class Decomposition(NamedTuple):
 
 @cached("n k", "k", "k d")
 def decomposition(x: Representation, centered: bool = True) -> Decomposition:
-    """Thin SVD of the pre-shape, cut at the numerical rank.
+    """Return the thin SVD of the pre-shape, cut at the numerical rank.
 
-    A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's
-    ``matrix_rank`` rule, and the rounding noise of the precision the data came in: dead directions
-    of float32 data stay dead in float64. Where none does, as in a saturated layer in half
-    precision, ``UndefinedError`` is raised. The covariance is never formed, so a condition number
-    of kappa costs kappa, not kappa squared.
+    A singular value counts when it exceeds max(n, d) * eps * (the largest singular value), NumPy's
+    ``matrix_rank`` rule, and the rounding noise of the input precision: dead directions of float32
+    data stay dead in float64. If no singular value counts, as in a saturated layer in half
+    precision, the function raises ``UndefinedError``. The covariance is never formed, so the error
+    grows with the condition number kappa, not with kappa squared.
     """
     points = preshape(x, centered=centered)
     u, s, vt = svd(points)
@@ -63,8 +63,8 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
             f"{input_precision(x)}: it has no directions"
         )
     if rank < s.shape[0] and records_gradient(points):
-        # The derivative of an SVD divides by all singular values, so directions without variance
-        # are projected out.
+        # The derivative of an SVD divides by all singular values, so the points are projected on
+        # the directions with variance.
         directions = detach(vt[:rank, :])
         u, s, vt = svd(points @ x.xp.matrix_transpose(directions))
         vt = vt @ directions
@@ -72,8 +72,8 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
 
 
 def _require_spread_around_mean(x: Representation, tolerance: float, centered: bool) -> None:
-    """Raise ``UndefinedError`` where the mean row of points that are not centred hides how the
-    samples differ: then only the direction of the mean row is left."""
+    """Raise ``UndefinedError`` where the mean row of uncentred points hides the differences between
+    the samples: only the direction of the mean row would remain."""
     if centered or x.origin or x.signed or not (spread := scalar(size(x))):
         return
     if spread / scalar(uncentered_norm(x)) <= 2 * min(x.shape) ** 0.5 * tolerance:
@@ -81,11 +81,12 @@ def _require_spread_around_mean(x: Representation, tolerance: float, centered: b
 
 
 def _rounding_noise(x: Representation, centered: bool) -> float:
-    """Largest singular value of a matrix of rounding errors of the data, relative to their size.
+    """Return the largest singular value of a matrix of rounding errors of the data, relative to the
+    size of the data.
 
-    Entries of root mean square r have errors of about r eps / sqrt(12) in their own precision, and
-    n x d independent errors of size 1 a norm of about sqrt(n) + sqrt(d). The factor of sqrt(12) is
-    left as a margin.
+    Entries of root mean square r have errors of about r eps / sqrt(12) in the input precision, and
+    n x d independent errors of size 1 have a spectral norm of about sqrt(n) + sqrt(d). The estimate
+    omits the factor of 1 / sqrt(12), as a margin.
     """
     n, d, length = x.n_samples, x.shape[1], scalar(uncentered_norm(x))
     relative = length / scalar(size(x) if centered else uncentered_norm(x))
@@ -93,11 +94,10 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
 
 
 def require_derivative(singular: Array, title: str) -> None:
-    """Raise :class:`UndefinedError` where singular vectors have no derivative: singular values are
-    equal or zero.
+    """Raise :class:`UndefinedError` where singular vectors have no derivative, because singular
+    values are equal or zero.
 
-    What is computed from the vectors then has a value, but PyTorch and JAX give NaN for its
-    gradient.
+    Functions of the vectors then have a value, but PyTorch and JAX give NaN for the gradient.
     """
     gaps = -np.diff(to_numpy(singular), append=0)
     if gaps.min() <= 64 * epsilon(singular) * scalar(singular[0]):
@@ -108,8 +108,8 @@ def require_derivative(singular: Array, title: str) -> None:
 
 
 def principal_directions(x: Representation) -> Decomposition:
-    """:func:`decomposition` for what depends on the vectors one by one; they need a derivative if
-    gradients pass."""
+    """Return :func:`decomposition`, for functions of the individual singular vectors. If gradients
+    pass, the vectors must have a derivative."""
     parts = decomposition(x)
     if records_gradient(x.source):
         require_derivative(parts.singular, representation_title(x))
@@ -118,12 +118,12 @@ def principal_directions(x: Representation) -> Decomposition:
 
 @cached("n k")
 def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
-    """An orthonormal basis of the column space: that of the decomposition, unless gradients must
-    pass.
+    """Return an orthonormal basis of the column space: the basis of the decomposition, or a
+    differentiable basis if gradients must pass.
 
-    The derivative of singular vectors is infinite where singular values coincide (whitened data),
-    that of the space they span is not: with gradients the basis comes from a QR factorisation in
-    fixed coordinates of the row space.
+    The derivative of singular vectors is infinite where singular values coincide (whitened data);
+    the derivative of the space is finite. With gradients, the basis comes from a QR factorisation
+    in fixed coordinates of the row space.
     """
     parts = decomposition(x, centered=centered)
     if not records_gradient(x.source):
@@ -134,22 +134,23 @@ def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
 
 @cached("k d")
 def basis_coordinates(x: Representation) -> Array:
-    """Centred columns in the coordinates of the orthonormal basis, in unit size, shape (r, d)."""
+    """Return the centred columns in the coordinates of the orthonormal basis, in unit size, shape
+    (r, d)."""
     return x.xp.matrix_transpose(decomposition(x).basis) @ unit(x)
 
 
 def numerical_rank(x: Representation, centered: bool = True) -> int:
-    """Numerical rank, by the rule of :func:`decomposition`."""
+    """Return the numerical rank, by the rule of :func:`decomposition`."""
     if not centered and has_accurate_inverse(x, full=True):
-        return x.shape[1]  # the mean row takes no direction away from columns that are independent
+        return x.shape[1]  # adding the mean row to independent columns removes no direction
     return int(decomposition(x, centered=centered).singular.shape[0])
 
 
 def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
-    """Say whether products with inverse singular values keep twelve digits; with ``full``, only of
-    points that span as many directions as they have columns, but fewer than n.
+    """Return whether products with inverse singular values keep twelve digits. With ``full``, the
+    columns must also be linearly independent, uncentred too, and no more than n.
 
-    It is left to others where gradients pass, and where there is no decomposition.
+    False where gradients pass, and where there is no decomposition.
     """
     if records_gradient(x.source) or scalar(size(x)) == 0 or (full and is_rotated(x)):
         return False
@@ -163,7 +164,8 @@ def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
 
 @cached("scalar")
 def smallest_singular(x: Representation) -> float:
-    """The smallest singular value of the decomposition; 0 where there is none."""
+    """Return the smallest singular value of the decomposition; 0 where there is no
+    decomposition."""
     try:
         return scalar(decomposition(x).singular[-1])
     except UndefinedError:
@@ -172,10 +174,12 @@ def smallest_singular(x: Representation) -> float:
 
 @cached("k", "scalar")
 def unspanned_direction(x: Representation) -> tuple[Array, Array]:
-    """The unit vector that the columns do not span, as they are, of the span of the centred ones
-    and the constant: its coordinates in the basis of the former, and that of the latter.
+    """Return the unit vector that the uncentred columns do not span, within the span of the centred
+    columns and the constant vector: its coordinates in the basis of the centred columns, and its
+    coordinate along the constant vector.
 
-    With U S V' the decomposition and m the mean row, the columns are U S V' + 1 m'.
+    With U S V' the decomposition and m the mean row, the columns are U S V' + 1 m'. The d centred
+    columns and the constant span d + 1 directions, the uncentred columns only d.
     """
     parts = decomposition(x)
     scale, row = size_and_scaled_mean(x)
@@ -186,11 +190,11 @@ def unspanned_direction(x: Representation) -> tuple[Array, Array]:
 
 @cached("scalar")
 def component_count_with_ties(x: Representation, count: int) -> int:
-    """Number of the leading principal components, at least ``count`` (or all), with all that are
-    tied with the last.
+    """Return the number of leading principal components, at least ``count`` (or all), including
+    every component tied with the last.
 
-    Of components with the same singular value any rotation is as good, so a cut among them would be
-    arbitrary.
+    Within components of equal singular value every rotation is valid, so a cut among the components
+    would be arbitrary.
     """
     singular = to_numpy(decomposition(x).singular)
     last = singular[min(count, len(singular)) - 1]
@@ -199,22 +203,22 @@ def component_count_with_ties(x: Representation, count: int) -> int:
 
 @cached("scalar")
 def components_for_variance(x: Representation, explained_variance: float) -> int:
-    """Smallest number of principal components whose variance is at least this fraction of the
-    total, ties aside."""
+    """Return the smallest number of principal components with at least the fraction
+    ``explained_variance`` of the total variance, ties aside."""
     variance = decomposition(x).singular ** 2
     explained = x.xp.cumulative_sum(variance) / x.xp.sum(variance)
-    # A fraction of 1 asks for all components; rounding must not ask for one more than there are.
+    # A fraction of 1 asks for all components; rounding must not ask for more.
     missing = to_numpy(explained < explained_variance - 8 * epsilon(variance))
     return min(int(missing.sum()) + 1, numerical_rank(x))
 
 
 @cached("n k")
 def principal_coordinates(x: Representation) -> Array:
-    """Centred points in the basis of their principal directions, widest first, shape (n, min(n,
-    d)).
+    """Return the centred points in the basis of the principal directions, widest first, shape (n,
+    min(n, d)).
 
-    The largest entry of every column is positive: which sign a library of linear algebra chooses
-    does not matter.
+    The largest entry of every column is positive, so the result does not depend on the signs chosen
+    by the linear algebra library.
     """
     xp = x.xp
     u, s, _ = svd(unit(x))
@@ -225,11 +229,11 @@ def principal_coordinates(x: Representation) -> Array:
 
 @cached("n k")
 def partially_whitened_points(x: Representation, alpha: float) -> Array:
-    """Centred points whose singular values s became alpha s + (1 - alpha), in unit size, shape (n,
-    at most n).
+    """Return the centred points with every singular value s replaced by alpha s + (1 - alpha), in
+    unit size, shape (n, at most n).
 
-    s is in units of its root mean square over the rank. The columns are in no particular frame: a
-    rotation is left out.
+    s is in units of the root mean square over the rank. The points are defined up to a rotation of
+    the columns.
     """
     if alpha == 1:
         return preshape(x)
@@ -247,12 +251,13 @@ def partially_whitened_points(x: Representation, alpha: float) -> Array:
 
 @cached("scalar")
 def root_flatness(x: Representation, alpha: float = 1.0) -> float:
-    """Flatness tr A / (√(n - 1) ‖A‖) of the root A of the Gram matrix of the centred points, partly
-    whitened unless ``alpha`` is 1: from 0 for one direction to 1 for all alike.
+    """Return the flatness tr A / (√(n - 1) ‖A‖) of the root A of the Gram matrix of the centred
+    points, from 0 for a single direction to 1 for equal singular values. Points are partially
+    whitened unless ``alpha`` is 1.
 
-    Its trace is the sum of the singular values. The sum of the singular values of A B is at least
-    tr A B, so the product of two such numbers is at most the mean of the best cosine after a
-    rotation, over all orders of samples.
+    The trace of A is the sum of the singular values. The sum of the singular values of A B is at
+    least tr A B, so the product of the flatness of x and the flatness of y is at most the mean of
+    the best cosine after a rotation, over all permutations of the samples.
     """
     points = preshape(x) if alpha == 1 else partially_whitened_points(x, alpha=alpha)
     return _trace_of_root(points) / math.sqrt(x.n_samples - 1)
@@ -260,12 +265,13 @@ def root_flatness(x: Representation, alpha: float = 1.0) -> float:
 
 @cached("scalar")
 def direction_flatness(x: Representation) -> float:
-    """Flatness of the directions of the rows, not centred, among all n directions."""
+    """Return the flatness of the uncentred unit rows, relative to n directions."""
     return _trace_of_root(reduced_unit_rows(x)) / x.n_samples
 
 
 def _trace_of_root(points: Array) -> float:
-    """Sum of the singular values, from the eigenvalues of the smaller matrix of products."""
+    """Return the sum of the singular values, from the eigenvalues of the smaller matrix of inner
+    products."""
     xp, (n, d) = namespace(points), points.shape
     products = (
         xp.matrix_transpose(points) @ points if d < n else points @ xp.matrix_transpose(points)
