@@ -34,8 +34,8 @@ def smaller_positions(
     places: PositionArray,
     values: ValueArray,
 ) -> None:
-    """Write into ``places`` the positions, in the given order, with a smaller first value (or
-    equal, if ``ties``). Write the first values into ``values``, followed by infinity."""
+    """Write into ``places``, in the given order, the positions with a smaller first value (or
+    equal, if ``ties``); write the first values into ``values``, followed by infinity."""
     size = 0
     for p in order:
         places[size] = p
@@ -48,8 +48,8 @@ def smaller_positions(
 def merge_orders(
     first: ValueArray, second: ValueArray, first_order: PositionArray, second_order: PositionArray
 ) -> PositionArray:
-    """Return the positions in ascending order of the smaller of two values, merged from the order
-    of the first values and the order of the second values."""
+    """Return the positions in ascending order of the smaller of two values, merged from two
+    orders."""
     n = len(first)
     order, places = np.empty(n, np.int32), np.empty((2, n + 1), np.int32)
     values = np.empty((2, n + 1))

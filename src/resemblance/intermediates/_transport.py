@@ -9,21 +9,20 @@ import numpy as np
 
 from ..base.extras import import_optional
 
-MIN_UNKNOWNS_FOR_POT = (
-    2**18
-)  # unknowns; with fewer, the import of POT takes about as long as a linear program
+# With fewer unknowns, importing POT takes about as long as solving the linear program.
+MIN_UNKNOWNS_FOR_POT = 2**18
 
 
 def transport_plan(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and masses of a plan of least total cost between d units of mass 1/d and e
-    units of mass 1/e.
+    """Return the rows, columns and masses of an optimal transport plan between d units of mass 1/d
+    and e units of mass 1/e.
 
-    Exact. For d = e a plan of least cost is a permutation, which the assignment problem finds;
-    otherwise the linear program has a solution in whole numbers when every row supplies e and every
-    column takes d, so rounding the solver's answer removes its error. POT solves it where it is
-    installed.
+    The plan is exact. For d = e an optimal plan is a permutation, solved as an assignment problem.
+    Otherwise the linear program has an integer solution when every row supplies e and every column
+    receives d, so rounding the solver's answer removes its error. POT solves large problems where
+    POT is installed.
     """
-    # SciPy's optimize takes longer to import than all the rest.
+    # SciPy's optimize takes longer to import than the rest of the library.
     from scipy.optimize import linear_sum_assignment
 
     d, e = cost.shape
@@ -41,8 +40,8 @@ def transport_plan(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _network_simplex_flow(cost: np.ndarray) -> np.ndarray:
-    """Cheapest flow that leaves every row with e and reaches every column with d, shape (d, e), by
-    the network simplex of POT: 25 to 55 times as fast as the linear program."""
+    """Return the cheapest flow with e leaving every row and d entering every column, shape (d, e),
+    by the network simplex of POT: 25 to 55 times as fast as the linear program."""
     d, e = cost.shape
     masses = np.full(d, 1 / d), np.full(e, 1 / e)
     flow: np.ndarray = import_optional("ot").emd(*masses, cost, numItermax=2**31 - 1)
@@ -50,7 +49,7 @@ def _network_simplex_flow(cost: np.ndarray) -> np.ndarray:
 
 
 def _linear_program_flow(cost: np.ndarray) -> np.ndarray:
-    """The same by SciPy's linear program."""
+    """Return the cheapest flow of :func:`_network_simplex_flow` by SciPy's linear program."""
     from scipy.optimize import linprog
     from scipy.sparse import eye_array, kron, vstack
 
@@ -59,9 +58,8 @@ def _linear_program_flow(cost: np.ndarray) -> np.ndarray:
         kron(eye_array(d), np.ones((1, e))),
         kron(np.ones((1, d)), eye_array(e)),
     )
-    sums: Any = vstack(
-        [source_sums, target_sums], format="csc"
-    )  # the type stubs know dense matrices only
+    # Any, because the type stubs know only dense matrices.
+    sums: Any = vstack([source_sums, target_sums], format="csc")
     totals = np.repeat([float(e), float(d)], [d, e])
     options: Any = {"dual_feasibility_tolerance": 1e-10}
     flow: Any = linprog(cost.ravel(), A_eq=sums, b_eq=totals, method="highs-ds", options=options).x

@@ -1,5 +1,5 @@
-"""Cross-barcode of two distance matrices: over which scales, and how often, their topology
-differs."""
+"""Cross-barcode of two distance matrices: the scales at which the topologies of two sets of
+distances differ."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..base.extras import require_package
 
 @dataclass(frozen=True, eq=False)
 class SortedEdges:
-    """What a cross-barcode needs of the distances between n points.
+    """The distances between n points, in the form of a cross-barcode.
 
-    ``lengths``: those above the diagonal, row by row, shape (n (n - 1) / 2,). ``radius``: the
-    enclosing radius, the smallest distance within which a point has all others. ``order``: the
-    positions of the lengths, in ascending order of the lengths.
+    ``lengths``: the distances above the diagonal, row by row, shape (n (n - 1) / 2,). ``radius``:
+    the enclosing radius, the smallest distance within which a point has all other points.
+    ``order``: the positions of the lengths, in ascending order of length.
     """
 
     lengths: np.ndarray
@@ -27,26 +27,26 @@ class SortedEdges:
 
     @cached_property
     def order(self) -> np.ndarray:
-        # The order among equal lengths is free, as it changes bars of length zero only.
+        # Equal lengths may come in any order, because their order changes only zero-length bars.
         from ._order import ascending_positions
 
         return ascending_positions(self.lengths)
 
 
 def bar_length_totals(n: int, first: SortedEdges, second: SortedEdges) -> tuple[float, float]:
-    """Total lengths of the bars of :func:`cross_barcodes`, for both directions.
+    """Return the total lengths of the bars of :func:`cross_barcodes`, for the two directions.
 
-    The sums are correctly rounded, so they depend neither on the order of the points nor on ties.
+    The sums are correctly rounded, so neither the order of the points nor ties change a sum.
     """
-    if first is second:  # the cone of a complex over itself has no loop for any time
+    if first is second:  # the cone of a complex over itself has no loop of positive length
         return 0.0, 0.0
     forward, backward = (math.fsum(b[:, 1] - b[:, 0]) for b in cross_barcodes(n, first, second))
     return forward, backward
 
 
 def enclosing_radius(distances: np.ndarray) -> float:
-    """The smallest distance within which a point has all others, from the distances above the
-    diagonal."""
+    """Return the smallest distance within which a point has all other points, from the distances
+    above the diagonal."""
     from scipy.spatial.distance import squareform
 
     return float(squareform(distances, checks=False).max(axis=1).min())
@@ -55,20 +55,20 @@ def enclosing_radius(distances: np.ndarray) -> float:
 def cross_barcodes(
     n: int, first: SortedEdges, second: SortedEdges
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""First persistent homology of the mapping cones of VR(w1) and of VR(w2) into VR(min(w1, w2)),
-    for two sets of distances between the same n points.
+    r"""Return the first persistent homology of the mapping cones of VR(w1) and of VR(w2) into
+    VR(min(w1, w2)), for two sets of distances between the same n points.
 
     .. math:: \mathrm{H}_1 \bigl( \operatorname{Cone} ( \mathrm{VR}_t(w_i) \to
         \mathrm{VR}_t(\min(w_1, w_2)) ) \bigr)
 
-    as t grows, where VR is the Vietoris-Rips complex and coefficients are in F2. Bars are the same
-    as those of the Vietoris-Rips complex of 2n points with the distances 0, w, w, min(w1, w2) in
-    blocks (Barannikov et al. 2022); none is infinite. Exact: births and deaths are entries of the
-    matrices, which need no triangle inequality.
+    as t grows, where VR is the Vietoris-Rips complex and coefficients are in F2. The bars are equal
+    to the bars of the Vietoris-Rips complex of 2n points with the distances 0, w, w, min(w1, w2) in
+    blocks (Barannikov et al. 2022); no bar is infinite. The result is exact: births and deaths are
+    entries of the matrices. The matrices need no triangle inequality.
 
-    Returns the bars of w1 and those of w2, each of shape (k, 2): birth and death, birth < death,
-    sorted. Time grows about as n^3; memory is a few matrices of shape (n, n) and at most n^2 / 2
-    times the number of bars in bits. Needs the extra ``topology``.
+    The function returns the bars of w1 and the bars of w2, two arrays of shape (k, 2): birth and
+    death, birth < death, sorted. Time grows about as n^3; memory is a few matrices of shape (n, n)
+    and at most n^2 / 2 times the number of bars in bits. Needs the extra ``topology``.
     """
     cone = _import_compiled_kernels()
     from ._order import edges_entering_later, merge_orders
@@ -95,21 +95,21 @@ def cross_barcodes(
 
 
 def _sort_nonzero_bars(bars: np.ndarray) -> np.ndarray:
-    """Bars that are longer than zero, by birth and death."""
+    """Return the bars of positive length, sorted by birth and death."""
     bars = bars[bars[:, 0] < bars[:, 1]]
     return bars[np.lexsort((bars[:, 1], bars[:, 0]))]
 
 
 @lru_cache(maxsize=1)
 def _edge_endpoints(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """First and second point of the edges above the diagonal, row by row."""
+    """Return the first and second point of the edges above the diagonal, row by row."""
     first, second = (points.astype(np.int32) for points in np.triu_indices(n, k=1))
     first.flags.writeable = second.flags.writeable = False
     return first, second
 
 
 def _import_compiled_kernels() -> ModuleType:
-    """The compiled kernels, imported when needed."""
+    """Import the compiled kernels on first use."""
     require_package("numba")
     from . import _cone
 

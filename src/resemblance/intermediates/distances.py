@@ -1,8 +1,8 @@
-"""Intermediates of the distances between samples, always in unit size: multiply by ``size(x)`` for
-the actual ones.
+"""Intermediates of the distances between samples, in unit size: multiply by ``size(x)`` for
+distances in the units of the data.
 
-They are built in blocks of rows of a fixed height, so that besides the result only one block is in
-memory, and the numbers do not depend on how much memory there is.
+Matrices are built in blocks of rows of a fixed height. Only the result and a block are in memory,
+and the numbers do not depend on the available memory.
 """
 
 from __future__ import annotations
@@ -53,29 +53,29 @@ from .rectangles import (
     upper_blocks,
 )
 
-# times the mean: the digits of dissimilarities that are larger are not those of all
+# Dissimilarities above this multiple of the mean do not set the rounding of all.
 MAX_MEAN_MULTIPLE = 8.0
-MIN_SHARED_PAIRS = 3  # that both sides have: two always correlate by 1 or -1
-MAX_GATHERED_NUMBERS = (
-    2**17
-)  # numbers gathered at a time, so that they stay in the processor's cache
+MIN_SHARED_PAIRS = 3  # two shared pairs always correlate by 1 or -1
+# Numbers gathered at a time: few enough for the processor's cache.
+MAX_GATHERED_NUMBERS = 2**17
 
 
 def gathering_row_ranges(n: int, width: int) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of consecutive blocks of rows, where each row gathers ``width``
+    """Yield (start, stop) of consecutive blocks of rows, where every row gathers ``width``
     numbers."""
     return row_blocks(n, max(1, MAX_GATHERED_NUMBERS // width))
 
 
 def squared_distance_blocks(points: Array, height: int | None = None) -> Iterator[Array]:
-    """Yield the squared Euclidean distances of each of the :func:`row_blocks` to all rows."""
+    """Yield the squared Euclidean distances from a block of rows (:func:`row_blocks`) to all
+    rows."""
     entries = squared_distance_function(points)
     return (entries(row_blocks_from_column(i, j)) for i, j in row_blocks(points.shape[0], height))
 
 
 def condensed_squared_distances(points: Array) -> Iterator[Array]:
-    """Yield the squared distances of each block of rows to all later rows, row by row, one vector
-    a block: half the work of :func:`squared_distance_blocks`."""
+    """Yield the squared distances from a block of rows to all later rows, row by row, a vector per
+    block: half the work of :func:`squared_distance_blocks`."""
     entries = squared_distance_function(points)
     return (
         upper_triangle(entries(row_blocks_from_column(i, j, i)))
@@ -84,8 +84,8 @@ def condensed_squared_distances(points: Array) -> Iterator[Array]:
 
 
 def upper_triangle(block: Array) -> Array:
-    """Entries above the diagonal, row by row, of rows of a matrix from the first one's diagonal
-    on."""
+    """Return the entries above the diagonal, row by row, of a block of rows that begins at the
+    first row's diagonal entry."""
     if isinstance(block, np.ndarray):
         return np.concatenate([row[i:] for i, row in enumerate(block, 1)])
     row, column = (namespace(block).arange(k, device=device(block)) for k in block.shape)
@@ -93,12 +93,12 @@ def upper_triangle(block: Array) -> Array:
 
 
 def distance_matrix(points: Array) -> Array:
-    """Euclidean distances between all rows, shape (n, n)."""
+    """Return the Euclidean distances between all rows, shape (n, n)."""
     return _full_matrix(distance_function(points), points)
 
 
 def _full_matrix(entries: BlockFunction, points: Array) -> Array:
-    """Return a matrix of all rows of these points from its entries."""
+    """Return the (n, n) matrix of a block function."""
     xp, n = namespace(points), points.shape[0]
     blocks = (entries(row_blocks_from_column(i, j)) for i, j in row_blocks(n))
     return concatenate_blocks(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
@@ -106,18 +106,19 @@ def _full_matrix(entries: BlockFunction, points: Array) -> Array:
 
 @cached("n n")
 def distances(x: Representation) -> Array:
-    """Euclidean distances between the samples of the pre-shape, shape (n, n)."""
+    """Return the Euclidean distances between the samples of the pre-shape, shape (n, n)."""
     return _full_matrix(unit_size_distances(x), x.array)
 
 
 @cached("n n")
 def double_centered_distances(x: Representation) -> Array:
-    """Distances minus their row and column means plus their mean, shape (n, n)."""
+    """Return the distances minus the row and column means plus the overall mean, shape (n, n)."""
     if not isinstance(x.source, np.ndarray):
         return double_centered(distance_matrix(inlier_centered_points(x)))
     from scipy.spatial.distance import squareform
 
-    deviations, sums, mean = centered_condensed_distances(x)  # which the value needs, too
+    # The value of the measure needs the same intermediate.
+    deviations, sums, mean = centered_condensed_distances(x)
     n = x.shape[0]
     shift = (mean / 2 - sums) / n
     matrix: np.ndarray = squareform(deviations, checks=False)
@@ -129,8 +130,8 @@ def double_centered_distances(x: Representation) -> Array:
 
 
 def double_centered(a: Array) -> Array:
-    """A symmetric matrix minus its row and column means plus their mean, in its place where its
-    library can."""
+    """Return a symmetric matrix minus the row and column means plus the overall mean, in place
+    where the library allows."""
     xp = namespace(a)
     means = xp.mean(a, axis=0)
     offsets = (means - xp.mean(means))[None, :]
@@ -143,40 +144,40 @@ def double_centered(a: Array) -> Array:
 
 
 class CenteredDistances(NamedTuple):
-    """Distances between n samples, of each pair once, and their mean."""
+    """Distances between n samples, every pair once, minus their mean; and the mean."""
 
-    deviations: Array  # (n (n - 1) / 2,): minus the mean, row by row above the diagonal
-    sums: Array  # (n,): of the deviations of all pairs of a sample
+    deviations: Array  # (n (n - 1) / 2,): distances minus the mean, row by row above the diagonal
+    sums: Array  # (n,): sum of the deviations over the pairs of a sample
     mean: Array  # 0-d
 
 
 def centered_condensed_distances(x: Representation) -> CenteredDistances:
-    """The Euclidean distances between the samples of the pre-shape."""
+    """Return the Euclidean distances between the samples of the pre-shape, centred."""
     return CenteredDistances(distance_deviations(x), deviation_sums(x), mean_distance(x))
 
 
 @cached("pairs")
 def distance_deviations(x: Representation) -> Array:
-    """The distances of all pairs minus their mean, shape (n (n - 1) / 2,)."""
+    """Return the distances of all pairs minus their mean, shape (n (n - 1) / 2,)."""
     return _condensed_distance_parts(x).deviations
 
 
 @cached("n")
 def deviation_sums(x: Representation) -> Array:
-    """Sums of :func:`distance_deviations` over the pairs of each sample, shape (n,)."""
+    """Return the sums of :func:`distance_deviations` over the pairs of every sample, shape (n,)."""
     return _condensed_distance_parts(x).sums
 
 
 @cached("scalar")
 def mean_distance(x: Representation) -> Array:
-    """Mean distance between two samples of the pre-shape, a 0-d array."""
+    """Return the mean distance between two samples of the pre-shape, a 0-d array."""
     return _condensed_distance_parts(x).mean
 
 
 @cached("pairs", "n", "scalar")
 def _condensed_distance_parts(x: Representation) -> CenteredDistances:
-    """What the three intermediates above are parts of: each can be carried to another order of
-    samples."""
+    """Return the three intermediates above. They are cached separately, because permuting the
+    samples changes every part in its own way."""
     points, sums = x.array, x.xp.zeros_like(x.array[:, 0])
     n, entries, totals = x.shape[0], unit_size_distances(x), [sums]
 
@@ -197,8 +198,8 @@ def _condensed_distance_parts(x: Representation) -> CenteredDistances:
 
 
 def _pair_sums_by_sample(block: Array, padding: Array) -> Array:
-    """Sums, over both samples of a pair, of entries above the diagonal; ``padding``: zeros for the
-    samples before the block."""
+    """Return the sums per sample of entries above the diagonal, over all pairs with the sample;
+    ``padding``: zeros for the samples before the block."""
     xp, height = namespace(block), block.shape[0]
     square, rectangle = xp.triu(block[:, :height], k=1), block[:, height:]
     rows = xp.sum(square, axis=0) + xp.sum(square, axis=1) + xp.sum(rectangle, axis=1)
@@ -206,12 +207,14 @@ def _pair_sums_by_sample(block: Array, padding: Array) -> Array:
 
 
 def double_centered_inner(x: Representation, y: Representation) -> Array:
-    r"""Inner product of the double-centred distances of two representations, without these.
+    r"""Return the inner product of the double-centred distances of two representations, without
+    forming the matrices.
 
     .. math:: 2 \sum_{i<j} a_{ij} b_{ij} - \tfrac{2}{n} \sum_i a_i b_i + (n - 1) \bar{d} \bar{e}
 
-    for distances d, e with mean :math:`\bar{d}`, :math:`\bar{e}`, deviations a, b from it and
-    their sums :math:`a_i`, :math:`b_i`: H (d + a) H with d off a zero diagonal is H a H - d H.
+    for distances d, e with means :math:`\bar{d}`, :math:`\bar{e}`, deviations a, b from the means,
+    and sums :math:`a_i`, :math:`b_i` of the deviations: H (d + a) H with d off a zero diagonal is H
+    a H - d H.
     """
     (a, a_sums, d), (b, b_sums, e) = (
         centered_condensed_distances(x),
@@ -223,13 +226,14 @@ def double_centered_inner(x: Representation, y: Representation) -> Array:
 
 @cached("scalar")
 def distance_deviation(x: Representation) -> Array:
-    """Frobenius norm of the double-centred distances (n times the distance standard deviation)."""
+    """Return the Frobenius norm of the double-centred distances (n times the distance standard
+    deviation)."""
     return double_centered_inner(x, x) ** 0.5
 
 
 @cached("scalar")
 def deviation_norm(x: Representation) -> Array:
-    """Norm of the vector of :func:`distance_deviations`."""
+    """Return the norm of the vector of :func:`distance_deviations`."""
     a = distance_deviations(x)
     return frobenius_inner(a, a) ** 0.5
 
@@ -238,11 +242,11 @@ def deviation_norm(x: Representation) -> Array:
 
 
 def condensed_rdm(x: Representation, kind: str) -> Array:
-    """Upper triangle of the dissimilarities between samples, shape (n (n - 1) / 2,).
+    """Return the upper triangle of the dissimilarities between samples, shape (n (n - 1) / 2,).
 
     ``kind``: "correlation" (1 - Pearson correlation over features), "cosine" (1 - cosine),
     "euclidean", "sqeuclidean". A row without direction (zero, or constant for "correlation") has
-    dissimilarity 1 to all others. A pair that lacks a given dissimilarity has NaN.
+    dissimilarity 1 to all other rows. Missing pairs of given dissimilarities are NaN.
     """
     entries, n = dissimilarity_entries(x, kind), x.shape[0]
     pieces = (upper_triangle(entries(row_blocks_from_column(i, j, i))) for i, j in row_blocks(n))
@@ -255,20 +259,20 @@ def condensed_rdm(x: Representation, kind: str) -> Array:
 
 @cached("pairs")
 def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
-    """The RDM made ready to be compared by an inner product.
+    """Return the RDM, prepared so that an inner product compares two RDMs.
 
-    ``compare``: "pearson" (centred, unit norm), "spearman" (likewise, from its average ranks),
+    ``compare``: "pearson" (centred, unit norm), "spearman" (average ranks, centred, unit norm),
     "cosine" (unit norm), "rho_a" (centred ranks, of unit norm if there were no ties), "kendall" and
     "kendall_a" (average ranks). Raises ``UndefinedError`` when all dissimilarities are equal, and
-    for given ones of which some are missing.
+    for given dissimilarities with missing pairs.
     """
     require_no_missing_pairs(x)
     return _prepare_dissimilarities(x, condensed_rdm(x, kind), kind, compare)
 
 
 def rdm_vectors(x: Representation, y: Representation, kind: str, compare: str) -> list[Array]:
-    """The vectors of :func:`rdm_vector` of two representations; where one of them lacks pairs, of
-    the pairs that both have. Raises ``UndefinedError`` for fewer than three pairs."""
+    """Return the :func:`rdm_vector` of two representations. If x or y lacks pairs, the vectors
+    cover the shared pairs. Raises ``UndefinedError`` for fewer than three shared pairs."""
     if not (has_missing_pairs(x) or has_missing_pairs(y)):
         return [rdm_vector(r, kind=kind, compare=compare) for r in (x, y)]
     shared = shared_pairs(x, y)
@@ -284,7 +288,8 @@ def rdm_vectors(x: Representation, y: Representation, kind: str, compare: str) -
 
 
 def shared_pairs(x: Representation, y: Representation) -> np.ndarray:
-    """Which pairs of samples have a dissimilarity on both sides, row by row above the diagonal."""
+    """Return a mask of the pairs of samples with a dissimilarity in x and in y, row by row above
+    the diagonal."""
     shared = np.ones(x.shape[0] * (x.shape[0] - 1) // 2, dtype=bool)
     for missing in (missing_pairs(x), missing_pairs(y)):
         if missing.size:
@@ -293,7 +298,7 @@ def shared_pairs(x: Representation, y: Representation) -> np.ndarray:
 
 
 def _prepare_dissimilarities(x: Representation, vector: Array, kind: str, compare: str) -> Array:
-    """Return these dissimilarities of x as :func:`rdm_vector` has all of them."""
+    """Return a vector of dissimilarities of x, prepared as in :func:`rdm_vector`."""
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
     require_distinct_values(x, kind, low, high, epsilon(vector))
     if compare not in ("pearson", "cosine"):
@@ -311,15 +316,14 @@ def _prepare_dissimilarities(x: Representation, vector: Array, kind: str, compar
 def average_ranks_in_range(
     vector: Array, low: float, high: float, compiled: int = MIN_COMPILED_LENGTH
 ) -> Array:
-    """Return average ranks of dissimilarities from ``low`` to ``high``.
+    """Return the average ranks of dissimilarities from ``low`` to ``high``.
 
-    Rounding must not order equal dissimilarities, nor (in single precision) tie all that are close
-    together.
+    The tolerance for ties is large enough that rounding does not order equal dissimilarities, and
+    small enough not to tie all close dissimilarities in single precision.
     """
     reach = max(high, -low)
-    if reach > MAX_MEAN_MULTIPLE * abs(
-        scalar(namespace(vector).mean(vector))
-    ):  # a few are far larger
+    # A few dissimilarities may be far larger than the rest.
+    if reach > MAX_MEAN_MULTIPLE * abs(scalar(namespace(vector).mean(vector))):
         reach = min(reach, MAX_MEAN_MULTIPLE * float(np.median(np.abs(to_numpy(vector)))) or reach)
     largest = 16 * epsilon(vector) * reach
     return average_ranks(vector, min(largest, 1e-3 * (high - low) / vector.shape[0]), compiled)
@@ -328,12 +332,12 @@ def average_ranks_in_range(
 def require_distinct_values(
     x: Representation, kind: str, low: float, high: float, eps: float
 ) -> None:
-    """Raise ``UndefinedError`` when the least and the largest dissimilarity differ by rounding
-    only.
+    """Raise ``UndefinedError`` when the least and the largest dissimilarity are equal up to
+    rounding.
 
-    Unit rows are rounded relative to 1, so cosines and correlations relative to the distance
-    between such rows. Distances are rounded relative to the largest of them. Given dissimilarities
-    are sums over n dimensions, whose rounding grows with n.
+    Unit rows are rounded relative to 1, so cosines and correlations are rounded relative to the
+    distance between unit rows. Distances are rounded relative to the largest distance. Given
+    dissimilarities are sums over n dimensions with a rounding that grows with n.
     """
     magnitude = min(1.0, math.sqrt(2 * max(high, 0.0)))
     if x.signed or kind in ("euclidean", "sqeuclidean"):
@@ -347,10 +351,11 @@ def require_distinct_values(
 
 
 def dissimilarity_entries(x: Representation, kind: str) -> BlockFunction:
-    """Return the entries of the dissimilarity matrix, not meaningful on the diagonal; of given
-    dissimilarities these, whatever the kind."""
+    """Return a block function for the dissimilarity matrix; diagonal entries have no meaning. For
+    given dissimilarities ``kind`` is ignored."""
     if x.signed:
-        count = int(np.count_nonzero(x.signed.signs))  # the others say which pairs are missing
+        # Columns with sign 0 encode the missing pairs.
+        count = int(np.count_nonzero(x.signed.signs))
         return _signed_entries(unit(x)[:, :count], x.xp.asarray(x.signed.signs[:count]))
     if kind in ("euclidean", "sqeuclidean"):
         squares = exact_squared_distances(x)
@@ -359,7 +364,7 @@ def dissimilarity_entries(x: Representation, kind: str) -> BlockFunction:
 
 
 def _signed_entries(points: Array, signs: Array) -> BlockFunction:
-    """Return the dissimilarities of points whose squared differences count with signs."""
+    """Return a block function for dissimilarities of points with signed squared differences."""
     xp, signed = namespace(points), points * signs
     squares, lengths = xp.sum(signed * points, axis=1), squared_row_norms(points)
 
@@ -375,8 +380,8 @@ def _signed_entries(points: Array, signs: Array) -> BlockFunction:
 
 
 def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
-    """The dissimilarities between samples, of which :func:`condensed_rdm` has those above the
-    diagonal, shape (n, n)."""
+    """Return the dissimilarities between samples as a square matrix, shape (n, n);
+    :func:`condensed_rdm` returns the upper triangle."""
     from scipy.spatial.distance import squareform
 
     return squareform(as_float64(condensed_rdm(x, kind)), checks=False)
@@ -386,16 +391,17 @@ def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
 def whitened_gram(
     x: Representation, kind: str, compare: str, variances: tuple[float, ...] | None
 ) -> np.ndarray:
-    r"""The dissimilarities D made ready to be compared in the metric of their errors, shape (n, n).
+    r"""Return the dissimilarities D, prepared for a comparison in the metric of their errors, shape
+    (n, n).
 
     .. math:: S^{-1/2} (I - 1 w^\top) (-\tfrac{1}{2} D) (I - w 1^\top) S^{-1/2}, \qquad w = S^{-1}
         1 / 1^\top S^{-1} 1
 
-    for the diagonal matrix S of ``variances``, of norm 1; for ``"whitened_pearson"`` without what
-    equal dissimilarities explain. The inner product of two is that of the vectors of
-    dissimilarities with the inverse of :math:`(C S C^\top) \circ (C S C^\top)`, where C has the
-    contrasts of all pairs. Raises ``UndefinedError`` when all dissimilarities are equal, and for
-    given ones of which some are missing.
+    for the diagonal matrix S of ``variances``, scaled to norm 1. ``"whitened_pearson"`` also
+    removes the part explained by equal dissimilarities. The inner product of two such matrices
+    equals the inner product of the vectors of dissimilarities with the inverse of :math:`(C S
+    C^\top) \circ (C S C^\top)`, where C has the contrasts of all pairs. Raises ``UndefinedError``
+    when all dissimilarities are equal, and for given dissimilarities with missing pairs.
     """
     require_no_missing_pairs(x)
     matrix = dissimilarity_matrix(x, kind)
@@ -412,7 +418,7 @@ def whitened_gram(
 
 
 def sample_weights_in_mean(x: Representation, variances: tuple[float, ...] | None) -> np.ndarray:
-    """The weights of the samples in their mean, which sum to 1, from the variances of their
+    """Return the weights of the samples in their mean, with the sum 1, from the variances of the
     errors."""
     n = x.shape[0]
     spread = np.ones(n) if variances is None else np.asarray(variances, dtype=float)
@@ -422,7 +428,8 @@ def sample_weights_in_mean(x: Representation, variances: tuple[float, ...] | Non
 
 
 def whiten_dissimilarities(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The matrix of :func:`whitened_gram` of a matrix of dissimilarities, up to a factor."""
+    """Return the matrix of :func:`whitened_gram` for a matrix of dissimilarities, up to a
+    factor."""
     means = weights @ matrix
     centered = matrix - means - means[:, None] + weights @ means
     return -0.5 * centered * np.sqrt(np.outer(weights, weights))
@@ -433,18 +440,19 @@ def whiten_dissimilarities(matrix: np.ndarray, weights: np.ndarray) -> np.ndarra
 
 @cached("n", "scalar", "scalar")
 def distance_centering_terms(x: Representation) -> CenteringTerms:
-    """Margins of the distances between the samples of the pre-shape."""
+    """Return the centring terms of the distances between the samples of the pre-shape."""
     return centering_terms(unit_size_distances(x), x.shape[0])
 
 
 def centered_distance_entries(x: Representation) -> BlockFunction:
-    """Entries of the double-centred distances between the samples of the pre-shape."""
+    """Return a block function for the double-centred distances between the samples of the
+    pre-shape."""
     return double_centered_entries(unit_size_distances(x), distance_centering_terms(x), x.array)
 
 
 class DissimilaritySummary(NamedTuple):
-    """Ends, mean, and summed squared deviations from it, of the dissimilarities of all ordered
-    pairs of different samples."""
+    """Minimum, maximum, mean, and summed squared deviations from the mean, of the dissimilarities
+    of all ordered pairs of different samples."""
 
     low: float
     high: float
@@ -454,7 +462,8 @@ class DissimilaritySummary(NamedTuple):
 
 @cached("scalar")
 def dissimilarity_summary(x: Representation, kind: str) -> DissimilaritySummary:
-    """Spread of the dissimilarities of a kind; ``UndefinedError`` when all of them are equal."""
+    """Return the summary of the dissimilarities of ``kind``; raise ``UndefinedError`` when all are
+    equal."""
     entries, deviations = dissimilarity_entries(x, kind), RunningMoments()
     for tile in upper_blocks(x.shape[0]):
         block = entries(tile)

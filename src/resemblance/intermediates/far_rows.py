@@ -1,7 +1,8 @@
-"""Points whose distances keep their digits when some rows are far from all others.
+"""Points with distances that keep their digits when some rows are outliers, far from all other
+rows.
 
-The mean row of data with one giant row is far from all rows, so that the squared lengths of the
-centred points are far larger than the squared distances between the other rows.
+In data with a giant row, the mean row is far from all rows, so the squared lengths of the centred
+points are far larger than the squared distances between ordinary rows.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from ..base.arrays import (
 from ..data.representation import Representation, cached
 from .points import preshape, size
 
-# times the median squared length: a row that is so long moves the mean of the others
+# An outlier row has a squared length above this multiple of the median squared length.
 OUTLIER_LENGTH_RATIO = 100.0
 
 
 def outlier_row_mask(squares: Array) -> np.ndarray | None:
-    """Say which rows are far from the others, by squared lengths of centred rows; None if none
-    is."""
+    """Return a mask of the outlier rows, from the squared lengths of centred rows; None if there is
+    no outlier."""
     lengths = detach(squares)
-    sorted_lengths = namespace(lengths).sort(lengths)  # where the data are: three numbers leave
+    sorted_lengths = namespace(lengths).sort(lengths)  # on the device: only three numbers leave
     count = sorted_lengths.shape[0]
     if not count:
         return None
@@ -40,7 +41,7 @@ def outlier_row_mask(squares: Array) -> np.ndarray | None:
 
 @cached("n")
 def inlier_row_mask(x: Representation) -> np.ndarray | None:
-    """Say which rows are not far from the others; None if all are near."""
+    """Return a mask of the rows that are not outliers; None if there is no outlier."""
     if x.origin or x.signed:
         return None
     points = detach(preshape(x))
@@ -50,8 +51,8 @@ def inlier_row_mask(x: Representation) -> np.ndarray | None:
 
 @cached("n d")
 def inlier_centered_points(x: Representation) -> Array:
-    """:func:`~.points.preshape`, or the same points around the mean of the rows that are not far
-    from the others: their distances are the same, and keep their digits."""
+    """Return :func:`~.points.preshape`, or, with outlier rows, the points minus the mean of the
+    other rows: distances between the points are unchanged and keep their digits."""
     points = preshape(x)
     is_near = None if records_gradient(x.source) else inlier_row_mask(x)
     if is_near is None:

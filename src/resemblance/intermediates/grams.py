@@ -187,8 +187,7 @@ def wide_diagonal(x: Representation) -> np.ndarray:
 @cached("pairs", "n")
 def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     """Return :func:`gram_condensed` and :func:`gram_diagonal` for data with more features than
-    samples. The function adds up blocks of features and centres every block separately, so it never
-    copies all data.
+    samples, summed over separately centred blocks of features, without a copy of all data.
 
     Where unscaled products could overflow or underflow, the function scales the points first.
     """
@@ -259,7 +258,7 @@ def energy(x: Representation) -> Array:
 
 @cached("scalar")
 def squared_gram_norm(x: Representation, kernel: GramKernel) -> Array:
-    """Return the squared Frobenius norm of the centred Gram matrix."""
+    """Return the squared norm of the centred Gram matrix."""
     if kernel.name == "linear":
         return linear_gram_inner(x, x) if compares_gram_entries(x, x) else energy(x) ** 2
     if kernel.name == "cosine":

@@ -1,7 +1,7 @@
-"""Matrices of all pairs of samples, one of each representation, whose inner product a measure is a
-function of.
+"""Matrices of all pairs of samples, one per representation: many measures are functions of the
+inner product of two such matrices.
 
-A matrix is a light wrapper, made anew whenever it is asked for: its numbers and arrays are
+A matrix is a light wrapper, created on request: the cache holds its numbers and arrays as
 intermediates.
 """
 
@@ -74,7 +74,8 @@ FactorArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class PairMatrix(ABC):
-    """An (n, n) matrix A of one representation, whose rows and columns move with the samples.
+    """An (n, n) matrix A of a representation. Permuting the samples permutes the rows and columns
+    of A.
 
     ``samples``: n. ``trace``: tr A. ``total``: the sum of all entries, 0 if A is centred.
     ``square``: <A, A>.
@@ -90,17 +91,19 @@ class PairMatrix(ABC):
         """Return a copy of the entries in float64, shape (n, n)."""
 
     def factors(self, max_rank: int, column: np.ndarray | None = None) -> FactorArrays | None:
-        """Return F, W and the diagonal of A, where off this A is F W Fᵀ; arrays that nobody else
-        has. None if unknown, or if F has more than ``max_rank`` points.
+        """Return F, W and the diagonal of A, where A equals F W Fᵀ off the diagonal, as arrays that
+        the caller may overwrite. None if unknown, or if F has more than ``max_rank`` columns of
+        points.
 
-        F has points in its first columns, then ones, then ``column``; W is the identity but for
-        what is returned of it, its last rows and columns, those of the ones and of ``column``.
+        The columns of F are the points, a column of ones, then ``column``. W is the identity,
+        except for its last rows and columns (for the ones and ``column``): only this part of W is
+        returned.
         """
         return None
 
 
 def expected_inner(a: PairMatrix, b: PairMatrix) -> float:
-    r"""Return the mean of <A, B> over all n! orders of the samples of B.
+    r"""Return the mean of <A, B> over all n! permutations of the samples of B.
 
     .. math:: \frac{\operatorname{tr} A \operatorname{tr} B}{n} + \frac{\operatorname{off} A
         \operatorname{off} B}{n (n - 1)}
@@ -112,22 +115,23 @@ def expected_inner(a: PairMatrix, b: PairMatrix) -> float:
 
 
 def expected_cosine(a: PairMatrix, b: PairMatrix) -> float:
-    """Return the mean cosine of A and B over all orders of the samples of B."""
+    """Return the mean cosine of A and B over all permutations of the samples of B."""
     return expected_inner(a, b) / math.sqrt(a.square * b.square)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactoredPairMatrix(PairMatrix):
-    """The products P Pᵀ of points P, (n, d), with intermediates of them: the points, the entries
-    where these are less work, and the diagonal where it is needed."""
+    """The matrix P Pᵀ of points P, (n, d). ``points``, ``entries`` and ``on_diagonal`` return
+    intermediates; ``entries`` is set where comparing entries is less work, ``on_diagonal`` where
+    the diagonal is needed."""
 
     points: Callable[[], Array]
     entries: Callable[[], np.ndarray] | None = None
     on_diagonal: Callable[[], Array] | None = None
 
     def factors(self, max_rank: int, column: np.ndarray | None = None) -> FactorArrays | None:
-        """Return the points, and columns that do not count; none where entries are less work, as
-        wide points would have to be made."""
+        """Return the points, with extra columns of weight 0. None where entries are less work, to
+        avoid computing wide points."""
         if self.entries or self.points().shape[1] > max_rank:
             return None
         points = as_float64(self.points())
@@ -150,7 +154,7 @@ class FactoredPairMatrix(PairMatrix):
         return np.vecdot(points, points)
 
     def pieces(self) -> BlockFunction:
-        """Return the function that has the entries of a rectangle in float64."""
+        """Return a block function for the entries in float64."""
         if self.entries:
             return block_function_of_matrix(self.entries())
         points = as_float64(self.points())
@@ -164,7 +168,7 @@ class FactoredPairMatrix(PairMatrix):
         return points @ (points.T @ factors)
 
     def inner_of_rows(self, other: Any) -> np.ndarray:
-        """Return the inner products of the rows of two such matrices, shape (n,)."""
+        """Return the inner products of the rows of this matrix and of ``other``, shape (n,)."""
         if self.entries and other.entries:
             return np.vecdot(self.entries(), other.entries())
         wide, narrow = (self, other) if self.entries else (other, self)
@@ -174,9 +178,10 @@ class FactoredPairMatrix(PairMatrix):
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPairMatrix(PairMatrix):
-    """Entries in memory, (n, n), or for many samples computed again in ``blocks``.
+    """A matrix with entries in memory, (n, n), or with ``blocks`` that are computed again for many
+    samples.
 
-    ``by_piece`` has them in float64, where not all have to be made for that.
+    ``by_piece`` returns a block function in float64, if the blocks do not need all entries.
     """
 
     entries: Callable[[], Array]
@@ -185,7 +190,7 @@ class StoredPairMatrix(PairMatrix):
     factored: Callable[[int], FactorArrays | None] = lambda most: None
 
     def factors(self, max_rank: int, column: np.ndarray | None = None) -> FactorArrays | None:
-        """Return what the matrix is off its diagonal, if it has few dimensions there."""
+        """Return the factors of the matrix off the diagonal, if that part has low rank."""
         return self.factored(max_rank) if column is None else None
 
     def dense(self) -> np.ndarray:
@@ -197,7 +202,7 @@ class StoredPairMatrix(PairMatrix):
         return np.diagonal(as_float64(self.entries()))
 
     def pieces(self) -> BlockFunction:
-        """Return the function that has the entries of a rectangle in float64."""
+        """Return a block function for the entries in float64."""
         return (
             self.by_piece()
             if self.by_piece
@@ -209,13 +214,14 @@ class StoredPairMatrix(PairMatrix):
         return as_float64(self.entries()) @ vector
 
     def inner_of_rows(self, other: Any) -> np.ndarray:
-        """Return the inner products of the rows of two such matrices, shape (n,)."""
+        """Return the inner products of the rows of this matrix and of ``other``, shape (n,)."""
         return np.vecdot(as_float64(self.entries()), as_float64(other.entries()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparsePairMatrix(PairMatrix):
-    """A sparse matrix, times ``factor``; with its rows, or its rows and columns, centred."""
+    """A sparse matrix times ``factor``, with centred rows, centred rows and columns, or no
+    centring."""
 
     kernel: csr_array
     centered: Literal["no", "rows", "both"] = "no"
@@ -260,8 +266,8 @@ def kernel_gram(x: Representation, kernel: GramKernel) -> FactoredPairMatrix | S
 def centered_gram(
     x: Representation, kernel: str, estimator: Estimator, bandwidth: float, pairs: MedianPairs
 ) -> FactoredPairMatrix | StoredPairMatrix:
-    """Return :func:`kernel_gram`; U-centred for the debiased estimator, without its diagonal for
-    that of Lange et al."""
+    """Return :func:`kernel_gram`; U-centred for the debiased estimator, with a zero diagonal for
+    the estimator of Lange et al."""
     gram_kernel = GramKernel(kernel, bandwidth, pairs)
     gram = kernel_gram(x, gram_kernel)
     if estimator == "biased":
@@ -299,9 +305,10 @@ def _off_diagonal_factors(
 
 
 def _remove_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator) -> np.ndarray:
-    """Return a centred matrix without its diagonal, which is overwritten; U-centred if debiased.
+    """Return a centred matrix without its diagonal, U-centred if ``estimator`` is "debiased". The
+    input is overwritten.
 
-    The rows of K sum to zero: without the diagonal k they sum to -k, and all of it to -sum k.
+    The rows of K sum to zero: without the diagonal k, the row sums are -k and the total is -sum k.
     """
     k, n = as_float64(diagonal), len(matrix)
     if estimator == "debiased":
@@ -313,7 +320,7 @@ def _remove_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator) 
 
 
 def _off_diagonal_blocks(entries: BlockFunction, k: Array, estimator: Estimator) -> BlockFunction:
-    """Return the blocks of :func:`_remove_diagonal`."""
+    """Return a block function for the matrix of :func:`_remove_diagonal`."""
     n, total = k.shape[0], scalar(namespace(k).sum(k))
     part = k / (n - 2) - total / (2 * (n - 1) * (n - 2))
 
@@ -345,38 +352,41 @@ def projection(x: Representation) -> FactoredPairMatrix:
 
 
 def uncentered_projection(x: Representation) -> FactoredPairMatrix:
-    """Return the projection on the span of the columns as they are."""
+    """Return the projection on the span of the uncentred columns."""
     basis = partial(orthonormal_basis, x, centered=False)
     return _projection_on_basis(x, numerical_rank(x, centered=False), basis, basis_sum(x))
 
 
 def leading_projection(x: Representation, k: int) -> FactoredPairMatrix:
-    """Return the projection on the k leading principal components and those tied with the last."""
+    """Return the projection on the k leading principal components and the components tied with the
+    last."""
     count = component_count_with_ties(x, count=k)
     return _projection_on_basis(x, count, lambda: decomposition(x).basis[:, :count])
 
 
 @cached("scalar")
 def basis_sum(x: Representation) -> float:
-    """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
+    """Return the sum of the entries of the projection on the uncentred columns: n if the span
+    contains the constant."""
     if has_accurate_inverse(x, full=True):
         return x.n_samples * scalar(euclidean_norm(unspanned_direction(x)[0])) ** 2
     basis = orthonormal_basis(x, centered=False)
     sums = x.xp.sum(basis, axis=0)
-    # Points that stand for the samples of a stream are fewer, and each counts for several
+    # A stream has fewer points than samples, so a point counts for several samples.
     scale = x.n_samples / int(basis.shape[0])
     return scalar(x.xp.sum(sums**2)) * scale
 
 
 def ridge_smoother(x: Representation, ridge: float) -> FactoredPairMatrix:
-    """Return the matrix that takes a target to what ridge regression predicts of it."""
+    """Return the smoother matrix of ridge regression, from targets to predictions."""
     parts = decomposition(x)
     variance = as_float64(parts.singular) ** 2
     return _matrix_of_eigenvalues(x, parts, variance / (variance + ridge))
 
 
 def leading_gram(x: Representation, k: int) -> FactoredPairMatrix:
-    """Return the Gram matrix of the k leading principal components and those tied with the last."""
+    """Return the Gram matrix of the k leading principal components and the components tied with the
+    last."""
     parts = decomposition(x)
     return _matrix_of_eigenvalues(
         x, parts, as_float64(parts.singular[: component_count_with_ties(x, count=k)]) ** 2
@@ -386,7 +396,7 @@ def leading_gram(x: Representation, k: int) -> FactoredPairMatrix:
 def _matrix_of_eigenvalues(
     x: Representation, parts: Decomposition, weights: np.ndarray
 ) -> FactoredPairMatrix:
-    """Return the matrix with these eigenvalues for the leading singular vectors."""
+    """Return the matrix with eigenvalues ``weights`` for the leading singular vectors."""
     return FactoredPairMatrix(
         samples=x.n_samples,
         trace=float(weights.sum()),
@@ -416,8 +426,8 @@ def unscaled_distance_matrix(x: Representation) -> np.ndarray:
 def dissimilarity_pair_matrix(
     x: Representation, rdm: str, compare: str, variances: tuple[float, ...] | None = None
 ) -> StoredPairMatrix:
-    """Return the dissimilarities, ready to be compared, on both sides of a zero diagonal; whitened
-    ones as a centred matrix."""
+    """Return the dissimilarities, prepared for comparison, as a symmetric matrix with a zero
+    diagonal; whitened dissimilarities as a centred matrix."""
     if compare.startswith("whitened"):
         gram = whitened_gram(x, rdm, compare, variances)
         trace, entry_sum = float(np.trace(gram)), float(gram.sum())
@@ -448,13 +458,14 @@ def dissimilarity_pair_matrix(
 
 @cached("scalar")
 def dissimilarity_sum(x: Representation, kind: str) -> float:
-    """Sum of all dissimilarities, those of each pair of samples of norm 1."""
+    """Return the sum of all dissimilarities, over ordered pairs, where the vector of unordered
+    pairs has norm 1."""
     return 2 * scalar(x.xp.sum(rdm_vector(x, kind=kind, compare="cosine")))
 
 
 def comparable_entries(x: Representation, kind: str, compare: str) -> BlockFunction:
-    """What is compared of the dissimilarities: their mean ranks, or they without their mean; 0 on
-    the diagonal."""
+    """Return a block function for the compared form of the dissimilarities: mean ranks, or
+    dissimilarities minus their mean; 0 on the diagonal."""
     if compare == "spearman":
         return rank_entries(x, kind)
     mean = dissimilarity_summary(x, kind=kind).mean if compare == "pearson" else 0.0

@@ -280,8 +280,8 @@ def double_centered_product(k: csr_array, l: csr_array) -> float:
 
 
 def centered_trace(k: csr_array, l: csr_array) -> float:
-    """Return the trace of K H L H: for symmetric kernels the double-centred inner product,
-    otherwise the inner product of the entries that both directions share."""
+    """Return the trace of K H L H: the inner product of H K H and the transpose of H L H. For
+    symmetric kernels the trace is the double-centred inner product."""
     n = k.shape[0]
     margins = float(k.sum(axis=0) @ l.sum(axis=1) + k.sum(axis=1) @ l.sum(axis=0))
     return sparse_inner_product(k, l.T.tocsr()) - margins / n + float(k.sum() * l.sum()) / n**2

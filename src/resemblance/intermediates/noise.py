@@ -1,4 +1,5 @@
-"""The noise of responses: its covariance, and whether a matrix can be one."""
+"""The noise of responses: estimate the noise covariance, and check a noise matrix given by the
+user."""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ from ..data.representation import (
 from ..significance.labels import label_codes
 from .digits import check_digits
 
-MIN_RESIDUAL_FREEDOM = 10  # of the residuals, to tell a precision from a covariance
-MAX_COVARIANCE_ASYMMETRY = 1e-8  # of the largest entry: what two halves of a matrix may differ by
+# Degrees of freedom of the residuals needed to distinguish a precision from a covariance.
+MIN_RESIDUAL_FREEDOM = 10
+MAX_COVARIANCE_ASYMMETRY = 1e-8  # largest asymmetry of a covariance, relative to its largest entry
 
 Shrinkage = Literal["diagonal", "identity", "only"]
 
@@ -36,21 +38,21 @@ Shrinkage = Literal["diagonal", "identity", "only"]
 def noise_covariance(
     X: Any, conditions: Any = None, *, shrink: Shrinkage | None = "diagonal", dof: int | None = None
 ) -> np.ndarray:
-    r"""Return the covariance of the noise of responses, (d, d): of trials around the mean of their
-    condition.
+    r"""Return the noise covariance of responses, (d, d): the covariance of trials around the mean
+    of their condition.
 
     .. math:: S = \tfrac{1}{\mathrm{dof}} \sum_k e_k e_k^\top, \qquad \hat S = (1 - \lambda) S +
         \lambda T
 
-    ``X`` is (trials, d); without ``conditions`` residuals are from the mean of all. ``dof`` is by
-    default trials minus conditions; give it for residuals of a model that has taken more.
-    ``shrink``: ``"diagonal"`` shrinks correlations and leaves variances (target T the diagonal of
-    S; Schäfer and Strimmer 2005), ``"identity"`` shrinks to the mean variance (Ledoit and Wolf
-    2004), both by the weight λ that the data give; ``"only"`` is the diagonal alone, and ``None``
-    is S.
+    ``X`` is (trials, d); without ``conditions`` residuals are from the mean of all trials. ``dof``
+    is by default trials minus conditions; set ``dof`` for residuals of a model with more
+    parameters. ``shrink``: ``"diagonal"`` shrinks correlations and leaves variances (target T the
+    diagonal of S; Schäfer and Strimmer 2005), ``"identity"`` shrinks to the mean variance (Ledoit
+    and Wolf 2004); the two estimate the weight λ from the data. ``"only"`` is the diagonal alone,
+    and ``None`` is S.
 
-    Trials with NaN are left out, and a warning says so: a covariance of the numbers that each pair
-    of features has need not have an inverse.
+    Trials with NaN are left out, with a warning: a covariance over the available numbers of every
+    pair of features need not have an inverse.
 
     Raises ``ValueError`` for labels of another length, for ``dof`` below 1 (as many conditions as
     trials) and for another ``shrink``; ``UndefinedError`` for infinite values, for NaN in all
@@ -89,7 +91,8 @@ def noise_covariance(
         return np.asarray(products / dof)
     if shrink == "only":
         return np.diag(variances) / dof
-    squares = (residuals**2).T @ (residuals**2)  # sums of the squares of the products of a trial
+    # Sums over trials of the squared products of two residuals.
+    squares = (residuals**2).T @ (residuals**2)
     if shrink == "identity":
         target = variances.mean() / n * np.eye(d)
         distance = float(((products / n - target) ** 2).sum())
@@ -101,7 +104,7 @@ def noise_covariance(
 
 
 def _diagonal_shrinkage_weight(products: np.ndarray, squares: np.ndarray, n: int) -> float:
-    """Return Σ Var(r) / Σ r² over the correlations r of different features."""
+    """Return the shrinkage weight Σ Var(r) / Σ r² over the correlations r of different features."""
     scale = np.sqrt(np.diagonal(products))
     scale = np.where(scale > 0, scale, 1.0)
     correlation = products / np.outer(scale, scale)
@@ -115,11 +118,12 @@ def _diagonal_shrinkage_weight(products: np.ndarray, squares: np.ndarray, n: int
 
 
 def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
-    """Raise ``ValueError`` for noise that is one matrix for each run, or a precision.
+    """Raise ``ValueError`` for noise with a matrix for each run, and for noise that looks like a
+    precision matrix.
 
-    It is one where, as the inverse of a covariance, it gives the residuals of the trials their
-    size, and their shape better by 0.1 in the logarithm of the likelihood of each number than as a
-    covariance whose size is free.
+    Noise looks like a precision if two conditions hold. Used as the inverse of a covariance, the
+    matrix gives the residuals of the trials their size. And its log-likelihood per number is higher
+    by more than 0.1 than as a covariance of free size.
     """
     d = points.shape[1]
     if np.ndim(noise) == 3:
@@ -152,7 +156,8 @@ def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
 
 
 def noise_cholesky_factor(noise: np.ndarray, d: int) -> np.ndarray:
-    """Return the Cholesky factor of a covariance."""
+    """Return the Cholesky factor of a covariance. Raise ``ValueError`` for another shape, for
+    features without variance, and for a matrix that is no invertible covariance."""
     if noise.shape != (d, d):
         raise ValueError(
             f"dissimilarities: noise of {d} features is ({d}, {d}); got {noise.shape}; "
@@ -180,7 +185,7 @@ def noise_cholesky_factor(noise: np.ndarray, d: int) -> np.ndarray:
 
 
 def as_trial_representation(caller: str, X: Any, name: str = "") -> Representation:
-    """Return a representation of trials; ``ValueError`` for an array that also has time bins."""
+    """Return a representation of trials. Raise ``ValueError`` for a 3-d array with time bins."""
     if np.ndim(X) == 3:
         raise ValueError(
             f"{caller}: X must be (trials, features); got {np.shape(X)}; average over time, "
@@ -217,8 +222,8 @@ def trial_features(
 
 
 def mean_rows_by_number(points: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the mean of the rows of each number, (conditions, d), over those that are not NaN; NaN
-    where all are."""
+    """Return the mean of the rows with each number, (conditions, d), ignoring NaN; NaN where all
+    values are NaN."""
     total = np.zeros((int(numbers.max()) + 1, points.shape[1]))
     gaps = np.isnan(points)
     if not gaps.any():

@@ -1,5 +1,5 @@
-"""Intermediates of a pair: cross products and what follows from them, shared by all measures of the
-pair."""
+"""Intermediates of a pair: cross products, basis overlaps and their norms, shared by all measures
+of the pair."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from .spectra import (
 
 @cached_pair(swap=transpose_matrix)
 def correlations(x: Representation, y: Representation) -> Array:
-    """Pearson correlations between the columns of both, shape (d_x, d_y); 0 with a constant
-    column."""
+    """Return the Pearson correlations between the columns of x and y, shape (d_x, d_y); 0 with a
+    constant column."""
     products = feature_products(x, y)  # 0 with a constant column
     return clip_above_one(products / _column_scales(x)[:, None] / _column_scales(y)[None, :])
 
@@ -56,8 +56,8 @@ def _column_scales(x: Representation) -> Array:
 
 @cached_pair(swap=return_unchanged)
 def nuclear_norm(x: Representation, y: Representation) -> Array:
-    """Sum of the singular values of the cross products: the cosine of the best rotation, in [0,
-    1]."""
+    """Return the sum of the singular values of the cross products: the cosine after the best
+    rotation, in [0, 1]."""
     xp = x.xp
     total = xp.sum(singular_values(cross_products(x, y)))
     return clip_above_one(total)
@@ -65,15 +65,15 @@ def nuclear_norm(x: Representation, y: Representation) -> Array:
 
 @cached_pair(swap=transpose_matrix)
 def basis_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Inner products between orthonormal bases of both column spaces, shape (rank_x, rank_y)."""
+    """Return the inner products between orthonormal bases of the column spaces of x and y, shape
+    (rank_x, rank_y)."""
     return transpose_matrix(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(
         y, centered=centered
     )
 
 
 def principal_overlap(x: Representation, y: Representation) -> Array:
-    """:func:`basis_overlap` for the bases of principal components, in the order of their
-    variance."""
+    """Return :func:`basis_overlap` for the bases of principal components, in order of variance."""
     if not (records_gradient(x.source) or records_gradient(y.source)):
         return basis_overlap(x, y)
     return transpose_matrix(principal_directions(x).basis) @ principal_directions(y).basis
@@ -86,8 +86,8 @@ def _swap_sides(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]
 
 @cached_pair(swap=_swap_sides)
 def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
-    """SVD of the centred basis overlap: canonical variates of x (columns), correlations, variates
-    of y (rows)."""
+    """Return the SVD of the centred basis overlap: canonical variates of x (columns), canonical
+    correlations, canonical variates of y (rows)."""
     left, rho, right = svd(principal_overlap(x, y))
     if records_gradient(x.source) or records_gradient(y.source):
         require_derivative(
@@ -98,7 +98,7 @@ def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array
 
 @cached_pair(swap=return_unchanged)
 def squared_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Squared Frobenius norm of the basis overlap: the sum of the squared canonical
+    """Return the squared Frobenius norm of the basis overlap: the sum of the squared canonical
     correlations."""
     if not centered and all(has_accurate_inverse(r, full=True) for r in (x, y)):
         return _uncentered_squared_overlap(x, y)
@@ -107,9 +107,11 @@ def squared_overlap(x: Representation, y: Representation, centered: bool = True)
 
 
 def _uncentered_squared_overlap(x: Representation, y: Representation) -> Array:
-    """The overlap of the columns as they are, from that of the centred ones and the constant.
+    """Return the squared overlap of the uncentred columns, from the overlap of the centred columns
+    and the constant.
 
-    Of these d + 1 directions the columns span all but one: each side loses one.
+    The centred columns and the constant span d + 1 directions, the uncentred columns all but one:
+    the correction removes a direction per representation.
     """
     overlap = basis_overlap(x, y)
     (u, a), (v, b) = unspanned_direction(x), unspanned_direction(y)
@@ -122,10 +124,10 @@ def _uncentered_squared_overlap(x: Representation, y: Representation) -> Array:
 
 
 def explained_squared_norm(x: Representation, y: Representation) -> Array:
-    """Squared Frobenius norm of what the columns of x span of the pre-shape of y.
+    """Return the squared Frobenius norm of the pre-shape of y projected on the column space of x.
 
-    Where the inverse singular values of x cost no digits, from the cross products, which other
-    measures need, too.
+    Where the inverse singular values of x cost no digits, the norm comes from the cross products,
+    which other measures need too.
     """
     if has_accurate_inverse(x):
         parts = decomposition(x)
@@ -137,15 +139,15 @@ def explained_squared_norm(x: Representation, y: Representation) -> Array:
 
 @cached_pair(swap=transpose_matrix)
 def row_direction_products(x: Representation, y: Representation) -> Array:
-    """Inner products between the columns of the row-normalised points, in the frame of uncentred
-    cross products."""
+    """Return the inner products between the columns of the row-normalised points, in the frame of
+    uncentred cross products."""
     return transpose_matrix(reduced_unit_rows(x)) @ reduced_unit_rows(y)
 
 
 @cached_pair(swap=return_unchanged)
 def rotated_residual(x: Representation, y: Representation) -> Array:
-    """Norm of the difference of two pre-shapes after the best rotation, computed from the
-    difference itself."""
+    """Return the norm of the difference of two pre-shapes after the best rotation, computed from
+    the difference."""
     a, b = preshape(x), preshape(y)
     if a.shape[1] > b.shape[1]:
         a, b = b, a
@@ -155,8 +157,8 @@ def rotated_residual(x: Representation, y: Representation) -> Array:
 
 
 def rotated_chord(a: Array, b: Array) -> Array:
-    """Distance between two matrices of unit size after the best rotation, the narrower one padded
-    with zero columns."""
+    """Return the distance between two matrices of unit size after the best rotation, the narrower
+    matrix padded with zero columns."""
     xp = namespace(a)
     if a.shape[1] > b.shape[1]:
         a, b = b, a
@@ -171,9 +173,9 @@ def rotated_chord(a: Array, b: Array) -> Array:
 
 
 def max_weight_assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the one-to-one matching of largest total weight (leaves the array
-    API)."""
-    # SciPy's optimize takes longer to import than all the rest.
+    """Return the rows and columns of the one-to-one matching of largest total weight (leaves the
+    array API)."""
+    # SciPy's optimize takes longer to import than the rest of the library.
     from scipy.optimize import linear_sum_assignment
 
     return linear_sum_assignment(to_numpy(weights), maximize=True)

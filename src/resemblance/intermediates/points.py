@@ -1,4 +1,4 @@
-"""Intermediates that are the points themselves: centred, scaled, reduced to the dimensions they
+"""Intermediates of the points: centred, scaled, and rotated into the dimensions that the points
 span."""
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from .digits import resolution, uncentered_norm
 
 @cached("d")
 def mean(x: Representation) -> Array:
-    """Mean row, shape (d,), accumulated around the first row so that a large common offset costs no
-    digits."""
+    """Return the mean row, shape (d,), accumulated relative to the first row so that a large common
+    offset costs no digits."""
     first = detach(x.array[:1, :])
     return x.xp.mean(x.array - first, axis=0) + first[0, :]
 
 
 @cached("n d")
 def centered(x: Representation) -> Array:
-    """Rows minus the mean row, shape (n, d); a constant column becomes exactly zero."""
+    """Return the rows minus the mean row, shape (n, d); a constant column becomes exactly zero."""
     return _center_with_mean(x)[0]
 
 
 def _center_with_mean(x: Representation) -> tuple[Array, Array]:
-    """Rows minus the mean row, and the mean row."""
+    """Return the rows minus the mean row, and the mean row."""
     if is_large_array(x):
         points = concatenate_blocks(_centered_row_blocks(x), np.empty(x.shape, dtype=x.dtype))
         return points, np.sum(_first_row_and_offset(x), axis=0)
@@ -61,27 +61,28 @@ def _center_with_mean(x: Representation) -> tuple[Array, Array]:
 
 @cached("d", "d")
 def _first_row_and_offset(x: Representation) -> tuple[Array, Array]:
-    """The first row of many, and the mean of the rows minus it, shape (d,)."""
+    """Return the first row, and the mean of the rows minus the first row, shape (d,), in blocks of
+    rows."""
     first, total = next(working_value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.dtype)
     for block in working_value_blocks(x):
         shifted = block - first
-        shifted[0] += total  # as in one sum of all
+        shifted[0] += total  # adds up in the same order as a single sum
         total = shifted.sum(axis=0)
     return first, total / x.shape[0]
 
 
 def _centered_row_blocks(x: Representation) -> Iterator[Array]:
-    """Yield :func:`centered` in blocks of rows, to the same digits."""
+    """Yield :func:`centered` in blocks of rows, with the same digits."""
     first, mean = _first_row_and_offset(x)
     return (apply_in_place(np.subtract, block - first, mean) for block in working_value_blocks(x))
 
 
-# roundings of its largest entry, within which the entries of a row are equal
+# A row is constant if its entries differ by at most this many roundings of the largest entry.
 MAX_CONSTANT_ROUNDINGS = 4
 
 
 class ScaledPoints(NamedTuple):
-    """Centred points in unit size, the size that they had, and the mean row that they lost."""
+    """Centred points in unit size, their size before scaling, and the mean row."""
 
     points: Array
     size: Array
@@ -90,11 +91,12 @@ class ScaledPoints(NamedTuple):
 
 @cached("n d", "scalar", "d")
 def centered_scaled(x: Representation) -> ScaledPoints:
-    """Centred points in unit size; where their size is 0, so are they.
+    """Return the centred points in unit size; points of size 0 stay 0.
 
-    The centred points are an intermediate of their own: what needs only these needs one array less.
+    The centred points are a separate intermediate, so that functions of the centred points alone
+    store one array less.
     """
-    if x.origin:  # rows that stand for those of a stream are fewer, so each has a larger mean
+    if x.origin:  # a stream has fewer rows than samples, so a row has a larger mean
         return ScaledPoints(
             centered(x) / _nonzero_divisor(euclidean_norm(centered(x))),
             euclidean_norm(centered(x)),
@@ -106,13 +108,13 @@ def centered_scaled(x: Representation) -> ScaledPoints:
 
 
 def _nonzero_divisor(length: Array) -> Array:
-    """A length, or 1 in its place where it is 0."""
+    """Return a length, or 1 where the length is 0."""
     xp = namespace(length)
     return xp.where(length > 0, length, xp.ones_like(length))
 
 
 def size(x: Representation) -> Array:
-    """Frobenius norm of the centred points (Kendall's centroid size)."""
+    """Return the Frobenius norm of the centred points (Kendall's centroid size)."""
     return _centered_norm_by_blocks(x) if is_large_array(x) else centered_scaled(x).size
 
 
@@ -126,16 +128,16 @@ def _centered_norm_by_blocks(x: Representation) -> Array:
 
 @cached("scalar", "d")
 def size_and_scaled_mean(x: Representation) -> tuple[Array, Array]:
-    """Size of the centred points, and mean row times the root of n, for points of unit norm as they
-    are."""
+    """Return the size of the centred points, and the mean row times the root of n, where the
+    uncentred points have unit norm."""
     length = uncentered_norm(x)
     return size(x) / length, centered_scaled(x).mean / length * x.n_samples**0.5
 
 
 @cached("n d")
 def unit(x: Representation, centered: bool = True) -> Array:
-    """The points with unit Frobenius norm, centred by default; ``UndefinedError`` when that
-    norm is 0."""
+    """Return the points with unit Frobenius norm, centred by default. Raise ``UndefinedError`` when
+    the norm is 0."""
     length = _positive_norm(x, centered)
     return centered_scaled(x).points if centered else x.array / length
 
@@ -149,7 +151,8 @@ def _positive_norm(x: Representation, centered: bool) -> Array:
 
 
 def unit_blocks(x: Representation) -> Iterator[Array]:
-    """Yield the rows of :func:`unit`; of many points only a block of rows is in memory."""
+    """Yield the rows of :func:`unit` in blocks; for large data only a block of rows is in
+    memory."""
     length = _positive_norm(x, centered=True)
     if is_large_array(x):
         yield from (apply_in_place(np.divide, block, length) for block in _centered_row_blocks(x))
@@ -162,8 +165,8 @@ def unit_blocks(x: Representation) -> Iterator[Array]:
 
 
 def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
-    """Inner products between the columns of both in unit size, (d_x, d_y), added up over blocks of
-    rows."""
+    """Return the inner products between the columns of x and y in unit size, (d_x, d_y), added up
+    over blocks of rows."""
     products = np.zeros((x.shape[1], y.shape[1]), dtype=x.dtype)
     blocks = zip(unit_blocks(x), unit_blocks(y)) if y is not x else ((b, b) for b in unit_blocks(x))
     for a, b in blocks:
@@ -174,15 +177,16 @@ def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
 @cached("n d")
 @keep_while_small(1)
 def preshape(x: Representation, centered: bool = True) -> Array:
-    """:func:`unit` in at most n columns: rotated into the dimensions the points span when d > n.
+    """Return :func:`unit` in at most n columns: rotated into the dimensions the points span when d
+    > n.
 
-    A rotation changes neither distances nor inner products between samples, so a measure that no
-    rotation can change may use this intermediate, and never meets a product wider than n.
+    A rotation changes neither distances nor inner products between samples, so rotation-invariant
+    measures may use this intermediate, and never compute a product wider than n.
     """
     points = unit(x, centered=centered)
     if not is_rotated(x):
         return points
-    if isinstance(points, np.ndarray):  # Pᵀ = Q R, so P Q = Rᵀ: half of the work makes no Q
+    if isinstance(points, np.ndarray):  # Pᵀ = Q R, so P Q = Rᵀ: skipping Q halves the work
         triangle: Any = np.linalg.qr(points.T, mode="r")
         return np.ascontiguousarray(triangle.T)
     # The basis needs no gradient: a rotation-invariant function does not change, to first order,
@@ -191,55 +195,55 @@ def preshape(x: Representation, centered: bool = True) -> Array:
 
 
 def is_rotated(x: Representation) -> bool:
-    """Say whether :func:`preshape` rotates the points."""
+    """Return whether :func:`preshape` rotates the points."""
     n, d = x.shape
     return d > n
 
 
 @cached("n")
 def row_norms(x: Representation) -> Array:
-    """Euclidean norm of every row, shape (n,)."""
+    """Return the Euclidean norm of every row, shape (n,)."""
     return euclidean_norm(x.array, axis=1)
 
 
 @cached("n d")
 def unit_rows(x: Representation) -> Array:
-    """Rows scaled to unit length, shape (n, d); a zero row stays zero."""
+    """Return the rows scaled to unit length, shape (n, d); a zero row stays zero."""
     return unit_rows_of_array(x.array)
 
 
 @cached("n")
 def directed(x: Representation) -> Array:
-    """1 for every row that has a direction, 0 for a zero row, shape (n,)."""
+    """Return 1 for every row with a direction, 0 for a zero row, shape (n,)."""
     return x.xp.astype(row_norms(x) > 0, x.array.dtype)
 
 
 @cached("d")
 def mean_direction(x: Representation) -> Array:
-    """Mean of the rows at unit length, shape (d,)."""
+    """Return the mean of the unit-length rows, shape (d,)."""
     return x.xp.mean(unit_rows(x), axis=0)
 
 
 @cached("n d")
 def reduced_unit_rows(x: Representation) -> Array:
-    """:func:`unit_rows` in the frame of ``preshape(x, centered=False)``."""
+    """Return :func:`unit_rows` in the frame of ``preshape(x, centered=False)``."""
     return unit_rows(x) if not is_rotated(x) else unit_rows_of_array(preshape(x, centered=False))
 
 
 @cached("n d")
 def standardized_rows(x: Representation) -> Array:
-    """Rows minus their own mean over the features, at unit length; a row that is constant, or
-    varies by no more than the rounding of its numbers as they were stored, becomes zero."""
+    """Return the rows minus their own mean over the features, at unit length. A row becomes zero if
+    the row is constant, or varies by no more than the rounding of the stored numbers."""
     return normalize_rows(x.array, "correlation", resolution(x))
 
 
 def normalize_rows(rows: Array, kind: str, rtol: float = 0.0) -> Array:
-    """Rows whose inner products are the cosines ("cosine"), or over features the Pearson
-    correlations ("correlation"), of the rows.
+    """Return rows scaled so that the inner products are the cosines ("cosine") or the Pearson
+    correlations over features ("correlation") of the input rows.
 
-    A row without direction becomes zero: one of zeros, or for "correlation" one whose entries are
-    equal but for rounding. ``rtol``: the relative rounding of the numbers as they were stored, if
-    that is coarser than that of the array.
+    A row without direction becomes zero: a zero row, or for "correlation" a row with entries equal
+    up to rounding. ``rtol``: the relative rounding of the stored numbers, if coarser than the
+    rounding of the array.
     """
     if kind == "cosine":
         return unit_rows_of_array(rows)
@@ -259,8 +263,8 @@ def unit_rows_of_array(rows: Array) -> Array:
 
 
 def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
-    """Both as they are, in a common size that neither overflows nor underflows, and the factor that
-    brings it back."""
+    """Return x and y, uncentred, divided by a common scale to avoid overflow and underflow; and the
+    scale."""
     sizes = detach(uncentered_norm(x)), detach(uncentered_norm(y))
     scale = x.xp.where(sizes[0] > sizes[1], *sizes)
     divisor = x.xp.where(scale > 0, scale, x.xp.ones_like(scale))
@@ -269,7 +273,7 @@ def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Arr
 
 @cached("d")
 def column_norms(x: Representation) -> Array:
-    """Euclidean norm of every centred column, shape (d,)."""
+    """Return the Euclidean norm of every centred column, shape (d,)."""
     return euclidean_norm(centered_scaled(x).points, axis=0) * size(x)
 
 
@@ -286,10 +290,10 @@ def return_unchanged(value: Array) -> Array:
 
 @cached_pair(swap=transpose_matrix)
 def feature_products(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Inner products between the columns of both, each representation in unit size, shape (d_x,
+    """Return the inner products between the columns of x and y, both in unit size, shape (d_x,
     d_y)."""
     if not centered and all(scalar(size(r)) > 0 for r in (x, y)):
-        # Those of the centred points, which other measures need, too, and those of the mean rows.
+        # Products of the centred points, which other measures need too, plus products of the means.
         (a, m), (b, k) = size_and_scaled_mean(x), size_and_scaled_mean(y)
         return feature_products(x, y) * (a * b) + m[:, None] * k[None, :]
     if centered and (is_large_array(x) or is_large_array(y)):
@@ -299,7 +303,8 @@ def feature_products(x: Representation, y: Representation, centered: bool = True
 
 @cached_pair(swap=transpose_matrix)
 def cross_products(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """``feature_products`` up to rotations of both: never more than n rows or columns."""
+    """Return :func:`feature_products` up to rotations of x and y, with at most n rows and
+    columns."""
     if is_rotated(x) or is_rotated(y):
         return transpose_matrix(preshape(x, centered=centered)) @ preshape(y, centered=centered)
     return feature_products(x, y, centered=centered)

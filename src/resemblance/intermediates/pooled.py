@@ -42,7 +42,7 @@ class PooledSquares(NamedTuple):
 
 
 def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
-    """Return the squared Euclidean distances between the samples of x and y, in units of the larger
+    """Return the squared distances between the samples of x and y, in units of the larger
     representation.
 
     The narrower representation is padded with zero columns.
@@ -58,8 +58,8 @@ def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
 
 
 def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.ndarray]:
-    """Return the samples of x and y minus their common mean, with an equal number of columns. A
-    common offset costs no digits of the distances.
+    """Return the samples of x and y minus their common mean, so that a common offset costs no
+    digits of the distances.
 
     The narrower representation is padded with zero columns.
     """
@@ -88,8 +88,8 @@ def pooled_median(squares: PooledSquares) -> float:
 
 
 def mean_kernels(squares: PooledSquares, sigma: float) -> tuple[float, float]:
-    """Return the mean Gaussian kernel of different samples of x plus the mean of different samples
-    of y; and the mean between samples of x and samples of y."""
+    """Return the mean Gaussian kernel of different samples within x plus the mean within y; and the
+    mean between x and y."""
     n, factor = squares.samples, -0.5 / sigma**2
     pairs = [(tile, tile.weight) for tile in upper_blocks(n)]
     sums = [_gaussian_kernel_sum(entries, pairs, factor) - n for entries in squares.within]

@@ -1,4 +1,4 @@
-"""Ranks of the dissimilarities of many samples, from how many of them are in each of many bins."""
+"""Ranks of the dissimilarities of many samples, from a histogram with many bins."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from .rectangles import (
 )
 
 MAX_RANK_BINS = 2**18
-DENSITY_CELLS = 2**12  # of equal width, in which bins are dense where dissimilarities are
-DENSITY_SAMPLES = 1024  # samples that tell where dissimilarities are
-CELL_MARGIN = (3 - math.sqrt(5)) / 2  # of a cell; irrational, so that no plain number is at an edge
-CONCORDANCE_BINS_PER_SIDE = 2048  # bins of each side for Kendall's tau
-TABLES_IN_MEMORY = 8  # tables of these in memory at a time
-# times the mean number of a bin, above which it is asked whether all are equal
+DENSITY_CELLS = 2**12  # cells of equal width; cells with more dissimilarities get more bins
+DENSITY_SAMPLES = 1024  # samples for the estimate of the density of dissimilarities
+# Share of a cell; irrational, so that no round number lies at an edge.
+CELL_MARGIN = (3 - math.sqrt(5)) / 2
+CONCORDANCE_BINS_PER_SIDE = 2048  # bins per representation for Kendall's tau
+TABLES_IN_MEMORY = 8  # contingency tables in memory at a time
+# A bin with more than this multiple of the mean count is tested for equal values.
 CROWDED_BIN_RATIO = 64
 
 
 class RankBins(NamedTuple):
-    """The mean rank of the dissimilarities in each bin, centred, over the number of pairs.
+    """The mean rank of the dissimilarities in every bin, centred, divided by the number of pairs.
 
-    ``low`` and ``scale`` bring values to cells, ``base`` and ``slope`` numbers of cells to bins.
-    ``counts`` are of ordered pairs. In bins that are ``tied`` all values are equal but for
-    rounding.
+    ``low`` and ``scale`` map values to cells, ``base`` and ``slope`` map cell numbers to bins.
+    ``counts`` are of ordered pairs. In bins marked ``tied`` all values are equal up to rounding.
     """
 
     low: float
@@ -56,7 +56,7 @@ class RankBins(NamedTuple):
     tied: np.ndarray
 
     def at(self, block: Array) -> Array:
-        """Return the bin of each value of an array of float64, which is overwritten."""
+        """Return the bin of every value of a float64 array. The array is overwritten."""
         xp = namespace(block)
         block -= self.low
         block *= self.scale
@@ -72,13 +72,14 @@ class RankBins(NamedTuple):
 
     @property
     def error(self) -> float:
-        r"""Angle between the vector of the mean ranks and that of the ranks, at most.
+        r"""Upper bound of the angle between the vector of the mean ranks and the vector of the
+        ranks.
 
-        With ranks r of L pairs and the mean :math:`\hat r` of each bin, :math:`r - \hat r` sums to
-        zero in every bin, so it is orthogonal to :math:`\hat r`, and the angle is
-        :math:`\arctan (\lVert r - \hat r \rVert / \lVert \hat r \rVert)`. Of m ranks in a bin the
-        squared deviations are at most those of m consecutive numbers, :math:`(m^3 - m) / 12`, and 0
-        if all are tied.
+        With ranks r of L pairs and the mean :math:`\hat r` of every bin, :math:`r - \hat r` sums to
+        zero in every bin, so it is orthogonal to :math:`\hat r`, and the angle is :math:`\arctan
+        (\lVert r - \hat r \rVert / \lVert \hat r \rVert)`. The squared deviations of m ranks in a
+        bin are at most the squared deviations of m consecutive numbers, :math:`(m^3 - m) / 12`, and
+        0 if all are tied.
         """
         m = np.where(self.tied, 0, self.counts / 2)
         pairs = float(self.counts.sum()) / 2
@@ -88,8 +89,8 @@ class RankBins(NamedTuple):
 
 @cached("k")
 def rank_bins(x: Representation, kind: str) -> RankBins:
-    """Bins of the dissimilarities of a kind, from one pass after that for their ends, and from
-    another one for data with many ties."""
+    """Return the bins of the dissimilarities of ``kind``, from a pass for the range and a pass for
+    the counts; data with many ties need another pass."""
     spread, entries = dissimilarity_summary(x, kind), _double_precision_entries(x, kind)
     bins = _density_bin_edges(x, kind, spread)
     tables = (
@@ -103,7 +104,7 @@ def rank_bins(x: Representation, kind: str) -> RankBins:
 
 
 def rank_entries(x: Representation, kind: str) -> BlockFunction:
-    """Mean ranks of the bins of the dissimilarities, 0 on the diagonal."""
+    """Return a block function for the mean ranks of the dissimilarities, 0 on the diagonal."""
     entries, bins = _double_precision_entries(x, kind), rank_bins(x, kind)
 
     def ranks(tile: MatrixBlock) -> Array:
@@ -114,14 +115,15 @@ def rank_entries(x: Representation, kind: str) -> BlockFunction:
 
 
 def label_entries(x: Representation, kind: str, labels: np.ndarray) -> BlockFunction:
-    """A label of each bin for the dissimilarities in it (leaves the array API)."""
+    """Return a block function for the label of every dissimilarity's bin (leaves the array API)."""
     entries, bins = _double_precision_entries(x, kind), rank_bins(x, kind)
     return lambda tile: labels[to_numpy(bins.at(entries(tile)))]
 
 
 def _double_precision_entries(x: Representation, kind: str) -> BlockFunction:
-    """Return the dissimilarities as float64, the smallest on the diagonal: where the data are if
-    values can be counted there, otherwise of NumPy."""
+    """Return a block function for the dissimilarities as float64, with the smallest on the
+    diagonal: on the device of the data if the library can count values there, otherwise in
+    NumPy."""
     entries = dissimilarity_entries(x, kind)
     low, on_device = dissimilarity_summary(x, kind).low, supports_bincount(x.array)
 
@@ -130,13 +132,14 @@ def _double_precision_entries(x: Representation, kind: str) -> BlockFunction:
         block = set_diagonal(block, low) if tile.is_square else block
         if on_device:
             return namespace(block).astype(block, namespace(block).float64, copy=False)
-        return np.require(to_numpy(block), np.float64, ["W"])  # that of JAX is read-only
+        return np.require(to_numpy(block), np.float64, ["W"])  # arrays from JAX are read-only
 
     return in_double
 
 
 def _density_bin_edges(x: Representation, kind: str, spread: DissimilaritySummary) -> RankBins:
-    """Return bins that are narrow where the dissimilarities of some samples are dense."""
+    """Return bins that are narrow where the dissimilarities of a subset of the samples are
+    dense."""
     scale = (DENSITY_CELLS - 2) / (spread.high - spread.low)
     step = -(-x.shape[0] // DENSITY_SAMPLES)
     sample = slice(0, x.shape[0], step)
@@ -151,7 +154,8 @@ def _density_bin_edges(x: Representation, kind: str, spread: DissimilaritySummar
 
 
 def _centered_mean_ranks(counts: np.ndarray) -> np.ndarray:
-    """Mean rank of each bin among all pairs, less the mean of all ranks, over their number."""
+    """Return the mean rank of every bin among all pairs, minus the mean of all ranks, divided by
+    the number of pairs."""
     total = counts.sum()
     return (2 * np.cumsum(counts) - counts - total) / (2 * total)
 
@@ -159,8 +163,8 @@ def _centered_mean_ranks(counts: np.ndarray) -> np.ndarray:
 def _tied_bins(
     bins: RankBins, entries: BlockFunction, spread: DissimilaritySummary, x: Representation
 ) -> np.ndarray:
-    """Say of each bin whether it has more than one value, and all of them are equal but for
-    rounding; of bins with few values only where all have few."""
+    """Mark the bins with more than one value and all values equal up to rounding. Bins with few
+    values are tested only if all bins have few values."""
     pairs = bins.counts.sum() / 2
     crowded = bins.counts / 2 > max(1.0, CROWDED_BIN_RATIO * pairs / MAX_RANK_BINS)
     lows, highs = np.full(MAX_RANK_BINS, np.inf), np.full(MAX_RANK_BINS, -np.inf)
@@ -179,8 +183,9 @@ def _tied_bins(
 
 
 class ConcordanceBins(NamedTuple):
-    """The wide bin of each narrow one, and that of the diagonal; how many couples of pairs there
-    are, of these how many in the same bin, and how many are known to be ties."""
+    """Wide bins for Kendall's tau: the wide bin of every narrow bin and of the diagonal; the number
+    of couples of pairs; the number of couples in the same wide bin (``unknown``), and the couples
+    known to be ties."""
 
     labels: np.ndarray
     diagonal: int
@@ -190,13 +195,13 @@ class ConcordanceBins(NamedTuple):
 
     @property
     def ordered(self) -> float:
-        """How many couples of pairs have an order."""
+        """The number of couples of pairs with a known order."""
         return self.couples - self.unknown
 
 
 @cached("k")
 def concordance_bins(x: Representation, kind: str) -> ConcordanceBins:
-    """Wide bins with about the same number of dissimilarities each."""
+    """Return wide bins with about equal numbers of dissimilarities."""
     bins = rank_bins(x, kind)
     labels = np.clip(
         ((bins.ranks + 0.5) * CONCORDANCE_BINS_PER_SIDE).astype(np.int64),
@@ -220,15 +225,15 @@ def tau_error(a: ConcordanceBins, b: ConcordanceBins) -> float:
     r"""Return the largest possible error of tau from these bins.
 
     With S the sum of the signs and :math:`P_x, P_y` the couples without ties, tau is :math:`S /
-    \sqrt{P_x P_y}`. Those in different bins are :math:`\hat P_x = P_x - U_x`, and :math:`|S - \hat
-    S| \le U_x + U_y`, so with :math:`|\hat S| \le (\hat P_x \hat P_y)^{1/2}`
+    \sqrt{P_x P_y}`. The couples in different bins are :math:`\hat P_x = P_x - U_x`, and :math:`|S -
+    \hat S| \le U_x + U_y`, so with :math:`|\hat S| \le (\hat P_x \hat P_y)^{1/2}`
 
     .. math:: \left| \frac{S}{\sqrt{P_x P_y}} - \frac{\hat S}{\sqrt{\hat P_x \hat P_y}} \right| \le
         \frac{U_x + U_y}{\sqrt{P_x P_y}} + 1 - \sqrt{\frac{\hat P_x \hat P_y}{P_x P_y}}
 
-    :math:`P_x` is at least :math:`\hat P_x`, and at most what is not known to be tied. For values
-    without ties it is about 3 / 2048. Couples that are close on one side have little order on the
-    other, so the value is further from 0 than tau, but by a few ten-thousandths only.
+    :math:`P_x` is at least :math:`\hat P_x`, and at most the couples not known to be tied. For
+    values without ties the error is about 3 / 2048. Couples close in x have little order in y, so
+    the value is further from 0 than tau, but only by a few ten-thousandths.
     """
     max_couples = [bins.couples - bins.tied for bins in (a, b)]
     doubtful = sum(bins.unknown - bins.tied for bins in (a, b))
@@ -241,7 +246,7 @@ def tau_error(a: ConcordanceBins, b: ConcordanceBins) -> float:
 
 
 def rank_concordances(grid: UniquePairs, kind: str) -> np.ndarray:
-    """Tau-b of all pairs, a few of them in one pass."""
+    """Return tau-b of all pairs, computed for a few pairs per pass."""
     values: list[float] = []
     for start in range(0, len(grid.pairs), TABLES_IN_MEMORY):
         values += _concordances(grid, kind, grid.pairs[start : start + TABLES_IN_MEMORY])
@@ -272,7 +277,8 @@ def _concordances(grid: UniquePairs, kind: str, pairs: list[tuple[int, int]]) ->
 
 
 def _tau_from_table(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -> float:
-    """Sum of the signs of all couples in different bins, over the root of their numbers."""
+    """Return the sum of the signs of all couples in different bins, divided by the root of the
+    couple counts."""
     total, counts = 0.0, np.zeros(CONCORDANCE_BINS_PER_SIDE)
     for row in table[::-1] / 2:
         cumulated = np.cumsum(counts)
@@ -284,5 +290,5 @@ def _tau_from_table(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -
 
 
 def _couple_count(counts: np.ndarray) -> np.ndarray:
-    """Number of couples among so many."""
+    """Return the number of couples among ``counts`` elements."""
     return counts * (counts - 1) / 2

@@ -78,8 +78,8 @@ _FORCED_BLOCKWISE: ContextVar[bool] = ContextVar("as_large", default=False)
 
 @contextmanager
 def force_blockwise(large: bool) -> Iterator[None]:
-    """Inside this context, compute blockwise even with few samples, to see the intermediates of
-    many samples."""
+    """Inside this context, if ``large``, compute blockwise even with few samples, to see the
+    intermediates of many samples."""
     token = _FORCED_BLOCKWISE.set(large)
     try:
         yield

@@ -1,5 +1,5 @@
-"""What the ReSi code computes where it differs from the definitions: kept apart, and only reached
-by name."""
+"""ReSi's own formulas where the ReSi code differs from the definitions of the measures. Only a
+variant requested by name uses a ReSi formula."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .spectra import basis_coordinates, decomposition, numerical_rank
 
 @cached("scalar")
 def resi_svcca_components(x: Representation, explained_variance: float) -> int:
-    """Number of components by ReSi's rule: the explained *fraction* is compared with a share of the
-    *total variance*.
+    """Return the number of components by ReSi's rule: the smallest number with an explained
+    *fraction* of at least ``explained_variance`` times the *total variance*.
 
-    When no fraction is large enough (total variance above 1) the search returns its first position,
-    so one is kept.
+    If no fraction is large enough (total variance above 1), the search returns its first position,
+    so a single component is kept.
     """
     length = scalar(size(x))
-    # Not a power: a product overflows to infinity, where one component is kept.
+    # A product overflows to infinity and keeps one component; a power would raise an error.
     total = length * length
     variance = as_float64(decomposition(x).singular) ** 2
     is_enough = np.cumsum(variance) / variance.sum() >= explained_variance * total
@@ -30,18 +30,18 @@ def resi_svcca_components(x: Representation, explained_variance: float) -> int:
 
 @cached("scalar")
 def largest_covariance(x: Representation) -> float:
-    """Largest absolute entry of the covariance in unit size: what the google/svcca code divides it
-    by."""
+    """Return the largest absolute entry of the covariance in unit size: the divisor of the
+    covariance in the google/svcca code."""
     return float(np.abs(_unit_size_covariance(x)).max())
 
 
 @cached("d d")
 def inverse_root_covariance(x: Representation) -> np.ndarray:
-    """Symmetric root of the pseudo-inverse of the scaled covariance, shape (d, d)."""
+    """Return the symmetric root of the pseudo-inverse of the scaled covariance, shape (d, d)."""
     values, vectors = np.linalg.eigh(
         np.linalg.pinv(_unit_size_covariance(x) / largest_covariance(x))
     )
-    # The code takes roots of rounding noise: NaN or not, by chance.
+    # The ReSi code takes roots of rounding noise: the result is NaN or a number by chance.
     if numerical_rank(x) < x.shape[1] or values.min() < 0:
         raise UndefinedError(
             f"pwcca[directions=resi]: the covariance of {representation_title(x)} is singular "
@@ -52,19 +52,19 @@ def inverse_root_covariance(x: Representation) -> np.ndarray:
 
 @cached("k d")
 def uncentered_coordinates(x: Representation) -> np.ndarray:
-    """Uncentred columns in an orthonormal basis of the centred columns and the constant, shape (r +
-    1, d)."""
+    """Return the uncentred columns in an orthonormal basis of the centred columns and the constant,
+    shape (r + 1, d)."""
     return np.vstack(
         [to_numpy(basis_coordinates(x)), np.sqrt(x.n_samples) * to_numpy(mean(x) / size(x))]
     )
 
 
 def resi_pwcca(x: Representation, y: Representation) -> float:
-    """PWCCA as in the ReSi code (see :func:`resemblance.pwcca`).
+    """Return PWCCA as in the ReSi code (see :func:`resemblance.pwcca`).
 
-    The n-row matrices of that code are replaced by their coordinates, which have the same inner
-    products. The SVD is of the same d x e matrix: its signs, which the added mean makes matter, are
-    LAPACK's as they are there.
+    Coordinates with equal inner products replace the n-row matrices of the ReSi code. The SVD is of
+    the same d x e matrix: the result depends on the signs of the singular vectors, because the code
+    adds the mean, and LAPACK chooses the same signs as in the ReSi code.
     """
     n, d, e = x.n_samples, x.shape[1], y.shape[1]
     if n <= d or d > e:

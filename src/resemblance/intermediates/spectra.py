@@ -148,7 +148,8 @@ def numerical_rank(x: Representation, centered: bool = True) -> int:
 
 def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
     """Return whether products with inverse singular values keep twelve digits. With ``full``, the
-    columns must also be linearly independent, uncentred too, and no more than n.
+    centred columns must be linearly independent and fewer than n, and the uncentred columns must
+    keep the digits too.
 
     False where gradients pass, and where there is no decomposition.
     """

@@ -38,9 +38,8 @@ def mean_row_norm(x: Representation) -> Array:
 def mean_row_norm_difference(x: Representation, y: Representation) -> Array:
     r"""Return the length of the mean row of x minus the length of the mean row of y.
 
-    If the lengths are nearly equal, the difference is :math:`(a - b)^\top (a + b) / (\lVert a
-    \rVert + \lVert b \rVert)`, with means relative to the first rows, so that a common offset costs
-    no digits.
+    Nearly equal lengths differ by :math:`(a - b)^\top (a + b) / (\lVert a \rVert + \lVert b
+    \rVert)`, with means relative to the first rows, so that a common offset costs no digits.
     """
     a, b = mean_row_norm(x), mean_row_norm(y)
     gap, total = scalar(a) - scalar(b), scalar(a) + scalar(b)
@@ -64,7 +63,7 @@ def _mean_shift(x: Representation, width: int) -> Array:
 @cached("scalar")
 def concentricity(x: Representation) -> Array:
     """Return the mean cosine between the rows and the mean row; 0 where the mean row is only
-    rounding error and has no direction, as for centred points."""
+    rounding error, as for centred points."""
     length, rounding = mean_row_norm(x), 16 * float(np.finfo(x.dtype).eps)
     # Rounding of the sums, and of the stored numbers.
     rounding = max(rounding, 4 * resolution(x) / x.shape[0])
@@ -113,8 +112,8 @@ def _log_sum_exp(exponents: Array) -> Array:
 def random_projections(
     x: Representation, y: Representation, projections: int, seed: int
 ) -> tuple[Array, Array]:
-    """Return the projections of the samples of x and of y on random unit vectors, sorted per
-    direction, two arrays of shape (n, projections).
+    """Return the samples of x and y projected on random unit vectors, sorted per direction, shape
+    (n, projections).
 
     The first row of x is the origin, so that a common offset costs no digits.
     """
@@ -137,15 +136,15 @@ def _random_unit_directions(width: int, projections: int, seed: int) -> np.ndarr
 
 @cached("anew")
 def sorted_projections(x: Representation, projections: int, seed: int) -> Array:
-    """Return the projections of the samples minus the first sample on random unit vectors, sorted
-    per direction, shape (n, projections)."""
+    """Return the samples minus the first sample, projected on random unit vectors and sorted per
+    direction, shape (n, projections)."""
     unit = as_array_like(_random_unit_directions(x.shape[1], projections, seed), x.array)
     return x.xp.sort((x.array - detach(x.array[:1, :])) @ unit, axis=0)
 
 
 def padded_spectra(x: Representation, y: Representation) -> tuple[Array, Array]:
-    """Return the singular values of x and of y, the shorter list padded with zeros; the squares of
-    a list sum to 1."""
+    """Return the singular values of x and y, the shorter list padded with zeros; squares sum to
+    1."""
     s, t = decomposition(x).singular, decomposition(y).singular
     length = max(s.shape[0], t.shape[0])
     return _append_zeros(s, length), _append_zeros(t, length)

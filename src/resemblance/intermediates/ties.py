@@ -1,9 +1,9 @@
-"""The largest entries of every row of a block of similarities, and which of them tie.
+"""The largest entries of every row of a block of similarity scores, with ties.
 
-Samples as near as the k-th nearest *tie* for the places that the nearer ones leave, and share them
-equally: with p places for t samples each is a neighbour with weight p / t, so the weights of every
-row sum to k. No order of the samples then makes a difference. Distances that differ by rounding
-only are equal.
+Samples as near as the k-th nearest *tie* for the places left by the nearer samples, and share the
+places equally: with p places for t samples, every tied sample is a neighbour with weight p / t, so
+the weights of every row sum to k. The result then does not depend on the order of the samples.
+Distances that differ only by rounding are equal.
 """
 
 from __future__ import annotations
@@ -16,59 +16,59 @@ import numpy as np
 
 from ..base.arrays import Array, array_library, as_array_like, device, namespace, scalar, to_numpy
 
-COLUMNS_PER_GROUP = 4  # columns whose maximum is taken before any are chosen
-EXTRA_CANDIDATES = 6  # entries beyond the k largest that are looked at: ties are seldom of more
+COLUMNS_PER_GROUP = 4  # columns per group; only the groups with the largest maxima are searched
+EXTRA_CANDIDATES = 6  # entries checked beyond the k largest: most ties involve fewer
 
 
 class Ties(NamedTuple):
-    """The rows that have equally near neighbours; all of it is empty without any."""
+    """The rows with equally near neighbours; the arrays are empty without ties."""
 
     rows: np.ndarray  # (m,), in order
-    # (m, k): the place, from 0, where the group of equally near samples of every place begins.
+    # (m, k): the first place, from 0, of the group of equally near samples at every place.
     begins: np.ndarray
-    starts: np.ndarray  # (m + 1,): where the members of every row start
+    starts: np.ndarray  # (m + 1,): the start of every row in ``members``
     # For every row all samples as near as the k-th nearest, listed or not, in order of index.
     members: np.ndarray
 
     @property
     def certain(self) -> np.ndarray:
-        """How many samples are nearer than the k-th nearest."""
+        """The number of samples nearer than the k-th nearest, per row."""
         return self.begins[:, -1]
 
     @property
     def sizes(self) -> np.ndarray:
-        """How many samples are as near as the k-th nearest."""
+        """The number of samples as near as the k-th nearest, per row."""
         return np.diff(self.starts)
 
     @property
     def weights(self) -> np.ndarray:
-        """How much of a neighbour each of them is."""
+        """The neighbour weight of every tied sample, per row."""
         return (self.begins.shape[1] - self.certain) / self.sizes
 
     @property
     def crowded(self) -> np.ndarray:
-        """Whether there are more of them than places."""
+        """Whether more samples tie than there are places, per row."""
         return np.asarray(self.sizes > self.begins.shape[1] - self.certain)
 
 
 class Nearest(NamedTuple):
-    """The nearest neighbours of every row, nearest first and equally near ones by index, shape (n,
-    k); and the ties."""
+    """The nearest neighbours of every row, nearest first and equally near samples by index, shape
+    (n, k); and the ties."""
 
     listed: np.ndarray
     ties: Ties
-    redone: int = 0  # rows for which single precision was not enough, where it was tried
+    redone: int = 0  # number of rows that single precision left undecided
 
 
 def empty_ties(k: int) -> Ties:
-    """What there is to say of rows without equally near neighbours."""
+    """Return the ``Ties`` of rows without equally near neighbours."""
     rows = np.empty(0, dtype=np.int64)
     members, starts = np.empty(0, dtype=np.int32), np.empty((0, k), dtype=np.int32)
     return Ties(rows, starts, np.zeros(1, dtype=np.int64), members)
 
 
 def stack_row_blocks(blocks: Iterable[Nearest]) -> Nearest:
-    """Put blocks of rows together."""
+    """Concatenate blocks of rows."""
     indices, ties, _ = zip(*blocks)
     firsts = np.cumsum([0] + [len(block) for block in indices])
     counts = np.concatenate([part.sizes for part in ties])
@@ -84,16 +84,16 @@ def stack_row_blocks(blocks: Iterable[Nearest]) -> Nearest:
 
 
 def largest_with_ties(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> Nearest:
-    """Columns of the k largest entries of every row, and which entries are equal up to rounding.
+    """Return the columns of the k largest entries of every row, and the entries that are equal up
+    to rounding.
 
-    ``terms``: magnitude of the numbers whose difference the entries of a row are, if larger than
-    the entries. Without a tolerance rounding would order the many equal similarities of binary,
+    ``terms``: magnitude of the numbers subtracted to compute the entries of a row, if larger than
+    the entries. Without a tolerance, rounding would order the many equal similarities of binary,
     categorical or duplicated data.
     """
     columns = unordered_top_columns(block, k)
     level, rounding = _smallest_of_largest(np.take_along_axis(block, columns, axis=1), terms)
-    # More entries reach the k-th largest value than there is room for: which of them the partition
-    # kept is arbitrary.
+    # More than k entries reach the k-th largest value: the partition kept an arbitrary choice.
     crowded = np.flatnonzero((block >= (level - rounding)[:, None]).sum(axis=1) > k)
     columns.sort(axis=1)
     order, firsts = _descending_order(np.take_along_axis(block, columns, axis=1), rounding)
@@ -119,17 +119,16 @@ def largest_with_ties(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0
 def largest_listed_with_ties(
     indices: np.ndarray, values: np.ndarray, k: int, terms: np.ndarray
 ) -> Nearest:
-    """:func:`largest_with_ties` of the values of some samples, which are listed by row in order
-    of index."""
+    """Return :func:`largest_with_ties` for the values of listed samples, in order of index per
+    row."""
     columns, ties, _ = largest_with_ties(values, k, terms)
     members = indices[np.repeat(ties.rows, ties.sizes), ties.members].astype(np.int32)
     return Nearest(np.take_along_axis(indices, columns, axis=1), ties._replace(members=members))
 
 
 def largest_with_ties_on_device(block: Array, k: int, terms: np.ndarray) -> Nearest:
-    """:func:`largest_with_ties` of a block of any library: what leaves its device are the largest
-    entries,
-    and all that tie with them."""
+    """Return :func:`largest_with_ties` for a block of any library: only the largest entries, and
+    all entries tied with them, leave the device."""
     xp, n = namespace(block), block.shape[1]
     count = min(n, k + EXTRA_CANDIDATES)
     columns = unordered_top_columns(block, count)
@@ -149,14 +148,15 @@ def largest_with_ties_on_device(block: Array, k: int, terms: np.ndarray) -> Near
 def _smallest_of_largest(
     values: np.ndarray, terms: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest of the k largest entries of every row, and how much of them is rounding."""
+    """Return the smallest of the k largest entries of every row, and the rounding error of the
+    entries."""
     rounding = 16 * np.finfo(values.dtype).eps * np.maximum(np.abs(values).max(axis=1), terms)
     return values.min(axis=1), rounding
 
 
 def unordered_top_columns(block: Array, k: int) -> Array:
-    """Columns of the k largest entries of every row, in no order; of equal ones any, shape (rows,
-    k)."""
+    """Return the columns of the k largest entries of every row, in any order, shape (rows, k);
+    among equal entries the choice is arbitrary."""
     if isinstance(block, np.ndarray):
         return _top_columns_by_groups(block, k)
     kind = array_library(block)
@@ -168,10 +168,11 @@ def unordered_top_columns(block: Array, k: int) -> Array:
 
 
 def _top_columns_by_groups(block: np.ndarray, k: int) -> np.ndarray:
-    """:func:`unordered_top_columns` by NumPy, whose partition is slow.
+    """Return :func:`unordered_top_columns` in NumPy, avoiding the slow partition of whole rows.
 
-    Columns are put into groups. The k groups with the largest maxima hold the k largest entries:
-    any other group has k entries before it that are no smaller.
+    The function divides columns into groups. The k groups with the largest maxima hold the k
+    largest entries: for any other group, k entries in the chosen groups are at least as large as
+    its maximum.
     """
     rows, n = block.shape
     width = n // COLUMNS_PER_GROUP
@@ -195,8 +196,8 @@ def _top_columns_by_groups(block: np.ndarray, k: int) -> np.ndarray:
 def _select_with_ties(
     entries: np.ndarray, k: int, level: float, rounding: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The k largest entries, where their groups begin, and all that equal the k-th largest, which
-    is ``level``."""
+    """Return the k largest entries of a row, the starts of their groups, and all entries equal to
+    the k-th largest, ``level``."""
     is_larger = entries > level + rounding
     larger_columns = np.flatnonzero(is_larger)
     equal_columns = np.flatnonzero((entries >= level - rounding) & ~is_larger)
@@ -211,10 +212,10 @@ def _select_with_ties(
 
 
 def _descending_order(values: np.ndarray, rounding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions that sort every row, largest first, and leave values that differ by rounding only
-    in their order.
+    """Return the positions that sort every row, largest first; values equal up to rounding keep
+    their order.
 
-    Also the place where the group of such values begins, of every place.
+    The function also returns, for every place, the first place of the group of equal values.
     """
     order = np.argsort(-values, axis=1, kind="stable")
     sorted_values = np.take_along_axis(values, order, axis=1)
