@@ -48,8 +48,8 @@ def smaller_positions(
 def merge_orders(
     first: ValueArray, second: ValueArray, first_order: PositionArray, second_order: PositionArray
 ) -> PositionArray:
-    """Return the positions in ascending order of the smaller of two values, merged from two
-    orders."""
+    """Return the positions in ascending order of the smaller of two values, merged from the two
+    sorted orders."""
     n = len(first)
     order, places = np.empty(n, np.int32), np.empty((2, n + 1), np.int32)
     values = np.empty((2, n + 1))

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from ..base.arrays import Array, epsilon, euclidean_norm, namespace, scalar, to_numpy
 from ..base.exceptions import UndefinedError
 
-TIE_EPSILONS = 16  # values tie if they differ by less than 16 machine epsilons
+TIE_EPSILONS = 16  # values tie if they differ by less than this many machine epsilons
 # Largest rounding error of a cosine close to 1, relative to 1 minus the cosine.
 MAX_COSINE_DISTANCE_ROUNDING = 1e-5
 # Largest relative rounding error of distances; above, rounding decides which samples are near.
 MAX_DISTANCE_ROUNDING = 1e-3
-EQUAL_ROW_EPSILONS = 8  # rows are equal if they differ by less than 8 machine epsilons
+EQUAL_ROW_EPSILONS = 8  # rows are equal if they differ by less than this many machine epsilons
 
 
 class Chords(NamedTuple):

@@ -1,5 +1,4 @@
-"""Cross-barcode of two distance matrices: the scales at which the topologies of two sets of
-distances differ."""
+"""Cross-barcode of two distance matrices: the intervals of scale in which the topologies differ."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from ..base.extras import require_package
 
 @dataclass(frozen=True, eq=False)
 class SortedEdges:
-    """The distances between n points, in the form of a cross-barcode.
+    """The distances between n points, as the input of a cross-barcode.
 
     ``lengths``: the distances above the diagonal, row by row, shape (n (n - 1) / 2,). ``radius``:
     the enclosing radius, the smallest distance within which a point has all other points.

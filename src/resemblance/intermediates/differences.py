@@ -20,7 +20,7 @@ from ..base.rng import generator
 
 # A squared distance below this multiple of its rounding error has lost digits.
 MIN_DISTANCE_ROUNDINGS = 2.0**12
-EQUAL_ROW_ROUNDINGS = 16  # rows are equal if they differ by less than 16 rounding errors
+EQUAL_ROW_ROUNDINGS = 16  # rows are equal if they differ by less than this many rounding errors
 MAX_DIFFERENCES_IN_MEMORY = 2**20  # differences in memory at a time
 
 

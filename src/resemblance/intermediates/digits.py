@@ -51,8 +51,8 @@ def check_digits(x: Representation) -> None:
 
 
 def to_double_precision(x: Representation) -> Representation:
-    """Return the data in double precision, or ``x`` unchanged where the library has no double
-    precision."""
+    """Return the data in double precision; ``x`` unchanged if already double, from a stream, or in
+    a library without double precision."""
     if x.dtype == "float64" or x.origin or not has_float64(x.source):
         return x
     return Representation(detach(x.source), x.name, dtype="float64")

@@ -53,7 +53,7 @@ from .rectangles import (
     upper_blocks,
 )
 
-# Dissimilarities above this multiple of the mean do not set the rounding of all.
+# Dissimilarities above this multiple of the mean do not raise the tolerance for ties.
 MAX_MEAN_MULTIPLE = 8.0
 MIN_SHARED_PAIRS = 3  # two shared pairs always correlate by 1 or -1
 # Numbers gathered at a time: few enough for the processor's cache.
@@ -176,8 +176,8 @@ def mean_distance(x: Representation) -> Array:
 
 @cached("pairs", "n", "scalar")
 def _condensed_distance_parts(x: Representation) -> CenteredDistances:
-    """Return the three intermediates above. They are cached separately, because permuting the
-    samples changes every part in its own way."""
+    """Return the three intermediates above as a tuple. The parts are also cached separately,
+    because a permutation of the samples acts differently on each part."""
     points, sums = x.array, x.xp.zeros_like(x.array[:, 0])
     n, entries, totals = x.shape[0], unit_size_distances(x), [sums]
 
@@ -364,7 +364,8 @@ def dissimilarity_entries(x: Representation, kind: str) -> BlockFunction:
 
 
 def _signed_entries(points: Array, signs: Array) -> BlockFunction:
-    """Return a block function for dissimilarities of points with signed squared differences."""
+    """Return a block function for dissimilarities that are signed sums of squared differences of
+    points."""
     xp, signed = namespace(points), points * signs
     squares, lengths = xp.sum(signed * points, axis=1), squared_row_norms(points)
 

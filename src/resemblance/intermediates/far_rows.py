@@ -1,8 +1,8 @@
 """Points with distances that keep their digits when some rows are outliers, far from all other
 rows.
 
-In data with a giant row, the mean row is far from all rows, so the squared lengths of the centred
-points are far larger than the squared distances between ordinary rows.
+A giant row pulls the mean row away from all rows, so the squared lengths of centred points are far
+larger than the squared distances between ordinary rows.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ OUTLIER_LENGTH_RATIO = 100.0
 
 
 def outlier_row_mask(squares: Array) -> np.ndarray | None:
-    """Return a mask of the outlier rows, from the squared lengths of centred rows; None if there is
-    no outlier."""
+    """Return a mask of the outlier rows, from the squared lengths of centred rows; None without
+    outliers."""
     lengths = detach(squares)
     sorted_lengths = namespace(lengths).sort(lengths)  # on the device: only three numbers leave
     count = sorted_lengths.shape[0]
@@ -41,7 +41,7 @@ def outlier_row_mask(squares: Array) -> np.ndarray | None:
 
 @cached("n")
 def inlier_row_mask(x: Representation) -> np.ndarray | None:
-    """Return a mask of the rows that are not outliers; None if there is no outlier."""
+    """Return a mask of the rows that are not outliers; None without outliers."""
     if x.origin or x.signed:
         return None
     points = detach(preshape(x))

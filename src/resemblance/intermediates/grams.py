@@ -132,7 +132,8 @@ def centered_directions(x: Representation) -> Array:
     """Return the unit-length rows minus their mean, in at most n columns. The inner products are
     the centred cosines."""
     rows = reduced_unit_rows(x)
-    shifted = rows - detach(rows[:1, :])  # a mean of many equal numbers is not exactly that number
+    # The computed mean of equal numbers is inexact, so subtract a row first.
+    shifted = rows - detach(rows[:1, :])
     centered = shifted - x.xp.mean(shifted, axis=0, keepdims=True)
     if scalar(euclidean_norm(centered)) <= 16 * epsilon(rows) * x.n_samples**0.5:
         raise UndefinedError(
@@ -180,7 +181,7 @@ def _gram_condensed_by_rows(x: Representation) -> Array:
 @cached("n")
 @keep_while_small(1.5)  # kept as long as ``gram_condensed``, because the products are shared
 def wide_diagonal(x: Representation) -> np.ndarray:
-    """Return :func:`gram_diagonal` for data with more features than samples."""
+    """Return :func:`gram_diagonal` if features outnumber samples."""
     return gram_by_feature_blocks(x)[1]
 
 
@@ -258,7 +259,7 @@ def energy(x: Representation) -> Array:
 
 @cached("scalar")
 def squared_gram_norm(x: Representation, kernel: GramKernel) -> Array:
-    """Return the squared norm of the centred Gram matrix."""
+    """Return the squared Frobenius norm of the centred Gram matrix."""
     if kernel.name == "linear":
         return linear_gram_inner(x, x) if compares_gram_entries(x, x) else energy(x) ** 2
     if kernel.name == "cosine":
@@ -332,7 +333,7 @@ def hsic_without_diagonal(
     product: Array, diagonal: Array, traces: Array, n: int, estimator: Estimator
 ) -> Array:
     """Return :func:`estimate_hsic` from the inner product of two matrices, the inner product of
-    their diagonals, and the product of their traces; inputs for one pair or for many pairs."""
+    their diagonals, and the product of their traces; for one pair or many."""
     if estimator == "lange":
         return product - diagonal
     return product - diagonal * n / (n - 2) + traces / ((n - 1) * (n - 2))

@@ -61,7 +61,7 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
 
 
 def chebyshev_traces(a: csr_array) -> np.ndarray:
-    """Return the traces of T_0(A) ... T_DEGREE(A), from T_{i+j} + T_{|i-j|} = 2 T_i T_j."""
+    """Return the traces of T_0(A) ... T_DEGREE(A), from ``T_{i+j} + T_{|i-j|} = 2 T_i T_j``."""
     n, half = a.shape[0], CHEBYSHEV_DEGREE // 2
     # Sums over columns of <T_i, T_j>, with i + j = index and i = j or i = j - 1.
     products = np.zeros(CHEBYSHEV_DEGREE + 1)

@@ -130,8 +130,8 @@ class FactoredPairMatrix(PairMatrix):
     on_diagonal: Callable[[], Array] | None = None
 
     def factors(self, max_rank: int, column: np.ndarray | None = None) -> FactorArrays | None:
-        """Return the points, with extra columns of weight 0. None where entries are less work, to
-        avoid computing wide points."""
+        """Return the points, with extra columns of weight 0. None if the points are wider than
+        ``max_rank``, or where entries are less work than wide points."""
         if self.entries or self.points().shape[1] > max_rank:
             return None
         points = as_float64(self.points())

@@ -109,8 +109,8 @@ def chance_scaled_umap_kernel(
     diagonal: bool,
     search: Search,
 ) -> np.ndarray:
-    """Return :func:`umap_kernel` scaled to the squared norm (tr K H)^2 / (n - 1) / |K H|^2, with
-    the chance part (tr K H)^2 / (n - 1)."""
+    """Return :func:`umap_kernel` scaled to the squared norm ``(tr K H)^2 / (n - 1) / |K H|^2``,
+    with the chance part ``(tr K H)^2 / (n - 1)``."""
     kernel = umap_kernel(x, k, metric, symmetrize, diagonal, search)
     return scale_by_chance(kernel.dense(), kernel.trace**2 / (kernel.samples - 1))
 

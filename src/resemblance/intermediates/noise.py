@@ -48,8 +48,8 @@ def noise_covariance(
     is by default trials minus conditions; set ``dof`` for residuals of a model with more
     parameters. ``shrink``: ``"diagonal"`` shrinks correlations and leaves variances (target T the
     diagonal of S; Schäfer and Strimmer 2005), ``"identity"`` shrinks to the mean variance (Ledoit
-    and Wolf 2004); the two estimate the weight λ from the data. ``"only"`` is the diagonal alone,
-    and ``None`` is S.
+    and Wolf 2004); both estimate the weight λ from the data. ``"only"`` is the diagonal alone, and
+    ``None`` is S.
 
     Trials with NaN are left out, with a warning: a covariance over the available numbers of every
     pair of features need not have an inverse.
@@ -118,12 +118,13 @@ def _diagonal_shrinkage_weight(products: np.ndarray, squares: np.ndarray, n: int
 
 
 def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
-    """Raise ``ValueError`` for noise with a matrix for each run, and for noise that looks like a
-    precision matrix.
+    """Raise ``ValueError`` for noise with a separate matrix per run, and for noise that looks like
+    a precision matrix (an inverse covariance).
 
-    Noise looks like a precision if two conditions hold. Used as the inverse of a covariance, the
-    matrix gives the residuals of the trials their size. And its log-likelihood per number is higher
-    by more than 0.1 than as a covariance of free size.
+    Noise looks like a precision if two conditions hold. As a precision, the matrix predicts the
+    mean square of the residuals of the trials within a factor of 4. And as a precision it explains
+    the shape of the residuals better, by 0.1 in log-likelihood per number, than as a covariance of
+    free size.
     """
     d = points.shape[1]
     if np.ndim(noise) == 3:

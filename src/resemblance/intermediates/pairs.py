@@ -1,5 +1,5 @@
-"""Intermediates of a pair: cross products, basis overlaps and their norms, shared by all measures
-of the pair."""
+"""Intermediates of a pair: cross products and basis overlaps, shared by all measures of the
+pair."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def _swap_sides(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]
 
 @cached_pair(swap=_swap_sides)
 def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
-    """Return the SVD of the centred basis overlap: canonical variates of x (columns), canonical
-    correlations, canonical variates of y (rows)."""
+    """Return the SVD of the centred basis overlap: canonical variates of x (columns), correlations,
+    variates of y (rows)."""
     left, rho, right = svd(principal_overlap(x, y))
     if records_gradient(x.source) or records_gradient(y.source):
         require_derivative(
@@ -110,8 +110,8 @@ def _uncentered_squared_overlap(x: Representation, y: Representation) -> Array:
     """Return the squared overlap of the uncentred columns, from the overlap of the centred columns
     and the constant.
 
-    The centred columns and the constant span d + 1 directions, the uncentred columns all but one:
-    the correction removes a direction per representation.
+    The centred columns and the constant span d + 1 directions, the uncentred columns all but one;
+    the correction removes the missing direction of x and of y.
     """
     overlap = basis_overlap(x, y)
     (u, a), (v, b) = unspanned_direction(x), unspanned_direction(y)
@@ -147,7 +147,7 @@ def row_direction_products(x: Representation, y: Representation) -> Array:
 @cached_pair(swap=return_unchanged)
 def rotated_residual(x: Representation, y: Representation) -> Array:
     """Return the norm of the difference of two pre-shapes after the best rotation, computed from
-    the difference."""
+    the difference itself."""
     a, b = preshape(x), preshape(y)
     if a.shape[1] > b.shape[1]:
         a, b = b, a

@@ -128,8 +128,8 @@ def _centered_norm_by_blocks(x: Representation) -> Array:
 
 @cached("scalar", "d")
 def size_and_scaled_mean(x: Representation) -> tuple[Array, Array]:
-    """Return the size of the centred points, and the mean row times the root of n, where the
-    uncentred points have unit norm."""
+    """Return the size of the centred points and the mean row times the root of n, after scaling the
+    uncentred points to unit norm."""
     length = uncentered_norm(x)
     return size(x) / length, centered_scaled(x).mean / length * x.n_samples**0.5
 

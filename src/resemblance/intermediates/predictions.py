@@ -37,12 +37,13 @@ def predicted_classes(x: Representation) -> Array:
 
 
 def predicted_distributions(caller: str, x: Representation, outputs: str, rtol: float) -> Array:
-    """Return the predicted distributions, shape (n, classes): the softmax of logits, or the
+    """Return the predicted distributions, shape (n, classes): the softmax of logits, or the given
     probabilities.
 
-    Raises ``UndefinedError`` for ``outputs="probabilities"`` with rows that are not probabilities,
-    and for logits that are probabilities. The sums of probabilities may deviate from 1 by 0.001, or
-    by ``rtol``, the relative rounding of the stored numbers.
+    Raises ``UndefinedError`` if ``outputs`` is ``"probabilities"`` and the rows are not
+    probabilities, and if ``outputs`` is ``"logits"`` and the rows are probabilities. The sums of
+    probabilities may deviate from 1 by 0.001, or by ``rtol``, the relative rounding of the stored
+    numbers.
     """
     xp, values = x.xp, x.array
     sums = xp.sum(values, axis=1)

@@ -523,7 +523,8 @@ def _narrow_interval(
         )
     ends = n_below + np.cumsum(counts)
     first, last = (int(np.searchsorted(ends, p, side="right")) for p in places)
-    slack = 1e-6 / scale + 2 * float(np.spacing(high))  # so that rounding loses none at the ends
+    # With this margin, rounding loses no number at the ends of the interval.
+    slack = 1e-6 / scale + 2 * float(np.spacing(high))
     n_inside = int(counts[max(first - 1, 0) : last + 2].sum())
     return (
         max(low, low + first / scale - slack),

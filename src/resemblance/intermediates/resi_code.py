@@ -1,5 +1,5 @@
-"""ReSi's own formulas where the ReSi code differs from the definitions of the measures. Only a
-variant requested by name uses a ReSi formula."""
+"""ReSi's own formulas, where the ReSi code differs from the definitions; used only for variants
+requested by name."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def resi_pwcca(x: Representation, y: Representation) -> float:
     """Return PWCCA as in the ReSi code (see :func:`resemblance.pwcca`).
 
     Coordinates with equal inner products replace the n-row matrices of the ReSi code. The SVD is of
-    the same d x e matrix: the result depends on the signs of the singular vectors, because the code
-    adds the mean, and LAPACK chooses the same signs as in the ReSi code.
+    the same d x e matrix, so LAPACK chooses the same signs of the singular vectors; the signs
+    matter because the code adds the mean.
     """
     n, d, e = x.n_samples, x.shape[1], y.shape[1]
     if n <= d or d > e:

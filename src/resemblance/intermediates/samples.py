@@ -71,7 +71,7 @@ def enclosing_subset_radius(x: Representation, draw: SubsetDraw) -> float:
 
 @cached("anew")
 def sorted_edges(x: Representation, draw: SubsetDraw) -> SortedEdges:
-    """Return the normalised distances within a subset, in the form of a cross-barcode.
+    """Return the normalised distances within a subset, as the input of a cross-barcode.
 
     The lengths and the radius are separate intermediates: a permutation of the samples reorders the
     lengths and does not change the radius.

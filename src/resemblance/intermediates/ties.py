@@ -84,12 +84,11 @@ def stack_row_blocks(blocks: Iterable[Nearest]) -> Nearest:
 
 
 def largest_with_ties(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> Nearest:
-    """Return the columns of the k largest entries of every row, and the entries that are equal up
-    to rounding.
+    """Return the columns of the k largest entries of every row, with ties up to rounding.
 
-    ``terms``: magnitude of the numbers subtracted to compute the entries of a row, if larger than
-    the entries. Without a tolerance, rounding would order the many equal similarities of binary,
-    categorical or duplicated data.
+    ``terms``: magnitude of the numbers subtracted to compute a row, if larger than the entries.
+    Without a tolerance, rounding would order the many equal similarities of binary, categorical or
+    duplicated data.
     """
     columns = unordered_top_columns(block, k)
     level, rounding = _smallest_of_largest(np.take_along_axis(block, columns, axis=1), terms)
@@ -171,8 +170,7 @@ def _top_columns_by_groups(block: np.ndarray, k: int) -> np.ndarray:
     """Return :func:`unordered_top_columns` in NumPy, avoiding the slow partition of whole rows.
 
     The function divides columns into groups. The k groups with the largest maxima hold the k
-    largest entries: for any other group, k entries in the chosen groups are at least as large as
-    its maximum.
+    largest entries: any other group has k entries before it that are at least as large.
     """
     rows, n = block.shape
     width = n // COLUMNS_PER_GROUP
