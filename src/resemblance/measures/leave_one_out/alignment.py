@@ -1,4 +1,4 @@
-"""Procrustes distances and the normalized Bures similarity, without each sample."""
+"""Leave-one-out Procrustes distances and normalized Bures similarity."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from ...data.representation import Representation
 from ...intermediates.points import cross_products, preshape, size
 from .inner_products import LEAVE_ONE_OUT_REMEDY, leave_one_out_squared_sizes
 
-MIN_SQUARED_CHORD = 1e-6  # squared chord below which 2 - 2 cos loses too many digits
+# Below this squared chord, 2 - 2 cos loses too many digits.
+MIN_SQUARED_CHORD = 1e-6
 
 
 def leave_one_out_nbs(x: Representation, y: Representation) -> np.ndarray:
-    r"""Normalized Bures similarity without each sample, shape (n,), in [0, 1].
+    r"""Return the leave-one-out normalized Bures similarity, shape (n,), in [0, 1].
 
-    Exact but for a quadrature, to about 1e-12: see :func:`leave_one_out_nuclear_norms`. About 120 n
-    times the narrower width multiplications, and a singular value decomposition with vectors.
-    Raises ``UndefinedError`` for a representation that is constant, or nearly so, without some
-    sample.
+    Exact except for the error of a quadrature, about 1e-12: see
+    :func:`leave_one_out_nuclear_norms`. Costs about 120 n times the narrower width
+    multiplications, and a singular value decomposition with vectors. Raises ``UndefinedError`` if
+    a representation is constant, or nearly constant, without some sample.
     """
     sizes = np.sqrt(leave_one_out_squared_sizes(x) * leave_one_out_squared_sizes(y))
     points = [as_float64(preshape(r)) for r in (x, y)]
@@ -30,10 +31,10 @@ def leave_one_out_nbs(x: Representation, y: Representation) -> np.ndarray:
 def leave_one_out_procrustes(
     x: Representation, y: Representation, squared: bool = False
 ) -> np.ndarray:
-    """Procrustes distance without each sample, shape (n,), as exact as :func:`leave_one_out_nbs`.
+    """Return the leave-one-out Procrustes distance, shape (n,).
 
-    Raises ``UndefinedError`` also for nearly equal shapes, less than 0.001 apart, of which the
-    formula keeps too few digits.
+    As exact as :func:`leave_one_out_nbs`. Also raises ``UndefinedError`` if two shapes are nearly
+    equal (less than 0.001 apart), because the formula then keeps too few digits.
     """
     squares = 2 - 2 * leave_one_out_nbs(x, y)
     if squares.min() < MIN_SQUARED_CHORD:
@@ -45,39 +46,46 @@ def leave_one_out_procrustes(
 
 
 def leave_one_out_angular_shape(x: Representation, y: Representation) -> np.ndarray:
-    """Angular shape distance without each sample, shape (n,); as
-    :func:`leave_one_out_procrustes`."""
+    """Return the leave-one-out angular shape distance, shape (n,).
+
+    Exactness and errors: see :func:`leave_one_out_procrustes`.
+    """
     return 2 * np.arcsin(leave_one_out_procrustes(x, y) / 2)
 
 
 def leave_one_out_size_shape(x: Representation, y: Representation) -> np.ndarray:
-    """Procrustes size-and-shape distance without each sample, shape (n,); as
-    :func:`leave_one_out_procrustes`."""
+    """Return the leave-one-out Procrustes size-and-shape distance, shape (n,).
+
+    Exactness and errors: see :func:`leave_one_out_procrustes`.
+    """
     squares = leave_one_out_procrustes(x, y, squared=True)
     a, b = (scalar(size(r)) * np.sqrt(leave_one_out_squared_sizes(r)) for r in (x, y))
     return np.hypot(a - b, np.sqrt(a) * np.sqrt(b) * np.sqrt(squares))
 
 
-INTEGRATION_STEP = 0.3  # of the logarithm of t; the error of the sum is about exp(-pi^2 / STEP)
-INTEGRATION_RANGE = (1e-13, 1e4)  # of t, in units of the largest singular value
+# Step of log t. The error of the sum is about exp(-pi^2 / INTEGRATION_STEP).
+INTEGRATION_STEP = 0.3
+# Range of t in units of the largest singular value.
+INTEGRATION_RANGE = (1e-13, 1e4)
 
 
 def leave_one_out_nuclear_norms(
     cross: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    r"""Return the nuclear norms of C minus a times the product of each pair of rows, shape (n,).
+    r"""Return the nuclear norm of C - a x yᵀ for each pair of rows x and y, shape (n,).
 
     .. math:: \lVert C - a\, x_i y_i^\top \rVert_* - \lVert C \rVert_*
         = \frac{1}{\pi} \int_0^\infty \log \left( (1 - a \gamma_i)^2 + a^2 t^2 \alpha_i \beta_i
         \right) dt
 
     with :math:`\alpha = x^\top (t^2 + C C^\top)^{-1} x`, :math:`\beta = y^\top (t^2 + C^\top
-    C)^{-1} y` and :math:`\gamma = x^\top C (t^2 + C^\top C)^{-1} y`: the integral of
-    :math:`\log (t^2 + s^2)` differs by :math:`\pi` times the difference of singular values s, and
-    the rank of the change is two, so its determinant is that of a 2 x 2 matrix. The trapezoidal
-    rule in log t converges exponentially.
+    C)^{-1} y` and :math:`\gamma = x^\top C (t^2 + C^\top C)^{-1} y`. The formula holds because the
+    integral of :math:`\log (t^2 + s^2)` differs by :math:`\pi` times the difference of singular
+    values s. The change of C has rank two, so the determinant of the change is the determinant of a
+    2 x 2 matrix. The trapezoidal rule in log t converges exponentially.
 
-    C is (d, e) = ``left``ᵀ ``right``, which are (n, d) and (n, e), with centred rows.
+    ``left`` is (n, d) and ``right`` is (n, e); both have centred rows. C is (d, e) =
+    ``left``ᵀ ``right``, and a = n / (n - 1).
     """
     u, s, vt = svd(cross)
     n, a = len(left), len(left) / (len(left) - 1)
@@ -90,23 +98,24 @@ def leave_one_out_nuclear_norms(
         if s[0] > 0
         else None
     )
-    if t is None:  # nothing in common: the norm of one product
+    if t is None:  # C is zero, so the norm is the norm of one outer product
         return a * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     weights = 1 / (t**2 + s[:, None] ** 2)
     gamma = (p * q * s) @ weights
     alpha = (p * p) @ weights + _squared_lengths_outside(left, p)[:, None] / t**2
     beta = (q * q) @ weights + _squared_lengths_outside(right, q)[:, None] / t**2
     second = (a * t) ** 2 * alpha * beta
-    change = a * gamma * (a * gamma - 2) + second  # keeps its digits near 0, and the other near -1
+    # ``change`` and ``ratio`` = 1 + ``change`` both keep their digits near 0.
+    change = a * gamma * (a * gamma - 2) + second
     ratio = np.maximum((1 - a * gamma) ** 2 + second, np.finfo(float).tiny)
     logs = np.where(change > -0.5, np.log1p(np.maximum(change, -0.5)), np.log(ratio)) * t
-    # Beyond the ends the terms are geometric series: as t below, and as 1 / t above.
+    # Outside the range the terms are geometric series: as t below the range, as 1 / t above.
     ends = (logs[:, 0] + logs[:, -1]) / np.expm1(INTEGRATION_STEP)
     return np.asarray(s.sum() + (logs.sum(axis=1) + ends) * INTEGRATION_STEP / np.pi).reshape(n)
 
 
 def _squared_lengths_outside(rows: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
-    """Return the squared lengths of rows outside the singular vectors, shape (n,)."""
+    """Return the squared lengths of the parts of rows outside the singular vectors, shape (n,)."""
     if rows.shape[1] == coordinates.shape[1]:
         return np.zeros(len(rows))
     squares = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", coordinates, coordinates)

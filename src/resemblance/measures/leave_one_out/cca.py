@@ -1,4 +1,4 @@
-"""Canonical correlation analysis and the overlap of column spaces, without each sample."""
+"""Leave-one-out canonical correlation analysis and overlap of column spaces."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .inner_products import (
 
 
 def leave_one_out_squared_cca(x: Representation, y: Representation, divisor: str) -> np.ndarray:
-    """Mean squared canonical correlation without each sample, exactly, shape (n,), in [0, 1].
+    """Return the leave-one-out mean squared canonical correlation, shape (n,), in [0, 1]; exact.
 
-    The rank of the other samples is that of all, less one where a sample has a direction for itself
-    (all have when n <= d). Raises ``UndefinedError`` for a representation that is constant without
-    some sample, or nearly has a rank less.
+    Leaving out a sample reduces the rank by one if the sample alone spans a direction (as every
+    sample does when n <= d); otherwise the rank stays. Raises ``UndefinedError`` if a
+    representation is constant without some sample, or if the rank nearly falls by one.
     """
     check_min_samples("mean_cca", x, 3)
     shared, ranks = leave_one_out_shared_spaces(x, y)
@@ -32,14 +32,16 @@ def leave_one_out_squared_cca(x: Representation, y: Representation, divisor: str
 
 
 def leave_one_out_eigenspace(x: Representation, y: Representation) -> np.ndarray:
-    """Eigenspace overlap without each sample, exactly, shape (n,), in [0, 1]; as
-    :func:`leave_one_out_squared_cca`."""
+    """Return the leave-one-out eigenspace overlap, shape (n,), in [0, 1]; exact.
+
+    Errors: see :func:`leave_one_out_squared_cca`.
+    """
     check_min_samples("eigenspace_overlap", x, 2)
     shared, _ = leave_one_out_shared_spaces(x, y, centered=False)
     return np.minimum(shared / max(x.shape[1], y.shape[1]), 1)
 
 
-# of a direction that a sample has alone, up to rounding, nothing is left
+# Without the only sample that spans a direction, the remainder of the direction is rounding error.
 MAX_SOLE_REMAINDER = 1e-12
 MIN_CERTAIN_REMAINDER = 1e-7
 
@@ -47,9 +49,10 @@ MIN_CERTAIN_REMAINDER = 1e-7
 class LeaveOneOutProjection(NamedTuple):
     r"""The projection on the columns of an orthonormal basis U without each sample.
 
-    Without sample i, the products of what is left of the columns are :math:`I - a u_i u_i^\top`,
-    with the pseudo-inverse :math:`I + g_i u_i u_i^\top`; ``gains`` are :math:`g_i`, and ``ranks``
-    the dimensions that are left: one less where the sample has a direction for itself.
+    Without sample i the columns of U have the Gram matrix :math:`I - a u_i u_i^\top`. The
+    pseudo-inverse of the Gram matrix is :math:`I + g_i u_i u_i^\top`. ``gains`` holds
+    :math:`g_i`. ``ranks`` holds the remaining dimensions: one less where the sample alone spans a
+    direction.
     """
 
     gains: np.ndarray
@@ -57,10 +60,9 @@ class LeaveOneOutProjection(NamedTuple):
 
 
 def leave_one_out_projection(x: Representation, centered: bool = True) -> LeaveOneOutProjection:
-    """Return what becomes of the projection on the column space without each sample."""
-    leave_one_out_squared_sizes(
-        x, centered
-    )  # a sample that dwarfs the others hides the directions that they span
+    """Return the projection on the column space of ``x`` without each sample."""
+    # This check raises if a sample is so large that it hides the directions of the other samples.
+    leave_one_out_squared_sizes(x, centered)
     basis = as_float64(orthonormal_basis(x, centered=centered))
     n, rank = basis.shape
     a, squares = recentering_factor(n, centered), np.einsum("ij,ij->i", basis, basis)
@@ -80,8 +82,8 @@ def leave_one_out_projection(x: Representation, centered: bool = True) -> LeaveO
 def leave_one_out_shared_spaces(
     x: Representation, y: Representation, centered: bool = True
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Return the sums of the squared cosines between both column spaces, and both ranks, without
-    each sample."""
+    """Return, without each sample, the sum of squared cosines between the two column spaces, and
+    both ranks."""
     bases = [as_float64(orthonormal_basis(r, centered=centered)) for r in (x, y)]
     p, q = (leave_one_out_projection(r, centered) for r in (x, y))
     shared = leave_one_out_squared_products(bases[0], bases[1], p.gains, q.gains, centered)
@@ -91,7 +93,7 @@ def leave_one_out_shared_spaces(
 def leave_one_out_squared_products(
     u: np.ndarray, v: np.ndarray, g: np.ndarray, h: np.ndarray, centered: bool
 ) -> np.ndarray:
-    r"""Return the squared norms of the products of two sets of columns without each sample.
+    r"""Return the squared norm of the product of two sets of columns without each sample.
 
     .. math:: \operatorname{tr} (I + g\, u u^\top) M (I + h\, v v^\top) M^\top, \qquad
         M = U^\top V - a\, u v^\top

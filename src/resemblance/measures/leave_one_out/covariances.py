@@ -1,4 +1,4 @@
-"""The effective number of shared dimensions, without each sample."""
+"""Leave-one-out effective number of shared dimensions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from .kernel_alignment import leave_one_out_self_hsic
 
 
 def leave_one_out_ensd(x: Representation, y: Representation) -> np.ndarray:
-    """ENSD without each sample, exactly, shape (n,); ``UndefinedError`` as
-    :func:`leave_one_out_cka`."""
+    """Return the leave-one-out ENSD, shape (n,); exact.
+
+    Raises ``UndefinedError`` in the same cases as :func:`leave_one_out_cka`.
+    """
     product = leave_one_out_products(kernel_gram(x, LINEAR_KERNEL), kernel_gram(y, LINEAR_KERNEL))
     for r in (x, y):
         product = (

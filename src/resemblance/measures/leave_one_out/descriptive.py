@@ -1,4 +1,4 @@
-"""Differences of one number per representation, without each sample."""
+"""Leave-one-out forms of measures that compare one number per representation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from .inner_products import check_min_samples, check_remainder
 
 
 def leave_one_out_concentricity(x: Representation, y: Representation) -> np.ndarray:
-    """Concentricity difference without each sample, exactly, shape (n,); ``UndefinedError`` where
-    the mean of the others nearly vanishes."""
+    """Return the leave-one-out concentricity difference, shape (n,); exact.
+
+    Raises ``UndefinedError`` if the mean of the other samples nearly vanishes.
+    """
     check_min_samples("concentricity_difference", x, 2)
     values = []
     for r in (x, y):
@@ -28,13 +30,13 @@ def leave_one_out_concentricity(x: Representation, y: Representation) -> np.ndar
 
 
 def leave_one_out_magnitude_diff(x: Representation, y: Representation) -> np.ndarray:
-    """Magnitude difference without each sample, exactly, shape (n,)."""
+    """Return the leave-one-out magnitude difference, shape (n,); exact."""
     check_min_samples("magnitude_difference", x, 2)
     lengths = [np.linalg.norm(leave_one_out_mean_rows(r), axis=1) for r in (x, y)]
     return np.abs(lengths[0] - lengths[1])
 
 
 def leave_one_out_mean_rows(x: Representation) -> np.ndarray:
-    """Return the mean rows without each sample, shape (n, d)."""
+    """Return the mean row without each sample, shape (n, d)."""
     center, rows = as_float64(mean(x)), as_float64(x.array)
     return center + (center - rows) / (len(rows) - 1)

@@ -1,4 +1,4 @@
-"""The correlation and the difference of distances between samples, without each sample."""
+"""Leave-one-out distance correlation and norm of the difference of distances."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from .inner_products import check_min_samples, check_remainder, leave_one_out_pr
 
 
 def leave_one_out_distance_corr(x: Representation, y: Representation, squared: bool) -> np.ndarray:
-    """Distance correlation without each sample, exactly, shape (n,), in [0, 1]; ``UndefinedError``
-    when all distances without some sample are equal, or nearly so."""
+    """Return the leave-one-out distance correlation, shape (n,), in [0, 1]; exact.
+
+    Raises ``UndefinedError`` if all distances are equal, or nearly equal, without some sample.
+    """
     check_min_samples("distance_correlation", x, 2)
     product = leave_one_out_products(distance_pair_matrix(x), distance_pair_matrix(y))
     value = np.clip(
@@ -33,9 +35,9 @@ def leave_one_out_deviation(x: Representation) -> np.ndarray:
 
 
 def leave_one_out_rsm_norm(x: Representation, y: Representation) -> np.ndarray:
-    """Frobenius norm of the difference of the distances without each sample, exactly, shape (n,).
+    """Return the leave-one-out Frobenius norm of the distance difference, shape (n,); exact.
 
-    O(n^2) time. ``UndefinedError`` for a constant representation.
+    O(n^2) time. Raises ``UndefinedError`` for a constant representation.
     """
     a, b = (scalar(size(r)) for r in (x, y))
     d, e = (as_float64(distances(r)) for r in (x, y))

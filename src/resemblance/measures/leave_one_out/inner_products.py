@@ -1,10 +1,11 @@
-"""Inner products, sums and sizes without each sample, and the checks that enough is left.
+r"""Leave-one-out inner products, sums and sizes, and checks that enough of a sum remains.
 
-Values without each sample are (n,) in float64, the same as those of n calls but for rounding, or as
-near as their functions say. Where rows are centred, a = n / (n - 1): centring what is left of
-centred rows :math:`p_j` once more adds :math:`p_i / (n - 1)` to each of them, so sums of products
-of rows lose :math:`a\\, p_i q_i^\\top`. Where there is no value without some sample, and where
-subtraction would leave too few digits of it, ``UndefinedError`` is raised.
+Leave-one-out values are float64 arrays of shape (n,). The values equal the values of n separate
+calls up to rounding, or as closely as the docstring of the function says. Where rows are centred,
+a = n / (n - 1). The reason: the rows :math:`p_j` are centred, so centring the rows without sample
+i adds :math:`p_i / (n - 1)` to every row, and sums of products of rows lose
+:math:`a\, p_i q_i^\top`. The functions raise ``UndefinedError`` if a value without some sample
+does not exist, or if subtraction would keep too few digits of the value.
 """
 
 from __future__ import annotations
@@ -23,36 +24,35 @@ def leave_one_out_products(
     l: FactoredPairMatrix | StoredPairMatrix,
     rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    r"""Return the inner products of two centred matrices without each sample, centred again.
+    r"""Return the inner product of two centred matrices without each sample, centred again.
 
     .. math:: \langle K, L \rangle - 2 a \sum_j K_{ij} L_{ij} + a^2 K_{ii} L_{ii}
 
-    ``rows``: the inner products of their rows, if they are known.
+    ``rows``: the inner products of the rows of K and L, if already computed.
     """
     rows, a = k.inner_of_rows(l) if rows is None else rows, recentering_factor(k.samples)
     return rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal()
 
 
 def leave_one_out_u_products(rows: np.ndarray) -> np.ndarray:
-    r"""Return the inner products of two U-centred matrices without each sample, U-centred again,
-    from those of their rows.
+    r"""Return the inner product of two U-centred matrices without each sample, U-centred again.
 
     .. math:: \langle K, L \rangle - 2 \frac{n - 2}{n - 3} \sum_j K_{ij} L_{ij}
 
-    The rows of K sum to 0, so without sample i entry jk becomes :math:`K_{jk} + (K_{ij} + K_{ik}) /
-    (n - 3)`.
+    ``rows`` are the inner products of the rows of K and L. The rows of K sum to 0, so without
+    sample i entry jk becomes :math:`K_{jk} + (K_{ij} + K_{ik}) / (n - 3)`.
     """
     n = len(rows)
     return rows.sum() - 2 * (n - 2) / (n - 3) * rows
 
 
 def leave_one_out_squared_sizes(x: Representation, centered: bool = True) -> np.ndarray:
-    r"""Return the squared sizes of the pre-shape without each sample, centred again.
+    r"""Return the squared size of the pre-shape without each sample, centred again.
 
     .. math:: 1 - a \lVert p_i \rVert^2
 
     for rows :math:`p_i` of the pre-shape, shape (n,), in [0, 1]; a = 1 if not ``centered``. Raises
-    ``UndefinedError`` for a representation that is constant, or nearly so, without some sample.
+    ``UndefinedError`` if a representation is constant, or nearly constant, without some sample.
     """
     remainders = left_out_share(x, centered)
     check_remainder(representation_title(x), remainders)
@@ -66,27 +66,29 @@ def left_out_share(x: Representation, centered: bool) -> np.ndarray:
 
 
 def recentering_factor(n: int, centered: bool = True) -> float:
-    """Return a, the factor of what n rows lose without one of them: more if they are centred."""
+    """Return a, the weight of the removed row in a sum over n rows: above 1 if rows are centred."""
     return n / (n - 1) if centered else 1.0
 
 
 def has_single_deviating_sample(x: Representation) -> bool:
-    """Say whether all samples are equal but one, without which the representation is constant."""
+    """Return whether all samples except one are equal, or all samples are equal."""
     return scalar(size(x)) == 0 or bool(left_out_share(x, True).min() < 1e-12)
 
 
 def leave_one_out_term_means(terms: np.ndarray) -> np.ndarray:
-    """Return the mean of the other terms for each of n terms, shape (n,)."""
+    """Return, for each of n terms, the mean of the other terms, shape (n,)."""
     return (terms.sum() - terms) / (len(terms) - 1)
 
 
-# samples, of which the whole matrix is made, in a tenth of the time
+# Up to this number of samples the square matrix is built, which takes a tenth of the time.
 MAX_SQUARE_MATRIX_SAMPLES = 4096
 
 
 def condensed_row_sums(vector: np.ndarray, n: int) -> np.ndarray:
-    """Return the sums of the rows of a symmetric matrix with zero diagonal, given the pairs i < j
-    row by row, shape (n,)."""
+    """Return the row sums of a symmetric matrix with zero diagonal, shape (n,).
+
+    ``vector`` holds the entries of the pairs i < j, row by row.
+    """
     if n <= MAX_SQUARE_MATRIX_SAMPLES:
         from scipy.spatial.distance import squareform
 
@@ -100,13 +102,13 @@ def condensed_row_sums(vector: np.ndarray, n: int) -> np.ndarray:
     return sums
 
 
-# share of a sum that has to be left, so that it keeps half of its digits
+# A smaller remaining share of a sum has lost more than half of the digits.
 MIN_REMAINING_SHARE = 1e-7
 LEAVE_ONE_OUT_REMEDY = "recompute the values, or leave out groups of samples"
 
 
 def check_min_samples(name: str, x: Representation, min_samples: int) -> None:
-    """Raise ``UndefinedError`` when one sample less than ``x`` has is too few for a measure."""
+    """Raise ``UndefinedError`` if ``x`` without one sample has fewer than ``min_samples``."""
     n = x.shape[0]
     if n - 1 < min_samples:
         raise UndefinedError(
@@ -115,8 +117,10 @@ def check_min_samples(name: str, x: Representation, min_samples: int) -> None:
 
 
 def check_remainder(name: str, shares: np.ndarray, min_share: float = MIN_REMAINING_SHARE) -> None:
-    """Raise ``UndefinedError`` when without some sample too little is left of a sum; ``shares`` is
-    the share that is left."""
+    """Raise ``UndefinedError`` if too small a share of a sum remains without some sample.
+
+    ``shares`` holds the remaining share without each sample.
+    """
     samples = np.flatnonzero(~(shares > min_share))
     if len(samples):
         raise UndefinedError(

@@ -1,4 +1,4 @@
-"""Centred kernel alignment without each sample."""
+"""Leave-one-out centred kernel alignment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .inner_products import (
     leave_one_out_u_products,
 )
 
-WIDTH_STEP = 1e-4  # relative change of a width for a difference quotient
+WIDTH_STEP = 1e-4  # relative change of the kernel width in a difference quotient
 
 
 def leave_one_out_cka(
@@ -33,17 +33,18 @@ def leave_one_out_cka(
     pairs: MedianPairs = "distinct",
     rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    """CKA without each sample, shape (n,), at most 1; ``rows`` are the inner products of the rows
-    of the compared matrices, if they are known.
+    """Return the leave-one-out CKA, shape (n,), at most 1.
 
-    Exact for ``kernel="linear"`` and ``"cosine"``. For ``"rbf"`` and ``"laplace"`` to first order
-    in the change of the width, exactly otherwise: the values correlate by 0.9999 or more with those
-    of n calls, and the standard error of the jackknife is within 0.5 % of theirs (n = 36), where
-    the width is the median distance; 0.998 and 2 % for half of it.
+    ``rows`` are the inner products of the rows of the compared matrices, if already computed.
 
-    O(n d e) time; for a kernel of the distance O(n^2) and two more kernels. Raises
-    ``UndefinedError`` when a self-similarity without some sample is not positive, or too small a
-    part of that of all.
+    Exact for ``kernel="linear"`` and ``"cosine"``. For ``"rbf"`` and ``"laplace"`` the change of
+    the kernel width is taken to first order and the rest is exact. If the width is the median
+    distance, the values correlate with the values of n separate calls at 0.9999 or more, and the
+    jackknife standard error is within 0.5 % (n = 36); for half that width, 0.998 and 2 %.
+
+    O(n d e) time; a kernel of the distance needs O(n^2) and two more kernels. Raises
+    ``UndefinedError`` if a self-similarity without some sample is not positive, or is too small a
+    part of the self-similarity of all samples.
     """
     kernels = GramKernel(kernel, bandwidth, pairs), GramKernel(kernel, bandwidth, pairs)
     value = _leave_one_out_cosine(x, y, *kernels, estimator, rows)
@@ -66,7 +67,7 @@ def _leave_one_out_cosine(
     estimator: Estimator,
     rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    """CKA without each sample of a kernel of x and one of y, widths kept."""
+    """Return leave-one-out CKA between a kernel of x and a kernel of y, with fixed widths."""
     if rows is not None and estimator == "debiased":
         product = leave_one_out_u_products(rows)
     else:
@@ -79,8 +80,8 @@ def _leave_one_out_cosine(
 
 
 def _uncached_copy(x: Representation) -> Representation:
-    """The same samples, whose intermediates are not kept: another kernel is as large as all
-    distances."""
+    """Return a new representation of the same samples, so that ``x`` does not cache another kernel,
+    which is as large as all distances."""
     return Representation(x.source, x.name, dtype=x.requested_dtype)
 
 
@@ -113,8 +114,10 @@ def _estimate_leave_one_out_hsic(
     estimator: Estimator,
     rows: np.ndarray,
 ) -> np.ndarray:
-    """Estimate HSIC without each sample, up to a factor (as :func:`estimate_hsic`),
-    from the inner products of the rows of the centred matrices."""
+    """Estimate HSIC without each sample, up to the same factor as :func:`estimate_hsic`.
+
+    ``rows`` are the inner products of the rows of the centred matrices.
+    """
     product, m = leave_one_out_products(k, l, rows), k.samples - 1
     if estimator == "biased":
         return product
@@ -130,9 +133,10 @@ def _leave_one_out_diagonals(
     l: FactoredPairMatrix | StoredPairMatrix,
     rows: np.ndarray,
 ) -> np.ndarray:
-    r"""Return the inner products of the diagonals without each sample, centred again.
+    r"""Return the inner product of the diagonals of K and L without each sample, centred again.
 
-    The diagonal of K is then :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}` with c = 1 / (n - 1).
+    Without sample i the diagonal of K is :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}`, with
+    c = 1 / (n - 1).
     """
     p, q, c = k.diagonal(), l.diagonal(), 1 / (k.samples - 1)
     products = p * q
@@ -145,12 +149,12 @@ def _leave_one_out_diagonals(
 
 @cached("n")
 def leave_one_out_width_change(x: Representation, pairs: MedianPairs) -> np.ndarray:
-    """Return by how much the median distance between samples changes without each of them, in units
-    of it, shape (n,)."""
+    """Return the relative change of the median distance between samples without each sample,
+    shape (n,)."""
     n, vector = x.shape[0], as_float64(condensed_rdm(x, "euclidean"))
     count = (n - 1) * (n - 2) // 2
     middle = np.array([(count - 1) // 2, count // 2])
-    if pairs == "all":  # n - 1 zeros come first, then every distance twice
+    if pairs == "all":  # the sorted list is n - 1 zeros and then every distance twice
         middle = (np.array([((n - 1) ** 2 - 1) // 2, (n - 1) ** 2 // 2]) - (n - 1)) // 2
     ratio = _leave_one_out_quantiles(vector, n, middle).mean(axis=1) / scalar(
         median_distance(x, pairs)
@@ -160,10 +164,11 @@ def leave_one_out_width_change(x: Representation, pairs: MedianPairs) -> np.ndar
 
 
 def _leave_one_out_quantiles(vector: np.ndarray, n: int, places: np.ndarray) -> np.ndarray:
-    """Return what is at these places, from 0, of the sorted pairs without those of each sample,
+    """Return the order statistics at ``places`` (from 0) of the pairs without each sample,
     shape (n, places).
 
-    n - 1 pairs are missing, so all is in a window of n - 1 more pairs than between the places.
+    Leaving out a sample removes n - 1 pairs. All requested values therefore lie in a window that
+    is n - 1 pairs longer than the range of ``places``.
     """
     first, last = int(places.min()), int(places.max()) + n - 1
     order = np.argpartition(vector, (first, last))
@@ -172,7 +177,7 @@ def _leave_one_out_quantiles(vector: np.ndarray, n: int, places: np.ndarray) -> 
     is_below = np.zeros(len(vector))
     is_below[order[:first]] = 1
     missing = condensed_row_sums(is_below, n).astype(int)
-    starts = np.cumsum([0, *range(n - 1, 0, -1)])  # of the pairs i < j of each i
+    starts = np.cumsum([0, *range(n - 1, 0, -1)])  # position of the first pair i < j of each i
     rows = np.searchsorted(starts, window, side="right") - 1
     columns = window - starts[rows] + rows + 1
     values = np.empty((n, len(places)))

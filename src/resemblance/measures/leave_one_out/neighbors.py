@@ -1,4 +1,4 @@
-"""Overlaps of sets of nearest neighbours without each sample."""
+"""Leave-one-out overlaps of sets of nearest neighbours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from .inner_products import (
 def leave_one_out_jaccard(
     x: Representation, y: Representation, k: int, metric: NeighborMetric
 ) -> np.ndarray:
-    """Jaccard similarity without each sample, shape (n,): as :func:`leave_one_out_mutual_knn`."""
+    """Return the leave-one-out Jaccard similarity, shape (n,).
+
+    Exactness, cost and errors: see :func:`leave_one_out_mutual_knn`.
+    """
     check_min_samples("jaccard", x, k + 1)
     nearest_rows = NeighborSearch(k, metric)
     largest_score = leave_one_out_largest_score(x, y, nearest_rows, "overlap")
@@ -33,10 +36,10 @@ def leave_one_out_jaccard(
 def leave_one_out_mutual_knn(
     x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool
 ) -> np.ndarray:
-    """Mutual nearest neighbours without each sample, shape (n,): exactly, with ties, too.
+    """Return the leave-one-out mutual nearest neighbours, shape (n,); exact, also with ties.
 
-    A search of k + 1 neighbours and O(n k) time more. Raises ``UndefinedError`` for a
-    representation that is constant without some sample, and when nothing is left above chance.
+    Costs a search of k + 1 neighbours and O(n k) further time. Raises ``UndefinedError`` if a
+    representation is constant without some sample, or if the chance level without some sample is 1.
     """
     check_min_samples("mutual_knn", x, k + 1 + corrected)
     nearest_rows = NeighborSearch(k, metric)
@@ -57,7 +60,7 @@ def leave_one_out_mutual_knn(
 def leave_one_out_largest_score(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
-    """The largest score that ties allow, without each sample."""
+    """Return the largest score that ties allow, without each sample."""
     return np.sqrt(
         _leave_one_out_self_score(x, nearest_rows, score)
         * _leave_one_out_self_score(y, nearest_rows, score)
@@ -77,13 +80,13 @@ def _leave_one_out_self_score(
     )
 
 
-RowScore = Callable[[np.ndarray], np.ndarray]  # of the weight of the common neighbours of a row
+RowScore = Callable[[np.ndarray], np.ndarray]  # scores rows by the weight of common neighbours
 
 
 def leave_one_out_mean_score(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
-    """Mean score of the rows without each sample, shape (n,)."""
+    """Return the mean score of the rows without each sample, shape (n,)."""
     a, b = replacements(x, nearest_rows), replacements(y, nearest_rows)
     n, k = x.shape[0], nearest_rows.k
     score_of_row: RowScore = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
@@ -101,16 +104,18 @@ def leave_one_out_mean_score(
 
 
 def _common_weight_of_rows(v: Any, w: Any) -> np.ndarray:
-    """Weight of the common neighbours of every row, shape (n,)."""
+    """Return the weight of the common neighbours for every row, shape (n,)."""
     return np.asarray(v.multiply(w).sum(axis=1)).ravel()
 
 
 class Replacements(NamedTuple):
-    """Weights of neighbours, sparse arrays (n, n), by what the sample that is left out was.
+    """Neighbour weights after a sample is left out, as sparse (n, n) arrays, in three cases.
 
-    ``weights``: as they are, for no neighbour; with k + 1 neighbours, for one with weight 1; with
-    the places of those that tie for the last of them shared by one less, for one of these.
-    ``entries``: which samples have these weights; the first is None.
+    ``weights``: the three arrays of weights. If the left-out sample is not a neighbour of a row,
+    the weights of the row stay. If the sample is a neighbour with weight 1, the row has the weights
+    of k + 1 neighbours. If the sample ties for the last of the k places, the remaining tied samples
+    share the places.
+    ``entries``: per case, the (row, sample) entries of the case; the first is None.
     """
 
     weights: tuple[Any, ...]
@@ -120,8 +125,10 @@ class Replacements(NamedTuple):
 def _replacement_cases(
     a: Replacements, b: Replacements, i: int, j: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
-    """Rows and samples where the sample is the i-th kind of neighbour on the left and the j-th on
-    the right, and the product of its own weights there."""
+    """Return rows, samples and products of the sample's weights for a pair of cases.
+
+    The sample is in the i-th case of :class:`Replacements` in ``a`` and in the j-th case in ``b``.
+    """
     if i and j:
         entries = a.entries[i].multiply(b.entries[j]).tocoo()
         own_weights = entries.multiply(a.weights[i]).multiply(b.weights[j]).tocsr()
@@ -136,7 +143,7 @@ def _replacement_cases(
 
 @cached("anew")
 def replacements(x: Representation, nearest_rows: NeighborSearch) -> Replacements:
-    """Return the weights of neighbours before and after a sample is left out."""
+    """Return the neighbour weights for the three cases of a left-out sample."""
     n, k, ties = x.shape[0], nearest_rows.k, nearest(x, *nearest_rows).ties
     if nearest_rows.metric == "euclidean":
         leave_one_out_squared_sizes(x)

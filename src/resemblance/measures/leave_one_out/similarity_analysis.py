@@ -1,4 +1,4 @@
-"""Representational similarity analysis without each sample."""
+"""Leave-one-out representational similarity analysis."""
 
 from __future__ import annotations
 
@@ -32,23 +32,25 @@ def leave_one_out_rsa(
     variances: tuple[float, ...] | None = None,
     rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    r"""RSA without each sample, shape (n,), in [-1, 1]; not for Kendall's coefficients and
-    ``"rho_a"``. ``rows`` for ``"spearman"``: those of :func:`leave_one_out_rank_products`, if they
-    are known.
+    r"""Return the leave-one-out RSA, shape (n,), in [-1, 1].
 
-    Exact but for ``"spearman"``: sums over all pairs minus sums over those of a sample.
-    For ``"spearman"`` nearly so. Without sample i the rank :math:`r_p` of a pair p falls by the
-    number :math:`c_p` of the pairs of i below it, and :math:`s_p` in Y by :math:`e_p`:
+    Kendall's coefficients and ``"rho_a"`` have no leave-one-out form here. ``rows``, used for
+    ``"spearman"`` only: the output of :func:`leave_one_out_rank_products`, if already computed.
+
+    Every comparison except ``"spearman"`` is exact: the sum over all pairs minus the sum over the
+    pairs of a sample. ``"spearman"`` is nearly exact. Without sample i the rank :math:`r_p` of a
+    pair p falls by the number :math:`c_p` of pairs of i below p, and the rank :math:`s_p` in Y
+    falls by :math:`e_p`:
 
     .. math:: \operatorname{cov}(r - c, s - e) = \operatorname{cov}(r, s) - \operatorname{cov}(c, s)
         - \operatorname{cov}(r, e) + \operatorname{cov}(c, e)
 
-    where all is exact but the last, which is computed from the means of c and e in 128 bins of the
-    ranks: the values correlate by 0.99999 or more with those of n calls, and the standard error of
-    the jackknife is within 0.1 % of theirs (n = 36). With ties, average ranks.
+    Every term is exact except the last. The last term uses the means of c and e in 128 bins of the
+    ranks. The values correlate with the values of n separate calls at 0.99999 or more, and the
+    jackknife standard error is within 0.1 % (n = 36). Tied pairs have average ranks.
 
-    O(n^2) time, or O(n^2 log n) for ranks. Raises ``UndefinedError`` when all dissimilarities
-    without some sample are equal, or nearly so.
+    O(n^2) time, or O(n^2 log n) for ranks. Raises ``UndefinedError`` if all dissimilarities are
+    equal, or nearly equal, without some sample.
     """
     check_min_samples("rsa", x, 3)
     if rdm in ("euclidean", "sqeuclidean"):
@@ -71,21 +73,22 @@ def leave_one_out_rsa(
 def _leave_one_out_pair_products(
     d: np.ndarray, e: np.ndarray, n: int, is_centered: bool
 ) -> np.ndarray:
-    """Return the inner products of two vectors of pairs without those of each sample, centred again
-    if they were."""
+    """Return the inner product of two vectors of pairs without the pairs of each sample.
+
+    The vectors are centred again if ``is_centered``.
+    """
     product: np.ndarray = d @ e - condensed_row_sums(d * e, n)
     if not is_centered:
         return product
     pairs = (n - 1) * (n - 2) / 2
-    sums = condensed_row_sums(d, n) * condensed_row_sums(
-        e, n
-    )  # of the others, which sum to zero with these
+    # A centred vector sums to zero, so the remaining pairs sum to minus the row sum.
+    sums = condensed_row_sums(d, n) * condensed_row_sums(e, n)
     return product - sums / pairs
 
 
 @cached("n")
 def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> np.ndarray:
-    """Return the squared norms of the vector of pairs, of norm 1, without those of each sample."""
+    """Return the squared norm of the unit vector of pairs without the pairs of each sample."""
     vector = as_float64(rdm_vector(x, kind=kind, compare=compare))
     remainders = _leave_one_out_pair_products(
         vector, vector, x.shape[0], is_centered=compare == "pearson"
@@ -97,7 +100,7 @@ def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> 
 def _leave_one_out_whitened(
     x: Representation, y: Representation, kind: str, compare: str, variances: Any
 ) -> np.ndarray:
-    """Return the cosines of two whitened matrices without each sample, centred again."""
+    """Return the leave-one-out cosines of two whitened matrices, centred again."""
     weights = sample_weights_in_mean(x, variances)
     share = weights / (1 - weights)
     a, b = (whitened_gram(r, kind, compare, variances) for r in (x, y))
@@ -125,10 +128,12 @@ def _leave_one_out_whitened(
 def _leave_one_out_spearman(
     x: Representation, y: Representation, kind: str, inner: np.ndarray
 ) -> np.ndarray:
-    """Spearman's correlation of two vectors of pairs without those of each sample; ``inner``: what
-    :func:`leave_one_out_rank_products` returns of them."""
+    """Return Spearman's correlation of two vectors of pairs without the pairs of each sample.
+
+    ``inner`` is the output of :func:`leave_one_out_rank_products` for the two representations.
+    """
     n, m = x.shape[0], x.shape[0] * (x.shape[0] - 1) // 2
-    # r, s, c and e sum to zero over all pairs but for what no sample changes: cov (r - c, s - e).
+    # Over all pairs, r and s sum to zero, and c and e sum to the same constant for every sample.
     mean_of_both = ((n - 1) * (n - 1 - m) / 2) ** 2 / ((n - 1) * (n - 2) / 2)
     higher_sums = _weight_sums_of_higher_ranks(
         x, rank_of_pairs(y, kind), kind
@@ -142,15 +147,17 @@ def _leave_one_out_spearman(
     return np.clip(covariance / np.sqrt(squares[0] * squares[1]), -1, 1)
 
 
-# rows of all representations that are in memory at a time in double precision
+# Number of rows, of all representations, held in double precision at the same time.
 MAX_ROWS_IN_DOUBLE = 64
 
 
 def leave_one_out_rank_products(
     representations: Sequence[Representation], pairs: Sequence[tuple[int, int]], rdm: str
 ) -> np.ndarray:
-    """Return for each pair of positions in the list the inner products of the rows of
-    :func:`_centered_rank_matrix`, shape (pairs, n)."""
+    """Return the inner products of the rows of :func:`_centered_rank_matrix`, shape (pairs, n).
+
+    A pair is two positions in ``representations``.
+    """
     positions = {position for pair in pairs for position in pair}
     row_products = np.empty((len(pairs), representations[0].shape[0]))
     for start, stop in row_blocks(row_products.shape[1], MAX_ROWS_IN_DOUBLE):
@@ -167,8 +174,10 @@ def leave_one_out_rank_products(
 
 @cached("pairs")
 def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
-    """Return the average ranks of the dissimilarities, centred, shape (n (n - 1) / 2,): in single
-    precision where it is exact."""
+    """Return the centred average ranks of the dissimilarities, shape (n (n - 1) / 2,).
+
+    Single precision if float32 holds the ranks exactly, otherwise double precision.
+    """
     place = _doubled_average_ranks(x, kind)
     precision = np.float32 if len(place) < 2**23 else np.float64
     return np.asarray((place - (len(place) - 1)) / 2, dtype=precision)
@@ -176,7 +185,7 @@ def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
 
 @cached("pairs")
 def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
-    """Return twice the average rank of each pair, from 0."""
+    """Return twice the average rank (from 0) of every pair, as integers."""
     vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
     lowest = vector.min()
     n_tied = np.count_nonzero(vector == lowest)  # the lowest rank is (tied + 1) / 2
@@ -187,7 +196,7 @@ def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
 
 @cached("anew")
 def _untied_pair_order(x: Representation, kind: str) -> np.ndarray:
-    """Return the pairs in the order of their ranks; none, of shape (0,), if some are tied."""
+    """Return the pairs sorted by rank, or an empty array, shape (0,), if some pairs are tied."""
     place = _doubled_average_ranks(x, kind)
     order = np.full(len(place), -1, dtype=place.dtype)
     order[place // 2] = np.arange(len(place), dtype=place.dtype)
@@ -195,15 +204,17 @@ def _untied_pair_order(x: Representation, kind: str) -> np.ndarray:
 
 
 def _weight_sums_of_higher_ranks(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
-    """Return for each sample, over its pairs, the sum of the weights of all pairs of higher ranks
-    in x, with half of those of the same rank; the weights sum to zero."""
+    """Return, per sample, the total weight of the pairs that rank above its pairs in x.
+
+    A pair with the same rank counts half. The weights sum to zero.
+    """
     place, order, n = _doubled_average_ranks(x, kind), _untied_pair_order(x, kind), x.shape[0]
     if len(order) < len(place):
         pair_weights = np.bincount(place, weights=weights)
         return condensed_row_sums((pair_weights / 2 - np.cumsum(pair_weights))[place], n)
     sums, lower_sum = np.zeros(n), 0.0
     for start, stop in row_blocks(len(order), MAX_GATHERED_NUMBERS):
-        pair_weights = weights.take(order[start:stop])  # faster than by an index
+        pair_weights = weights.take(order[start:stop])  # faster than indexing
         lower = np.cumsum(pair_weights, dtype=np.float64)
         higher = pair_weights / 2 - (lower_sum + lower)
         lower_sum += float(lower[-1])
@@ -214,7 +225,7 @@ def _weight_sums_of_higher_ranks(x: Representation, weights: np.ndarray, kind: s
 
 @cached("anew")
 def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
-    """Return both samples of each pair, in the order of the ranks, shape (2, pairs)."""
+    """Return the two samples of every pair, pairs sorted by rank, shape (2, pairs)."""
     n, order = x.shape[0], _untied_pair_order(x, kind)
     samples = np.arange(n, dtype=np.int16 if n < 2**15 else np.int32)
     sides = (
@@ -226,8 +237,10 @@ def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
 
 @cached("n n")
 def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
-    """Return r - c for the pairs of each sample, (n, n), 0 on the diagonal; c is the rank of a pair
-    among those of its sample, from 1/2."""
+    """Return r - c for the pairs of each sample, shape (n, n), with 0 on the diagonal.
+
+    c is the rank of a pair (from 1/2) among the pairs of the sample.
+    """
     place, precision = (
         _square_matrix_of_pairs(_doubled_average_ranks(x, kind)),
         rank_of_pairs(x, kind).dtype,
@@ -241,18 +254,21 @@ def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
 
 
 def _square_matrix_of_pairs(pairs: np.ndarray) -> np.ndarray:
-    """Return numbers of all pairs on both sides of a zero diagonal, (n, n)."""
+    """Return the symmetric (n, n) matrix of a vector of pairs, with a zero diagonal."""
     from scipy.spatial.distance import squareform
 
     return squareform(pairs, checks=False)
 
 
 def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
-    """Return the ranks, from 1/2, within rows of integers >= 0, that of equal ones their mean; the
-    diagonal, which begins in column ``start``, does not count."""
+    """Return the ranks (from 1/2) within rows of integers >= 0; ties have the mean rank.
+
+    The diagonal begins in column ``start`` and is not ranked.
+    """
     rows, n = np.arange(len(place)), place.shape[1]
     bits = n.bit_length()
-    keys = (place.astype(np.int64) << bits) + np.arange(n)  # sorted faster than their positions
+    # The low bits hold the column: sorting such keys is faster than argsort.
+    keys = (place.astype(np.int64) << bits) + np.arange(n)
     keys[rows, start + rows] = start + rows - (1 << bits)
     keys.sort(axis=1)
     order, sorted_values = keys & ((1 << bits) - 1), keys >> bits
@@ -260,7 +276,7 @@ def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
     np.put_along_axis(ranks, order, np.arange(-0.5, n - 1), axis=1)
     tied_rows = np.flatnonzero((sorted_values[:, 1:] == sorted_values[:, :-1]).any(axis=1))
     if len(tied_rows):
-        from scipy.stats import rankdata  # takes as long to import as the rest of the library
+        from scipy.stats import rankdata  # importing scipy.stats takes as long as resemblance
 
         pairs = place[tied_rows]
         pairs[np.arange(len(tied_rows)), start + tied_rows] = -1
@@ -268,12 +284,15 @@ def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
     return ranks
 
 
-LEAVE_ONE_OUT_BINS = 128  # of the ranks
+LEAVE_ONE_OUT_BINS = 128  # bins of the ranks
 
 
 def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.ndarray:
-    """Return the sums over all pairs of the products c e for each sample, but for what both have in
-    common within bins of the ranks, shape (n,)."""
+    """Return, for each sample, the sum over all pairs of the product c e, shape (n,).
+
+    c and e are replaced by the means within bins of ranks, so the covariance of c and e within a
+    bin is missing.
+    """
     (bins, c), (other_bins, e) = (_binned_ranks(v, kind) for v in (x, y))
     joint_bins = bins * np.int16(LEAVE_ONE_OUT_BINS) + other_bins  # below 2^14
     pairs = np.bincount(joint_bins, minlength=LEAVE_ONE_OUT_BINS**2).reshape(
@@ -284,13 +303,12 @@ def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.nd
 
 @cached("pairs", "n k")
 def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bin of the rank of each pair, and for each sample the mean of c over the pairs of
-    every bin, shape (n, bins)."""
+    """Return the rank bin of every pair, and the mean of c per sample and bin, shape (n, bins)."""
     n, place = x.shape[0], _doubled_average_ranks(x, kind).astype(np.int64)
     bins = ((place + 1) * LEAVE_ONE_OUT_BINS // (2 * len(place))).astype(np.int16)
     counts = np.bincount(bins, minlength=LEAVE_ONE_OUT_BINS)
     n_higher = counts[::-1].cumsum()[::-1] - counts
-    # Of the pairs of the bin, those above.
+    # Fraction of the pairs of the bin with a higher rank (a tied pair counts half).
     share = (len(place) - (place + 1) / 2 - n_higher[bins]) / counts[bins]
     bin_matrix, shares, means = (
         _square_matrix_of_pairs(bins),
@@ -303,7 +321,7 @@ def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]
         ).ravel()
         size = LEAVE_ONE_OUT_BINS * (stop - start)
         row_counts = np.bincount(places, minlength=size).reshape(-1, LEAVE_ONE_OUT_BINS)
-        row_counts[:, 0] -= 1  # on the diagonal
+        row_counts[:, 0] -= 1  # the zero diagonal is counted in the first bin
         share_sums = np.bincount(places, shares[start:stop].ravel(), size).reshape(
             -1, LEAVE_ONE_OUT_BINS
         )
@@ -313,9 +331,10 @@ def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]
 
 @cached("n")
 def _leave_one_out_rank_squares(x: Representation, kind: str) -> np.ndarray:
-    """Return the sums of squares of the centred average ranks of the pairs without each sample.
+    """Return the leave-one-out sums of squares of the centred average ranks of the pairs.
 
-    (m³ - m) / 12 for m pairs without ties, and (t³ - t) / 12 less for t pairs of the same rank.
+    The sum is (m³ - m) / 12 for m pairs without ties; t pairs of the same rank subtract
+    (t³ - t) / 12.
     """
     n, place = x.shape[0], _doubled_average_ranks(x, kind)
     m, is_tied = (n - 1) * (n - 2) // 2, len(_untied_pair_order(x, kind)) < len(place)
@@ -335,5 +354,5 @@ def _leave_one_out_rank_squares(x: Representation, kind: str) -> np.ndarray:
 
 
 def _tie_corrections(t: np.ndarray) -> np.ndarray:
-    """Return t³ - t, 0 without ties."""
+    """Return t³ - t, which is 0 for an untied pair (t = 1)."""
     return t.astype(np.float64) ** 3 - t
