@@ -1,4 +1,4 @@
-"""Streams: one pass over any number of samples, and then the exact scores."""
+"""Streams: one pass over any number of samples, then the exact scores."""
 
 from .stream import Stream
 

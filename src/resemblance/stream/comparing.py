@@ -1,4 +1,4 @@
-"""A comparison of some pairs of the layers of a stream, each with points of its own."""
+"""Comparison of chosen pairs of layers of a stream; each pair has its own surrogate points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def compare_pairs(
     provenance: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Comparison:
-    """Compare the first layer of each pair with the second; the others are not computed."""
+    """Compare the two layers of each pair; the scores of other pairs are missing with a reason."""
     rows = {row: layers[row] for (row, _), layers in by_pair.items()}
     columns = {column: layers[column] for (_, column), layers in by_pair.items()}
     full_plan = ComparisonPlan.of(rows, measures, columns, metadata=provenance)

@@ -21,7 +21,7 @@ STREAM_FILE_KEYS = {"method", "pairs", "directions", "layers", "n_samples", "bat
 def write_stream_file(
     path: Path, entries: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Write a file, completely or not at all."""
+    """Write a stream file, completely or not at all."""
     if path.is_dir():
         raise ValueError(f"Stream.save: {path} is a folder; give a file, as {path / 'state.npz'}")
     header = json.dumps({"kind": STREAM_FILE_KIND, "version": STREAM_FILE_VERSION, **entries})
@@ -32,8 +32,10 @@ def write_stream_file(
 
 
 def read_stream_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return what a file of :func:`write_stream_file` says, and its arrays; ``ValueError``, naming
-    it, for any other."""
+    """Return the header and the arrays of a file of :func:`write_stream_file`.
+
+    Raises a ``ValueError`` with the name of the file for any other file.
+    """
     if not path.is_file():
         raise ValueError(f"no stream at {path}; check the path")
     if not zipfile.is_zipfile(path):

@@ -1,4 +1,4 @@
-"""The rows of a stream: batches checked, and collected until they are many enough to be added."""
+"""The rows of a stream: check batches, and collect rows until there are enough to add."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ from ..data.representation import Representation, check_all_finite, check_same_s
 from ..intermediates.digits import resolution
 from ..intermediates.points import directed, unit_rows
 
-LARGEST_STREAMED_VALUE = 1e60  # the fourth power of larger values overflows
-SMALLEST_STREAMED_VALUE = 1e-60  # and that of smaller ones underflows
-MIN_ROWS_PER_ADDITION, MAX_ROWS_PER_ADDITION = 256, 4096  # rows that are added at a time
-MAX_NUMBERS_PER_ADDITION = 2**22  # of the rows that are added at a time, if these are not too few
+LARGEST_STREAMED_VALUE = 1e60  # the fourth power of a larger value overflows
+SMALLEST_STREAMED_VALUE = 1e-60  # the fourth power of a smaller value underflows
+MIN_ROWS_PER_ADDITION, MAX_ROWS_PER_ADDITION = 256, 4096  # number of rows added together
+# Numbers in the rows added together. MIN_ROWS_PER_ADDITION overrides this limit.
+MAX_NUMBERS_PER_ADDITION = 2**22
 
 
 class LayerFacts(NamedTuple):
-    """The width of a layer, the coarsest precision that its data came in, by name and by the
-    distance between neighbouring numbers, its largest magnitude, the names of its columns, and
-    whose order the columns of some samples were put in."""
+    """Facts about a layer over all samples so far.
+
+    ``width``: number of columns. ``dtype`` and ``resolution``: the coarsest precision of the data,
+    as a name and as the distance between neighbouring numbers. ``largest``: the largest magnitude.
+    ``columns``: the names of the columns. ``column_orders``: for samples with reordered columns,
+    the source of the new order.
+    """
 
     width: int
     dtype: str
@@ -36,7 +41,7 @@ class LayerFacts(NamedTuple):
 
 
 def combine_layer_facts(first: LayerFacts, second: LayerFacts) -> LayerFacts:
-    """Return the facts of the samples of both."""
+    """Return the facts about the samples of both streams."""
     base = max(first, second, key=lambda facts: facts.resolution)
     return base._replace(
         largest=max(first.largest, second.largest),
@@ -48,7 +53,10 @@ def combine_layer_facts(first: LayerFacts, second: LayerFacts) -> LayerFacts:
 def read_batch_layers(
     batch: Mapping[str, Any], number: int, facts: Mapping[str, LayerFacts]
 ) -> dict[str, Representation]:
-    """Return the layers of a batch in the order of the first; ``ValueError`` if they do not fit."""
+    """Return the layers of a batch in the order of the first batch.
+
+    Raises ``ValueError`` if the layers do not match the earlier batches.
+    """
     caller = f"Stream.update: batch {number}"
     if not isinstance(batch, Mapping) or not batch:
         raise ValueError(f"{caller} must be a mapping from layers to arrays, {{layer: (b, d)}}")
@@ -73,8 +81,10 @@ def read_batch_layers(
 
 
 def _as_batch_layer(data: Any, name: str) -> Representation:
-    """Return an array or a representation as a layer of this name; ``ValueError`` for one that
-    stands for something else than samples."""
+    """Return an array or a representation as a layer of this name.
+
+    Raises ``ValueError`` for a representation whose rows are not samples.
+    """
     if not isinstance(data, Representation):
         return Representation(data, name)
     require_features("Stream.update", data)
@@ -84,15 +94,17 @@ def _as_batch_layer(data: Any, name: str) -> Representation:
 
 
 def _feature_names(r: Representation) -> tuple[str | int, ...] | None:
-    """Return the names of columns as a file has them: words and numbers."""
+    """Return the names of the columns as strings and integers, which a stream file can hold."""
     return (
         None if r.features is None else tuple(i if type(i) is int else str(i) for i in r.features)
     )
 
 
 def _reorder_features(caller: str, r: Representation, facts: LayerFacts) -> Representation:
-    """Return a layer of a batch with its columns in the order of earlier batches; ``ValueError``
-    for columns of other names."""
+    """Return a layer of a batch with the columns in the order of earlier batches.
+
+    Raises ``ValueError`` for columns with other names.
+    """
     names = _feature_names(r)
     earlier_title, layer_title = f"layer {r.name!r} of earlier batches", f"layer {r.name!r}"
     order = column_order(
@@ -119,11 +131,11 @@ def _check_batch_samples(
 
 
 def layer_facts(r: Representation, number: int) -> LayerFacts:
-    """Return the facts of a layer of a batch; ``ValueError`` for values that cannot be added."""
+    """Return the facts about a layer of a batch; ``ValueError`` for values that cannot be added."""
     xp, kind = r.xp, str(r.source.dtype).rpartition(".")[2]
     is_floating = xp.isdtype(r.source.dtype, "real floating")
     max_value = scalar(xp.max(xp.abs(r.source if is_floating else r.array)))
-    if not max_value <= LARGEST_STREAMED_VALUE:  # NaN is not, either
+    if not max_value <= LARGEST_STREAMED_VALUE:  # also true for NaN
         try:
             check_all_finite(r)
         except UndefinedError as error:
@@ -137,9 +149,10 @@ def layer_facts(r: Representation, number: int) -> LayerFacts:
 
 
 def sum_location(source: Array) -> Array:
-    """Return an empty float64 array where a stream of such arrays keeps its sums.
+    """Return an empty float64 array with the library and the device of the sums of a stream.
 
-    That is the device of PyTorch tensors, if it has float64, and NumPy for all others.
+    PyTorch tensors on a device with float64 keep their sums on the device. All other arrays have
+    sums in NumPy.
     """
     if not is_torch(source) or is_on_cpu(source) or "mps" in str(device(source)):
         return np.zeros(0)
@@ -147,7 +160,8 @@ def sum_location(source: Array) -> Array:
 
 
 def rows_per_addition(widths: Sequence[int], method: str) -> int:
-    """Return how many rows are added together: enough for the products to outweigh the sums."""
+    """Return the number of rows to add together, large enough to make the cost of the products
+    exceed the cost of the sums."""
     columns = sum(widths)
     count = max(
         MIN_ROWS_PER_ADDITION, min(MAX_ROWS_PER_ADDITION, MAX_NUMBERS_PER_ADDITION // columns)
@@ -156,7 +170,7 @@ def rows_per_addition(widths: Sequence[int], method: str) -> int:
 
 
 class PendingRows:
-    """Rows that wait, so that what is added does not depend on the size of batches."""
+    """A buffer of rows, so that the sums do not depend on the size of batches."""
 
     def __init__(self, widths: Sequence[int], count: int, location: Array) -> None:
         self.place = location
@@ -168,7 +182,8 @@ class PendingRows:
         self._arrays = [empty((count, width), **options) for width in widths]
 
     def take(self, sources: Sequence[Array], add: Callable[[list[Array]], None]) -> None:
-        """Take in rows, and call ``add`` with all of each layer whenever they are enough."""
+        """Append rows to the buffer, and call ``add`` with the rows of each layer whenever the
+        buffer is full."""
         arrays = [source if is_torch(self.place) else to_numpy(source) for source in sources]
         start, n, count = 0, arrays[0].shape[0], self._arrays[0].shape[0]
         while start < n:
@@ -183,7 +198,7 @@ class PendingRows:
                 add(self._arrays)
 
     def waiting(self) -> list[Array]:
-        """Return the rows of each layer that wait."""
+        """Return the buffered rows of each layer."""
         return [array[: self.filled] for array in self._arrays]
 
 
@@ -195,8 +210,10 @@ def _rows_on_device(source: Array, start: int, stop: int, array: Array) -> Array
 
 
 def unit_rows_and_pair_counts(rows: Sequence[Array]) -> tuple[list[Array], np.ndarray]:
-    """Return the rows of every layer at unit length, and for each two layers how many rows have a
-    direction, not zero, in both."""
+    """Return the rows of every layer at unit length, and a count for every pair of layers.
+
+    The count is the number of rows with a direction (not zero) in both layers.
+    """
     layers = [Representation(block) for block in rows]
     has_direction = np.stack([to_numpy(directed(r)) for r in layers])
     return list(map(unit_rows, layers)), has_direction @ has_direction.T

@@ -1,8 +1,8 @@
-"""Points that stand for the samples of a stream, so that measures run on them unchanged.
+"""Surrogate points for the samples of a stream, so that measures run without changes.
 
-A value that follows from means and centred inner products of columns is unchanged by any orthogonal
-map of the samples that leaves the means as they are. So D + 1 points that have these products may
-take the place of n samples.
+Some values follow from the means and the centred inner products of columns. An orthogonal map of
+the samples that keeps the means leaves such values unchanged. So D + 1 points with the same means
+and products can replace n samples.
 """
 
 from __future__ import annotations
@@ -37,13 +37,17 @@ SURROGATE_NAMES = {
 
 @dataclass(frozen=True)
 class SurrogateIntermediates:
-    """The intermediates of a layer that the points would give otherwise than the samples, by name;
-    those of Gram matrices by name and kernel."""
+    """The intermediates of a layer for which the surrogate points would give a wrong value, by
+    name.
+
+    Intermediates of Gram matrices have a key of name and kernel.
+    """
 
     intermediates: Mapping[str | tuple[str, str], Any]
 
     def __call__(self, key: Any, compute: Callable[[Representation], Any]) -> Any:
-        """Return an intermediate by its key, or None where the points give it."""
+        """Return an intermediate by its key, or None if the surrogate points give the right
+        value."""
         function, parameters = key
         name = SURROGATE_NAMES.get(function, "")
         kernel = dict(parameters).get("kernel")
@@ -53,10 +57,10 @@ class SurrogateIntermediates:
 def surrogate_layers(
     state: StreamState, layers: Mapping[str, int], facts: Sequence[LayerFacts], are_all: bool
 ) -> dict[str, Representation]:
-    """Return layers, by name and position, as representations of points that stand for the samples.
+    """Return representations of surrogate points for the given layers (name and position).
 
-    ``state`` is closed. ``facts``: by layer. ``are_all``: those of other calls can be compared with
-    them.
+    ``state`` is closed. ``facts``: one entry per layer. ``are_all``: representations from separate
+    calls can be compared.
     """
     n, digest, positions = state.n, state.digest(), list(layers.values())
     moments = [sums.moments(positions, n) for sums in state.parts]
@@ -90,8 +94,10 @@ def surrogate_layers(
 def _gram_diagonals_and_traces(
     moments: Sequence[LayerMoments],
 ) -> list[dict[str | tuple[str, str], Any]]:
-    """Return diagonal and trace of the centred Gram matrices, by layer; that of points in unit
-    size."""
+    """Return the diagonal and the trace of the centred Gram matrices of each layer.
+
+    The linear Gram matrix is computed from points in unit size.
+    """
     layers: list[dict[str | tuple[str, str], Any]] = [{} for _ in moments[0].factors]
     for kernel, layer_moments in zip(("linear", "cosine"), moments):
         traces = np.array([np.sum(factor**2) for factor in layer_moments.factors])
@@ -112,15 +118,20 @@ def _streamed_rounding_share(moments: LayerMoments, layer: int, n: int, precisio
 
 
 def _surrogate_rows(moments: LayerMoments, layer: int, n: int) -> np.ndarray:
-    """Rows with the means and products of n samples, but fewer, so that each mean is larger."""
+    """Return fewer than n rows with the products of n samples.
+
+    The means are larger than the means of the samples, to compensate for the number of rows.
+    """
     rows = _centered_surrogate_rows(moments.factors[layer])
     return rows + moments.means[layer] * math.sqrt(n / len(rows))
 
 
 def _centered_surrogate_rows(factor: np.ndarray) -> np.ndarray:
-    """Rows with the same inner products of columns, one more, whose mean is 0.
+    """Return centred rows, one more than the rows of ``factor``, with the same inner products of
+    columns.
 
-    They are H F for a matrix H whose columns are orthonormal, and orthogonal to the vector of ones.
+    The rows are H F for a matrix H with orthonormal columns that are orthogonal to the vector of
+    ones.
     """
     rows, total = len(factor) + 1, factor.sum(axis=0)
     first_row = -total / math.sqrt(rows)
@@ -128,6 +139,6 @@ def _centered_surrogate_rows(factor: np.ndarray) -> np.ndarray:
 
 
 def _vectors_from_products(products: np.ndarray) -> np.ndarray:
-    """Vectors, one a row, that have these inner products."""
+    """Return row vectors with the given inner products."""
     values, vectors = np.linalg.eigh((products + products.T) / 2)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

@@ -1,4 +1,4 @@
-"""The state of a stream: sums, and rows that wait to be added."""
+"""The state of a stream: sums, and buffered rows that are not yet added."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ STREAMED_ROW_KINDS = ("points", "directions")
 
 
 class StreamState:
-    """Sums of the rows of some layers: of their points and, where they are kept, of their
-    directions, of which ``counts`` says how many there are for each two layers."""
+    """Sums over the rows of layers: over the points and, optionally, over the directions.
+
+    ``counts`` is the number of rows with a direction in both layers, for every pair of layers.
+    """
 
     def __init__(
         self,
@@ -37,7 +39,7 @@ class StreamState:
         self._rows = PendingRows(widths, rows_per_addition(widths, method), location)
 
     def take(self, sources: Sequence[Array]) -> None:
-        """Add rows of every layer, or let them wait."""
+        """Add rows of every layer, or buffer the rows."""
         self._rows.take(sources, self._add)
         self.n += sources[0].shape[0]
 
@@ -50,8 +52,10 @@ class StreamState:
             self.counts = self.counts + counts
 
     def merge(self, other: StreamState, orders: Sequence[np.ndarray]) -> None:
-        """Add the rows of another state of the same layers, whose columns these orders bring to the
-        order here."""
+        """Add the rows of another state of the same layers.
+
+        ``orders`` sort the columns of the other state into the order of this state.
+        """
         for sums, other_sums in zip(self.parts, other.parts):
             sums.merge(other_sums, orders)
         self.counts = self.counts + other.counts
@@ -63,7 +67,7 @@ class StreamState:
         self.take(pending_rows)
 
     def closed(self) -> StreamState:
-        """Return what all rows add up to, without those that wait being added here."""
+        """Return a state with all rows added; this state keeps its buffered rows."""
         closed = copy(self)
         closed.parts = list(map(copy, self.parts))
         if self._rows.filled:
@@ -71,7 +75,7 @@ class StreamState:
         return closed
 
     def shares(self, n: int) -> list[np.ndarray]:
-        """Return the share of the variance of each layer that each column has; the state is
+        """Return, for each layer, the share of the variance in every column; the state is
         closed."""
         if n < 2:
             return []
@@ -82,7 +86,7 @@ class StreamState:
         return shares
 
     def digest(self) -> str:
-        """Return a hash of all numbers, but for the rows that wait."""
+        """Return a hash of all numbers except the buffered rows."""
         total = hashlib.sha256(self.counts.tobytes())
         for array in (array for sums in self.parts for array in sums.arrays().values()):
             total.update(np.ascontiguousarray(array).data)
@@ -99,7 +103,7 @@ class StreamState:
         return arrays_by_name
 
     def restore(self, arrays: Mapping[str, np.ndarray], n: int) -> None:
-        """Take the state from arrays by name; ``ValueError`` if one is missing or damaged."""
+        """Restore the state from arrays by name; ``ValueError`` for a missing or damaged array."""
         n_pending = len(arrays.get("rows.0", ()))
         for kind, sums in zip(STREAMED_ROW_KINDS, self.parts if n > n_pending else ()):
             prefix = f"{kind}."

@@ -1,4 +1,4 @@
-"""A stream: layers seen batch by batch, of which sums remain that give the exact scores."""
+"""A stream: the class that sums layers batch by batch and computes the exact scores."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ StreamMethod = Literal["gram", "qr"]
 
 
 class Stream:
-    """Layers seen batch by batch, in memory that does not grow with the number of samples.
+    r"""Layers processed batch by batch, in memory that does not grow with the number of samples.
 
-    .. math:: \\sum_i z_i z_i^\\top, \\qquad z_i = (1,\\; x_i - a,\\; \\lVert x_i - a \\rVert^2,\\;
-        y_i - b,\\; \\lVert y_i - b \\rVert^2, \\ldots)
+    .. math:: \sum_i z_i z_i^\top, \qquad z_i = (1,\; x_i - a,\; \lVert x_i - a \rVert^2,\;
+        y_i - b,\; \lVert y_i - b \rVert^2, \ldots)
 
-    These sums, with fixed shifts a, b, decide every measure that is invariant to
-    ``sample_rotation``, and debiased linear CKA. Their values are those of all samples at once, but
-    for rounding. Batches may have any size, and streams of other samples, seen elsewhere, are
-    merged.
+    These sums, with fixed shifts a, b, determine every measure that is invariant to
+    ``sample_rotation``, and debiased linear CKA. The values equal the values over all samples at
+    once, up to rounding. Batches may have any size. You can merge streams of different samples,
+    computed in different places.
 
     Parameters
     ----------
-    method : ``"gram"`` adds up the products, in compensated sums. Whitening magnifies their
-        rounding by the square of the condition number of a layer; where that makes an error above
-        1e-4 there is no value. ``"qr"`` keeps the triangular factor of all columns instead, at
-        three to four times the cost: whitening then magnifies rounding by the condition number.
-    pairs : the pairs of layers that will be compared; by default all. Only the products of these
-        are kept, which saves memory where there are many layers. Not with ``"qr"``.
-    directions : keep also the products of the rows at unit length, at twice the cost, for measures
-        of directions: ``aligned_cosine``, ``concentricity_difference`` and CKA of the cosine
+    method : ``"gram"`` adds up the products, in compensated sums. Whitening then magnifies rounding
+        by the square of the condition number of a layer; if the resulting error is above 1e-4, the
+        value is missing. ``"qr"`` keeps the triangular factor of all columns instead, at three to
+        four times the cost. Whitening then magnifies rounding by the condition number.
+    pairs : the pairs of layers to compare; by default all pairs. The stream keeps only the products
+        of these pairs, which saves memory with many layers. Not with ``"qr"``.
+    directions : also keep the products of the rows at unit length, at twice the cost, for measures
+        of directions: ``aligned_cosine``, ``concentricity_difference`` and CKA with the cosine
         kernel.
 
-    The state takes about 8 D² bytes for D columns in all, twice that with ``directions``, and a few
-    thousand rows that wait to be added together. Sums are in float64, on the device of the first
-    batch if that has float64. A stream is not safe for use by several threads at once.
+    The state takes about 8 D² bytes for D columns in total, twice as much with ``directions``, and
+    buffers a few thousand rows to add together. Sums are in float64, on the device of the first
+    batch if the device has float64. Several threads must not use a stream at the same time.
     """
 
     def __init__(
@@ -90,8 +90,8 @@ class Stream:
             raise ValueError(f"Stream: {problem}; leave pairs out, or take method='gram'")
         self._facts: dict[str, LayerFacts] = {}
         self._batches = 0
-        self._caveats: tuple[str, ...] = ()  # what is doubtful about batches
-        self._state: StreamState | None = None  # from the first batch on
+        self._caveats: tuple[str, ...] = ()  # caveats about batches
+        self._state: StreamState | None = None  # None before the first batch
 
     @property
     def n_samples(self) -> int:
@@ -100,7 +100,7 @@ class Stream:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The names of the layers; none before the first batch."""
+        """The names of the layers; empty before the first batch."""
         return tuple(self._facts)
 
     def __repr__(self) -> str:
@@ -112,13 +112,14 @@ class Stream:
     # -------------------------------------------------------------------------------------- samples
 
     def update(self, batch: Mapping[str, Any]) -> None:
-        """Add a batch: by layer, an array (rows, features) of any library or a representation, the
-        same rows in all.
+        """Add a batch: for every layer, an array (rows, features) of any library or a
+        representation, with the same rows in all layers.
 
-        Raises ``ValueError``, and adds nothing, for other layers or widths than before, for layers
-        with different numbers of rows, without rows, or of other samples by their ids, for columns
-        of other names, and for NaN or infinite values. Columns of equal names in another order are
-        put in the order of earlier batches, and the caveats say so.
+        Raises ``ValueError``, and adds nothing, for layers or widths that differ from earlier
+        batches, for layers with different numbers of rows, without rows, or with different samples
+        by the ids, for columns with other names, and for NaN or infinite values. If columns have
+        equal names in another order, the stream reorders the columns to match earlier batches, and
+        the caveats say so.
         """
         layers = read_batch_layers(batch, self._batches, self._facts)
         facts = {name: layer_facts(r, self._batches) for name, r in layers.items()}
@@ -132,12 +133,13 @@ class Stream:
         self._batches += 1
 
     def merge(self, other: Stream) -> None:
-        """Add the samples of another stream, which stays as it is.
+        """Add the samples of another stream, which stays unchanged.
 
-        Columns of equal names in another order are put in the order here, and the caveats say so.
+        If columns have equal names in another order, the stream reorders the columns of the other
+        stream, and the caveats say so.
 
-        Raises ``ValueError``, and adds nothing, if its layers, method, pairs or directions differ,
-        or the names of columns.
+        Raises ``ValueError``, and adds nothing, if the layers, method, pairs, directions or column
+        names differ.
         """
         self._check_alike(other)
         if other._state is not None:
@@ -159,12 +161,12 @@ class Stream:
     # --------------------------------------------------------------------------------------- scores
 
     def representations(self, *layers: str) -> dict[str, Representation]:
-        """Return the layers, by default all, as representations for measures that stream.
+        """Return the layers (by default all layers) as representations for measures that stream.
 
-        They hold D + 1 points for D columns, with the means and the inner products of the samples:
-        ``rs.cka(*stream.representations("a", "b").values())``. Only those of one call can be
-        compared with each other. Raises ``ValueError`` for a stream with fewer than two samples,
-        for a layer that does not exist, and for a pair of layers whose products are not kept.
+        The representations hold D + 1 points for D columns, with the means and the inner products
+        of the samples: ``rs.cka(*stream.representations("a", "b").values())``. Compare only
+        representations from the same call. Raises ``ValueError`` for a stream with fewer than two
+        samples, for a layer that does not exist, and for a pair of layers without stored products.
         """
         positions = {name: self.layers.index(name) for name in self._checked_names(layers)}
         if self._state is None or self.n_samples < 2:
@@ -177,13 +179,13 @@ class Stream:
     def compare(
         self, measures: Iterable[str | Measure] | str | Measure | None = None, **options: Any
     ) -> Comparison:
-        """Compare all layers, or the pairs of the stream, by measures that stream.
+        """Compare all layers, or the pairs of the stream, with measures that stream.
 
-        Without ``measures``: those of ``preset("default")`` that this stream can compute. Other
-        ``options`` are those of :func:`resemblance.compare`. A pair that a measure cannot handle,
-        or a measure that needs the samples, is NaN with a reason. Of a measure that whitens, the
-        diagnostic ``conditioning`` is the error that rounding makes. The provenance says that the
-        values were streamed, of how many samples and batches.
+        ``measures`` defaults to the measures of ``preset("default")`` that this stream can compute.
+        Other ``options`` are the options of :func:`resemblance.compare`. A pair that a measure
+        cannot handle, or a measure that needs the samples, is NaN with a reason. For a measure that
+        whitens, the diagnostic ``conditioning`` is the error due to rounding. The provenance says
+        that the values were streamed, and from how many samples and batches.
         """
         provenance = {
             "method": self.method,
@@ -206,8 +208,8 @@ class Stream:
         return compare_pairs(by_pair, measures, {"stream": provenance, **notes}, options)
 
     def caveats(self) -> tuple[str, ...]:
-        """Return what is doubtful about the samples so far: columns that were put in order, copies
-        and matrices of samples inside a batch, and features with half of the variance."""
+        """Return the caveats about the samples so far: reordered columns, duplicate samples and
+        matrices of samples inside a batch, and features with half of the variance."""
         order_caveats = describe_column_orders(
             (n, o) for n, f in self._facts.items() for o in f.column_orders
         )
@@ -219,7 +221,7 @@ class Stream:
     def save(self, path: str | Path) -> None:
         """Write the state, with the names of columns, to a ``.npz`` file, completely or not at all.
 
-        Raises ``ValueError`` for a folder, ``OSError`` where the file cannot be written.
+        Raises ``ValueError`` for a folder, ``OSError`` if the file cannot be written.
         """
         header = {
             "method": self.method,
@@ -234,9 +236,10 @@ class Stream:
 
     @classmethod
     def load(cls, path: str | Path) -> Stream:
-        """Return the stream in a file of :meth:`save`, which goes on where it was.
+        """Return the stream from a file of :meth:`save`, ready for more batches.
 
-        Raises ``ValueError`` for a file that does not exist, is no stream, or is damaged.
+        Raises ``ValueError`` for a file that does not exist, that is not a stream, or that is
+        damaged.
         """
         header, arrays = read_stream_file(Path(path))
         try:
@@ -259,7 +262,7 @@ class Stream:
     # ------------------------------------------------------------------------------------- checking
 
     def _begun(self, facts: Mapping[str, LayerFacts], location: Array) -> StreamState:
-        """Return the state; at first it is made for these layers."""
+        """Return the state, and create the state for these layers on the first call."""
         if self._state is None:
             widths, pairs = [f.width for f in facts.values()], self._positions(list(facts))
             self._state = StreamState(widths, pairs, self.method, self.directions, location)
@@ -272,8 +275,10 @@ class Stream:
         }
 
     def _positions(self, names: Sequence[str]) -> list[LayerPair]:
-        """Return the positions of the layers of each pair whose products are kept, and of each
-        layer with itself."""
+        """Return the positions of the pairs of layers with stored products.
+
+        Every layer forms a pair with itself, too.
+        """
         if self.pairs is None:
             return list(combinations_with_replacement(range(len(names)), 2))
         for name in dict.fromkeys(name for pair in self.pairs for name in pair):
@@ -284,7 +289,8 @@ class Stream:
         return list(dict.fromkeys([*((i, i) for i in range(len(names))), *sorted_pairs]))
 
     def _check_alike(self, other: Stream) -> None:
-        """Raise ``ValueError`` for a stream of another kind or of other layers."""
+        """Raise ``ValueError`` if the other stream has another method, other options or other
+        layers."""
         if not isinstance(other, Stream) or other is self:
             term = "another Stream, not itself" if other is self else "a Stream"
             raise ValueError(f"Stream.merge takes {term}; got {other!r}")
@@ -303,7 +309,11 @@ class Stream:
             )
 
     def _checked_names(self, layers: Sequence[str]) -> tuple[str, ...]:
-        """Return the layers asked for, by default all; they exist, and their products are kept."""
+        """Return the requested layers, by default all layers.
+
+        Raises ``ValueError`` if a layer does not exist or if the products of two layers are not
+        stored.
+        """
         names = layers or self.layers
         for name in names:
             if not isinstance(name, str):

@@ -1,8 +1,8 @@
-"""What a stream adds up: products of the columns of its layers, as sums or as a triangular factor.
+"""The sums of a stream: products of the columns of layers, as sums or as a triangular factor.
 
-Row i of a layer enters as z_i = (1, x_i - a, |x_i - a|²) with a shift a, the mean of its first
-rows. Both ways to add up give the same :class:`LayerMoments`; both are merged by the linear map
-that changes the shift.
+Row i of a layer enters as z_i = (1, x_i - a, |x_i - a|²) with a shift a, the mean of the first rows
+of the layer. Sums and triangular factor give the same :class:`LayerMoments`. The linear map that
+changes the shift merges two streams.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import numpy as np
 from ..base.arrays import Array, as_array_like, device, is_torch, namespace, to_numpy
 
 SUM_EPSILON = float(np.finfo(np.float64).eps)
-MIN_VARIANCE_SHARE = 4 * SUM_EPSILON  # per column: smaller shares of a variance are rounding
-MIN_CUT_COLUMNS = 64  # columns for which the cut is made at least
+# Per column: a smaller share of a variance is a rounding error.
+MIN_VARIANCE_SHARE = 4 * SUM_EPSILON
+MIN_CUT_COLUMNS = 64  # smallest number of columns assumed for the tolerance
 
 LayerPair = tuple[int, int]
 
 
 class LayerMoments(NamedTuple):
-    """What a stream knows of some layers.
+    """Moments of layers of a stream.
 
-    ``means``: of each shifted layer, (d,). ``factors``: matrices (D, d) whose inner products are
-    those of the centred columns. ``squares``: for two layers the sum of the products of the squared
-    lengths of their centred rows.
+    ``means``: the mean of each shifted layer, (d,). ``factors``: matrices (D, d) with the same
+    inner products as the centred columns. ``squares``: for two layers, the sum of the products of
+    the squared lengths of the centred rows.
     """
 
     means: tuple[np.ndarray, ...]
@@ -37,16 +38,16 @@ class LayerMoments(NamedTuple):
 
 
 class ShiftedSums(ABC):
-    """What the rows of some layers add up to, each moved by the shift of its layer."""
+    """Sums over the rows of layers, after subtracting the shift of the layer from every row."""
 
-    power: int  # of the condition number, by which whitening magnifies rounding
+    power: int  # whitening magnifies rounding by the condition number to this power
 
     def __init__(self, widths: Sequence[int]) -> None:
         self._widths = tuple(widths)
-        self._shifts: tuple[np.ndarray, ...] = ()  # none before there are rows
+        self._shifts: tuple[np.ndarray, ...] = ()  # empty before the first rows
 
     def add(self, rows: Sequence[Array]) -> None:
-        """Add some rows (n, d) of every layer, the first of which determine the shifts."""
+        """Add rows (n, d) of every layer. The first rows determine the shifts."""
         self._shifts = self._shifts or tuple(map(_shift_from_first_rows, rows))
         self._add(
             [
@@ -56,8 +57,10 @@ class ShiftedSums(ABC):
         )
 
     def merge(self, other: Self, orders: Sequence[np.ndarray]) -> None:
-        """Add the sums of another stream, brought to the shifts of this one, and its columns to
-        these orders."""
+        """Add the sums of another stream, after changing to the shifts of this stream.
+
+        ``orders`` sort the columns of the other stream into the order of this stream.
+        """
         if other._shifts:
             shifts = tuple(shift[order] for shift, order in zip(other._shifts, orders))
             self._shifts = self._shifts or shifts
@@ -68,18 +71,19 @@ class ShiftedSums(ABC):
             )
 
     def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
-        """Return what is known of some layers, each pair of which must be among the sums."""
+        """Return the moments of the given layers; the sums must contain every pair of the
+        layers."""
         moments = self._moments(layers, n)
         means = (self._shifts[i] + mean for i, mean in zip(layers, moments.means))
         return moments._replace(means=tuple(means))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as arrays by name; none before there are rows."""
+        """Return the state as arrays by name; empty before the first rows."""
         shifts = {f"shift.{i}": shift for i, shift in enumerate(self._shifts)}
         return shifts | self._arrays() if shifts else {}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take the state from arrays by name; ``ValueError`` if one is missing or damaged."""
+        """Restore the state from arrays by name; ``ValueError`` for a missing or damaged array."""
         self._restore(arrays)
         shapes = [(f"shift.{i}", (width,)) for i, width in enumerate(self._widths)]
         self._shifts = tuple(require_finite_array(arrays, name, shape) for name, shape in shapes)
@@ -90,7 +94,7 @@ class ShiftedSums(ABC):
 
     @abstractmethod
     def _merge(self, other: Self, maps: Sequence[np.ndarray]) -> None:
-        """Add the sums of another stream, whose rows these maps bring to the shift of this one."""
+        """Add the sums of another stream; ``maps`` change the rows to the shift of this stream."""
 
     @abstractmethod
     def _moments(self, layers: Sequence[int], n: int) -> LayerMoments: ...
@@ -101,7 +105,7 @@ class ShiftedSums(ABC):
 
 
 class ProductSums(ShiftedSums):
-    """Sums of the products of all columns, of chosen pairs of layers, compensated for rounding."""
+    """Sums of the products of all columns, for chosen pairs of layers, compensated for rounding."""
 
     power = 2
 
@@ -116,7 +120,7 @@ class ProductSums(ShiftedSums):
             )
 
     def _add(self, rows: Sequence[Array]) -> None:
-        self._sums = dict(self._sums)  # a copy of this goes on with the old one
+        self._sums = dict(self._sums)  # a copy of this object keeps the old sums
         for (i, j), (total, error) in self._sums.items():
             product = namespace(total).matrix_transpose(rows[i]) @ rows[j]
             self._sums[i, j] = _two_sum(total, error, product)
@@ -167,8 +171,10 @@ class ProductSums(ShiftedSums):
 
 
 class TriangularFactor(ShiftedSums):
-    """The triangular factor R of all columns: its inner products are their products, and it keeps
-    twice as many digits as these."""
+    """The triangular factor R of all columns, R'R = the products of all columns.
+
+    R keeps twice as many digits as the products.
+    """
 
     power = 1
 
@@ -215,7 +221,7 @@ class TriangularFactor(ShiftedSums):
         factor[: len(stored_factor)] = stored_factor
         blocks = [factor[:, self.columns(layer)] for layer in layers]
         means = [block[0, 1:-1] / factor[0, 0] for block in blocks]
-        n_used = 1 + sum(self._widths)  # the rows after them hold only the columns of squares
+        n_used = 1 + sum(self._widths)  # the remaining rows hold only the columns of squares
         ends = zip(blocks, map(_squared_length_functional, means))
         squares = np.stack([block @ row for block, row in ends])
         points = tuple(block[1:n_used, 1:-1] for block in blocks)
@@ -223,7 +229,7 @@ class TriangularFactor(ShiftedSums):
 
 
 def _shift_from_first_rows(rows: Array) -> np.ndarray:
-    """Return the mean of some rows, exactly the value of columns that are constant in them."""
+    """Return the mean of the rows; for a constant column, the mean is exactly the constant."""
     first_row = rows[:1]
     return to_numpy(first_row[0] + namespace(rows).mean(rows - first_row, axis=0))
 
@@ -245,35 +251,35 @@ def _shift_matrix(shift: np.ndarray) -> np.ndarray:
 
 
 def _column_order_matrix(order: np.ndarray) -> np.ndarray:
-    """Return the map from (1, z, |z|²) to the same with the columns of z in an order."""
+    """Return the matrix that reorders the columns of z in (1, z, |z|²)."""
     return np.eye(len(order) + 2)[np.concatenate([[0], order + 1, [len(order) + 1]])]
 
 
 def _squared_length_functional(mean: np.ndarray) -> np.ndarray:
-    """The functional of (1, z, |z|²) that is |z - mean|²."""
+    """Return the vector that maps (1, z, |z|²) to |z - mean|²."""
     return np.array([mean @ mean, *(-2 * mean), 1.0])
 
 
 def _two_sum(total: Array, error: Array, addend: Array) -> tuple[Array, Array]:
-    """A sum, and the sum of what rounding took from it (Knuth's two-sum)."""
+    """Return a sum, and the accumulated rounding errors of the sum (Knuth's two-sum)."""
     new_total = total + addend
     difference = new_total - total
     return new_total, error + ((total - (new_total - difference)) + (addend - difference))
 
 
 def _cholesky_root(products: np.ndarray, raw_squares: np.ndarray) -> np.ndarray:
-    """A matrix F with F' F the products, by Cholesky's method with pivots on columns of size 1.
+    """Return a matrix F with F' F = ``products``, by pivoted Cholesky on columns of size 1.
 
-    A column whose variance is rounding of its sum of squares ``raw_squares`` is constant: some
-    products lose hundreds of EPSILON where all squares of a block are equal. The products are
-    overwritten.
+    A column is constant if its variance is within rounding of its sum of squares, ``raw_squares``.
+    Some products lose hundreds of EPSILON if all squares of a block are equal. The function
+    overwrites ``products``.
     """
     from scipy.linalg.lapack import dpstrf
 
     variances = np.diag(products).copy()
     is_varying = variances > 512 * SUM_EPSILON * raw_squares
     scale = np.sqrt(np.where(is_varying, variances, 1.0))
-    products *= (is_varying / scale)[:, None]  # in place: there may be gigabytes
+    products *= (is_varying / scale)[:, None]  # in place, because products may take gigabytes
     products *= is_varying / scale
     tolerance = MIN_VARIANCE_SHARE * max(MIN_CUT_COLUMNS, len(products))
     upper, pivots, rank, _ = dpstrf(products.T, tol=tolerance, overwrite_a=True)
@@ -293,7 +299,10 @@ def _triangular_factor(rows: Array) -> Array:
 def require_finite_array(
     arrays: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...]
 ) -> np.ndarray:
-    """Return an array by name; ``ValueError`` if it is missing, or not of this shape and finite."""
+    """Return an array by name.
+
+    Raises ``ValueError`` if the array is missing, has another shape or is not finite.
+    """
     array: Any = arrays.get(name)
     if array is None or array.shape != shape or array.dtype != np.float64:
         raise ValueError(f"the entry {name!r} is missing or of another shape than {shape}")
