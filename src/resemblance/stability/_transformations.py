@@ -1,4 +1,4 @@
-"""Transformations of one representation, and what they do to its stability and similarity."""
+"""Transformations of a representation, and the effect on its stability and similarity."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ PROJECTION_WIDTHS, TOP_VARIANCE_COUNTS, RANDOM_FEATURE_COUNTS = (
     (50, 100, 200),
 )
 NOISE_LEVELS = (0.05, 0.1, 0.25, 0.5, 1.0)
-MIN_TRANSFORMED_FEATURES = 5  # features
-# times as many splits of features as of bases, of which each needs decompositions and says more
+MIN_TRANSFORMED_FEATURES = 5
+# Feature splits per random basis: a basis needs decompositions, and carries more information.
 FEATURE_SPLITS_PER_BASIS = 6
 TransformationRegime = Literal["compression", "preserving"]
 
 
 class Transformed(NamedTuple):
-    """What a transformation did.
+    """The effect of one transformation.
 
     ``stability``: feature split. ``basis``: basis split. ``similarity``: mean linear CKA with the
-    references, which are the original, its first 100 principal components and its z-scores.
-    ``without_self``: the same without the comparison of a reference with itself, which is 1.
+    references, which are the original, the first 100 principal components and the z-scores.
+    ``without_self``: the mean without the similarity of a reference to itself, which is 1.
     ``regime``: "compression" keeps fewer features or directions.
     """
 
@@ -49,15 +49,17 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
     """Return transformations of a representation (n, d), by name, each (n, k) in float64.
 
     ``pca_k``: principal components; ``randproj_k``: Gaussian random projections; ``topvar_k``,
-    ``randfeat_k``: the k features of largest variance, or random ones; ``noise_p``: Gaussian noise
-    of p percent of the deviation of all values; ``original``, ``zscore``, ``l2norm``. The numbers k
-    are those of the paper. Where k is more than there are directions (for ``pca_k``, min(n - 1, d))
-    or features, the paper repeats the largest possible under several names; here it is there once,
-    under its own number. A constant feature has z-score 0, a zero row stays zero.
+    ``randfeat_k``: the k features of largest variance, or random features; ``noise_p``: Gaussian
+    noise of p percent of the standard deviation of all values; ``original``, ``zscore``,
+    ``l2norm``. The values of k follow the paper. If k exceeds the number of directions (min(n - 1,
+    d) for ``pca_k``) or features, the paper repeats the largest possible transformation under
+    several names; here the transformation occurs once, with its own number. A constant feature has
+    z-score 0, and a zero row stays zero.
 
     Raises ``ValueError`` for fewer than 10 samples or 5 features, and for NaN or infinite values.
 
-    Reference: Raju 2026, Table 14. Projections, features and noise are drawn by our own generator.
+    Reference: Raju 2026, Table 14. Projections, features and noise come from this package's random
+    generator.
     """
     points = _transformable_points(X)
     n, d = points.shape
@@ -92,7 +94,7 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
 
 
 def regime(name: str) -> TransformationRegime:
-    """Return "compression" for fewer features or directions, "preserving" for all of them."""
+    """Return "compression" for a name with fewer features or directions, otherwise "preserving"."""
     prefixes = ("pca", "randproj", "topvar", "randfeat")
     return "compression" if name.startswith(prefixes) else "preserving"
 
@@ -102,8 +104,9 @@ def transformation_study(
 ) -> tuple[Transformed, ...]:
     """Return the stability and similarity of the transformations of a representation (n, d).
 
-    ``k`` splits of the features and ``k`` / 6 random bases, of at most ``max_samples`` samples.
-    Where a transformation leaves a statistic without a value, its ``UndefinedError`` is raised.
+    The study uses ``k`` splits of the features and ``k`` / 6 random bases, on at most
+    ``max_samples`` samples. Raises ``UndefinedError`` if a statistic of a transformation has no
+    value.
 
     Reference: Raju 2026, Tables 14 and 15. There the similarity of a reference includes its
     comparison with itself.
@@ -134,7 +137,8 @@ def _study_transformation(
 
 
 def _reference_versions(names: Mapping[str, np.ndarray]) -> list[str]:
-    """The original, 100 principal components or the most there are below, and the z-scores."""
+    """Return the names of the references: the original, 100 principal components (or the most
+    available below 100), and the z-scores."""
     components = [name for name in names if name.startswith("pca") and int(name[4:]) <= 100]
     return ["original", *components[-1:], "zscore"]
 

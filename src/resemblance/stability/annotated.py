@@ -1,4 +1,4 @@
-"""Samples with annotations: values of AnnData, sparse or backed, and their labels."""
+"""Samples with annotations: values of AnnData, sparse or backed by a file, and the labels."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ CONTROL_NAMES = frozenset({
     "nontargeting", "nontargetingcontrol", "scramble", "scrambled", "intergenic", "unperturbed",
     "untreated", "vehicle", "dmso", "mock", "gal4", "gfp",
 })  # fmt: skip
-# Libraries of arrays that become dense a few rows at a time.
+# Arrays of these libraries become dense a few rows at a time.
 LAZY_ARRAY_LIBRARIES = {"scipy", "h5py", "anndata", "zarr"}
 MAX_LISTED_LABELS = 20
 
 
 class LabelledRows(NamedTuple):
-    """Values, two-dimensional and perhaps on disk, and for every row its label and its stratum."""
+    """Two-dimensional values, in memory or on disk, with a label and a stratum for every row."""
 
     source: Any
     labels: Sequence[str]
-    label: np.ndarray  # place of the label of every row, -1 for none
+    label: np.ndarray  # index into ``labels`` for every row, -1 without a label
     strata: Sequence[str]
     stratum: np.ndarray
 
     def rows_of(self, name: str) -> np.ndarray:
-        """Return the numbers of the rows with this label, in increasing order."""
+        """Return the row numbers with this label, in increasing order."""
         return np.flatnonzero(self.label == self.labels.index(name))
 
     def dense(self, rows: np.ndarray, name: str) -> Representation:
-        """Return these rows as a representation in memory."""
+        """Return the given rows as a representation in memory."""
         block = self.source[rows]
         return Representation(block.toarray() if hasattr(block, "toarray") else block, name)
 
@@ -52,8 +52,8 @@ class LabelledRows(NamedTuple):
 def open_labeled_rows(
     X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None
 ) -> Iterator[LabelledRows]:
-    """Open what :func:`resemblance.stability.perturbations` is given, and close the file if it is
-    one."""
+    """Open the data of :func:`resemblance.stability.perturbations`; on exit, close a file that was
+    opened."""
     if not isinstance(X, str | Path) or Path(X).suffix != ".h5ad":
         yield _labeled_rows(X, labels, match, layer, obsm)
         return
@@ -114,7 +114,7 @@ def _select_annotated_values(data: Any, layer: str | None, obsm: str | None) -> 
         return _named_annotation_entry(data.layers, layer, "layers")
     try:
         values = data.X if hasattr(type(data), "X") else None
-    # anndata cannot take rows of sparse values on disk with every SciPy, nor then copy them
+    # With some versions of SciPy, anndata cannot read or copy rows of sparse values on disk.
     except AttributeError as error:
         problem = "the rows of this part of an AnnData cannot be read from its file"
         raise ValueError(
@@ -130,8 +130,11 @@ def _select_annotated_values(data: Any, layer: str | None, obsm: str | None) -> 
 
 
 def _annotation_column(data: Any, column: Any, role: str) -> Any:
-    """Return a column of the annotations, or the argument itself: a Series by the names of its
-    index, anything else as it is."""
+    """Return a column of the annotations, or the argument itself.
+
+    A name selects a column of ``obs``. A Series is reordered to the names of the samples. Any other
+    argument is returned unchanged.
+    """
     if isinstance(column, str):
         return _named_annotation_entry(data.obs, column, "obs")
     if not (hasattr(column, "reindex") and hasattr(column, "loc")) or column.index.equals(
@@ -156,10 +159,12 @@ def _named_annotation_entry(entries: Mapping[str, Any], key: str, location: str)
 
 
 def _row_indexable_values(X: Any) -> Any:
-    """Return values that can be indexed by rows; sparse ones stay sparse, dense ones in a file stay
-    there."""
+    """Return values that support indexing by rows.
+
+    Sparse values stay sparse. Dense values in a file stay in the file.
+    """
     if type(X).__module__.partition(".")[0] in LAZY_ARRAY_LIBRARIES:
-        # Sparse on disk: rows cannot be read there by every SciPy.
+        # Some versions of SciPy cannot read rows of sparse values on disk.
         X = X.to_memory() if hasattr(X, "to_memory") else X
         source = X.tocsr() if hasattr(X, "tocsr") else X
     elif isinstance(X, Representation | str | Path):
@@ -174,10 +179,11 @@ def _row_indexable_values(X: Any) -> Any:
 
 
 def _encode_row_labels(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
-    """Return the sorted texts of the labels, and the place of every sample's label among them, -1
-    for none."""
+    """Return the sorted distinct labels as text, and the index of every sample's label, -1 without
+    a label."""
     if hasattr(values, "cat") or hasattr(values, "categories"):
-        values = values.astype(object)  # a missing category would make whole numbers 1.0, 2.0
+        # With a missing category, whole numbers would become 1.0, 2.0.
+        values = values.astype(object)
     array = to_numpy(values) if hasattr(values, "__dlpack__") else np.asarray(values)
     if array.shape != (n,):
         raise ValueError(
@@ -199,8 +205,10 @@ def _encode_row_labels(values: Any, n: int, role: str) -> tuple[list[str], np.nd
 
 
 def control_labels(control: Any, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of the controls; raise ``ValueError``, with the labels of the samples, when
-    one of them is missing."""
+    """Return the labels of the controls.
+
+    Raises ``ValueError``, with a list of the labels of the samples, if a control label is missing.
+    """
     if control is None:
         candidates = _usual_control_labels(names)
         if len(candidates) == 1:
@@ -229,7 +237,7 @@ def control_labels(control: Any, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _requested_control_labels(control: Any) -> tuple[str, ...]:
-    """Return the texts of one label, or of several in a list, set or array of any kind."""
+    """Return the text of one label, or of all labels in a list, set or array."""
     values = control.tolist() if hasattr(control, "tolist") else control
     if isinstance(values, str) or not isinstance(values, Iterable):
         return (str(values),)
@@ -238,7 +246,7 @@ def _requested_control_labels(control: Any) -> tuple[str, ...]:
 
 
 def _is_same_label(name: str, label: str) -> bool:
-    """Say whether two labels are the same but for case and punctuation, or the same number."""
+    """Return whether two labels are equal up to case and punctuation, or are the same number."""
     try:
         return float(name) == float(label)
     except ValueError:

@@ -1,4 +1,4 @@
-"""How much of the coherence of perturbations is their magnitude, and what it adds beyond."""
+"""Coherence of perturbations with the effect of magnitude removed."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ..significance import ranks_of_rows
 from .screen import Perturbations
 
 DiscordanceForm = Literal["linear", "loess", "rank", "difference"]
-MIN_PERTURBATIONS_PER_BIN = 6  # perturbations in a bin
-LOESS_ROUNDS = 3  # in which what is far from the line loses its weight
+MIN_PERTURBATIONS_PER_BIN = 6
+LOESS_ROUNDS = 3  # number of rounds that reduce the weight of points far from the line
 ScreenColumns = Perturbations | Mapping[str, Any]
 
 
 class MagnitudeBin(NamedTuple):
-    """Perturbations of similar magnitude: are the more coherent ones more reproducible?"""
+    """Reproducibility of more coherent and less coherent perturbations of similar magnitude."""
 
     low: float  # smallest magnitude
-    high: float  # largest
+    high: float  # largest magnitude
     n: int
-    coherent: float | None  # mean reproducibility of those at or above the median coherence
-    incoherent: float | None  # and of those below
+    coherent: float | None  # mean reproducibility at or above the median coherence
+    incoherent: float | None  # mean reproducibility below the median coherence
     difference: float | None
     rho: float | None  # Spearman correlation of coherence with reproducibility
     pvalue: float | None
-    reason: str  # why there are no values; empty where there are
+    reason: str  # the reason for missing values, otherwise empty
 
 
 def magnitude_matched(
@@ -40,20 +40,20 @@ def magnitude_matched(
     reproducibility: str = "perturbation_reproducibility",
     magnitude: str = "perturbation_magnitude",
 ) -> tuple[MagnitudeBin, ...]:
-    """Return, for quantile bins of magnitude, whether coherence goes with reproducibility.
+    """Return the relation between coherence and reproducibility in quantile bins of magnitude.
 
-    Large effects are coherent and reproducible, both for being large. Among perturbations of like
-    magnitude, what coherence still says is its own. ``results`` is the result of
-    :func:`perturbations`, or anything with these columns (a dictionary, a ``pandas.DataFrame``);
-    perturbations without all three values are left out. A bin with fewer than 6, or in which
-    nothing varies, has a reason in place of values. p-values are those of
+    Large effects are coherent and reproducible because the effects are large. A relation among
+    perturbations of similar magnitude is not due to magnitude. ``results`` is the result of
+    :func:`perturbations`, or any table with the named columns (a dictionary, a
+    ``pandas.DataFrame``). Perturbations without all three values are left out. A bin with fewer
+    than 6 perturbations, or without variation, has a reason in place of values. p-values come from
     ``scipy.stats.spearmanr``.
 
-    Raises ``ValueError`` for fewer than 4 perturbations per bin and for columns that are not there
-    or do not fit.
+    Raises ``ValueError`` for fewer than 4 perturbations per bin and for columns that are missing or
+    do not fit.
 
     Reference: ``magnitude_matched_comparison`` of shesha-geometry 0.3.0, which skips small bins
-    without a word.
+    without a warning.
     """
     if not isinstance(bins, int | np.integer) or isinstance(bins, bool):
         raise ValueError(f"magnitude_matched: bins must be an integer; got {bins!r}")
@@ -65,7 +65,8 @@ def magnitude_matched(
             f"values; got {table.shape[1]}"
         )
     edges = np.quantile(table[2], np.linspace(0, 1, bins + 1))[1:-1]
-    place = np.searchsorted(edges, table[2], side="left")  # a magnitude at an edge belongs below it
+    # A magnitude at an edge belongs to the lower bin.
+    place = np.searchsorted(edges, table[2], side="left")
     return tuple(
         _summarize_magnitude_bin(*table[:, place == b]) for b in range(bins) if (place == b).any()
     )
@@ -107,21 +108,21 @@ def discordance(
     coherence: str = "perturbation_coherence",
     magnitude: str = "perturbation_magnitude",
 ) -> np.ndarray:
-    r"""Return how much less coherent every perturbation is than its magnitude predicts, in standard
-    deviations.
+    r"""Return the discordance: the deficit of every perturbation's coherence below the coherence
+    that its magnitude predicts, in standard deviations.
 
     .. math:: \operatorname{z}(f(m) - s), \quad \operatorname{z}(r(m) - r(s)), \quad
         \operatorname{z}(\operatorname{z}(m) - \operatorname{z}(s))
 
-    of the magnitudes m and the coherences s: the negative residual of the least-squares line
-    (``form="linear"``) or of a robust local line through the nearest ``share`` of the perturbations
-    (``"loess"``, Cleveland 1979), the difference of the ranks (``"rank"``), or that of the z-scores
-    (``"difference"``, by which the author's script ranks). ``results`` is as in
-    :func:`magnitude_matched`. The result is (n_perturbations,), NaN for those without one of the
-    values; z divides by the deviation with ddof 0.
+    of the magnitudes m and the coherences s. ``form`` selects the formula: the negative residual of
+    the least-squares line (``"linear"``) or of a robust local line through the nearest ``share`` of
+    the perturbations (``"loess"``, Cleveland 1979), the difference of the ranks (``"rank"``), or
+    the difference of the z-scores (``"difference"``, the ranking in the author's script).
+    ``results`` is the same as in :func:`magnitude_matched`. The result is (n_perturbations,), NaN
+    for perturbations without both values; z divides by the standard deviation with ddof 0.
 
-    Raises ``ValueError`` for fewer than 10 perturbations and ``UndefinedError`` when magnitudes or
-    coherences do not vary or nothing departs.
+    Raises ``ValueError`` for fewer than 10 perturbations and ``UndefinedError`` if magnitudes or
+    coherences do not vary or if all discordances are equal.
 
     Reference: ``discordance`` of shesha-geometry 0.3.0.
     """
@@ -156,8 +157,11 @@ def _excess_coherence(s: np.ndarray, m: np.ndarray, form: str, share: float) -> 
 
 
 def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
-    """Fit a robust locally weighted line at every x (Cleveland 1979): tricube weights over the k
-    nearest, then bisquare."""
+    """Fit a robust locally weighted line at every x (Cleveland 1979).
+
+    The first weights are tricube weights over the k nearest points. Later rounds multiply the
+    weights by bisquare weights of the residuals.
+    """
     distances = np.abs(x[:, None] - x)
     radius = np.sort(distances, axis=1)[:, k - 1 : k]
     scaled_distances = np.where(

@@ -1,5 +1,5 @@
-"""How sure is a statistic? Intervals over random halves of the samples, and its values in any other
-order of them."""
+"""Uncertainty of a statistic: intervals from random halves of the samples, and null distributions
+from permutations of the samples."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from ..significance import pvalue_of
 from ..significance.resampling import clipped_interval, stratified_half
 from ..statistics.trials import EmptyPartError, trial_number_in_condition
 
-# What is given once per sample of the representation.
+# Inputs with one entry per sample of the representation.
 PER_SAMPLE_INPUTS = ("labels", "conditions", "replicate")
-# orders or halves that are drawn until every condition has a trial in each part
+# Number of permutations or halves drawn until every condition has a trial in each part.
 MAX_DRAW_ATTEMPTS = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Interval(BaseResult):
-    """A value of a statistic with an interval for it."""
+    """A value of a statistic with a confidence interval."""
 
     value: float
     low: float
     high: float
-    draws: np.ndarray  # the values on parts of the samples
-    samples: int  # how many samples the value rests on
+    draws: np.ndarray  # values on halves of the samples
+    samples: int  # number of samples used for the value
     statistic: str
     confidence_level: float
     caveats: tuple[str, ...] = ()
@@ -46,34 +46,34 @@ class Interval(BaseResult):
         return f"{self.statistic} {self.value:.4g}, {ends}, {self.samples} samples"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record: measure, value, low, high, samples."""
+        """Return a list with one record: measure, value, low, high, samples."""
         numbers = {name: getattr(self, name) for name in ("value", "low", "high", "samples")}
         return [{"measure": self.statistic, **numbers}]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Null(BaseResult):
-    """A value of a statistic, and its values in random orders of the samples."""
+    """A value of a statistic, with the values under random permutations of the samples."""
 
     value: float
     mean: float
     std: float
     z: float
-    pvalue: float  # of a value as large or larger
+    pvalue: float  # probability of a value at least as large
     draws: np.ndarray
     statistic: str
     caveats: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
 
     def summary(self) -> str:
-        """Return the value with its p-value and the mean in other orders."""
+        """Return the value with the p-value and the mean of the permuted values."""
         null_text = f"{self.mean:.4g} in {len(self.draws)} other orders"
         return (
             f"{self.statistic} {self.value:.4g}, {null_text}; z {self.z:.2f}, p {self.pvalue:.2g}"
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record: measure, value, mean, std, z, pvalue."""
+        """Return a list with one record: measure, value, mean, std, z, pvalue."""
         names = ("value", "mean", "std", "z", "pvalue")
         return [{"measure": self.statistic, **{name: getattr(self, name) for name in names}}]
 
@@ -87,35 +87,36 @@ def interval(
     seed: int = 0,
     **parameters: Any,
 ) -> Interval:
-    r"""Return a statistic with an interval for its variation over other samples of the kind.
+    r"""Return a statistic with a confidence interval for its variation over other samples.
 
-    The statistic is computed on ``n_resamples`` random halves of the samples (of every class or
-    condition, where there are labels, and of early and late trials each; of samples and of
-    controls), and the interval is
+    The function computes the statistic on ``n_resamples`` random halves of the samples. Halves are
+    drawn within every class or condition if there are labels, within early and late trials, and
+    within samples and controls. The interval is
 
     .. math:: v \pm t_{\text{n\_resamples} - 1} \, s
 
-    with the value v of all samples, the standard deviation s of the values on halves, and the
-    quantile of Student's t for the ``confidence_level``, within the range of the statistic.
-    ``data`` and ``parameters`` are those of the statistic; what is random in the statistic itself
-    stays the same in all halves.
+    with the value v over all samples, the standard deviation s of the values on halves, and the
+    quantile of Student's t for the ``confidence_level``, clipped to the range of the statistic.
+    ``data`` and ``parameters`` are the data and parameters of the statistic. Random choices inside
+    the statistic stay the same in all halves.
 
-    Halves are drawn without replacement. For a mean, their variance is n / (n - 1) times that of
-    the bootstrap, but no sample meets its own copy: in a bootstrap, copies are at distance 0 in
-    every dissimilarity matrix and pull correlations up (Pearson's of independent data: 0.23 instead
-    of 0).
+    Halves are drawn without replacement. For a mean, the variance over halves is n / (n - 1) times
+    the bootstrap variance, but no sample meets its own copy. In a bootstrap, copies are at distance
+    0 in every dissimilarity matrix and raise correlations (Pearson's of independent data: 0.23
+    instead of 0).
 
-    The interval is for the expected value at this number of samples: of a statistic that depends on
-    it (``participation_ratio`` of 100 samples of 200 features is 16, of 50 of them 14) it need not
-    contain the value of many samples. Of 95 % intervals for 100 samples in 5 classes, 20 or 200
-    features and 60 halves, this share contained the expected value in 200 data sets, and their
-    width was so many times that of the best ones: ``participation_ratio`` 94 %, 0.95 and 91 %,
-    0.90; ``feature_split`` 98 %, 1.10 and 98 %, 1.24; ``variance_ratio`` 99 %, 1.32 and 100 %,
-    1.46; ``supervised_alignment`` 100 %, 1.32 and 100 %, 1.37.
+    The interval is for the expected value at this number of samples. If a statistic depends on the
+    number of samples, the interval need not contain the value for many samples:
+    ``participation_ratio`` is 16 for 100 samples of 200 features and 14 for 50 samples. In 200 data
+    sets of 100 samples in 5 classes, with 60 halves, 95 % intervals had the following coverage of
+    the expected value, and width relative to the best intervals, for 20 and for 200 features:
+    ``participation_ratio`` 94 %, 0.95 and 91 %, 0.90; ``feature_split`` 98 %, 1.10 and 98 %, 1.24;
+    ``variance_ratio`` 99 %, 1.32 and 100 %, 1.46; ``supervised_alignment`` 100 %, 1.32 and 100 %,
+    1.37.
 
-    A half of an odd number is the larger half; with few samples per class or condition intervals
-    are too narrow for it. Raises ``ValueError`` when halves are too small for the statistic, and
-    for ``anchors``, which are row numbers.
+    Half of an odd number is rounded up, so intervals are too narrow with few samples per class or
+    condition. Raises ``ValueError`` if halves are too small for the statistic, and for ``anchors``,
+    which are row numbers.
 
     Reference: half-sampling, Efron 1982, Section 8; the intervals of Raju 2026 are bootstrap
     percentiles.
@@ -175,8 +176,11 @@ def _value_on_half(
 
 
 def _part_numbers(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
-    """1 for late trials where early and late ones are compared; else 0 and 1 in turn among those of
-    a condition, where these are split; else 0."""
+    """Return the number of the part, 0 or 1, that every sample belongs to.
+
+    If the statistic compares early and late trials, late trials have 1. If the statistic splits the
+    trials of a condition, 0 and 1 alternate within the condition. Otherwise all samples have 0.
+    """
     if statistic.parts == "early and late":
         share = {**statistic.defaults, **dict(statistic.parameters)}["early"]
         return (np.arange(len(groups)) >= int(len(groups) * share)).astype(int)
@@ -188,7 +192,7 @@ def _part_numbers(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
 
 
 def _with_early_share(statistic: Statistic, part_numbers: np.ndarray) -> Statistic:
-    """The statistic with the share of early trials that a half of each part has."""
+    """Return the statistic with the share of early trials in a half of both parts."""
     if statistic.parts != "early and late":
         return statistic
     return statistic.with_parameters(
@@ -197,7 +201,7 @@ def _with_early_share(statistic: Statistic, part_numbers: np.ndarray) -> Statist
 
 
 def _select_input_rows(data: Any, numbers: np.ndarray | None) -> Any:
-    """Some rows of what a statistic needs, or all of what has none."""
+    """Return the given rows of an input, or the whole input if ``numbers`` is None."""
     if numbers is None:
         return data
     return (
@@ -219,21 +223,23 @@ def permutation_null(
     seed: int = 0,
     **parameters: Any,
 ) -> Null:
-    """Return a statistic with the values it has in ``n_permutations`` random orders of the samples.
+    """Return a statistic with its values under ``n_permutations`` random permutations of the
+    samples.
 
-    Labels and conditions move with their samples: only the order changes. This is the null for
-    statistics of trials in the order of recording (``temporal_drift``, ``centroid_drift``,
-    ``trial_split``); others do not depend on the order. ``pvalue`` is (1 + the number of values as
-    large) / (1 + ``n_permutations``), and ``z`` how many standard deviations the value lies above
-    their mean.
+    Labels and conditions move with the samples: only the order changes. Use this null distribution
+    for statistics of trials in the order of recording (``temporal_drift``, ``centroid_drift``,
+    ``trial_split``); other statistics do not depend on the order. ``pvalue`` is (1 + the number of
+    values at least as large) / (1 + ``n_permutations``). ``z`` is the distance of the value above
+    the mean of the permuted values, in standard deviations.
 
-    Orders that leave a condition without a trial in one part are drawn again: the null is that of
-    all orders in which the statistic is defined, as it is in the order of recording.
+    A permutation that leaves a condition without a trial in one part is drawn again. The null
+    distribution therefore covers the orders for which the statistic is defined.
 
-    Raises ``ValueError`` when no order changes the value, or none of 1000 in a row has a value.
+    Raises ``ValueError`` if no permutation changes the value, or if 1000 permutations in a row have
+    no value.
 
-    Reference: Raju 2026, Section 13.5 (500 orders), where z has the opposite sign: it is of the
-    similarity.
+    Reference: Raju 2026, Section 13.5 (500 permutations). There z has the opposite sign, because z
+    is for the similarity.
     """
     entry, inputs = get_statistic(statistic).with_data(parameters)
     if n_permutations < 2:
@@ -242,9 +248,8 @@ def permutation_null(
         )
     x = as_argument(X, "X")
     arguments = entry.prepare(x, *data, **inputs)
-    value = entry.evaluate(
-        x, *arguments
-    )  # before any order: what it lacks is a mistake in the call
+    # Evaluated before any permutation, so that an error points to the call.
+    value = entry.evaluate(x, *arguments)
     values = np.array(
         [
             _value_in_permuted_order(entry, x, arguments, seed, draw)

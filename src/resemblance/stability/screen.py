@@ -27,14 +27,15 @@ STATISTICS = (
 
 
 class Perturbation(NamedTuple):
-    """The values of one perturbation, in the order of the statistics, or why it has none."""
+    """The values of one perturbation, in the order of the statistics, or the reasons for missing
+    values."""
 
     name: str
-    cells: int  # samples with this label
-    unmatched: int  # of them, those without controls of their own stratum
-    used: int  # those the values rest on
+    cells: int  # number of samples with this label
+    unmatched: int  # number of samples without controls in the same stratum
+    used: int  # number of samples used for the values
     values: tuple[float | None, ...]
-    reasons: tuple[str, ...]  # one per statistic; empty where there is a value
+    reasons: tuple[str, ...]  # one entry per statistic; empty if the value exists
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,9 +43,10 @@ class Perturbations(MappingResult):
     """The statistics of every perturbation of a screen: ``found["perturbation_coherence"]`` is
     (n_perturbations,).
 
-    An entry without a value is NaN there and None in ``records``, which say why. ``control`` are
-    the labels taken as controls, ``controls`` how many samples have them, ``used_controls`` how
-    many the values rest on, ``unlabeled`` how many samples have no label.
+    A missing value is NaN in the array and None in ``records``, which give the reason. ``control``
+    are the labels of the controls, ``controls`` is the number of control samples, ``used_controls``
+    the number of control samples used for the values, and ``unlabeled`` the number of samples
+    without a label.
     """
 
     rows: tuple[Perturbation, ...]
@@ -56,12 +58,12 @@ class Perturbations(MappingResult):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """How many samples have no label."""
+        """The number of samples without a label."""
         return (f"{self.unlabeled} samples have no label",) if self.unlabeled else ()
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """Why perturbations have no value of a statistic."""
+        """The reasons for missing values of statistics, per perturbation."""
         return tuple(
             Failure(statistic, row.name, "", reason)
             for row in self.rows
@@ -75,7 +77,7 @@ class Perturbations(MappingResult):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The perturbations, in the order of their labels."""
+        """The names of the perturbations, in the order of the labels."""
         return tuple(row.name for row in self.rows)
 
     def __getitem__(self, statistic: str | Statistic) -> np.ndarray:
@@ -88,8 +90,8 @@ class Perturbations(MappingResult):
         return np.array([row.values[place] for row in self.rows], dtype=float)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per perturbation: its name, counts, a value per statistic (or None),
-        and the reason."""
+        """Return one record per perturbation: the name, the counts, a value (or None) per
+        statistic, and the reason for missing values."""
         return [
             {"perturbation": row.name}
             | {name: getattr(row, name) for name in ("cells", "unmatched", "used")}
@@ -99,7 +101,7 @@ class Perturbations(MappingResult):
         ]
 
     def summary(self) -> str:
-        """Return how many perturbations, controls and samples there are."""
+        """Return the numbers of perturbations, controls and samples without a label."""
         n_missing = sum(None in row.values for row in self.rows)
         return (
             f"{len(self.rows)} perturbations by {', '.join(self.statistics)}; {self.controls} "
@@ -109,7 +111,7 @@ class Perturbations(MappingResult):
 
 
 class _ScreenSettings(NamedTuple):
-    """What is the same for all perturbations."""
+    """Settings that are the same for all perturbations."""
 
     statistics: tuple[Statistic, ...]
     min_samples: int
@@ -118,13 +120,14 @@ class _ScreenSettings(NamedTuple):
 
 
 class _ScreenControls(NamedTuple):
-    """The controls as they are and, where they are matched, within their strata."""
+    """The controls and, if samples are matched, the controls relative to the stratum means."""
 
     points: Representation
     strata: np.ndarray  # numbers of the strata with enough controls
-    stratum: np.ndarray  # place of the stratum of each control among them
+    stratum: np.ndarray  # index into ``strata`` for every control
     means: np.ndarray  # (strata, d)
-    # Without these means; its covariance, by n - 1, is that within strata, by n - S.
+    # Controls minus stratum means, scaled: dividing the scatter by n - 1 gives the covariance
+    # within strata with divisor n - S.
     within: Representation | None
 
 
@@ -141,48 +144,52 @@ def perturbations(
     layer: str | None = None,
     obsm: str | None = None,
 ) -> Perturbations:
-    """Return the statistics of every perturbation of a screen against its controls.
+    """Return the statistics of every perturbation of a screen against the controls.
 
     Parameters
     ----------
     X : (n_samples, n_features), of any library or sparse; or an ``AnnData``; or the path of an
         ``.h5ad`` file (extra ``bio``), whose dense ``X`` stays on disk. Sparse values become
         dense one label at a time.
-    labels : one per sample; for AnnData the name of a column of ``obs``, or a Series by the names
-        of the samples. Samples without a label (None, NaN) are ignored, and counted. If they are
-        your controls, label them first: ``obs["guide"].fillna("control")``.
-    control : the label of the controls as it is written, or several. None looks for the one label
-        that is a usual name of controls whatever its case and punctuation ("non-targeting", "NT",
+    labels : one label per sample. For AnnData, the name of a column of ``obs``, or a Series with
+        the names of the samples as index. Samples without a label (None, NaN) are ignored and
+        counted. If unlabelled samples are your controls, label the samples first:
+        ``obs["guide"].fillna("control")``.
+    control : the exact label of the controls, or several labels. None looks for the only label
+        that is a usual name of controls, ignoring case and punctuation ("non-targeting", "NT",
         "DMSO", ...).
-    match : one stratum per sample, such as its batch; for AnnData the name of a column of ``obs``.
-        Every sample is then compared with the controls of its own stratum: their mean is taken off,
-        neighbours are among them, and the covariance is that within strata, by m - S for m controls
-        in S strata. What is perturbed in a stratum with fewer than ``min_samples`` controls is left
-        out and counted as ``unmatched``.
-    statistics : of those that need ``control``, by name or specification.
-    min_samples : the fewest samples that a perturbation, and the controls, must have; the author's
-        script asks for 10.
-    max_samples : the most samples of one label, and the most controls, to use; all by default.
-        Which strata have enough controls does not depend on it: ``min_samples`` are drawn in each
-        of them, the others from all.
-    seed : with the label, for all that is random: a value depends neither on other perturbations
-        nor on their order.
+    match : one stratum per sample, such as the batch. For AnnData, the name of a column of
+        ``obs``. Every sample is then compared with the controls of the same stratum: the mean of
+        the controls is subtracted, neighbours are controls of the stratum, and the covariance is
+        the covariance within strata, with divisor m - S for m controls in S strata. A perturbed
+        sample in a stratum with fewer than ``min_samples`` controls is left out and counted as
+        ``unmatched``.
+    statistics : names or specifications of statistics that need ``control``.
+    min_samples : the fewest samples of a perturbation, and the fewest controls; the author's
+        script uses 10.
+    max_samples : the most samples of one label, and the most controls, to use; by default all.
+        The choice of strata with enough controls does not depend on ``max_samples``:
+        ``min_samples`` controls are drawn in every stratum, and the remaining controls from all
+        strata.
+    seed : the seed, combined with the label, of all random choices. A value depends neither on
+        other perturbations nor on the order of perturbations.
     layer, obsm : for AnnData, the key of ``layers``, or of ``obsm`` ("X_pca"), to use instead of
         ``X``.
 
-    Controls are matched in three ways, because the paper (Section 12.3) and its code mean different
-    ones. *By label*: the author's script takes the first label in a list of keywords, then the
-    first that contains one, then the most frequent label, which may be a perturbation. Here a label
-    must be there as it is written; the error lists those that are. *By neighbours*, the paper's:
-    ``perturbation_coherence[controls=neighbors]``. *By stratum*, which is what batches ask for and
-    no code of the author has: ``match``.
+    Controls are matched in three ways, because the paper (Section 12.3) and the code of the author
+    differ. *By label*: the author's script takes the first label in a list of keywords, then the
+    first label that contains a keyword, then the most frequent label, which may be a perturbation.
+    Here the label must exist exactly; the error lists the existing labels. *By neighbours*, as in
+    the paper: ``perturbation_coherence[controls=neighbors]``. *By stratum*, as batches require:
+    ``match``, which no code of the author has.
 
     Raises ``ValueError`` for labels, strata or statistics that do not fit, and for controls that
-    are absent, too few, or not finite. What single perturbations lack is a reason in the result.
+    are absent, too few, or not finite. A problem of a single perturbation is a reason in the
+    result.
 
     Reference: Raju 2026, Section 12; ``compute_coherence``, ``compute_magnitude`` and
-    ``split_half_reproducibility`` of shesha-geometry 0.3.0, which leave out small perturbations
-    without a word and, the last, take missing labels as one.
+    ``split_half_reproducibility`` of shesha-geometry 0.3.0. These functions leave out small
+    perturbations without a warning, and the last function treats missing labels as one label.
     """
     rules = _ScreenSettings(
         _requested_statistics(statistics),
@@ -243,8 +250,8 @@ def _limit_members(members: np.ndarray, rules: _ScreenSettings, label: str) -> n
 def _select_control_rows(
     members: np.ndarray, stratum: np.ndarray, rules: _ScreenSettings
 ) -> np.ndarray:
-    """Return the controls that are used: all, or at most ``max_samples`` with at least
-    ``min_samples`` per stratum."""
+    """Return the rows of the controls to use: all controls, or at most ``max_samples`` controls
+    with at least ``min_samples`` per stratum."""
     strata = np.unique(stratum)
     if rules.max_samples is None or len(members) <= rules.max_samples or len(strata) == 1:
         return _limit_members(members, rules, "control")
@@ -316,8 +323,11 @@ def _evaluate_perturbation(
 
 
 def _with_derived_seed(s: Statistic, seed: int, label: str) -> Statistic:
-    """Return the statistic with a seed that follows from its own, this one and the label; one
-    without a seed as it is."""
+    """Return the statistic with a seed derived from the seed of the statistic, ``seed`` and the
+    label.
+
+    A statistic without a seed is returned unchanged.
+    """
     if "seed" not in s.defaults:
         return s
     base = {**s.defaults, **dict(s.parameters)}["seed"]
@@ -349,7 +359,8 @@ def _evaluate_within_strata(
     controls: _ScreenControls,
     residuals: Representation,
 ) -> float:
-    """Return the value where every sample is compared with the controls of its own stratum."""
+    """Return the value of a statistic, comparing every sample with the controls of the same
+    stratum."""
     settings, points = {**s.defaults, **dict(s.parameters)}, double_precision_rows(x)
     offsets = Representation(points - controls.means[stratum], x.name)
     if settings.get("controls") == "halved":

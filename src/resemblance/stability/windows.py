@@ -1,4 +1,4 @@
-"""Any statistic along a trial, in windows of time."""
+"""Any statistic over the time of a trial, in sliding windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ WINDOW_AXES = "trials bins units"
 
 
 class Window(NamedTuple):
-    """The bins from ``start`` to ``stop - 1``, and the statistic there or why it has no value."""
+    """The bins from ``start`` to ``stop - 1``, with the value of the statistic or the reason for a
+    missing value."""
 
     start: int
     stop: int
@@ -32,19 +33,19 @@ def sliding_windows(
     axes: str | None = None,
     **parameters: Any,
 ) -> tuple[Window, ...]:
-    """Return a statistic for the mean response in every window of ``width`` bins.
+    """Return a statistic of the mean response in every window of ``width`` bins.
 
-    Windows begin ``step`` bins (a width) apart.
+    Windows begin ``step`` bins apart, by default ``width`` bins.
 
-    X has the ``axes`` trials, in the order of recording, bins and units, named as for
-    :func:`resemblance.from_trials`; the means are those it takes. ``data`` and ``parameters`` are
-    those of the statistic. A last window that would be shorter is left out. Neighbouring windows
-    share noise where they overlap, and differ in reliability where rates do: a drop may be fewer
-    spikes.
+    X has the ``axes`` trials (in the order of recording), bins and units, named as for
+    :func:`resemblance.from_trials`; the mean is also the mean of ``from_trials``. ``data`` and
+    ``parameters`` are the data and parameters of the statistic. A shorter last window is left out.
+    Overlapping windows share noise. Windows with different firing rates differ in reliability, so a
+    drop may only mean fewer spikes.
 
-    Raises ``ValueError`` for another shape, a width or step that does not fit, and what the
-    statistic raises, unless it is :class:`~resemblance.UndefinedError`: then the window has a
-    reason in place of a value.
+    Raises ``ValueError`` for another shape and for a width or step that does not fit. Errors of the
+    statistic are raised, except :class:`~resemblance.UndefinedError`: the window then has a reason
+    in place of a value.
     """
     entry, inputs = get_statistic(statistic).with_data(parameters)
     X, _, ids = as_trials(X, axes, "sliding_windows")
