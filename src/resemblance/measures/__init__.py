@@ -1,5 +1,8 @@
-"""The measures, in files by family, formulas first. The catalogue lists all that these define;
-``leave_one_out`` holds their values without each sample."""
+"""The measures, in one file per family, formulas first.
+
+The catalogue lists every measure that a file here defines; ``leave_one_out`` holds the
+leave-one-out values.
+"""
 
 from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules

@@ -1,4 +1,4 @@
-"""Dissimilarities as representations: given ones, and those between noisy responses."""
+"""Dissimilarities as representations: given matrices, and dissimilarities of noisy responses."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ from ..intermediates.noise import (
 from ..intermediates.points import size
 from ..significance.labels import label_codes
 
-MAX_CONDITIONS = 4096  # conditions: the points take O(n^3) time
-MAX_RDM_ASYMMETRY = 1e-8  # of the largest dissimilarity: what two halves of a matrix may differ by
-MIN_FEATURE_SIZE = 1e-140  # size of features whose squares keep their digits
-MIN_EIGENVALUE_SHARE = 1e-14  # of the largest eigenvalue: smaller ones are rounding
+MAX_CONDITIONS = 4096  # computing the points takes O(n^3) time
+# Allowed difference between the halves of a matrix, relative to the largest dissimilarity.
+MAX_RDM_ASYMMETRY = 1e-8
+MIN_FEATURE_SIZE = 1e-140  # smallest size of features with accurate squares
+# Eigenvalues below this share of the largest eigenvalue are rounding errors.
+MIN_EIGENVALUE_SHARE = 1e-14
 
-# conditions: of fewer, all cross-validated dissimilarities may be negative by chance
+# With fewer conditions, all cross-validated dissimilarities may be negative by chance.
 MIN_CONDITIONS_FOR_SIGNS = 4
 
 DissimilarityKind = Literal["sqeuclidean", "euclidean", "correlation", "cosine", "poisson"]
@@ -48,26 +50,26 @@ DISSIMILARITY_KINDS = ("sqeuclidean", "euclidean", "correlation", "cosine", "poi
 def from_dissimilarities(
     values: Any, name: str = "", *, ids: Sequence[Hashable] | None = None
 ) -> Representation:
-    r"""Return the representation whose dissimilarities are given, such as an RDM of a recording.
+    r"""Return a representation with the given dissimilarities, such as the RDM of a recording.
 
     .. math:: D_{ij} = \sum_a s_a (p_{ia} - p_{ja})^2, \qquad -\tfrac{1}{2} H D H = U \Lambda
         U^\top, \quad P = U |\Lambda|^{1/2}, \; s = \operatorname{sign} \Lambda
 
-    Its values are points P (n, r) whose differences count with signs s, which gives back any
-    symmetric D with a zero diagonal, negative entries included. Its rows can be chosen, reordered
-    and saved like those of any other. ``rsa`` compares it with features or other dissimilarities;
-    its ``rdm=`` says what is computed of the features. Measures of features raise
-    ``UndefinedError``.
+    The values of the representation are points P (n, r), and differences of points count with signs
+    s. The points reproduce any symmetric D with a zero diagonal, negative entries included. You can
+    select, reorder and save the rows as in any representation. ``rsa`` compares the representation
+    with features or with other dissimilarities; ``rdm=`` of ``rsa`` applies to the features.
+    Measures of features raise ``UndefinedError``.
 
-    ``values``: (n, n), or (n (n - 1) / 2,) row by row above the diagonal, as SciPy and rsatoolbox
-    have them; an array, a tensor, a DataFrame, whose index gives the ``ids``, or the path of a
-    ``.npy`` file. NaN stands for a pair without a dissimilarity, in both halves of a matrix;
-    ``rsa`` compares the pairs that both sides have.
+    ``values``: (n, n), or (n (n - 1) / 2,) row by row above the diagonal, as in SciPy and
+    rsatoolbox; an array, a tensor, a DataFrame, whose index gives the ``ids``, or the path of a
+    ``.npy`` file. NaN marks a pair without a dissimilarity, in both halves of a matrix; ``rsa``
+    compares the pairs that have a dissimilarity on both sides.
 
-    Raises ``ValueError`` for a matrix that is not square, not symmetric within 1e-8 (in single
-    precision 2e-6) or has a diagonal, for a length that is no n (n - 1) / 2, and for more than 4096
-    conditions, since it takes O(n^3) time; ``UndefinedError`` for a dissimilarity that is infinite
-    and for a matrix without any.
+    Raises ``ValueError`` for a matrix that is not square, that is not symmetric within 1e-8 (2e-6
+    in single precision) or that has a non-zero diagonal; for a length that is not n (n - 1) / 2;
+    and for more than 4096 conditions, because the time is O(n^3). Raises ``UndefinedError`` for an
+    infinite dissimilarity and for a matrix without any dissimilarity.
 
     Reference: Goldfarb 1984.
     """
@@ -114,8 +116,10 @@ def from_dissimilarities(
 
 
 def _fill_missing_pairs(x: Representation, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which pairs have no dissimilarity, and the matrix with the mean of the others there,
-    which counts for nothing."""
+    """Return the mask of pairs without a dissimilarity, and the matrix with the gaps filled.
+
+    The filling is the mean of the given dissimilarities. No result depends on the filling.
+    """
     if np.isinf(matrix).any():
         i, j = np.argwhere(np.isinf(matrix))[0]
         raise UndefinedError(
@@ -157,29 +161,34 @@ def dissimilarities(
     .. math:: \delta_{ij} = \tfrac{1}{d} (m_i - m_j)^\top \Sigma^{-1} (m_i - m_j), \qquad
         \delta_{ij} = \tfrac{1}{d R} \sum_r (m_i - m_j)_{-r}^\top \Sigma^{-1} (m_i - m_j)_r
 
-    ``X`` is (trials, d) and ``conditions`` has a label for each trial; the result has one row for
-    each condition, sorted, and the labels for ids. Without ``conditions`` each row is one. With
-    ``noise``, a covariance (d, d) such as :func:`noise_covariance`, ``"sqeuclidean"`` is the
-    squared Mahalanobis distance. With ``runs``, a label for each trial, it is cross-validated (the
-    second formula, crossnobis): one factor is from a run and the other from the other runs, so
-    noise adds nothing on average, and dissimilarities without a difference are negative as often as
-    positive. Where a condition lacks a trial in some run, each pair of conditions has the runs that
-    hold both, R of them. Where trials have NaN, means are over the trials that have a number, and a
-    warning says so; a trial without any number is a missing trial. Without ``runs`` a condition of
-    missing trials has no dissimilarity to others, NaN.
+    ``X`` is (trials, d) and ``conditions`` has one label per trial. The result has one row per
+    condition, sorted, with the labels as ids. Without ``conditions`` every row of ``X`` is a
+    condition. With ``noise``, a covariance (d, d) such as :func:`noise_covariance`,
+    ``"sqeuclidean"`` is the squared Mahalanobis distance.
 
-    ``"euclidean"`` is the root; ``"correlation"`` (1 - Pearson over features) and ``"cosine"`` are
-    not divided by d, and a mean without direction (zero, or for correlations constant) has 1 to all
-    others. ``"poisson"`` is for counts: the symmetric Kullback-Leibler divergence
-    :math:`\sum_f (a_f - b_f)(\ln a_f - \ln b_f) / d` of rates a = (m + λ w) / (1 + w) with
-    ``prior`` = (λ, w); with ``runs``, rates of the other runs times logarithms of one.
+    With ``runs``, one label per trial, the dissimilarity is cross-validated (the second formula,
+    crossnobis): one factor comes from a run and the other factor from the other runs. Noise then
+    adds nothing on average, and dissimilarities without a true difference are negative as often as
+    positive. If a condition lacks a trial in some run, every pair of conditions uses the R runs
+    that contain both conditions.
 
-    Raises ``ValueError`` for labels of another length, for two conditions that are not together in
-    two runs, for ``runs`` with kinds that have no unbiased form, for ``noise`` that is not (d, d)
-    or not positive definite or with another kind than the Euclidean ones, for negative counts, for
-    correlations over one feature, and for more than 4096 conditions; ``UndefinedError`` for
-    infinite values, for a condition without a number of some feature (in a run, with ``runs``), and
-    where the trials differ by less than rounding.
+    If trials have NaN, a mean is over the trials that have a number, and the function warns. A
+    trial without any number is a missing trial. Without ``runs``, a condition with missing trials
+    only has no dissimilarity to other conditions (NaN).
+
+    ``"euclidean"`` is the square root. ``"correlation"`` (1 - Pearson over features) and
+    ``"cosine"`` are not divided by d; a mean without direction (zero, or constant for correlations)
+    has dissimilarity 1 to all other means. ``"poisson"`` is for counts: the symmetric
+    Kullback-Leibler divergence :math:`\sum_f (a_f - b_f)(\ln a_f - \ln b_f) / d` of rates
+    a = (m + λ w) / (1 + w) with ``prior`` = (λ, w). With ``runs``, the rates come from the other
+    runs and the logarithms from one run.
+
+    Raises ``ValueError`` for labels of another length, for two conditions that share fewer than two
+    runs, for ``runs`` with kinds that have no unbiased form, for ``noise`` that is not (d, d), that
+    is not positive definite or that comes with a kind other than the Euclidean kinds, for negative
+    counts, for correlations over one feature, and for more than 4096 conditions. Raises
+    ``UndefinedError`` for infinite values, for a condition without a number of some feature (in a
+    run, with ``runs``), and if the trials differ by less than rounding.
 
     Reference: Walther et al. 2016; Schütt et al. 2019 for counts.
     """
@@ -202,9 +211,8 @@ def dissimilarities(
     factors = _dissimilarity_factors(rdm, points, noise, prior)
     missing_conditions = np.setdiff1d(np.unique(numbers), numbers[~is_missing])
     if runs is None:
-        points = np.where(
-            np.isin(numbers, missing_conditions)[:, None], 0.0, points
-        )  # counts for nothing
+        # The gaps mask below hides these conditions, so any number will do.
+        points = np.where(np.isin(numbers, missing_conditions)[:, None], 0.0, points)
         means = _complete_mean_rows(points, numbers, "in any trial", ids)
         label: str = "mahalanobis" if noise is not None and rdm == "sqeuclidean" else rdm
         if rdm in ("correlation", "cosine"):
@@ -235,13 +243,13 @@ def rdm(X: Any, rdm: str = "correlation") -> np.ndarray:
     """Return the dissimilarities between the samples of a representation, (n, n), float64.
 
     ``rdm`` is ``"correlation"`` (1 - Pearson over features), ``"cosine"``, ``"euclidean"`` or
-    ``"sqeuclidean"``, in the units of the features and not divided by their number; of given
-    dissimilarities (:func:`from_dissimilarities`, :func:`dissimilarities`) the result is these,
-    whatever ``rdm``, NaN for a pair without one. The diagonal is zero. A row without direction
-    (zero, or for ``"correlation"`` constant) has cosine and correlation dissimilarity 1 to all
-    others, equal ones included.
+    ``"sqeuclidean"``, in the units of the features and not divided by the number of features. For
+    given dissimilarities (:func:`from_dissimilarities`, :func:`dissimilarities`) the function
+    ignores ``rdm`` and returns the given matrix, with NaN for a missing pair. The diagonal is zero.
+    A row without direction (zero, or constant for ``"correlation"``) has cosine and correlation
+    dissimilarity 1 to all other rows, equal rows included.
 
-    Raises ``ValueError`` for another kind and for correlations over one feature, and
+    Raises ``ValueError`` for another kind and for correlations over one feature. Raises
     ``UndefinedError`` for values that are not finite and for distances in a constant
     representation.
     """
@@ -285,8 +293,11 @@ def _condition_numbers(
 def _cross_validated_products(
     points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, factors: FactorFunction, ids: Any
 ) -> np.ndarray:
-    """Return products of differences in one run with those in the others, (n, n): for each pair of
-    conditions means over the runs that have trials of both."""
+    """Return the cross-validated products of differences, shape (n, n).
+
+    One factor is the difference in one run, the other factor the difference in the other runs. The
+    entry of a pair of conditions is the mean over the runs that contain both conditions.
+    """
     count = len(ids) if ids else int(numbers.max()) + 1
     trials = np.zeros((int(runs.max()) + 1, count), dtype=np.int64)
     np.add.at(trials, (runs, numbers), 1)
@@ -309,7 +320,7 @@ def _cross_validated_products(
 
 
 def _shared_run_sets(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield each set of runs that some pairs of conditions share, with these pairs."""
+    """Yield every set of runs that pairs of conditions share, with the indices of the pairs."""
     if shared.all():
         yield np.arange(len(shared)), np.arange(shared.shape[1])
         return
@@ -319,7 +330,7 @@ def _shared_run_sets(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarra
 
 
 def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids: Any) -> None:
-    """Raise ``ValueError`` for two conditions that are not together in two runs."""
+    """Raise ``ValueError`` if two conditions share fewer than two runs."""
     if len(shared) < 2:
         raise ValueError("dissimilarities: runs must be two or more; without them leave runs out")
     n_runs = shared.sum(axis=0)
@@ -335,8 +346,10 @@ def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids
 
 
 def _subtract_feature_means(points: np.ndarray) -> np.ndarray:
-    """Return points minus the mean of each feature, which no Euclidean distance depends on: the
-    products of points far from the origin lose digits."""
+    """Return points minus the mean of each feature.
+
+    Euclidean distances do not change, and products of points far from the origin would lose digits.
+    """
     for _ in range(2):
         is_finite = ~np.isnan(points)
         total = np.where(is_finite, points, 0.0).sum(axis=0)
@@ -347,8 +360,10 @@ def _subtract_feature_means(points: np.ndarray) -> np.ndarray:
 def _complete_mean_rows(
     points: np.ndarray, numbers: np.ndarray, context: str, ids: Any
 ) -> np.ndarray:
-    """Return the mean of the rows of each number; ``UndefinedError`` for one without a number of
-    some feature."""
+    """Return the mean row per condition number.
+
+    Raises ``UndefinedError`` for a condition without a number of some feature.
+    """
     means = mean_rows_by_number(points, numbers)
     gaps = np.isnan(means)
     if not gaps.any():
@@ -364,7 +379,7 @@ def _complete_mean_rows(
 def _leave_one_run_out_means(
     points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, ids: Sequence[Hashable]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the means over all runs but one and those in that one."""
+    """Yield, for every run, the means over all other runs and the means over the run."""
     for run in np.unique(runs):
         in_run = runs == run
         training, test = (
@@ -398,7 +413,7 @@ def _check_kind(rdm: str, points: np.ndarray, noise: Any, runs: Any, prior: Any)
 
 
 def _require_several_features(caller: str, d: int) -> None:
-    """Raise ``ValueError`` where a correlation over features has a single one."""
+    """Raise ``ValueError`` for a correlation over a single feature."""
     if d < 2:
         raise ValueError(
             f'{caller}: X has one feature, over which there is no correlation; take rdm="euclidean"'
@@ -406,9 +421,9 @@ def _require_several_features(caller: str, d: int) -> None:
 
 
 def _rescale_into_range(points: np.ndarray, rdm: str, noise: Any) -> tuple[np.ndarray, float]:
-    """Return points whose squares neither overflow nor underflow, and their unit.
+    """Return points whose squares neither overflow nor underflow, and the unit of the points.
 
-    Raises ``ValueError`` where the dissimilarities themselves are out of range.
+    Raises ``ValueError`` if the dissimilarities would be out of range.
     """
     largest = float(np.nanmax(np.abs(points), initial=0.0))
     if MIN_FEATURE_SIZE <= largest <= 1 / MIN_FEATURE_SIZE or largest == 0:
@@ -424,7 +439,7 @@ def _rescale_into_range(points: np.ndarray, rdm: str, noise: Any) -> tuple[np.nd
 def _dissimilarity_factors(
     rdm: str, points: np.ndarray, noise: Any, prior: tuple[float, float]
 ) -> FactorFunction:
-    """Return a function from means to the two factors of their dissimilarities."""
+    """Return a function that maps means to the two factors of the dissimilarities."""
     if rdm == "poisson":
         rate, weight = prior
 
@@ -459,7 +474,7 @@ def _mean_difference_products(left: np.ndarray, right: np.ndarray) -> np.ndarray
 
 
 def _symmetric_from_condensed(vector: np.ndarray) -> np.ndarray:
-    """Return the matrix of a vector of the entries above its diagonal."""
+    """Return the symmetric matrix with the given entries above the diagonal."""
     from scipy.spatial.distance import squareform
 
     n = round((1 + (1 + 8 * len(vector)) ** 0.5) / 2)
@@ -477,7 +492,10 @@ def _pseudo_euclidean_points(
     ids: Sequence[Hashable] | None,
     gaps: np.ndarray | None = None,
 ) -> Representation:
-    """Return the points with signs that have these dissimilarities, but for those of ``gaps``."""
+    """Return the representation (points with signs) that has the given dissimilarities.
+
+    ``gaps`` marks pairs without a dissimilarity.
+    """
     n = len(matrix)
     if n > MAX_CONDITIONS:
         raise ValueError(
@@ -488,7 +506,7 @@ def _pseudo_euclidean_points(
     values, vectors = np.linalg.eigh(gram)
     largest = np.abs(values).argmax()
     is_kept = np.abs(values) > MIN_EIGENVALUE_SHARE * np.abs(values[largest])
-    is_kept[largest] = True  # a column of zeros where all are equal to 0
+    is_kept[largest] = True  # if all eigenvalues are 0, keep one column of zeros
     values = values[is_kept]
     points, signs = vectors[:, is_kept] * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0)
     if gaps is not None and gaps.any():

@@ -1,4 +1,4 @@
-"""Alignment: how close two representations come when one is rotated onto the other."""
+"""Alignment: the distance or similarity of two representations after the best rotation."""
 
 from __future__ import annotations
 
@@ -251,13 +251,13 @@ def uninformative_rotations(x: Representation, y: Representation, alpha: float =
 
 @shape_distance.claim("claims_for")
 def _shape_claims(alpha: float) -> dict[str, Any]:
-    """Return the claims that depend on how much is whitened."""
+    """Return the claims that depend on the amount of whitening."""
     if alpha == 0:
         return {"invariant_to": {"affine"} | SAMPLE_ROTATION}
     return {"diagnostics": no_diagnostics} if alpha == 1 else {}
 
 
-MAX_COSINE_CHANGE = 1e-4  # of a mean cosine: what rounding may change
+MAX_COSINE_CHANGE = 1e-4  # largest change of a mean cosine that rounding may cause
 UNCERTAIN_ROTATION = (
     "aligned_cosine: rounding decides on the best rotation (scales too far apart, or no overlap); "
     "scale rows, or features, to comparable size first"
@@ -265,10 +265,10 @@ UNCERTAIN_ROTATION = (
 
 
 def _best_rotation(x: Representation, y: Representation) -> Array:
-    """The best rotation of the rows as they are, on the directions that it is determined on.
+    """Return the best rotation of the uncentred rows, on the directions that determine a rotation.
 
-    Raises :class:`UndefinedError` when another rotation, as good but for rounding, would turn the
-    directions of the rows.
+    Raises :class:`UndefinedError` if another rotation fits equally well up to rounding and would
+    turn the directions of the rows.
     """
     cross, rows = cross_products(x, y, centered=False), row_direction_products(x, y)
     u, s, vt = svd(cross)
@@ -290,12 +290,12 @@ def _best_rotation(x: Representation, y: Representation) -> Array:
 def _require_certain_rotation(
     x: Representation, u: Array, s: Array, vt: Array, rows: Array
 ) -> None:
-    r"""Raise :class:`UndefinedError` where rounding of the product turns the rows by more than a
-    little.
+    r"""Raise :class:`UndefinedError` if rounding of the product can turn the rows noticeably.
 
-    Rounding by :math:`\delta` turns the rotation in the plane of directions i and j by up to
-    :math:`\delta / (s_i + s_j)`, and the sum of cosines by that times :math:`|m_{ij} - m_{ji}|`,
-    where m has the products of directions in the bases of the rotation.
+    A rounding error of :math:`\delta` turns the rotation in the plane of directions i and j by up
+    to :math:`\delta / (s_i + s_j)`. The turn changes the sum of cosines by up to
+    :math:`|m_{ij} - m_{ji}| \, \delta / (s_i + s_j)`, where m holds the products of directions in
+    the bases of the rotation.
     """
     xp, limit = x.xp, MAX_COSINE_CHANGE * x.n_samples
     error = 4 * epsilon(s) * scalar(s[0]) * max(rows.shape) ** 0.5
@@ -309,19 +309,23 @@ def _require_certain_rotation(
 
 
 def _preshape_chord(x: Representation, y: Representation) -> Array:
-    """Distance between two pre-shapes after the best rotation."""
+    """Return the distance between two pre-shapes after the best rotation."""
     return _accurate_chord(2 - 2 * nuclear_norm(x, y), lambda: rotated_residual(x, y))
 
 
 def _accurate_chord(squared: Array, residual: Callable[[], Array]) -> Array:
-    """Root of a squared distance between unit vectors; near zero, where it cancels, the residual
-    itself."""
+    """Return the root of a squared distance between unit vectors.
+
+    Near zero, where the subtraction loses digits, return the residual instead.
+    """
     return residual() if scalar(squared) < epsilon(squared) ** 0.4 else safe_sqrt(squared)
 
 
 def size_and_shape_distance(chord: Array, a: Array, b: Array) -> Array:
-    """Distance between shapes of sizes a and b whose unit shapes are ``chord`` apart.
+    """Return the distance between shapes of sizes a and b, where ``chord`` is the distance between
+    the unit shapes.
 
-    |aX - bY|^2 = (a - b)^2 + a b |X - Y|^2 for unit X and Y: nothing overflows and nothing cancels.
+    |aX - bY|^2 = (a - b)^2 + a b |X - Y|^2 for unit X and Y: the formula neither overflows nor
+    loses digits.
     """
     return euclidean_norm(namespace(a).stack([a - b, safe_sqrt(a) * safe_sqrt(b) * chord]))

@@ -1,5 +1,5 @@
-"""Canonical correlation analysis: how far linear maps can make two representations correlate, and
-how much of their column spaces they share."""
+"""Canonical correlation analysis: correlations between the best linear maps of two
+representations, and overlap of the column spaces."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def uninformative_spans(x: Representation, y: Representation) -> str:
 
 @mean_cca.claim("claims_for")
 def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
-    """Return the claims that depend on which mean it is."""
+    """Return the claims that depend on the aggregation and the divisor."""
     claims: dict[str, Any] = {"identity": divisor == "rank"}
     if aggregation == "mean_squared":
         scale = feature_count if divisor == "width" else None
@@ -281,7 +281,7 @@ def uninformative_weighted_spans(
 
 @pwcca.claim("claims_for")
 def _pwcca_claims(weights: str, directions: str) -> dict[str, Any]:
-    """Return the claims that depend on the weights, and on what is weighted."""
+    """Return the claims that depend on the weights and on the weighted directions."""
     if directions == "resi":
         return {"invariant_to": {"isotropic_scaling"} | SAMPLE_ROTATION, "differentiable": False}
     return {"symmetric": weights == "symmetric", "differentiable": directions == "canonical"}
@@ -373,14 +373,18 @@ def uninformative_column_spaces(x: Representation, y: Representation) -> str:
 
 
 def canonical_correlations(overlap: Array) -> Array:
-    """Singular values of a basis overlap."""
+    """Return the canonical correlations, the singular values of a basis overlap."""
     return clip_above_one(singular_values(overlap))
 
 
 def _weighted_mean_correlation(x: Representation, y: Representation, unpaired: bool) -> Array:
-    """Mean of the correlations weighted by x, with ``unpaired`` also over its other directions."""
+    """Return the mean of the canonical correlations weighted by x.
+
+    With ``unpaired``, directions of x without a partner in y have weights too.
+    """
     xp = x.xp
-    variates, rho, _ = canonical_decomposition(x, y)  # in the coordinates of the basis of x
+    # The variates are in the coordinates of the basis of x.
+    variates, rho, _ = canonical_decomposition(x, y)
     columns = basis_coordinates(x)
     projections = xp.matrix_transpose(variates) @ columns
     alpha = _variate_weights(projections, to_numpy(rho))
@@ -391,8 +395,11 @@ def _weighted_mean_correlation(x: Representation, y: Representation, unpaired: b
 
 
 def _variate_weights(projections: Array, rho: np.ndarray) -> Array:
-    """Weights of variates, those of the same correlation from their principal directions among the
-    columns."""
+    """Return the weights of the variates.
+
+    Variates with the same correlation take their weights from their principal directions among the
+    columns.
+    """
     xp, parts, end = namespace(projections), [], 0
     for start, stop in _tied_correlation_ranges(rho):
         parts += [projections[end:start, :], _principal_projections(projections[start:stop, :])]
@@ -401,13 +408,13 @@ def _variate_weights(projections: Array, rho: np.ndarray) -> Array:
 
 
 def _principal_projections(projections: Array) -> Array:
-    """The projections on the principal directions of those of several variates."""
+    """Return the projections of several variates, rotated to the principal directions."""
     _, s, vt = svd(projections)
     return s[:, None] * vt
 
 
 def _tied_correlation_ranges(rho: np.ndarray) -> list[tuple[int, int]]:
-    """Ranges of two or more correlations that are equal but for rounding."""
+    """Return the index ranges of two or more correlations that are equal up to rounding."""
     ends = np.flatnonzero(rho[:-1] - rho[1:] > 1e-7) + 1
     ranges = zip([0, *ends], [*ends, len(rho)])
     return [(start, stop) for start, stop in ranges if stop - start > 1]

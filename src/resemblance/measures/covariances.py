@@ -1,5 +1,4 @@
-"""Covariances: distances and similarities of centred Gram matrices, from the points that they are
-made of."""
+"""Covariances: distances and similarities of centred Gram matrices, computed from the points."""
 
 from __future__ import annotations
 
@@ -185,7 +184,7 @@ def ensd(x: Representation, y: Representation) -> Array:
 
     Reference: Giaffar et al. 2024. Their code leaves centring to the user.
     """
-    # Of points with tr K = tr L = 1
+    # The points have size 1, so tr K = tr L = 1.
     return gram_inner(x, y, LINEAR_KERNEL) / (
         squared_gram_norm(x, LINEAR_KERNEL) * squared_gram_norm(y, LINEAR_KERNEL)
     )
@@ -228,7 +227,7 @@ def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0
 
 @pwcka.claim("chance")
 def chance_pwcka(x: Representation, y: Representation, explained_variance: float) -> float:
-    """tr K tr L / (n - 1), over the norms, for Gram matrices of the leading components."""
+    """Return tr K tr L / (n - 1) over the norms, for Gram matrices of the leading components."""
     count = min(components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
     return expected_cosine(leading_gram(x, count), leading_gram(y, count))
 
@@ -245,8 +244,11 @@ def uninformative_leading_grams(
 
 
 def _share_directions(x: Representation, y: Representation) -> bool:
-    """Say whether some direction of one lies so near the other that 1 - its squared cosine has no
-    digits, or would have no derivative; also where one varies too little to have directions."""
+    """Return whether the column spaces of x and y nearly share a direction.
+
+    Shared means that 1 minus the squared cosine keeps too few digits, or would have no derivative.
+    Also true if one representation varies too little to have directions.
+    """
     if any(records_gradient(r.source) or smallest_singular(r) == 0 for r in (x, y)):
         return True
     residual = _products_beyond_basis(basis_overlap(x, y))
@@ -255,16 +257,19 @@ def _share_directions(x: Representation, y: Representation) -> bool:
 
 
 def _products_beyond_basis(overlap: Array) -> Array:
-    """Products I - P' P of what the basis of y has beyond that of x, whose overlap is P."""
+    """Return I - P' P, the products of the part of the basis of y outside the basis of x.
+
+    P is the overlap of the two bases.
+    """
     xp = namespace(overlap)
     return _identity_matrix(overlap, overlap.shape[1]) - xp.matrix_transpose(overlap) @ overlap
 
 
 def _shared_eigenvalues(x: Representation, y: Representation, shrinkage: float) -> Array:
-    """Generalised eigenvalues of the regular Gram matrix of y against that of x, ascending.
+    """Return the generalised eigenvalues of the shrunk Gram matrix of y against x, ascending.
 
-    In coordinates of the basis of x, where its Gram matrix is diagonal, and of what the basis of y
-    has beyond it.
+    The coordinates are the basis of x, where the Gram matrix of x is diagonal, and the part of the
+    basis of y outside the basis of x.
     """
     xp, n, overlap = x.xp, x.n_samples, basis_overlap(x, y)
     s, t = decomposition(x).singular, decomposition(y).singular
@@ -276,7 +281,7 @@ def _shared_eigenvalues(x: Representation, y: Representation, shrinkage: float) 
 
 
 def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tuple[Array, Array]:
-    """Both regular Gram matrices, in coordinates of the space that both representations span."""
+    """Return both shrunk Gram matrices in coordinates of the space that x and y span together."""
     xp, points = x.xp, [preshape(r) for r in (x, y)]
     basis = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
     a, b = (_shrunk_gram(xp.matrix_transpose(basis) @ p, x.n_samples, shrinkage) for p in points)
@@ -284,7 +289,7 @@ def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tup
 
 
 def _shrunk_gram(points: Array, n: int, shrinkage: float) -> Array:
-    """(1 - shrinkage) n P P^T + shrinkage I: the Gram matrix in the coordinates of the points."""
+    """Return (1 - shrinkage) n P P^T + shrinkage I, the shrunk Gram matrix of the points P."""
     gram = points @ namespace(points).matrix_transpose(points)
     return (1 - shrinkage) * n * gram + shrinkage * _identity_matrix(points, points.shape[0])
 
@@ -294,11 +299,11 @@ def _identity_matrix(like: Array, size: int) -> Array:
 
 
 def _log_eigenvalues(ratios: Array, reverse_ratios: Array) -> Array:
-    """Logarithms of the generalised eigenvalues, from those of either matrix against the other,
-    ascending.
+    """Return the logarithms of the generalised eigenvalues, ascending.
 
-    Of an eigenvalue and its reciprocal, an eigenvalue of the other pair, only the larger is
-    accurate.
+    ``ratios`` are the eigenvalues of b against a, ``reverse_ratios`` of a against b. An eigenvalue
+    of b against a is the reciprocal of an eigenvalue of a against b, and only the larger of the two
+    is accurate.
     """
     xp = namespace(ratios, reverse_ratios)
     up, down = ratios, xp.flip(reverse_ratios, axis=0)
@@ -308,7 +313,7 @@ def _log_eigenvalues(ratios: Array, reverse_ratios: Array) -> Array:
 
 
 def _generalized_eigenvalues(a: Array, b: Array) -> Array:
-    """Generalised eigenvalues of b against a, ascending."""
+    """Return the generalised eigenvalues of b against a, ascending."""
     xp = namespace(a, b)
     root_of_a = xp.linalg.cholesky(a)
     half = xp.linalg.solve(root_of_a, b)

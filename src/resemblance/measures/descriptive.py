@@ -1,5 +1,5 @@
-"""Statistics: differences of one number per representation, and of distributions that forget which
-sample is which."""
+"""Descriptive measures: differences of one number per representation, and distances between
+distributions that ignore the correspondence of samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances between samples: how far the distances of two representations correlate, and differ."""
+"""Distances between samples: correlation and difference of the distances in two representations."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     the root, like ours.
     """
     value = double_centered_inner(x, y) / (distance_deviation(x) * distance_deviation(y))
-    value = clip_above_one(clip_below_zero(value))  # non-negative but for rounding
+    value = clip_above_one(clip_below_zero(value))  # negative values are rounding errors
     return value if squared else safe_sqrt(value)
 
 
@@ -142,7 +142,7 @@ def rsm_norm_difference(
 
 
 def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, norm: str) -> Array:
-    """Norm of a D_X - b D_Y for distances in unit size."""
+    """Return the norm of a D_X - b D_Y for distances in unit size."""
     if norm == "spectral":
         return _largest_eigenvalue(
             _scaled_difference(to_numpy(distances(x)), to_numpy(distances(y)), scalar(a), scalar(b))
@@ -155,19 +155,19 @@ def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, n
 def _squared_deviation_difference(
     x: Representation, y: Representation, a: Array, b: Array
 ) -> Array:
-    """Squared norm of a d - b e for the deviations d and e of distances from their mean."""
+    """Return the squared norm of a d - b e, for deviations d and e of distances from the mean."""
     d, e = distance_deviations(x), distance_deviations(y)
     p, q = a * deviation_norm(x), b * deviation_norm(y)
     squared = (p - q) ** 2 + 2 * (p * q - a * b * frobenius_inner(d, e))
     if scalar(squared) > 1e-6 * scalar(p * q):
         return squared
-    # The formula above cancels for nearly equal matrices.
+    # The formula above loses digits for nearly equal matrices.
     blocks = (a * d[i:j] - b * e[i:j] for i, j in row_blocks(d.shape[0], MAX_GATHERED_NUMBERS))
     return sum(frobenius_inner(block, block) for block in blocks)
 
 
 def _scaled_difference(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
-    """a P - b Q with one matrix of temporary memory, not three."""
+    """Return a P - b Q, with one temporary matrix instead of three."""
     difference = a * p
     for start, stop in row_blocks(len(p)):
         difference[start:stop] -= b * q[start:stop]
@@ -182,8 +182,10 @@ def _distance_norm(x: Representation, norm: str) -> Array:
 
 
 def _largest_eigenvalue(symmetric: np.ndarray) -> float:
-    """Largest absolute eigenvalue: the 2-norm of a symmetric matrix, by Lanczos from a fixed
-    start."""
+    """Return the largest absolute eigenvalue, the 2-norm of a symmetric matrix.
+
+    Uses the Lanczos process with a fixed start.
+    """
     from scipy.sparse.linalg import ArpackError, eigsh
 
     n = symmetric.shape[0]
@@ -191,11 +193,11 @@ def _largest_eigenvalue(symmetric: np.ndarray) -> float:
         return 0.0
     if n < 20:
         return float(np.abs(np.linalg.eigvalsh(symmetric)).max())
-    # A simple start can be orthogonal to the eigenvector of structured data; a random one is not.
+    # A simple start can be orthogonal to the eigenvector of structured data, a random start is not.
     start: Any = generator(0, "largest eigenvalue", n).standard_normal(n)
     try:
-        # The error of an eigenvalue is quadratic in that of its vector: a tolerance of 1e-8 gives
-        # all digits.
+        # The error of an eigenvalue is quadratic in the error of the eigenvector, so a tolerance
+        # of 1e-8 gives all digits.
         values = eigsh(
             symmetric, k=1, which="LM", v0=start, ncv=8, tol=1e-8, return_eigenvectors=False
         )
@@ -207,7 +209,7 @@ def _largest_eigenvalue(symmetric: np.ndarray) -> float:
 # ------------------------------------------------------------------------------------- many samples
 
 
-# of the squares, below which their difference is computed from that of the entries
+# Below this share of the squares, the difference of squares is computed entry by entry.
 MIN_RELATIVE_DIFFERENCE = 1e-6
 
 
@@ -216,11 +218,11 @@ MIN_RELATIVE_DIFFERENCE = 1e-6
 def rsm_norm_differences(
     xs: Sequence[Representation], ys: Sequence[Representation], norm: str
 ) -> Scores:
-    """Norms of the differences of the distances of many pairs.
+    """Return the norms of the differences of distances for many pairs.
 
-    Frobenius norms take one pass, and another one for nearly equal distances. Spectral norms take
-    one for each step of the Lanczos process, ten to twenty. O(n^2 d) time for each representation
-    and O(n^2) for each pair, O(n d) memory.
+    A Frobenius norm takes one pass over the distances, and a second pass for nearly equal
+    distances. A spectral norm takes one pass per step of the Lanczos process, ten to twenty passes.
+    O(n^2 d) time per representation and O(n^2) per pair, O(n d) memory.
     """
     grid = all_row_column_pairs(xs, ys)
     a, b = grid.ends([scalar(size(r)) for r in grid.representations])
@@ -232,7 +234,8 @@ def rsm_norm_differences(
 
 
 def _distances_in_unit_size(grid: UniquePairs) -> list[BlockFunction]:
-    """Return the distances in unit size, which are none for a constant representation."""
+    """Return functions that compute blocks of the distances in unit size; zero for a constant
+    representation."""
     return [
         unit_size_distances(r) if scalar(size(r)) > 0 else distance_function(0 * r.array)
         for r in grid.representations
@@ -242,7 +245,7 @@ def _distances_in_unit_size(grid: UniquePairs) -> list[BlockFunction]:
 def _frobenius_norms(
     matrices: list[BlockFunction], grid: UniquePairs, a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """Frobenius norms of a P - b Q for all pairs."""
+    """Return the Frobenius norm of a P - b Q for all pairs."""
     diagonal = [(i, i) for i in range(len(matrices))]
     sums = matrix_inner_products(matrices, [*diagonal, *grid.pairs], grid.samples)
     norms, product = np.sqrt(sums[: len(diagonal)]), sums[len(diagonal) :] * a * b
@@ -256,7 +259,8 @@ def _frobenius_norms(
 def _squared_difference(
     matrices: list[BlockFunction], grid: UniquePairs, k: int, a: float, b: float
 ) -> float:
-    """Sum of the squares of a P - b Q for one pair; the formula for all cancels."""
+    """Return the sum of the squares of a P - b Q for one pair, where the general formula loses
+    digits."""
     i, j = grid.pairs[k]
     if i == j:
         return 0.0
@@ -268,16 +272,17 @@ def _squared_difference(
 
 
 MAX_LANCZOS_STEPS = 500
-MAX_LANCZOS_NUMBERS = 2**25  # numbers in the vectors that are in memory at a time
-EIGENVALUE_TOLERANCE = 1e-13  # of the error of the eigenvalue
-MAX_LANCZOS_RESIDUAL = 1e-6  # at most, in which the error of the eigenvalue is quadratic
+MAX_LANCZOS_NUMBERS = 2**25  # numbers in all Lanczos vectors in memory at the same time
+EIGENVALUE_TOLERANCE = 1e-13  # largest relative error of an eigenvalue
+# Largest relative residual. The error of the eigenvalue is quadratic in the residual.
+MAX_LANCZOS_RESIDUAL = 1e-6
 
 
 class Lanczos:
-    """The Lanczos process of one symmetric matrix A from a random start, without keeping vectors.
+    """The Lanczos process of a symmetric matrix A, from a random start, without stored vectors.
 
-    Rounding makes it find the ends of the spectrum several times, but never wrongly (Paige 1976).
-    An eigenvalue is exact enough when its error is at most ``rounding``.
+    Rounding can produce copies of the extreme eigenvalues, but no wrong eigenvalue (Paige 1976). An
+    eigenvalue with an error of at most ``rounding`` is exact enough.
     """
 
     def __init__(self, n: int, rounding: float):
@@ -289,7 +294,7 @@ class Lanczos:
         self.value, self.is_done = 0.0, False
 
     def take(self, image: np.ndarray) -> None:
-        """Make a step with A v, for the present ``vector`` v."""
+        """Make a step with ``image`` = A v, for the current ``vector`` v."""
         alpha = float(self.vector @ image)
         image = image - alpha * self.vector
         if self._beside:
@@ -309,8 +314,11 @@ class Lanczos:
 
 
 def _is_converged(residual: float, gaps: np.ndarray, value: float) -> bool:
-    """Say whether an eigenvalue is exact: its error is at most the residual, and the square of that
-    over the distance to the next one."""
+    """Return whether an eigenvalue is exact.
+
+    The error of an eigenvalue is at most the residual, and at most the squared residual over the
+    distance to the next eigenvalue.
+    """
     error = residual * min(1.0, residual / max(gaps.min(initial=value), 1e-300))
     return bool(residual <= MAX_LANCZOS_RESIDUAL * value and error <= EIGENVALUE_TOLERANCE * value)
 
@@ -318,7 +326,10 @@ def _is_converged(residual: float, gaps: np.ndarray, value: float) -> bool:
 def largest_eigenvalues(
     matrices: list[BlockFunction], grid: UniquePairs, a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """Largest absolute eigenvalues of a P - b Q for all pairs, each step of all in one pass."""
+    """Return the largest absolute eigenvalue of a P - b Q for all pairs.
+
+    Every Lanczos step of all pairs in a batch takes one pass over the distances.
+    """
     values, different = (
         np.zeros(len(grid.pairs)),
         [k for k, (i, j) in enumerate(grid.pairs) if i != j],
@@ -337,10 +348,10 @@ def _largest_eigenvalues_of_pairs(
     a: np.ndarray,
     b: np.ndarray,
 ) -> list[float]:
-    """The largest absolute eigenvalues of some pairs.
+    """Return the largest absolute eigenvalues of a batch of pairs.
 
-    Distances in unit size have the norm sqrt(2 n), of which the rounding is all that is left of the
-    difference of distances that are the same.
+    The matrix of distances in unit size has the norm sqrt(2 n). If the distances of a pair are
+    equal, the difference is only the rounding error of matrices with that norm.
     """
     rounding = epsilon(grid.representations[0].array) * (2 * grid.samples) ** 0.5 * (a + b)
     processes = {k: Lanczos(grid.samples, float(rounding[k])) for k in positions}
@@ -364,7 +375,7 @@ def _apply_difference(
     a: np.ndarray,
     b: np.ndarray,
 ) -> dict[int, np.ndarray]:
-    """Return (a P - b Q) v for the vectors of some pairs."""
+    """Return (a P - b Q) v for the vector v of every pair in ``vectors``."""
     images = {k: np.zeros(len(v)) for k, v in vectors.items()}
     users: dict[int, list[int]] = {}
     for k in vectors:

@@ -1,8 +1,8 @@
-"""What follows for measures from what they compare: the forms that a function of an inner product
-of two matrices has, when values mean little, and what chance leaves.
+"""Measures that compare two matrices by the inner product: values, ceiling warnings and chance.
 
-Each matrix is a function of one representation and the parameters of the measure. Where the value
-divides by what is no sum of squares, the matrices are divided by the part of it that is theirs.
+Each matrix is a function of one representation and the parameters of the measure. If the value
+divides by a quantity that is not a sum of squares, each matrix is divided by its own factor of the
+quantity.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ..data.representation import Representation
 
 
 def unnormalized_product(product: float, x_square: float, y_square: float) -> float:
-    """Return the value of a measure that is the inner product itself."""
+    """Return the inner product itself."""
     return product
 
 
 def negated_product(product: float, x_square: float, y_square: float) -> float:
-    """Return the value of a measure that is minus the inner product."""
+    """Return minus the inner product."""
     return -product
 
 
@@ -30,19 +30,21 @@ def squared_distance(product: float, x_square: float, y_square: float) -> float:
 
 
 def chance_corrected_cosine(product: float, x_square: float, y_square: float) -> float:
-    """Return (m - c) / (1 - c) of matrices with the cosine m and, on average over all orders, the
-    cosine c = |A| |B|."""
+    """Return (m - c) / (1 - c) for two matrices with cosine m.
+
+    c = |A| |B| is the mean cosine over all permutations of the samples.
+    """
     chance = math.sqrt(x_square * y_square)
     return (product / chance - chance) / (1 - chance)
 
 
 def product_over_min(product: float, x_scale: float, y_scale: float) -> float:
-    """Return the share that the inner product is of the smaller of two numbers."""
+    """Return the inner product divided by the smaller of two numbers."""
     return product / min(x_scale, y_scale)
 
 
 def product_over_max(product: float, x_scale: float, y_scale: float) -> float:
-    """Return the share that the inner product is of the larger of two numbers."""
+    """Return the inner product divided by the larger of two numbers."""
     return product / max(x_scale, y_scale)
 
 
@@ -57,14 +59,17 @@ def feature_count(x: Representation) -> float:
 
 
 def prefers_batched_products(x: Representation, y: Representation, partners: float) -> bool:
-    """Say whether inner products of rows of matrices in memory are better computed for all pairs
-    together, piece by piece."""
+    """Return whether products of rows of stored matrices are faster for all pairs together, block
+    by block."""
     return partners > 2
 
 
 def prefers_batched_wide_products(x: Representation, y: Representation, partners: float) -> bool:
-    """Say whether they are for products of points: by the operations for the entries, which take
-    n^2 d for each representation, against products of features."""
+    """Return whether products of points are faster for all pairs together, block by block.
+
+    Compares the operations: products of entries take n^2 d per representation; the alternative is
+    products of features.
+    """
     n = x.shape[0]
     d, e = (min(r.shape) for r in (x, y))
     return 4 * d * e > n * (9 + (d + e) / partners)
@@ -78,13 +83,13 @@ REPORTED_CEILING_SHARES = (0.99, 0.95, 0.9, MIN_CEILING_SHARE)
 
 
 def warn_fixed_by_n(n: int) -> str:
-    """The sentence for a value that n samples fix."""
+    """Return the warning for a value that n samples fix."""
     return f"fixed by the number of samples: {n} leave it this value whatever the data"
 
 
 def warn_near_ceiling(n: int, share: float) -> str:
-    """The sentence for a share of the way to the value of equal representations; empty for a small
-    one."""
+    """Return the warning for a chance level that is ``share`` of the value of equal
+    representations; empty for a small share."""
     reported_share = next((step for step in REPORTED_CEILING_SHARES if share >= step), None)
     if reported_share is None:
         return ""
@@ -95,7 +100,7 @@ def warn_near_ceiling(n: int, share: float) -> str:
 
 
 def warn_full_rank(n: int, room: int, *dimensions: int) -> str:
-    """The sentence for spaces of these dimensions, of ``room`` possible ones."""
+    """Return the warning for subspaces of these dimensions inside a space of dimension ``room``."""
     return (
         warn_fixed_by_n(n)
         if max(dimensions) >= room
@@ -104,14 +109,16 @@ def warn_full_rank(n: int, room: int, *dimensions: int) -> str:
 
 
 def has_few_columns(*sides: Representation) -> bool:
-    """Say whether all sides have too few columns for one of them to span most of what the samples
-    have."""
+    """Return whether every representation has fewer than 0.8 (n - 1) columns, too few to span most
+    of the sample space."""
     return max(r.shape[1] for r in sides) < MIN_CEILING_SHARE * (sides[0].n_samples - 1)
 
 
 def has_low_dimension(x: Representation, y: Representation) -> bool:
-    """Say whether both sides together have too few columns for a product of two flatnesses to come
-    near 1."""
+    """Return whether the geometric mean of both widths is below 0.8 (n - 1).
+
+    The product of two flatnesses then stays below the ceiling of 1.
+    """
     room = x.n_samples - 1
     return math.sqrt(min(x.shape[1], room) * min(y.shape[1], room)) < MIN_CEILING_SHARE * room
 
@@ -120,9 +127,9 @@ def has_low_dimension(x: Representation, y: Representation) -> bool:
 
 
 def rescale_from_chance(value: float, chance: float, best: float = 1.0) -> float:
-    """Return (value - chance) / (best - chance): 0 at chance, 1 for the best value.
+    """Return (value - chance) / (best - chance): 0 at chance, 1 at the best value.
 
-    Raises ``UndefinedError`` where chance is the best value.
+    Raises ``UndefinedError`` if chance equals the best value.
     """
     if abs(best - chance) < 1e-9:
         raise UndefinedError(
@@ -133,10 +140,10 @@ def rescale_from_chance(value: float, chance: float, best: float = 1.0) -> float
 
 
 def constant_zero(x: Representation, y: Representation) -> float:
-    """0, as of every correlation."""
+    """Return 0, the chance level of every correlation."""
     return 0.0
 
 
 def constant_one(x: Representation, y: Representation) -> float:
-    """1, in whose units the value is."""
+    """Return 1, the chance level of a value in units of chance."""
     return 1.0

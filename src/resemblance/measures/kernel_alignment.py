@@ -152,7 +152,7 @@ def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
         claims["all_pairs"] = None
     if estimator != "biased":
         claims |= {"range": (-1, 1), "min_samples": 4}
-    if estimator == "lange":  # it takes diagonals that its matrices lack
+    if estimator == "lange":  # the estimator needs diagonals, and its own matrices have none
         claims |= {"compares": Product(centered_gram)}
     if estimator == "features":
         claims |= {
@@ -171,8 +171,9 @@ def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------- many pairs
 
 
-MAX_STACKED_PRODUCTS = 2**22  # numbers in the products that are in memory at a time
-MAX_SMALL_PRODUCT = 2**16  # values up to which products take no longer than calls of functions
+MAX_STACKED_PRODUCTS = 2**22  # numbers in all products in memory at the same time
+# In arrays up to this size, a product takes no longer than a function call.
+MAX_SMALL_PRODUCT = 2**16
 
 
 @cka.claim("all_pairs")
@@ -180,8 +181,11 @@ MAX_SMALL_PRODUCT = 2**16  # values up to which products take no longer than cal
 def linear_alignments(
     xs: Sequence[Representation], ys: Sequence[Representation], estimator: Estimator = "biased"
 ) -> Scores:
-    """CKA with the linear kernel: the inner products of each pair as it alone has them, and what
-    follows from these for all pairs at once."""
+    """Return linear CKA for all pairs.
+
+    The inner products equal the inner products of single calls; the remaining steps are computed
+    for all pairs at once.
+    """
     sides, xp = (xs, ys), xs[0].xp
     x_norms, y_norms = (
         xp.stack([hsic_norm(r, LINEAR_KERNEL, estimator) for r in s]) for s in sides
@@ -199,7 +203,8 @@ def linear_alignments(
     if estimator == "biased":
         needs_asking = not all(has_low_dimension(r, r) for r in (*xs, *ys))
     else:
-        needs_asking = any(r.shape[0] == r.shape[1] for r in (*xs, *ys))  # dissimilarities?
+        # A square array may hold dissimilarities.
+        needs_asking = any(r.shape[0] == r.shape[1] for r in (*xs, *ys))
     return Scores(
         values, {CHANCE_KEY: _chance_alignments(xs, ys, estimator)}, None if needs_asking else {}
     )
@@ -218,10 +223,10 @@ def _chance_alignments(
 
 
 def _linear_gram_products(xs: Sequence[Representation], ys: Sequence[Representation]) -> Array:
-    """Inner products of the linear Gram matrices of all pairs, shape (rows, columns).
+    """Return the inner products of linear Gram matrices for all pairs, shape (rows, columns).
 
-    NumPy multiplies stacks of matrices one by one, in the way in which it multiplies two, so the
-    products are those of single pairs to the last bit.
+    NumPy multiplies a stack of matrices one matrix at a time, in the same way as two matrices, so
+    the products equal the products of single pairs to the last bit.
     """
     if not isinstance(xs[0].source, np.ndarray):
         return _apply_to_pairs(_inner_of_grams, xs, ys)
@@ -254,7 +259,7 @@ def _apply_to_pairs(
     xs: Sequence[Representation],
     ys: Sequence[Representation],
 ) -> Array:
-    """Return a number of each pair, shape (rows, columns), the same in both orders of a pair."""
+    """Return ``function(x, y)`` for all pairs, shape (rows, columns), symmetric if ``ys is xs``."""
     rows: list[list[Array]] = []
     for i, x in enumerate(xs):
         mirrored_values = [row[i] for row in rows] if ys is xs else []
@@ -265,8 +270,11 @@ def _apply_to_pairs(
 def _stack_by_width(
     representations: Sequence[Representation],
 ) -> list[tuple[list[int], np.ndarray | None]]:
-    """Return the positions of all representations of each width, and their points; none of those
-    with more features than samples, or too large for a copy to save time."""
+    """Return, per width, the positions of the representations and the stacked points.
+
+    The points are None if representations have more features than samples, or are too large for a
+    copy to save time.
+    """
     members: dict[int, list[int]] = {}
     for j, r in enumerate(representations):
         members.setdefault(r.shape[1], []).append(j)
@@ -289,7 +297,8 @@ def _stacked_points(representations: Sequence[Representation], places: Sequence[
 def _fill_squared_norms(
     row: np.ndarray, x: np.ndarray, members: Sequence[int], points: np.ndarray
 ) -> None:
-    """Write the squared norms of the products of one representation with others into a row."""
+    """Write into ``row`` the squared norms of the products of one representation with other
+    representations."""
     step = max(1, MAX_STACKED_PRODUCTS // (x.shape[0] * points.shape[2]))
     for start in range(0, len(members), step):
         products = np.matmul(x, points[start : start + step])

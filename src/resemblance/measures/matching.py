@@ -1,5 +1,4 @@
-"""Matching: how alike two representations are when the neurons of one are matched to those of the
-other."""
+"""Matching: similarity of two representations after matching neurons across representations."""
 
 from __future__ import annotations
 
@@ -115,7 +114,7 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
 def uninformative_matched_columns(x: Representation, y: Representation, matching: str = "") -> str:
     """Near when n is so small that among unrelated columns some correlate: about a dozen for a
     thousand columns."""
-    # One to one, the best are few.
+    # With one-to-one matching, few neurons get their best partner.
     n, columns = x.n_samples, min(x.shape[1], y.shape[1]) / (2 if matching else 1)
     if n > 64 or columns < 2:
         return ""
@@ -123,7 +122,7 @@ def uninformative_matched_columns(x: Representation, y: Representation, matching
         return warn_near_ceiling(n, MIN_CEILING_SHARE)
     from scipy.special import stdtrit
 
-    # Of the statistic t of a correlation, the largest of so many.
+    # Typical largest t statistic among the correlations with ``columns`` unrelated columns.
     quantile = float(stdtrit(n - 2, 1 - 1 / columns))
     return warn_near_ceiling(n, quantile / math.sqrt(n - 2 + quantile**2))
 
@@ -208,13 +207,15 @@ def soft_matching(
     difference = x.xp.take(a, as_array_like(rows, a), axis=1) - x.xp.take(
         b, as_array_like(columns, b), axis=1
     )
-    # At its minimum it does not change with the plan.
+    # At the minimum, a small change of the plan changes the distance only to second order.
     return scale * euclidean_norm(difference * as_array_like(masses**0.5, a)[None, :])
 
 
 def _distance_after_matching(x: Representation, y: Representation) -> Array:
-    """The distance from the differences themselves: slower, but accurate where the products of all
-    columns are alike."""
+    """Return the distance computed from the differences.
+
+    Slower than the formula with products, but accurate if the products of all columns are alike.
+    """
     a, b, scale = comparable_columns(x, y)
     costs = _squared_column_distances(detach(a), detach(b), width=max(a.shape[1], b.shape[1]))
     rows, columns = _min_cost_assignment(to_numpy(costs))
@@ -223,10 +224,10 @@ def _distance_after_matching(x: Representation, y: Representation) -> Array:
 
 
 def _min_cost_assignment(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the assignment of least cost.
+    """Return the rows and columns of the assignment with the lowest total cost.
 
-    No pair of it costs more than a whole assignment, so larger costs, which would take the digits
-    of the others, count as much as that.
+    No pair of the best assignment costs more than a whole assignment. Larger costs would take
+    digits from smaller costs, so costs are capped at the total cost of a first assignment.
     """
     rows, columns, _ = transport_plan(costs)
     limit = costs[rows, columns].sum()
@@ -236,8 +237,8 @@ def _min_cost_assignment(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _safely_scaled_columns(
     x: Representation, y: Representation, units: str
 ) -> tuple[Array, Array, Array]:
-    """Columns of both in a size that neither overflows nor underflows, and the factor that brings
-    it back."""
+    """Return the columns of x and y, scaled against overflow and underflow, and the factor that
+    undoes the scaling."""
     if units == "raw":
         return comparable_columns(x, y)
     a, b = (centered(r) / _replace_zero_lengths(column_norms(r)) for r in (x, y))
@@ -250,18 +251,21 @@ def _replace_zero_lengths(lengths: Array) -> Array:
 
 
 def _precise_plan(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best transport plan, again with costs that are cut: no pair of the best plan costs more
-    than the limit, and larger costs would take digits."""
+    """Return the best transport plan, solved a second time with capped costs.
+
+    No pair of the best plan costs more than the cap, and larger costs would take digits.
+    """
     rows, columns, masses = transport_plan(costs)
     limit = float(costs[rows, columns] @ masses) * costs.size
     return transport_plan(np.minimum(costs, limit)) if limit > 0 else (rows, columns, masses)
 
 
 def _squared_column_distances(a: Array, b: Array, width: int = 0) -> Array:
-    """Squared Euclidean distances between columns, after zero columns up to a width.
+    """Return squared Euclidean distances between columns of a and b, padded with zero columns to a
+    width.
 
-    The median of the columns, which is among most of them, is subtracted first, and what lost
-    digits comes from differences.
+    The median column is subtracted first, because the median lies among most columns. Distances
+    that lost digits are computed from differences.
     """
     xp = namespace(a, b)
     columns = xp.matrix_transpose(
@@ -291,14 +295,14 @@ def _greedy_matching(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sum_of_entries(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Sum of the entries at (rows, columns), written as a mask so that gradients pass."""
+    """Return the sum of the entries at (rows, columns), by a mask so that gradients pass."""
     mask = np.zeros(tuple(matrix.shape))
     mask[rows, columns] = 1
     return frobenius_inner(matrix, as_array_like(mask, matrix))
 
 
 def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Norm of the difference of the matched columns, unmatched ones included."""
+    """Return the norm of the difference of matched columns, with unmatched columns included."""
     xp = namespace(a, b)
     difference = xp.take(a, as_array_like(rows, a), axis=1) - xp.take(
         b, as_array_like(columns, b), axis=1

@@ -1,5 +1,4 @@
-"""The network in the middle of several, up to rotations: means of shapes, and networks turned to
-one."""
+"""Mean shape of several networks up to rotations, and rotation of networks onto a target."""
 
 from __future__ import annotations
 
@@ -22,8 +21,10 @@ from ..intermediates.points import centered
 from ..significance.resampling import check_positive_integers
 
 MAX_MEAN_SHAPE_TURNS = 2000
-MEAN_SHAPE_TOLERANCE = 1e-13  # of the sum of squared sizes: a turn that gains less is the last one
-MIN_SINGULAR_SHARE = 1e-12  # of the largest singular value: smaller ones are rounding
+# A turn that gains less than this share of the sum of squared sizes is the last turn.
+MEAN_SHAPE_TOLERANCE = 1e-13
+# Singular values below this share of the largest singular value are rounding errors.
+MIN_SINGULAR_SHARE = 1e-12
 
 
 def mean_shape(
@@ -32,22 +33,22 @@ def mean_shape(
     width: int | None = None,
     name: str = "mean",
 ) -> Representation:
-    r"""Return the representation with the smallest sum of squared distances to several.
+    r"""Return the mean shape: the smallest sum of squared distances to several representations.
 
     .. math:: \operatorname*{argmin}_Z \sum_k \min_{Q_k^\top Q_k = I} \lVert X_k Q_k - Z \rVert_F^2
 
-    for centred :math:`X_k`, so the distance is ``procrustes_size_shape``; divide each by its norm
-    for the mean of ``procrustes``. Each of the representations is (n, d_k); narrower ones get zero
-    columns. The mean is (n, w), centred, its columns along its principal axes, the widest
-    first. ``width`` w is by default the rank that the mean turns out to have, at most min(n, sum of
-    d_k): a mean that is only as wide as the networks can be farther from all of them. Three
+    for centred :math:`X_k`. The distance is ``procrustes_size_shape``; for the mean under
+    ``procrustes``, divide every representation by its norm. Every representation is (n, d_k);
+    narrower representations get zero columns. The mean is (n, w), centred, with columns along the
+    principal axes, the widest axis first. ``width`` w is by default the rank of the mean, at most
+    min(n, sum of d_k). A mean only as wide as the networks can be farther from all networks: three
     directions of the plane 120 degrees apart have the variance 5/9 around the best mean of one
-    column and 1/2 around that of two.
+    column and 1/2 around the best mean of two columns.
 
-    The mean of turned networks and the turns take turns until a turn gains less than 1e-13 of the
-    sum of squares; it starts from the principal axes of all features side by side, whose Gram
-    matrix is the mean one, and may end in a local minimum. A warning says so where 2000 turns are
-    not enough.
+    A turn rotates the networks onto the mean and averages the rotated networks. The turns end when
+    a turn gains less than 1e-13 of the sum of squares. The first mean is the principal axes of all
+    features side by side, which have the mean Gram matrix. The result may be a local minimum. The
+    function warns if 2000 turns are not enough.
 
     Raises ``ValueError`` for fewer than two representations, for different samples, and for a width
     that is not 1 to n.
@@ -84,13 +85,13 @@ def mean_shape(
 
 
 def align(X: Any, to: Any) -> Representation:
-    r"""Return a representation rotated as near as possible to another one: X Q.
+    r"""Return a representation rotated as near as possible to a target: X Q.
 
     .. math:: \operatorname*{argmin}_{Q^\top Q = I} \lVert X Q - T \rVert_F
 
-    for centred X (n, d) and T = ``to`` (n, w); the narrower is padded with zero columns, so X Q is
-    (n, max(d, w)), centred, with the name and the ids of X. ``align(x, mean).array - mean.array``
-    is the direction from a mean to one of its networks.
+    for centred X (n, d) and T = ``to`` (n, w). The narrower array gets zero columns, so X Q is
+    (n, max(d, w)). X Q is centred and has the name and the ids of X.
+    ``align(x, mean).array - mean.array`` is the direction from a mean to one of its networks.
 
     Raises ``ValueError`` for different samples.
 
@@ -104,7 +105,7 @@ def align(X: Any, to: Any) -> Representation:
 
 
 def _shared_sample_ids(representations: Any) -> Any:
-    """Return the ids of the samples, which all representations that have some share; else None."""
+    """Return the sample ids of the first representation with ids, or None."""
     values = representations.values() if isinstance(representations, Mapping) else representations
     ids = [r.ids for r in values if isinstance(r, Representation) and r.ids is not None]
     return ids[0] if ids else None
@@ -141,15 +142,17 @@ def _centered_representations(representations: Any, caller: str = "mean_shape") 
 
 
 def _best_turn(x: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return the Q (d, w) of orthonormal rows or columns that brings x nearest to the target."""
+    """Return the Q (d, w) with orthonormal rows or columns that brings x nearest to the target."""
     left, _, right = np.linalg.svd(x.T @ target, full_matrices=False)
     turn: np.ndarray = left @ right
     return turn
 
 
 def _rotate_to_principal_axes(points: np.ndarray) -> np.ndarray:
-    """Return points along their principal axes, the widest first; the largest entry of each axis is
-    positive."""
+    """Return points along the principal axes, the widest axis first.
+
+    The largest entry of every axis is positive.
+    """
     left, values, _ = np.linalg.svd(points, full_matrices=False)
     rank = int((values > MIN_SINGULAR_SHARE * values.max(initial=0.0)).sum())
     axes: np.ndarray = left[:, :rank] * values[:rank]
@@ -159,5 +162,5 @@ def _rotate_to_principal_axes(points: np.ndarray) -> np.ndarray:
 
 
 def _fit_width(points: np.ndarray, width: int) -> np.ndarray:
-    """Return the first columns, or zero columns added."""
+    """Return the first ``width`` columns, or the points with zero columns appended."""
     return np.pad(points[:, :width], ((0, 0), (0, max(0, width - points.shape[1]))))

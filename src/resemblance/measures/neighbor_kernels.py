@@ -1,5 +1,4 @@
-"""Kernels of neighbours: align what two representations say about the nearest neighbours of every
-sample."""
+"""Neighbour kernels: alignment of kernels restricted to the nearest neighbours of every sample."""
 
 from __future__ import annotations
 
@@ -106,7 +105,7 @@ def mka(
 
 @mka.claim("claims_for")
 def _mka_claims(k: int, metric: NeighborMetric, corrected: bool, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search, and on what counts as 0."""
+    """Return the claims that depend on the search and on the correction for chance."""
     claims = neighbor_search_claims(k, metric, search)
     if corrected:
         in_chance = Product(
@@ -161,7 +160,7 @@ def kcka(
 
 @kcka.claim("claims_for")
 def _kcka_claims(k: int, variant: str, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search, and on whose kernel it is."""
+    """Return the claims that depend on the search and on the variant of the kernel."""
     claims = neighbor_search_claims(k, "euclidean", search)
     if variant == "code":
         claims |= {"range": (-np.inf, np.inf), "identity": False}
@@ -245,9 +244,9 @@ def _cknna_claims(k: int, kernel: Kernel, estimator: str, search: Search) -> dic
 
 
 def _root_of_self_product(product: Callable[[Any, Any], float], kernel: Any, k: int) -> float:
-    """The root of the product of a masked kernel with itself."""
+    """Return the root of the product of a masked kernel with itself."""
     squared = product(kernel, kernel)
-    if squared <= 1e-12 * kernel.multiply(kernel).sum():  # nothing but rounding is left
+    if squared <= 1e-12 * kernel.multiply(kernel).sum():  # the remainder is rounding error
         raise UndefinedError(
             f"cknna: the self-similarity of the {k} nearest neighbours is not positive; take a "
             "larger k"
@@ -256,8 +255,11 @@ def _root_of_self_product(product: Callable[[Any, Any], float], kernel: Any, k: 
 
 
 def _masked_kernel(kernel: Any, weights: Any, other_weights: Any) -> Any:
-    """A kernel times its own weights, times the root of the weights of the other side over the root
-    of its own."""
+    """Return a kernel with the weights sqrt(v w).
+
+    v are the weights of the kernel, which ``kernel`` already contains, and w the weights of the
+    other side.
+    """
     if min(weights.data.min(), other_weights.data.min()) == 1:
         return kernel.multiply(other_weights)
     scaled = type(kernel)(
@@ -267,13 +269,13 @@ def _masked_kernel(kernel: Any, weights: Any, other_weights: Any) -> Any:
 
 
 def _masked_product(k: Any, l: Any) -> float:
-    """Sum of the products of the entries of two sparse matrices."""
+    """Return the sum of the products of the entries of two sparse matrices."""
     return float(k.multiply(l).sum())
 
 
 def _masked_hsic(k: Any, l: Any) -> float:
-    """Unbiased HSIC of two sparse matrices without diagonal, up to a factor of n (Song et al. 2012,
-    Eq. 5)."""
+    """Return the unbiased HSIC of two sparse matrices without diagonal, up to a factor of n (Song
+    et al. 2012, Eq. 5)."""
     n = k.shape[0]
     paths = float(np.asarray(k.sum(axis=0)) @ np.asarray(l.sum(axis=1)))
     return float(

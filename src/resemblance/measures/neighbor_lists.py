@@ -1,7 +1,7 @@
 """Lists of neighbours: do two representations list the nearest neighbours in the same order?
 
-Neighbours never include the sample itself. Samples that tie for the last places share them (see
-:func:`mutual_knn`), so no value depends on the order of the samples. They are exact unless
+A sample is not a neighbour of itself. Samples that tie for the last places share the places (see
+:func:`mutual_knn`), so no value depends on the order of the samples. The lists are exact unless
 ``search`` says otherwise.
 """
 
@@ -71,11 +71,12 @@ def lcs_knn(
 def chance_of_common_order(
     x: Representation, y: Representation, k: int, metric: Affinity, search: Search
 ) -> float:
-    """The mean longest increasing subsequence of as many entries, in any order, as two lists of k
-    of the other samples share.
+    """Return the expected share of the longest common subsequence of two random lists.
 
-    Raises ``UndefinedError`` where neighbours are equally near, and where lists so long share more
-    than 24 entries by chance.
+    A list is k of the n - 1 other samples in random order. The longest common subsequence of two
+    lists with m common entries has the length of the longest increasing subsequence of m numbers in
+    random order. Raises ``UndefinedError`` if neighbours are equally near, and if two lists share
+    more than 24 entries by chance.
     """
     require_neighbor_order(x, y, NeighborSearch(k, metric, search), "lcs_knn")
     shared, probability = shared_count_probabilities(x.n_samples, k)
@@ -127,7 +128,7 @@ def edit_distance_knn(
 
 
 def _common_order_share(a: Nearest, b: Nearest) -> float:
-    """Mean share of the places that are in the same order."""
+    """Return the mean share of the k places in the longest common subsequence."""
     (n, k), tied_rows = a.listed.shape, rows_with_ties(a, b)
     lengths, is_untied = np.empty(n), np.ones(n, dtype=bool)
     is_untied[tied_rows] = False
@@ -140,8 +141,10 @@ def _common_order_share(a: Nearest, b: Nearest) -> float:
 
 
 def _common_lengths(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Length of the longest common subsequence of every row of a with that of b: one row of the
-    table at a time."""
+    """Return the length of the longest common subsequence of every row of a with the row of b.
+
+    Computes one row of the dynamic-programming table at a time, for all samples.
+    """
     lengths = np.zeros((a.shape[0], a.shape[1] + 1), dtype=np.int64)
     for entry in a.T:
         extended = lengths[:, :-1] + (entry[:, None] == b)
@@ -150,8 +153,10 @@ def _common_lengths(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _common_weights(tables: np.ndarray) -> np.ndarray:
-    """Largest total of the entries on a way through every table that never goes back: one row of it
-    at a time."""
+    """Return the largest total of the entries on a monotone path through every table.
+
+    Computes one row of the tables at a time.
+    """
     totals = np.zeros(tables.shape[::2])
     for entries in tables.transpose(1, 0, 2):
         sums = np.cumsum(entries, axis=1)
@@ -160,7 +165,7 @@ def _common_weights(tables: np.ndarray) -> np.ndarray:
 
 
 def _unedited_share(a: Nearest, b: Nearest) -> float:
-    """1 minus the mean number of edits for every place."""
+    """Return 1 minus the mean number of edits per place."""
     (n, k), tied_rows = a.listed.shape, rows_with_ties(a, b)
     edits, is_untied = np.empty(n), np.ones(n, dtype=bool)
     is_untied[tied_rows] = False
@@ -186,15 +191,17 @@ def _unedited_share(a: Nearest, b: Nearest) -> float:
 def _least_edit_costs(
     costs: Iterable[np.ndarray], n: int, k: int, kind: type[np.number[Any]]
 ) -> np.ndarray:
-    """Least total cost of turning n lists of k entries into others, given the costs of substitution
-    of every entry."""
+    """Return the lowest total cost of turning n lists of k entries into n other lists.
+
+    ``costs`` yields the substitution costs, entry by entry.
+    """
     steps = np.arange(k + 1)
     totals = np.tile(steps.astype(kind), (n, 1))
     for cost in costs:
         replacement_costs = totals[:, :-1] + cost
-        totals += 1  # strike out the entry
+        totals += 1  # delete the entry
         totals[:, 1:] = np.minimum(totals[:, 1:], replacement_costs)
-        # Insert entries of the other.
+        # Insert entries of the other list.
         totals = np.minimum.accumulate(totals - steps, axis=1) + steps
     return totals[:, -1]
 
@@ -202,16 +209,16 @@ def _least_edit_costs(
 # ------------------------------------------------------------------------------------------- chance
 
 
-MAX_COMMON_ENTRIES = 24  # common entries of two lists whose mean order is computed
-NEGLIGIBLE_PROBABILITY = 1e-15  # a probability that changes no digit
+MAX_COMMON_ENTRIES = 24  # most common entries for which the chance level is computed
+NEGLIGIBLE_PROBABILITY = 1e-15  # a smaller probability changes no digit
 
 
 @lru_cache(maxsize=MAX_COMMON_ENTRIES + 1)
 def _longest_increasing(m: int) -> float:
-    """Mean length of the longest increasing subsequence of m numbers in any order.
+    """Return the mean length of the longest increasing subsequence of m numbers in random order.
 
-    By the Robinson-Schensted correspondence it is the mean first row of a Young diagram, which has
-    as many permutations as the square of the number of its standard tableaux.
+    By the Robinson-Schensted correspondence, this mean is the mean first row of a Young diagram,
+    where a diagram has as many permutations as the squared number of its standard tableaux.
     """
     tableaux = _young_tableau_counts(m)
     total = sum(count**2 for count in tableaux.values())  # m!
@@ -220,7 +227,7 @@ def _longest_increasing(m: int) -> float:
 
 @lru_cache(maxsize=MAX_COMMON_ENTRIES + 1)
 def _young_tableau_counts(m: int) -> dict[tuple[int, ...], int]:
-    """Number of standard Young tableaux of each shape of m boxes."""
+    """Return the number of standard Young tableaux for every shape of m boxes."""
     if m == 0:
         return {(): 1}
     shapes: dict[tuple[int, ...], int] = {}

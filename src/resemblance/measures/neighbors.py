@@ -1,8 +1,8 @@
 """Neighbourhoods: do the same samples lie close to each other in both representations?
 
-Neighbours never include the sample itself. Samples that tie for the last places share them (see
-:func:`mutual_knn`), so no value depends on the order of the samples. They are exact unless
-``search`` says otherwise.
+A sample is not a neighbour of itself. Samples that tie for the last places share the places (see
+:func:`mutual_knn`), so no value depends on the order of the samples. The neighbours are exact
+unless ``search`` says otherwise.
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ def jaccard(
 def neighbor_search_claims(
     k: int, metric: Affinity = "cosine", search: Search = "exact"
 ) -> dict[str, Any]:
-    """Return the claims that depend on how neighbours are searched for."""
+    """Return the claims that depend on the metric and the search of neighbours."""
     unchanged_by = (
         COSINE_INVARIANCES | {"translation"} if metric == "euclidean" else COSINE_INVARIANCES
     )
     claims: dict[str, Any] = {"min_samples": k + 1, "invariant_to": unchanged_by}
-    if search == "hnsw":  # what the search misses depends on the order of the samples
+    if search == "hnsw":  # the missed neighbours depend on the order of the samples
         claims |= {"requires": "neighbors", "product": None, "leave_one_out": None}
         claims["diagnostics"] = partial(pair_recall, metric=metric)
     return claims
@@ -125,9 +125,9 @@ def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) 
 def chance_jaccard(
     x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
 ) -> float:
-    """The mean of m / (2k - m), m the number that two sets of k of the other samples share.
+    """Return the mean of m / (2k - m), for the overlap m of two random sets of k other samples.
 
-    Raises ``UndefinedError`` where samples tie for the last places.
+    Raises ``UndefinedError`` if samples tie for the last places.
     """
     nearest_rows = NeighborSearch(k, metric, search)
     if any(nearest(r, *nearest_rows).ties.crowded.any() for r in (x, y)):
@@ -209,7 +209,7 @@ def uninformative_neighbor_sets(
 
 @mutual_knn.claim("claims_for")
 def _mutual_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search, and on the correction for chance."""
+    """Return the claims that depend on the search and on the correction for chance."""
     claims = neighbor_search_claims(k, metric, search)
     if corrected:
         claims |= {"min_samples": k + 2, "range": (-1, 1), "chance": constant_zero}
@@ -271,7 +271,7 @@ def cycle_knn(
 def chance_of_cycles(
     x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, search: Search
 ) -> float:
-    """The mean of :func:`return_probability` for the neighbours in X; 0 if above chance."""
+    """Return the mean :func:`return_probability` for the neighbours in X; 0 if ``corrected``."""
     return 0.0 if corrected else return_probability(x, k=k, metric=metric, search=search)
 
 
@@ -290,7 +290,7 @@ def uninformative_cycles(
 
 @cycle_knn.claim("claims_for")
 def _cycle_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> dict[str, Any]:
-    """Return the claims that depend on the search, and on the correction for chance."""
+    """Return the claims that depend on the search and on the correction for chance."""
     corrections = {"min_samples": k + 2, "range": (-np.inf, 1)} if corrected else {}
     return neighbor_search_claims(k, metric, search) | corrections
 
@@ -340,10 +340,10 @@ def rank_similarity(
 def chance_rank_similarity(
     x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
 ) -> float:
-    """The mean over what two lists of k of the other samples, in any order, share.
+    """Return the mean over the overlaps of two random lists of k other samples.
 
-    m common neighbours have any m pairs of ranks, each with probability m / k². Raises
-    ``UndefinedError`` where neighbours are equally near.
+    m common neighbours have any m pairs of ranks, and a pair of ranks has probability m / k².
+    Raises ``UndefinedError`` if neighbours are equally near.
     """
     require_neighbor_order(x, y, NeighborSearch(k, metric, search), "rank_similarity")
     shared, probability = shared_count_probabilities(x.n_samples, k)
@@ -477,7 +477,7 @@ def uninformative_profiles(
     if of == "similarity":
         return ""
     near_by = [1 - own_cosines(r, k=k, search=search) for r in (x, y)]
-    # The mean over all pairs.
+    # Mean of 1 - cos over all pairs of samples.
     overall = [1 - scalar(euclidean_norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
     product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
     lengths = [
@@ -495,8 +495,10 @@ def _jaccard_overlap(a: Nearest, b: Nearest) -> float:
 
 @cached("scalar")
 def return_probability(x: Representation, k: int, metric: Affinity, search: Search) -> float:
-    """Mean probability that a step to k of the other samples, drawn without order, and a step to a
-    neighbour return."""
+    """Return the mean probability that a random step and a step to a neighbour lead back.
+
+    The random step goes to k other samples, the second step to the neighbours in ``x``.
+    """
     neighbors, n = nearest(x, k=k, metric=metric, search=search), x.n_samples
     entries = neighbor_matrix(neighbors, np.ones((n, k))).T.tocoo()
     miss_probability = mean_product_of_draws(
@@ -506,7 +508,7 @@ def return_probability(x: Representation, k: int, metric: Affinity, search: Sear
 
 
 def _mean_return_share(a: Nearest, b: Nearest) -> float:
-    """Mean probability that a step to a neighbour in b and a step to a neighbour in a lead back."""
+    """Return the mean probability that a step to a neighbour in b and a step in a lead back."""
     (n, k), ties = b.listed.shape, b.ties
     forward, backward = (
         neighbor_matrix(b, np.ones((n, k))),
@@ -531,7 +533,7 @@ def _mean_return_share(a: Nearest, b: Nearest) -> float:
 
 
 def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and weights of the entries of a sparse array."""
+    """Return the row indices and the weights of the entries of a sparse array."""
     entries = graph.tocoo()
     return entries.coords[0], entries.data
 
@@ -559,13 +561,16 @@ def _rank_closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _mean_group_ranks(starts: np.ndarray) -> np.ndarray:
-    """Mean rank of the group of every place; ``starts`` is the first place of that group."""
+    """Return the mean rank of the tied group of every place; ``starts`` is the first place of the
+    group."""
     return starts + (group_lengths(starts) + 1) / 2
 
 
 def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Sum of the first ``weight`` entries of every row, at least of the first one; of a fraction
-    its share."""
+    """Return the sum of the first ``weight`` entries of every row, at least of the first entry.
+
+    A fractional weight adds the same fraction of the next entry.
+    """
     k = decreasing.shape[1]
     sums = np.concatenate([np.zeros((len(decreasing), 1)), np.cumsum(decreasing, axis=1)], axis=1)
     weight, rows = np.clip(weight, 1, k), np.arange(len(decreasing))
@@ -576,9 +581,9 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def _profiles(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, kind: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Profiles of every sample in x and in y over the neighbours in either, shape (n, 2k).
+    """Return the profiles of every sample in x and in y, shape (n, 2k).
 
-    A sample that is a neighbour in both counts once.
+    A profile covers the neighbours in x and in y. A neighbour in both counts once.
     """
     a, b = (neighbors(r, *nearest_rows) for r in (x, y))
     in_x = np.concatenate(
@@ -595,8 +600,10 @@ def _profiles(
 def _cosines_of_tied_rows(
     x: Representation, y: Representation, a: Nearest, b: Nearest, rows: np.ndarray, kind: str
 ) -> np.ndarray:
-    """Cosines of the profiles of rows where samples tie: every entry counts by its weight in the
-    union."""
+    """Return the cosines of the profiles of rows with tied samples.
+
+    An entry counts with its weight in the union of the neighbours.
+    """
     values = np.empty(len(rows))
     graphs = [neighbor_matrix(neighbors, np.ones(neighbors.listed.shape)) for neighbors in (a, b)]
     for start, stop in row_blocks(len(rows)):
@@ -618,7 +625,7 @@ def _cosines_of_tied_rows(
 def _cosine_profile(cosines: np.ndarray, kind: str) -> np.ndarray:
     if kind == "similarity":
         return cosines
-    # A sample in the same direction is at distance 0, not at 1e-16.
+    # A sample in the same direction has distance 0, not 1e-16.
     rounding = 8 * np.finfo(cosines.dtype).eps
     return np.where(1 - cosines <= rounding, 0, 1 - cosines)
 
@@ -632,7 +639,8 @@ def _divide_by_lengths(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def shared_count_probabilities(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many two sets of k of n - 1 samples can share, and the probability of each number."""
+    """Return the possible overlaps of two random sets of k of n - 1 samples, and their
+    probabilities."""
     shared = np.arange(max(0, 2 * k - n + 1), k + 1)
     counts = shared[:-1]
     ratios = (k - counts) ** 2 / ((counts + 1) * (n - 2 * k + counts))

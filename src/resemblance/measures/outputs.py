@@ -1,5 +1,5 @@
-"""Outputs: compare what two models say instead of how they represent it. X and Y are (n_samples,
-n_classes)."""
+"""Outputs: compare the predictions of two models instead of the representations. X and Y are
+(n_samples, n_classes)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def disagreement(x: Representation, y: Representation) -> float:
 
 @disagreement.claim("chance")
 def chance_disagreement(x: Representation, y: Representation) -> float:
-    """The probability that predictions for two samples, drawn one by one, differ."""
+    """Return the probability that predictions for two independently drawn samples differ."""
     classes = (to_numpy(predicted_classes(r)) for r in (x, y))
     p, q = (np.bincount(c, minlength=x.shape[1]) / x.n_samples for c in classes)
     return float(1 - p @ q)

@@ -1,4 +1,4 @@
-"""Regression: what one representation predicts of the other, and of any target."""
+"""Regression: how well a representation predicts the other representation, or any target."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def uninformative_predictor(x: Representation, y: Representation, predict: str) 
 
 @linear_regression.claim("claims_for")
 def _regression_claims(predict: str) -> dict[str, Any]:
-    """Return the claim that depends on which side predicts the other: what is compared."""
+    """Return the compared matrices, which depend on the direction of the prediction."""
     if predict == "second":
         return {"compares": Product(projection, linear_gram, value=unnormalized_product)}
     return {"compares": Product(linear_gram, projection, value=unnormalized_product)}
@@ -136,7 +136,7 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
     values.
     """
     parts, targets, n = decomposition(x), preshape(y), x.shape[0]
-    mean_error = (n / (n - 1)) ** 2  # of predicting the mean, for targets in unit size
+    mean_error = (n / (n - 1)) ** 2  # error of predicting the mean, for targets in unit size
     errors = [
         _leave_one_out_error(parts.basis, parts.singular, targets, ridge) / mean_error
         for ridge in RIDGE_PENALTIES
@@ -203,7 +203,7 @@ def uninformative_smoothers(x: Representation, y: Representation, ridge: float) 
 
 @gulp.claim("claims_for")
 def _gulp_claims(ridge: float, squared: bool) -> dict[str, Any]:
-    """Return the claims that depend on the ridge, and on whether the root is taken."""
+    """Return the claims that depend on the ridge and on the square root."""
     squares = Product(ridge_smoother, value=squared_distance, root=not squared)
     claims: dict[str, Any] = {"metric": not squared, "compares": squares}
     return (
@@ -213,20 +213,15 @@ def _gulp_claims(ridge: float, squared: bool) -> dict[str, Any]:
     )
 
 
-RIDGE_PENALTIES = (
-    1e-6,
-    1e-5,
-    1e-4,
-    1e-3,
-    1e-2,
-    1e-1,
-    1.0,
-)  # penalties, in units of the total variance
+# Ridge penalties in units of the total variance.
+RIDGE_PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 def _leave_one_out_error(basis: Array, singular: Array, targets: Array, ridge: float) -> Array:
-    """Summed squared errors of the predictions of left-out samples, from the residuals and
-    leverages of the fit."""
+    """Return the summed squared errors of the predictions of left-out samples.
+
+    Computed from the residuals and the leverages of the fit.
+    """
     xp, n = namespace(basis), basis.shape[0]
     shrunk = basis * (singular**2 / (singular**2 + ridge))[None, :]
     leverage = xp.sum(shrunk * basis, axis=1) + 1 / n
@@ -235,17 +230,19 @@ def _leave_one_out_error(basis: Array, singular: Array, targets: Array, ridge: f
 
 
 def _smoother_eigenvalues(x: Representation, ridge: float) -> Array:
-    """Eigenvalues of the smoother of ridge regression, in [0, 1]; all 1 without a ridge."""
+    """Return the eigenvalues of the smoother of ridge regression, in [0, 1]; all 1 if ridge is
+    0."""
     variance = decomposition(x).singular ** 2
     return variance / (variance + ridge)
 
 
 def _overlap_of_bases(x: Representation, y: Representation, ridge: float) -> Array:
-    """Inner products of bases in which the smoothers are diagonal: any bases without a ridge."""
+    """Return the inner products of bases in which the smoothers are diagonal; any bases without a
+    ridge."""
     return principal_overlap(x, y) if ridge else basis_overlap(x, y)
 
 
 def _difference_above_rounding(total: Array, shared: Array) -> Array:
-    """The difference of two numbers, 0 where it is not larger than their rounding errors."""
+    """Return the difference of two numbers, or 0 if the difference is within rounding errors."""
     xp, difference = namespace(total), total - shared
     return xp.where(difference <= 64 * epsilon(total) * total, xp.zeros_like(total), difference)

@@ -1,5 +1,4 @@
-"""Representational similarity analysis: how far the dissimilarities of two representations
-correlate."""
+"""Representational similarity analysis: correlation of dissimilarities in two representations."""
 
 from __future__ import annotations
 
@@ -109,9 +108,8 @@ def rsa(
     if compare.startswith("kendall"):
         return kendall_tau_from_ranks(a, b, compare)
     is_itself = x is y and compare != "rho_a" and not records_gradient(x.source)
-    return (
-        1.0 if is_itself else clip_above_one(frobenius_inner(a, b))
-    )  # a product of its own is off by rounding
+    # The inner product of a unit vector with itself differs from 1 by rounding.
+    return 1.0 if is_itself else clip_above_one(frobenius_inner(a, b))
 
 
 @rsa.claim("uninformative")
@@ -132,7 +130,7 @@ def uninformative_dissimilarities(
 
 @rsa.claim("claims_for")
 def _rsa_claims(rdm: str, compare: RdmComparison) -> dict[str, Any]:
-    """Return the claims that depend on the dissimilarities and how they are compared."""
+    """Return the claims that depend on the dissimilarities and on the comparison."""
     unchanged_by = {
         "correlation": {"permutation", "isotropic_scaling"},
         "cosine": COSINE_INVARIANCES,
@@ -150,7 +148,7 @@ def _rsa_claims(rdm: str, compare: RdmComparison) -> dict[str, Any]:
         claims["all_pairs"] = AllPairs(kendall_by_bins, MAX_STORED_SAMPLES)
     if compare.startswith("whitened"):
         claims["compares"] = Product(dissimilarity_pair_matrix)
-    if compare in ("kendall_a", "rho_a"):  # ties bring it below 1, for X with itself, too
+    if compare in ("kendall_a", "rho_a"):  # with ties, X with itself scores below 1
         claims["identity"] = False
     return claims
 
@@ -159,9 +157,9 @@ def _rsa_claims(rdm: str, compare: RdmComparison) -> dict[str, Any]:
 def rank_error_bound(
     x: Representation, y: Representation, rdm: str, compare: str
 ) -> dict[str, float]:
-    """Return the bound of the error of the value of many samples; nothing where it is exact.
+    """Return the error bound of a value of many samples; empty if the value is exact.
 
-    Where given dissimilarities are missing, return the number of pairs that both sides have.
+    If given dissimilarities are missing, return the number of pairs on both sides.
     """
     if has_missing_pairs(x) or has_missing_pairs(y):
         return {"pairs": float(shared_pairs(x, y).sum())}
@@ -174,9 +172,11 @@ def rank_error_bound(
 
 
 def kendall_tau_from_ranks(x_ranks: Array, y_ranks: Array, compare: str) -> float:
-    """Kendall's tau-b, or for ``"kendall_a"`` tau-a: times the root of both shares of pairs of
-    entries that are not tied."""
-    from scipy.stats import kendalltau  # takes as long to import as the rest of the library
+    """Return Kendall's tau-b, or tau-a for ``"kendall_a"``.
+
+    tau-a is tau-b times the square root of both shares of pairs of entries without ties.
+    """
+    from scipy.stats import kendalltau  # importing scipy.stats takes as long as resemblance
 
     ranks = to_numpy(x_ranks), to_numpy(y_ranks)
     tau = float(kendalltau(*ranks).statistic)
@@ -191,6 +191,9 @@ def kendall_tau_from_ranks(x_ranks: Array, y_ranks: Array, compare: str) -> floa
 
 
 def kendall_by_bins(xs: Sequence[Representation], ys: Sequence[Representation], rdm: str) -> Scores:
-    """Kendall's tau-b of many pairs, from the order of pairs in different ones of 2048 bins."""
+    """Return Kendall's tau-b for many pairs of representations, in 2048 bins.
+
+    Only pairs of dissimilarities in different bins have an order.
+    """
     grid = all_row_column_pairs(xs, ys)
     return Scores(rank_concordances(grid, rdm)[grid.places])

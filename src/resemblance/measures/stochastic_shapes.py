@@ -1,5 +1,5 @@
-"""Shape distances between networks with noisy responses: repeats of a stimulus are rows of one
-id."""
+"""Shape distances between networks with noisy responses: repeats of a stimulus are rows with the
+same id."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def gaussian_stochastic_shape(
     spread = alpha * (_scatter_around_mean(a.means) + _scatter_around_mean(b.means))
     spread += (2 - alpha) * (_squared_trial_lengths(a.roots) + _squared_trial_lengths(b.roots))
     turns = [alpha * b.means.T @ a.means]
-    if alignment != "none" and alpha != 2:  # the first turn is exact where no covariance turns
+    if alignment != "none" and alpha != 2:  # without covariances, the first turn is exact
         covariances = _covariances_from_roots(a.roots), _covariances_from_roots(b.roots)
         turns.extend(_starting_turns(*covariances, int(starts) - 1, seed))
     smallest = min(_turn(start, a, b, alpha, alignment, spread) for start in turns)
@@ -148,21 +148,23 @@ def _alignment_claims(alignment: str) -> Mapping[str, Any]:
 
 @gaussian_stochastic_shape.claim("claims_for")
 def _claims_of_moments(alignment: str, alpha: float) -> Mapping[str, Any]:
-    """Return what is claimed of means and covariances; no offset changes covariances alone."""
+    """Return the claims that depend on alpha: an offset does not change covariances alone."""
     offset = {"translation"} if alpha == 0 else set()
     return {"invariant_to": _alignment_claims(alignment)["invariant_to"] | offset}
 
 
 MAX_ALIGNMENT_TURNS = 300
-AXIS_STARTS = 3  # starts by the axes of covariances
-ALIGNMENT_TOLERANCE = 1e-12  # of the sum of squares: a turn that gains less is the last one
+AXIS_STARTS = 3  # number of starts from the axes of covariances
+# A turn that gains less than this share of the sum of squares is the last turn.
+ALIGNMENT_TOLERANCE = 1e-12
 TURN_EPSILON = float(np.finfo(float).eps)
-MAX_TURN_ERROR = 1e-2  # error of a turn from which on it is left to rounding
-MIN_TRIAL_DISTANCE = 1e-9  # of the mean distance: nearer trials have no larger weight
+MAX_TURN_ERROR = 1e-2  # with a larger error, rounding decides on the turn
+# Trials nearer than this share of the mean distance have no larger weight.
+MIN_TRIAL_DISTANCE = 1e-9
 
 
 class Moments(NamedTuple):
-    """Means of the stimuli, (n, d), and roots R of their covariances R'R, (n, k, d)."""
+    """Means of the stimuli, (n, d), and roots R of the covariances R'R, (n, k, d)."""
 
     means: np.ndarray
     roots: np.ndarray
@@ -171,7 +173,7 @@ class Moments(NamedTuple):
 def _turn(
     start: np.ndarray, a: Moments, b: Moments, alpha: float, alignment: str, spread: float
 ) -> float:
-    """Return the smallest sum of squared distances that the turns from one start reach.
+    """Return the smallest sum of squared distances after alternating turns from one start.
 
     The turns end when a turn gains no more than rounding of ``spread``, the sum of the squares.
     """
@@ -212,15 +214,18 @@ def _turn_of_trials(a: np.ndarray, b: np.ndarray, alignment: str) -> tuple[float
 
 
 def _starting_turns(a: np.ndarray, b: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield starts: the products of the covariances a and b, the axes of random sums of them, and
-    random ones in pairs."""
+    """Yield starting rotations.
+
+    The starts are the products of the covariances a and b, the axes of randomly weighted sums of
+    covariances, and pairs of a random matrix and its transpose.
+    """
     random = generator(seed, "starts", len(a[0]))
     yield np.einsum("nij,njk->ik", b, a)
     for _ in range(min(AXIS_STARTS, count - 1)):
         weights = random.standard_normal((2, len(a)))
         (s, other_s), (t, other_t) = (np.einsum("wn,nij->wij", weights, z) for z in (a, b))
         u, v = np.linalg.eigh(s)[1], np.linalg.eigh(t)[1]
-        # Axes have no sign; where b is a turned a, those that give equal entries are right.
+        # Axes have no sign. If b is a rotated a, the right signs give equal entries.
         agreement = (u.T @ other_s @ u) * (v.T @ other_t @ v)
         yield v * np.sign(np.linalg.eigh(agreement)[1][:, -1] + 1e-300) @ u.T
     for _ in range((count - AXIS_STARTS) // 2):
@@ -239,11 +244,11 @@ def _scatter_around_mean(rows: np.ndarray) -> float:
 
 
 def _require_certain_turn(caller: str, lengths: float, spread: float, smallest: float) -> None:
-    """Raise :class:`~resemblance.UndefinedError` where a common offset leaves the best turn to
+    """Raise :class:`~resemblance.UndefinedError` if a common offset leaves the best turn to
     rounding.
 
-    The products of rows with squared ``lengths`` have that times the machine epsilon of error; how
-    much the turn counts is at most ``spread``, of a sum ``smallest`` of squared distances.
+    Products of rows with the squared ``lengths`` have an error of ``lengths`` times the machine
+    epsilon. A turn changes ``smallest``, the sum of squared distances, by at most ``spread``.
     """
     if TURN_EPSILON * lengths > MAX_TURN_ERROR * spread > MAX_TURN_ERROR**2 * smallest:
         raise UndefinedError(
@@ -256,7 +261,7 @@ def _require_certain_turn(caller: str, lengths: float, spread: float, smallest: 
 
 
 def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
-    """Return the rows of each stimulus, in the order in which stimuli first occur."""
+    """Return the row indices of every stimulus, in the order of the first occurrence."""
     names = stimulus_of_each_row(x.ids)
     if not names:
         raise UndefinedError(
@@ -276,7 +281,7 @@ def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
 
 @cached("anew")
 def responses(x: Representation) -> tuple[np.ndarray, ...]:
-    """The trials of each stimulus, (repeats, d), in double precision."""
+    """Return the trials of every stimulus, (repeats, d), in double precision."""
     check_all_finite(x)
     values = as_float64(to_numpy(x.array))
     return tuple(values[rows] for rows in _rows_by_stimulus(x))
@@ -284,8 +289,10 @@ def responses(x: Representation) -> tuple[np.ndarray, ...]:
 
 @cached("anew")
 def stimulus_moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
-    """The mean of each stimulus, (n, d), and a root R of its covariance R'R, (n, k, d), with as few
-    rows as all of them need."""
+    """Return the mean of every stimulus, (n, d), and a root R of every covariance R'R, (n, k, d).
+
+    k is the smallest number of rows that suffices for all stimuli.
+    """
     means = np.array([trials.mean(axis=0) for trials in responses(x)])
     max_trials = max(len(trials) for trials in responses(x))
     roots = np.zeros((len(means), min(max_trials, means.shape[1]), means.shape[1]))
@@ -298,8 +305,10 @@ def stimulus_moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
 def _both_moments(
     x: Representation, y: Representation, alignment: str
 ) -> tuple[tuple[Moments, Moments], float]:
-    """Return the moments of X and of Y, in one width and in one unit, and that unit: the largest
-    absolute number of both."""
+    """Return the moments of X and of Y, with the same width and unit, and the unit.
+
+    The unit is the largest absolute number of X and Y.
+    """
     moments = [_padded_moments(r, max(x.shape[1], y.shape[1])) for r in (x, y)]
     _check_stimuli("gaussian_stochastic_shape", moments[0].means, moments[1].means)
     _check_alignment("gaussian_stochastic_shape", alignment)
@@ -309,7 +318,7 @@ def _both_moments(
 
 
 def _padded_moments(x: Representation, width: int) -> Moments:
-    """Return moments with columns of zeros up to this width."""
+    """Return the moments with columns of zeros up to ``width``."""
     means, roots = stimulus_moments(x)
     padding = (0, width - means.shape[1])
     return Moments(np.pad(means, [(0, 0), padding]), np.pad(roots, [(0, 0), (0, 0), padding]))
@@ -322,8 +331,10 @@ def _covariances_from_roots(roots: np.ndarray) -> np.ndarray:
 def _both_trials(
     x: Representation, y: Representation, alignment: str
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the trials of X and of Y, (n, repeats, width), in one unit, and that unit: the largest
-    absolute number of both."""
+    """Return the trials of X and of Y, (n, repeats, width), in the same unit, and the unit.
+
+    The unit is the largest absolute number of X and Y.
+    """
     a, b = (_padded_trials(r, max(x.shape[1], y.shape[1])) for r in (x, y))
     _check_stimuli("energy_stochastic_shape", a, b)
     _check_alignment("energy_stochastic_shape", alignment)
@@ -332,7 +343,7 @@ def _both_trials(
 
 
 def _padded_trials(x: Representation, width: int) -> np.ndarray:
-    """Return the trials of all stimuli, (n, repeats, width)."""
+    """Return the trials of all stimuli, (n, repeats, width), padded with columns of zeros."""
     counts = sorted({len(trials) for trials in responses(x)})
     if len(counts) > 1:
         raise UndefinedError(
@@ -355,7 +366,7 @@ def _check_alignment(caller: str, alignment: str) -> None:
 
 
 def _nearest_allowed_turn(products: np.ndarray, alignment: str) -> np.ndarray:
-    """Return the Q that makes tr(Q' products) largest."""
+    """Return the allowed Q with the largest tr(Q' products)."""
     if alignment == "none":
         return np.eye(len(products))
     if alignment == "permutation":
@@ -367,8 +378,10 @@ def _nearest_allowed_turn(products: np.ndarray, alignment: str) -> np.ndarray:
 
 
 def _trial_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the distances between the trials of each stimulus, (n, repeats, repeats), from what is
-    left of them without the mean trial."""
+    """Return the distances between the trials of every stimulus, (n, repeats, repeats).
+
+    The mean trial is subtracted before, which keeps more digits.
+    """
     middle = a.mean(axis=1, keepdims=True)
     a, b = a - middle, b - middle
     squares = (a**2).sum(-1)[:, :, None] + (b**2).sum(-1)[:, None]

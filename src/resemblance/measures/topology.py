@@ -1,4 +1,4 @@
-"""Topology: compare the graphs, trees and complexes that the samples span."""
+"""Topology: compare the graphs, trees and simplicial complexes of the samples."""
 
 from __future__ import annotations
 
