@@ -1,5 +1,5 @@
-"""Statistics of one representation, one file for each topic: reliability, labels, perturbations,
-trials, spectrum and transfer."""
+"""Statistics of one representation, one file per topic: reliability, labels, perturbations, trials,
+spectrum and transfer."""
 
 from .perturbation import (
     input_noise_stability,
@@ -22,7 +22,7 @@ from .transfer import fisher_discriminant, gbc, h_score, leep, logme, nce, silho
 from .trials import centroid_drift, temporal_drift, trial_split
 
 __all__ = [
-    # In the order in which they are listed:
+    # In the order of the catalogue:
     "feature_split", "basis_split", "sample_split", "anchor", "replicate", "anchor_profile",
     "label_conditioned_split", "supervised_alignment", "variance_ratio", "class_separation",
     "lda_stability", "fisher_discriminant", "silhouette", "perturbation_coherence",

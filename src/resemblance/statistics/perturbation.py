@@ -1,5 +1,5 @@
-"""Perturbed samples against controls: do all of them move the same way, and how far? And an encoder
-called on noisy inputs: does its representation stay?"""
+"""Perturbed samples against controls: do all samples move the same way, and how far? For an encoder
+called on noisy inputs: does the representation stay the same?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..data.representation import Representation, cached, check_all_finite
 from ..intermediates.points import unit_rows_of_array
 from .rdm import RANK_TIE_ROUNDING, cosine_distances, double_precision_rows, rdm_agreement
 
-COSINE_NEIGHBOR_CONTROLS = ("neighbors", "cosine")  # controls
+COSINE_NEIGHBOR_CONTROLS = ("neighbors", "cosine")  # controls and neighbors
 ControlMethod = Literal["mean", "whitened", "neighbors"]
 ControlMetric = Literal["euclidean", "cosine"]
 
@@ -25,7 +25,7 @@ ControlMetric = Literal["euclidean", "cosine"]
 def _coherence_claims(
     controls: ControlMethod, ridge: float, neighbors: ControlMetric
 ) -> dict[str, Any]:
-    """Return the claim that depends on the controls: which maps leave the coherence unchanged."""
+    """Return the invariances of the coherence, which depend on the controls."""
     if controls == "whitened":
         return {"invariant_to": RIGID_INVARIANCES if ridge else {"affine"}}
     return {
@@ -38,7 +38,7 @@ def _coherence_claims(
 def _spread_claims(
     controls: ControlMethod, ridge: float, neighbors: ControlMetric
 ) -> dict[str, Any]:
-    """Return the claim that depends on the controls: which maps leave the spread unchanged."""
+    """Return the invariances of the spread, which depend on the controls."""
     if controls == "whitened" and ridge == 0:
         return {"invariant_to": {"affine"}}
     return {
@@ -90,8 +90,10 @@ def perturbation_coherence(
 def _shifts_from_controls(
     x: Representation, control: Representation, controls: str, k: int, neighbors: str, ridge: float
 ) -> tuple[np.ndarray, float]:
-    """How far every sample is from its controls, shape (n, d), and the largest entry they are the
-    difference of."""
+    """Return the shift of every sample from its controls, shape (n, d), and a scale of the points.
+
+    The scale is the largest absolute entry of the samples minus the mean of the controls.
+    """
     points, baseline = double_precision_rows(x), double_precision_rows(control)
     offset = baseline.mean(axis=0)
     if controls == "whitened":
@@ -121,18 +123,19 @@ def _shift_coherence(shifts: np.ndarray, form: str, scale: float) -> float:
 
 
 def _magnitude_exponent(*arrays: np.ndarray) -> int:
-    """The power of two just above all magnitudes.
+    """Return the exponent of the power of two just above all magnitudes.
 
-    Dividing by it is exact, and squares are then in range.
+    Dividing by the power of two is exact, and afterwards squares are in range.
     """
     return int(np.frexp(max(float(np.abs(array).max()) for array in arrays))[1])
 
 
 @cached("d d", "scalar")
 def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndarray, int]:
-    """Inverse symmetric root of the covariance of the controls plus a multiple of the identity.
+    """Return the inverse symmetric root of the covariance of the controls plus a multiple of the
+    identity, and an exponent.
 
-    It is for points divided by a power of two, whose exponent comes with it.
+    Divide points by two to the power of the exponent before multiplying by the matrix.
     """
     baseline = double_precision_rows(control)
     if len(baseline) < 2:
@@ -151,7 +154,7 @@ def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndar
 
 
 def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -> np.ndarray:
-    """Mean of the k controls nearest to every point, shape (n, d), by blocks of rows."""
+    """Return the mean of the k controls nearest to every point, shape (n, d), in blocks of rows."""
     from scipy.spatial.distance import cdist
 
     size, k, means = (
@@ -173,10 +176,10 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
 
 
 def _nearest_entries_mask(distances: np.ndarray, k: int) -> np.ndarray:
-    """Which k entries of every row are the smallest, shape of ``distances``."""
+    """Return a mask of the k smallest entries of every row, shape of ``distances``."""
     last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
     is_nearer, is_tied = distances < last, distances == last
-    # Of those that tie for the last place, the first come first.
+    # Among entries that tie for the last place, the first entries are chosen.
     missing = k - is_nearer.sum(axis=1, keepdims=True)
     return is_nearer | (is_tied & (np.cumsum(is_tied, axis=1) <= missing))
 
@@ -209,7 +212,7 @@ def perturbation_magnitude(
             "perturbation_magnitude: deviations need at least 2 controls; use unit='data'"
         )
     deviations = np.stack([_standard_deviations(points), _standard_deviations(baseline)])
-    # Each feature by its own size: a large constant one hides none that varies.
+    # Relative to the size of the feature, so that a large constant feature hides no variation.
     largest = np.maximum(np.abs(points).max(axis=0), np.abs(baseline).max(axis=0))
     deviation = (
         euclidean_norm(np.where(deviations > RANK_TIE_ROUNDING * largest, deviations, 0))
@@ -223,7 +226,7 @@ def perturbation_magnitude(
 
 
 def _standard_deviations(points: np.ndarray) -> np.ndarray:
-    """Standard deviation of every feature."""
+    """Return the standard deviation of every feature."""
     return euclidean_norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
 
 
@@ -309,11 +312,11 @@ def split_half_cosine(
     halved: bool,
     seed: int,
 ) -> float:
-    """Return the mean cosine of half shifts of points and controls from which the mean of their
-    controls was taken.
+    """Return the mean cosine between the mean shifts of two random halves of the points.
 
-    Strata are numbered from 0. Halves of controls are drawn in each, and weigh as much as the
-    points of the stratum in the half they are compared with.
+    The mean of the controls is already subtracted from points and controls. Strata are numbered
+    from 0. If ``halved``, halves of the controls are drawn in every stratum, and a half of controls
+    has the weight of the points of the stratum in the compared half.
     """
     weights = _half_weights(np.zeros(len(points), dtype=int), k, seed, "samples")
     shifts = weights @ points
@@ -336,7 +339,7 @@ def split_half_cosine(
 
 
 def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:
-    """Weights that give the means of both halves of every group in k random splits, (2, k, n)."""
+    """Return weights for the means of both halves of every group in k random splits, (2, k, n)."""
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
     weights = np.zeros((2, k, len(groups)))
     for split in range(k):
@@ -381,7 +384,8 @@ def input_noise_stability(
     of the noise and the score by dissimilarities are ours.
     """
     inputs = double_precision_rows(x)
-    size = int(np.frexp(np.abs(inputs).max())[1])  # whose squares are in range
+    # Divided by two to this power, the inputs have squares in range.
+    size = int(np.frexp(np.abs(inputs).max())[1])
     encoding = _encode_inputs(encoder, inputs)
     scale = noise * float(np.ldexp(np.ldexp(inputs, -size).std(), size))
     draws = (
@@ -404,7 +408,7 @@ def input_noise_stability(
 
 
 def _encode_inputs(encoder: Callable[[np.ndarray], Any], inputs: np.ndarray) -> np.ndarray:
-    # A copy, because an encoder may write into what it gets.
+    # A copy, because an encoder may write into its input.
     encoding = Representation(encoder(inputs.copy()), "encoder(X)")
     if encoding.shape[0] != len(inputs):
         raise ValueError(

@@ -1,4 +1,5 @@
-"""What the statistics share: rows as NumPy, dissimilarities, correlation by exact ranks, claims."""
+"""Shared functions of the statistics: rows as NumPy arrays, dissimilarities, correlation by exact
+ranks, claims."""
 
 from __future__ import annotations
 
@@ -25,15 +26,14 @@ from ..significance import rank_correlation
 
 RdmKind = Literal["cosine", "correlation", "euclidean"]
 RdmCorrelation = Literal["spearman", "pearson"]
-RANK_TIE_ROUNDING = 16 * float(
-    np.finfo(float).eps
-)  # of a number, relative to the largest it comes from
-# values from which on compiled code pays for being loaded, many times over
+# Rounding error of a number, relative to the largest number that it is computed from.
+RANK_TIE_ROUNDING = 16 * float(np.finfo(float).eps)
+# From this number of values on, repeated use repays the time to load compiled code.
 MIN_COMPILED_VALUES = 100_000
 
 
 def rdm_invariance_claims(rdm: RdmKind) -> dict[str, set[str]]:
-    """Return the claim that depends on the kind of dissimilarities: what leaves them unchanged."""
+    """Return the invariances, which depend on the kind of dissimilarities."""
     without_map = {"permutation", "isotropic_scaling"}
     kinds = {
         "cosine": COSINE_INVARIANCES,
@@ -44,24 +44,25 @@ def rdm_invariance_claims(rdm: RdmKind) -> dict[str, set[str]]:
 
 
 def double_precision_rows(x: Representation) -> np.ndarray:
-    """The representation as a NumPy array in double precision, shape (n, d)."""
+    """Return the representation as a NumPy array in double precision, shape (n, d)."""
     return as_float64(x.array)
 
 
 def random_row_numbers(n: int, count: int, seed: int, name: str) -> np.ndarray:
-    """Return the numbers below n, or ``count`` of them drawn without replacement, in order."""
+    """Return the sorted numbers below n, or ``count`` numbers drawn without replacement."""
     if n <= count:
         return np.arange(n)
     return np.sort(generator(seed, name, "samples").choice(n, count, replace=False))
 
 
 def condensed_dissimilarities(points: np.ndarray, kind: str, precision: float = 0.0) -> np.ndarray:
-    """Upper triangle of the dissimilarities between rows, shape (n (n - 1) / 2,).
+    """Return the upper triangle of the dissimilarities between rows, shape (n (n - 1) / 2,).
 
-    A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
-    ``precision``: the relative rounding of the numbers as they were stored, within which a row is
-    constant. The numbers are those of :func:`resemblance.intermediates.distances.condensed_rdm`
-    (Euclidean ones up to a factor), by one product instead of blocks: n is at most some thousands.
+    A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all other
+    rows. ``precision``: the relative rounding error of the stored numbers; a row that varies less
+    is constant. The values equal :func:`resemblance.intermediates.distances.condensed_rdm` (up to a
+    factor for Euclidean distances), computed with one product instead of blocks, because n is at
+    most a few thousand.
     """
     mask = ~np.tri(len(points), dtype=bool)
     if kind == "euclidean":
@@ -75,18 +76,18 @@ def condensed_dissimilarities(points: np.ndarray, kind: str, precision: float = 
 
 
 def cosine_matrix(rows: np.ndarray) -> np.ndarray:
-    """Cosines between all rows of unit length, shape (n, n).
+    """Return the cosines between all rows of unit length, shape (n, n).
 
-    Only what is on and above the diagonal is computed.
+    Only the entries on and above the diagonal are computed.
     """
     from scipy.linalg.blas import dsyrk
 
-    # BLAS thinks in columns: its lower triangle is the upper one here.
+    # BLAS stores matrices by columns: the lower triangle there is the upper triangle here.
     return dsyrk(1.0, rows, lower=1).T
 
 
 def row_cosines_lose_digits(*arrays: np.ndarray) -> bool:
-    """Say whether rows of unit length are so nearly in one direction that cosines lose digits."""
+    """Return whether rows of unit length are so nearly parallel that cosines lose digits."""
     count = sum(len(rows) for rows in arrays)
     mean = sum(rows.sum(axis=0) for rows in arrays) / count
     share = sum(float(np.count_nonzero(rows.any(axis=1))) for rows in arrays) / count
@@ -94,10 +95,10 @@ def row_cosines_lose_digits(*arrays: np.ndarray) -> bool:
 
 
 def cosine_distances(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """1 minus the cosines between rows of unit length and others, shape (n, m).
+    """Return 1 minus the cosines between rows of unit length and targets, shape (n, m).
 
-    Of rows in nearly one direction these are half of the squared distances between their ends,
-    which keep their digits. A row of zeros is at distance 1 from all.
+    For nearly parallel rows, the result is half of the squared distances between the unit vectors,
+    which keeps the digits. A row of zeros has distance 1 from all targets.
     """
     chords = None
     if row_cosines_lose_digits(rows, targets):
@@ -112,9 +113,9 @@ def cosine_distances(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def center_and_scale_rows(points: np.ndarray) -> np.ndarray:
-    """Rows minus the mean row, with a largest entry of 1 unless all are 0.
+    """Return rows minus the mean row, scaled to a largest entry of 1 unless all entries are 0.
 
-    A column that varies by rounding only is 0, as means of equal rows are.
+    A column that varies only by rounding becomes 0, as the means of equal rows do.
     """
     largest = np.abs(points).max(axis=0)
     points = points - points[:1]
@@ -130,8 +131,10 @@ def rdm_agreement(
     compare: RdmCorrelation,
     precisions: tuple[float, float] = (0.0, 0.0),
 ) -> float:
-    """Correlation of the dissimilarities between rows of ``a`` with those between rows of ``b``;
-    ``precisions``: the relative rounding of the numbers of both as they were stored."""
+    """Return the correlation between the dissimilarities of the rows of ``a`` and of ``b``.
+
+    ``precisions``: the relative rounding errors of the stored numbers of ``a`` and ``b``.
+    """
     first, second = (
         condensed_dissimilarities(rows, kind, eps) for rows, eps in zip((a, b), precisions)
     )
@@ -144,16 +147,17 @@ def mean_rdm_agreement(
     compare: RdmCorrelation,
     precision: float = 0.0,
 ) -> float:
-    """Mean of :func:`rdm_agreement` over pairs of arrays that were stored in one precision."""
+    """Return the mean of :func:`rdm_agreement` over pairs of arrays stored in the same
+    precision."""
     return float(
         np.mean([rdm_agreement(a, b, kind, compare, (precision, precision)) for a, b in pairs])
     )
 
 
 def rdm_correlation(a: np.ndarray, b: np.ndarray, compare: RdmCorrelation) -> float:
-    """Pearson or Spearman correlation of two vectors of dissimilarities.
+    """Return the Pearson or Spearman correlation of two vectors of dissimilarities.
 
-    Raises :class:`UndefinedError` for a vector whose entries are equal but for rounding.
+    Raises :class:`UndefinedError` for a vector with entries that are equal up to rounding.
     """
     for vector in (a, b):
         low, high = float(vector.min()), float(vector.max())
@@ -169,9 +173,9 @@ def rdm_correlation(a: np.ndarray, b: np.ndarray, compare: RdmCorrelation) -> fl
 
 
 def tie_tolerant_ranks(vector: np.ndarray) -> np.ndarray:
-    """Ranks from 1 to n; values that differ by no more than rounding errors share their mean rank.
+    """Return ranks from 1 to n; values that differ only by rounding errors have the mean rank.
 
-    Many are ranked over and over, so that compiled code pays early for being loaded.
+    The statistics rank many vectors, so loading compiled code pays early.
     """
     return average_ranks_in_range(
         vector, float(vector.min()), float(vector.max()), MIN_COMPILED_VALUES

@@ -135,7 +135,7 @@ def _anchor_row_numbers(anchors: Any, n: int) -> tuple[int, ...]:
 
 
 def _square_dissimilarities(points: np.ndarray, kind: str, precision: float) -> np.ndarray:
-    """Dissimilarities between all rows, shape (n, n)."""
+    """Return the dissimilarities between all rows, shape (n, n)."""
     if kind == "euclidean":
         from scipy.spatial.distance import cdist
 

@@ -1,4 +1,4 @@
-"""Statistics of the spectrum: over how many directions is the variance spread?"""
+"""Statistics of the spectrum: over how many directions does the variance spread?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ..intermediates.spectra import decomposition
 
 
 def explained_variance_shares(x: Representation) -> np.ndarray:
-    """Share of the total variance in each principal component, decreasing; they sum to 1."""
+    """Return the share of the total variance in each principal component, decreasing, with sum
+    1."""
     squares = as_float64(decomposition(x).singular) ** 2
     return squares / squares.sum()
 

@@ -1,5 +1,5 @@
-"""Splits of the features: do two halves of them carry the same geometry? And two published splits
-of the samples, withdrawn by their author."""
+"""Splits of the features: do two halves of the features carry the same geometry? Also two published
+splits of the samples, withdrawn by the author."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def feature_split(
 
 
 def feature_halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns of the first and of the second half of an order of the features.
+    """Return the columns of the first half and of the second half of ``order``.
 
-    Columns are copied whole where they are contiguous in memory.
+    If columns are contiguous in memory, whole columns are copied.
     """
     half = len(order) // 2
     return points.T[order[:half]].T, points.T[order[half : 2 * half]].T
@@ -155,8 +155,8 @@ def basis_split(
 def _points_in_random_bases(
     points: np.ndarray, k: int, rdm: str, seed: int
 ) -> Iterator[np.ndarray]:
-    """Yield the points in random orthonormal bases that turn with the points (see
-    :func:`basis_split`)."""
+    """Yield the points in random orthonormal bases, drawn so that a rotation of the points rotates
+    the bases too (see :func:`basis_split`)."""
     points = center_and_scale_rows(points) if rdm == "euclidean" else points
     u, s, _ = np.linalg.svd(points, full_matrices=False)
     rank = int(np.sum(s > max(points.shape) * np.finfo(float).eps * s[0]))
@@ -168,7 +168,7 @@ def _points_in_random_bases(
 
 
 # ------------------------------------------------------------------------ withdrawn by their author
-# They correlate entries of different pairs, and are here so that published values can be checked.
+# These statistics correlate entries of different pairs. They exist to check published values.
 
 
 @statistic(

@@ -1,4 +1,4 @@
-"""Statistics of a representation and labels: is what separates the classes reliable?"""
+"""Statistics of a representation and labels: is the separation of the classes reliable?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def class_members(
 ) -> list[np.ndarray]:
     """Return the row numbers of every class.
 
-    Raises ``ValueError`` for too few classes, or too few samples in one.
+    Raises ``ValueError`` for too few classes, or for a class with too few samples.
     """
     groups = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
     if len(groups) < classes:
@@ -46,7 +46,7 @@ def class_members(
 
 
 def class_mean_rows(points: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
-    """Mean row of every class, shape (classes, d)."""
+    """Return the mean row of every class, shape (classes, d)."""
     return np.stack([points[rows_].mean(axis=0) for rows_ in groups])
 
 
@@ -141,9 +141,10 @@ def supervised_alignment(
 
 
 def _stratified_subset(groups: list[np.ndarray], count: int, seed: int) -> np.ndarray:
-    """Row numbers of ``count`` samples, or all: of every class in proportion, at least one.
+    """Return the sorted row numbers of ``count`` samples, or of all samples if there are fewer.
 
-    Proportions are rounded by largest remainders.
+    Every class has samples in proportion to its size, at least one. Proportions are rounded by
+    largest remainders.
     """
     sizes = np.array([len(group) for group in groups])
     if sizes.sum() <= count:
@@ -186,9 +187,9 @@ def variance_ratio(x: Representation, labels: np.ndarray) -> float:
 
 
 def _class_scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float, float]:
-    """Sum of squares between classes and in total, in unit size.
+    """Return the sums of squares between classes and in total, in unit size.
 
-    Raises :class:`UndefinedError` when all rows are equal.
+    Raises :class:`UndefinedError` if all rows are equal.
     """
     points = center_and_scale_rows(points)
     total = float((points**2).sum())
@@ -305,7 +306,7 @@ def lda_stability(
 
 
 def _fisher_direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np.ndarray:
-    """Unit vector of Fisher's discriminant between two classes."""
+    """Return the unit vector of Fisher's discriminant between two classes."""
     zero, one = class_mean_rows(points, groups)
     within = np.concatenate([points[group] - mean for group, mean in zip(groups, (zero, one))])
     covariance = within.T @ within / len(within)

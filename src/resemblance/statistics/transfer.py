@@ -1,4 +1,5 @@
-"""Scores of how well a representation will serve a task, and of how separate its classes are."""
+"""Transferability scores: how well a representation serves a task, and how separate its classes
+are."""
 
 from __future__ import annotations
 
@@ -69,8 +70,10 @@ def fisher_discriminant(
 def _within_and_between(
     points: np.ndarray, groups: list[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows minus their class means, and class means times the roots of their counts, of centred
-    points."""
+    """Return rows minus class means, and class means times the roots of the class sizes.
+
+    The points must be centred.
+    """
     means = class_mean_rows(points, groups)
     within = np.concatenate([points[group] - mean for group, mean in zip(groups, means)])
     return within, means * np.sqrt([len(group) for group in groups])[:, None]
@@ -125,7 +128,8 @@ def silhouette(
 
 
 def _silhouettes(sums: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Silhouettes from the sums of the distances of each sample to those of every class."""
+    """Return the silhouette of each sample, from the sums of distances to the samples of every
+    class."""
     class_of, sizes = (np.arange(len(sums)), labels), classes.sum(axis=0)
     own_means = sums[class_of] / np.maximum(sizes[labels] - 1, 1)
     means = sums / sizes
@@ -320,7 +324,7 @@ def logme(x: Representation, labels: np.ndarray) -> float:
 
 
 def _log_evidence_of_class(u: np.ndarray, variances: np.ndarray, target: np.ndarray) -> float:
-    """Largest log evidence per sample for one class.
+    """Return the largest log evidence per sample for one class.
 
     ``variances`` are the eigenvalues of XᵀX, in any unit.
     """
@@ -331,13 +335,13 @@ def _log_evidence_of_class(u: np.ndarray, variances: np.ndarray, target: np.ndar
         raise UndefinedError(
             "logme: the features explain a class without error, so the evidence has no bound"
         )
-    ratio = 1.0  # alpha / beta; only their quotient decides the fit
+    ratio = 1.0  # alpha / beta; the fit depends only on the ratio
     for _ in range(1000):
         dimensions = float((variances / (variances + ratio)).sum())
         weights = float((variances * projections / (variances + ratio) ** 2).sum())
         error = float((ratio**2 * projections / (variances + ratio) ** 2).sum()) + residual
         if dimensions * error > 1e8 * variances[0] * weights * (n - dimensions):
-            # The best weights are none, and the evidence is that of noise alone.
+            # The best weights are zero, so the evidence is the evidence of noise alone.
             return float(np.log(n / (2 * np.pi * target.sum())) - 1) / 2
         previous, ratio = ratio, dimensions * error / (weights * (n - dimensions))
         if abs(ratio - previous) <= 1e-12 * previous:

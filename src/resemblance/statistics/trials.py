@@ -1,4 +1,4 @@
-"""Statistics of trials in the order of recording: reliability within it, drift along it."""
+"""Statistics of trials in the order of recording: reliability, and drift over the recording."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ EARLY_SHARE_RANGE = {"early": (0.01, 0.99)}
 
 
 class EmptyPartError(ValueError):
-    """A condition has no trial in one of the parts that are compared: with these trials, or in this
-    order of them."""
+    """A condition has no trial in one of the compared parts, for these trials or for this order of
+    the trials."""
 
 
 @statistic(
@@ -76,7 +76,7 @@ def trial_split(
 
 
 def trial_number_in_condition(conditions: np.ndarray) -> np.ndarray:
-    """Number of every trial among those of its condition, from 0."""
+    """Return the number of every trial within its condition, from 0."""
     order = np.argsort(conditions, kind="stable")
     counts = np.bincount(conditions)
     ranks = np.empty(len(conditions), dtype=int)
@@ -134,7 +134,7 @@ def _agreement_of_parts(
     rdm: RdmKind,
     compare: RdmCorrelation,
 ) -> float:
-    """Agreement of the condition means over two parts of the trials."""
+    """Return the agreement of the condition means in two parts of the trials."""
     count = int(conditions.max()) + 1
     if count < 3:
         raise ValueError(f"{caller} needs at least 3 conditions; got {count}")
