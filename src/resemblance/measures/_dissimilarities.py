@@ -173,8 +173,8 @@ def dissimilarities(
     that contain both conditions.
 
     If trials have NaN, a mean is over the trials that have a number, and the function warns. A
-    trial without any number is a missing trial. Without ``runs``, a condition with missing trials
-    only has no dissimilarity to other conditions (NaN).
+    trial without any number is a missing trial. Without ``runs``, if all trials of a condition are
+    missing, the condition has no dissimilarity to other conditions (NaN).
 
     ``"euclidean"`` is the square root. ``"correlation"`` (1 - Pearson over features) and
     ``"cosine"`` are not divided by d; a mean without direction (zero, or constant for correlations)
@@ -185,8 +185,8 @@ def dissimilarities(
 
     Raises ``ValueError`` for labels of another length, for two conditions that share fewer than two
     runs, for ``runs`` with kinds that have no unbiased form, for ``noise`` that is not (d, d), that
-    is not positive definite or that comes with a kind other than the Euclidean kinds, for negative
-    counts, for correlations over one feature, and for more than 4096 conditions. Raises
+    is not positive definite or that comes with a kind other than the two Euclidean kinds, for
+    negative counts, for correlations over one feature, and for more than 4096 conditions. Raises
     ``UndefinedError`` for infinite values, for a condition without a number of some feature (in a
     run, with ``runs``), and if the trials differ by less than rounding.
 

@@ -88,7 +88,7 @@ def warn_fixed_by_n(n: int) -> str:
 
 
 def warn_near_ceiling(n: int, share: float) -> str:
-    """Return the warning for a chance level that is ``share`` of the value of equal
+    """Return the warning for unrelated representations that score ``share`` of the way to equal
     representations; empty for a small share."""
     reported_share = next((step for step in REPORTED_CEILING_SHARES if share >= step), None)
     if reported_share is None:

@@ -33,7 +33,7 @@ def mean_shape(
     width: int | None = None,
     name: str = "mean",
 ) -> Representation:
-    r"""Return the mean shape: the smallest sum of squared distances to several representations.
+    r"""Return the mean shape, the representation with the smallest sum of squared distances.
 
     .. math:: \operatorname*{argmin}_Z \sum_k \min_{Q_k^\top Q_k = I} \lVert X_k Q_k - Z \rVert_F^2
 

@@ -209,7 +209,7 @@ def _least_edit_costs(
 # ------------------------------------------------------------------------------------------- chance
 
 
-MAX_COMMON_ENTRIES = 24  # most common entries for which the chance level is computed
+MAX_COMMON_ENTRIES = 24  # largest number of common entries in the computation of chance
 NEGLIGIBLE_PROBABILITY = 1e-15  # a smaller probability changes no digit
 
 

@@ -340,7 +340,7 @@ def rank_similarity(
 def chance_rank_similarity(
     x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
 ) -> float:
-    """Return the mean over the overlaps of two random lists of k other samples.
+    """Return the mean rank similarity of two random lists of k other samples.
 
     m common neighbours have any m pairs of ranks, and a pair of ranks has probability m / k².
     Raises ``UndefinedError`` if neighbours are equally near.

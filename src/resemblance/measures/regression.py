@@ -230,8 +230,7 @@ def _leave_one_out_error(basis: Array, singular: Array, targets: Array, ridge: f
 
 
 def _smoother_eigenvalues(x: Representation, ridge: float) -> Array:
-    """Return the eigenvalues of the smoother of ridge regression, in [0, 1]; all 1 if ridge is
-    0."""
+    """Return the eigenvalues of the smoother of ridge regression, in [0, 1]; all 1 for ridge 0."""
     variance = decomposition(x).singular ** 2
     return variance / (variance + ridge)
 

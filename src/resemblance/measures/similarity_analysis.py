@@ -159,7 +159,8 @@ def rank_error_bound(
 ) -> dict[str, float]:
     """Return the error bound of a value of many samples; empty if the value is exact.
 
-    If given dissimilarities are missing, return the number of pairs on both sides.
+    If given dissimilarities are missing, return the number of pairs that have a dissimilarity on
+    both sides.
     """
     if has_missing_pairs(x) or has_missing_pairs(y):
         return {"pairs": float(shared_pairs(x, y).sum())}
@@ -174,7 +175,7 @@ def rank_error_bound(
 def kendall_tau_from_ranks(x_ranks: Array, y_ranks: Array, compare: str) -> float:
     """Return Kendall's tau-b, or tau-a for ``"kendall_a"``.
 
-    tau-a is tau-b times the square root of both shares of pairs of entries without ties.
+    tau-a is tau-b times the square roots of the two shares of pairs of entries without ties.
     """
     from scipy.stats import kendalltau  # importing scipy.stats takes as long as resemblance
 

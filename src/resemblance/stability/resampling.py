@@ -192,7 +192,7 @@ def _part_numbers(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
 
 
 def _with_early_share(statistic: Statistic, part_numbers: np.ndarray) -> Statistic:
-    """Return the statistic with the share of early trials in a half of both parts."""
+    """Return the statistic with the share of early trials among the drawn samples."""
     if statistic.parts != "early and late":
         return statistic
     return statistic.with_parameters(

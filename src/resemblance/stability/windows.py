@@ -38,8 +38,8 @@ def sliding_windows(
     Windows begin ``step`` bins apart, by default ``width`` bins.
 
     X has the ``axes`` trials (in the order of recording), bins and units, named as for
-    :func:`resemblance.from_trials`; the mean is also the mean of ``from_trials``. ``data`` and
-    ``parameters`` are the data and parameters of the statistic. A shorter last window is left out.
+    :func:`resemblance.from_trials`, which also computes the means. ``data`` and ``parameters``
+    are the data and parameters of the statistic. A shorter last window is left out.
     Overlapping windows share noise. Windows with different firing rates differ in reliability, so a
     drop may only mean fewer spikes.
 

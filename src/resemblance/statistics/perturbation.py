@@ -17,7 +17,7 @@ from ..data.representation import Representation, cached, check_all_finite
 from ..intermediates.points import unit_rows_of_array
 from .rdm import RANK_TIE_ROUNDING, cosine_distances, double_precision_rows, rdm_agreement
 
-COSINE_NEIGHBOR_CONTROLS = ("neighbors", "cosine")  # controls and neighbors
+COSINE_NEIGHBOR_CONTROLS = ("neighbors", "cosine")  # parameters ``controls``, ``neighbors``
 ControlMethod = Literal["mean", "whitened", "neighbors"]
 ControlMetric = Literal["euclidean", "cosine"]
 

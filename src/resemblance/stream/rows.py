@@ -41,7 +41,7 @@ class LayerFacts(NamedTuple):
 
 
 def combine_layer_facts(first: LayerFacts, second: LayerFacts) -> LayerFacts:
-    """Return the facts about the samples of both streams."""
+    """Return the facts about a layer over two sets of samples."""
     base = max(first, second, key=lambda facts: facts.resolution)
     return base._replace(
         largest=max(first.largest, second.largest),

@@ -1,8 +1,8 @@
 """Surrogate points for the samples of a stream, so that measures run without changes.
 
 Some values follow from the means and the centred inner products of columns. An orthogonal map of
-the samples that keeps the means leaves such values unchanged. So D + 1 points with the same means
-and products can replace n samples.
+the samples leaves such values unchanged if the map keeps the means. So D + 1 points with the same
+means and products can replace n samples.
 """
 
 from __future__ import annotations
@@ -130,8 +130,7 @@ def _centered_surrogate_rows(factor: np.ndarray) -> np.ndarray:
     """Return centred rows, one more than the rows of ``factor``, with the same inner products of
     columns.
 
-    The rows are H F for a matrix H with orthonormal columns that are orthogonal to the vector of
-    ones.
+    The rows are H F for a matrix H with orthonormal columns orthogonal to the vector of ones.
     """
     rows, total = len(factor) + 1, factor.sum(axis=0)
     first_row = -total / math.sqrt(rows)

@@ -1,4 +1,4 @@
-"""A stream: the class that sums layers batch by batch and computes the exact scores."""
+"""The class of streams: sums over layers, batch by batch, and the exact scores."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Stream:
         """Add a batch: for every layer, an array (rows, features) of any library or a
         representation, with the same rows in all layers.
 
-        Raises ``ValueError``, and adds nothing, for layers or widths that differ from earlier
+        Raises ``ValueError``, and adds nothing, for layers or widths different from earlier
         batches, for layers with different numbers of rows, without rows, or with different samples
         by the ids, for columns with other names, and for NaN or infinite values. If columns have
         equal names in another order, the stream reorders the columns to match earlier batches, and
@@ -238,8 +238,7 @@ class Stream:
     def load(cls, path: str | Path) -> Stream:
         """Return the stream from a file of :meth:`save`, ready for more batches.
 
-        Raises ``ValueError`` for a file that does not exist, that is not a stream, or that is
-        damaged.
+        Raises ``ValueError`` for a missing file, for another kind of file and for a damaged file.
         """
         header, arrays = read_stream_file(Path(path))
         try:

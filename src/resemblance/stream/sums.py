@@ -251,7 +251,7 @@ def _shift_matrix(shift: np.ndarray) -> np.ndarray:
 
 
 def _column_order_matrix(order: np.ndarray) -> np.ndarray:
-    """Return the matrix that reorders the columns of z in (1, z, |z|²)."""
+    """Return the matrix to reorder the columns of z in (1, z, |z|²)."""
     return np.eye(len(order) + 2)[np.concatenate([[0], order + 1, [len(order) + 1]])]
 
 

@@ -39,7 +39,8 @@ def leave_one_out_mutual_knn(
     """Return the leave-one-out mutual nearest neighbours, shape (n,); exact, also with ties.
 
     Costs a search of k + 1 neighbours and O(n k) further time. Raises ``UndefinedError`` if a
-    representation is constant without some sample, or if the chance level without some sample is 1.
+    representation is constant without some sample, or, with ``corrected``, if the chance level
+    without some sample is 1.
     """
     check_min_samples("mutual_knn", x, k + 1 + corrected)
     nearest_rows = NeighborSearch(k, metric)

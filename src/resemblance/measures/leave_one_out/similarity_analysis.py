@@ -133,7 +133,7 @@ def _leave_one_out_spearman(
     ``inner`` is the output of :func:`leave_one_out_rank_products` for the two representations.
     """
     n, m = x.shape[0], x.shape[0] * (x.shape[0] - 1) // 2
-    # Over all pairs, r and s sum to zero, and c and e sum to the same constant for every sample.
+    # Over the pairs without a sample, r - c has the same sum for every sample, and so has s - e.
     mean_of_both = ((n - 1) * (n - 1 - m) / 2) ** 2 / ((n - 1) * (n - 2) / 2)
     higher_sums = _weight_sums_of_higher_ranks(
         x, rank_of_pairs(y, kind), kind
@@ -204,7 +204,7 @@ def _untied_pair_order(x: Representation, kind: str) -> np.ndarray:
 
 
 def _weight_sums_of_higher_ranks(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
-    """Return, per sample, the total weight of the pairs that rank above its pairs in x.
+    """Return, per sample, the weights of all pairs that rank higher in x, summed over its pairs.
 
     A pair with the same rank counts half. The weights sum to zero.
     """
