@@ -34,7 +34,7 @@ def write_stream_file(
 def read_stream_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the header and the arrays of a file of :func:`write_stream_file`.
 
-    Raises a ``ValueError`` with the name of the file for any other file.
+    Raises ``ValueError``, with the file's name, for any other file.
     """
     if not path.is_file():
         raise ValueError(f"no stream at {path}; check the path")

@@ -46,18 +46,14 @@ def leave_one_out_procrustes(
 
 
 def leave_one_out_angular_shape(x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out angular shape distance, shape (n,).
-
-    Exactness and errors: see :func:`leave_one_out_procrustes`.
-    """
+    """Return the leave-one-out angular shape distance, shape (n,); errors as
+    :func:`leave_one_out_procrustes`."""
     return 2 * np.arcsin(leave_one_out_procrustes(x, y) / 2)
 
 
 def leave_one_out_size_shape(x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out Procrustes size-and-shape distance, shape (n,).
-
-    Exactness and errors: see :func:`leave_one_out_procrustes`.
-    """
+    """Return the leave-one-out Procrustes size-and-shape distance, shape (n,); errors as
+    :func:`leave_one_out_procrustes`."""
     squares = leave_one_out_procrustes(x, y, squared=True)
     a, b = (scalar(size(r)) * np.sqrt(leave_one_out_squared_sizes(r)) for r in (x, y))
     return np.hypot(a - b, np.sqrt(a) * np.sqrt(b) * np.sqrt(squares))
@@ -79,13 +75,13 @@ def leave_one_out_nuclear_norms(
         \right) dt
 
     with :math:`\alpha = x^\top (t^2 + C C^\top)^{-1} x`, :math:`\beta = y^\top (t^2 + C^\top
-    C)^{-1} y` and :math:`\gamma = x^\top C (t^2 + C^\top C)^{-1} y`. The formula holds because the
-    integral of :math:`\log (t^2 + s^2)` differs by :math:`\pi` times the difference of singular
-    values s. The change of C has rank two, so the determinant of the change is the determinant of a
-    2 x 2 matrix. The trapezoidal rule in log t converges exponentially.
+    C)^{-1} y` and :math:`\gamma = x^\top C (t^2 + C^\top C)^{-1} y`. The reason: the integral of
+    :math:`\log (t^2 + s^2)` differs by :math:`\pi` times the difference of singular values s. The
+    change has rank two, so its determinant is the determinant of a 2 x 2 matrix. The trapezoidal
+    rule in log t converges exponentially.
 
-    ``left`` is (n, d) and ``right`` is (n, e); both have centred rows. C is (d, e) =
-    ``left``ᵀ ``right``, and a = n / (n - 1).
+    ``left`` (n, d) and ``right`` (n, e) have centred rows. C is ``left.T @ right``, (d, e), and
+    a = n / (n - 1).
     """
     u, s, vt = svd(cross)
     n, a = len(left), len(left) / (len(left) - 1)

@@ -11,10 +11,7 @@ from .kernel_alignment import leave_one_out_self_hsic
 
 
 def leave_one_out_ensd(x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out ENSD, shape (n,); exact.
-
-    Raises ``UndefinedError`` in the same cases as :func:`leave_one_out_cka`.
-    """
+    """Return the leave-one-out ENSD, shape (n,); exact; errors as :func:`leave_one_out_cka`."""
     product = leave_one_out_products(kernel_gram(x, LINEAR_KERNEL), kernel_gram(y, LINEAR_KERNEL))
     for r in (x, y):
         product = (

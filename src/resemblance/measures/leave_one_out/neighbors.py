@@ -23,10 +23,8 @@ from .inner_products import (
 def leave_one_out_jaccard(
     x: Representation, y: Representation, k: int, metric: NeighborMetric
 ) -> np.ndarray:
-    """Return the leave-one-out Jaccard similarity, shape (n,).
-
-    Exactness, cost and errors: see :func:`leave_one_out_mutual_knn`.
-    """
+    """Return the leave-one-out Jaccard similarity, shape (n,); see
+    :func:`leave_one_out_mutual_knn`."""
     check_min_samples("jaccard", x, k + 1)
     nearest_rows = NeighborSearch(k, metric)
     largest_score = leave_one_out_largest_score(x, y, nearest_rows, "overlap")
@@ -110,13 +108,12 @@ def _common_weight_of_rows(v: Any, w: Any) -> np.ndarray:
 
 
 class Replacements(NamedTuple):
-    """Neighbour weights after a sample is left out, as sparse (n, n) arrays, in three cases.
+    """Neighbour weights, sparse (n, n) arrays, after leaving out a sample, in three cases.
 
-    ``weights``: the three arrays of weights. If the left-out sample is not a neighbour of a row,
-    the weights of the row stay. If the sample is a neighbour with weight 1, the row has the weights
-    of k + 1 neighbours. If the sample ties for the last of the k places, the remaining tied samples
-    share the places.
-    ``entries``: per case, the (row, sample) entries of the case; the first is None.
+    ``weights``: if the sample is not a neighbour of a row, the weights stay. If the sample is a
+    neighbour with weight 1, the row has the weights of k + 1 neighbours. If the sample ties for the
+    last places, the other tied samples share the places.
+    ``entries``: the (row, sample) entries of every case; the first is None.
     """
 
     weights: tuple[Any, ...]
