@@ -46,14 +46,14 @@ def leave_one_out_procrustes(
 
 
 def leave_one_out_angular_shape(x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out angular shape distance, shape (n,); errors as
+    """Return the leave-one-out angular shape distance, shape (n,); exactness and errors as
     :func:`leave_one_out_procrustes`."""
     return 2 * np.arcsin(leave_one_out_procrustes(x, y) / 2)
 
 
 def leave_one_out_size_shape(x: Representation, y: Representation) -> np.ndarray:
-    """Return the leave-one-out Procrustes size-and-shape distance, shape (n,); errors as
-    :func:`leave_one_out_procrustes`."""
+    """Return the leave-one-out Procrustes size-and-shape distance, shape (n,); exactness and errors
+    as :func:`leave_one_out_procrustes`."""
     squares = leave_one_out_procrustes(x, y, squared=True)
     a, b = (scalar(size(r)) * np.sqrt(leave_one_out_squared_sizes(r)) for r in (x, y))
     return np.hypot(a - b, np.sqrt(a) * np.sqrt(b) * np.sqrt(squares))
