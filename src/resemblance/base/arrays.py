@@ -1,4 +1,4 @@
-"""What the array API leaves out: gradients, precision, and the way out to NumPy."""
+"""Functions missing from the array API standard: gradients, precision, conversion to NumPy."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ import array_api_compat
 import array_api_compat.numpy
 import numpy as np
 
-# any array of the array API standard; there is no static type for "NumPy or PyTorch or ..."
+# Any array of the array API standard: no static type covers NumPy, PyTorch and JAX
 Array = Any
 NUMPY_NAMESPACE = array_api_compat.numpy
-NUMPY_TYPES = frozenset({np.ndarray, np.float64, np.float32})  # most are; asking takes long
+# Most arrays have a type from this set; a lookup here is faster than array_api_compat
+NUMPY_TYPES = frozenset({np.ndarray, np.float64, np.float32})
 
-# Odd numbers of hash_there, as int64 holds them: for entries, twice; for places; of SplitMix64
+# Odd factors of hash_on_device as int64: two for entries, then positions, then SplitMix64
 HASH_FACTORS = (-0x61C8864680B583EB, 0x2545F4914F6CDD1D)
 POSITION_FACTOR = 0x5851F42D4C957F2D
 SPLITMIX_STEPS = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15), (31, 1))
 HASH_BLOCK_SIZE = 2**22
-# Rows of a block: a property of the algorithms, as other blocks change how sums are rounded
+# The number of rows of a block is part of the algorithms: another height changes the rounding
 BLOCK_HEIGHT = 256
-MAX_BLAS_DOT_LENGTH = 2**31  # numbers, from which on BLAS has no names for their places
+MAX_BLAS_DOT_LENGTH = 2**31  # BLAS indexes vectors with 32-bit integers
 
 
 def namespace(*arrays: Array) -> Any:
-    """Return the array-API namespace the arrays share (mixing libraries raises ``TypeError``)."""
+    """Return the array-API namespace shared by the arrays (mixed libraries raise ``TypeError``)."""
     for array in arrays:
         if type(array) not in NUMPY_TYPES:
             return array_api_compat.array_namespace(*arrays)
@@ -35,19 +36,19 @@ def namespace(*arrays: Array) -> Any:
 
 
 def array_library(array: Array) -> str:
-    """Return the name of the library of an array ("numpy", "torch"), also for its subclasses."""
+    """Return the name of an array's library ("numpy", "torch"), also for subclasses of arrays."""
     return str(namespace(array).__name__).removeprefix("array_api_compat.").partition(".")[0]
 
 
 def is_torch(array: Array) -> bool:
-    """Say whether this is a PyTorch tensor, without importing PyTorch."""
+    """Say whether an array is a PyTorch tensor, without importing PyTorch."""
     if type(array) in NUMPY_TYPES:
         return False
     return "torch" in sys.modules and array_api_compat.is_torch_array(array)
 
 
 def records_gradient(array: Array) -> bool:
-    """Say whether operations on this array are being recorded for differentiation."""
+    """Say whether PyTorch or JAX records operations on an array for differentiation."""
     if type(array) in NUMPY_TYPES:
         return False
     if is_torch(array):
@@ -56,14 +57,14 @@ def records_gradient(array: Array) -> bool:
 
 
 def has_no_values(array: Array) -> bool:
-    """Say whether this only stands for an array, as inside ``jax.jit`` and ``jax.vmap``."""
+    """Say whether an array is a tracer without values, as inside ``jax.jit`` and ``jax.vmap``."""
     if type(array) in NUMPY_TYPES:
         return False
     return _is_traced(array) and _is_traced(detach(array))
 
 
 def is_on_several_devices(array: Array) -> bool:
-    """Say whether an array of JAX has its parts, or copies, on several devices."""
+    """Say whether a JAX array is sharded over, or replicated on, several devices."""
     return _is_jax(array) and len(detach(array).devices()) > 1
 
 
@@ -77,13 +78,13 @@ def _is_jax(array: Array) -> bool:
 
 def is_double(array: Array) -> bool:
     """Say whether an array is stored in double precision."""
-    if isinstance(array, np.ndarray):  # this is asked for each pair, and texts take long
+    if isinstance(array, np.ndarray):  # called for every pair: comparing text is slow
         return bool(array.dtype == np.float64)
     return str(array.dtype).rpartition(".")[2] == "float64"
 
 
 def has_float64(array: Array) -> bool:
-    """Say whether there is double precision where an array is: in JAX only if it is enabled."""
+    """Say whether an array's device supports double precision; in JAX only if it is enabled."""
     if type(array) in NUMPY_TYPES:
         return True
     if _is_jax(array):
@@ -94,7 +95,7 @@ def has_float64(array: Array) -> bool:
 
 
 def working_precision(array: Array) -> str:
-    """Return the default dtype to compute in: float64 on the CPU, at least float32 elsewhere."""
+    """Return the default dtype of computation: float64 on the CPU, at least float32 elsewhere."""
     if type(array) in NUMPY_TYPES:
         return "float64"
     is_wide = (is_double(array) or is_on_cpu(array)) and has_float64(array)
@@ -103,10 +104,10 @@ def working_precision(array: Array) -> str:
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Multiply matrices with all digits of their precision inside this block.
+    """Compute matrix products inside this block in the full precision of the dtype.
 
-    On a GPU JAX takes fewer of float32, and PyTorch does where a program asked for speed, by TF32
-    or autocast: then nearest neighbours are others.
+    On a GPU, JAX computes float32 products with fewer digits, and so does PyTorch where a program
+    enabled TF32 or autocast. Fewer digits change nearest neighbours.
     """
     torch, jax = (sys.modules.get(name) for name in ("torch", "jax"))
     with ExitStack() as stack:
@@ -120,7 +121,7 @@ def full_precision() -> Iterator[None]:
 
 
 def _disable_tf32(torch: Any, stack: ExitStack) -> None:
-    """Set PyTorch to multiply float32 as such, and back at the end of the stack."""
+    """Disable TF32 in PyTorch until the exit stack closes."""
     backends: list[Any] = [
         torch.backends.cuda.matmul,
         getattr(torch.backends.mkldnn, "matmul", None),
@@ -130,7 +131,7 @@ def _disable_tf32(torch: Any, stack: ExitStack) -> None:
         return
     for backend in supported:
         stack.callback(setattr, backend, "fp32_precision", backend.fp32_precision)
-    with suppress(RuntimeError):  # of a program that uses the names of PyTorch 2.9
+    with suppress(RuntimeError):  # raised where a program uses the settings of PyTorch 2.9
         stack.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
         torch.set_float32_matmul_precision("highest")
     for backend in supported:
@@ -138,7 +139,7 @@ def _disable_tf32(torch: Any, stack: ExitStack) -> None:
 
 
 def detach(array: Array) -> Array:
-    """Return the same values outside any gradient graph."""
+    """Return the values of an array outside any gradient graph."""
     if type(array) in NUMPY_TYPES:
         return array
     if _is_traced(array):
@@ -147,17 +148,17 @@ def detach(array: Array) -> Array:
 
 
 def scalar(value: Array) -> float:
-    """Return a 0-d array, or a number, as a ``float`` outside any gradient graph."""
+    """Return a 0-d array or a number as a ``float`` outside any gradient graph."""
     return float(value if type(value) in NUMPY_TYPES else detach(value))
 
 
 def device(array: Array) -> Any:
-    """Return the device an array is on, in the form its library takes."""
+    """Return the device of an array as the library of the array represents devices."""
     return array_api_compat.device(detach(array))
 
 
 def is_on_cpu(array: Array) -> bool:
-    """Say whether the values lie in the memory of the machine, not of an accelerator."""
+    """Say whether the values of an array are in CPU memory, not on an accelerator."""
     if type(array) in NUMPY_TYPES:
         return True
     if _is_jax(array):
@@ -166,9 +167,9 @@ def is_on_cpu(array: Array) -> bool:
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """Copy an array to NumPy: the one door through which an algorithm leaves the array API.
+    """Copy an array to NumPy: the only conversion for algorithms outside the array API.
 
-    What NumPy has no name for, such as bfloat16, becomes float32.
+    A dtype unknown to NumPy, such as bfloat16, becomes float32.
     """
     if isinstance(array, np.ndarray):
         return array
@@ -184,13 +185,14 @@ def to_numpy(array: Array) -> np.ndarray:
 
 
 def hash_on_device(tensor: Array) -> bytes:
-    r"""Return 128 bits that depend on each bit of a tensor of PyTorch and on its place, computed on
-    the tensor's device.
+    r"""Return a 128-bit hash of the bits and positions of a PyTorch tensor, computed on the
+    tensor's device.
 
-    With the bits :math:`w_i` of entry i as a number, both halves are :math:`\sum_i s(a w_i + b i)
-    \bmod 2^{64}` for odd constants a and b, another a for each, and the mixing function s of
-    SplitMix64 (Steele, Lea and Flood 2014). Sums of whole numbers have no order. It tells data that
-    differ apart, not data that somebody made to look alike.
+    With the bits :math:`w_i` of entry i read as an integer, the two halves of the hash are
+    :math:`\sum_i s(a w_i + b i) \bmod 2^{64}`, where a and b are odd constants, the halves differ
+    in a, and s is the mixing function of SplitMix64 (Steele, Lea and Flood 2014). Integer sums do
+    not depend on the order of summation. The hash detects accidental differences of data, not
+    deliberate collisions.
     """
     torch = sys.modules["torch"]
     entries = detach(tensor).contiguous().reshape(-1)
@@ -203,7 +205,7 @@ def hash_on_device(tensor: Array) -> bytes:
         for half, factor in enumerate(HASH_FACTORS):
             mixed = words * factor + places
             for shift, multiplier in SPLITMIX_STEPS:
-                mixed ^= (mixed >> shift) & (2 ** (64 - shift) - 1)  # zeros come in from the left
+                mixed ^= (mixed >> shift) & (2 ** (64 - shift) - 1)  # an unsigned right shift
                 mixed *= multiplier
             sums[half] += mixed.sum()
     return np.array([int(total) for total in sums], dtype="<i8").tobytes()
@@ -215,22 +217,22 @@ def as_float64(array: Array) -> np.ndarray:
 
 
 def _copy_from_accelerator(array: Array) -> np.ndarray:
-    """Copy from an accelerator, which NumPy cannot read: by CuPy's own way, or as the standard
-    asks a library to."""
+    """Copy an array from an accelerator to NumPy, with CuPy's ``get`` or the DLPack protocol of the
+    standard."""
     if hasattr(array, "get"):
         return np.asarray(array.get())
     return np.from_dlpack(array, device="cpu")
 
 
 def as_array_like(values: np.ndarray | float, array: Array) -> Array:
-    """Bring NumPy values back to the library, precision and device of ``array``."""
+    """Convert NumPy values to the library, precision and device of ``array``."""
     dtype = array.dtype if np.asarray(values).dtype.kind == "f" else None
     return namespace(array).asarray(np.asarray(values), dtype=dtype, device=device(array))
 
 
 def take_from_table(table: np.ndarray, places: Array) -> Array:
-    """Return the entries of a NumPy table at places that an array holds, in its library and on its
-    device."""
+    """Return ``table[places]``: the entries of a NumPy table at the indices in an array, in the
+    library and on the device of that array."""
     if isinstance(places, np.ndarray):
         return table[places]
     xp = namespace(places)
@@ -239,12 +241,14 @@ def take_from_table(table: np.ndarray, places: Array) -> Array:
 
 
 def supports_bincount(array: Array) -> bool:
-    """Say whether :func:`bincount` works, in double precision, where an array is."""
+    """Say whether :func:`bincount` works, in double precision, in the library and on the device of
+    an array."""
     return hasattr(namespace(array), "bincount") and not _is_jax(array) and has_float64(array)
 
 
 def bincount(places: Array, size: int) -> Array:
-    """Return how often each number below ``size`` occurs in an array of them, where it is."""
+    """Count the occurrences of every integer from 0 to ``size`` - 1 in an array, on the array's
+    device."""
     return namespace(places).bincount(places.reshape(-1), minlength=size)
 
 
@@ -254,13 +258,13 @@ def epsilon(array: Array) -> float:
 
 
 def clip_above_one(values: Array) -> Array:
-    """Return values with 1 in place of those that rounding raised above 1; NaN stays NaN."""
+    """Return the values, with values above 1 (rounding errors) replaced by 1; NaN stays NaN."""
     xp = namespace(values)
     return xp.where(values > 1, xp.ones_like(values), values)
 
 
 def clip_below_zero(values: Array) -> Array:
-    """Return values with 0 in place of those that rounding lowered below 0; NaN stays NaN."""
+    """Return the values, with negative values (rounding errors) replaced by 0; NaN stays NaN."""
     xp = namespace(values)
     return xp.where(values < 0, xp.zeros_like(values), values)
 
@@ -268,9 +272,9 @@ def clip_below_zero(values: Array) -> Array:
 def safe_sqrt(values: Array) -> Array:
     """Return the square root with gradient 0 instead of infinity at 0.
 
-    It is 0 for negative values, which are rounding errors.
+    Negative values, which are rounding errors, have root 0.
     """
-    if isinstance(values, np.ndarray):  # the same, in fewer passes
+    if isinstance(values, np.ndarray):  # equal values in fewer passes over the array
         return np.sqrt(np.maximum(values, 0))
     xp = namespace(values)
     positive = (values > 0) | xp.isnan(values)
@@ -279,16 +283,20 @@ def safe_sqrt(values: Array) -> Array:
 
 
 def frobenius_inner(a: Array, b: Array) -> Array:
-    """Return the Frobenius inner product, the sum of the products of all entries, by BLAS."""
+    """Return the Frobenius inner product of two arrays (the sum of the products of all entries),
+    using BLAS."""
     xp = namespace(a, b)
     a, b = xp.reshape(a, (-1,)), xp.reshape(b, (-1,))
-    # What the standard calls vecdot is to PyTorch a product of matrices
+    # PyTorch implements vecdot as a matrix product, and dot with BLAS
     return a.dot(b) if is_torch(a) and len(a) < MAX_BLAS_DOT_LENGTH else xp.vecdot(a, b)
 
 
 def apply_in_place(function: Callable[..., Array], values: Array, other: Array) -> Array:
-    """Return ``function(values, other)``, in the memory of ``values``, which nobody else may use,
-    if its library can write there."""
+    """Return ``function(values, other)``, written into ``values`` where the library supports
+    ``out``.
+
+    The caller must hold the only reference to ``values``.
+    """
     if isinstance(values, np.ndarray):
         return function(values, other, out=values)
     return function(values, other)
@@ -307,10 +315,10 @@ def euclidean_norm(values: Array, axis: int | None = None) -> Array:
 
 
 def sum_of_squares(values: Array, axis: int | None = None) -> Array:
-    """Return the sum of the squared entries, infinite where it overflows.
+    """Return the sum of squared entries; an overflow gives infinity.
 
-    That of all entries is added up row by row, because BLAS splits long vectors among threads, and
-    the last digits would depend on their number.
+    The sum over all entries adds row sums, because BLAS splits long vectors among threads, and the
+    last digits would depend on the number of threads.
     """
     xp = namespace(values)
     with np.errstate(over="ignore", under="ignore"):
@@ -321,9 +329,9 @@ def sum_of_squares(values: Array, axis: int | None = None) -> Array:
 
 
 def has_safe_squares(sums: Array) -> bool:
-    """Say whether in all sums of squares nothing overflowed, and nothing that counts underflowed.
+    """Say whether no sum of squares overflowed and none lost significant digits to underflow.
 
-    Each of them is finite and positive then.
+    A safe sum of squares is finite and positive.
     """
     xp, limits = namespace(sums), namespace(sums).finfo(sums.dtype)
     sums = detach(sums)
@@ -333,7 +341,7 @@ def has_safe_squares(sums: Array) -> bool:
 
 
 def blocks_have_safe_squares(blocks: Iterable[Array]) -> bool:
-    """Say so of the sum of the squares of all entries of some matrices."""
+    """Apply :func:`has_safe_squares` to the sum of the squared entries of several matrices."""
     with np.errstate(over="ignore"):
         return has_safe_squares(sum(namespace(b).sum(sum_of_squares(b, axis=1)) for b in blocks))
 
@@ -341,7 +349,7 @@ def blocks_have_safe_squares(blocks: Iterable[Array]) -> bool:
 def svd(matrix: Array) -> tuple[Array, Array, Array]:
     """Return the thin singular value decomposition (u, s, vt).
 
-    A slower driver takes over where that of NumPy does not converge.
+    If NumPy's driver does not converge, SciPy's slower driver "gesvd" computes the decomposition.
     """
     try:
         u, s, vt = namespace(matrix).linalg.svd(matrix, full_matrices=False)
@@ -353,7 +361,7 @@ def svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 def singular_values(matrix: Array) -> Array:
-    """Return the singular values alone, with the same second driver as :func:`svd`."""
+    """Return only the singular values, with the same fallback driver as :func:`svd`."""
     try:
         return namespace(matrix).linalg.svdvals(matrix)
     except np.linalg.LinAlgError:
@@ -361,9 +369,10 @@ def singular_values(matrix: Array) -> Array:
 
 
 def concatenate_blocks(blocks: Iterable[Array], out: Array) -> Array:
-    """Return blocks joined along the first axis, in the array ``out`` if its library can write.
+    """Concatenate blocks along the first axis, into the array ``out`` where the library can write.
 
-    The blocks may be computed from that array: each is written before the next is asked for.
+    The blocks may be computed lazily from ``out``: every block is written before the next block is
+    computed.
     """
     if not (isinstance(out, np.ndarray) or is_torch(out)):
         return namespace(out).concat(list(blocks), axis=0)
@@ -386,13 +395,13 @@ def scatter(values: Array, order: Array) -> Array:
         result = namespace(values).empty_like(values)
         result[order] = values
         return result
-    # The standard has no assignment by index; inverting the permutation costs a second sort
+    # The standard has no assignment by index, so a second sort inverts the permutation
     xp = namespace(values)
     return xp.take(values, xp.argsort(order))
 
 
 def assign(values: Array, index: Array, new: Array) -> Array:
-    """Return ``values`` with ``values[index] = new``, overwritten where the library can."""
+    """Return ``values`` after ``values[index] = new``, overwritten where the library can write."""
     if isinstance(values, np.ndarray) or is_torch(values):
         values[index] = new
         return values

@@ -1,5 +1,5 @@
-"""Named tuples and dataclasses as JSON and back, by their annotations: the one way in which results
-are written."""
+"""Encode named tuples and dataclasses as JSON and decode JSON by type annotations: the only
+serialisation of results."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-NON_FINITE_NAMES = ("nan", "inf", "-inf")  # what is written for numbers that JSON cannot hold
-ARRAY_ENTRIES = {"dtype", "shape", "data"}  # of an array in JSON
-KINDS_OF_NUMBERS = "biuf"  # of the arrays that are written: flags, whole numbers and floats
+NON_FINITE_NAMES = ("nan", "inf", "-inf")  # the words for floats without a JSON form
+ARRAY_ENTRIES = {"dtype", "shape", "data"}  # the keys of an encoded array
+KINDS_OF_NUMBERS = "biuf"  # dtype kinds of arrays in JSON: booleans, integers and floats
 
 
 def encode_value(value: Any, tagged: Mapping[str, type] = {}) -> Any:
-    """Return a value as JSON can hold it: records as objects, arrays as text in base 64.
+    """Return a value as JSON types: records as objects, arrays as base-64 text.
 
-    ``tagged``: the types, by name, whose objects say their ``kind``. A mapping with names that are
-    no texts becomes a list of pairs. Raises ``TypeError`` for an array of objects.
+    ``tagged``: record types by name; their objects get an entry ``kind``. A mapping with keys other
+    than text becomes a list of pairs. Raises ``TypeError`` for an array of objects.
     """
     if isinstance(value, Mapping):
         if all(isinstance(name, str) for name in value):
@@ -57,7 +57,7 @@ def _decode_array(entry: Mapping[str, Any]) -> np.ndarray:
 
 
 def spell_non_finite(value: Any) -> Any:
-    """Return an encoded value in which numbers that JSON cannot hold are words: "nan", "inf" and
+    """Return an encoded value with non-finite floats replaced by the words "nan", "inf" and
     "-inf"."""
     if isinstance(value, Mapping):
         return {name: spell_non_finite(part) for name, part in value.items()}
@@ -67,9 +67,9 @@ def spell_non_finite(value: Any) -> Any:
 
 
 def decode_value(kind: Any, value: Any) -> Any:
-    """Return what was encoded as a value of its kind.
+    """Return the value of type ``kind`` encoded in JSON: the inverse of :func:`encode_value`.
 
-    Raises ``TypeError``, ``ValueError`` or ``KeyError`` for anything that is not of this kind.
+    Raises ``TypeError``, ``ValueError`` or ``KeyError`` where the JSON does not fit the type.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if isinstance(value, dict) and value.keys() == ARRAY_ENTRIES:
@@ -96,8 +96,8 @@ def decode_value(kind: Any, value: Any) -> Any:
 
 
 def _decode_entries(kind: Any, entries: Any) -> Any:
-    """Return a named tuple or a dataclass from the encoded values of its fields: an object, or a
-    list in the order of the fields."""
+    """Return a named tuple or dataclass from encoded fields: an object, or a list in the order of
+    the fields."""
     types = field_types(kind)
     if isinstance(entries, list):
         entries = dict(zip([*types][: len(entries)], entries, strict=True))
@@ -111,7 +111,7 @@ def _decode_entries(kind: Any, entries: Any) -> Any:
 def field_types(kind: Any) -> dict[str, Any]:
     """Return the types of the fields of a named tuple or a dataclass."""
     types = get_type_hints(kind)
-    if is_dataclass(kind):  # the class may have annotated constants
+    if is_dataclass(kind):  # type hints also list annotated class constants
         return {f.name: types[f.name] for f in fields(kind)}
     return types
 

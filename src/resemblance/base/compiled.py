@@ -1,4 +1,5 @@
-"""Functions compiled at their first call by numba; only modules of compiled code import this."""
+"""Compile functions with numba at the first call; only modules of compiled code import this
+module."""
 
 from __future__ import annotations
 
@@ -11,12 +12,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compile_on_first_call(function: Function) -> Function:
-    """Return a function that is compiled at its first call, once per machine, for any thread.
+    """Return a function for numba to compile at the first call, once per machine and for all
+    threads.
 
-    If neither the folder of this package nor that of the user can be written, as in many
-    containers, nothing is cached and each process compiles anew.
+    If neither the package's folder nor the user's cache folder is writable, as in many containers,
+    numba caches nothing and every process compiles the function again.
     """
     try:
         return cast(Function, njit(cache=True, nogil=True)(function))
-    except RuntimeError:  # no locator available: there is no place for a cache
+    except RuntimeError:  # "no locator available": no folder for a cache is writable
         return cast(Function, njit(nogil=True)(function))

@@ -1,21 +1,22 @@
-"""Errors and warnings of the package, for ``except`` and for filters of warnings."""
+"""Exceptions and warnings of the package, for ``except`` clauses and warning filters."""
 
 
 class UndefinedError(ValueError):
-    """A measure has no value for these data, such as a constant representation or one with a NaN.
+    """A measure has no value for the data, such as for a constant representation or for NaN.
 
     A single call raises this error; :func:`resemblance.compare` records the reason.
     """
 
 
 class ResemblanceWarning(UserWarning):
-    """The base of all warnings of the package."""
+    """The base class of all warnings of the package."""
 
 
 class UninformativeWarning(ResemblanceWarning):
-    """The value says little: there are too few samples for so many features, or the data are not
-    what they seem to be, such as copies of samples or a matrix of dissimilarities."""
+    """The value says little: there are too few samples for the number of features, or the data look
+    like a mistake, such as duplicate samples or a dissimilarity matrix passed as features."""
 
 
 class BiasedDifferenceWarning(ResemblanceWarning):
-    """A difference between values of a biased estimator, whose bias depends on the widths."""
+    """A difference between two values of a biased estimator with a bias that depends on the number
+    of features."""

@@ -1,4 +1,4 @@
-"""Optional dependencies: imported when needed, or named with the command that installs them."""
+"""Optional dependencies: import packages on demand, or report the install command."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXTRA_OF_PACKAGE = {
     "transformers": "models",
     "xarray": "frames",
 }
-CONTAINED_EXTRAS = {  # extras that another includes
+CONTAINED_EXTRAS = {  # extras included in a larger extra
     "models": ("torch", "report"),
     "resi": ("models", "torch", "topology", "report", "frames"),
 }
@@ -46,12 +46,12 @@ DISTRIBUTION_NAMES = {
     "ot": "POT",
     "torch_geometric": "torch-geometric",
 }
-# the start of the reason why a measure was left out
+# The start of the reason why a measure was skipped
 MISSING_DEPENDENCY = "needs an optional dependency"
 
 
 def import_optional(package: str) -> Any:
-    """Import an optional package, or raise ``ImportError`` with the command that installs it."""
+    """Import an optional package, or raise ``ImportError`` with the install command."""
     require_package(package)
     return importlib.import_module(package)
 
@@ -66,9 +66,10 @@ def require_package(package: str) -> None:
 
 
 def require_packages(*packages: str, also: tuple[str, ...] = ()) -> None:
-    """Raise one ``ImportError`` for all packages that are not installed, with one command.
+    """Raise a single ``ImportError`` with a single install command for all packages not installed.
 
-    ``also``: packages that the same work needs later, named if another one is missing.
+    ``also``: packages needed later by the same task. The error names the missing packages of
+    ``also`` only if a package of ``packages`` is missing.
     """
     modules = _missing_packages(packages)
     if not modules:
@@ -90,17 +91,17 @@ def _missing_packages(packages: tuple[str, ...]) -> list[str]:
 
 
 def packages_in_extra(extra: str) -> tuple[str, ...]:
-    """Return the packages of an extra, by the names that are imported."""
+    """Return the import names of the packages in an extra."""
     extras = (extra, *CONTAINED_EXTRAS.get(extra, ()))
     modules = [module for module, candidate in EXTRA_OF_PACKAGE.items() if candidate in extras]
     return tuple(dict.fromkeys(module.partition(".")[0] for module in modules))
 
 
 def install_hint(extra: str, *packages: str) -> str:
-    """Return the command that installs an extra, or only these packages of it.
+    """Return the command to install an extra, or only the given packages of the extra.
 
-    It names this package only by the folder it was installed from, never by its name, which may be
-    that of another package in an index.
+    The command refers to this package by the source folder, never by name, because another package
+    could own the name in a package index.
     """
     folder, editable = _source_checkout()
     if folder:
@@ -115,7 +116,8 @@ def _is_package_installed(package: str) -> bool:
 
 
 def _source_checkout() -> tuple[Path | None, bool]:
-    """Return the folder of the source if it still exists, and whether the package runs from it."""
+    """Return the source folder, if the folder still exists, and whether the installation is
+    editable."""
     root = Path(__file__).resolve().parents[2]
     if _is_resemblance_project(root):
         return root, True

@@ -1,5 +1,5 @@
-"""The one reader of JSON files, our own or a user's, whose errors name the file; files that are
-written at once; and what is recorded of the files of a folder."""
+"""Read JSON files with errors that name the file, write files atomically, and record checksums of
+the files in a folder."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from uuid import uuid4
 from .codec import decode_value, field_types
 from .text import replace_unencodable
 
-# What a file that is damaged or of another kind can raise, when it is read or turned into an object
+# Exceptions of reading or decoding a damaged file or a file of another kind
 DAMAGED_FILE_ERRORS: tuple[type[Exception], ...] = (OSError, ValueError, KeyError, TypeError)
 DAMAGED_FILE_ERRORS += (AttributeError, IndexError, RecursionError, OverflowError)
-# Whole numbers of JSON have no limit: NumPy's has one, and a larger one is no float.
+# JSON integers are unbounded; NumPy integers and floats are bounded
 MAX_JSON_INTEGER, MAX_JSON_FLOAT = 2**63, sys.float_info.max
 Content = TypeVar("Content")
-CHECKSUM_FILE = "traits.json"  # whose entry "files" has what is recorded of files in its folder
+CHECKSUM_FILE = "traits.json"  # the entry "files" has the records of the files in the folder
 
 
 def read_document(
     path: Path, make: Callable[[Any], Content], kind: str, remedy: str = ""
 ) -> Content:
-    """Return what ``make`` builds from the JSON in a file.
+    """Return ``make(document)`` for the JSON document in a file.
 
-    Raises ``ValueError`` with the file, what it should be, and the remedy, whatever is wrong with
-    it.
+    Raises ``ValueError`` with the file, the expected ``kind`` of file, and the remedy, for every
+    problem of the file.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def read_document(
 def parse_document(
     text: str, make: Callable[[Any], Content], source: str, kind: str, remedy: str = ""
 ) -> Content:
-    """Return what ``make`` builds from a text of JSON; ``source``: its origin, for the error.
+    """Return ``make(document)`` for a JSON text; ``source``: the origin of the text, for the error.
 
     Raises ``ValueError`` as ``read_document`` does.
     """
@@ -63,13 +63,13 @@ def _unreadable_error(source: str, kind: str, remedy: str, error: Exception) -> 
 
 
 def decode_record(kind: Any, value: Any, location: str = "") -> Any:
-    """Return what JSON holds as a value of an annotated type, after a check of all types in it.
+    """Decode JSON as a value of an annotated type and check all types in the value.
 
-    Objects, and lists of the fields in their order, become named tuples and dataclasses; other
-    lists become tuples. In a union of several records, the entry "kind" of an object is the name of
-    its class. ``location``: the name of the value in errors.
+    Objects, and lists of fields in order, become named tuples and dataclasses; other lists become
+    tuples. In a union of several records, the entry "kind" of an object is the class name.
+    ``location``: the name of the value in errors.
 
-    Raises ``TypeError``, ``ValueError`` or ``KeyError`` for anything that is not of this type.
+    Raises ``TypeError``, ``ValueError`` or ``KeyError`` where the JSON does not fit the type.
     """
     record = decode_value(kind, value)
     check_types(record, kind, location)
@@ -77,10 +77,11 @@ def decode_record(kind: Any, value: Any, location: str = "") -> Any:
 
 
 def check_types(value: Any, kind: Any, location: str = "") -> None:
-    """Raise ``ValueError`` unless a value, and everything in it, has its annotated type.
+    """Raise ``ValueError`` unless a value, and everything in the value, has the annotated type.
 
-    Knows what results consist of: named tuples and dataclasses, tuples, mappings, unions, and plain
-    values. A whole number is also a float, unless it is too large; True and False are no numbers.
+    Supports the types of results: named tuples and dataclasses, tuples, mappings, unions, and plain
+    values. An integer is also a float, unless the integer is too large; True and False are no
+    numbers.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
@@ -141,7 +142,7 @@ def _has_builtin_type(value: Any, kind: Any) -> bool:
 
 
 def check_finite_json(value: Any, location: str = "") -> None:
-    """Raise ``ValueError`` unless all numbers in what JSON holds are finite, as floats too."""
+    """Raise ``ValueError`` unless all numbers in a JSON document are finite, also as floats."""
     if isinstance(value, Mapping):
         for name, part in value.items():
             check_finite_json(part, f"{location}.{name}" if location else str(name))
@@ -152,16 +153,17 @@ def check_finite_json(value: Any, location: str = "") -> None:
         raise ValueError(f"{location or 'it'} is not a finite number, or is too large")
 
 
-# ---------------------------------------------------------------------------- files written at once
+# ------------------------------------------------------------------------------------ atomic writes
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a file to write that replaces another once it is complete, so no reader sees a part.
+    """Yield a temporary file and, after the block, replace ``path`` by it, so readers never see a
+    partial file.
 
-    When writing fails, the old file stays as it is and nothing else is left; an ``OSError`` names
-    it. Something other than a plain file, such as ``/dev/stdout``, is written directly, and a link
-    stays a link.
+    If writing fails, the old file stays unchanged, the temporary file is deleted, and an
+    ``OSError`` names ``path``. A special file, such as ``/dev/stdout``, is written directly, and a
+    link stays a link.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -172,7 +174,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
                 raise OSError(error.errno, error.strerror, str(path)) from error
             raise
         return
-    # Processes of several machines, or containers, may have one number.
+    # A random name, because processes on several machines or in containers can share an id
     partial = target.with_name(f".{target.name}-{uuid4().int}")
     try:
         yield partial
@@ -185,15 +187,15 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that a reader sees the old or the new one, never a part.
+    """Write a text file so that a reader sees the old or the new file, never a partial file.
 
-    U+FFFD is in place of what UTF-8 cannot encode.
+    Characters without a UTF-8 encoding become U+FFFD.
     """
     with atomic_write(path) as partial:
         partial.write_text(replace_unencodable(text), encoding="utf-8", newline="")
 
 
-# -------------------------------------------------- what is recorded, so that it is not read again
+# ------------------------------------------------------------------- records of unchanged files
 
 
 def checksum(path: Path) -> str:
@@ -203,14 +205,15 @@ def checksum(path: Path) -> str:
 
 
 def file_record(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the checksum, size and time of change of a file, with other facts."""
+    """Return the checksum, size and modification time of a file, with other facts."""
     state = path.stat()
     entries = {"sha256": checksum(path), "size": state.st_size, "mtime_ns": state.st_mtime_ns}
     return entries | dict(facts)
 
 
 def read_file_records(folder: Path) -> dict[str, Any]:
-    """Return what is recorded of files, by name; nothing where that is missing or damaged."""
+    """Return the records of the files in a folder, by name; none if the records are missing or
+    damaged."""
     try:
         return read_document(
             folder / CHECKSUM_FILE, lambda document: dict(document["files"]), "a list of files"
@@ -220,25 +223,25 @@ def read_file_records(folder: Path) -> dict[str, Any]:
 
 
 def read_file_record(path: Path) -> dict[str, Any]:
-    """Return what is recorded of a file in its folder."""
+    """Return the record of a file, stored in the file's folder."""
     entries = read_file_records(path.parent).get(path.name)
     return entries if isinstance(entries, dict) else {}
 
 
 def is_unchanged(path: Path) -> bool:
-    """Return whether a file has the size and the time of change that are recorded of it.
+    """Say whether the size and modification time of a file are equal to the recorded values.
 
-    Its content is then taken to be as it was: who changes it and sets back its time deceives us. A
-    copy without the times of its files counts as changed, and is read.
+    The content of an unchanged file is trusted: a changed file with a forged modification time
+    passes. A copy without preserved modification times counts as changed, and is read.
     """
     entries, state = read_file_record(path), path.stat()
     return (entries.get("size"), entries.get("mtime_ns")) == (state.st_size, state.st_mtime_ns)
 
 
 def is_undamaged(path: Path, *, read: bool) -> bool:
-    """Return whether a file has the checksum that is recorded of it, if one is.
+    """Say whether a file has the recorded checksum, if a checksum is recorded.
 
-    ``read``: compute it in any case, not only for a file that is changed.
+    ``read``: compute the checksum in any case, not only for a changed file.
     """
     expected = read_file_record(path).get("sha256")
     if expected is None or (not read and is_unchanged(path)):
@@ -247,6 +250,6 @@ def is_undamaged(path: Path, *, read: bool) -> bool:
 
 
 def recorded_fingerprint(path: Path) -> str | None:
-    """Return the fingerprint that was recorded of an array in a file that is unchanged since."""
+    """Return the recorded fingerprint of the array in a file; None if the file changed since."""
     fingerprint = read_file_record(path).get("fingerprint")
     return fingerprint if isinstance(fingerprint, str) and is_unchanged(path) else None

@@ -1,8 +1,8 @@
-"""Locks of folders and files, and what takes their place on file systems that have none.
+"""Locks of folders and files, with lock files as a substitute where the file system has no locks.
 
-Some network file systems have no locks: NFS without its lock service, Lustre mounted without
-``flock``. There a file that only one process can create says who is at work; its time of change,
-renewed again and again, says that it still is.
+Some network file systems have no locks: NFS without the lock service, Lustre mounted without
+``flock``. On such file systems the holder creates a lock file, which only a single process can
+create, and renews the modification time of the file as a heartbeat.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from uuid import uuid4
 
 from .json_files import read_document
 
-HEARTBEAT_SECONDS = 20.0  # seconds between two signs of life of a holder
-STALE_AFTER = 15 * HEARTBEAT_SECONDS  # without a sign for so long, a holder counts as dead
+HEARTBEAT_SECONDS = 20.0  # seconds between two heartbeats of a lock's holder
+STALE_AFTER = 15 * HEARTBEAT_SECONDS  # a holder without a heartbeat for this long counts as dead
 
 
 def has_locks(folder: Path) -> bool:
-    """Return whether the file system of a folder has locks, by trying one on a file of our own.
+    """Test whether the file system of a folder supports locks, by locking a temporary file.
 
-    It is taken to have them where nothing can be written.
+    Returns True for a folder without write access.
     """
     try:
         import fcntl
@@ -38,17 +38,17 @@ def has_locks(folder: Path) -> bool:
     with suppress(OSError), tempfile.TemporaryFile(dir=folder) as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # the file is new and nobody else's, so it is the lock that does not exist
+        except OSError:  # nobody else can hold a lock on a new file: locks are not supported
             return False
     return True
 
 
 @contextmanager
 def lock_folder(folder: Path, patience: float = 2.0) -> Iterator[None]:
-    """Hold a folder for one process. The lock ends with the process, however the process ends.
+    """Lock a folder for a single process. The lock ends with the process, however the process ends.
 
-    The lock is that of SQLite on an empty file. Where the file system has no locks, a file takes
-    its place, which other machines heed, too.
+    The lock is an SQLite lock on the empty file ``.lock``. Where the file system has no locks,
+    :func:`soft_lock` replaces the SQLite lock and also excludes processes on other machines.
 
     Raises ``ValueError`` while another process holds the folder for longer than ``patience``
     seconds, and for a file ``.lock`` that is not a lock.
@@ -79,10 +79,11 @@ def lock_folder(folder: Path, patience: float = 2.0) -> Iterator[None]:
 
 @contextmanager
 def file_lock(file: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock of a file, which is created, and yield whether it is ours.
+    """Lock a file, creating the file if needed, and yield whether this process holds the lock.
 
-    It ends with the process that has it. It is another's only without ``wait``; where the file
-    system has no locks, or another kind, it is everybody's.
+    The lock ends with the process. The value is False only without ``wait``, while another process
+    holds the lock. Where the file system has no locks, or another kind of locks, the value is True
+    for every process.
     """
     try:
         import fcntl
@@ -96,18 +97,18 @@ def file_lock(file: Path, *, wait: bool = True) -> Iterator[bool]:
         except BlockingIOError:
             is_ours = False
         except OSError:
-            pass  # there are no locks
+            pass  # the file system has no locks
         yield is_ours
 
 
 @contextmanager
 def soft_lock(file: Path, target: str, patience: float = 0.0) -> Iterator[None]:
-    """Hold a file that only one process can create, in place of a lock on ``target``.
+    """Hold a lock file, which only a single process can create, in place of a lock on ``target``.
 
-    Raises ``ValueError`` while another process holds it, on this machine or another, for longer
-    than ``patience`` seconds. The file of a holder that is dead is taken over: one that gave no
-    sign of life for ``DEAD`` seconds by the clock of the file system, or one on this machine whose
-    process has ended.
+    Raises ``ValueError`` while another process, on this machine or another machine, holds the lock
+    for longer than ``patience`` seconds. The function takes over the lock file of a dead holder: a
+    holder without a heartbeat for ``STALE_AFTER`` seconds by the clock of the file system, or a
+    holder on this machine with a process that has ended.
     """
     deadline, token = time.monotonic() + patience, uuid4().hex
     while not (_create_lock_file(file, token) or _take_over_stale_lock(file, token)):
@@ -125,12 +126,13 @@ def soft_lock(file: Path, target: str, patience: float = 0.0) -> Iterator[None]:
     finally:
         stop_event.set()
         heartbeat.join()
-        if _lock_owner(file).get("token") == token:  # not taken over while this process slept
+        if _lock_owner(file).get("token") == token:  # no other process took over the lock
             file.unlink(missing_ok=True)
 
 
 def _create_lock_file(file: Path, token: str) -> bool:
-    """Create a file that names this process and this lock; False if it is there already."""
+    """Create a lock file with the host, process id and token of this lock; False if the file
+    exists."""
     try:
         with file.open("x", encoding="utf-8") as stream:
             json.dump({"host": socket.gethostname(), "pid": os.getpid(), "token": token}, stream)
@@ -143,21 +145,22 @@ def _heartbeat(file: Path, token: str, stop_event: threading.Event) -> None:
     while not stop_event.wait(HEARTBEAT_SECONDS):
         if _lock_owner(file).get("token", token) != token:
             return
-        with suppress(OSError):  # of a disk that is away for a moment
+        with suppress(OSError):  # a network disk may be unavailable for a moment
             os.utime(file)
 
 
 def _take_over_stale_lock(file: Path, token: str) -> bool:
-    """Take over the file of a dead holder, one process at a time; False if it may be alive."""
+    """Take over the lock file of a dead holder, a single process at a time; False if the holder may
+    be alive."""
     removal = file.with_name(f"{file.name}-removal")
     if not _is_stale(file):
         return False
     if not _create_lock_file(removal, token):
-        if _is_stale(removal):  # killed at this very place
+        if _is_stale(removal):  # a process was killed during its takeover
             removal.unlink(missing_ok=True)
         return False
     try:
-        if _is_stale(file):  # still, not another's since
+        if _is_stale(file):  # another process may have taken over the lock meanwhile
             file.unlink(missing_ok=True)
         return _create_lock_file(file, token)
     finally:
@@ -167,7 +170,7 @@ def _take_over_stale_lock(file: Path, token: str) -> bool:
 def _is_stale(file: Path) -> bool:
     try:
         age = _file_system_time(file.parent) - file.stat().st_mtime
-    except FileNotFoundError:  # its holder has just ended
+    except FileNotFoundError:  # the holder has just released the lock
         return True
     owner = _lock_owner(file)
     is_here = owner.get("host") == socket.gethostname() and isinstance(owner.get("pid"), int)
@@ -181,12 +184,12 @@ def _file_system_time(folder: Path) -> float:
 
 
 def is_process_alive(process: int) -> bool:
-    """Say whether there is a process of this number on this machine."""
+    """Say whether a process with this id exists on this machine."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # it is somebody else's
+    except PermissionError:  # the process belongs to another user
         return True
     return True
 
@@ -194,7 +197,7 @@ def is_process_alive(process: int) -> bool:
 def _lock_owner(file: Path) -> dict[str, Any]:
     try:
         owner = read_document(file, dict, "a lock")
-    except ValueError:  # just being written
+    except ValueError:  # another process is writing the file
         return {}
     return owner
 

@@ -1,5 +1,5 @@
-"""Progress of long work: a bar on standard error, lines where it is no terminal, or calls of a
-function."""
+"""Progress of long computations: a bar on standard error, lines where standard error is no
+terminal, or calls of a callback."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .formatting import format_duration
 
 Progress = bool | Callable[[int, int], None]
 PERCENT_STEPS = 100
-SECONDS_BETWEEN_LINES = 30.0  # seconds until a line where standard error is no terminal
+SECONDS_BETWEEN_LINES = 30.0  # where standard error is no terminal
 T = TypeVar("T")
 
 
@@ -21,9 +21,9 @@ T = TypeVar("T")
 def progress_reporter(
     progress: Progress, total: int | None, title: str
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of further steps; ``None``: the total is unknown.
+    """Yield a function to call with the number of completed steps; ``total=None``: unknown total.
 
-    Where standard error is no terminal, a stage that takes long has a line every half minute.
+    Where standard error is no terminal, a long stage prints a line every half minute.
     """
     steps = 0
 
@@ -49,8 +49,8 @@ def progress_reporter(
 
 
 def _print_progress_lines(total: int | None, title: str) -> Callable[[int], None]:
-    """Return a function to call with the number of further steps, which prints a line now and
-    then."""
+    """Return a function to call with the number of completed steps; the function prints a line
+    every 30 seconds."""
     start, steps, next_report = time.monotonic(), 0, SECONDS_BETWEEN_LINES
 
     def count(n_steps: int) -> None:
@@ -72,7 +72,7 @@ def _print_progress_lines(total: int | None, title: str) -> Callable[[int], None
 
 
 def format_time_left(elapsed: float, steps: int, total: int | None) -> str:
-    """Write how long the steps that are left take at the speed so far; empty where that is
+    """Format the estimated time of the remaining steps at the speed so far; empty if the time is
     unknown."""
     if not steps or not total or steps >= total:
         return ""
@@ -80,8 +80,10 @@ def format_time_left(elapsed: float, steps: int, total: int | None) -> str:
 
 
 def progress_announcer(progress: Progress, title: str) -> Callable[[str], None]:
-    """Return a function that prints what begins as a line on standard error, above a bar; nothing
-    without progress, or where a function takes the progress."""
+    """Return a function to print the name of a stage as a line on standard error, above a bar.
+
+    The function prints nothing without progress, or where a callback receives the progress.
+    """
 
     def announce(text: str) -> None:
         if progress is True:
@@ -94,7 +96,8 @@ def progress_announcer(progress: Progress, title: str) -> Callable[[str], None]:
 def percent_reporter(
     progress: Progress, total: float, title: str
 ) -> Iterator[Callable[[float], None]]:
-    """Yield a function to call with the size of each further part; at the end all is counted."""
+    """Yield a function to call with the size of every completed part; the end of the block
+    completes the total."""
     size, last_percent = 0.0, 0
     with progress_reporter(progress, PERCENT_STEPS, title) as advance:
 
@@ -112,7 +115,8 @@ def percent_reporter(
 
 
 def count_items(items: Iterable[T], count: Callable[[int], None]) -> Iterator[T]:
-    """Yield items, and count each when the next is asked for, which is when its work is done."""
+    """Yield items, and count every item when the caller requests the next item, after its work is
+    done."""
     for item in items:
         yield item
         count(1)

@@ -1,5 +1,5 @@
-"""The one door through which results find the rooms that render them, ``plot`` and ``report``, and
-the reader of all saved results."""
+"""The only module through which results import ``plot`` and ``report``, at run time, and the reader
+of all saved results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE_NAME = __name__.partition(".")[0]
-PLOT_PACKAGE = ".plot"  # the part that draws
+PLOT_PACKAGE = ".plot"
 EVIDENCE_WORDS_MODULE = ".report.evidence_words"
 
 
@@ -19,28 +19,28 @@ def thumbnail(result: object) -> str:
 
 
 def to_text(result: object) -> str:
-    """Return a few lines of text about an evidence."""
+    """Return a summary of an evidence result in a few lines of text."""
     return str(import_module(EVIDENCE_WORDS_MODULE, PACKAGE_NAME).text_of(result))
 
 
 def to_html(result: object) -> str:
-    """Return a table and maps of an evidence as HTML."""
+    """Return a table and heat maps of an evidence result as HTML."""
     return str(import_module(EVIDENCE_WORDS_MODULE, PACKAGE_NAME).html_of(result))
 
 
 def plot_result(result: object, *arguments: Any, **options: Any) -> Any:
-    """Return axes of matplotlib with a figure of a result: see :func:`resemblance.plot.draw`."""
+    """Return matplotlib axes with a figure of a result: see :func:`resemblance.plot.draw`."""
     return import_module(PLOT_PACKAGE, PACKAGE_NAME).draw(result, *arguments, **options)
 
 
 def figure_types() -> Mapping[str, type]:
-    """Return the kinds of figures by their names."""
+    """Return the figure classes by name."""
     types: Mapping[str, type] = import_module(".sections.figures", PACKAGE_NAME).FIGURE_TYPES
     return types
 
 
 def figure_svgs(figure: object) -> tuple[tuple[str, str], ...]:
-    """Return the name and the SVG of each part of a figure as a page draws it."""
+    """Return the name and the SVG of every part of a figure, as a page shows the figure."""
     parts: tuple[tuple[str, str], ...] = import_module(
         ".report.chapters", PACKAGE_NAME
     ).standalone_parts(figure)
@@ -48,24 +48,25 @@ def figure_svgs(figure: object) -> tuple[tuple[str, str], ...]:
 
 
 def paint_figure(figure: object) -> Any:
-    """Return axes of matplotlib with a figure of a page."""
+    """Return matplotlib axes with a figure of a page."""
     return import_module(f"{PLOT_PACKAGE}.drawing", PACKAGE_NAME).paint(figure)
 
 
 def cell_colors() -> Mapping[str, Any]:
-    """Return the colours of the cells of maps by the classes that they have on a page."""
+    """Return the colours of heat-map cells by CSS class."""
     colors: Mapping[str, Any] = import_module(".report.colors", PACKAGE_NAME).colors_by_class()
     return colors
 
 
 def write_table(result: object, path: Path, kind: str | None = None) -> Path:
-    """Write a result as a table in a format, by default that of the suffix; return the path."""
+    """Write a result as a table in a format, by default the format of the suffix; return the
+    path."""
     import_module(".report.output", PACKAGE_NAME).save(result, path, kind)
     return path
 
 
 def write_page(result: object, path: Path, is_opened: bool, options: Mapping[str, Any]) -> Path:
-    """Write a result as one HTML page, and perhaps open it; return the path."""
+    """Write a result as an HTML page, and open the page if ``is_opened``; return the path."""
     page = import_module(".report.page", PACKAGE_NAME)
     page.write_page(result, path, **options)
     if is_opened:

@@ -1,4 +1,4 @@
-"""What every result can do, and the file that it is saved in: JSON that names its class."""
+"""The base class of all results, and the file format of saved results: JSON with the class name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .text import records_to_frame, warn
 FORMAT_ENTRY, FORMAT_NAME, FORMAT_VERSION = "format", "resemblance", 1
 DAMAGED_REMEDY = "compute the result again, and save it"
 SAVE_REMEDY = "result.save(path) writes the files that rs.load reads"
-# What writes another kind of file than a saved result, by the suffix of the file
+# Suffixes of files with another writer than save()
 OTHER_WRITERS: Mapping[str, str] = {
     **dict.fromkeys((".csv", ".md", ".parquet", ".tex", ".txt", ".tsv", ".xls", ".xlsx"), "table"),
     **dict.fromkeys((".htm", ".html"), "page"),
@@ -35,14 +35,14 @@ AnyResult = TypeVar("AnyResult", bound="BaseResult")
 class BaseResult(ABC):
     """The methods of all results.
 
-    A class of results is a frozen dataclass with ``summary``, ``records``, ``caveats`` (texts about
-    what is doubtful) and ``failures`` (records of what has no value, each with a ``reason``).
+    A subclass is a frozen dataclass with ``summary``, ``records``, ``caveats`` (texts about
+    doubtful data or values) and ``failures`` (records of missing values, with a ``reason``).
     """
 
     caveats: Any
     failures: Any
-    _derived: ClassVar[tuple[str, ...]] = ()  # properties that a file has for other programs
-    _tagged: ClassVar[Mapping[str, type]] = {}  # types whose objects say their kind in a file
+    _derived: ClassVar[tuple[str, ...]] = ()  # properties saved only for other programs
+    _tagged: ClassVar[Mapping[str, type]] = {}  # record types saved with an entry "kind"
 
     @abstractmethod
     def summary(self) -> str:
@@ -50,7 +50,7 @@ class BaseResult(ABC):
 
     @abstractmethod
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows of the long table, each a mapping from columns to entries."""
+        """Return the rows of the long table as mappings from column names to entries."""
 
     def __repr__(self) -> str:
         return self.summary()
@@ -60,16 +60,15 @@ class BaseResult(ABC):
         return "".join(f"<p>{escape(line)}</p>" for line in lines) + thumbnail(self)
 
     def _table_parts(self) -> list[Any]:
-        """Return the texts and tables of a terminal; none where the records are the table."""
+        """Return the texts and tables for the terminal; none where the records are the table."""
         return []
 
     def _page(self) -> Any:
-        """Return the result of sections that the page shows; None where the page shows the
-        records."""
+        """Return the sections of the page; None where the page shows the records."""
         return None
 
     def _document(self) -> dict[str, Any]:
-        """Return what a table in JSON holds."""
+        """Return the content of a JSON table."""
         reasons = [str(getattr(failure, "reason", failure)) for failure in self.failures]
         header = {"summary": self.summary(), "caveats": list(self.caveats), "failures": reasons}
         return {**header, "records": self.records()}
@@ -81,15 +80,16 @@ class BaseResult(ABC):
     def to_table(self, path: str | Path, *, format: str | None = None) -> Path:
         """Write a table, as the command does with ``-o``; return the path.
 
-        ``format``: "table", "json", "csv", "parquet", "markdown" or "latex"; by default that of the
-        suffix: .txt, .json, .csv, .parquet, .md or .tex. Raises ``ValueError`` for another one.
+        ``format``: "table", "json", "csv", "parquet", "markdown" or "latex"; by default the format
+        of the suffix: .txt, .json, .csv, .parquet, .md or .tex. Raises ``ValueError`` for another
+        format.
         """
         return write_table(self, Path(path), format)
 
     def to_html(self, path: str | Path, *, open: bool = False, **options: Any) -> Path:
-        """Write one HTML page, as the command does with ``--html``; return the path.
+        """Write an HTML page, as the command does with ``--html``; return the path.
 
-        ``open``: open the page in the browser. ``options``: those of
+        ``open``: open the page in the browser. ``options``: the options of
         :func:`resemblance.report.write_page`. Needs the extra ``report``.
         """
         return write_page(self, Path(path), open, options)
@@ -97,29 +97,31 @@ class BaseResult(ABC):
     def plot(
         self, measure: Any = None, *, kind: str | None = None, ax: Any = None, **options: Any
     ) -> Any:
-        """Draw a figure by a function of :mod:`resemblance.plot`; return the axes (extra ``plot``).
+        """Draw a figure with a function of :mod:`resemblance.plot`; return the axes (extra
+        ``plot``).
 
-        ``measure``: which of several measures, or which number of the records. ``kind``: the name
-        of the function, by default the first: of a comparison and evidence "heatmap", "layers",
-        "mds" or "tree", of evidence "intervals", too; of a benchmark "ranks", "box" or
-        "critical_difference"; "model_scores", "drift", or of other results "points". ``ax``: the
-        axes to draw into. ``options``: those of the function.
+        ``measure``: the measure to draw, if there are several, or the name of a number in the
+        records. ``kind``: the name of the plotting function, by default the first name of the
+        result's list: "heatmap", "layers", "mds" or "tree" for a comparison and evidence, also
+        "intervals" for evidence; "ranks", "box" or "critical_difference" for a benchmark;
+        "model_scores", "drift", or "points" for other results. ``ax``: the axes to draw into.
+        ``options``: the options of the plotting function.
         """
         arguments = () if measure is None else (measure,)
         return plot_result(self, *arguments, kind=kind, ax=ax, **options)
 
     def save(self, path: str | Path) -> None:
-        """Write one file, which :func:`resemblance.load` reads, whatever its suffix."""
+        """Write a file for :func:`resemblance.load`, whatever the suffix."""
         warn_of_suffix(path)
         write_atomically(Path(path), saved_text(self))
 
 
 class MappingResult(BaseResult):
-    """A result with an entry for each of its names, such as the measures of a comparison."""
+    """A result with named entries, such as the measures of a comparison."""
 
     @abstractmethod
     def keys(self) -> tuple[str, ...]:
-        """Return the names that have an entry."""
+        """Return the names of the entries."""
 
     @abstractmethod
     def __getitem__(self, key: Any) -> Any: ...
@@ -142,7 +144,7 @@ class MappingResult(BaseResult):
 
 
 def warn_of_suffix(path: str | Path) -> None:
-    """Warn of the suffix of a table, a page or a figure, which a saved result is not."""
+    """Warn if the suffix of a saved result is the suffix of a table, a page or a figure."""
     suffix = Path(path).suffix.lower()
     if suffix in OTHER_WRITERS:
         kind = OTHER_WRITERS[suffix]
@@ -155,7 +157,7 @@ def format_of(name: str) -> str:
 
 
 def class_of_format(entry: object, source: str, remedy: str = "") -> str:
-    """Return the name of the class that an entry ``format`` names.
+    """Return the class name in an entry ``format``.
 
     Raises ``ValueError`` for an entry of another version or program.
     """
@@ -169,7 +171,7 @@ def class_of_format(entry: object, source: str, remedy: str = "") -> str:
 
 
 def saved_document(result: BaseResult) -> dict[str, Any]:
-    """Return everything that a result is made of as JSON can hold it."""
+    """Return all fields of a result as a JSON document."""
     names = [f.name for f in fields(result)]  # type: ignore[arg-type]
     entries = {name: getattr(result, name) for name in (*names, *result._derived)}
     contents = {
@@ -186,7 +188,7 @@ def saved_text(result: BaseResult) -> str:
 
 
 def unreadable_error(source: str, problem: object, remedy: str) -> ValueError:
-    """Return the error of a file or a document that holds no result."""
+    """Return the error for a file or document without a readable result."""
     words = f"no entry {problem}" if isinstance(problem, KeyError) else str(problem)
     return ValueError(f"{source} is not a saved result that can be read ({words}); {remedy}")
 
@@ -194,7 +196,7 @@ def unreadable_error(source: str, problem: object, remedy: str) -> ValueError:
 def result_from_document(
     kind: type[AnyResult], document: Mapping[str, Any], source: str, remedy: str = DAMAGED_REMEDY
 ) -> AnyResult:
-    """Return the result of a class that a document holds.
+    """Return the result of a class from a JSON document.
 
     Raises ``ValueError`` for a document that does not fit the class.
     """

@@ -1,4 +1,4 @@
-"""The only source of randomness: a generator depends on a seed and on its purpose."""
+"""The only source of randomness: a generator depends on a seed and on the purpose of the draw."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def generator(seed: int, *labels: str | int) -> np.random.Generator:
-    """Return the random generator that belongs to ``seed`` and ``labels``.
+    """Return the random generator for ``seed`` and ``labels``.
 
     Two calls with the same arguments give the same stream on every machine; a different label gives
-    an independent one. So no result depends on the order in which pairs or workers draw.
+    an independent stream. So no result depends on the order in which pairs or workers draw.
     """
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed must be a non-negative integer; got {seed!r}")

@@ -1,5 +1,5 @@
-"""What people see: results in words, objects in a notebook, names that do not exist, texts that
-are not safe."""
+"""Text for people: summaries of results, tables for notebooks, suggestions for unknown names, and
+escapes for unsafe text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .formatting import count_with_noun, format_range, list_names
 if TYPE_CHECKING:
     import numpy as np
 
-INVARIANCE_SYNONYMS = {  # names elsewhere in the field, and the name here
+INVARIANCE_SYNONYMS = {  # names used elsewhere in the field, mapped to names of this package
     "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling",
     "scaling": "isotropic_scaling",
     "linear": "invertible_linear", "shift": "translation", "offset": "translation",
@@ -32,12 +32,12 @@ INVARIANCE_SYNONYMS = {  # names elsewhere in the field, and the name here
 CONTROL_CODES = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 CONTROL_ESCAPES = {code: repr(chr(code))[1:-1] for code in CONTROL_CODES}
 
-DISPLAY_ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
-UNIT_SCALE_RANGE = 10.0  # the width of a range whose values are of the order of 1
+DISPLAY_ROUNDING = 1e-12  # smaller fractions of a scale are rounding errors of 0
+UNIT_SCALE_RANGE = 10.0  # values in a range narrower than this are of the order of 1
 
 
 def html_fact_table(heading: str, facts: Mapping[str, object]) -> str:
-    """Return a small HTML table of facts by name, without those that are empty."""
+    """Return a small HTML table of named facts, without empty facts."""
     style = "style='text-align:left'"
     rows = ""
     for name, fact in facts.items():
@@ -57,15 +57,12 @@ def html_table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[obj
     return f"<table><caption>{escape(heading)}</caption><tr>{head}</tr>{body}</table>"
 
 
-# What draws results imports them, so results find it by its name, when they are to be drawn.
-
-
 # ---------------------------------------------------------------------------------------- in words
 
 
 def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = None) -> str:
-    """Return the end of an error message: the closest name, one of the same letters first, or all
-    names (or those to ``show``)."""
+    """Return the end of an error message: the closest name (an anagram first), or all known names
+    (or the names to ``show``)."""
     names = list(names)
     if match := _closest_name(name, names):
         return f"; did you mean {match!r}?"
@@ -73,7 +70,7 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
 
 
 def _closest_name(name: str, names: Sequence[str]) -> str:
-    """Return the name that a user may have meant; "" for none."""
+    """Return the name most similar to ``name``; "" if none is similar."""
     if INVARIANCE_SYNONYMS.get(name.lower(), "").partition("[")[0] in names:
         return INVARIANCE_SYNONYMS[name.lower()]
     anagrams = [n for n in names if sorted(n.lower()) == sorted(name.lower())]
@@ -82,7 +79,7 @@ def _closest_name(name: str, names: Sequence[str]) -> str:
 
 
 def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
-    """Raise ``ValueError`` unless a value is one of the choices: "size must be 'small' or 'large';
+    """Raise ``ValueError`` unless a value is among the choices: "size must be 'small' or 'large';
     got 'smal'; did you mean 'small'?"."""
     choices = list(choices)
     if value in choices:
@@ -95,7 +92,7 @@ def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
 
 
 def warn(line: str, category: type[Warning] = ResemblanceWarning) -> None:
-    """Warn of the line outside this package that led here."""
+    """Issue a warning that points to the line of user code that called the package."""
     frame, level = sys._getframe(1), 2
     package = __name__.partition(".")[0]
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
@@ -104,22 +101,23 @@ def warn(line: str, category: type[Warning] = ResemblanceWarning) -> None:
 
 
 def escape_control_characters(text: str, *, keep: str = "") -> str:
-    """Return a text with control characters, which could steer a terminal, as escapes."""
+    """Return a text with escaped control characters, which could otherwise control a terminal."""
     return text.translate(
         {code: esc for code, esc in CONTROL_ESCAPES.items() if chr(code) not in keep}
     )
 
 
 def replace_undecodable(name: str) -> str:
-    """Return a name with U+FFFD for control characters and for bytes that are not UTF-8."""
+    """Return a file name with U+FFFD for control characters and for bytes that are not UTF-8."""
     text = os.fsencode(name).decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def replace_unencodable(text: str, *, keep: str | None = None) -> str:
-    """Return a text with U+FFFD for what UTF-8 cannot encode: bytes of names that are not UTF-8.
+    """Return a text with U+FFFD for characters without a UTF-8 encoding, such as undecodable bytes
+    in file names.
 
-    ``keep``: also in place of control characters, but for these.
+    ``keep``: if given, also replace every control character except the characters in ``keep``.
     """
     text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     if keep is None:
@@ -129,7 +127,7 @@ def replace_unencodable(text: str, *, keep: str | None = None) -> str:
 
 
 def records_to_frame(records: Iterable[Mapping[str, Any]]) -> Any:
-    """Return records as a frame of pandas, whose texts UTF-8 can encode."""
+    """Return records as a pandas DataFrame; all texts can be encoded in UTF-8."""
     rows = [{name: _encodable_value(value) for name, value in record.items()} for record in records]
     return import_optional("pandas").DataFrame(rows)
 
@@ -137,14 +135,14 @@ def records_to_frame(records: Iterable[Mapping[str, Any]]) -> Any:
 def _encodable_value(value: Any) -> Any:
     if isinstance(value, str):
         return replace_unencodable(value)
-    return value + 0.0 if isinstance(value, float) else value  # 0 in place of -0
+    return value + 0.0 if isinstance(value, float) else value  # turns -0 into 0
 
 
 # ---------------------------------------------------------------------------------- of comparisons
 
 
 class SummaryRow(NamedTuple):
-    """A line of the summary of a comparison, as texts."""
+    """A line in the summary of a comparison, as texts."""
 
     measure: str
     label: str
@@ -170,7 +168,8 @@ def _summary_rows(comparison: Any) -> Iterator[SummaryRow]:
 
 
 def summary_text(comparison: Any) -> str:
-    """Return a comparison as lines of text: the smallest and the largest value of each measure."""
+    """Return the summary of a comparison as text: the smallest and largest value of every
+    measure."""
     count = count_with_noun(len(comparison.measures), "measure")
     lines = [f"Comparison of {_format_comparison_size(comparison)} by {count}"]
     lines += [f"  {caveat}" for caveat in comparison.caveats]
@@ -182,7 +181,7 @@ def summary_text(comparison: Any) -> str:
 
 
 def summary_html(comparison: Any) -> str:
-    """Return a comparison as an HTML table with a row for each measure."""
+    """Return the summary of a comparison as an HTML table with a row per measure."""
     header = "".join(f"<th>{name}</th>" for name in SummaryRow._fields)
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
@@ -198,11 +197,11 @@ def _format_comparison_size(comparison: Any) -> str:
 
 
 def snap_to_bounds(values: np.ndarray, info: Any) -> np.ndarray:
-    """Return values for people to read: what is 0, or an end of the range of the measure, except
-    for rounding errors becomes that.
+    """Return values for display: a value within rounding error of 0, or of an end of the measure's
+    range, becomes exactly 0 or that end.
 
-    Those are errors below 1e-12 of the width of the range or, if it has no end, of the largest
-    value here.
+    The rounding error is 1e-12 times the width of the range or, if the range is unbounded, 1e-12
+    times the largest magnitude among the values.
     """
     import numpy as np
 
@@ -215,9 +214,9 @@ def snap_to_bounds(values: np.ndarray, info: Any) -> np.ndarray:
 
 
 def diagnostic_notes(comparison: Any, *, exclude: str = "") -> dict[str, str]:
-    """Return one text per measure with diagnostics, such as "neighbour recall 0.97 to 1".
+    """Return a text per measure with diagnostics, such as "neighbour recall 0.97 to 1".
 
-    ``exclude``: the name of a diagnostic that is shown elsewhere.
+    ``exclude``: the name of a diagnostic to omit, because the output shows it elsewhere.
     """
     import numpy as np
 
@@ -239,6 +238,6 @@ def _format_diagnostic_range(name: str, numbers: np.ndarray) -> str:
 
 
 def _count_texts(words: Iterable[str]) -> str:
-    """Return the different texts with the number of values they concern."""
+    """Return the distinct texts with the number of values that have each text."""
     counts = Counter(words)
     return "; ".join(f"{text} ({count_with_noun(n, 'value')})" for text, n in counts.items())

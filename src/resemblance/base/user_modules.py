@@ -1,4 +1,4 @@
-"""The modules that define measures and statistics, files of users among them."""
+"""Load the modules that define measures and statistics, including users' files."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-SIBLING_MODULES = "__neighbours__"  # the files beside a user's file that it imports
-USER_MODULE_PREFIX = "measures_"  # how the modules begin that are made of users' files
-PACKAGE = __name__.partition(".")[0]  # the name of this library
+SIBLING_MODULES = "__neighbours__"  # the attribute with the imported files of a user's folder
+USER_MODULE_PREFIX = "measures_"  # the start of the module names of users' files
+PACKAGE = __name__.partition(".")[0]  # the name of this package
 
 
 class UserFileError(ValueError):
-    """The file of a user cannot be loaded, or what it defines fails."""
+    """A user's file cannot be loaded, or a function defined in the file fails."""
 
 
 def user_module_name(file: str) -> str:
-    """Return the name of the module that is made of a user's file; it cannot be imported."""
+    """Return the module name for a user's file; the name cannot be imported."""
     digest = hashlib.blake2b(os.path.realpath(file).encode(), digest_size=6)
     return f"{USER_MODULE_PREFIX}{digest.hexdigest()}"
 
@@ -33,7 +33,7 @@ def user_module_name(file: str) -> str:
 def restore_function(
     module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None
 ) -> Any:
-    """Return a measure or statistic by its place of definition, as another process needs it."""
+    """Return a measure or statistic by module and name, for unpickling in another process."""
     try:
         definition = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError:
@@ -44,8 +44,8 @@ def restore_function(
 
 
 def function_version(function: Callable[..., Any]) -> int:
-    """Return 1 for a measure of this library; for any other a number that depends on its file, and
-    on the files beside that one which it imports."""
+    """Return 1 for a measure of this package; for a user's measure, a hash of the file and of the
+    imported files in the same folder."""
     if function.__module__.partition(".")[0] == PACKAGE:
         return 1
     file = getattr(sys.modules.get(function.__module__), "__file__", None)
@@ -60,19 +60,19 @@ def function_version(function: Callable[..., Any]) -> int:
 
 
 class SourceTextLoader(SourceFileLoader):
-    """Runs the text of a file, and neither reads nor writes what was compiled of it before: a file
-    in ``__pycache__`` may hold other code than the one that is read and reviewed."""
+    """Loads a module from source text and neither reads nor writes ``__pycache__``: cached bytecode
+    may differ from the reviewed source."""
 
     def get_code(self, fullname: str) -> Any:
-        """Return the text of a module, compiled."""
+        """Return the compiled source of a module."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
 
 def load_user_file(file: str, name: str) -> Any:
-    """Run the text of a Python file that is not part of a package, such as a user's measures.
+    """Execute a Python file outside any package, such as a user's measures, and return the module.
 
-    The file imports the files and packages beside it, as a script does.
+    The file can import files and packages in the same folder, as a script can.
     """
     with import_siblings(file) as imported:
         module = _execute_source(file, name, None)
@@ -84,16 +84,17 @@ def load_user_file(file: str, name: str) -> Any:
 
 @contextmanager
 def import_siblings(file: str) -> Iterator[list[ModuleType]]:
-    """Let code import what is beside a file, by its text, and yield the modules that it imports.
+    """Make the files beside ``file`` importable inside this block, and yield the list of imported
+    modules.
 
-    Afterwards the modules of the process are as they were, so that the file of another folder
-    imports its own neighbours of the same names.
+    After the block, ``sys.modules`` is restored, so a file in another folder imports its own
+    siblings with the same names. The modules are loaded from source text.
     """
     folder, imported = Path(file).resolve().parent, list[ModuleType]()
     if any(
         isinstance(finder, _SiblingFinder) and finder.folder == folder for finder in sys.meta_path
     ):
-        yield imported  # the file is being loaded
+        yield imported  # a nested call: the folder is already importable
         return
     finder = _SiblingFinder(folder)
     hidden = {name: sys.modules.pop(name) for name in finder.names_of_others()}
@@ -107,19 +108,20 @@ def import_siblings(file: str) -> Iterator[list[ModuleType]]:
 
 
 class _SiblingFinder:
-    """Finds the modules and packages of a folder before all others, as Python does for a script."""
+    """Finds modules and packages in a folder before any other folder, as Python does for a
+    script."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.names: list[str] = []  # the modules that it found
+        self.names: list[str] = []  # the modules found in the folder
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return how a module in the folder is loaded; None for one that is elsewhere."""
+        """Return the import spec of a module in the folder; None for a module elsewhere."""
         top = name.partition(".")[0]
         if top in sys.stdlib_module_names or top == PACKAGE:
             return None
         if path is not None and top not in self.names:
-            return None  # a part of a package that is elsewhere
+            return None  # a submodule of a package in another folder
         for place in [str(self.folder)] if path is None else path:
             spec = FileFinder(place, (SourceTextLoader, SOURCE_SUFFIXES)).find_spec(name)
             if spec is not None and spec.loader is not None:
@@ -128,8 +130,8 @@ class _SiblingFinder:
         return None
 
     def names_of_others(self) -> list[str]:
-        """Return the modules of users elsewhere that go by the name of one in the folder, and what
-        is inside them."""
+        """Return the names of user modules loaded from elsewhere that share a top-level name with a
+        file in the folder, including submodules."""
         tops = {p.stem for p in self.folder.glob("*.py")}
         tops |= {p.parent.name for p in self.folder.glob("*/__init__.py")}
         tops -= {PACKAGE, "__main__"}
@@ -147,8 +149,11 @@ class _SiblingFinder:
 
 
 def load_packaged_file(file: str) -> Any:
-    """Run a Python file of a package under its full name, so that it can import its neighbours,
-    whose text is run, too."""
+    """Execute a Python file inside a package under the full module name, and return the module.
+
+    The file can import its siblings; the package's ``__init__`` and the siblings run from source
+    text, too.
+    """
     path = Path(file).resolve()
     names = [path.stem]
     while (path.parent / "__init__.py").exists():
@@ -161,7 +166,7 @@ def load_packaged_file(file: str) -> Any:
 
 
 def _package_finder(package: Path) -> Callable[[str], Any]:
-    """Return what Python finds the modules in the folders of a package with."""
+    """Return a path hook for importing the modules in the folders of a package."""
     finder = FileFinder.path_hook((SourceTextLoader, SOURCE_SUFFIXES))
 
     def find(folder: str) -> Any:
