@@ -1,5 +1,5 @@
-"""Find measures and statistics: by name, by label, by what they are invariant to; and the lists of
-measures that papers used."""
+"""Find measures and statistics by name, label or invariance, and return the lists of measures used
+in papers."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def list_measures(
     ----------
     family : one of ``"cca"``, ``"alignment"``, ``"similarity_matrix"``, ``"neighbors"``,
         ``"topology"``, ``"descriptive"`` and ``"outputs"``.
-    invariant_to : one or several invariances that each measure claims: ``"permutation"``,
+    invariant_to : one or several invariances claimed by every listed measure: ``"permutation"``,
         ``"orthogonal"``, ``"isotropic_scaling"``, ``"translation"``, ``"invertible_linear"``,
-        ``"affine"``. A measure that claims a stronger invariance is listed, too:
-        ``"invertible_linear"`` implies ``"orthogonal"``. ``"sample_rotation"`` lists the measures
-        that :class:`resemblance.Stream` computes of any number of samples.
-    not_invariant_to : one or several invariances that no listed measure claims.
-    symmetric, metric, differentiable : True lists the measures with this claim, False the measures
-        without it.
-    n_samples, n_features : the shape of the representations. Measures that need more samples or
-        more features are left out.
+        ``"affine"``. A measure with a stronger invariance is listed, too: ``"invertible_linear"``
+        implies ``"orthogonal"``. ``"sample_rotation"`` lists the measures that
+        :class:`resemblance.Stream` computes for any number of samples.
+    not_invariant_to : one or several invariances claimed by no listed measure.
+    symmetric, metric, differentiable : True lists the measures with the claim, False the measures
+        without the claim.
+    n_samples, n_features : the shape of the representations. The list omits measures that need
+        more samples or more features.
 
-    Raises ``ValueError`` for a family or an invariance that does not exist, for an invariance in
-    both lists, for a claim that is neither True nor False, for metrics that are not symmetric, and
-    for a shape that is not made of positive whole numbers.
+    Raises ``ValueError`` for an unknown family or invariance, for an invariance in both lists, for
+    a claim other than True or False, for metrics requested as not symmetric, and for a shape that
+    is not made of positive whole numbers.
     """
     claims = {"symmetric": symmetric, "metric": metric, "differentiable": differentiable}
     for name, value in claims.items():
@@ -91,10 +91,10 @@ def list_measures(
 def list_statistics(
     *, family: str | None = None, invariant_to: str | Iterable[str] | None = None
 ) -> list[Statistic]:
-    """Return the statistics of one representation, by family, that are of this family and have
-    these invariances.
+    """Return the statistics of one representation with the requested family and invariances, by
+    family.
 
-    Raises ``ValueError`` for a family or an invariance that does not exist.
+    Raises ``ValueError`` for an unknown family or invariance.
     """
     return _filter_entries(_statistics_by_name().values(), family, STATISTIC_FAMILIES, invariant_to)
 
@@ -106,8 +106,7 @@ def _filter_entries(
     invariant_to: str | Iterable[str] | None,
     choices: Sequence[str] = INVARIANCES,
 ) -> list[Entry]:
-    """Return the measures or statistics of a family with all these invariances and what they
-    imply."""
+    """Return the measures or statistics of a family with all given and all implied invariances."""
     if isinstance(family, str):
         family = re.sub(r"[ -]", "_", family.lower())
     elif family is not None:
@@ -132,7 +131,7 @@ def get_measure(spec: str | Measure) -> Measure:
     """Return a measure by name (``"cka"``), label (``"CKA"``), or specification
     (``"cka[estimator=debiased]"``).
 
-    Raises ``ValueError`` with the closest name when there is none.
+    Raises ``ValueError`` with the closest name when no measure matches.
     """
     return (
         spec if isinstance(spec, Measure) else _entry_for_spec(spec, "measure", _measures_by_name())
@@ -143,7 +142,7 @@ def get_statistic(spec: str | Statistic) -> Statistic:
     """Return a statistic by name, label, or specification
     (``"feature_split[k=10,rdm=euclidean]"``).
 
-    Raises ``ValueError`` with the closest name when there is none.
+    Raises ``ValueError`` with the closest name when no statistic matches.
     """
     if isinstance(spec, Statistic):
         return spec
@@ -151,15 +150,15 @@ def get_statistic(spec: str | Statistic) -> Statistic:
 
 
 def declaration_of(function_name: str, kind: str) -> str:
-    """Return the decorator, with the claims it needs, that makes a measure or a statistic of a
-    function of this name."""
+    """Return the decorator for declaring a function of this name as a measure or a statistic, with
+    examples of the required claims."""
     if kind == "measure":
         return declaration_template(function_name, kind, measure, MEASURE_FAMILIES[2])
     return declaration_template(function_name, kind, statistic, STATISTIC_FAMILIES[0])
 
 
 def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> Entry:
-    """Return the measure or statistic that a specification means."""
+    """Return the measure or statistic for a specification."""
     if not isinstance(spec, str):
         function_name = getattr(spec, "__name__", None)
         remedy = "give a name"
@@ -186,8 +185,8 @@ def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> En
 
 
 def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
-    """Return the measures meant by specifications, labels, measures and names of presets, each
-    once."""
+    """Return the measures for specifications, labels, measures and preset names, without
+    duplicates."""
     specs = specs if isinstance(specs, Iterable) else [specs]
     groups = (
         preset(s) if isinstance(s, str) and s in PRESET_NAMES else (get_measure(s),) for s in specs
@@ -196,15 +195,15 @@ def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
 
 
 def preset(name: str) -> tuple[Measure, ...]:
-    """Return a published list of measures with the parameters its authors used.
+    """Return a published list of measures with the parameters used by the authors.
 
-    ``"resi"``: the 24 measures of Klabunde et al. 2025, Table 2, in its order, computing what the
-    authors' code computed for the published numbers (IMD: the value its random estimate scatters
-    around). ``"default"``: the same 24 by the definitions of the papers that introduced them.
-    ``"quick"``: debiased CKA, Procrustes, RSA and mutual nearest neighbours, the default of
-    :func:`resemblance.compare_models`. ``"all"``: every measure of representations that needs no
-    repeats of a stimulus. ``"leaderboard"``: the measures of the ranking, which are those of
-    ``"all"``, debiased CKA and RSA of Euclidean distances.
+    ``"resi"``: the 24 measures of Klabunde et al. 2025, Table 2, in the order of the table,
+    computing the same values as the authors' code for the published numbers (for IMD: the value
+    around which the authors' random estimate scatters). ``"default"``: the same 24 measures as
+    defined in the original papers. ``"quick"``: debiased CKA, Procrustes, RSA and mutual nearest
+    neighbours, the default of :func:`resemblance.compare_models`. ``"all"``: every measure of
+    representations that needs no repeats of a stimulus. ``"leaderboard"``: the measures of the
+    ranking: ``"all"``, debiased CKA and RSA of Euclidean distances.
     """
     all_measures = tuple(
         m for m in list_measures() if m.family != "outputs" and m.takes != "repeats"
@@ -260,13 +259,13 @@ def _measures_by_name() -> dict[str, Measure]:
 
 
 def _statistics_by_name() -> dict[str, Statistic]:
-    from . import statistics  # only commands about statistics need the room
+    from . import statistics  # only commands about statistics import this package
 
     return {name: getattr(statistics, name) for name in statistics.__all__}
 
 
 def parse_parameters(parameters: str) -> dict[str, Any]:
-    """Read ``a=1,b=word,c=(1, 2)``: values are Python literals or words."""
+    """Parse ``a=1,b=word,c=(1, 2)``: values are Python literals or words."""
     try:
         call = ast.parse(f"f({parameters})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:

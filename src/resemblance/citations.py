@@ -1,4 +1,4 @@
-"""What to cite: the software, and the papers of measures, statistics and suites, as BibTeX."""
+"""BibTeX entries to cite: the software, and the papers of measures, statistics and suites."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CITATIONS_BY_NAME: Mapping[str, tuple[str, ...]] = {
     "drift": ("raju2026geometric",),
     "joint": ("klabunde2025resi", "ding2021grounding", "islam2025manifold", "raju2026geometric"),
 }
-# Works that a choice of a parameter rests on, besides the paper of the measure.
+# Works to cite for a parameter's value, besides the paper of the measure
 CITATIONS_BY_PARAMETER: Mapping[str, tuple[str, ...]] = {
     "estimator=debiased": ("song2012feature", "murphy2024correcting"),
     "estimator=features": ("chun2025estimating",),
@@ -37,10 +37,8 @@ CITATIONS_BY_PARAMETER: Mapping[str, tuple[str, ...]] = {
     "compare=whitened_pearson": ("diedrichsen2021comparing",),
 }
 PACKAGE_PATH = Path(__file__).parent
-BIBLIOGRAPHY_PATHS = (
-    PACKAGE_PATH / "references.bib",
-    PACKAGE_PATH.parents[1] / "references.bib",
-)  # installed; in a checkout
+# The file of the installed package, then the file of a source checkout
+BIBLIOGRAPHY_PATHS = (PACKAGE_PATH / "references.bib", PACKAGE_PATH.parents[1] / "references.bib")
 BIBTEX_ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n.*?^\}", re.MULTILINE | re.DOTALL)
 TEX_ACCENTS = {
     "'": "\u0301",
@@ -54,14 +52,14 @@ BIBTEX_FIELD = re.compile(r"^  (\w+)\s*= \{(.*)\},$", re.MULTILINE)
 
 
 def cite(*names: Any) -> str:
-    """Return the BibTeX entries to cite for these names, each once, in their order.
+    """Return the BibTeX entries to cite for the given names, in order and without duplicates.
 
-    names : measures and statistics, by themselves or by name, label or specification; names of
+    names : measures and statistics, as objects or by name, label or specification; names of
         suites; ``"evidence"``, ``"score_models"``; keys of the bibliography; and
-        ``"resemblance"`` for the software, the default. For all measures that a result rests on:
+        ``"resemblance"`` for the software, the default. For all measures of a result:
         ``cite("resemblance", *result.measures)``.
 
-    Raises ``ValueError`` for a name that is none of these, with the closest one.
+    Raises ``ValueError`` with the closest name for an unknown name.
     """
     words = [str(getattr(name, "spec", name)) for name in names]
     keys = dict.fromkeys(key for word in words or [SOFTWARE_KEY] for key in citation_keys(word))
@@ -69,9 +67,9 @@ def cite(*names: Any) -> str:
 
 
 def citation_keys(name: str) -> tuple[str, ...]:
-    """Return the keys of what to cite for one name.
+    """Return the bibliography keys to cite for a name.
 
-    Raises ``ValueError`` for a name that is none, with the closest one.
+    Raises ``ValueError`` with the closest name for an unknown name.
     """
     if name == SOFTWARE_KEY or name in bibliography():
         return (name,)
@@ -99,9 +97,9 @@ def citation_keys(name: str) -> tuple[str, ...]:
 
 
 def bibtex_entry(key: str) -> str:
-    """Return one entry of the bibliography as BibTeX, or that of the software.
+    """Return a bibliography entry, or the software's entry, as BibTeX.
 
-    Raises ``ValueError`` for a key that the bibliography does not have.
+    Raises ``ValueError`` for a key missing from the bibliography.
     """
     if key == SOFTWARE_KEY:
         return software_bibtex()
@@ -111,7 +109,7 @@ def bibtex_entry(key: str) -> str:
 
 
 def software_bibtex() -> str:
-    """Return the BibTeX entry of this package in its installed version."""
+    """Return the BibTeX entry of this package in the installed version."""
     from . import __version__
 
     return (
@@ -123,7 +121,8 @@ def software_bibtex() -> str:
 
 
 def citation_url(key: str) -> str | None:
-    """Return the address of a work of the bibliography; None for one that it does not have."""
+    """Return the address of a work in the bibliography; None for an unknown key or a work without
+    an address."""
     fields = dict(BIBTEX_FIELD.findall(bibliography().get(key, "")))
     return f"https://doi.org/{fields['doi']}" if "doi" in fields else fields.get("url")
 
@@ -131,7 +130,7 @@ def citation_url(key: str) -> str | None:
 def short_citation(key: str) -> str:
     """Return authors and year of a work: "Kornblith et al. 2019".
 
-    Raises ``ValueError`` for a key that the bibliography does not have.
+    Raises ``ValueError`` for a key missing from the bibliography.
     """
     fields = dict(BIBTEX_FIELD.findall(bibtex_entry(key) + "\n"))
     surnames = [name.partition(",")[0] for name in fields["author"].split(" and ")]
@@ -142,26 +141,26 @@ def short_citation(key: str) -> str:
 
 
 def _decode_bibtex(text: str) -> str:
-    """Return a text of BibTeX with its accents as letters and without braces."""
+    """Return a BibTeX text with accents as letters and without braces."""
     accented = re.sub(r"\{?\\(.)\{?(\w)\}?\}?", lambda m: m[2] + TEX_ACCENTS.get(m[1], ""), text)
     return unicodedata.normalize("NFC", re.sub(r"[{}]", "", accented))
 
 
 def bibliography() -> Mapping[str, str]:
-    """Return the entries of the bibliography by their keys; none where the file is missing."""
+    """Return the bibliography entries by key; none if the file is missing."""
     place = next((path for path in BIBLIOGRAPHY_PATHS if path.exists()), None)
     return _parse_bibliography(place, place.stat().st_mtime_ns) if place else {}
 
 
 @lru_cache(maxsize=1)
 def _parse_bibliography(path: Path, mtime: int) -> Mapping[str, str]:
-    """Return the entries of a file; ``mtime`` is part of what is remembered."""
+    """Return the entries of a file; the modification time ``mtime`` is part of the cache key."""
     text = path.read_text(encoding="utf-8")
     return {match[1]: match[0] for match in BIBTEX_ENTRY.finditer(text)}
 
 
 def _citable_names() -> list[str]:
-    """Return what can be cited by name."""
+    """Return all names with a citation."""
     measures, statistics = list_measures(), list_statistics()
     names = [*(m.name for m in measures), *(s.name for s in statistics)]
     labels = [*(m.label for m in measures), *(s.label for s in statistics)]

@@ -1,4 +1,4 @@
-"""A measure: a plain function of two representations, with claims that the test suite proves."""
+"""Measures: plain functions of two representations with claims verified by the test suite."""
 
 from __future__ import annotations
 
@@ -56,23 +56,25 @@ MEASURE_FAMILIES: tuple[str, ...] = typing.get_args(MeasureFamily)
 RowKind = Literal["samples", "positions"]
 POSITION_FAMILIES: frozenset[str] = frozenset({"cca", "alignment", "neighbors", "topology"})
 VARIANCE_FAMILIES = frozenset({"similarity_matrix", "alignment", "cca", "neighbors", "topology"})
-TRANSPOSED_WIDTH_RATIO = 4  # features per sample; from here on both arrays may be transposed
+TRANSPOSED_WIDTH_RATIO = 4  # features per sample that suggest two transposed arrays
 
 
 def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
-    """Return none: the default."""
+    """Return no diagnostics: the default of a measure."""
     return {}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Measure(DeclaredFunction):
-    """A function of two representations together with what is claimed of it.
+    """A function of two representations with declared claims, such as range, symmetry and
+    invariances.
 
-    Call it with two (n_samples, n_features) arrays whose rows are the same samples in the same
-    order. It returns a ``float`` for NumPy input and a 0-d tensor of the same library otherwise. It
-    raises ``ValueError`` for input that cannot be compared and :class:`~resemblance.UndefinedError`
-    (a ``ValueError``) when the data leave it without a value; it never returns NaN. It warns with
-    :class:`~resemblance.UninformativeWarning` where the value says little.
+    Call a measure with two (n_samples, n_features) arrays; row i of the two arrays is the same
+    sample. The result is a ``float`` for NumPy input and a 0-d tensor of the same library
+    otherwise. A measure raises ``ValueError`` for input that cannot be compared and
+    :class:`~resemblance.UndefinedError` (a ``ValueError``) for data without a value; a measure
+    never returns NaN. A measure warns with :class:`~resemblance.UninformativeWarning` where the
+    value says little.
     """
 
     family: MeasureFamily
@@ -86,7 +88,7 @@ class Measure(DeclaredFunction):
     deterministic: bool = True
     rows_of_maps: RowKind = "samples"
     requires: str | None = None
-    # Functions of (x, y), and of the parameters in what was declared: see `measure`.
+    # Functions of (x, y) and of the parameters that they name: see `measure`
     diagnostics: Callable[..., Mapping[str, float]] = no_diagnostics
     uninformative: Callable[..., str] | None = None
     leave_one_out: Callable[..., np.ndarray] | None = None
@@ -121,8 +123,8 @@ class Measure(DeclaredFunction):
         return value
 
     def evaluate(self, x: Representation, y: Representation) -> Any:
-        """Check the pair and compute: what a single call and :func:`resemblance.compare` both do,
-        without a warning."""
+        """Check the pair and return the value without warnings: the computation shared by a single
+        call and :func:`resemblance.compare`."""
         self.check_pair(x, y)
         y = self.in_order_of(x, y)
         require_measure_extra(self)
@@ -139,19 +141,21 @@ class Measure(DeclaredFunction):
         return _as_0d_array(value if self.differentiable else scalar(value), x.array)
 
     def is_in_blocks(self, *representations: Representation) -> bool:
-        """Say whether pairs of these are computed by ``all_pairs``, not by the plain function."""
+        """Say whether ``all_pairs``, not the plain function, computes pairs of the
+        representations."""
         if any(r.origin or records_gradient(r.source) for r in representations):
             return False
         return self.takes_blocks(representations[0].shape[0])
 
     def takes_blocks(self, n: int) -> bool:
-        """Say whether n samples are too many for the plain function, if they are at hand."""
+        """Say whether n samples are too many for the plain function, so ``all_pairs`` replaces the
+        function."""
         faces = self.all_pairs
         return faces is not None and faces.above is not None and n > faces.above
 
     def caveat(self, x: Representation, y: Representation) -> str:
-        """Return why the value says little of this pair, whatever the data; an empty string for
-        most pairs."""
+        """Return why the measure says little about this pair, whatever the data; an empty string
+        for most pairs."""
         if x is y:
             return ""
         n, d, e = x.n_samples, x.shape[1], y.shape[1]
@@ -166,7 +170,7 @@ class Measure(DeclaredFunction):
         return reason or ""
 
     def _data_caveats(self, x: Representation, y: Representation) -> tuple[str, ...]:
-        """Return what is doubtful about the data of a pair, besides its caveat."""
+        """Return the doubts about the data of a pair, such as duplicate samples."""
         if x is y:
             return ()
         by_variance = (
@@ -176,8 +180,8 @@ class Measure(DeclaredFunction):
 
     @property
     def uninformative_when(self) -> str:
-        """When the value is fixed, or near its extreme, whatever the data; empty where nothing is
-        known."""
+        """The cases in which the value is fixed or near an extreme, whatever the data; empty if no
+        case is known."""
         function = getattr(self.uninformative, "func", None)
         paragraph = (inspect.getdoc(function) or "").split("\n\n")[0] if function else ""
         return paragraph.replace("\n", " ").replace("``", "")
@@ -194,9 +198,12 @@ class Measure(DeclaredFunction):
         }
 
     def check_pair(self, x: Representation, y: Representation) -> None:
-        """Raise ``ValueError`` for a pair that cannot be compared,
-        :class:`~resemblance.UndefinedError` for too few samples, for values that are not finite,
-        and for columns of other names where the measure compares column with column."""
+        """Raise an error for a pair of representations without a value.
+
+        ``ValueError`` for a pair that cannot be compared; :class:`~resemblance.UndefinedError` for
+        too few samples, for values that are not finite, and for different column names where the
+        measure compares column with column.
+        """
         kinds = [array_library(r.source) for r in (x, y)]
         if kinds[0] != kinds[1]:
             raise ValueError(
@@ -234,8 +241,8 @@ class Measure(DeclaredFunction):
             check_digits(r)
 
     def in_order_of(self, x: Representation, y: Representation) -> Representation:
-        """Return y with its columns in the order of those of x, where that matters to the measure;
-        raise as :meth:`check_pair` does."""
+        """Return y with the columns in the order of x, if the measure depends on the order of
+        columns; raise errors as :meth:`check_pair` does."""
         if x.features is y.features:
             return y
         if "permutation" in self.invariant_to:
@@ -261,48 +268,50 @@ def measure(
     claims_for: Callable[..., Mapping[str, Any]] | None = None,
     **claims: Any,
 ) -> Callable[[Callable[..., Any]], Measure]:
-    """Declare a function of two representations to be a measure, and what is claimed of it.
+    """Declare a function of two representations as a measure with claims.
 
     Parameters
     ----------
-    label : what papers print.
-    family : one of ``FAMILIES``.
+    label : the name printed in papers.
+    family : one of ``MEASURE_FAMILIES``.
     larger_is_more_similar : True for a similarity, False for a distance or difference.
-    range : the smallest and the largest value it can take.
+    range : the smallest and the largest possible value.
     citation : a key of ``references.bib``.
     symmetric : m(X, Y) = m(Y, X).
-    invariant_to : transformations of either argument, independently, that leave the value unchanged
+    invariant_to : transformations of X or Y, independently, that leave the value unchanged
         (``INVARIANCES``).
-    claims_for : a function of the parameters that it names, which returns the claims that differ
-        with them, by name.
-    claims : ``metric`` (it is a distance and the triangle inequality holds), ``identity`` (X with
-        itself gives the end of the range that means most similar, for all X), ``needs_pairing``
-        (False where no order of the samples of one side changes the value), ``differentiable``,
-        ``deterministic``, ``rows_of_maps`` (what its rows are where layers are maps of channels, as
-        in the ReSi suite: ``"samples"``, each map flattened, or ``"positions"`` of maps of one
-        size, with their channels; by default, positions for the families in ``POSITION_FAMILIES``),
-        ``min_samples`` and ``min_features`` (fewer samples or features have no value, whatever the
-        data), ``limits`` (smallest and largest value of parameters), ``version`` (raise it when the
-        algorithm changes: results of older versions are computed again), ``requires`` (the optional
-        dependency it needs), ``streams_with`` (``"squares"`` or ``"directions"``, what a stream
-        adds up for it), ``takes`` (``"dissimilarities"`` where it compares these and so takes given
-        ones, too; ``"repeats"`` where it compares the noise of repeats, which are rows with equal
-        ids), ``needs_equal_columns`` (column i of X is column i of Y, so that layers of two widths
-        have no value).
+    claims_for : a function of parameters (matched by name) that returns, by name, the claims that
+        depend on the parameters.
+    claims : ``metric`` (the measure is a distance and satisfies the triangle inequality),
+        ``identity`` (X compared with X gives the most similar end of the range, for all X),
+        ``needs_pairing`` (False if no permutation of the samples of X or Y changes the value),
+        ``differentiable``, ``deterministic``, ``rows_of_maps`` (the rows of a layer of channel
+        maps, as in the ReSi suite: ``"samples"``, flattened maps, or ``"positions"`` of maps of the
+        same size, with channels as columns; by default, positions for the families in
+        ``POSITION_FAMILIES``), ``min_samples`` and ``min_features`` (with fewer samples or features
+        the measure is undefined, whatever the data), ``limits`` (smallest and largest value of
+        parameters), ``version`` (raise the version when the algorithm changes: results of older
+        versions are computed again), ``requires`` (an optional dependency), ``streams_with``
+        (``"squares"`` or ``"directions"``, the sums accumulated by a stream for the measure),
+        ``takes`` (``"dissimilarities"`` if the measure compares dissimilarities and so also accepts
+        given dissimilarities; ``"repeats"`` if the measure compares the noise of repeats, which are
+        rows with equal ids), ``needs_equal_columns`` (column i of X corresponds to column i of Y,
+        so layers of different widths have no value).
 
-        Functions of x, y and the parameters that they name: ``diagnostics`` (the numbers it returns
-        by name are recorded with the value, such as how exact it is), ``uninformative`` (its
-        docstring says when the value is fixed or near its extreme whatever the data; it returns a
-        sentence for such a pair and an empty string for others: a warning of a call, a caveat in a
-        result), ``leave_one_out`` (the (n,) values without each sample), ``chance`` (the exact mean
-        of the value over all orders of the samples, at no more than the cost of the value).
+        The following claims are functions of x, y and parameters (matched by name):
+        ``diagnostics`` (returns numbers by name, recorded with the value, such as the accuracy),
+        ``uninformative`` (returns a sentence if the value of the pair is fixed or near an extreme
+        whatever the data, otherwise an empty string; a call warns with the sentence, a result
+        records the sentence as a caveat; the docstring says when), ``leave_one_out`` (the (n,)
+        values without each sample), ``chance`` (the exact mean of the value over all permutations
+        of the samples, at no more than the cost of the value).
 
-        ``leave_one_out``, ``chance`` and these make inference exact or cheap, and large data
-        possible; a measure without them works everywhere: ``product`` (a :class:`Product`: exact
-        permutation moments), ``compares`` (one of matrices whose traces are known: chance, too, and
-        with ``blocks=True`` many samples), ``all_pairs`` (an :class:`AllPairs`: many pairs in
-        blocks of samples). What is longer than a line stands under the formula:
-        ``@cka.claim("uninformative")``.
+        ``leave_one_out``, ``chance`` and the following claims make inference exact or cheap, and
+        large data possible; a measure works everywhere without such claims: ``product`` (a
+        :class:`Product`: exact permutation moments), ``compares`` (a product of matrices with known
+        traces: also the chance level and, with ``blocks=True``, many samples), ``all_pairs`` (an
+        :class:`AllPairs`: many pairs in blocks of samples). Write a claim longer than a line below
+        the formula: ``@cka.claim("uninformative")``.
     """
     check_choice("family", family, MEASURE_FAMILIES)
     if not range[0] < range[1]:
@@ -325,10 +334,10 @@ def measure(
 def batchable_measures(
     measures: Sequence[Measure], representations: Sequence[Representation]
 ) -> tuple[Measure, ...]:
-    """Return the measures that compute many pairs of these representations together.
+    """Return the measures able to compute many pairs of the representations together.
 
-    One that needs it for speed alone does so if it leaves no other measure behind: two measures of
-    a pair share what they have in common.
+    A measure that batches only for speed is included if every measure can batch, because the
+    measures of a pair share intermediates.
     """
     blocked = tuple(m for m in measures if m.is_in_blocks(*representations))
     is_fast = all(m in blocked or (m.all_pairs and m.all_pairs.above is None) for m in measures)
@@ -340,8 +349,8 @@ def batchable_measures(
 
 
 def require_measure_extra(measure: Measure) -> None:
-    """Raise ``ImportError`` naming the extra when the optional dependency of a measure is not
-    installed."""
+    """Raise ``ImportError`` with the name of the extra if the optional dependency of a measure is
+    not installed."""
     for package in (
         name for name, requires in EXTRA_OF_PACKAGE.items() if requires == measure.requires
     ):
@@ -349,7 +358,7 @@ def require_measure_extra(measure: Measure) -> None:
 
 
 def _user_signature(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature a measure is called with: X and Y, then the parameters."""
+    """Return the signature for calling a measure: X and Y, then the parameters."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[2:]
     arrays = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("X", "Y")]

@@ -1,5 +1,5 @@
-"""A statistic: a plain function of one representation, and what else it needs, with claims that the
-tests prove."""
+"""Statistics: plain functions of one representation, and of labels or a second array, with claims
+verified by the tests."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ TrialHalves = Literal["early and late", "odd and even"]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Statistic(DeclaredFunction):
-    """A function of one representation, and of the labels or second array it needs, with what is
-    claimed of it.
+    """A function of one representation, and of labels or a second array, with declared claims.
 
-    Call it with an (n_samples, n_features) array and what ``needs`` names, in that order or by
-    name. It returns a ``float``, computed in double precision by NumPy whatever library the array
-    is of. It raises ``ValueError`` for input that does not fit and
-    :class:`~resemblance.UndefinedError` (a ``ValueError``) when the data leave it without a value;
-    it never returns NaN.
+    Call a statistic with an (n_samples, n_features) array and the arguments listed in ``needs``, in
+    order or by name. The result is a ``float``, computed in double precision by NumPy whatever the
+    library of the array. A statistic raises ``ValueError`` for input that does not fit and
+    :class:`~resemblance.UndefinedError` (a ``ValueError``) for data without a value; a statistic
+    never returns NaN.
     """
 
     family: StatisticFamily
@@ -53,7 +52,7 @@ class Statistic(DeclaredFunction):
     min_features: int = 1
     caveat: str = ""
     parts: TrialHalves | None = None
-    needs: tuple[str, ...] = field(init=False)  # what it is called with after the representation
+    needs: tuple[str, ...] = field(init=False)  # the positional arguments after the representation
 
     def __post_init__(self) -> None:
         parameters = list(inspect.signature(self.function).parameters.values())[1:]
@@ -77,14 +76,14 @@ class Statistic(DeclaredFunction):
             return statistic.evaluate(x, *self.prepare(x, *data, **inputs))
 
     def with_data(self, named: Mapping[str, Any]) -> tuple[Statistic, dict[str, Any]]:
-        """Split arguments by name: the statistic with its parameters fixed, and what it needs in
-        addition to X."""
+        """Split keyword arguments into parameters and data: return the statistic with the
+        parameters fixed, and the arguments in ``needs``."""
         inputs = {name: named[name] for name in self.needs if name in named}
         parameters = {name: value for name, value in named.items() if name not in inputs}
         return self.with_parameters(**parameters) if parameters else self, inputs
 
     def prepare(self, x: Representation, *data: Any, **named: Any) -> tuple[Any, ...]:
-        """Check what the statistic needs in addition to the representation; return it in order.
+        """Check the arguments in ``needs`` and return the arguments in order.
 
         Labels become integers from 0; arrays become representations.
         """
@@ -99,7 +98,9 @@ class Statistic(DeclaredFunction):
         return tuple(ARGUMENT_READERS[name](self.name, x, inputs[name]) for name in self.needs)
 
     def evaluate(self, x: Representation, *prepared: Any) -> float:
-        """Check the representation and compute, from what :meth:`prepare` returned."""
+        """Check the representation and return the value, given the arguments from
+        :meth:`prepare`.
+        """
         self.check(x)
         value = float(self.function(x, *prepared, **dict(self.parameters)))
         return float(clip_to_range(value, self, "float64"))
@@ -139,30 +140,30 @@ def statistic(
     claims_for: Callable[..., Mapping[str, Any]] | None = None,
     **claims: Any,
 ) -> Callable[[Callable[..., float]], Statistic]:
-    """Declare a function of one representation to be a statistic, and what is claimed of it.
+    """Declare a function of one representation as a statistic with claims.
 
-    The positional arguments after the representation say what it needs, by the names in
-    ``ARGUMENTS``; the keyword arguments are its parameters.
+    The positional arguments after the representation are data, with names from
+    ``ARGUMENT_READERS``; the keyword arguments are parameters of the statistic.
 
     Parameters
     ----------
-    label : what papers print.
+    label : the name printed in papers.
     family : one of ``STATISTIC_FAMILIES``.
-    larger_is_more_stable : True where a larger value is more of what the statistic is about
-        (stability, separation, transferability), False where it is less, None where it describes
-        without a better or worse.
-    range : the smallest and the largest value it can take.
+    larger_is_more_stable : True if a larger value means more of the measured property (stability,
+        separation, transferability), False if a larger value means less, None if neither direction
+        is better.
+    range : the smallest and the largest possible value.
     citation : a key of ``references.bib``.
     invariant_to : transformations of the features that leave the value unchanged (``INVARIANCES``),
-        applied alike to every array of features it is called with.
-    claims_for : a function of the parameters that it names, which returns the claims that differ
-        with them, by name.
+        applied alike to every array of features among the arguments.
+    claims_for : a function of parameters (matched by name) that returns, by name, the claims that
+        depend on the parameters.
     claims : ``min_samples``, ``min_features``, ``limits`` (smallest and largest value of
-        parameters), ``version`` (raise it when the algorithm changes), ``caveat`` (why the value
-        must not be used as it was published), ``parts`` (which trials are compared, so that
-        :func:`resemblance.stability.interval` halves each part by itself: "early and late", the
-        first share ``early``, a parameter, and the others; or "odd and even", every other trial of
-        a condition).
+        parameters), ``version`` (raise the version when the algorithm changes), ``caveat`` (why the
+        value must not be used as published), ``parts`` (the compared parts of the trials, so
+        :func:`resemblance.stability.interval` halves each part separately: "early and late", the
+        first share ``early``, a parameter, and the remaining trials; or "odd and even", alternate
+        trials of a condition).
     """
     common_claims = {
         "label": label,
@@ -176,15 +177,14 @@ def statistic(
     return partial(Statistic._declare, claims=common_claims | claims)
 
 
-# ------------------------------------------------------ what it may need besides a representation
+# ------------------------------------------------------- arguments besides a representation
 
 
 def class_indices(caller: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
-    """Return labels as integers from 0, in the order of the sorted labels, by position.
+    """Return labels as integers from 0, in the order of the sorted labels.
 
-    Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or
-    all of one type; and when the index of labels and the ids of the samples say that they do not
-    belong together.
+    Raises ``ValueError`` unless every sample has a label and the labels are all numbers or all of
+    the same type; and when the index of the labels and the ids of the samples do not match.
     """
     numbers = label_codes(caller, values, x.shape[0], role)
     check_sample_order(caller, "X", x.order, f"the index of {role}", sample_order(values, role))
@@ -204,7 +204,7 @@ def _replicate_representation(caller: str, x: Representation, data: Any) -> Repr
 
 
 def _control_representation(caller: str, x: Representation, data: Any) -> Representation:
-    """Return the representation of other samples by the same features."""
+    """Return a representation of other samples with the same features."""
     y = as_argument(data, "control")
     if x.shape[1] != y.shape[1]:
         raise ValueError(

@@ -1,5 +1,5 @@
-"""What measures and statistics share: a function declared with claims, which travels by its name
-and takes parameters; and the claims that are more than a word or a number."""
+"""The base class of measures and statistics, a function with declared claims and parameters; and
+the claims longer than a word or a number."""
 
 from __future__ import annotations
 
@@ -33,31 +33,30 @@ from ..intermediates.rectangles import (
 INVARIANCES = (
     "permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine",
 )  # fmt: skip
-# of both arguments together: an orthogonal map of the samples that leaves the means as they are
+# The invariance to one orthogonal map of the samples, applied to X and Y, that keeps the means
 JOINT_INVARIANCES = ("sample_rotation",)
 SAMPLE_ROTATION = {"sample_rotation"}
 COSINE_INVARIANCES = {"orthogonal", "isotropic_scaling"}
 RIGID_INVARIANCES = {"orthogonal", "translation"}
 SHAPE_INVARIANCES = COSINE_INVARIANCES | RIGID_INVARIANCES
 COLUMN_INVARIANCES = {"permutation", "isotropic_scaling", "translation"}
-RANGE_TOLERANCE = {
-    "float64": 1e-6,
-    "float32": 1e-3,
-}  # of a value, by the precision it is computed in
+# The relative tolerance of the claimed range, by the precision of computation
+RANGE_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 CHANCE_KEY = "chance"  # the diagnostic with the mean over all permutations of the samples
 ACCEPTED_TYPES: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
-_type_hints = lru_cache(maxsize=256)(typing.get_type_hints)  # which takes long, also of few
+_type_hints = lru_cache(maxsize=256)(typing.get_type_hints)  # slow even for few parameters
 Claim = TypeVar("Claim")
 P = ParamSpec("P")
 T = TypeVar("T")
-MAX_SPELLED_VALUES = 8  # values that a specification spells out
+MAX_SPELLED_VALUES = 8  # a specification shows a longer tuple as a hash
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DeclaredFunction(ABC):
-    """A function of representations together with what is claimed of it.
+    """A function of representations with declared claims, such as range and invariances.
 
-    It is identified by its function and its parameters, and pickled by its name, like a function.
+    Two declared functions are equal if the functions and the parameters are equal. Pickling stores
+    the name, as for a plain function.
     """
 
     function: Callable[..., Any]
@@ -71,25 +70,25 @@ class DeclaredFunction(ABC):
     version: int = 1
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     parameters: tuple[tuple[str, Any], ...] = ()
-    claims_for: Callable[..., Mapping[str, Any]] | None = None  # of the parameters
-    declared: Mapping[str, Any]  # the claims, before the parameters changed them
-    defaults: Mapping[str, Any] = field(init=False)  # the parameters, with their default values
-    # The name with every parameter that is not at its default: the identity of a result.
+    claims_for: Callable[..., Mapping[str, Any]] | None = None  # a function of the parameters
+    declared: Mapping[str, Any]  # the claims before the parameters changed any claim
+    defaults: Mapping[str, Any] = field(init=False)  # the parameters with default values
+    # The name with every parameter that is not at the default: the identity of a result
     spec: str = field(init=False)
 
     @classmethod
     def _declare(cls, function: Callable[..., Any], claims: Mapping[str, Any]) -> Self:
-        """Return a function with the claims that hold under its default parameters."""
+        """Return a declared function with the claims for the default parameters."""
         claims = {"version": function_version(function), **claims}
         return cls(
             function=function, name=function.__name__, declared=claims, **claims
         ).with_parameters()
 
     def with_parameters(self, **parameters: Any) -> Self:
-        """Return the same with parameters fixed; it is named after them,
+        """Return this function with fixed parameters, which become part of the name:
         ``cka[estimator=debiased]``.
 
-        Raises ``ValueError`` for a parameter or a choice that it does not have.
+        Raises ``ValueError`` for an unknown parameter or an unknown choice of a parameter.
         """
         parameters = {name: as_hashable(value) for name, value in parameters.items()}
         self._check(parameters)
@@ -104,10 +103,11 @@ class DeclaredFunction(ABC):
         )
 
     def claim(self, name: str) -> Callable[[Claim], Claim]:
-        """Return a decorator that adds what it decorates as a claim: for what stands under the
-        formula, such as when the value says little.
+        """Return a decorator for declaring a function as the claim ``name`` below the formula, for
+        long claims such as the warning ``uninformative``.
 
-        For use in the module of the function, before anything asks for what is claimed.
+        Use the decorator only in the module of the declared function, before any other code reads
+        the claims.
         """
 
         def added(value: Claim) -> Claim:
@@ -118,13 +118,13 @@ class DeclaredFunction(ABC):
 
     @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
-        """The values that each parameter with a fixed list of them can take."""
+        """The allowed values of every parameter annotated with a ``Literal``."""
         hints = _type_hints(self.function)
         return {k: typing.get_args(h) for k, h in hints.items() if typing.get_origin(h) is Literal}
 
     @property
     def summary(self) -> str:
-        """The first sentence of the docstring."""
+        """The first paragraph of the docstring."""
         return (inspect.getdoc(self.function) or "").split("\n\n")[0].replace("\n", " ")
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ class DeclaredFunction(ABC):
         return f"<{self._kind} {self.spec}: {', '.join(filter(None, self._claims().values()))}>"
 
     def _repr_html_(self) -> str:
-        """Return the definition and the claims as HTML: what a notebook shows."""
+        """Return the definition and the claims as HTML, for display in a notebook."""
         lines: dict[str, object] = {"definition": self.summary, **self._claims()}
         lines |= {"family": self.family.replace("_", " "), "citation": self.citation}
         return html_fact_table(f"{self._kind} {self.spec}", lines | dict(self.parameters))
@@ -148,9 +148,10 @@ class DeclaredFunction(ABC):
         return hash((self.function, self.spec))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Return how to pickle it: by its name; from a user's file also by that file.
+        """Return the arguments for unpickling: module, name, parameters and, for a user's file, the
+        path.
 
-        Raises ``ValueError`` when its module does not hold it under its name.
+        Raises ``ValueError`` if the module does not contain this function under its name.
         """
         module = sys.modules[self.function.__module__]
         if not isinstance(getattr(module, self.name, None), type(self)):
@@ -161,15 +162,15 @@ class DeclaredFunction(ABC):
 
     @abstractmethod
     def _claims(self) -> dict[str, str]:
-        """Return what is claimed, in words."""
+        """Return the claims in words."""
 
     @property
     def _kind(self) -> str:
         return type(self).__name__.lower()
 
     def _settle(self, parameters: Sequence[inspect.Parameter], **attributes: Any) -> None:
-        """Complete a frozen dataclass: its defaults and specification, and the name, docstring and
-        module of the function."""
+        """Complete the frozen dataclass with defaults and specification, and copy name, docstring
+        and module from the function."""
         defaults = {p.name: p.default for p in parameters}
         vars(self).update(
             defaults=defaults,
@@ -182,8 +183,8 @@ class DeclaredFunction(ABC):
         )
 
     def _check(self, parameters: Mapping[str, Any]) -> None:
-        """Raise ``ValueError`` for a parameter, a choice, a type or a size that the function does
-        not take."""
+        """Raise ``ValueError`` for an unknown parameter or choice, a wrong type, or a number
+        outside the limits."""
         choices, hints = self.choices, _type_hints(self.function)
         for name, value in parameters.items():
             if name not in self.defaults:
@@ -207,8 +208,8 @@ class DeclaredFunction(ABC):
 
 
 def implied_invariances(invariances: Set[str]) -> frozenset[str]:
-    """Close a set of invariances: affine contains linear and translation, linear contains
-    orthogonal, and so on."""
+    """Return a set of invariances with all implied invariances: affine implies invertible linear
+    and translation, invertible linear implies orthogonal, and so on."""
     names = INVARIANCES + JOINT_INVARIANCES
     unknown_names = set(invariances) - set(names)
     if unknown_names:
@@ -224,15 +225,17 @@ def implied_invariances(invariances: Set[str]) -> frozenset[str]:
 
 
 def describe_invariance(names: Set[str]) -> str:
-    """Return what leaves a value unchanged, in words."""
+    """Return a phrase with a list of the invariances."""
     invariances = INVARIANCES + JOINT_INVARIANCES
     words = [name.replace("_", " ") for name in invariances if name in names]
     return f"invariant to {', '.join(words)}" if words else "no invariance claimed"
 
 
 def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claims that hold when the parameters have these values; those that are functions
-    of representations and parameters take the values from here on."""
+    """Return the claims for the given parameter values.
+
+    Claims that are functions of representations and parameters get the parameter values bound.
+    """
     claims_for = declared.get("claims_for")
     claims = {**declared, **(bind_known(claims_for, values)() if claims_for else {})}
     if compared := claims.get("compares"):
@@ -250,7 +253,7 @@ def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> di
 
 
 def bind_known(function: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return a function with the parameters that it names fixed to these values."""
+    """Return a function with all of its known parameters fixed to the given values."""
     parameter_names = (
         _parameter_names if isinstance(function, Hashable) else _parameter_names.__wrapped__
     )
@@ -260,7 +263,7 @@ def bind_known(function: Callable[..., Any], values: Mapping[str, Any]) -> Calla
 
 @lru_cache(maxsize=1024)
 def _parameter_names(function: Callable[..., Any]) -> tuple[frozenset[str], bool]:
-    """Return the names of the parameters of a function, and whether it takes any others."""
+    """Return the parameter names of a function, and whether the function has ``**keywords``."""
     parameters = inspect.signature(function).parameters
     return frozenset(parameters), any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
@@ -271,7 +274,7 @@ def _parameter_names(function: Callable[..., Any]) -> tuple[frozenset[str], bool
 def format_specification(
     name: str, parameters: tuple[tuple[str, Any], ...], defaults: Mapping[str, Any]
 ) -> str:
-    """Return the name with every parameter that is not at its default."""
+    """Return the name with every parameter that is not at the default."""
     settings = [
         f"{k}={short_repr(v)}" for k, v in parameters if k not in defaults or defaults[k] != v
     ]
@@ -279,13 +282,13 @@ def format_specification(
 
 
 def as_hashable(value: Any) -> Any:
-    """Return a value with every array (of any library) and list in it as a tuple."""
+    """Return a value with every list, and every array of any library, converted to a tuple."""
     value = value.tolist() if hasattr(value, "tolist") else value
     return tuple(as_hashable(v) for v in value) if isinstance(value, list | tuple) else value
 
 
 def short_repr(value: Any) -> str:
-    """Return how a specification shows a value: a long tuple as its length and hash."""
+    """Return the text of a value in a specification: a long tuple becomes its length and a hash."""
     if not isinstance(value, tuple) or len(value) <= MAX_SPELLED_VALUES:
         return str(value)
     digest = hashlib.blake2b(repr(value).encode(), digest_size=4).hexdigest()
@@ -296,8 +299,7 @@ def short_repr(value: Any) -> str:
 
 
 def require_arguments(declare: Callable[P, T]) -> Callable[P, T]:
-    """Let a decorator that takes claims say so where it is written without them, as
-    ``@rs.measure``."""
+    """Return a decorator with a helpful error for ``@rs.measure`` without claims."""
     parameters = inspect.signature(declare).parameters.values()
     required_names = (
         p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty
@@ -322,8 +324,8 @@ EXAMPLE_CLAIMS = {
 def declaration_template(
     function_name: str, kind: str, declare: Callable[..., Any], family: str
 ) -> str:
-    """Return the decorator that makes a measure or a statistic of a function of this name, with
-    all claims that it needs, each with a value of its kind."""
+    """Return the decorator for declaring a function of this name as a measure or a statistic, with
+    an example value for every required claim."""
     examples = EXAMPLE_CLAIMS | {"family": repr(family)}
     parameters = inspect.signature(declare).parameters.values()
     required_names = (
@@ -336,16 +338,16 @@ def declaration_template(
 
 
 def as_argument(data: Any, name: str) -> Representation:
-    """Make a representation that error messages can name: X or Y, unless it is a file, which has a
-    name."""
+    """Convert data to a representation with the default name X or Y for error messages; a file
+    keeps its own name."""
     return as_representation(data, "" if isinstance(data, str | Path) else name)
 
 
 def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
-    """Return a value without the rounding errors that brought it out of the claimed range.
+    """Return a value, clipped to the claimed range if only a rounding error put the value outside.
 
-    Raises :class:`~resemblance.UndefinedError` for NaN, for infinity, and for what no rounding
-    explains: the claim is wrong. Raises ``ValueError`` for what is no number.
+    Raises :class:`~resemblance.UndefinedError` for NaN, for infinity, and for an excess larger than
+    rounding, a sign of a wrong claim. Raises ``ValueError`` for anything but one number.
     """
     kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
     if value is None or "complex" in str(kind) or shape != ():
@@ -367,41 +369,46 @@ def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
 
 
 def is_outside_range(value: float, ends: tuple[float, float], rounding: float) -> bool:
-    """Say whether a value is out of a range by more than rounding."""
+    """Say whether a value is outside a range by more than rounding."""
     low, high = ends
     return not low - rounding * max(1.0, abs(low)) <= value <= high + rounding * max(1.0, abs(high))
 
 
-# ------------------------------------------------------------------------- other ways to the values
+# ------------------------------------------------------------- other algorithms for the same value
 #
-# Tests prove them equal to the plain function, but for ``leave_one_out`` of ranks and of kernels
-# whose width is a median, which are approximations: their docstrings say how close.
+# Tests prove that these algorithms return the value of the plain function. Only ``leave_one_out``
+# of ranks and of kernels with a median width is approximate; the docstrings state the error.
 
 
 def matrix_cosine(product: float, x_square: float, y_square: float) -> float:
-    """Return the value of a measure that is the cosine of two matrices."""
+    """Return the cosine of two matrices from their inner product and squared norms."""
     return product / math.sqrt(x_square * y_square)
 
 
 class Product(NamedTuple):
     """The claim that a value is a linear function of an inner product of two (n, n) matrices.
 
-    ``left`` and ``right`` (by default the same) are functions of one representation and the
-    parameters of the measure. They return its matrix, a float64 array (or a
-    ``intermediates.matrices.PairMatrix``) whose rows and columns move with the samples;
-    ``symmetric`` says whether all these are symmetric. ``value`` returns the value, or with
-    ``root=True`` its square, from the inner product <A, B> and from <A, A> and <B, B>. It is linear
-    in the first, and the more similar, the larger that is. So the mean, the variance and the
-    skewness of the value over all orders of the samples are known exactly (see
-    :mod:`resemblance.inference`). ``scale``, if there is one, is a function of one representation
-    and the parameters: a number that ``value`` takes in place of <A, A> and <B, B>. A measure fills
-    in its ``parameters``; a function takes those that it names. ``blocks`` says that the matrices
-    are computed again, piece by piece, for many samples (``PairMatrix.blocks``), left and right the
-    same: then many pairs are computed together (:class:`AllPairs`). ``by_rows``: the claim
-    ``leave_one_out`` takes ``rows``, the inner products of the rows of both matrices; it says of x
-    and y, and of the number of others that each is compared with, whether these are better computed
-    for all pairs together: by ``rows_of``, a function of representations, pairs of positions in
-    their list and parameters, if ``leave_one_out`` takes something else for them.
+    ``left`` and ``right`` (by default the same function) are functions of one representation and
+    the parameters of the measure. The functions return the matrix of the representation: a float64
+    array, or a ``intermediates.matrices.PairMatrix``. A permutation of the samples permutes the
+    rows and columns of the matrix. ``symmetric`` says whether all matrices are symmetric. ``value``
+    returns the value, or with ``root=True`` the squared value, from the inner product <A, B> and
+    from <A, A> and <B, B>. The value is linear in <A, B> and increases with similarity. So the
+    mean, the variance and the skewness of the value over all permutations of the samples are known
+    exactly (see :mod:`resemblance.inference`).
+
+    ``scale``, if given, is a function of one representation and the parameters; ``value`` receives
+    the scale in place of <A, A> and <B, B>. The measure fills in ``parameters``; a function
+    receives only the parameters in its signature. ``blocks`` says whether the matrices, equal on
+    the left and right, can be recomputed block by block for many samples (``PairMatrix.blocks``);
+    then the measure computes many pairs together (:class:`AllPairs`).
+
+    ``by_rows`` declares that the claim ``leave_one_out`` accepts ``rows``, the inner products of
+    the matrices' rows. ``by_rows`` is a function of x, y, and the number of representations
+    compared with each of x and y; the result says whether computing ``rows`` for all pairs together
+    is faster. ``rows_of`` is a function of representations, pairs of positions in the list of
+    representations, and parameters; ``rows_of`` computes ``rows`` if ``leave_one_out`` needs
+    something other than the inner products.
     """
 
     left: Callable[..., np.ndarray | PairMatrix]
@@ -416,25 +423,26 @@ class Product(NamedTuple):
     parameters: Mapping[str, Any] = {}
 
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
-        """Return the matrix of a representation on the left or on the right."""
+        """Return the left or the right matrix of a representation."""
         matrix = self.of(x, side)
         return matrix.dense() if isinstance(matrix, PairMatrix) else matrix
 
     def square(self, x: Representation, matrix: np.ndarray | PairMatrix) -> float:
-        """Return what ``value`` takes for the matrix of a representation: <A, A>, or the scale."""
+        """Return the squared norm <A, A> of the matrix of a representation, or the scale, for
+        ``value``."""
         if self.scale:
             return float(bind_known(self.scale, self.parameters)(x))
         return matrix.square if isinstance(matrix, PairMatrix) else float(np.vdot(matrix, matrix))
 
     def mean(self, x: Representation, y: Representation) -> float:
-        """Return the mean of the value over all orders of the samples of y, from traces and sums of
-        two matrices that are a ``PairMatrix``."""
+        """Return the mean of the value over all permutations of the samples of y, computed from the
+        traces and sums of two ``PairMatrix`` objects."""
         a, b = self.of(x, "left"), self.of(y, "right")
         return self.value(expected_inner(a, b), self.square(x, a), self.square(y, b))
 
     def in_blocks(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
-        """Return the values of all pairs in one pass over blocks of the matrices, with nothing of
-        shape (n, n) in memory.
+        """Return the values of all pairs in one pass over blocks of the matrices, without storing
+        an (n, n) matrix.
 
         O(n^2 d) time for each representation and O(n^2) for each pair, O(n d) memory.
         """
@@ -452,8 +460,9 @@ class Product(NamedTuple):
     def of_rows(
         self, representations: Sequence[Representation], pairs: Sequence[tuple[int, int]]
     ) -> np.ndarray:
-        """Return the inner products of the rows of the matrices of pairs of positions in a list, or
-        what ``rows_of`` does, shape (pairs, n), from one pass over pieces of the matrices."""
+        """Return the inner products of the matrices' rows for pairs of positions in a list of
+        representations, shape (pairs, n), from one pass over blocks of the matrices; with
+        ``rows_of``, return its result."""
         if self.rows_of:
             return bind_known(self.rows_of, self.parameters)(representations, pairs)
         positions = sorted({position for pair in pairs for position in pair})
@@ -463,17 +472,17 @@ class Product(NamedTuple):
         return row_inner_products(pieces, place_pairs, representations[0].shape[0])
 
     def of(self, x: Representation, side: Literal["left", "right"]) -> Any:
-        """Return what the function of a side returns: an array, or a ``PairMatrix``."""
+        """Return the result of the left or the right function: an array, or a ``PairMatrix``."""
         function = self.right if side == "right" and self.right else self.left
         return bind_known(function, self.parameters)(x)
 
 
 class Scores(NamedTuple):
-    """What a measure computes of many pairs together.
+    """The scores of many pairs, computed together by one measure.
 
-    ``values`` has shape (rows, columns), as have the numbers that it records with them, by name,
-    NaN where a pair has none. ``caveats``: why values mean little, by row and column; None if each
-    pair is to be asked.
+    ``values`` has shape (rows, columns). ``diagnostics``: numbers recorded with the values, by
+    name, in the same shape; NaN where a pair has no number. ``caveats``: why values mean little, by
+    row and column; None if the measure must check every pair separately.
     """
 
     values: np.ndarray
@@ -482,18 +491,19 @@ class Scores(NamedTuple):
 
 
 class AllPairs(NamedTuple):
-    """The claim that many pairs can be computed together, from blocks of samples.
+    """The claim that a measure can compute many pairs together, from blocks of samples.
 
-    ``function`` takes the representations of the rows, those of the columns, and the parameters of
-    the measure that it names; it returns :class:`Scores`. Nothing of shape (n, n) is in memory at a
-    time. A value does not depend, to the last bit, on which other pairs there are. Where it raises,
-    the caller asks for one pair at a time, so that each pair without a value has its own reason.
-    Where both lists are the same object and the measure is symmetric, half of the pairs are enough.
+    ``function`` receives the representations of the rows, the representations of the columns, and
+    the parameters in its signature; the result is :class:`Scores`. The function never stores an (n,
+    n) matrix. A value does not depend on the other pairs, not even in the last bit. If the function
+    raises an error, the caller computes every pair separately, so each pair without a value has its
+    own reason. If both lists are the same object and the measure is symmetric, half of the pairs
+    are enough.
 
-    It takes the place of the plain function for more than ``above`` samples, in a single call as in
-    a comparison, and equals it at 1e-10, or within the bound that it records. With ``above=None``
-    it equals it to the last bit for arrays of NumPy and PyTorch, and is for comparisons of many
-    pairs.
+    For more than ``above`` samples the function replaces the plain function, in a single call and
+    in a comparison. The two values agree within 1e-10, or within a recorded error bound. With
+    ``above=None`` the function serves only comparisons of many pairs, and the values equal the
+    plain function's values to the last bit for NumPy arrays and PyTorch tensors.
     """
 
     function: Callable[..., Scores]

@@ -1,5 +1,5 @@
-"""What a measure can be computed of when the samples have passed: whether it streams, and how many
-digits whitening leaves."""
+"""Support of measures for streams: whether a measure needs the samples, and how many digits
+whitening leaves."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from ..intermediates.spectra import (
     decomposition,
 )
 
-SAMPLE_ROTATION_CLAIM = "sample_rotation"  # the claim of a measure that sums of products decide
-MAX_WHITENING_ERROR = 1e-4  # relative error of whitening from which there is no value
+# The claim of a measure that depends only on sums of products over the samples
+SAMPLE_ROTATION_CLAIM = "sample_rotation"
+MAX_WHITENING_ERROR = 1e-4  # relative; a larger error leaves the measure undefined
 FLOAT64_EPSILON = float(np.finfo(np.float64).eps)
-STREAMING_ANSWERS = {  # by what they need: whether measures stream, in words
+STREAMING_ANSWERS = {  # whether a measure works on a stream, by the sums that the measure needs
     None: "no: it needs the samples",
     "": "yes",
     "squares": "yes",
@@ -32,15 +33,15 @@ COMPARE_SAMPLES_REMEDY = "or compare the samples themselves, at once, by rs.comp
 
 
 def as_surrogate(points: Array, name: str, origin: StreamSummary) -> Representation:
-    """Return points that stand for the samples of a stream, as a representation of these."""
+    """Return points with the inner products of a stream's samples as a representation."""
     x = Representation(points, name)
     x.origin, x._carry = origin, origin.intermediates
     return x
 
 
 def stream_requirements(measure: Any) -> str | None:
-    """Return what a stream accumulates for a measure besides products, which may be nothing (an
-    empty text); None if the measure needs the samples."""
+    """Return the name of the sums, besides products, that a measure needs from a stream ("" for
+    none); None if the measure needs the samples."""
     return "" if SAMPLE_ROTATION_CLAIM in measure.invariant_to else measure.streams_with
 
 
@@ -48,8 +49,7 @@ USE_RSA = "use rsa"
 
 
 def require_samples(caller: str, *representations: Representation) -> None:
-    """Raise :class:`~resemblance.UndefinedError` for points that stand for the samples of a
-    stream."""
+    """Raise :class:`~resemblance.UndefinedError` for a representation of a stream."""
     for x in representations:
         if x.origin:
             raise UndefinedError(
@@ -58,8 +58,8 @@ def require_samples(caller: str, *representations: Representation) -> None:
 
 
 def require_features(caller: str, *representations: Representation) -> None:
-    """Raise :class:`~resemblance.UndefinedError` for points that stand for something else: the
-    samples of a stream, or dissimilarities."""
+    """Raise :class:`~resemblance.UndefinedError` for representations without features: streams and
+    given dissimilarities."""
     require_samples(caller, *representations)
     for x in representations:
         if x.signed:
@@ -70,10 +70,10 @@ def require_features(caller: str, *representations: Representation) -> None:
 
 
 def check_stream_precision(measure: Any, x: Representation, y: Representation) -> None:
-    """Raise where a measure has no value of a stream, or too few digits.
+    """Raise an error if a measure has no value, or too few digits, on a stream.
 
-    ``UndefinedError`` for a measure that needs the samples or what was not accumulated, and for one
-    that whitens more than its digits allow; ``ValueError`` for representations of two streams.
+    ``UndefinedError`` if the measure needs the samples or sums that were not accumulated, or has
+    too large a whitening error; ``ValueError`` for representations of two streams.
     """
     if x.origin is None or y.origin is None or x.origin.stream != y.origin.stream:
         raise ValueError(
@@ -101,8 +101,8 @@ def check_stream_precision(measure: Any, x: Representation, y: Representation) -
 def whitening_error(
     x: Representation, y: Representation, /, *, ridge: float = 0.0
 ) -> dict[str, float]:
-    """Relative error of whitening in streams, of Gram matrices plus a multiple ``ridge`` of the
-    identity, where their trace is 1; nothing for samples at hand.
+    """Return the relative error of whitening Gram matrices of trace 1, plus ``ridge`` times the
+    identity, on a stream; nothing for representations with samples.
 
     Raises ``UndefinedError`` above 1e-4.
     """
@@ -113,7 +113,7 @@ def whitening_error(
 
 @cached_pair(swap=lambda numbers: numbers)
 def column_whitening_error(x: Representation, y: Representation, /) -> dict[str, float]:
-    """:func:`whitening_error` of columns that are not centred."""
+    """Return the :func:`whitening_error` of columns without centring."""
     return _record_precision_loss(
         x, y, lambda r: _whitening_loss(r, decomposition(r, centered=False).singular)
     )
@@ -122,7 +122,8 @@ def column_whitening_error(x: Representation, y: Representation, /) -> dict[str,
 def shrinkage_whitening_error(
     x: Representation, y: Representation, *, shrinkage: float
 ) -> dict[str, float]:
-    """:func:`whitening_error` of Gram matrices of mean eigenvalue 1 - shrinkage, plus shrinkage."""
+    """Return the :func:`whitening_error` of Gram matrices of mean eigenvalue 1 - shrinkage, plus
+    shrinkage times the identity."""
     ridge = shrinkage / max(1 - shrinkage, FLOAT64_EPSILON) / x.n_samples
     return whitening_error(x, y, ridge=ridge)
 
@@ -131,7 +132,7 @@ def shrinkage_whitening_error(
 def variance_whitening_error(
     x: Representation, y: Representation, *, explained_variance: float, truncation: str
 ) -> dict[str, float]:
-    """:func:`whitening_error` of the components with this fraction of the variance."""
+    """Return the :func:`whitening_error` of the components with this fraction of the variance."""
     count = components_for_variance if truncation == "variance" else resi_svcca_components
     return _record_precision_loss(
         x, y, lambda r: _leading_component_error(r, count(r, explained_variance=explained_variance))
@@ -140,7 +141,7 @@ def variance_whitening_error(
 
 @cached_pair(swap=lambda numbers: numbers)
 def component_whitening_error(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
-    """:func:`whitening_error` of k components."""
+    """Return the :func:`whitening_error` of k components."""
     return _record_precision_loss(x, y, lambda r: _leading_component_error(r, k))
 
 
@@ -164,8 +165,12 @@ def _precision_remedy(power: int) -> str:
 
 
 def _leading_component_error(x: Representation, count: int) -> float:
-    """Rounding, magnified by how near the last of the leading components, with those that are tied
-    with it, is to the first that is left out: it turns these into each other."""
+    """Return the rounding error, magnified by the gap between the leading components and the first
+    omitted component.
+
+    Ties of the last leading component are included. Rounding rotates components with a small gap
+    into each other.
+    """
     singular, power = to_numpy(decomposition(x).singular), _stream_accuracy_power(x)
     count = component_count_with_ties(x, count=count)
     if count == len(singular):
@@ -175,10 +180,10 @@ def _leading_component_error(x: Representation, count: int) -> float:
 
 
 def _whitening_loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:
-    """Rounding, magnified by the condition number of the directions that are kept.
+    """Return the rounding error, magnified by the condition number of the kept directions.
 
-    Sums of squares do not tell a direction that does not vary from one below the root of machine
-    epsilon, unless the data themselves are coarser than that or the column is constant.
+    Sums of squares cannot distinguish a direction without variance from a direction below the root
+    of machine epsilon, unless the data are coarser or the column is constant.
     """
     values = to_numpy(singular)
     smallest = float(np.hypot(values[-1], ridge**0.5))
