@@ -104,9 +104,8 @@ def percent_reporter(
         def count(part_size: float) -> None:
             nonlocal size, last_percent
             size += part_size
-            hundredths = int(
-                PERCENT_STEPS * size / total + 1e-9
-            )  # parts may add up to a little less
+            # The term 1e-9 corrects rounding in the sum of the parts
+            hundredths = int(PERCENT_STEPS * size / total + 1e-9)
             advance(min(PERCENT_STEPS, hundredths) - last_percent)
             last_percent = min(PERCENT_STEPS, hundredths)
 

@@ -1,4 +1,4 @@
-"""Files of one array of NumPy, which stay on disk until their values are needed."""
+"""``.npy`` files of one array, memory-mapped until the values are needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-BYTES_PER_READ = 2**20  # bytes of a file that are read at a time
+BYTES_PER_READ = 2**20
 
 
 def npy_path(path: str | Path) -> Path:
@@ -30,7 +30,7 @@ def npy_path(path: str | Path) -> Path:
 def open_npy(path: Path) -> np.ndarray:
     """Return the array in a ``.npy`` file as a memory map.
 
-    Raises ``ValueError`` if the file holds no array, or more bytes than one, and for a pipe.
+    Raises ``ValueError`` if the file contains no array, or bytes after the array, and for a pipe.
     """
     refuse_special_file(path)
     with name_file_in_errors(str(path)):
@@ -38,7 +38,7 @@ def open_npy(path: Path) -> np.ndarray:
             np.lib.format.read_magic(file)
         try:
             array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-        except TypeError as error:  # a shape that is none
+        except TypeError as error:  # the header has an invalid shape
             raise ValueError(f"its header is damaged ({error})") from error
         n_extra = path.stat().st_size - getattr(array, "offset", 0) - array.nbytes
     if n_extra > 0 and isinstance(array, np.memmap):
@@ -50,16 +50,17 @@ def open_npy(path: Path) -> np.ndarray:
 
 
 def refuse_special_file(path: Path) -> None:
-    """Raise ``ValueError`` for a pipe or a device, which would be waited for."""
+    """Raise ``ValueError`` for a pipe or a device, because reading could block forever."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError(f"{path} is a pipe or a device; write its content to a file, and name it")
 
 
 @contextmanager
 def name_file_in_errors(title: str) -> Iterator[None]:
-    """Turn the errors of reading a file into a ``ValueError`` that begins with its name.
+    """Convert errors of reading a file to a ``ValueError`` that begins with ``title``.
 
-    It ends with a remedy: that of the error, after a semicolon, or to write the file again.
+    The message ends with a remedy: the text after a semicolon in the original error, or the advice
+    to write the file again.
     """
     try:
         yield
@@ -74,21 +75,23 @@ def name_file_in_errors(title: str) -> Iterator[None]:
                 "the file, save numbers: np.save(path, np.array(np.load(path, "
                 "allow_pickle=True).tolist(), dtype=float))"
             )
-        reason = reason.partition("; expected b'")[0]  # the first bytes of a file of NumPy
+        reason = reason.partition("; expected b'")[0]  # drops the magic bytes of the format
         remedy = "" if ";" in reason else "; write it again, or name another"
         raise ValueError(f"{title} cannot be read: {reason}{remedy}") from error
 
 
 def memmap_layout(array: np.memmap) -> dict[str, Any]:
-    """Return what maps the array of a file again without its header, which threads of Python 3.11
-    can fail to read."""
+    """Return the arguments of ``numpy.memmap`` for mapping the array of a file again.
+
+    The layout avoids a second reading of the header, which can fail in threads of Python 3.11.
+    """
     layout = {"dtype": array.dtype, "shape": array.shape, "offset": array.offset, "mode": "r"}
     return layout | {"order": "C" if array.flags.c_contiguous else "F"}
 
 
 def iterate_bytes(path: Path | None, array: Any, values: Any) -> Iterator[Any]:
-    """Yield the bytes of ``values``, contiguous; those of an ``array`` that is mapped from a file
-    are read, since a map of it would stay in memory as a whole."""
+    """Yield the bytes of the contiguous array ``values``; if ``array`` is a memory map, read the
+    bytes from the file in blocks, because a memory map would keep the whole array in memory."""
     if path is None or not isinstance(array, np.memmap) or not array.flags.c_contiguous:
         yield values.data
         return

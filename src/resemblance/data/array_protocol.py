@@ -1,4 +1,5 @@
-"""What NumPy and other libraries ask of a representation that stands where they expect an array."""
+"""Array protocol of representations: conversion to NumPy, and clear errors for array operators and
+attributes."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from ..base.arrays import detach, to_numpy
 
-# Operators that arrays have, by the methods that Python looks up
+# Operators of arrays, by the names of the special methods
 ARITHMETIC_OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "matmul": "@", "pow": "**",
     "floordiv": "//", "mod": "%",
@@ -20,9 +21,9 @@ CALLS = {"abs": "abs(x.array)", "float": "float(x.array[i, j])", "contains": "y 
 
 
 def as_read_only_numpy(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
-    """Return values as an array of NumPy that cannot be written to, unless it is a copy.
+    """Return values as a NumPy array, read-only unless copied.
 
-    ``copy``: as in ``numpy.asarray``: False raises ``ValueError`` where the values must be copied.
+    ``copy``: as in ``numpy.asarray``: False raises ``ValueError`` if a copy would be necessary.
     """
     values = to_numpy(detach(array))
     if copy:
@@ -35,13 +36,13 @@ def as_read_only_numpy(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
 
 
 def missing_attribute_message(title: str, name: str, is_of_arrays: bool) -> str:
-    """Return the message of an ``AttributeError`` for an attribute that a representation lacks."""
+    """Return the message of the ``AttributeError`` for a missing attribute of a representation."""
     remedy = f"; its values are an array: x.array.{name}" if is_of_arrays else ""
     return f"{title} has no attribute {name!r}{remedy}"
 
 
 def forbid_operators(kind: type) -> None:
-    """Let the operators of arrays end in a ``TypeError`` that names ``.array``."""
+    """Make the array operators of a class raise a ``TypeError`` that recommends ``.array``."""
     for name, symbol in ARITHMETIC_OPERATORS.items():
         setattr(kind, f"__{name}__", _refused_operator(symbol, is_first=True))
         setattr(kind, f"__r{name}__", _refused_operator(symbol, is_first=False))

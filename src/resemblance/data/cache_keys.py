@@ -1,4 +1,4 @@
-"""What the caches of representations keep values by, and how values lie in memory there."""
+"""Keys of cached intermediates, and the memory layout of cached arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 
 def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
-    """Return a function from arguments to cache keys, the same with and without the defaults."""
+    """Return a function from arguments to cache keys; explicit default values give the same key as
+    omitted arguments."""
     parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
     defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
     default_key = function, tuple(sorted(defaults.items()))
@@ -23,8 +24,8 @@ def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..
 
 
 def make_contiguous(value: Any) -> Any:
-    """Return an intermediate whose arrays lie in memory as they do after travelling: the sums of
-    others may have other last digits."""
+    """Return an intermediate with contiguous arrays, as after pickling, because sums over another
+    memory layout can differ in the last digits."""
     if isinstance(value, tuple):
         parts = tuple(map(make_contiguous, value))
         if all(a is b for a, b in zip(parts, value)):

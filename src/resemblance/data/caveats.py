@@ -1,5 +1,5 @@
-"""What is likely a mistake in data, or makes values, chance and intervals doubtful: one list for
-single calls and all commands."""
+"""Caveats about data: likely mistakes, and properties that make values, chance levels and intervals
+doubtful. Single calls and all commands share the list."""
 
 from __future__ import annotations
 
@@ -17,25 +17,23 @@ from .columns import column_numbers
 from .inputs import stimulus_of_each_row
 from .representation import Representation, as_representation, fingerprint, representation_title
 
-# Of the product of both shares, times n: from there on intervals of 95 % held the expected value in
-# 69 to 98 % of data with few large samples; 30 Gaussian samples of one feature rarely have as much.
+# The limit of n times a sample's share of the variance in x times the share in y. Above the limit,
+# 95 % intervals contained the expected value in 69 to 98 % of data sets with few large samples; 30
+# Gaussian samples of one feature rarely exceed the limit.
 DOMINANT_PRODUCT = 2
-HALF_OF_VARIANCE = 0.5  # of the variance: a feature or a sample that has as much is named
-MIN_ITEMS_FOR_HALF, MOST_OF_VARIANCE = (
-    10,
-    0.9,
-)  # of fewer features or samples, one that has most of it is named
-SAMPLES_PER_NAMED_COPY = 20  # one copy among so many samples, on all sides, is worth a word
-MAX_NAMED_REPRESENTATIONS = 3  # representations with the same caveat are named, at most
-DIGEST_FEATURES = 16  # values of a row, by which most rows are told apart
-SAME_DATA_TOLERANCE = 1e-6  # of the largest number: more than the rounding of single precision
-ZERO_DIAGONAL_TOLERANCE = 1e-3  # of the largest entry
-# different whole numbers, at most, that make rows a code of classes or ratings
+HALF_OF_VARIANCE = 0.5  # the share of a feature or a sample that causes a caveat
+# With fewer than 10 features or samples, only a share of 0.9 causes a caveat
+MIN_ITEMS_FOR_HALF, MOST_OF_VARIANCE = 10, 0.9
+SAMPLES_PER_NAMED_COPY = 20  # one duplicate per 20 samples, on all sides, causes a caveat
+MAX_NAMED_REPRESENTATIONS = 3  # representations listed in a caveat
+DIGEST_FEATURES = 16  # the first values of a row distinguish most rows
+SAME_DATA_TOLERANCE = 1e-6  # relative to the largest number: above float32 rounding
+ZERO_DIAGONAL_TOLERANCE = 1e-3  # relative to the largest entry
+# Rows with at most this many distinct integers encode classes or ratings
 MAX_CODE_LEVELS = 10
-MAX_NUMBERS_TO_COPY = (
-    2**18
-)  # numbers that are copied to see whether a feature may have half of the variance
-DOMINANCE_SAMPLE_ROWS = 128  # rows that show whether a feature may have half of the variance
+# A block of rows contains at most this many numbers; a subsample of rows, also at most 128 rows
+MAX_NUMBERS_TO_COPY = 2**18
+DOMINANCE_SAMPLE_ROWS = 128
 DISSIMILARITY_CAVEAT = (
     "{name} is {n} x {n}, symmetric, zeros on the diagonal: dissimilarities taken for features? "
     "Pass what they are of, or rs.from_dissimilarities(D) to rsa"
@@ -51,11 +49,11 @@ RepresentationPair = tuple[int, int]  # positions among representations
 def data_caveats(
     representations: Sequence[Representation], *, copies: bool = True
 ) -> tuple[str, ...]:
-    """Return what is doubtful about representations of the same samples; nothing for most data.
+    """Return doubts about representations of the same samples; nothing for most data.
 
-    Columns that were put in order come first, then copies of samples, matrices of dissimilarities
-    or similarities, and features and samples with half of the variance. ``copies``: whether copies
-    of samples are named; a report that has counted them does so by itself.
+    Reordered columns come first, then duplicate samples, dissimilarity or similarity matrices, and
+    features and samples with half of the variance. ``copies``: whether to report duplicate samples;
+    a report that counts duplicates itself passes False.
     """
     features, samples = _dominance_caveats(
         representations, [_variance_shares(r) for r in representations]
@@ -74,10 +72,10 @@ def chance_caveats(
     blocks: np.ndarray | None = None,
     pairs: Sequence[RepresentationPair] = (),
 ) -> tuple[str, ...]:
-    """Return what :func:`data_caveats` does, with what makes chance and intervals doubtful.
+    """Return the caveats of :func:`data_caveats`, and doubts about chance levels and intervals.
 
-    ``blocks``: the block of each sample; blocks move, or are left out, as wholes. ``pairs``: those
-    that have intervals.
+    ``blocks``: the block of each sample; permutations and subsamples keep blocks whole. ``pairs``:
+    the pairs with intervals.
     """
     shares = [_variance_shares(r) for r in representations]
     numbers = np.arange(len(shares[0].samples)) if blocks is None else blocks
@@ -98,11 +96,12 @@ def chance_caveats(
 def single_pair_caveats(
     x: Representation, y: Representation, *, by_variance: bool
 ) -> tuple[str, ...]:
-    """Return what :func:`data_caveats` does of one pair, at a few percent of the cost of a measure.
+    """Return the caveats of :func:`data_caveats` for a pair, at a few percent of the cost of a
+    measure.
 
-    ``by_variance``: features and samples count by their variance. Copies of samples, and features
-    and samples with half of the variance, are looked for in NumPy arrays only: a tensor may be on
-    an accelerator, and is not copied. Pass ``X.cpu().numpy()`` to have them looked for.
+    ``by_variance``: whether the measure weights features and samples by variance. Only NumPy arrays
+    are checked for duplicate samples and for features and samples with half of the variance: a
+    tensor may be on an accelerator, and is not copied. Pass ``X.cpu().numpy()`` to check a tensor.
     """
     pair = (x, y)
     if any(r.origin or r.signed for r in pair):
@@ -117,17 +116,19 @@ def single_pair_caveats(
 
 
 def copied_sample_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
-    """Return what :func:`data_caveats` does of copies of samples."""
+    """Return the caveats of :func:`data_caveats` about duplicate samples."""
     return tuple(_copy_caveats(representations, None))
 
 
 def square_and_copy_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
-    """Return what :func:`data_caveats` does of copies and of matrices between the samples."""
+    """Return the caveats of :func:`data_caveats` about duplicate samples and about matrices between
+    the samples."""
     return (*_copy_caveats(representations, None), *_square_matrix_caveats(representations))
 
 
 def variance_caveats(names: Sequence[str], shares: Sequence[np.ndarray]) -> tuple[str, ...]:
-    """Return what :func:`data_caveats` does of features, by their shares of the variance."""
+    """Return the caveats of :func:`data_caveats` about features, from their shares of the
+    variance."""
     return tuple(
         _half_variance_caveats(
             names, shares, "feature", [map(str, range(len(values))) for values in shares]
@@ -136,14 +137,14 @@ def variance_caveats(names: Sequence[str], shares: Sequence[np.ndarray]) -> tupl
 
 
 def reordered_column_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
-    """Return whose columns were put in which order."""
+    """Return which representations had columns reordered, and the order."""
     return describe_column_orders(
         (r.name, r.column_order) for r in representations if r.column_order
     )
 
 
 def describe_column_orders(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return whose columns were put in which order, from pairs of a name and an order."""
+    """Return which representations had columns reordered, from pairs of a name and an order."""
     orders: dict[str, list[str]] = {}
     for name, order in pairs:
         orders.setdefault(order, []).append(repr(name))
@@ -157,7 +158,8 @@ def describe_column_orders(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 def shared_data_caveats(
     subjects: Sequence[Representation], models: Sequence[Representation]
 ) -> tuple[str, ...]:
-    """Return which subjects have equal data, but for a factor, and which models are subjects."""
+    """Return which subjects have equal data up to a factor, and which models are equal to a
+    subject."""
     groups: list[list[Representation]] = []
     for r in subjects:
         matching_group = next((group for group in groups if _hold_same_numbers(r, group[0])), None)
@@ -191,14 +193,14 @@ def shared_data_caveats(
 
 
 def _hold_same_numbers(x: Representation, y: Representation) -> bool:
-    """Say whether two representations hold the same numbers, but for a factor and the rounding of
-    single precision."""
+    """Say whether two representations contain the same numbers, up to a factor and float32
+    rounding."""
     if fingerprint(x) == fingerprint(y):
         return True
     if x.shape != y.shape or any(r.signed or r.origin for r in (x, y)):
         return False
     a, b = _numpy_array(x), _numpy_array(y)
-    for rows in ([0, len(a) // 2, len(a) - 1], slice(None)):  # a few rows tell most apart
+    for rows in ([0, len(a) // 2, len(a) - 1], slice(None)):  # three rows detect most differences
         x_rows, y_rows = a[rows].astype(float), b[rows].astype(float)
         lengths = np.linalg.norm(x_rows), np.linalg.norm(y_rows)
         if not 0 < min(lengths) <= max(lengths) < np.inf:
@@ -217,10 +219,10 @@ def _numpy_array(x: Representation) -> np.ndarray:
 
 
 def duplicate_labels(X: object) -> np.ndarray:
-    """Return for each sample the number of its row among the different rows, for ``whole_blocks=``.
+    """Return for each sample the index of the row among the distinct rows, for ``whole_blocks=``.
 
-    ``X``: an array or representation, (n, d). Integers (n,), from 0 in the order in which the rows
-    first occur; samples whose values are all equal have the same number, and -0 equals 0.
+    ``X``: an array or representation, (n, d). The labels, integers (n,), count from 0 in the order
+    of first occurrence; samples with equal values have the same label, and -0 equals 0.
 
     Raises ``ValueError`` as :func:`as_representation` does.
     """
@@ -243,13 +245,13 @@ def _row_digest(row: np.ndarray) -> bytes:
 def _repeated_stimuli_caveats(
     representations: Sequence[Representation], blocks: np.ndarray
 ) -> Iterator[str]:
-    """Yield of how many stimuli the samples are, where rows of one do not move as one block."""
+    """Yield the number of samples and of stimuli, unless all rows of a stimulus are in one
+    block."""
     for ids in filter(None, (stimulus_of_each_row(r.ids) for r in representations)):
         numbers = {name: number for number, name in enumerate(dict.fromkeys(ids))}
         if _equal_rows_cross_blocks(np.array([numbers[name] for name in ids]), blocks):
-            is_balanced = (
-                len(set(Counter(ids).values())) == 1
-            )  # blocks of one size can change places
+            # Only blocks of equal size can be permuted
+            is_balanced = len(set(Counter(ids).values())) == 1
             yield (
                 f"{len(ids)} samples are of {len(numbers)} stimuli: repeats of one stimulus "
                 "depend on each other; "
@@ -262,9 +264,11 @@ def _repeated_stimuli_caveats(
 def _copy_caveats(
     representations: Sequence[Representation], blocks: np.ndarray | None
 ) -> Iterator[str]:
-    """Yield how many samples are copies, on all sides or on one, unless they move as one block.
+    """Yield the number of duplicate samples, on all sides or on one side, unless duplicates are in
+    one block.
 
-    Rows that are codes of classes are equal without being copies. Without blocks none can move.
+    Rows that encode classes are equal without being duplicates. ``blocks=None``: every sample is a
+    block.
     """
     n = representations[0].shape[0]
     block_labels = np.arange(n) if blocks is None else blocks
@@ -302,15 +306,16 @@ def _copy_caveats(
 
 
 def _may_have_equal_rows(source: np.ndarray) -> bool:
-    """Say whether so many rows may be copies, by some columns: different values are in different
-    rows."""
+    """Say whether enough rows may be duplicates, judged by three columns: rows with different
+    values in a column are different."""
     n, d = source.shape
     distinct = (len(np.unique(source[:, column])) for column in {0, d // 2, d - 1})
     return all(SAMPLES_PER_NAMED_COPY * (n - count) >= n for count in distinct)
 
 
 def _is_integer_code(x: Representation) -> bool:
-    """Say whether rows are few whole numbers, as one-hot classes, labels and ratings are."""
+    """Say whether rows consist of few distinct integers, as one-hot classes, labels and ratings
+    do."""
     source = _numpy_array(x)
     return all(_are_whole_numbers(values) for values in (source[0], source)) and (
         x.shape[1] == 1 or len(np.unique(source)) <= MAX_CODE_LEVELS
@@ -322,7 +327,7 @@ def _are_whole_numbers(values: np.ndarray) -> bool:
 
 
 def _equal_rows_remedy(rows: np.ndarray, has_blocks: bool) -> str:
-    """Say what to do about equal rows; blocks of one size only can change places."""
+    """Return the remedy for equal rows; only blocks of equal size can be permuted."""
     sizes = np.unique(np.unique(rows, return_counts=True)[1])
     is_block = has_blocks and len(sizes) == 1
     alternative = (
@@ -343,7 +348,7 @@ def _equal_rows_cross_blocks(rows: np.ndarray, blocks: np.ndarray) -> bool:
 
 
 def _square_matrix_caveats(representations: Sequence[Representation]) -> Iterator[str]:
-    """Yield which representations are matrices between the samples, of each kind."""
+    """Yield which representations are dissimilarity matrices, and which are similarity matrices."""
     for text, is_of_kind in (
         (DISSIMILARITY_CAVEAT, _has_zero_diagonal),
         (SIMILARITY_CAVEAT, _is_similarity_matrix),
@@ -357,7 +362,7 @@ def _square_matrix_caveats(representations: Sequence[Representation]) -> Iterato
 
 
 def refuse_dissimilarities(caller: str, representations: Sequence[Representation]) -> None:
-    """Raise ``ValueError`` for features that are a matrix of dissimilarities."""
+    """Raise ``ValueError`` for a dissimilarity matrix passed as features."""
     for x in representations:
         if x.signed is None and x.shape[0] == x.shape[1]:
             values = _numpy_array(x)
@@ -369,10 +374,10 @@ def refuse_dissimilarities(caller: str, representations: Sequence[Representation
 
 
 def is_symmetric_matrix(x: Representation) -> bool:
-    """Say whether features are a symmetric matrix of more than two values, one row and one column
-    for each sample.
+    """Say whether the features are a symmetric matrix with more than two distinct values, one row
+    and one column for each sample.
 
-    A matrix of two values is the adjacency of a graph, or a code of classes.
+    A matrix with two values is a graph's adjacency matrix, or encodes classes.
     """
     n, d = x.shape
     if n != d or n < 3 or x.signed or x.origin:
@@ -381,7 +386,7 @@ def is_symmetric_matrix(x: Representation) -> bool:
     indices = [0, n // 2, n - 1]
     rows, columns = matrix[indices] * 1.0, matrix[:, indices].T * 1.0
     if not np.abs(rows - columns).max() <= 1e-3 * np.abs(rows).max():
-        return False  # the more so all rows and columns
+        return False  # three rows and columns are enough to detect an asymmetric matrix
     slack = _asymmetry_tolerance(matrix)
     if not 0 < slack < np.inf or not np.allclose(matrix, matrix.T, rtol=0, atol=slack):
         return False
@@ -389,21 +394,22 @@ def is_symmetric_matrix(x: Representation) -> bool:
 
 
 def _asymmetry_tolerance(matrix: np.ndarray) -> float:
-    """What two halves of a symmetric matrix differ by, which was computed in single precision or
-    is stored in a lower one."""
+    """Return the largest difference between the two halves of a symmetric matrix computed in single
+    precision or stored in a lower precision."""
     eps = max(np.finfo(np.float32).eps, np.finfo(np.result_type(matrix, np.float16)).eps)
     return 16 * float(eps * np.abs(matrix * 1.0).max())
 
 
 def _has_zero_diagonal(matrix: np.ndarray) -> bool:
-    """Say whether the diagonal is zero, as that of dissimilarities, or what single precision leaves
-    of the root of a zero."""
+    """Say whether the diagonal is zero, as in a dissimilarity matrix, up to the square root of a
+    rounding error in single precision."""
     max_value = float(np.abs(matrix * 1.0).max())
     return bool(np.abs(np.diagonal(matrix) * 1.0).max() <= ZERO_DIAGONAL_TOLERANCE * max_value)
 
 
 def _is_similarity_matrix(matrix: np.ndarray) -> bool:
-    """Say whether no entry is larger than the diagonal lets inner products be."""
+    """Say whether every entry satisfies the Cauchy-Schwarz bound of inner products, given the
+    diagonal."""
     diagonal = np.diagonal(matrix).astype(float)
     if (diagonal < 0).any() or _has_zero_diagonal(matrix):
         return False
@@ -415,8 +421,8 @@ def _is_similarity_matrix(matrix: np.ndarray) -> bool:
 
 
 class VarianceShares(NamedTuple):
-    """The shares that samples, (n,), and features, (d,), have of the squared distances from the
-    mean; zeros where there is none."""
+    """The shares of samples, (n,), and of features, (d,), in the summed squared distances from the
+    mean; zeros if there is no variance."""
 
     samples: np.ndarray
     features: np.ndarray
@@ -432,16 +438,15 @@ def _variance_shares(x: Representation) -> VarianceShares:
         samples = np.concatenate([row_sums for row_sums, _ in sums])
         features = np.sum([column_sums for _, column_sums in sums], axis=0)
         total = float(samples.sum())
-    if (
-        not 0 < total < math.inf or len(source) < MIN_ITEMS_FOR_HALF
-    ):  # of few samples one often has most
+    # Among few samples, one sample often has most of the variance
+    if not 0 < total < math.inf or len(source) < MIN_ITEMS_FOR_HALF:
         return VarianceShares(np.zeros(len(samples)), np.zeros(len(features)))
     return VarianceShares(samples / total, features / total)
 
 
 def _may_have_dominant_share(x: Representation) -> bool:
-    """Say whether a feature or a sample may have half of the variance, by the largest features of
-    some rows and by distances from their mean."""
+    """Say whether a feature or a sample may have half of the variance, judged by a subsample of
+    rows and by the distances from the subsample's mean."""
     source = _numpy_array(x)
     count = max(4, min(DOMINANCE_SAMPLE_ROWS, MAX_NUMBERS_TO_COPY // source.shape[1]))
     sample_rows = source[:: -(-len(source) // count)] * 1.0
@@ -459,7 +464,8 @@ def _may_have_dominant_share(x: Representation) -> bool:
 def _half_variance_caveats(
     names: Sequence[str], shares: Sequence[np.ndarray], noun: str, labels: Sequence[Iterable[str]]
 ) -> Iterator[str]:
-    """Yield which feature or sample has half of the variance, and more than is usual of few."""
+    """Yield which feature or sample has half of the variance (among few features or samples:
+    most)."""
     is_feature = noun == "feature"
     clauses = []
     for name, values, item_labels in zip(names, shares, labels):
@@ -479,7 +485,7 @@ def _half_variance_caveats(
 def _dominance_caveats(
     representations: Sequence[Representation], shares: Sequence[VarianceShares]
 ) -> tuple[list[str], list[str]]:
-    """Return what is said of features, and of samples, with half of the variance."""
+    """Return the caveats about features, and about samples, with half of the variance."""
     names = [r.name or "the array" for r in representations]
     positions = [map(str, range(r.shape[0])) for r in representations]
     features = [map(_feature_name, [r] * r.shape[1], range(r.shape[1])) for r in representations]
@@ -490,7 +496,7 @@ def _dominance_caveats(
 
 
 def _feature_name(x: Representation, index: int) -> str:
-    """Return how a feature is called: by its name, unless names number from 0 in order."""
+    """Return the name of a feature, or the index if the names count from 0 in order."""
     numbers = None if x.features is None else column_numbers(x.features)
     is_place = x.features is None or (numbers is not None and numbers[index] == index)
     return str(index) if is_place or x.features is None else repr(x.features[index])
@@ -501,7 +507,8 @@ def _dominant_sample_caveats(
     shares: Sequence[np.ndarray],
     pairs: Sequence[RepresentationPair],
 ) -> Iterator[str]:
-    """Yield which sample dominates both sides of a pair, where one does."""
+    """Yield the sample with a dominant share of the variance on both sides of a pair, if there is
+    one."""
     if not pairs:
         return
     n = len(shares[0])

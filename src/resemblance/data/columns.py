@@ -1,4 +1,5 @@
-"""The names of columns: which are equal, which only number, and the order that two sides share."""
+"""Names of columns: equal names, names that only number the columns, and a common order of two
+sides."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import numpy as np
 from ..base.formatting import list_names
 from .sample_ids import ID_COLUMN_NAME
 
-# The names of the columns of a table or of the last dimension of a DataArray; None without names.
+# The column names of a table or of the last dimension of a DataArray; None without names
 FeatureNames = tuple[Hashable, ...] | None
 NUMBERED_NAME = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
 COLUMN_NAMES_REMEDY = (
@@ -23,10 +24,10 @@ COLUMN_NAMES_REMEDY = (
 
 
 def dataarray_feature_names(data: Any, width: int) -> FeatureNames:
-    """Return the names of the columns of a DataArray with so many features; None for other data.
+    """Return the column names of a DataArray with ``width`` features; None for other data.
 
-    Of a dimension without an index, a coordinate names the columns: that called ``<dimension>_id``,
-    or the only one without repeats.
+    If the dimension has no index, a coordinate provides the names: the coordinate called
+    ``<dimension>_id``, or the only coordinate without duplicates.
     """
     if not hasattr(data, "dims") or not hasattr(data, "indexes"):
         return None
@@ -47,9 +48,11 @@ def _dimension_labels(data: Any) -> tuple[Hashable, ...]:
 
 
 def dataarray_coordinate_ids(data: Any) -> tuple[Hashable, ...]:
-    """Return the ids of the rows of a DataArray whose first dimension has no index: those of the
-    coordinate called ``<dimension>_id``, of the only one with a usual name of ids, or of the only
-    one without repeats; none without one."""
+    """Return the row ids of a DataArray without an index on the first dimension, from a coordinate.
+
+    The coordinate is called ``<dimension>_id``, or is the only coordinate with a usual name of ids,
+    or the only coordinate without duplicates; without such a coordinate the result is empty.
+    """
     dimension = data.dims[0] if data.dims else None
     coordinates = {str(k): c.values for k, c in data.coords.items() if c.dims == (dimension,)}
     unique = {k: v for k, v in coordinates.items() if len(set(v.tolist())) == len(v)}
@@ -61,16 +64,16 @@ def dataarray_coordinate_ids(data: Any) -> tuple[Hashable, ...]:
 
 
 def to_python_names(names: Sequence[Any]) -> tuple[Hashable, ...]:
-    """Return names as words and numbers of Python, which are equal whatever library they came
-    in."""
+    """Return names as Python strings and numbers, which compare equal across libraries."""
     return tuple(name.item() if isinstance(name, np.generic) else name for name in names)
 
 
 @lru_cache(maxsize=256)
 def column_numbers(names: tuple[Hashable, ...]) -> tuple[int, ...] | None:
-    """Return the number in each name where names only number the columns, else None.
+    """Return the numbers in the names if the names only number the columns, else None.
 
-    They do so where all are 0, 1, ... or 1, 2, ... in some order, alone or between the same words.
+    The names only number the columns if the numbers are 0, 1, ... or 1, 2, ... in some order, alone
+    or between the same words.
     """
     parts = [_number_in_name(name) for name in names]
     if None in parts or len({(start, end) for start, _, end in filter(None, parts)}) > 1:
@@ -93,7 +96,7 @@ def _number_in_name(name: Hashable) -> tuple[str, int, str] | None:
 
 
 def are_columns_ordered(names: FeatureNames) -> bool:
-    """Say whether names do not number the columns, or do so in order."""
+    """Say whether the names do not number the columns, or number the columns in order."""
     numbers = None if names is None else column_numbers(names)
     return numbers is None or list(numbers) == sorted(numbers)
 
@@ -101,12 +104,13 @@ def are_columns_ordered(names: FeatureNames) -> bool:
 def column_order(
     caller: str, x: str, x_names: FeatureNames, y: str, y_names: FeatureNames, *, is_one_model: bool
 ) -> tuple[int, ...] | None:
-    """Return the columns of y in the order of x; None where they are in this order already.
+    """Return the positions of the columns of y in the order of x; None if the order is the same.
 
-    ``is_one_model``: the columns of both are the same coordinates. ``x`` and ``y``: how errors call
-    the two. Numbered names of another count are put in the order of their numbers. Raises
-    ``ValueError`` for names of which some are equal and some not, and for one model also for other
-    names, and where a side without names meets numbers that are out of order.
+    ``is_one_model``: column i is the same coordinate on both sides. ``x`` and ``y``: the titles of
+    the two sides in errors. If the names only number the columns but the two sides have different
+    numbers of columns, the columns of y are sorted by number. Raises ``ValueError`` if only some
+    names are equal; for one model also if the names differ, or if a side without names meets
+    numbers that are out of order.
     """
     if x_names == y_names:
         return None
@@ -154,7 +158,7 @@ def _check_column_names(
     y_columns: tuple[str, tuple[Hashable, ...]],
     is_one_model: bool,
 ) -> None:
-    """Raise ``ValueError`` for names that differ, of two models only where some are equal."""
+    """Raise ``ValueError`` if the names differ; for two models, only if some names are equal."""
     (x, x_names), (y, y_names) = x_columns, y_columns
     shared_names = set(x_names) & set(y_names)
     if not shared_names and not is_one_model:

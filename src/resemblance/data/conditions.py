@@ -1,4 +1,5 @@
-"""Recordings under several conditions, one array each, as one representation with labels."""
+"""Combine recordings under several conditions, an array per condition, into one representation with
+labels."""
 
 from __future__ import annotations
 
@@ -23,27 +24,28 @@ def from_conditions(
     axes: str | None = None,
     name: str = "",
 ) -> tuple[Representation, np.ndarray]:
-    """Return all trials of several conditions as one representation, and the condition of each.
+    """Return all trials of several conditions as one representation, and the condition of every
+    trial.
 
     Parameters
     ----------
-    responses : one array or representation per condition, (n_trials, units), or with ``pool`` an
-        array (n_trials, bins, units), in the order of recording; by the names of the conditions, or
-        numbered from 0.
+    responses : an array or representation per condition, (n_trials, units), or with ``pool`` an
+        array (n_trials, bins, units), in the order of recording; a mapping with the names of the
+        conditions, or a sequence with conditions numbered from 0.
     times : when each trial was recorded (times or trial numbers, all different), shaped like
-        ``responses``. The trials are then put in that order. Without them the order across
-        conditions is unknown: two trials of the first condition are followed by two of the next,
-        and so on, so that odd and even trials, and early and late ones, hold each condition if
-        each has four or more.
+        ``responses``. The trials are then sorted by time. Without times the order across conditions
+        is unknown: the function alternates two trials of the first condition with two trials of the
+        next condition, and so on, so odd and even trials, and early and late trials, include every
+        condition if every condition has at least four trials.
     pool, window, axes, name : as in :func:`from_trials`.
 
-    The ids of the representation are (condition, number of the trial within it); its conditions are
-    an array of the names where all are numbers or all are text, and of their texts otherwise.
-    Statistics of drift are meaningful only with ``times``, or when each condition was recorded
-    throughout.
+    The ids of the representation are (condition, number of the trial within the condition). The
+    second return value is an array with the condition of every trial: numbers if all names are
+    numbers, words if all names are words, and otherwise the names as text. Statistics of drift are
+    meaningful only with ``times``, or when every condition was recorded throughout.
 
-    Raises ``ValueError`` for conditions without trials, with other units or of another library than
-    the first, for names that look the same, like 1 and "1", and for times that do not fit or
+    Raises ``ValueError`` for conditions without trials, with units or a library different from the
+    first condition, for names that look the same, like 1 and "1", and for times that do not fit or
     repeat.
     """
     arrays_by_name = _conditions_by_name(responses, "responses")
@@ -100,9 +102,9 @@ def _condition_trials(
 
 
 def _interleave_trials(counts: list[int]) -> np.ndarray:
-    """Return an order in which both parities and both halves of all trials hold each condition.
+    """Return an order of the trials with every condition in odd and even trials and in both halves.
 
-    Pairs of trials of one condition follow pairs of another.
+    Pairs of trials of one condition alternate with pairs of other conditions.
     """
     keys = []
     for condition, count in enumerate(counts):
@@ -129,7 +131,7 @@ def _trial_time_order(times: dict[Hashable, Any], labels: Any, counts: list[int]
 
 
 def _common_library_and_dtype(representations: list[Representation]) -> tuple[Any, str | None]:
-    """Return the library of all parts, and the precision they ask for."""
+    """Return the array library and the requested dtype common to all representations."""
     kinds = sorted({type(r.source).__module__.partition(".")[0] for r in representations})
     precisions = {r.requested_dtype for r in representations}
     if len(kinds) > 1 or len(precisions) > 1:
@@ -143,7 +145,8 @@ def _common_library_and_dtype(representations: list[Representation]) -> tuple[An
 
 
 def _condition_labels(names: list[Hashable]) -> np.ndarray:
-    """Return names of conditions as an array: numbers or words as they are, others as text."""
+    """Return condition names as an array: all numbers or all words unchanged, mixed names as
+    text."""
     number = int | float | np.bool_ | np.integer | np.floating
     are_numbers = all(isinstance(name, number) for name in names)
     is_plain = are_numbers or all(isinstance(name, str) for name in names)

@@ -1,5 +1,5 @@
-"""Tables with a column of vectors, as vector stores and notebooks write them, and columns that name
-the samples: data frames of pandas and polars, and tables of pyarrow."""
+"""Tables with a column of vectors, as written by vector stores and notebooks, and id columns:
+pandas and polars DataFrames, and pyarrow Tables."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NUMBERS_KIND, VECTORS_KIND, WORDS_KIND, NUMERALS_KIND, TEXT_LISTS_KIND, OTHER_KI
     "numbers", "vectors", "words", "numbers as text or objects", "lists as text", "others"
 )  # fmt: skip
 MAX_LISTED_COLUMNS = 5  # names of columns in a message
-MAX_INSPECTED_CELLS = 100  # cells of a column that are looked at to find what it holds
+MAX_INSPECTED_CELLS = 100  # cells inspected to find the kind of a column
 
 
 class TableColumn(NamedTuple):
-    """A column of a table: its name, what it holds, and its values in the library they came in."""
+    """A column of a table: the name, the kind of values, and the values in the original library."""
 
     name: Any
     kind: str
@@ -31,9 +31,12 @@ class TableColumn(NamedTuple):
 
 
 class TableSelection(NamedTuple):
-    """What a table holds: the vectors, or a frame of the columns with features, the ids of the
-    samples, if a column names them, the whole table as a frame, whose index may name them, and the
-    names of the features; vectors have none."""
+    """The features and ids selected from a table.
+
+    ``values``: the vectors, or a frame of the feature columns. ``ids``: the sample ids, if a column
+    contains ids. ``frame``: the whole table as a frame; the index may contain ids. ``features``:
+    the feature names; None for vectors.
+    """
 
     values: Any
     ids: tuple[Hashable, ...] | None
@@ -42,13 +45,13 @@ class TableSelection(NamedTuple):
 
 
 def is_table(data: Any) -> bool:
-    """Say whether this is a data frame of pandas or polars, or a table of pyarrow."""
+    """Say whether data are a pandas or polars DataFrame, or a pyarrow Table."""
     is_frame = hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "to_numpy")
     return is_frame or _is_arrow(data)
 
 
 def is_column(data: Any) -> bool:
-    """Say whether this is a series of pandas or polars, or an array of pyarrow."""
+    """Say whether data are a pandas or polars Series, or a pyarrow Array."""
     if hasattr(data, "columns") or not hasattr(data, "__array__"):
         return False
     is_series = type(data).__name__ == "Series" and hasattr(data, "dtype")
@@ -56,16 +59,14 @@ def is_column(data: Any) -> bool:
 
 
 def select_features(data: Any, title: str, column: str | None, ids: Any) -> TableSelection:
-    """Return the vectors or the features of a table, and the ids that a column of it holds.
+    """Return the vectors or the features of a table, and the sample ids from a column.
 
-    ``column`` : the column of vectors. Without it, the only column of vectors is the data; a table
-    without such a column holds one feature a column. ``ids``: the name of the column that names the
-    samples; None for a column of words or numbers with a usual name, such as ``id`` or
-    ``filename``.
+    ``column`` : the column of vectors; by default the only column of vectors; a table without a
+    column of vectors has a feature per column. ``ids``: the name of the column with sample ids;
+    None selects a column of words or numbers with a usual name, such as ``id`` or ``filename``.
 
-    Raises ``ValueError``, with a remedy, where ``column`` must be chosen, where a table has no such
-    column, and where vectors are missing or have different lengths. Warns of the columns that are
-    left out.
+    Raises ``ValueError``, with a remedy, if you must choose ``column``, if the table does not have
+    the named column, and if vectors are missing or differ in length. Warns about omitted columns.
     """
     frame = _as_frame(data)
     if column is None and not isinstance(ids, str) and all(map(is_numeric_dtype, frame.dtypes)):
@@ -102,8 +103,11 @@ def select_features(data: Any, title: str, column: str | None, ids: Any) -> Tabl
 
 
 def unusable_columns_remedy(data: Any, unusable: Sequence[Any]) -> str:
-    """Return what to do about columns, by their names, that hold no numbers; a remedy that leaves
-    some features, or names the other way to have them."""
+    """Return a remedy for columns, given by name, without numbers: how to drop or convert the
+    columns.
+
+    The remedy keeps at least one feature, or names another way to create features.
+    """
     columns = table_columns(_as_frame(data))
     unusable_columns = [c for c in columns if c.name in unusable]
     if lists := [c for c in unusable_columns if c.kind == TEXT_LISTS_KIND]:
@@ -126,7 +130,7 @@ def unusable_columns_remedy(data: Any, unusable: Sequence[Any]) -> str:
 
 
 def _text_vectors_remedy(column: TableColumn) -> str:
-    """Return how vectors written as text become numbers: as JSON, or as NumPy prints arrays."""
+    """Return the code to parse vectors from text: JSON, or the format of printed NumPy arrays."""
     column_code = f"X[{column.name!r}]"
     texts = [str(text) for text in _first_cells(column.values)]
     statement = f"{column.name!r} holds vectors written as text"
@@ -141,7 +145,7 @@ def _text_vectors_remedy(column: TableColumn) -> str:
 
 
 def _object_cells_remedy(data: Any, name: Any, cells: Sequence[Any]) -> str:
-    """Return what to do about a column of neither numbers nor words, by its first cells."""
+    """Return a remedy for a column of neither numbers nor words, from the first cells."""
     if not cells:
         return f"{name!r} has no value at all; leave it out, {_drop_columns_code(data, [name])}"
     if all(isinstance(cell, complex) for cell in cells):
@@ -167,7 +171,8 @@ def _drop_columns_code(data: Any, names: Sequence[Any]) -> str:
 
 
 def drop_columns_remedy(data: Any, names: Sequence[Any]) -> str:
-    """Return how columns of a table, by their names, are left out, or become ids."""
+    """Return the code to drop columns of a table, given by name, or to use a column as sample
+    ids."""
     ids = f"rs.Representation(X, ids={names[0]!r})"
     if hasattr(data, "iloc"):
         ids = f"X.set_index({names[0]!r})"
@@ -176,7 +181,7 @@ def drop_columns_remedy(data: Any, names: Sequence[Any]) -> str:
 
 
 def _cast_to_float_code(data: Any, columns: Sequence[TableColumn]) -> str:
-    """Return how columns of numbers as text or objects become numbers."""
+    """Return the code to convert columns of numbers, stored as text or objects, to float."""
     pairs = ", ".join(f"{c.name!r}: float" for c in columns)
     if hasattr(data, "iloc"):
         return f"X.astype({{{pairs}}})"
@@ -193,7 +198,7 @@ def _one_hot_code(data: Any) -> str:
 
 
 def table_columns(data: Any) -> list[TableColumn]:
-    """Return the columns of a table, each with what it holds."""
+    """Return the columns of a table with the kind of values."""
     if hasattr(data, "iloc"):
         columns = [(name, data.iloc[:, index]) for index, name in enumerate(data.columns)]
     else:
@@ -202,12 +207,12 @@ def table_columns(data: Any) -> list[TableColumn]:
 
 
 def make_table_column(name: Any, values: Any) -> TableColumn:
-    """Return a series of pandas or polars, or an array of pyarrow, with what it holds."""
+    """Return a pandas or polars Series, or a pyarrow Array, with the kind of values."""
     return TableColumn(name, _column_kind(values), values)
 
 
 def is_numeric_dtype(dtype: Any) -> bool:
-    """Say whether a dtype of pandas or polars is one of real numbers."""
+    """Say whether a pandas or polars dtype is a dtype of real numbers."""
     kind = getattr(dtype, "kind", None)
     if kind is not None:
         return kind in "biuf"
@@ -230,7 +235,7 @@ def _column_kind(values: Any) -> str:
 
 
 def _first_cells(values: Any) -> list[Any]:
-    """Return the first cells that are not missing, as objects of Python."""
+    """Return the first cells without missing values, as Python objects."""
     if hasattr(values, "iloc"):
         return list(values.dropna().iloc[:MAX_INSPECTED_CELLS])
     cells = values.slice(0, MAX_INSPECTED_CELLS)
@@ -260,7 +265,7 @@ def _object_cells_kind(cells: list[Any]) -> str:
 
 
 def is_decimal_or_fraction(cell: Any) -> bool:
-    """Say whether this is a decimal number or a fraction of Python."""
+    """Say whether a cell is a Python ``Decimal`` or ``Fraction``."""
     return type(cell).__module__ in ("decimal", "fractions")
 
 
@@ -273,8 +278,8 @@ def _is_number_text(text: str) -> bool:
 
 
 def _holds_sample_ids(column: TableColumn, columns: Sequence[TableColumn]) -> bool:
-    """Say whether a column has a usual name of ids, and words; or whole numbers, each once, beside
-    vectors."""
+    """Say whether a column contains sample ids: a usual name of ids with words, or with distinct
+    integers beside a column of vectors."""
     if not ID_COLUMN_NAME.fullmatch(str(column.name)):
         return False
     if column.kind in (WORDS_KIND, NUMERALS_KIND):
@@ -297,7 +302,7 @@ def _find_column(columns: Sequence[TableColumn], name: str, title: str) -> Table
 
 
 def _has_named_index(frame: Any) -> bool:
-    """Say whether the index of a frame of pandas names the samples: more than numbers of rows."""
+    """Say whether the index of a pandas DataFrame contains sample names, not only row numbers."""
     if not hasattr(frame, "iloc"):
         return False
     index = frame.index
@@ -321,7 +326,7 @@ def _ids_from_column(column: TableColumn, title: str, data: Any) -> tuple[Hashab
 def _warn_unused_columns(
     title: str, vector_column: TableColumn, other_columns: Sequence[TableColumn]
 ) -> None:
-    """Warn of columns beside the vectors that are left out; ``ValueError`` where they may be
+    """Warn about columns omitted beside the vectors; ``ValueError`` if omitted columns may be
     features."""
     features = [
         c
@@ -345,10 +350,10 @@ def _warn_unused_columns(
 
 
 def stack_vector_column(column: TableColumn, title: str, data: Any) -> np.ndarray:
-    """Return a column of vectors as (n, d) numbers, without objects of Python for each number.
+    """Return a column of vectors as an (n, d) array, without creating a Python object per number.
 
-    ``data``: the table, for the remedy. Raises ``ValueError`` that names the row for a vector that
-    is missing or has another length.
+    ``data``: the table, for the remedy. Raises ``ValueError`` with the row of a missing vector or
+    of a vector of another length.
     """
     if column.kind != VECTORS_KIND:
         content = _describe_column_kind(column)
@@ -394,7 +399,8 @@ def _vectors_from_polars(values: Any, name: Any, title: str, data: Any) -> np.nd
 
 
 def _common_vector_length(lengths: np.ndarray, name: Any, title: str, data: Any) -> int:
-    """Return the length that all vectors have; ``ValueError`` unless they do. -1: no vector."""
+    """Return the common length of all vectors; ``ValueError`` if lengths differ. -1: a missing
+    vector."""
     location = title if name is None else f"{title}: column {name!r}"
     if not lengths.size or not lengths.any():
         raise ValueError(f"{location} has no numbers")
@@ -422,7 +428,7 @@ def _common_vector_length(lengths: np.ndarray, name: Any, title: str, data: Any)
 
 
 def _drop_missing_rows_code(data: Any, name: Any) -> str:
-    """Return how rows of a table, or of a column by itself, that lack a vector are left out."""
+    """Return the code to drop rows without a vector from a table or a single column."""
     if name is None:
         methods = {"iloc": "dropna", "drop_null": "drop_null"}
         return f"X.{next((m for a, m in methods.items() if hasattr(data, a)), 'drop_nulls')}()"
@@ -432,7 +438,8 @@ def _drop_missing_rows_code(data: Any, name: Any) -> str:
 
 
 def _select_length_code(data: Any, name: Any, length: int) -> str:
-    """Return how the rows of a table, or of a column by itself, with this length are chosen."""
+    """Return the code to select the rows with vectors of this length from a table or a single
+    column."""
     column_code = "X" if name is None else f"X[{name!r}]"
     if hasattr(data, "iloc"):
         return f"X[{column_code}.map(len) == {length}]"
@@ -455,7 +462,7 @@ def _is_missing_cell(cell: Any) -> bool:
 
 def _arrow_array(values: Any) -> np.ndarray:
     numbers = values.to_numpy()
-    if numbers.dtype == object:  # missing numbers of pandas
+    if numbers.dtype == object:  # a pandas column with missing numbers
         numbers = values.to_numpy(dtype="float64", na_value=np.nan)
     return np.asarray(numbers)
 
@@ -465,8 +472,8 @@ def _drop_frame_column(frame: Any, name: Any) -> Any:
 
 
 def _as_frame(data: Any) -> Any:
-    """Return a table of pyarrow as a frame of pandas whose vectors stay in the memory of pyarrow;
-    another table as it is."""
+    """Convert a pyarrow Table to a pandas DataFrame with vectors still stored by pyarrow; return
+    another table unchanged."""
     if not _is_arrow(data):
         return data
     pandas = import_optional("pandas")

@@ -1,4 +1,5 @@
-"""Where an array has no numbers, in words, with the remedy that loses least."""
+"""Describe NaN and infinite entries of an array in words, with the remedy that loses the least
+data."""
 
 from __future__ import annotations
 
@@ -7,14 +8,14 @@ import numpy as np
 from ..base.formatting import list_names
 
 MEAN_OVER_FINITE_TRIALS = "each mean is over the trials that have a number"
-MAX_LISTED_GAPS = 5  # rows or columns that are named
+MAX_LISTED_GAPS = 5  # rows or columns listed in a message
 
 
 def describe_gaps(gaps: np.ndarray) -> str:
-    """Return how many entries of an (n, d) array are gaps, where they lie, and what to do.
+    """Return the number and location of the missing entries of an (n, d) array, and a remedy.
 
-    ``gaps``: true for NaN and infinite entries; some entry is one. Whole columns are features
-    without a number, whole rows are samples without a number; others are scattered.
+    ``gaps``: True for NaN and infinite entries; at least one entry is True. The text names columns
+    without a number (features), rows without a number (samples), and scattered entries.
     """
     row, column = (int(i) for i in np.argwhere(gaps)[0])
     count = (
@@ -35,8 +36,8 @@ def describe_gaps(gaps: np.ndarray) -> str:
 
 
 def describe_trial_gaps(gaps: np.ndarray) -> str:
-    """Return :func:`describe_gaps` of trials that have labels, and how trials are left out with
-    their labels where most trials have all numbers."""
+    """Return :func:`describe_gaps` for labelled trials; if most trials are complete, also return
+    the code that drops incomplete trials with their labels."""
     description, count = describe_gaps(gaps), int(gaps.any(axis=1).sum())
     if 2 * count > len(gaps):
         return description
@@ -49,7 +50,7 @@ def describe_trial_gaps(gaps: np.ndarray) -> str:
 def count_trials_with_gaps(
     caller: str, title: str, gaps: np.ndarray, consequence: str = MEAN_OVER_FINITE_TRIALS
 ) -> str:
-    """Return how many trials lack numbers, and what follows."""
+    """Return the number of trials with NaN, and the consequence."""
     count = int(gaps.any(axis=1).sum())
     return f"{caller}: {count} of {len(gaps)} trials of {title} have NaN; {consequence}"
 

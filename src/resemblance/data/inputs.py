@@ -1,4 +1,4 @@
-"""Arrays, tables and files of users, each as one array with the samples of its rows."""
+"""Convert users' arrays, tables and files to an array with sample ids and feature names."""
 
 from __future__ import annotations
 
@@ -29,19 +29,13 @@ from .frames import (
 from .lists import list_problem, stack_mapping
 from .sample_ids import NUMERIC_ID_COLUMN_NAME, are_table_slices, id_spelling_hint
 
-# The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
-# unknown.
+# The samples of the rows: ids, a range if the rows are only numbered 0, 1, ..., or None if unknown
 SampleOrder = tuple[Hashable, ...] | range | None
 TRANSPOSED_HINT = "; did you pass (n_features, n_samples)?"
-# from here on a column 0, 1, 2, ... of a table is no feature but its old index
+# In a table with at least this many rows, a column 0, 1, 2, ... is an old index, not a feature
 MIN_ROWS_FOR_INDEX_COLUMN = 10
 NUMERIC_KINDS = ("bool", "integral", "real floating")
-LABEL_COLUMN_NAMES = (
-    "label",
-    "labels",
-    "class",
-    "target",
-)  # names of columns of small whole numbers
+LABEL_COLUMN_NAMES = ("label", "labels", "class", "target")  # usual names of class labels
 SAMPLE_DIMENSION_NAMES = (
     "sample",
     "samples",
@@ -54,8 +48,7 @@ SAMPLE_DIMENSION_NAMES = (
 
 
 class LabeledArray(NamedTuple):
-    """An array, in the library it came in, the samples of its rows, and the names of its
-    columns."""
+    """An array in the original library, the samples of the rows, and the names of the columns."""
 
     array: Array
     order: SampleOrder
@@ -65,11 +58,11 @@ class LabeledArray(NamedTuple):
 def as_labeled_array(
     data: Any, title: str, ids: Iterable[Hashable] | str | None = None, column: str | None = None
 ) -> LabeledArray:
-    """Return a user's data as an array of real numbers with its samples, by their ids if given.
+    """Return a user's data as an array of real numbers with sample ids and feature names.
 
-    ``title`` is the name of the data in errors. ``column``, and ``ids`` if it is a word, name
-    columns of a table. Raises ``ValueError`` with a remedy for what is not an array, and for values
-    that are not real numbers.
+    ``title`` is the name of the data in errors. ``ids``: the sample ids, by default from the data.
+    ``column``, and ``ids`` if it is a word, name columns of a table. Raises ``ValueError`` with a
+    remedy for data other than arrays, and for values other than real numbers.
     """
     if (vectors := stack_mapping(data, title, has_ids=ids is not None)) is not None:
         data, ids = vectors.array, vectors.ids if ids is None else ids
@@ -99,7 +92,8 @@ def as_labeled_array(
 
 
 def validated_name(name: Any) -> str:
-    """Return the name of a representation, "" for None; ``ValueError`` for what may be its ids."""
+    """Return the name of a representation, "" for None; ``ValueError`` for another type, such as a
+    list of ids."""
     if name is None:
         return ""
     if not isinstance(name, str):
@@ -111,7 +105,8 @@ def validated_name(name: Any) -> str:
 
 
 def as_read_only(array: Array) -> Array:
-    """Return an array that a measure cannot write to: it would change the data of the next one."""
+    """Return a read-only view, because a measure that writes to an array would change the data of
+    the next measure."""
     if isinstance(array, np.ndarray):
         array = array.view()
         array.flags.writeable = False
@@ -119,10 +114,10 @@ def as_read_only(array: Array) -> Array:
 
 
 def sample_order(data: Any, title: str) -> SampleOrder:
-    """Return the samples in the index of a table or in the first coordinate of a DataArray.
+    """Return the samples from the index of a table or from the first coordinate of a DataArray.
 
-    An index 0, 1, ..., n - 1 names no samples: it is a range. Raises ``ValueError`` for an index
-    with missing values.
+    An index 0, 1, ..., n - 1 does not name samples and becomes a range. Raises ``ValueError`` for
+    an index with missing values.
     """
     if hasattr(data, "iloc"):
         index = data.index
@@ -144,16 +139,18 @@ def sample_order(data: Any, title: str) -> SampleOrder:
 
 
 def to_python_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Return ids as numbers and words of Python, which are equal whatever library they came in.
+    """Return ids as Python numbers and strings, which compare equal across libraries.
 
-    Raises ``ValueError`` for a set, which has no order, for ids in two axes, and for a missing id.
+    Raises ``ValueError`` for a set, which has no order, for a two-dimensional array of ids, and for
+    a missing id.
     """
     if isinstance(ids, set | frozenset):
         raise ValueError(f"ids must be a list, one for each row; got {type(ids).__name__}")
     if len(shape := tuple(getattr(ids, "shape", (0,)))) != 1:
         remedy = "; pass ids[:, 0]" if shape[1:] == (1,) else ""
         raise ValueError(f"ids must be a list, one for each row; got shape {shape}{remedy}")
-    kind = getattr(getattr(ids, "dtype", None), "kind", "")  # lists of times lose their unit
+    # tolist() drops the unit of NumPy dates and durations
+    kind = getattr(getattr(ids, "dtype", None), "kind", "")
     python_ids = tuple(
         ids.tolist()
         if hasattr(ids, "tolist") and kind not in ("m", "M")
@@ -169,7 +166,7 @@ def to_python_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def _to_python_id(value: Any) -> Any:
-    """Return an id, or each part of an id that is a tuple, without the type of NumPy."""
+    """Return an id (possibly a tuple) with NumPy scalars converted to Python objects."""
     if isinstance(value, tuple):
         return tuple(map(_to_python_id, value))
     is_number_or_word = isinstance(value, np.generic) and value.dtype.kind not in ("m", "M")
@@ -177,8 +174,7 @@ def _to_python_id(value: Any) -> Any:
 
 
 def check_array_shape(title: str, array: Array, order: SampleOrder, features: FeatureNames) -> None:
-    """Raise ``ValueError``, with a remedy, for a shape, ids or names of features that do not
-    fit."""
+    """Raise ``ValueError``, with a remedy, for a shape, ids or feature names that do not fit."""
     remedies = {
         1: "; for one feature per sample write X[:, None], or X.to_frame()",
         3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
@@ -207,16 +203,18 @@ def check_array_shape(title: str, array: Array, order: SampleOrder, features: Fe
 
 
 def stimulus_of_each_row(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
-    """Return the stimulus of each row, its id or the first of (stimulus, trial), if rows repeat."""
+    """Return the stimulus of each row, from an id or the first part of (stimulus, trial), if
+    stimuli repeat; else nothing."""
     names = [i[0] if isinstance(i, tuple) and len(i) == 2 else i for i in ids or ()]
     return tuple(names) if len(set(names)) < len(names) else ()
 
 
 def check_sample_order(caller: str, x: str, x_ids: SampleOrder, y: str, y_ids: SampleOrder) -> None:
-    """Raise ``ValueError`` when x and y are known to differ in samples, or in their order.
+    """Raise ``ValueError`` if the ids show that x and y differ in samples or in the order of
+    samples.
 
-    Rows that are merely numbered may belong to any samples, unless those of the other have the same
-    numbers in another order.
+    Rows without names, numbered 0, 1, ..., may belong to any samples, unless the ids of the other
+    side are the same numbers in another order.
     """
     if x_ids is None or y_ids is None or tuple(x_ids) == tuple(y_ids):
         return
@@ -261,14 +259,14 @@ def check_sample_order(caller: str, x: str, x_ids: SampleOrder, y: str, y_ids: S
 
 
 def check_label_order(caller: str, x: str, x_ids: SampleOrder, **labels: Any) -> None:
-    """Raise ``ValueError`` for labels, by their role, whose index has other samples than x, or
+    """Raise ``ValueError`` for labels, given by role, with an index of other samples than x or in
     another order."""
     for role, values in labels.items():
         check_sample_order(caller, x, x_ids, f"{role}=", sample_order(values, f"{role}="))
 
 
 def is_single_input(data: Any) -> bool:
-    """Say whether this is one array, table, file or model, and not a collection of several."""
+    """Say whether data are a single array, table, file or model, not a collection."""
     if isinstance(data, str | Path | bytes):
         return True
     if any(hasattr(data, name) for name in ("__array__", "column_names", "named_modules")):
@@ -277,7 +275,7 @@ def is_single_input(data: Any) -> bool:
 
 
 def holds_named_arrays(data: Any) -> bool:
-    """Say whether this is a list of pairs (name, array)."""
+    """Say whether data are a list of pairs (name, array)."""
     return isinstance(data, list | tuple) and bool(data) and all(map(_is_named_array, data))
 
 
@@ -287,7 +285,7 @@ def _is_named_array(entry: Any) -> bool:
 
 
 def sample_count_hint(n: int, m: int) -> str:
-    """Return a hint for an error about n and m samples, which should be as many."""
+    """Return a hint for an error about different numbers of samples, n and m."""
     smaller, larger = sorted((n, m))
     if not 1 < smaller < larger or larger % smaller:
         return ""
@@ -300,7 +298,7 @@ def sample_count_hint(n: int, m: int) -> str:
 def transposition_hint(
     x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
 ) -> str:
-    """Return a hint for an error about numbers of rows, if these shapes look transposed."""
+    """Return a hint for an error about numbers of rows, if the shapes look transposed."""
     are_both = x[1] == y[1] > max(x[0], y[0])
     fits = {"both": are_both, names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
     suspect = next((name for name, is_match in fits.items() if is_match), None)
@@ -332,7 +330,8 @@ def _real_number_array(data: Any, title: str) -> Array:
 
 
 def _stack_object_rows(array: np.ndarray, title: str) -> np.ndarray:
-    """Return rows that are objects, such as embeddings in a column of a table, as one array."""
+    """Return rows stored as objects, such as embeddings in a column of a table, as a numeric
+    array."""
     rows = [np.asarray(row) for row in array] if array.ndim == 1 else []
     if rows and all(row.ndim and row.dtype.kind in "biuf" for row in rows):
         if len({row.shape for row in rows}) == 1:
@@ -351,7 +350,7 @@ def _stack_object_rows(array: np.ndarray, title: str) -> np.ndarray:
 
 
 def _conversion_remedy(array: Array) -> str:
-    """Return how to convert values that are not real numbers."""
+    """Return a remedy for values other than real numbers."""
     if "complex" in str(array.dtype):
         return "take abs(X), or X.real and X.imag side by side"
     if getattr(array.dtype, "names", None):
@@ -362,8 +361,8 @@ def _conversion_remedy(array: Array) -> str:
 
 
 def _structured_array_remedy(dtype: Any) -> str:
-    """Return how the fields of a structured array become features: a field of vectors by itself, or
-    all fields of numbers."""
+    """Return a remedy for a structured array: pass a field of vectors, or stack all numeric
+    fields."""
     fields = {name: dtype.fields[name][0] for name in dtype.names}
     numbers = [name for name, field in fields.items() if field.base.kind in "biuf"]
     vectors = [name for name in numbers if fields[name].shape]
@@ -387,9 +386,9 @@ def _text_array_remedy(array: Array) -> str:
 
 
 def _table_to_array(data: Any, title: str, table: Any) -> np.ndarray:
-    """Return the columns of a data frame of pandas or polars; all of them must hold numbers.
+    """Return the columns of a pandas or polars DataFrame as an array; all columns must be numeric.
 
-    ``table``: the user's own, for remedies.
+    ``table``: the user's original table, for remedies.
     """
     text_columns = [
         name for name, dtype in zip(data.columns, data.dtypes) if not is_numeric_dtype(dtype)
@@ -400,7 +399,7 @@ def _table_to_array(data: Any, title: str, table: Any) -> np.ndarray:
             f"{unusable_columns_remedy(table, text_columns)}"
         )
     values: np.ndarray = data.to_numpy()
-    if values.dtype == object:  # columns of pandas that may be missing
+    if values.dtype == object:  # pandas columns with missing numbers
         values = data.to_numpy(dtype="float64", na_value=np.nan)
     if len(values) >= MIN_ROWS_FOR_INDEX_COLUMN and values.shape[1] > 1:
         first_row, steps = values[:1], np.arange(len(values))[:, None]
@@ -410,7 +409,7 @@ def _table_to_array(data: Any, title: str, table: Any) -> np.ndarray:
         are_counts |= _are_shuffled_ranges(values, are_whole)
         numbers = [name for name, is_count in zip(data.columns, are_counts) if is_count]
         labels = []
-        if not are_whole.all():  # as counts of words are, of which one may be "class"
+        if not are_whole.all():  # word counts are all integers, and a word may be "class"
             whole_columns = ((data.columns[i], values[:, i]) for i in np.flatnonzero(are_whole))
             labels = [name for name, column in whole_columns if _is_label_column(name, column)]
         numbers += [
@@ -429,8 +428,11 @@ def _table_to_array(data: Any, title: str, table: Any) -> np.ndarray:
 
 
 def _are_shuffled_ranges(values: np.ndarray, are_whole: np.ndarray) -> np.ndarray:
-    """Say of each column whether it has consecutive whole numbers in any order, (d,); of ranks all
-    columns have, and then none counts rows."""
+    """Say of each column whether the column contains consecutive integers in any order, (d,).
+
+    If all columns do, the columns are ranks, not row numbers, and the result is False for all
+    columns.
+    """
     n = len(values)
     with np.errstate(invalid="ignore"):
         are_spans = are_whole & (values.max(axis=0) * 1.0 - values.min(axis=0) == n - 1)
@@ -439,7 +441,7 @@ def _are_shuffled_ranges(values: np.ndarray, are_whole: np.ndarray) -> np.ndarra
 
 
 def _is_id_column(name: Any, column: np.ndarray) -> bool:
-    """Say whether a column that is called so has a whole number of its own for each row."""
+    """Say whether a column has a usual name of row numbers and a distinct integer in each row."""
     if (
         not NUMERIC_ID_COLUMN_NAME.fullmatch(str(name))
         or not np.isfinite(column).all()
@@ -453,11 +455,11 @@ def _is_label_column(name: Any, column: np.ndarray) -> bool:
     return str(name).lower() in LABEL_COLUMN_NAMES and 2 * len(np.unique(column)) <= len(column)
 
 
-# ---------------------------------------------------------------------- what is no array of numbers
+# ------------------------------------------------------------------------ data other than arrays
 
 
 def _input_problem(data: Any) -> str:
-    """Return why data are no array of numbers, with a remedy; nothing if they may be one."""
+    """Return why data are not an array of numbers, with a remedy; "" if data may be an array."""
     if isinstance(data, type):
         return f"is the class {data.__name__}, not an array"
     if isinstance(data, np.ma.MaskedArray):

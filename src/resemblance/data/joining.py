@@ -1,5 +1,5 @@
-"""Representations restricted to the samples that all of them have, averaged over repeats, or with
-their columns in one order."""
+"""Restrict representations to common samples, average over repeats, and put columns in one
+order."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from .sample_ids import id_spelling_hint
 
 
 def join_samples(*representations: Any) -> tuple[Representation, ...]:
-    """Restrict representations or data frames to their common sample ids, ordered as in the first.
+    """Restrict representations or data frames to the common sample ids, in the order of the first.
 
-    Raises ``ValueError`` when one has no ids or repeats one, or when no id is common to all.
+    Raises ``ValueError`` when an argument has no ids or has repeated ids, or when no id is common
+    to all arguments.
     """
     if len(representations) == 1 and isinstance(representations[0], Mapping):
         raise ValueError(
@@ -56,15 +57,14 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
 
     ``trials``: an array or representation, (n_trials, units). ``conditions``: a label for each
     trial, numbers or words. The rows, (conditions, units), are in the order of the sorted labels,
-    which are their ids; where that is another order than the labels first occur in, rows without
-    ids are not compared with them. Repeats of a condition are not independent: as samples of their
-    own they would make unrelated representations look alike.
+    and the labels are the ids. If the labels first occur in another order, comparing the means with
+    rows without ids is an error. Repeats of a condition are not independent: if every trial were a
+    sample, unrelated representations would look alike.
 
-    Raises ``ValueError`` unless there is one label for each trial and none is missing, and for
-    labels whose index has the trials in another order; ``UndefinedError`` for infinite values.
-    Where trials have NaN, a mean is over the trials of the condition that have a number, and a
-    warning says so. Where none of them has a number of a feature, the mean is NaN, without a
-    warning.
+    Raises ``ValueError`` unless every trial has a label, and for labels with an index that has the
+    trials in another order; ``UndefinedError`` for infinite values. If trials have NaN, the mean of
+    a condition is over the trials with a number, with a warning. If no trial of a condition has a
+    number for a feature, the mean is NaN, without a warning.
     """
     x = as_representation(trials)
     if x.signed and not x.signed.signs.all():
@@ -94,8 +94,11 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
 
 
 def _nan_condition_means(x: Representation, rows: Sequence[np.ndarray]) -> Array:
-    """Return the means over the trials of each condition, ``rows``, that have a number; NaN where
-    none has. Warns where some trials of a condition have a number and others have none."""
+    """Return the mean of each condition over the trials with a number; NaN if no trial has a
+    number.
+
+    ``rows``: the trials of each condition. Warns if only some trials of a condition have a number.
+    """
     values = as_float64(to_numpy(detach(x.array)))
     if np.isinf(values).any():
         raise UndefinedError(
@@ -115,13 +118,15 @@ def _nan_condition_means(x: Representation, rows: Sequence[np.ndarray]) -> Array
 def align_columns(
     caller: str, representations: Sequence[Representation], *, is_one_model: bool = False
 ) -> tuple[Representation, ...]:
-    """Return representations whose columns of equal names are in one order, that of the first.
+    """Return the representations with the columns of equal names in the order of the first
+    representation.
 
-    Columns that are only numbered are put in the order of their numbers, where representations
-    differ in it. ``is_one_model``: the columns of all are the same coordinates.
+    If the names only number the columns, and the representations differ in the order of numbers,
+    the columns are sorted by number. ``is_one_model``: column i is the same coordinate in all
+    representations.
 
-    Raises ``ValueError`` for names of which some are equal and some not, and for one model also for
-    other names, and where a side without names meets numbers that are out of order.
+    Raises ``ValueError`` if only some names are equal; for one model also if the names differ, or
+    if a representation without names meets numbers that are out of order.
     """
     numbers = [column_numbers(r.features or ()) or () for r in representations]
     orders = {tuple(i - min(columns) for i in columns) for columns in filter(None, numbers)}
@@ -145,7 +150,7 @@ def align_columns(
 def align_columns_to(
     caller: str, x: Representation, y: Representation, *, is_one_model: bool
 ) -> Representation:
-    """Return y with its columns in the order of those of x, if they have the same names.
+    """Return y with the columns in the order of x, if the names are the same.
 
     Raises ``ValueError`` as :func:`align_columns` does.
     """
@@ -155,8 +160,8 @@ def align_columns_to(
 
 
 def reorder_columns(x: Representation, order: Sequence[int], order_name: str) -> Representation:
-    """Return a representation of the same columns in another order, which is called
-    ``order_name``."""
+    """Return the representation with the columns in another order; ``order_name`` describes the
+    order in caveats."""
     y = copy(x)
     y.source = x.xp.take(x.source, as_array_like(np.asarray(order), x.source), axis=1)
     y.features = None if x.features is None else tuple(x.features[i] for i in order)

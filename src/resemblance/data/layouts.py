@@ -1,4 +1,4 @@
-"""Layouts: activations with tokens, positions or time bins, pooled to one row per sample."""
+"""Layouts: pool activations with tokens, positions or time bins to one row per sample."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TokenPool = Literal["first", "last", "mean", "max", "flatten"]
 MapPool = Literal["mean", "max", "flatten", "positions"]
 TrialPool = Literal["mean", "max", "flatten"]
 SampleIds = tuple[Hashable, ...] | None
-AXIS_NAMES = {  # the names of the axes of responses, in the singular
+AXIS_NAMES = {  # accepted names of response axes, in the singular
     "trial": "trials", "bin": "bins", "time": "bins", "unit": "units", "neuron": "units",
     "channel": "units",
     "cell": "units",
@@ -31,7 +31,7 @@ SAMPLES = (
 FEATURES = (
     "feature", "unit", "neuron", "channel", "cell", "voxel", "hidden", "embedding", "dimension",
 )  # fmt: skip
-TOKENS = {  # the names of the axes of tokens, in the singular
+TOKENS = {  # accepted names of token axes, in the singular
     "samples": SAMPLES,
     "tokens": ("token", "word", "position", "patch", "step", "time", "bin"),
     "features": FEATURES,
@@ -42,7 +42,7 @@ MAPS = {
     "height": ("height", "row", "y", "h"),
     "width": ("width", "column", "x", "w"),
 }
-# samples averaged at a time: the computing precision is held for these only
+# Pooling converts only this many samples at a time to the precision of computation
 SAMPLES_PER_BLOCK = 512
 
 
@@ -54,23 +54,23 @@ def from_tokens(
     name: str = "",
     ids: Sequence[Hashable] | None = None,
 ) -> Representation:
-    """Return one row per sample of activations that have one row per token.
+    """Pool activations with a row per token to one row per sample.
 
     Parameters
     ----------
-    X : (n_samples, tokens, features), of any library, the path of a ``.npy`` file, or a list of
-        one (tokens, features) for each sample, all of one shape. A DataArray of xarray whose
-        dimensions have such names (sample, stimulus; token, position, time; feature, unit ...) may
-        have them in any order.
+    X : (n_samples, tokens, features), of any library, the path of a ``.npy`` file, or a list with a
+        (tokens, features) array for each sample, all of the same shape. A DataArray of xarray may
+        have the axes in any order if the dimensions have usual names (sample, stimulus; token,
+        position, time; feature, unit ...).
     pool : ``"first"`` or ``"last"`` real token, ``"mean"`` or ``"max"`` over the real tokens, or
         ``"flatten"``: all tokens side by side, (n_samples, tokens * features).
-    mask : (n_samples, tokens), true or 1 for real tokens and false or 0 for padding, wherever the
-        padding is. Without a mask all tokens are real.
+    mask : (n_samples, tokens), true or 1 for real tokens and false or 0 for padding, at any
+        position. Without a mask all tokens are real.
     name, ids : as in :class:`Representation`.
 
     Raises ``ValueError`` for another shape or pooling, for a sample without real tokens, and for
-    ``"flatten"`` with padding, because its columns would mean different tokens in different rows.
-    Warns, without a mask, of samples that end or begin with different numbers of zero tokens.
+    ``"flatten"`` with padding, because a column would mean different tokens in different rows.
+    Warns, without a mask, about samples that end or begin with different numbers of zero tokens.
     """
     X = _in_order_of_axes(X, "from_tokens", "X", TOKENS)
     mask = _in_order_of_axes(mask, "from_tokens", "mask", TOKENS)
@@ -88,7 +88,7 @@ def from_tokens(
 def pool_tokens(
     X: Array, pool: TokenPool, mask: Any, ids: Sequence[Hashable] | None = None
 ) -> Array:
-    """Return what :func:`from_tokens` does of an array, as an array and without a warning."""
+    """Return the pooled array of :func:`from_tokens`, without a warning."""
     token_mask = None if mask is None else _token_mask(mask, X, ids)
     if pool == "flatten":
         _refuse_padding(token_mask)
@@ -102,14 +102,15 @@ def pool_tokens(
 
 
 def count_zero_padded(X: Array) -> str:
-    """Return how many samples begin or end with tokens that are zero, if their numbers differ."""
+    """Return the number of samples that begin or end with zero tokens, in words, if the numbers of
+    zero tokens differ; else ""."""
     for index, verb in ((-1, "end"), (0, "begin")):
         is_zero = to_numpy(X[:, index, :] == 0).all(axis=1)
         if not is_zero.any():
             continue
         values: Any = to_numpy(X != 0)
         tokens = values.any(axis=2)[:, :: index or 1]
-        counts = tokens.argmax(axis=1)[tokens.any(axis=1)]  # of samples that are not all zero
+        counts = tokens.argmax(axis=1)[tokens.any(axis=1)]  # without samples of only zeros
         if len(set(counts.tolist())) > 1:
             return (
                 f"{int((counts > 0).sum())} of {len(tokens)} samples {verb} with tokens that are "
@@ -126,26 +127,26 @@ def from_maps(
     name: str = "",
     ids: Sequence[Hashable] | None = None,
 ) -> Representation:
-    """Return one row per sample, or per position, of activations that are maps of channels.
+    """Pool activation maps of channels to one row per sample or per position.
 
     Parameters
     ----------
     X : (n_samples, channels, height, width), of any library, the path of a ``.npy`` file, or a
-        list of one (channels, height, width) for each sample, all of one shape. A DataArray of
-        xarray whose dimensions have such names (sample; channel, feature; height, row, y; width,
-        column, x ...) may have them in any order.
+        list with a (channels, height, width) array for each sample, all of the same shape. A
+        DataArray of xarray may have the axes in any order if the dimensions have usual names
+        (sample; channel, feature; height, row, y; width, column, x ...).
     pool : ``"mean"`` or ``"max"`` over the positions; ``"flatten"``: (n_samples, channels * height
         * width); or ``"positions"``: each position is a sample, (n_samples * height * width,
         channels), sample by sample and row by row of the map. Sample ids then become (id, row,
         column).
-    size : (height, width) to which the maps are first brought by adaptive average pooling, as
-        PyTorch defines it: bin i of h covers floor(i H / h) to ceil((i + 1) H / h). With it, maps
-        of different sizes can be compared. A larger size repeats positions.
+    size : (height, width); before pooling, adaptive average pooling, as defined by PyTorch, resizes
+        the maps to this size: bin i of h covers floor(i H / h) to ceil((i + 1) H / h). With a size,
+        maps of different sizes can be compared. A larger size repeats positions.
     name, ids : as in :class:`Representation`.
 
-    Raises ``ValueError`` for another shape or pooling, for a size that is not two positive
-    integers, and for ids that do not fit. Warns of maps whose second and third axis are equal and
-    not the fourth, as with channels last, and of a size that repeats positions.
+    Raises ``ValueError`` for another shape or pooling, for a size other than two positive integers,
+    and for ids that do not fit. Warns about maps with equal second and third axes and a different
+    fourth axis, as with channels last, and about a size that repeats positions.
     """
     X = _in_order_of_axes(X, "from_maps", "X", MAPS)
     ids = _dataarray_ids(X) if ids is None else ids
@@ -164,7 +165,8 @@ def from_maps(
 
 
 def map_positions(X: Array, size: tuple[int, int] | None = None) -> Array:
-    """Return maps (n, channels, height, width), brought to a size, as a row for each position."""
+    """Return maps (n, channels, height, width), optionally resized, with a row for each
+    position."""
     X = _resize_maps(X, size)
     n, channels, height, width = X.shape
     channels_last = namespace(X).permute_dims(X, (0, 2, 3, 1))
@@ -178,7 +180,7 @@ def _resize_maps(X: Array, size: tuple[int, int] | None) -> Array:
 
 
 def pool_maps(X: Array, pool: MapPool) -> Array:
-    """Return the mean or maximum of maps over their positions, or all values side by side."""
+    """Return the mean or maximum of maps over positions, or all values side by side."""
     if pool == "flatten":
         return _flatten_samples(X)
     xp, axes = namespace(X), (2, 3)
@@ -186,7 +188,7 @@ def pool_maps(X: Array, pool: MapPool) -> Array:
 
 
 def _warn_map_axes(shape: tuple[int, ...], size: tuple[int, int] | None) -> None:
-    """Warn of maps that may have their channels last, and of a size that repeats positions."""
+    """Warn about maps that may have channels last, and about a size that repeats positions."""
     _, channels, height, width = shape
     if channels == height != width:
         warn(
@@ -211,7 +213,7 @@ def from_trials(
     name: str = "",
     ids: Sequence[Hashable] | None = None,
 ) -> Representation:
-    """Return one row per trial of responses that have time bins.
+    """Pool responses with time bins to one row per trial.
 
     Parameters
     ----------
@@ -219,17 +221,17 @@ def from_trials(
         file.
     pool : ``"mean"`` or ``"max"`` over the bins, or ``"flatten"``: all bins side by side,
         (n_trials, bins * units).
-    window : (start, stop), the bins ``start`` to ``stop - 1`` that count; all without one. Raju
-        2026 (Section 13) takes the mean of bins 50 to 99, the decision epoch: ``pool="mean",
+    window : (start, stop), pools only the bins ``start`` to ``stop - 1``; all bins by default. Raju
+        2026 (Section 13) uses the mean of bins 50 to 99, the decision epoch: ``pool="mean",
         window=(50, 100)``.
-    axes : the axes of X in their order, ``"trials bins units"`` or ``"trials units bins"``.
-        Required, because responses come in both orders, unless X is a DataArray of xarray with such
-        dimensions. Bins may be called time or times, and units neurons, channels or cells.
+    axes : the axes of X in order, ``"trials bins units"`` or ``"trials units bins"``. Required,
+        because responses come in both orders, unless X is a DataArray of xarray with dimensions of
+        these names. Bins may be called time or times, and units neurons, channels or cells.
     name, ids : as in :class:`Representation`; one id per trial, by default the coordinate of the
         trials of a DataArray.
 
-    Statistics of trials read their rows as the order of recording. Raises ``ValueError`` for
-    another shape, pooling or order of axes, and for a window that is empty or not inside the trial.
+    Statistics of trials assume rows in the order of recording. Raises ``ValueError`` for another
+    shape, pooling or order of axes, and for a window that is empty or not inside the trial.
     """
     X, name, coordinates = as_trials(X, axes, "from_trials", name)
     ids = coordinates if ids is None else ids
@@ -245,7 +247,7 @@ def from_trials(
 def as_trials(
     X: Any, axes: str | None, function: str, name: str = ""
 ) -> tuple[Array, str, SampleIds]:
-    """Return responses as (n_trials, bins, units), their name, and the trial ids of a DataArray."""
+    """Return responses as (n_trials, bins, units), the name, and the trial ids of a DataArray."""
     names = axes.split() if axes is not None else [str(dim) for dim in getattr(X, "dims", ())]
     order = [AXIS_NAMES.get(axis.lower().rstrip("s"), axis) for axis in names]
     layout = ", ".join(names or ("trials", "bins", "units"))
@@ -272,18 +274,18 @@ def _dataarray_ids(data: Any) -> SampleIds:
 def _in_order_of_axes(
     data: Any, function: str, title: str, roles: Mapping[str, Sequence[str]]
 ) -> Any:
-    """Return a DataArray with its axes in the order of the roles, by the names of its dimensions;
-    other data as they are.
+    """Return a DataArray with axes in the order of the roles, using the names of the dimensions;
+    other data unchanged.
 
-    A single name that says nothing stands for the role that is left. Raises ``ValueError`` where
-    more names say nothing and another name has the place of another role.
+    A single unknown name gets the only missing role. Raises ``ValueError`` if several names are
+    unknown and a known name is in the position of another role.
     """
     dims = getattr(data, "dims", None)
     order = list(roles) if title == "X" else list(roles)[:2]  # a mask has no features
     if not isinstance(dims, tuple) or len(dims) != len(order):
         return data
     axis_roles = [_role_of(str(dim), roles) for dim in dims]
-    for place, role in enumerate(order):  # of two names for one role, that in its place counts
+    for place, role in enumerate(order):  # of two names for one role, keep the name in place
         if axis_roles.count(role) > 1:
             axis_roles = [r if r != role or i == place else None for i, r in enumerate(axis_roles)]
     missing_roles = [role for role in order if role not in axis_roles]
@@ -309,7 +311,8 @@ def _role_of(dimension: str, roles: Mapping[str, Sequence[str]]) -> str | None:
 def _check_layout(
     data: Any, name: str, function: str, layout: str, dimensions: int
 ) -> tuple[Array, str]:
-    """Return the array and its name, or raise an error with the function that fits its layout."""
+    """Return the array and the name, or raise an error that recommends the function for the array's
+    shape."""
     is_path = isinstance(data, str | Path)
     data = _stack_samples(data, function, dimensions)
     X = read_array(open_npy(npy_path(data)) if is_path else data, name)
@@ -329,7 +332,7 @@ def _check_layout(
 
 
 def _stack_samples(data: Any, function: str, dimensions: int) -> Any:
-    """Return a list with one array for each sample as one array; other data as they are."""
+    """Return a list with an array for each sample as one array; other data unchanged."""
     if not isinstance(data, list | tuple) or not data:
         return data
     shapes = [tuple(getattr(sample, "shape", ())) for sample in data]
@@ -408,7 +411,8 @@ def _validated_map_size(size: Any) -> tuple[int, ...]:
 
 
 def _apply_in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
-    """Return a function of samples, applied to blocks of them in the precision of computation."""
+    """Apply a function of samples to blocks of samples, in the precision of computation, and
+    concatenate the results."""
     xp, precision, results = namespace(arrays[0]), working_precision(arrays[0]), []
     n = arrays[0].shape[0]
     for start in range(0, n, SAMPLES_PER_BLOCK):
@@ -456,7 +460,7 @@ def _adaptive_average_pool(X: Array, height: int, width: int) -> Array:
 
 
 def _average_pool_last_axis(X: Array, bins: int) -> Array:
-    """Return means over ``bins`` neighbouring, possibly overlapping stretches of the last axis."""
+    """Return means over ``bins`` adjacent, possibly overlapping segments of the last axis."""
     xp, length = namespace(X), X.shape[-1]
     stretches = [(i * length // bins, -(-(i + 1) * length // bins)) for i in range(bins)]
     return xp.stack([xp.mean(X[..., start:stop], axis=-1) for start, stop in stretches], axis=-1)

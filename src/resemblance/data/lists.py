@@ -1,5 +1,5 @@
-"""Lists and mappings of arrays in the place of one array: vectors by the ids of their samples, and
-what else they may mean."""
+"""Lists and mappings of arrays passed in place of one array: vectors by sample id, and remedies for
+ambiguous lists."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from ..base.arrays import is_torch, namespace
 from ..base.formatting import list_names
 
 MAX_LISTED_SHAPES = 3  # shapes in a message
-FEW, LONGER, MUCH_LONGER = 10, 3, 10  # entries of a mapping, and lengths by their number
+# A mapping is ambiguous if vectors are 3 times longer than the number of entries (10 times longer
+# from 10 entries on)
+FEW, LONGER, MUCH_LONGER = 10, 3, 10
 
 
 class VectorRows(NamedTuple):
-    """Vectors of one length, one a row, and the ids of their samples."""
+    """Vectors of one length as the rows of an array, and the ids of the samples."""
 
     array: Any
     ids: tuple[Hashable, ...]
 
 
 def stack_mapping(data: Any, title: str, *, has_ids: bool = False) -> VectorRows | None:
-    """Return the vectors of a mapping from ids to vectors; None for anything else.
+    """Return the vectors of a mapping from ids to vectors; None for other data.
 
-    ``has_ids``: the caller gives ids, so the entries are samples. Raises ``ValueError`` for vectors
-    of different lengths, for those that are rows of a table (1, d), and for words that may name
-    columns: fewer than ten words with vectors three times as long as there are words, or any number
-    of words with vectors ten times as long.
+    ``has_ids``: the caller passes ids, so the entries are samples. Raises ``ValueError`` for
+    vectors of different lengths, for rows of a table (1, d), and for words that may be column
+    names: fewer than ten words with vectors at least three times as long as the number of words, or
+    any number of words with vectors at least ten times as long.
     """
     if not isinstance(data, Mapping) or not data or hasattr(data, "dims"):
         return None
@@ -58,7 +60,7 @@ def stack_mapping(data: Any, title: str, *, has_ids: bool = False) -> VectorRows
 
 
 def _check_no_columns(names: tuple[str, ...], length: int, title: str) -> None:
-    """Raise ``ValueError`` for few names of long vectors, which may be samples or columns."""
+    """Raise ``ValueError`` for few names with long vectors: the names may be samples or columns."""
     n = len(names)
     if n == 1 or length < (LONGER if n < FEW else MUCH_LONGER) * n:
         return
@@ -70,7 +72,7 @@ def _check_no_columns(names: tuple[str, ...], length: int, title: str) -> None:
 
 
 def list_problem(data: Any) -> str:
-    """Return why a list of arrays is no representation, with the remedies; "" for another list."""
+    """Return why a list of arrays is not a representation, with remedies; "" for other data."""
     if not isinstance(data, list | tuple):
         return ""
     if data and all(isinstance(entry, Mapping) for entry in data):
@@ -103,7 +105,8 @@ def list_problem(data: Any) -> str:
 
 
 def _array_list_remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: bool) -> str:
-    """Return what two-dimensional arrays in a list may mean, each with its remedy."""
+    """Return the possible meanings of a list of two-dimensional arrays, with a remedy for each
+    meaning."""
     stack, axis = ("torch.stack", "dim") if are_tensors else ("np.stack", "axis")
     heights, widths = {shape[0] for shape in shapes}, {shape[1] for shape in shapes}
     if len(widths) == 1:
@@ -124,8 +127,8 @@ def _array_list_remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: 
 
 
 def batch_shapes_hint(shapes: list[tuple[int, ...]]) -> str:
-    """Return a hint for arrays with different numbers of rows, if they look like batches: one width
-    and one size, but for a shorter last one."""
+    """Return a hint for an error about numbers of rows, if the arrays look like batches: equal
+    shapes, except for a shorter last batch."""
     if len(shapes) < 2 or any(len(shape) < 2 for shape in shapes):
         return ""
     *full_shapes, last_shape = shapes

@@ -1,4 +1,4 @@
-"""One model seen on fixed inputs."""
+"""The features of one model on fixed inputs: layers, outputs and traits."""
 
 from __future__ import annotations
 
@@ -14,26 +14,23 @@ from ..base.text import html_fact_table, html_table
 from .representation import Representation
 
 MapShape = tuple[int, int, int]  # channels, height, width
-MAX_LISTED_TRAITS, MAX_TRAIT_CHARACTERS = (
-    8,
-    40,
-)  # parts of a list, and characters of one, that are shown
-MAX_LISTED_LAYERS = 60  # in the table of a notebook
+MAX_LISTED_TRAITS, MAX_TRAIT_CHARACTERS = 8, 40
+MAX_LISTED_LAYERS = 60  # rows of the table in a notebook
 LAYER_TABLE_COLUMNS = ("layer", "features", "computed in")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelFeatures:
-    """One model seen on fixed inputs.
+    """The features of one model on fixed inputs.
 
-    ``layers`` are its representations, in the order of the network; the last is the one that the
-    tests of functional similarity compare. ``outputs`` are logits (n_samples, n_classes) and
-    ``labels`` the true classes (n_samples,), if known. ``traits`` say what it is: domain, dataset,
+    ``layers``: the representations of the layers, in the order of the network; tests of functional
+    similarity compare the last layer. ``outputs``: logits (n_samples, n_classes). ``labels``: the
+    true classes (n_samples,), if known. ``traits`` describe the model: domain, dataset,
     architecture, pooling, setting, strength, seed, accuracy, and ``pretrain``, the seed of the
-    pretrained model, of a fine-tuned one. ``maps``: the channels, height and width of those layers
-    whose features are maps, flattened in this order.
+    pretrained model behind a fine-tuned model. ``maps``: the channels, height and width of every
+    layer with map features, flattened in this order.
 
-    Raises ``ValueError`` for parts that do not fit each other.
+    Raises ``ValueError`` for parts that do not fit together.
     """
 
     name: str
@@ -90,13 +87,13 @@ class ModelFeatures:
         }
 
     def _answers(self) -> dict[str, np.ndarray]:
-        """Return the outputs and labels that are not None, by name."""
+        """Return the outputs and labels by name, without missing arrays."""
         arrays = {"outputs": self.outputs, "labels": self.labels}
         return {name: values for name, values in arrays.items() if values is not None}
 
 
 def check_map_shapes(title: str, maps: Any, widths: Mapping[str, int]) -> None:
-    """Raise ``ValueError`` unless ``maps`` are shapes (channels, height, width) of these layers.
+    """Raise ``ValueError`` unless ``maps`` are shapes (channels, height, width) of existing layers.
 
     ``widths``: the number of features of each layer.
     """
@@ -121,7 +118,7 @@ def check_map_shapes(title: str, maps: Any, widths: Mapping[str, int]) -> None:
 
 
 def _format_trait(name: str, value: Any) -> str:
-    """Return a trait as a few words: of a mapping its keys, of a long text its beginning."""
+    """Return a trait as a few words: the keys of a mapping, the beginning of a long text."""
     if isinstance(value, Mapping):
         return f"{name} ({list_names(value, MAX_LISTED_TRAITS)})"
     text = f"{name} {value}"

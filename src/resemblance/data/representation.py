@@ -1,5 +1,5 @@
-"""A representation: one (n_samples, n_features) array that caches every quantity computed from
-the array."""
+"""A representation: one (n_samples, n_features) array that caches every quantity computed from the
+array."""
 
 from __future__ import annotations
 
@@ -52,19 +52,21 @@ from .sample_ids import check_not_sorted_by_ids
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MIN_LARGE_BYTES = 2**25  # values, from which on a copy of all in another precision is not kept
-ROWS_PER_COPIED_BLOCK = 2**11  # of which a copy is made at a time, where one of all is avoided
-# From the key of an intermediate, and a function that takes this intermediate of another
-# representation, to the intermediate; None where it has to be computed.
+MIN_LARGE_BYTES = 2**25  # the number of values of a large array: no cached copy is kept
+ROWS_PER_COPIED_BLOCK = 2**11  # the rows converted at a time in a large array
+# A function from the cache key of an intermediate, and a function that computes the intermediate of
+# another representation, to the intermediate; None if the intermediate must be computed
 IntermediateSource = Callable[[Hashable, Callable[["Representation"], Any]], Any]
 
 
 class StreamSummary(NamedTuple):
-    """The samples of a stream, for which points stand that have the same centred inner products.
+    """A summary of a stream: the representation's points have the centred inner products of the
+    samples.
 
-    ``stream`` is the same for representations that may be compared; ``dtype`` is that of the
-    samples; ``power`` is that of the condition number by which whitening magnifies rounding.
-    ``intermediates`` returns what the points would give otherwise than the samples.
+    ``stream``: an identifier; only representations with the same identifier can be compared.
+    ``dtype``: the dtype of the samples. ``accumulated``: the names of the accumulated sums.
+    ``power``: the power of the condition number by which whitening magnifies rounding.
+    ``intermediates`` returns the intermediates that differ between points and samples.
     """
 
     stream: str
@@ -76,10 +78,11 @@ class StreamSummary(NamedTuple):
 
 
 class PseudoEuclidean(NamedTuple):
-    """What points stand for whose squared differences count with signs: dissimilarities of a kind.
+    """A marker of points that represent given dissimilarities, with a sign for every column.
 
-    They are the sums over columns a of signs[a] (p_ia - p_ja)^2. The last columns have sign 0 where
-    pairs are missing: see ``intermediates.missing_pairs``.
+    ``kind``: the kind of dissimilarity. The dissimilarity of i and j is the sum over columns a of
+    signs[a] (p_ia - p_ja)^2. If pairs are missing, the last columns have sign 0: see
+    ``intermediates.missing_pairs``.
     """
 
     signs: np.ndarray  # (n_features,)
@@ -87,24 +90,26 @@ class PseudoEuclidean(NamedTuple):
 
 
 class Representation:
-    """One (n_samples, n_features) array with a name, optional sample ids, and its intermediates.
+    """One (n_samples, n_features) array with a name, optional sample ids, and cached intermediates.
 
     ``data`` is a NumPy array (memory-mapped or not), a PyTorch tensor, any array of the array API
     standard, a DataFrame of pandas or polars, a DataArray of xarray, the path of a ``.npy`` file,
-    or anything ``numpy.asarray`` understands. It is computed in float64 on the CPU, whatever its
-    own precision (most measures subtract nearly equal numbers), and in its own precision, at least
-    float32, on an accelerator and in JAX without ``jax_enable_x64``; ``dtype`` says otherwise. The
-    data must not be changed while the representation is in use.
+    or anything ``numpy.asarray`` understands. The precision of computation is float64 on the CPU,
+    whatever the precision of the data (most measures subtract nearly equal numbers), and the
+    precision of the data, at least float32, on an accelerator and in JAX without
+    ``jax_enable_x64``; ``dtype`` selects another precision. You must not change the data while the
+    representation is in use.
 
-    A table with one column of vectors stands for these; ``column`` chooses among several. A mapping
-    from ids to vectors has the ids of its keys. Few words with long vectors may name columns, too:
-    pass ``pandas.DataFrame(X)`` for columns, ``ids=list(X)`` for samples.
+    In a table with one column of vectors, the vectors are the features; ``column`` chooses among
+    several columns of vectors. A mapping from ids to vectors uses the keys as ids. A few words with
+    long vectors may also name columns: pass ``pandas.DataFrame(X)`` for columns, ``ids=list(X)``
+    for samples.
 
     Without ``ids`` the index of a DataFrame, or the coordinate of the first dimension of a
-    DataArray, names the samples, unless it is 0, 1, ..., n - 1; so does a column of words with a
-    usual name, such as ``id`` or ``filename``. ``ids`` may be the name of a column. Ids may repeat.
-    Without ``features`` the columns of a DataFrame, or the coordinate of the second dimension of a
-    DataArray, name the features.
+    DataArray, names the samples, unless the index is 0, 1, ..., n - 1; a column of words with a
+    usual name, such as ``id`` or ``filename``, also names the samples. ``ids`` may be the name of a
+    column. Ids may repeat. Without ``features`` the columns of a DataFrame, or the coordinate of
+    the second dimension of a DataArray, name the features.
 
     Raises ``ValueError`` for data that are not two-dimensional, not numeric, or masked, and for ids
     and names of features that do not fit.
@@ -138,13 +143,12 @@ class Representation:
         self.features: FeatureNames = (
             labeled.features if features is None else to_python_names(features)
         )
-        self.column_order = ""  # whose order the columns were put in, if they were
-        self.is_sorted = False  # whether the package put the rows in the order of their ids
+        self.column_order = ""  # the order of reordered columns, for caveats
+        self.is_sorted = False  # whether the package sorted the rows by id
         self._cache: dict[Any, Any] = {}
         self._lock = threading.RLock()
-        self._carry: IntermediateSource | None = (
-            None  # finds an intermediate from that of other rows of the same samples
-        )
+        # Derives an intermediate from the same intermediate of a related representation
+        self._carry: IntermediateSource | None = None
         self.origin: StreamSummary | None = None
         self.signed: PseudoEuclidean | None = None
         check_array_shape(representation_title(self), self.source, self.order, self.features)
@@ -157,24 +161,25 @@ class Representation:
 
     @property
     def n_samples(self) -> int:
-        """The number of samples; of points that stand for the samples of a stream, theirs."""
+        """The number of samples; for a representation of a stream, the number of samples in the
+        stream."""
         return self.origin.n_samples if self.origin else self.shape[0]
 
     @property
     def ids(self) -> tuple[Hashable, ...] | None:
-        """The ids of the samples, if any; rows that are merely numbered have none."""
+        """The ids of the samples, if any; rows without names have no ids."""
         return self.order if isinstance(self.order, tuple) else None
 
     @property
     def dtype(self) -> str:
-        """The dtype it is computed in: ``dtype``, or float64 on the CPU, else at least float32."""
+        """The dtype of computation: ``dtype``, or float64 on the CPU, else at least float32."""
         if type(self.source) in NUMPY_TYPES:
             return self.requested_dtype or "float64"
         return self.requested_dtype or working_precision(self.source)
 
     @property
     def array(self) -> Array:
-        """The values in the precision they are computed in."""
+        """The values in the precision of computation."""
         return contiguous_values(self) if is_transient(self) else working_values(self)
 
     @property
@@ -188,10 +193,10 @@ class Representation:
         return dict(self._cache)
 
     def clear_cache(self) -> None:
-        """Drop the cached arrays; they are recomputed on demand.
+        """Drop the cached arrays; a later use recomputes the arrays.
 
-        Numbers and words stay. So does an intermediate that ``stays_below`` keeps, unless it takes
-        too much memory.
+        Cached numbers and words stay. A cached array also stays if ``stays_below`` marks the
+        function and the array is small enough.
         """
         with self._lock:
             self._cache = {k: v for k, v in self._cache.items() if self._stays(k[0], v)}
@@ -236,8 +241,8 @@ class Representation:
         raise AttributeError(missing_attribute_message(type(self).__name__, name, is_of_arrays))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Intermediates are not pickled: computing them again is cheaper than sending them. Nor is a
-        # file: its path is enough.
+        # Intermediates are not pickled, because recomputing is cheaper than sending. A pickled
+        # memory map is only a path.
         path = self.path and self.path.absolute()  # a worker may have another working folder
         state: dict[str, Any] = {
             "path": path,
@@ -261,21 +266,21 @@ forbid_operators(Representation)
 
 
 def as_representation(data: Any, name: str = "") -> Representation:
-    """Return ``data`` if it is a :class:`Representation`, else one made from it."""
+    """Return ``data`` if it is a :class:`Representation`, else a representation of ``data``."""
     return data if isinstance(data, Representation) else Representation(data, name)
 
 
 def replace_rows(
     x: Representation, source: Array, ids: Sequence[Hashable] | None = None
 ) -> Representation:
-    """Return a representation of other rows of the same features."""
+    """Return a representation of other rows with the same features."""
     y = Representation(source, x.name, ids=ids, features=x.features, dtype=x.requested_dtype)
     y.signed, y.column_order, y.is_sorted = x.signed, x.column_order, x.is_sorted
     return y
 
 
 def without_gradient(x: Representation) -> Representation:
-    """Return the representation, or one of the same values if gradients are recorded for it."""
+    """Return the representation, or a detached copy if gradients are recorded."""
     if not records_gradient(x.source):
         return x
     return replace_rows(x, detach(x.source), x.ids)
@@ -285,7 +290,7 @@ def without_gradient(x: Representation) -> Representation:
 
 
 class IntermediateDecorator(Protocol):
-    """What ``cached("n d")`` returns: it takes and returns a function of a representation."""
+    """The type of ``cached("n d")``: a decorator of functions of a representation."""
 
     def __call__(
         self, function: Callable[Concatenate[Representation, P], T], /
@@ -303,22 +308,21 @@ def cached(axes: str, /, *more_axes: str) -> IntermediateDecorator: ...
 
 
 def cached(first: Any, /, *more_axes: str) -> Any:
-    """Let representations cache the values of ``function(representation, **parameters)``.
+    """Cache the values of ``function(representation, **parameters)`` in the representation.
 
-    Write ``@cached("n d")`` above a function whose value is an array with one row per sample,
+    Write ``@cached("n d")`` above a function with an array of one row per sample as its value,
     ``@cached("n n")`` for a matrix of pairs of samples, dense or sparse, ``@cached("pairs")`` for a
     vector of the n (n - 1) / 2 pairs above the diagonal, row by row, and ``@cached("k")``,
-    ``@cached("scalar")`` or any other words for a value that no order of the samples changes. For a
-    tuple, write one text for each part: ``@cached("n k", "k", "k d")``. ``"neighbors"`` stands for
-    lists of nearest neighbours, and ``"anew"`` for a value that depends on the places of samples.
-    Permutation tests move a value along its axes ``n`` instead of computing the value again.
-    Without axes, ``@cached`` has the value computed again in each permutation.
+    ``@cached("scalar")`` or any other words for a value that no permutation of the samples changes.
+    For a tuple, write one text for each part: ``@cached("n k", "k", "k d")``. ``"neighbors"``
+    stands for lists of nearest neighbours, and ``"anew"`` for a value that depends on the positions
+    of samples. Permutation tests permute a value along the axes ``n`` instead of recomputing the
+    value. Without axes, ``@cached``, a permutation test recomputes the value in each permutation.
 
-    The value is computed once per representation and set of parameters, however many pairs and
-    measures ask for it. A value that carries gradients is never cached, so a graph is never kept
-    alive or used twice.
+    The value is computed once per representation and set of parameters, for any number of pairs and
+    measures. A value with gradients is never cached, so a graph is never kept alive or used twice.
 
-    Raises ``ValueError`` for axes that are no words.
+    Raises ``ValueError`` for axes that are not words.
     """
     if callable(first):
         return _cached_function(first, None)
@@ -360,8 +364,8 @@ def _cached_function(
 
 
 def keep_while_small(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Mark the function of an intermediate that takes long: it stays while it takes less than so
-    many times the memory of the array in the precision it is computed in."""
+    """Mark a slow intermediate: ``clear_cache`` keeps a value that takes less memory than
+    ``stays_below`` times the array in the precision of computation."""
 
     def mark(function: Callable[P, T]) -> Callable[P, T]:
         function.stays_below = stays_below  # type: ignore[attr-defined]
@@ -377,11 +381,11 @@ _current_pair: ContextVar[tuple[Representation, Representation, dict[Hashable, A
 
 @contextmanager
 def pair_cache(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
-    """Keep the intermediates that the measures of a pair share inside this block, and yield
-    them."""
+    """Cache the intermediates shared by the measures of a pair inside this block, and yield the
+    cache."""
     current = _current_pair.get()
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
-        yield current[2]  # a measure that calls another one for its pair shares its intermediates
+        yield current[2]  # a nested call by a measure shares the intermediates of the pair
         return
     cache: dict[Hashable, Any] = {}
     token = _current_pair.set((x, y, cache))
@@ -397,10 +401,11 @@ def cached_pair(
     [Callable[Concatenate[Representation, Representation, P], T]],
     Callable[Concatenate[Representation, Representation, P], T],
 ]:
-    """Let all measures of the current pair share the values of ``function(x, y, **parameters)``.
+    """Cache the values of ``function(x, y, **parameters)`` for all measures of the current pair.
 
-    ``swap`` turns the value for (x, y) into the value for (y, x): a transpose for a cross product,
-    nothing for a symmetric number. So both orders of an asymmetric measure cost one product.
+    ``swap`` converts the value for (x, y) to the value for (y, x): a transpose for a cross product,
+    the identity for a symmetric number. So both orders of an asymmetric measure need only one
+    product.
     """
 
     def decorate(
@@ -430,22 +435,21 @@ def cached_pair(
 
 @cached("n d")
 def working_values(x: Representation) -> Array:
-    """Return the array in the precision it is computed in (see :class:`Representation`)."""
+    """Return the array in the precision of computation (see :class:`Representation`)."""
     return contiguous_values(x)
 
 
 def contiguous_values(x: Representation) -> Array:
-    """Return the values in the precision they are computed in, and row after row in memory."""
+    """Return the values in the precision of computation, in row-major memory order."""
     # Another layout in memory changes the last digits, and pickling does not preserve it.
     source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
     source = source.contiguous() if is_torch(x.source) else source
-    with np.errstate(over="ignore"):  # what becomes infinite is refused where it is used
+    with np.errstate(over="ignore"):  # a later check refuses infinite values
         return as_read_only(x.xp.astype(source, getattr(x.xp, x.dtype), copy=False))
 
 
 def working_value_blocks(x: Representation) -> Iterator[Array]:
-    """Yield the values in the precision they are computed in, in blocks of rows where they are
-    many."""
+    """Yield the values in the precision of computation, in blocks of rows if the array is large."""
     if not is_large_array(x):
         yield x.array
         return
@@ -458,7 +462,7 @@ def working_value_blocks(x: Representation) -> Iterator[Array]:
 
 
 def needs_copy(x: Representation) -> bool:
-    """Say whether the values take memory besides the source: in another precision or layout."""
+    """Say whether the values need a copy of the source in another precision or memory layout."""
     if isinstance(x.source, np.ndarray):
         return bool(x.source.dtype != x.dtype or not x.source.flags.c_contiguous)
     has_layout = is_torch(x.source) and not x.source.is_contiguous()
@@ -466,24 +470,28 @@ def needs_copy(x: Representation) -> bool:
 
 
 def is_large_array(x: Representation) -> bool:
-    """Say whether a copy of all values is avoided where blocks of rows will do, by the shape."""
+    """Say whether, judged by the shape, blocks of rows should replace a copy of all values."""
     is_plain = isinstance(x.source, np.ndarray) and not (x._carry or x.origin)
     return is_plain and math.prod(x.shape) >= MIN_LARGE_BYTES
 
 
 def is_transient(x: Representation) -> bool:
-    """Say whether the values are a large copy of the source, which is made anew for each use: that
-    takes little time next to what is done with it, and the copy as much memory as all that stays.
+    """Say whether the values are a large copy of the source, recreated for every use instead of
+    cached.
+
+    Copying is fast compared with the later computation, but a cached copy would take as much memory
+    as all other cached arrays together.
     """
     return x._carry is None and math.prod(x.shape) >= MIN_LARGE_BYTES and needs_copy(x)
 
 
 @cached("anew")
 def fingerprint(x: Representation) -> str:
-    """Return a hash of the original values, their shape and precision, that of computation, which
-    rows are repeats, and the names of columns that do more than number them. Where it is recorded
-    of a file that is unchanged, the file is not read. Tensors of an accelerator are hashed there,
-    and have another fingerprint than on the CPU.
+    """Return a hash of the original values, shape, precision, precision of computation, repeated
+    rows, and column names that do more than number the columns.
+
+    If the fingerprint of an unchanged file is recorded, the file is not read. Tensors on an
+    accelerator are hashed on the device, with another fingerprint than on the CPU.
     """
     repeats, is_plain = stimulus_of_each_row(x.ids), x.dtype == "float64"
     names = x.features if x.features and column_numbers(x.features) is None else ()
@@ -493,7 +501,7 @@ def fingerprint(x: Representation) -> str:
     is_here = not is_torch(x.source) or is_on_cpu(x.source)
     source = np.ascontiguousarray(to_numpy(x.source)) if is_here else x.source
     name = str(x.source.dtype).rpartition(".")[2]
-    # bfloat16 is float32 in NumPy, but its values have other ranks
+    # bfloat16 becomes float32 in NumPy, but the stored precision decides which values tie
     kind = source.dtype.str if is_here and source.dtype.name == name else name
     digest = hashlib.sha256(f"{kind}{x.shape}{x.dtype}".encode())
     for block in iterate_bytes(x.path, x.source, source) if is_here else [hash_on_device(source)]:
@@ -506,12 +514,13 @@ def fingerprint(x: Representation) -> str:
 
 @cached("scalar")
 def check_all_finite(x: Representation) -> bool:
-    """Return True, or raise :class:`UndefinedError` naming the first entry that is NaN or infinite.
+    """Return True, or raise :class:`UndefinedError` with the location of the first NaN or infinite
+    entry.
 
-    Values so large that a sum over rows or columns could overflow are refused, too. Two numbers
-    come from the device, unless there is something to name.
+    Values so large that a sum over rows or columns could overflow are refused, too. Only two
+    numbers are copied from the device, unless the error names an entry.
     """
-    # Squares of single precision that are safe are so in double: it takes no copy to see that
+    # Squares that are safe in float32 are safe in float64, so the check needs no float64 copy
     is_plain = isinstance(x.source, np.ndarray) and x.source.flags.c_contiguous
     blocks = [x.source] if is_plain and x.source.dtype in (np.float32, x.dtype) else []
     if (blocks and blocks_have_safe_squares(blocks)) or blocks_have_safe_squares(
@@ -540,19 +549,19 @@ def _raise_for_gaps(x: Representation) -> None:
 
 
 def representation_title(x: Representation | str) -> str:
-    """Return what error messages call a representation, or one of this name."""
+    """Return the title of a representation, or of a name, in error messages."""
     name = x if isinstance(x, str) else x.name
     return f"representation {name!r}" if name else "a representation"
 
 
 def read_array(data: Any, name: str = "") -> Array:
-    """Return ``data`` as an array; ``ValueError`` unless it holds real numbers."""
+    """Return ``data`` as an array; ``ValueError`` unless the values are real numbers."""
     return as_labeled_array(data, representation_title(name)).array
 
 
 def check_same_samples(caller: str, x: Representation, y: Representation) -> None:
-    """Raise ``ValueError`` when the ids of two representations differ, or their order, and for rows
-    without ids where those of the other were sorted by the package."""
+    """Raise ``ValueError`` if the ids of two representations differ or are in another order, and if
+    one representation has no ids and the package sorted the rows of the other representation."""
     titles = [
         representation_title(r) if r.name else fallback
         for r, fallback in ((x, "the first"), (y, "the second"))

@@ -1,5 +1,5 @@
-"""The ids of samples on two sides that do not fit: parts of one table, the same ids in two ways of
-writing, and rows that the package sorted."""
+"""Sample ids that do not match between two sides: slices of a table, two spellings of the same ids,
+and rows sorted by the package."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from ..base.formatting import list_names
 
-# The names of columns, arrays and coordinates that name the samples
+# Usual names of columns, arrays and coordinates with sample ids
 ID_COLUMN_NAME = re.compile(
     r"(?i:(.*[_ ])?(ids?|uu?ids?|(file)?(names?|paths?)|files?|keys?|index|urls?|samples?|images?"
     r"|stimul(us|i))|(doc|item|img|image|text|video|user|p|q)ids?)|.*[a-z]I[dD]s?"
 )
-# Those of columns of numbers of rows
+# Usual names of columns with row numbers
 NUMERIC_ID_COLUMN_NAME = re.compile(
     r"(?i:(.*_)?(ids?|index)|idx|row|rowid|uid|unnamed: 0|(doc|item|img|image|text|video|user)id)"
     r"|.*[a-z]I[dD]"
@@ -29,7 +29,7 @@ def _numeric_id_to_text(name: Hashable) -> str:
     return str(int(name) if is_whole else name)  # type: ignore[call-overload]
 
 
-# How ids that are written in two ways become equal, and the same in words.
+# Conversions that make two spellings of an id equal, and the code to show to the user
 ID_SPELLINGS: Mapping[Callable[[Hashable], str], str] = {
     _numeric_id_to_text: "str(i) for i in ids",
     lambda name: name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name): (
@@ -42,8 +42,8 @@ ID_SPELLINGS: Mapping[Callable[[Hashable], str], str] = {
 
 
 def are_table_slices(x_ids: Sequence[Hashable], y_ids: Sequence[Hashable]) -> bool:
-    """Say whether rows have whole numbers of which none is on both sides, or that go on one by one
-    from another start, as those of stretches of one table."""
+    """Say whether the ids are integers from two slices of a table: no id is on both sides, or the
+    ids count up by 1 from different starts."""
     if not all(isinstance(i, Integral) and not isinstance(i, bool) for i in (*x_ids, *y_ids)):
         return False
     numbers = [np.array(values) for values in (x_ids, y_ids)]
@@ -52,8 +52,8 @@ def are_table_slices(x_ids: Sequence[Hashable], y_ids: Sequence[Hashable]) -> bo
 
 
 def id_spelling_hint(x_ids: Sequence[Hashable] | None, y_ids: Sequence[Hashable] | None) -> str:
-    """Return a hint for an error about ids of which none is on both sides, if they are the same
-    ones, written in another way."""
+    """Return a hint for an error about ids without a match, if the two sides spell the same ids
+    differently."""
     for form, call in ID_SPELLINGS.items():
         ids_by_form = {form(i): i for i in y_ids or ()}
         x_id = next((i for i in x_ids or () if ids_by_form.get(form(i), i) != i), None)
@@ -64,8 +64,8 @@ def id_spelling_hint(x_ids: Sequence[Hashable] | None, y_ids: Sequence[Hashable]
 
 
 def check_not_sorted_by_ids(caller: str, x: str, ids: Sequence[Hashable], y: str) -> None:
-    """Raise ``ValueError`` for rows y without ids where the package sorted the rows of x by these
-    ids, unless they are 0, 1, ..., n - 1."""
+    """Raise ``ValueError`` for rows y without ids if the package sorted the rows of x by ``ids``,
+    unless the ids are 0, 1, ..., n - 1."""
     if tuple(ids) != tuple(range(len(ids))):
         raise ValueError(
             f"{caller}: {y} has no ids, and the rows of {x} were sorted: "
