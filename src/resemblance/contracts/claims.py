@@ -442,7 +442,7 @@ class Product(NamedTuple):
 
     def in_blocks(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
         """Return the values of all pairs in one pass over blocks of the matrices, without storing
-        an (n, n) matrix.
+        an n x n matrix.
 
         O(n^2 d) time for each representation and O(n^2) for each pair, O(n d) memory.
         """
@@ -494,8 +494,8 @@ class AllPairs(NamedTuple):
     """The claim that a measure can compute many pairs together, from blocks of samples.
 
     ``function`` receives the representations of the rows, the representations of the columns, and
-    the parameters in its signature; the result is :class:`Scores`. The function never stores an (n,
-    n) matrix. A value does not depend on the other pairs, not even in the last bit. If the function
+    the parameters in its signature; the result is :class:`Scores`. The function never stores an n x
+    n matrix. A value does not depend on the other pairs, not even in the last bit. If the function
     raises an error, the caller computes every pair separately, so each pair without a value has its
     own reason. If both lists are the same object and the measure is symmetric, half of the pairs
     are enough.

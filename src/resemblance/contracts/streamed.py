@@ -101,10 +101,11 @@ def check_stream_precision(measure: Any, x: Representation, y: Representation) -
 def whitening_error(
     x: Representation, y: Representation, /, *, ridge: float = 0.0
 ) -> dict[str, float]:
-    """Return the relative error of whitening Gram matrices of trace 1, plus ``ridge`` times the
-    identity, on a stream; nothing for representations with samples.
+    """Return the relative error of whitening on a stream as the diagnostic "conditioning"; nothing
+    for representations with samples.
 
-    Raises ``UndefinedError`` above 1e-4.
+    The whitened matrices are Gram matrices of trace 1 plus ``ridge`` times the identity. Raises
+    ``UndefinedError`` above 1e-4.
     """
     return _record_precision_loss(
         x, y, lambda r: _whitening_loss(r, decomposition(r).singular, ridge)
@@ -165,7 +166,7 @@ def _precision_remedy(power: int) -> str:
 
 
 def _leading_component_error(x: Representation, count: int) -> float:
-    """Return the rounding error, magnified by the gap between the leading components and the first
+    """Return the rounding error divided by the gap between the leading components and the first
     omitted component.
 
     Ties of the last leading component are included. Rounding rotates components with a small gap

@@ -311,8 +311,8 @@ def _role_of(dimension: str, roles: Mapping[str, Sequence[str]]) -> str | None:
 def _check_layout(
     data: Any, name: str, function: str, layout: str, dimensions: int
 ) -> tuple[Array, str]:
-    """Return the array and the name, or raise an error that recommends the function for the array's
-    shape."""
+    """Return the array and the name, or raise an error with the function for the shape of the
+    array."""
     is_path = isinstance(data, str | Path)
     data = _stack_samples(data, function, dimensions)
     X = read_array(open_npy(npy_path(data)) if is_path else data, name)

@@ -12,8 +12,8 @@ from ..base.arrays import is_torch, namespace
 from ..base.formatting import list_names
 
 MAX_LISTED_SHAPES = 3  # shapes in a message
-# A mapping is ambiguous if vectors are 3 times longer than the number of entries (10 times longer
-# from 10 entries on)
+# A mapping is ambiguous if the vectors are at least 3 times as long as the number of entries (from
+# 10 entries upwards: 10 times as long)
 FEW, LONGER, MUCH_LONGER = 10, 3, 10
 
 
