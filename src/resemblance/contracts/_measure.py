@@ -170,7 +170,7 @@ class Measure(DeclaredFunction):
         return reason or ""
 
     def _data_caveats(self, x: Representation, y: Representation) -> tuple[str, ...]:
-        """Return the doubts about the data of a pair, such as duplicate samples."""
+        """Return the caveats about the data of a pair, such as duplicate samples."""
         if x is y:
             return ()
         by_variance = (

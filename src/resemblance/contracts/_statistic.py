@@ -98,9 +98,7 @@ class Statistic(DeclaredFunction):
         return tuple(ARGUMENT_READERS[name](self.name, x, inputs[name]) for name in self.needs)
 
     def evaluate(self, x: Representation, *prepared: Any) -> float:
-        """Check the representation and return the value, given the arguments from
-        :meth:`prepare`.
-        """
+        """Check the representation and return the value, given the results of :meth:`prepare`."""
         self.check(x)
         value = float(self.function(x, *prepared, **dict(self.parameters)))
         return float(clip_to_range(value, self, "float64"))
