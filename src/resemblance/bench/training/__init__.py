@@ -1,5 +1,8 @@
-"""The models that are trained here: small ones on data of the package, by domain in ``DOMAINS``,
-and those of the ReSi paper on real data, by data set in ``DATASETS``."""
+"""Models that the benchmarks train.
+
+``DOMAINS`` lists the small models on data of the package, by domain. ``DATASETS`` lists the models
+of the ReSi paper on real data, by data set.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,13 @@ Strengths = Mapping[str, tuple[float, ...]]  # by setting
 
 
 class Domain(NamedTuple):
-    """A domain: what is trained, on which data of the package.
+    """A domain: the data set of the package and the architectures trained on the data set.
 
-    ``dataset``: what all models are trained on. ``architectures``: those that exist, the usual
-    first choice being ``chosen``, of which models are fine-tuned. ``needs``: the module that must
-    be installed. ``strengths``: by setting, how much of it tells models apart at the size "mini".
-    ``only``: by setting, the architectures that have it, where not all do.
+    ``dataset``: the training data of all models. ``architectures``: all architectures. ``chosen``:
+    the default architecture, which is also the architecture of the fine-tuned models. ``needs``:
+    the Python module to install. ``strengths``: by setting, the corruption strengths that make
+    groups of models distinguishable at the size "mini". ``only``: by setting, the architectures
+    with this setting, if not all architectures have the setting.
     """
 
     dataset: str
@@ -40,7 +44,7 @@ DOMAINS: Mapping[str, Domain] = {
         "sage",
         "torch_geometric.nn",
         {"labels": (0.25, 1.0), "shortcut": (0.0, 0.5, 1.0), "augmentation": (0.25, 1.0)},
-        # A P-GNN has no edges to drop: its input is distances.
+        # A P-GNN takes distances as input and has no edges to drop.
         {"layers": ("gcn", "sage", "gat"), "augmentation": ("gcn", "sage", "gat")},
     ),
     "language": Domain(
@@ -63,14 +67,14 @@ DOMAINS: Mapping[str, Domain] = {
 def fit(
     recipe: Recipe, resources: TrainingEnvironment | None = None, start: WeightsByName | None = None
 ) -> WeightsByName:
-    """Train the model of a recipe, or read it from ``resources.archive`` where that is named, and
-    return its weights by name.
+    """Train the model of a recipe, or load the model from ``resources.archive`` if given, and
+    return the weights by name.
 
-    ``resources``: for models on real data. ``start``: the weights of ``recipe.parent``, for
-    fine-tuned models. See ``packaged``, and the module ``paper`` of each domain.
+    ``resources``: required for models on real data. ``start``: the weights of ``recipe.parent``,
+    required for fine-tuned models. See ``packaged``, and the module ``paper`` of every domain.
 
-    Raises ``ValueError`` for a recipe that cannot be, and for a model on real data without
-    resources, or whose data are missing or damaged.
+    Raises ``ValueError`` for an invalid recipe, for a model on real data without resources, and for
+    missing or damaged data.
     """
     if recipe.dataset not in DATASETS:
         return _training_module("packaged").fit(recipe, start)
@@ -82,7 +86,7 @@ def fit(
 def extract(
     recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment | None = None
 ) -> ModelOutputs:
-    """Return the outputs of a trained model and of its layers for the inputs of its benchmark.
+    """Return the outputs of a trained model and of the model's layers for the benchmark inputs.
 
     Raises ``ValueError`` as :func:`fit` does.
     """
@@ -104,10 +108,10 @@ def _require_resources(
 
 
 def domain_module(name: str) -> Any:
-    """Return the module of a domain, with the tables ``OPTIONS``, ``DEEP`` and ``TRANSFER``: see
-    ``packaged``.
+    """Return the module ``packaged`` of a domain, with the tables ``OPTIONS``, ``DEEP`` and
+    ``TRANSFER``.
 
-    Raises ``ValueError`` for a domain that does not exist.
+    Raises ``ValueError`` for an unknown domain.
     """
     check_domains([name])
     return _training_module(f"{name}.packaged")
@@ -118,16 +122,17 @@ def _training_module(name: str) -> Any:
 
 
 def check_domains(domains: Iterable[str]) -> None:
-    """Raise ``ValueError`` for a domain that does not exist."""
+    """Raise ``ValueError`` for an unknown domain."""
     for domain in domains:
         check_choice("domain", domain, DOMAINS)
 
 
 def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> Iterator[Recipe]:
-    """Yield the recipes of a domain at a size of its ``OPTIONS``, architecture by architecture.
+    """Yield the recipes of a domain at a size of the domain's ``OPTIONS``, architecture by
+    architecture.
 
-    ``plan``: settings with their strength and how many seeds they have; an architecture leaves out
-    the settings that it does not have.
+    ``plan``: settings with their strength and number of seeds. The function skips settings that an
+    architecture does not have.
     """
     info, trainer, plan = DOMAINS[domain], domain_module(domain), tuple(plan)
     for architecture, options in trainer.OPTIONS[size].items():
@@ -138,17 +143,18 @@ def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> I
                 yield Recipe(*key, seed, options, trainer.VERSION)
 
 
-HYPERPARAMETER_SOURCES = ("resi-code", "paper")  # where the authors' code and their paper differ
+# The authors' code and paper differ in some hyperparameters.
+HYPERPARAMETER_SOURCES = ("resi-code", "paper")
 
 
 class Architecture(NamedTuple):
-    """An architecture on a data set: its name in the paper, and the groups of models of its tests.
+    """An architecture on a data set: the name in the paper, and the groups of models in the tests.
 
-    ``strengths``: by setting, those that the paper compares; a setting that is not there is not
-    tested. ``deeper``: whether the models of the test of layers are trained for it, with more
-    layers; otherwise they are the normal ones, all of them where ``all_layers``, else as many as a
-    group has. ``published``: whether it is one of the paper; others are part of a run only when
-    they are asked for by name.
+    ``strengths``: by setting, the strengths that the paper compares; a setting without an entry is
+    not tested. ``deeper``: whether the layer test trains deeper models of this architecture;
+    otherwise the layer test uses normal models, all normal models if ``all_layers``, else as many
+    as a group has. ``published``: whether the paper contains the architecture; a run includes an
+    unpublished architecture only if you name the architecture.
     """
 
     title: str
@@ -159,7 +165,8 @@ class Architecture(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """A data set of the paper: its name there, its domain, and the architectures trained on it."""
+    """A data set of the paper: the name in the paper, the domain, and the architectures trained on
+    the data set."""
 
     title: str
     domain: str
@@ -167,11 +174,11 @@ class Dataset(NamedTuple):
 
 
 class PaperSubset(NamedTuple):
-    """A part of the benchmark: which data sets, architectures and tests, and how many models.
+    """A subset of the benchmark: data sets, architectures, tests and numbers of models.
 
-    Empty tuples mean all that are in the paper. ``seeds``: of normal models; ``members``: of every
-    group. ``reduced``: one epoch at reduced width, on data of any size in the layout of the data
-    set.
+    An empty tuple selects everything in the paper. ``seeds``: the number of normal models.
+    ``members``: the number of models in every group. ``reduced``: train for one epoch at reduced
+    width, on data of any size in the layout of the data set.
     """
 
     datasets: tuple[str, ...] = ()
@@ -250,13 +257,13 @@ DATASETS: Mapping[str, Dataset] = {
 
 
 def dataset_module(dataset: str, part: str) -> Any:
-    """Return a module of the package of a data set: "data" or "paper"."""
+    """Return the module "data" or "paper" for the domain of a data set."""
     return _training_module(f"{DATASETS[dataset].domain}.{part}")
 
 
 def check_training_options(dataset: str, architecture: str, hyperparameters: str) -> None:
-    """Raise ``ValueError`` for an architecture that is not trained on a data set, and for
-    hyperparameters of another name than those of :data:`HYPERPARAMETER_SOURCES`."""
+    """Raise ``ValueError`` if an architecture is not trained on a data set, or if
+    ``hyperparameters`` is not in :data:`HYPERPARAMETER_SOURCES`."""
     info = DATASETS.get(dataset)
     if info is None or architecture not in info.architectures:
         raise ValueError(f"no architecture {architecture!r} is trained on {dataset!r}")
@@ -264,10 +271,10 @@ def check_training_options(dataset: str, architecture: str, hyperparameters: str
 
 
 def key_from_title(kind: str, word: str, titles: Mapping[str, str]) -> str:
-    """Return the key that a user means by a word: the key itself or its title, in any case and
-    with any hyphens.
+    """Return the key for a word from the user: the key itself or the title, without regard to case,
+    spaces and hyphens.
 
-    Raises ``ValueError`` for a word that means none.
+    Raises ``ValueError`` for an unknown word.
     """
     by_word = {_letters_and_digits(key): key for key in titles} | {
         _letters_and_digits(t): key for key, t in titles.items()
@@ -283,9 +290,9 @@ def _letters_and_digits(word: str) -> str:
 
 
 def paper_recipes(portion: PaperSubset) -> Iterator[Recipe]:
-    """Yield the recipe of every model of a part of the benchmark, data set by data set.
+    """Yield the recipe of every model in a subset of the benchmark, data set by data set.
 
-    The normal models come first, since all tests but that of shortcuts need them.
+    Normal models come first, because all tests except the shortcut test need normal models.
     """
     for dataset, architecture in chosen_architectures(portion):
         trainer = dataset_module(dataset, "paper")
@@ -303,7 +310,7 @@ def paper_recipes(portion: PaperSubset) -> Iterator[Recipe]:
 
 
 def chosen_architectures(portion: PaperSubset) -> Iterator[tuple[str, str]]:
-    """Yield the data sets and architectures of a part of the benchmark."""
+    """Yield the pairs of data set and architecture in a subset of the benchmark."""
     for dataset, info in DATASETS.items():
         if portion.datasets and dataset not in portion.datasets:
             continue
@@ -314,16 +321,17 @@ def chosen_architectures(portion: PaperSubset) -> Iterator[tuple[str, str]]:
 
 
 class SeedGroup(NamedTuple):
-    """The models that a test compares: those of these settings, so many of every strength."""
+    """The models that a test compares: ``each`` models for every strength of every setting."""
 
     settings: tuple[str, ...]
     each: int
 
 
 def planned_tests(portion: PaperSubset, dataset: str, architecture: str) -> dict[str, SeedGroup]:
-    """Return the tests of a part of the benchmark on one architecture, and their models.
+    """Return the tests in a subset of the benchmark for one architecture, and the models of every
+    test.
 
-    A test that the paper does not make on an architecture is not there.
+    Tests that the paper does not run on the architecture are left out.
     """
     info = DATASETS[dataset].architectures[architecture]
     normal_tests = _TESTS_WITH_NORMAL_GROUP[DATASETS[dataset].domain]
@@ -343,8 +351,8 @@ def planned_tests(portion: PaperSubset, dataset: str, architecture: str) -> dict
     }
 
 
-# A model that was trained with a shortcut of no strength sees other inputs than a normal one; and
-# images are augmented in other ways besides noise, so that the paper compares noise with noise.
+# A model trained with a shortcut of strength 0 gets different inputs than a normal model. Normal
+# image models train with augmentations other than noise, so the paper compares noise with noise.
 _TESTS_WITH_NORMAL_GROUP: Mapping[str, tuple[str, ...]] = {
     "graphs": ("labels", "augmentation"),
     "language": ("labels", "augmentation"),

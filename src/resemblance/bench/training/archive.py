@@ -1,4 +1,5 @@
-"""The models that the authors of the ReSi paper trained and released, in place of a training."""
+"""Weights that the authors of the ReSi paper trained and released, as a replacement for
+training."""
 
 from __future__ import annotations
 
@@ -23,27 +24,26 @@ ARCHIVE_ORIGIN = "the authors' archive of trained models, see https://github.com
 
 
 def load_archived_weights(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
-    """Return the weights of the authors' model of a recipe, by the names that our network has.
+    """Return the weights of the authors' model for a recipe, under the weight names of our network.
 
-    ``resources.archive`` is the authors' folder ``experiments``, or has it. Files are read without
-    running anything that they may ask for. Of the recipe's options only those of the network
-    matter.
+    ``resources.archive`` is the authors' folder ``experiments``, or contains that folder. Reading a
+    file never runs code from the file. Of the recipe's options only the network options matter.
 
-    - Graphs: ``models/graphs/<data>/<architecture>/<setting>/model_s<seed>.pt``. The files hold no
-      anchor sets, so a P-GNN only gives representations with ``anchors="redrawn"``, as in the
+    - Graphs: ``models/graphs/<data>/<architecture>/<setting>/model_s<seed>.pt``. The files contain
+      no anchor sets, so a P-GNN only gives representations with ``anchors="redrawn"``, as in the
       authors' code.
-    - Language: a folder of weights below ``models/nlp``; tokenizers and configs are those of the
-      pretrained models, whose weights are not needed. The prompts of SmolLM2 here are not, word for
-      word, those that it was trained on.
+    - Language: a folder of weights below ``models/nlp``. Tokenizers and configs come from the
+      pretrained models; pretrained weights are not needed. The prompts for SmolLM2 here differ in
+      wording from the prompts of the authors' training.
     - Vision: ``checkpoints/final.ckpt`` of
       ``models/vision/vision_models_simbench/<setting>__<data>__<architecture>/groupid_<seed>``,
-      with what it was trained with in ``output.json``.
+      with the training parameters in ``output.json``.
 
-    A weight that a file has under two names, as of older libraries, is taken once
-    if both are equal.
+    Files from older libraries may contain a weight under two names. The function accepts the two
+    copies if the values are equal.
 
-    Raises ``ValueError`` that names the file if it is missing, damaged, or of another network, and
-    for a recipe of which the authors trained no model. Reference: Klabunde et al. (ICLR 2025).
+    Raises ``ValueError`` with the name of a file that is missing, damaged, or from another network,
+    and for a recipe without a released model. Reference: Klabunde et al. (ICLR 2025).
     """
     if recipe.options.get("anchors") == "of training":
         raise ValueError(
@@ -54,9 +54,8 @@ def load_archived_weights(recipe: Recipe, resources: TrainingEnvironment) -> dic
     if recipe.domain == "language":
         return _language_weights(recipe, file)
     if recipe.domain == "graphs":
-        with import_optional("torch").device(
-            "meta"
-        ):  # names and shapes, without drawing any numbers
+        # The device "meta" gives names and shapes without drawing random weights.
+        with import_optional("torch").device("meta"):
             network = graphs.new_network(recipe, resources)
         return _renamed_weights(recipe, file, network.state_dict(), _graph_name)
     summary, config = file.parents[1] / "output.json", None
@@ -70,7 +69,7 @@ def load_archived_weights(recipe: Recipe, resources: TrainingEnvironment) -> dic
 
 
 def released_file_path(recipe: Recipe) -> Path:
-    """Return the file of a recipe below the archive, whether it is there or not.
+    """Return the path of a recipe's file below the archive, whether or not the file exists.
 
     Raises ``ValueError`` for an architecture, setting or strength that the authors did not train.
     """
@@ -79,7 +78,8 @@ def released_file_path(recipe: Recipe) -> Path:
 
 
 def _find_released_file(recipe: Recipe, resources: TrainingEnvironment) -> Path:
-    """Return where the file of a recipe is; ``ValueError`` if no archive was named, or has it."""
+    """Return the full path of a recipe's file; raise ``ValueError`` without an archive or without
+    the file."""
     place = released_file_path(recipe)
     if resources.archive is None:
         raise ValueError(
@@ -100,7 +100,7 @@ def _renamed_weights(
     network: Mapping[str, Any],
     our_name: Callable[[str, Mapping[str, Any]], str],
 ) -> dict[str, np.ndarray]:
-    """Return the weights of a file by the names of our network."""
+    """Return the weights in a file under the weight names of our network."""
     tensors: dict[str, Any] = {}
     for name, value in weights_in(file).items():
         key = our_name(name, network)
@@ -120,18 +120,18 @@ def _renamed_weights(
 
 
 def weights_in(path: Path) -> dict[str, Any]:
-    """Return the tensors of a file of PyTorch by name, also those of a checkpoint of Lightning.
+    """Return the tensors of a PyTorch file by name, including files of Lightning checkpoints.
 
-    It is read with ``torch.load(weights_only=True)``, which runs no code of the file.
+    ``torch.load(weights_only=True)`` reads the file without running code from the file.
 
-    Raises ``ValueError`` that names the file if it is damaged, holds other things than tensors, or
-    values that are not finite.
+    Raises ``ValueError`` with the name of the file if the file is damaged, contains objects other
+    than tensors, or contains values that are not finite.
     """
     torch = import_optional("torch")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
         weights = dict(content.get("state_dict", content))
-    except Exception as error:  # whatever a damaged or hostile file causes
+    except Exception as error:  # a damaged or hostile file may raise anything
         raise ValueError(
             f"{path} cannot be read as weights ({load_error_cause(error)}); download it again from "
             f"{ARCHIVE_ORIGIN}"
@@ -167,8 +167,8 @@ def _graph_file(recipe: Recipe) -> Path:
 
 
 def _graph_name(name: str, network: Mapping[str, Any]) -> str:
-    """Return today's name of a weight. PyTorch Geometric before 2.5 stores the one matrix of a GAT
-    layer twice, and the authors' P-GNN its first layer."""
+    """Return the current name of a weight. PyTorch Geometric before 2.5 stores the single matrix of
+    a GAT layer twice; the authors' P-GNN stores the first layer twice."""
     new_name = name.replace("lin_src.", "lin.").replace("lin_dst.", "lin.")
     return re.sub(r"^init_conv\.", "convs.0.", new_name)
 
@@ -181,7 +181,7 @@ _ARCHIVE_SETTINGS = {
     "shortcut": "shortcut",
     "augmentation": "augmentation",
 }
-_FIRST_ALBERT_SEED = 123  # of the normal ALBERT models on SST-2
+_FIRST_ALBERT_SEED = 123  # the first seed of the normal ALBERT models on SST-2
 
 
 def _language_weights(recipe: Recipe, config: Path) -> dict[str, np.ndarray]:
@@ -200,10 +200,10 @@ def _language_weights(recipe: Recipe, config: Path) -> dict[str, np.ndarray]:
 
 
 def _language_config_file(recipe: Recipe) -> Path:
-    """Return the config of a released model.
+    """Return the path of the config of a released model, below the archive.
 
-    Some have other seeds than their places suggest: the normal ALBERT models on SST-2 have 123 to
-    132, and of those with 75 % random labels the one of seed 6 takes the place of 0.
+    Some released files have seeds that differ from the seed of the recipe: the normal ALBERT models
+    on SST-2 have the seeds 123 to 132, and with 75 % random labels seed 6 replaces seed 0.
     """
     models = Path("models", "nlp")
     if recipe.architecture == "smollm2":
@@ -248,7 +248,7 @@ def _prompted_folder(recipe: Recipe) -> str:
 
 
 def _strength_digits(strength: float) -> str:
-    """Return a share as the names of folders have it: 0.558 is "0558", 1 is "10"."""
+    """Return a strength as written in folder names: 0.558 is "0558", 1 is "10"."""
     return f"{strength:.10g}".replace(".", "") if strength % 1 else f"{strength:.0f}0"
 
 
@@ -260,9 +260,10 @@ ARCHIVE_IMAGE_MODELS = {
     "resnet18": "ResNet18", "resnet34": "ResNet34", "resnet101": "ResNet101", "vgg11": "VGG11",
     "vgg19": "VGG19", "vit-b32": "ViT_B32", "vit-l32": "ViT_L32",
 }  # fmt: skip
-MAX_NAME_PREFIXES = 2  # that stand before the names of weights, such as "net." of what trained them
+# Weight names may start with prefixes of an enclosing module, such as "net.".
+MAX_NAME_PREFIXES = 2
 NOISE_FOLDER_NAMES = {0: "Off", 25: "S", 50: "M", 75: "L", 100: "Max"}
-# What transformers calls parts of a vision transformer since version 5, and called them before
+# Patterns of weight names of a vision transformer before transformers 5, and the present names
 VIT_PART_NAMES = (
     (r"^vit\.encoder\.layer\.", "vit.layers."),
     (r"\.attention\.attention\.(query|key|value)\.", r".attention.\1."),
@@ -304,8 +305,11 @@ def _check_checkpoint_facts(recipe: Recipe, facts: Any) -> None:
 
 
 def _vision_name(name: str, network: Mapping[str, Any]) -> str:
-    """Return a name as our network has it: as transformers says it today, and without up to two
-    words of what held the network; or the name itself if our network has none."""
+    """Return the name of a weight in our network.
+
+    The function uses the current names of transformers and removes up to two prefixes of an
+    enclosing module. If our network has no matching weight, the name stays unchanged.
+    """
     for words in range(MAX_NAME_PREFIXES + 1):
         short_name = name.split(".", words)[-1]
         new_name = short_name

@@ -1,4 +1,4 @@
-"""What corruptions and shifts of all domains share: labels that are drawn, severities."""
+"""Label corruption and shift severities, shared by all domains."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SEVERITIES = (1, 2, 3, 4, 5)
-DrawLabels = Callable[[np.ndarray], np.ndarray]  # of new labels for some
+DrawLabels = Callable[[np.ndarray], np.ndarray]  # returns a random label for every given label
 
 
 class Shift(NamedTuple):
-    """``change``, a function of inputs, an amount and a random generator, and its amounts at the
-    severities 1 to 5."""
+    """A shift of the inputs at five severities.
+
+    ``change``: a function of inputs, an amount and a random generator. ``amounts``: the amounts at
+    the severities 1 to 5.
+    """
 
     change: Callable[..., Any]
     amounts: tuple[float, float, float, float, float]
@@ -22,8 +25,7 @@ class Shift(NamedTuple):
 def check_shift(
     function: str, kind: str, name: str, shifts: Mapping[str, Shift], severity: object
 ) -> None:
-    """Raise ``ValueError`` unless a shift is known and its severity is a whole number from 0 to
-    5."""
+    """Raise ``ValueError`` unless a shift is known and the severity is an integer from 0 to 5."""
     if name not in shifts:
         raise ValueError(f"{function}: no {kind} {name!r}; known: {', '.join(shifts)}")
     is_whole = isinstance(severity, int | np.integer) and not isinstance(severity, bool)
@@ -32,21 +34,24 @@ def check_shift(
 
 
 def draw_any_class(classes: int, random: np.random.Generator) -> DrawLabels:
-    """Return what draws labels uniformly from all classes, the true ones among them: they carry no
-    information. Without the true ones, they would still tell what an input is not."""
+    """Return a function that draws labels uniformly from all classes, including the true class.
+
+    Uniform labels carry no information. Labels without the true class would still tell you a class
+    that the input does not have.
+    """
     return lambda labels: random.integers(classes, size=len(labels))
 
 
 def draw_wrong_class(classes: int, random: np.random.Generator) -> DrawLabels:
-    """Return what draws labels uniformly from all classes but the true ones."""
+    """Return a function that draws labels uniformly from all classes except the true class."""
     return lambda labels: (labels + random.integers(1, classes, len(labels))) % classes
 
 
 def replace_labels(
     labels: np.ndarray, share: float, draw: DrawLabels, random: np.random.Generator
 ) -> np.ndarray:
-    """Return labels, (n,), of which exactly ``int(share * n)``, drawn without replacement, are
-    drawn anew."""
+    """Return labels, (n,), after replacing exactly ``int(share * n)`` labels, chosen without
+    replacement, by labels from ``draw``."""
     result = labels.copy()
     rows = random.permutation(len(labels))[: int(share * len(labels))]
     result[rows] = draw(labels[rows])
@@ -56,13 +61,14 @@ def replace_labels(
 def redraw_labels(
     labels: np.ndarray, share: float, draw: DrawLabels, random: np.random.Generator
 ) -> np.ndarray:
-    """Return labels, (n,), each drawn anew with probability ``share``."""
+    """Return labels, (n,), with every label replaced by a label from ``draw`` with probability
+    ``share``."""
     return np.where(random.random(len(labels)) < share, draw(labels), labels)
 
 
 def shortcut_labels(
     labels: np.ndarray, rate: float, draw: DrawLabels, random: np.random.Generator
 ) -> np.ndarray:
-    """Return the classes, (n,), that shortcuts show: each the true one with probability ``rate``,
-    otherwise one that is drawn."""
+    """Return the classes, (n,), shown by shortcuts: the true class with probability ``rate``,
+    otherwise a class from ``draw``."""
     return np.where(random.random(len(labels)) < rate, labels, draw(labels))

@@ -1,4 +1,4 @@
-"""One training: where it runs, its random state, its loop, and the file from which it continues."""
+"""The training loop, with device, random state, learning-rate schedule and checkpoints."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ TRAINING_PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 class TrainingEnvironment(NamedTuple):
-    """What a training on real data needs besides its recipe, and what no recipe depends on.
+    """The settings of a training on real data that are not part of the recipe and do not change the
+    recipe.
 
-    ``data``: the folder with all data sets and pretrained weights. ``download``: whether a library
-    that can download a data set may do so into that folder. ``device``: of PyTorch, such as "cpu"
-    or "cuda:1"; None for the first accelerator there is, otherwise the processor. ``precision``: of
-    the products of matrices in vision and language models, with weights in float32.
-    ``checkpoints``: the folder where a training keeps its state, every ``every`` seconds; None for
-    nowhere. ``archive``: the folder of the authors' trained models, where these take the place of
-    training.
+    ``data``: the folder with all data sets and pretrained weights. ``download``: whether libraries
+    may download missing data sets into that folder. ``device``: a PyTorch device, such as "cpu" or
+    "cuda:1"; None for the first accelerator, or the CPU without an accelerator. ``precision``: the
+    precision of matrix products in vision and language models; weights are in float32.
+    ``checkpoints``: the folder for the training state, written every ``every`` seconds; None to
+    write no state. ``archive``: the folder of the authors' trained models; if given, released
+    weights replace training.
     """
 
     data: Path
@@ -44,12 +45,14 @@ class TrainingEnvironment(NamedTuple):
 
 
 class Checkpoint:
-    """The file that keeps the state of one training: written at most every so many seconds, read
-    once at the start, and removed at the end.
+    """The file with the state of one training.
 
-    A state is a dictionary of tensors, numbers, words, lists and dictionaries of these: what
-    ``torch.load(weights_only=True)`` returns. A file of another recipe or precision, or a damaged
-    one, counts as none.
+    The file is written at most every ``resources.every`` seconds, read once at the start, and
+    removed at the end.
+
+    A state is a dictionary of tensors, numbers, strings, lists and nested dictionaries: the types
+    that ``torch.load(weights_only=True)`` returns. A damaged file, or a file of another recipe or
+    precision, counts as missing.
     """
 
     def __init__(self, recipe: Recipe, resources: TrainingEnvironment) -> None:
@@ -61,7 +64,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def load(self) -> dict[str, Any] | None:
-        """Return the state of an earlier attempt at this recipe; None when there is none."""
+        """Return the state of an earlier attempt at this recipe; None without a usable file."""
         if self._file is None or not self._file.is_file():
             return None
         torch = import_optional("torch")
@@ -69,15 +72,16 @@ class Checkpoint:
             content = torch.load(self._file, map_location="cpu", weights_only=True)
             state: dict[str, Any] = content["state"]
             return state if content["owner"] == self._owner else None
-        except Exception:  # whatever a damaged file causes: the training starts anew
+        except Exception:  # a damaged file may raise anything: restart
             return None
 
     def is_due(self) -> bool:
-        """Return whether the state should be written now."""
+        """Return whether the time to write the state has come."""
         return self._file is not None and time.monotonic() - self._written >= self._every
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write a state in place of the one before; a reader sees one or the other."""
+        """Replace the state in the file atomically: a reader finds either the old or the new
+        state."""
         if self._file is None:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -86,18 +90,19 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def remove(self) -> None:
-        """Remove the file: the training is over."""
+        """Remove the file at the end of the training."""
         if self._file is not None:
             self._file.unlink(missing_ok=True)
 
 
 @contextmanager
 def seeded_torch(seed: int, *labels: str | int, device: Any = None) -> Iterator[Any]:
-    """Yield PyTorch with one thread, a random state that depends on the arguments only, and
-    deterministic algorithms, on a ``device`` that is no processor where it has them.
+    """Yield PyTorch with one thread, deterministic algorithms, and a random state derived from the
+    arguments only.
 
-    Threads, mode and random state are put back afterwards, so that a training neither depends on
-    what ran before it nor changes what runs after it.
+    On a ``device`` other than the CPU, operations without a deterministic algorithm only give a
+    warning. The context manager restores threads, mode and random state at the end, so a training
+    neither depends on earlier code nor changes later code.
     """
     torch = import_optional("torch")
     kind = "cpu" if device is None else device.type
@@ -120,8 +125,11 @@ def seeded_torch(seed: int, *labels: str | int, device: Any = None) -> Iterator[
 
 
 def build_optimizer(model: Any, options: Mapping[str, Any]) -> Any:
-    """Return the optimizer of a model. Options: ``lr``, ``weight_decay``; ``optimizer``, "adam" by
-    default, "adamw" with ``betas`` and ``eps``, or "sgd" with ``momentum`` and ``nesterov``."""
+    """Return the optimizer of a model.
+
+    Options: ``lr``, ``weight_decay``; ``optimizer``: "adam" (the default), "adamw" with ``betas``
+    and ``eps``, or "sgd" with ``momentum`` and ``nesterov``.
+    """
     optim, keywords = (
         import_optional("torch").optim,
         {name: options[name] for name in ("lr", "weight_decay")},
@@ -137,10 +145,10 @@ def build_optimizer(model: Any, options: Mapping[str, Any]) -> Any:
 
 
 def training_device(resources: TrainingEnvironment) -> Any:
-    """Return the device of PyTorch that a training runs on: the one asked for, otherwise the first
-    accelerator, otherwise the processor.
+    """Return the PyTorch device of a training: ``resources.device`` if given, otherwise the first
+    accelerator, otherwise the CPU.
 
-    Raises ``ValueError`` for a device that PyTorch does not have here.
+    Raises ``ValueError`` for a device that PyTorch cannot use here.
     """
     torch = import_optional("torch")
     if resources.device is None:
@@ -154,12 +162,13 @@ def training_device(resources: TrainingEnvironment) -> Any:
 
 
 class Schedule(NamedTuple):
-    """The learning rate of each step, as a share of the rate that the optimizer begins with.
+    """The learning rate of every step, as a fraction of the initial learning rate of the optimizer.
 
-    The share rises in a line from 0 at ``warmup[0]`` to 1 at ``warmup[1]``. It falls from 1 at
-    ``decay_start`` to 0 at ``total``, in a line or, with ``cosine``, as half a cosine. The share is
-    the smaller of the two. All times are counted from 0 in units of ``unit`` steps, in which the
-    share does not change. Reference: Loshchilov and Hutter (ICLR 2017), for the cosine.
+    The fraction is the smaller of two curves. The warm-up rises linearly from 0 at ``warmup[0]`` to
+    1 at ``warmup[1]``. The decay falls from 1 at ``decay_start`` to 0 at ``total``, linearly or,
+    with ``cosine``, as half a cosine. All times start at 0 and count units of ``unit`` steps; the
+    fraction is constant within a unit. Reference: Loshchilov and Hutter (ICLR 2017), for the
+    cosine.
     """
 
     total: float
@@ -169,7 +178,7 @@ class Schedule(NamedTuple):
     unit: int = 1
 
     def share(self, step: int) -> float:
-        """Return the share of a step, counted from 0."""
+        """Return the fraction at a step, counted from 0."""
         time, (start, end) = step // self.unit, self.warmup
         rise = (time - start) / (end - start) if time < end else 1.0
         decay_time, length = max(time - self.decay_start, 0), max(1, self.total - self.decay_start)
@@ -191,17 +200,18 @@ def train_steps(
     validation: Callable[[], float] | None = None,
     validate: int | None = None,
 ) -> None:
-    """Train a model, step by step, from its checkpoint if there is one.
+    """Train a model step by step, from the checkpoint if there is a checkpoint.
 
-    ``steps(first)`` yields the batch of every step from ``first`` on, as the parts whose gradients
-    are added; ``loss`` is that of a part, as its share of the step. ``schedule``: of the learning
-    rate, which is constant without; ``clip`` cuts the gradients of parameters down. ``precision``:
-    of the products of matrices. Every ``validate`` steps the loss of ``validation`` is computed,
-    and the weights with the lowest are those at the end.
+    ``steps(first)`` yields the batch of every step from ``first`` on, split into parts; the
+    gradients of the parts are added. ``loss`` returns the loss of a part, scaled by the part's
+    share of the batch. ``schedule``: the learning-rate schedule; None for a constant rate.
+    ``clip``: the function that clips the gradients of parameters. ``precision``: the precision of
+    matrix products. Every ``validate`` steps the function computes the ``validation`` loss; the
+    model ends with the weights of the lowest validation loss.
 
-    A training that was killed continues from its checkpoint to the same weights.
+    A killed training continues from the checkpoint to the same weights.
 
-    Raises ``ValueError`` for an unknown precision, and for float16 on a processor.
+    Raises ``ValueError`` for an unknown precision, and for float16 on a CPU.
     """
     torch = import_optional("torch")
     device = next(model.parameters()).device
@@ -265,7 +275,7 @@ def train_steps(
 
 
 def _lower_precision(precision: str, device: Any) -> AbstractContextManager[Any]:
-    """Return a context in which products of matrices have a precision."""
+    """Return a context manager that sets the precision of matrix products."""
     check_choice("precision", precision, TRAINING_PRECISIONS)
     if precision == "float32":
         return nullcontext()
@@ -276,15 +286,16 @@ def _lower_precision(precision: str, device: Any) -> AbstractContextManager[Any]
 
 
 def weights_as_arrays(model: Any) -> dict[str, np.ndarray]:
-    """Return the weights of a PyTorch module as arrays of their own."""
+    """Return the weights of a PyTorch module by name, as copies."""
     return {name: value.detach().cpu().numpy().copy() for name, value in model.state_dict().items()}
 
 
 def load_state(model: Any, state: WeightsByName, owner: str, partly: bool = False) -> Any:
-    """Put weights into a PyTorch module, switch it to evaluation, and return it.
+    """Load weights into a PyTorch module, switch the module to evaluation mode, and return the
+    module.
 
-    ``partly``: whether weights may be left as they are. Raises ``ValueError`` that names the
-    ``owner`` for weights of another network.
+    ``partly``: whether ``state`` may lack some weights, which then stay unchanged. Raises
+    ``ValueError`` with the ``owner`` for weights of another network.
     """
     torch, buffers = import_optional("torch"), dict(model.named_buffers())
     saved_buffers = {name: buffer for name, buffer in buffers.items() if name in model.state_dict()}
@@ -303,5 +314,6 @@ def load_state(model: Any, state: WeightsByName, owner: str, partly: bool = Fals
 
 
 def accuracy(outputs: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of rows whose largest output is the label."""
+    """Return the classification accuracy: the fraction of rows with the largest output at the
+    label."""
     return float((outputs.argmax(axis=1) == labels).mean())

@@ -1,15 +1,15 @@
-"""Small models of all domains on data of the package: how one is trained, and what is seen of it.
+"""Training and evaluation of the small models on data of the package, for all domains.
 
 A domain is a module ``packaged`` with the tables ``OPTIONS`` (by size and architecture), ``DEEP``
-(of models with many layers, by size), ``TRANSFER`` (of fine-tuned models, by size), ``VERSION`` and
+(models with many layers, by size), ``TRANSFER`` (fine-tuned models, by size), ``VERSION`` and
 ``TRANSFER_VERSION``, and the functions ::
 
-    check(recipe)                      raises ValueError for a recipe that cannot be
-    build(recipe)                      a new model
-    learn(model, recipe)               trains it
-    inputs_of(recipe)                  by accuracy, the inputs that it is measured on, and labels
-    run(model, recipe, inputs)         layers by pooling, and logits
-    head_of(recipe)                    how the names of the weights of its last layer start
+    check(recipe)                      raise ValueError for an invalid recipe
+    build(recipe)                      return an untrained model
+    learn(model, recipe)               train the model
+    inputs_of(recipe)                  return the evaluation inputs and labels, by accuracy name
+    run(model, recipe, inputs)         return the layers by pooling, and the logits
+    head_of(recipe)                    return the prefix of the weight names of the last layer
 """
 
 from __future__ import annotations
@@ -27,26 +27,25 @@ from resemblance.models.recipe import TRANSFER_SETTINGS, ModelOutputs, Recipe
 from . import domain_module
 from .loop import WeightsByName, accuracy, load_state, seeded_torch, weights_as_arrays
 
-FINETUNING_OPTION_NAMES = frozenset(
-    {"shots", "pretraining"}
-)  # options that pretrained models do not have
+# Options that pretrained models do not have
+FINETUNING_OPTION_NAMES = frozenset({"shots", "pretraining"})
 
 
 def fit(recipe: Recipe, start: WeightsByName | None = None) -> WeightsByName:
-    """Train the model of a recipe and return its weights by name.
+    """Train the model of a recipe and return the weights by name.
 
-    Initial weights, order, corruption and augmentation depend on the whole name of the model, so
-    that two models share nothing but the task. What a setting does is written at ``learn`` of the
-    domain. Two settings are those of transfer:
+    Initial weights, sample order, corruption and augmentation depend on the full name of the model,
+    so two models share nothing but the task. ``learn`` of the domain documents the settings. Two
+    settings are for transfer:
 
-    - ``"pretrained"``: random weights learn to tell the later classes of the data apart.
-    - ``"finetuned"``: ``start``, the weights of ``recipe.parent``, gets a new last layer and learns
-      the first classes, from ``shots`` examples of each; all weights are trained. The examples, the
-      initial last layer and the order depend on ``recipe.seed`` alone, so models of one seed share
-      them, whatever was pretrained.
+    - ``"pretrained"``: a model with random weights learns the later classes of the data.
+    - ``"finetuned"``: the model starts from ``start``, the weights of ``recipe.parent``, gets a new
+      last layer and learns the first classes, from ``shots`` examples per class; all weights are
+      trained. The examples, the initial last layer and the sample order depend on ``recipe.seed``
+      alone, so models with the same seed share all three, whatever the pretraining.
 
-    Raises ``ValueError`` for a recipe of another kind, for options that are missing or do not fit
-    the data, and for a ``start`` that is missing or of another network.
+    Raises ``ValueError`` for an invalid recipe, for options that are missing or do not fit the
+    data, and if ``start`` is missing or belongs to another network.
     """
     domain, is_finetuned = domain_module(recipe.domain), recipe.setting == "finetuned"
     domain.check(recipe)
@@ -60,14 +59,15 @@ def fit(recipe: Recipe, start: WeightsByName | None = None) -> WeightsByName:
 
 
 def extract(recipe: Recipe, state: WeightsByName) -> ModelOutputs:
-    """Return the outputs of a trained model and of its layers for the test inputs.
+    """Return the outputs of a trained model and of the model's layers for the test inputs.
 
-    These are the same, in the same order, for all models of a setting, and for all fine-tuned ones;
-    those of a pretrained model are of its own classes. Layers and poolings: see ``run`` of the
-    domain. ``accuracies``: ``"test"`` on these inputs, and those on the other inputs of
-    ``inputs_of``. Those of a fine-tuned model have a shift and its severity as name
-    (``"rotation/3"``); ``"<shift>"`` is the mean over the severities of one, and ``"shift"`` that
-    over all shifts. For these, a fine-tuned model also keeps which inputs it answers right.
+    All models of a setting have the same test inputs in the same order, and so do all fine-tuned
+    models; the test inputs of a pretrained model belong to the pretraining classes. See ``run`` of
+    the domain for layers and poolings. ``accuracies``: ``"test"`` on the test inputs, and one
+    accuracy per further entry of ``inputs_of``. The further accuracies of a fine-tuned model are
+    named by shift and severity (``"rotation/3"``); ``"<shift>"`` is the mean over the severities of
+    a shift, and ``"shift"`` the mean over all shifts. For the shifted inputs, a fine-tuned model
+    also stores which inputs are classified correctly.
 
     Raises ``ValueError`` as :func:`fit` does.
     """
@@ -95,7 +95,7 @@ def _load_pretrained_body(
 ) -> None:
     """Load pretrained weights into every layer of a new model except the head.
 
-    ``head``: how the names of the head's weights start; these keep their random values.
+    ``head``: the prefix of the names of the head's weights. The head keeps random weights.
     """
     if start is None:
         raise ValueError(f"{recipe.name}: fit needs start, the weights of {recipe.parent.name}")  # type: ignore[union-attr]
@@ -113,8 +113,8 @@ def _load_pretrained_body(
 
 
 def _add_mean_accuracies(accuracies: Mapping[str, float]) -> dict[str, float]:
-    """Return accuracies and their means: of each shift over its severities, and as ``"shift"`` of
-    all of these."""
+    """Return the accuracies and their means: for every shift over the severities, and as
+    ``"shift"`` over all shifts."""
     families: dict[str, list[float]] = {}
     for name, value in accuracies.items():
         if name != "test":
@@ -126,8 +126,9 @@ def _add_mean_accuracies(accuracies: Mapping[str, float]) -> dict[str, float]:
 def check_recipe(
     recipe: Recipe, choices: Mapping[str, Collection[str]], options: Collection[str], classes: int
 ) -> None:
-    """Raise ``ValueError`` unless a recipe is of a known kind and has at least these options, and
-    those of transfer so many ``classes``; for a fine-tuned model its parent, too."""
+    """Raise ``ValueError`` unless all attributes of a recipe are among the ``choices`` and the
+    recipe has at least the given ``options``; a transfer recipe must also have this number of
+    ``classes``. For a fine-tuned model, check the parent too."""
     for name, values in choices.items():
         check_choice(f"{recipe.domain}: {name}", getattr(recipe, name), values)
     if recipe.setting in TRANSFER_SETTINGS and recipe.strength != 0:
@@ -156,10 +157,10 @@ def check_recipe(
 
 
 def training_example_positions(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
-    """Return the places of the training examples of a recipe: all of them, or those of a
-    fine-tuning, ``shots`` of every class, drawn without replacement, class by class.
+    """Return the indices of the training examples of a recipe: all indices, or for fine-tuning
+    ``shots`` examples per class, drawn without replacement, class by class.
 
-    Raises ``ValueError`` when a class has fewer.
+    Raises ``ValueError`` when a class has fewer than ``shots`` examples.
     """
     if recipe.setting != "finetuned":
         return np.arange(len(labels))

@@ -1,4 +1,5 @@
-"""Text and a graph that each installation has: a frozen extract of CPython's standard library."""
+"""Sentences and a call graph for every installation: a frozen extract of CPython's standard
+library."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ import numpy as np
 
 
 class Calls(NamedTuple):
-    """Functions, and which calls which.
+    """Functions of the standard library, and the calls between functions.
 
-    ``labels``: (n,) the package of each function, as a place in ``packages``. ``names``:
-    "package.module.function". ``words``: (n,) for each function the places in ``vocabulary`` of the
-    words in its identifiers. ``edges``: (n_edges, 2) pairs of functions i < j, each once, of which
-    one calls a name that the other defines.
+    ``labels``: (n,) the package of every function, as an index into ``packages``. ``names``:
+    "package.module.function". ``words``: (n,) for every function, the indices into ``vocabulary``
+    of the words in the function's identifiers. ``edges``: (n_edges, 2) pairs of functions i < j,
+    without repetitions; one function of the pair calls a name defined by the other function.
     """
 
     packages: Sequence[str]
@@ -32,8 +33,8 @@ class Calls(NamedTuple):
 class Sentences(NamedTuple):
     """Sentences of docstrings.
 
-    ``labels``: (n,) the package of each sentence, as a place in ``packages``. ``files``: the module
-    it is from.
+    ``labels``: (n,) the package of every sentence, as an index into ``packages``. ``files``: the
+    module of every sentence.
     """
 
     packages: Sequence[str]
@@ -43,7 +44,8 @@ class Sentences(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The extract of the release ``python``; ``fingerprint`` is the SHA-256 of its file."""
+    """The extract of the Python release ``python``; ``fingerprint`` is the SHA-256 of the extract's
+    file."""
 
     python: str
     graph: Calls
@@ -54,11 +56,11 @@ class Snapshot(NamedTuple):
 def load_snapshot() -> Snapshot:
     """Return the frozen extract of the standard library of CPython 3.11.7.
 
-    ``graph``: 2,800 functions, the 350 best connected ones of each of the 8 packages with most
-    functions; 800 words. ``sentences``: up to 600 sentences of 4 to 40 words from each of the 10
-    packages with most sentences, none twice. The standard library differs between releases, so the
-    extract is part of this package: all machines see the same bytes. It was written by
-    ``scripts/snapshot.py`` of the repository.
+    ``graph``: 2,800 functions, the 350 best connected functions of each of the 8 packages with the
+    most functions; 800 words. ``sentences``: up to 600 sentences of 4 to 40 words from each of the
+    10 packages with the most sentences, without repetitions. The standard library differs between
+    releases, so this package ships the extract: all machines read the same bytes.
+    ``scripts/snapshot.py`` of the repository wrote the extract.
     """
     data = (files("resemblance.bench.training") / "data" / "stdlib.json.gz").read_bytes()
     content = json.loads(gzip.decompress(data))
