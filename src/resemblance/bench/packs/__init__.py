@@ -1,5 +1,5 @@
-"""Packs: the pinned inputs of a suite as one archive, so that scores from different machines can be
-compared."""
+"""Feature packs: the frozen features of a suite in one archive, for comparable scores on different
+machines."""
 
 from __future__ import annotations
 

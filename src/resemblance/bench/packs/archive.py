@@ -1,8 +1,8 @@
-"""Packs as archives: the same bytes for the same content, unpacked after their checksum, and their
-files checked against their manifest.
+"""Feature packs as archives: reproducible bytes, a checksum before unpacking, and files checked
+against the manifest.
 
-A manifest has one form, its canonical JSON, whose SHA-256 names the pack in the scores that were
-computed with it.
+The manifest is canonical JSON. The SHA-256 of the manifest identifies the pack in all scores
+computed with the pack.
 """
 
 from __future__ import annotations
@@ -41,17 +41,18 @@ PACK_SUFFIX = ".tar.xz"
 PACK_NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 PACK_IDENTITY_PATTERN = re.compile(rf"({PACK_NAME_PATTERN.pattern})(?:@([1-9][0-9]{{0,5}}))?")
 DIGEST_PATTERN = re.compile(r"[0-9a-f]{64}")
-MAX_PACK_BYTES, MAX_MANIFEST_BYTES = 2**32, 2**25  # what is larger is refused before it is unpacked
-MAX_PATH_LENGTH = 255  # characters, which headers of tar files can hold without extensions
-HEADER_BYTES = tarfile.RECORDSIZE  # of one file, of which ours have a block of 512
-# Numbers of 4 bytes: with lp and pb of 2 they take 8 % less space than by default.
+# The limits on bytes are checked before unpacking.
+MAX_PACK_BYTES, MAX_MANIFEST_BYTES = 2**32, 2**25
+MAX_PATH_LENGTH = 255  # characters that a tar header holds without extensions
+HEADER_BYTES = tarfile.RECORDSIZE  # limit for the headers of a file; our headers have 512 bytes
+# For numbers of 4 bytes, lp and pb of 2 save 8 % of the space that the defaults need.
 LZMA_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 2, "lp": 2, "pb": 2}]
 UNREADABLE_PACK_ERRORS = (ValueError, tarfile.TarError, lzma.LZMAError, EOFError, RecursionError)
 
 
 class PackedFile(NamedTuple):
-    """A file of a pack: its SHA-256 and its size in bytes; of a ``.npy`` file, whose ``dtype`` is
-    not empty, also the shape of the array."""
+    """A file of a pack: the SHA-256 and the size in bytes. A ``.npy`` file also has the shape and a
+    nonempty ``dtype`` of the array."""
 
     sha256: str
     size: int
@@ -60,10 +61,10 @@ class PackedFile(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """What a pack holds and where it is from.
+    """The content and the origin of a pack.
 
-    ``files``: by path relative to the root of the pack, with slashes. ``facts``: what the suite
-    remembers, as JSON has it. ``versions``, ``machine``: where the pack was built.
+    ``files``: by path relative to the root of the pack, with slashes. ``facts``: data of the suite,
+    as JSON. ``versions``, ``machine``: the library versions and the machine that built the pack.
     """
 
     name: str
@@ -77,23 +78,22 @@ class Manifest(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """The name with its version: "resi-compact@1"."""
+        """The name with the version: "resi-compact@1"."""
         return f"{self.name}@{self.version}"
 
     @property
     def size(self) -> int:
-        """The number of bytes of all files."""
+        """The total number of bytes of all files."""
         return sum(file.size for file in self.files.values())
 
     @property
     def sha256(self) -> str:
-        """The digest of the canonical JSON, which is also that of the file MANIFEST.json."""
+        """The SHA-256 of the canonical JSON, equal to the SHA-256 of the file MANIFEST.json."""
         return hashlib.sha256(manifest_text(self).encode()).hexdigest()
 
 
 class Pack(NamedTuple):
-    """A pack whose files lie in a folder, where all of them were found to be what its manifest
-    lists."""
+    """A pack unpacked in a folder. The files in the folder were verified against the manifest."""
 
     folder: Path
     manifest: Manifest
@@ -103,7 +103,7 @@ class Pack(NamedTuple):
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """Return the canonical JSON of a manifest: sorted, ASCII, one line an entry."""
+    """Return the canonical JSON of a manifest: sorted, ASCII, one line per entry."""
     files = {name: _manifest_entry(file) for name, file in manifest.files.items()}
     document = {"format": PACK_FORMAT, **manifest._asdict(), "files": files}
     return json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"
@@ -114,7 +114,8 @@ def _manifest_entry(file: PackedFile) -> dict[str, Any]:
 
 
 def _parse_manifest(content: bytes) -> Manifest:
-    """Return the manifest in the bytes of a MANIFEST.json; ``ValueError`` for what is none."""
+    """Return the manifest from the bytes of a MANIFEST.json; ``ValueError`` for an invalid
+    manifest."""
     text = content.decode("ascii", "replace")
     manifest = parse_document(
         text, _manifest_from_document, MANIFEST_FILE, "the manifest of a pack"
@@ -136,7 +137,8 @@ def _manifest_from_document(document: dict[str, Any]) -> Manifest:
 
 
 def _check_manifest(manifest: Manifest) -> None:
-    """Raise ``ValueError`` for entries of other types, and for a pack that is too large."""
+    """Raise ``ValueError`` for entries of the wrong type, invalid paths or checksums, and a pack
+    that is too large."""
     check_types(manifest, Manifest)
     check_identity(manifest.name, manifest.version)
     versions_and_names = " ".join(f"{name} {v}" for name, v in manifest.versions.items())
@@ -165,7 +167,7 @@ def _check_manifest(manifest: Manifest) -> None:
 
 
 def check_identity(name: str, version: int) -> None:
-    """Raise ``ValueError`` unless a pack can have this name and version."""
+    """Raise ``ValueError`` unless a name and a version are valid for a pack."""
     if not PACK_IDENTITY_PATTERN.fullmatch(f"{name}@{version}"):
         raise ValueError(
             "a pack has a name of at most 64 lower-case letters, digits and hyphens, and a version "
@@ -174,9 +176,9 @@ def check_identity(name: str, version: int) -> None:
 
 
 def read_manifest(pack_or_archive: Path) -> Manifest:
-    """Return the manifest of an archive or an unpacked pack, whose files are not read.
+    """Return the manifest of an archive or of an unpacked pack, without reading the files.
 
-    Raises ``ValueError`` for what has none.
+    Raises ``ValueError`` without a valid manifest.
     """
     with _refuse_unreadable_pack(pack_or_archive):
         if pack_or_archive.is_dir():
@@ -193,8 +195,8 @@ def _read_folder_manifest(folder: Path) -> Manifest:
 
 
 class _LimitedReader:
-    """The content of an archive, of which ``left`` bytes may be read: what extends a header, such
-    as a list of holes in a file, is read into memory, and could have any size."""
+    """A reader of an archive that stops after ``left`` bytes. Without a limit, a header extension,
+    such as a list of holes in a file, could fill the memory."""
 
     def __init__(self, file: lzma.LZMAFile) -> None:
         self._read, self.seek, self.tell = file.read, file.seek, file.tell
@@ -240,15 +242,15 @@ def write_pack(
     about: str,
     facts: Mapping[str, Any],
 ) -> Manifest:
-    """Pack all files of a folder into an archive, and return its manifest.
+    """Write all files of a folder into an archive, and return the manifest.
 
-    ``target``: a path that ends in ``.tar.xz``, or a folder, where the archive is called
-    ``NAME@VERSION.tar.xz``. Its checksum is written to a file with ``.sha256`` at the end of its
-    name. Equal content has equal bytes, wherever and whenever it is packed on such a machine with
-    the same versions of libraries.
+    ``target``: a path that ends in ``.tar.xz``, or a folder for the archive
+    ``NAME@VERSION.tar.xz``. The function writes the checksum to a second file, with ``.sha256``
+    appended to the name of the archive. Equal content gives equal bytes, at any time and place, on
+    machines with the same description and the same library versions.
 
-    Raises ``ValueError`` for a folder with anything else than plain files and folders, for a
-    ``.npy`` file that holds objects or is damaged, for facts that are no JSON, and beyond 4 GiB.
+    Raises ``ValueError`` for a folder with anything except plain files and folders, for a ``.npy``
+    file that contains objects or is damaged, for facts that are not JSON, and beyond 4 GiB.
     """
     check_identity(name, version)
     archive = (
@@ -272,20 +274,20 @@ def write_pack(
     archive.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(archive) as temporary_file:
         _write_tar_xz(folder, manifest, temporary_file)
-        verify(temporary_file)  # also that no file changed while it was packed
-    line = f"{checksum(archive)}  {archive.name}\n"  # as sha256sum writes it
+        verify(temporary_file)  # detects a file that changed during packing, too
+    line = f"{checksum(archive)}  {archive.name}\n"  # the format of sha256sum
     write_atomically(archive.with_name(f"{archive.name}.sha256"), line)
     return manifest
 
 
 def _describe_file(path: Path, name: str) -> PackedFile:
-    """Return what is recorded of a file; ``name``: its path in the pack, for errors."""
+    """Return the manifest entry of a file; ``name``: the path in the pack, for error messages."""
     digest, size = checksum(path), path.stat().st_size
     if not name.endswith(".npy"):
         return PackedFile(digest, size)
     try:
         array = np.load(path, allow_pickle=False)
-    except Exception as error:  # whatever a damaged or hostile header causes
+    except Exception as error:  # a damaged or hostile header may raise anything
         raise ValueError(f"{name} is no array of numbers, or is damaged ({error})") from error
     return PackedFile(digest, size, array.shape, array.dtype.str)
 
@@ -303,14 +305,15 @@ def _write_tar_xz(folder: Path, manifest: Manifest, target: Path) -> None:
 
 
 def _tar_header(name: str, size: int) -> tarfile.TarInfo:
-    """Return a header without time, owner, and the permissions of its origin."""
+    """Return a tar header without time, owner, and the permissions of the original file."""
     header = tarfile.TarInfo(name)
     header.size, header.mode = size, 0o644
     return header
 
 
 def _walk_files(folder: Path, prefix: str = "") -> Iterator[str]:
-    """Yield the paths of all files in a folder, with slashes; ``ValueError`` for links and such."""
+    """Yield the paths of all files in a folder, with slashes; ``ValueError`` for links and special
+    files."""
     for entry in sorted(os.scandir(folder / prefix), key=lambda entry: entry.name):
         path = f"{prefix}{entry.name}"
         if entry.is_dir(follow_symlinks=False):
@@ -327,12 +330,12 @@ def _walk_files(folder: Path, prefix: str = "") -> Iterator[str]:
 def unpack(archive: Path, folder: Path, *, sha256: str | None = None) -> Pack:
     """Unpack an archive into a new folder, and check every file.
 
-    The checksum ``sha256`` of the archive comes before anything in it is read. The folder appears
-    at once, when all is checked; nothing remains of an attempt that fails or is interrupted. Its
+    The function checks the ``sha256`` of the archive before reading any content. The folder appears
+    at once, after all checks; a failed or interrupted attempt leaves nothing behind. The unpacked
     files are read-only.
 
-    Raises ``ValueError`` for an archive with another checksum or with anything that its manifest
-    does not list, ``FileExistsError`` for a folder that exists.
+    Raises ``ValueError`` for an archive with another checksum or with any entry that the manifest
+    does not list, ``FileExistsError`` for an existing folder.
     """
     if folder.exists():
         raise FileExistsError(f"{folder} exists; give a new folder")
@@ -358,9 +361,9 @@ def unpack(archive: Path, folder: Path, *, sha256: str | None = None) -> Pack:
 
 
 def verify(pack_or_archive: Path) -> Manifest:
-    """Check every file of an archive or an unpacked pack, and return its manifest.
+    """Check every file of an archive or of an unpacked pack, and return the manifest.
 
-    Raises ``ValueError`` that names the first file that differs, is missing or is not listed.
+    Raises ``ValueError`` with the name of the first file that differs, is missing or is not listed.
     """
     if not pack_or_archive.is_dir():
         with tempfile.TemporaryDirectory() as folder:
@@ -370,8 +373,8 @@ def verify(pack_or_archive: Path) -> Manifest:
 
 
 def _unpack_files(archive: Path, folder: Path) -> Manifest:
-    """Write the files of an archive that its manifest lists, no more bytes than it lists, and check
-    them."""
+    """Write the files listed in the manifest of an archive, with at most the listed number of
+    bytes, and check the files."""
     with _refuse_unreadable_pack(archive):
         with _open_tar_xz(archive) as (tar, content):
             manifest = _read_first_member(tar, content)
@@ -411,5 +414,7 @@ def _refuse_unreadable_pack(path: Path) -> Iterator[None]:
     try:
         yield
     except UNREADABLE_PACK_ERRORS as error:
-        remedy = "" if path.is_dir() else "; get it again"  # of folders, those who open them say it
+        remedy = (
+            "" if path.is_dir() else "; get it again"
+        )  # for a folder, the caller gives the remedy
         raise ValueError(f"{path} is refused as a pack: {error}{remedy}") from error

@@ -1,10 +1,10 @@
-"""Packs by name: those that ship with the library, those in the cache, and those to be fetched.
+"""Opening packs by name: packs shipped with the library, packs in the cache, and downloads.
 
 ::
 
     ~/.cache/resemblance/packs/
-      resi-compact@1-0f3a5b7c9d1e/     a pack: MANIFEST.json and its files, read-only; the name ends
-                                       with the first digits of the checksum of its archive
+      resi-compact@1-0f3a5b7c9d1e/     a pack: MANIFEST.json and all files, read-only; the name ends
+                                       with the first digits of the checksum of the archive
 """
 
 from __future__ import annotations
@@ -40,27 +40,23 @@ from .archive import (
 )
 
 SHIPPED_PACKS_FOLDER = Path(__file__).with_name("shipped")
-PACK_LIST_FORMAT = 1  # of the list of packs that ship
+PACK_LIST_FORMAT = 1  # format of the list of shipped packs
 CACHE_VARIABLE = "RESEMBLANCE_CACHE"  # in the environment: another folder for the cache
 CACHED_PACK_PATTERN = re.compile(
     rf"({PACK_NAME_PATTERN.pattern})@([1-9][0-9]{{0,5}})-([0-9a-f]{{12}})"
 )
 UNFINISHED_PACK_PATTERN = re.compile(rf"\.{CACHED_PACK_PATTERN.pattern}-\w+|\.download-\w+")
-STALE_PACK_SECONDS = (
-    24 * 3600.0
-)  # seconds after which what is unfinished is taken to be a killed process's
+# An unfinished pack older than a day is a leftover of a killed process.
+STALE_PACK_SECONDS = 24 * 3600.0
 DOWNLOAD_TIMEOUT = 30.0  # seconds without an answer
 DOWNLOAD_CHUNK_BYTES = 2**20
-DOWNLOAD_ERRORS = (
-    OSError,
-    ValueError,
-    HTTPException,
-)  # what can go wrong with one of several sources
+# After any of these errors, the next source is tried.
+DOWNLOAD_ERRORS = (OSError, ValueError, HTTPException)
 
 
 class KnownPack(NamedTuple):
-    """A pack that ships with the library: ``sha256`` and ``size`` are of its archive, ``manifest``
-    is the SHA-256 of its manifest."""
+    """A pack that ships with the library: ``sha256`` and ``size`` describe the archive,
+    ``manifest`` is the SHA-256 of the manifest."""
 
     name: str
     version: int
@@ -72,17 +68,17 @@ class KnownPack(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """The name with its version: "resi-compact@1"."""
+        """The name with the version: "resi-compact@1"."""
         return f"{self.name}@{self.version}"
 
     @property
     def archive(self) -> Path:
-        """Where the archive is."""
+        """The path of the archive."""
         return SHIPPED_PACKS_FOLDER / f"{self.identity}{PACK_SUFFIX}"
 
 
 def list_packs() -> tuple[KnownPack, ...]:
-    """Return the packs that ship with the library, by name and version."""
+    """Return the packs that ship with the library, sorted by name and version."""
     remedy = "install resemblance again"
     return read_document(
         SHIPPED_PACKS_FOLDER / "index.json", _parse_list_of_packs, "the list of known packs", remedy
@@ -110,13 +106,13 @@ def _find_known_pack(identity: str) -> KnownPack | None:
 def open_pack(
     name: str | Path, *, source: str | Path | None = None, cache: Path | None = None
 ) -> Pack:
-    """Return a pack by its name, or from an archive or an unpacked folder.
+    """Return a pack by name, or from an archive or an unpacked folder.
 
-    ``name``: "resi-compact@1"; "resi-compact" is its newest known version. A pack that neither
-    ships with the library nor is in the cache is fetched from ``source``, as ``get_pack`` does. All
-    files are verified each time.
+    ``name``: "resi-compact@1"; "resi-compact" is the newest known version. If a pack neither ships
+    with the library nor is in the cache, the function fetches the pack from ``source``, as
+    ``get_pack`` does. Every call verifies all files.
 
-    Raises ``ValueError`` for a pack that is not there, and for one whose files have changed.
+    Raises ``ValueError`` for a missing pack, and for a pack with changed files.
     """
     place = find_pack(name, cache=cache)
     if place is None:
@@ -136,10 +132,10 @@ def open_pack(
 
 
 def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
-    """Return the folder or archive of a pack; None for one that would have to be fetched.
+    """Return the folder or archive of a pack; None for a pack that must be fetched.
 
-    Raises ``ValueError`` for what is neither the name of a pack nor a path, and for a name that
-    several packs in the cache have.
+    Raises ``ValueError`` if ``name`` is neither the name of a pack nor a path, and if several packs
+    in the cache have the same name.
     """
     if isinstance(name, str) and PACK_IDENTITY_PATTERN.fullmatch(name):
         identity = _newest_pack_name(name, cache)
@@ -155,8 +151,8 @@ def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
 
 
 def _newest_pack_name(name: str, cache: Path | None) -> str | None:
-    """Return the name of a pack with its version, by default the newest that is known or cached;
-    None where there is none."""
+    """Return the name of a pack with the version. Without a version, use the newest known or cached
+    version, or return None if there is no version."""
     match = PACK_IDENTITY_PATTERN.fullmatch(name)
     if match is None:
         raise ValueError(f"{name!r:.80} is no pack: give its name and version, as resi-compact@1")
@@ -183,7 +179,8 @@ def _find_cached_pack(identity: str, cache: Path | None) -> Path | None:
 
 
 def cache_folder(cache: Path | None = None) -> Path:
-    """Return the folder of unpacked packs: in ``cache``, or where the environment says."""
+    """Return the folder of unpacked packs: in ``cache``, or in the folder given by the
+    environment."""
     if cache is not None:
         return cache / "packs"
     if folder := os.environ.get(CACHE_VARIABLE):
@@ -193,14 +190,14 @@ def cache_folder(cache: Path | None = None) -> Path:
 
 
 def cached_packs(cache: Path | None = None) -> tuple[Path, ...]:
-    """Return the folders of the packs in the cache, none of them verified."""
+    """Return the folders of the packs in the cache, without verification."""
     root = cache_folder(cache)
     names = sorted(os.listdir(root)) if root.is_dir() else []
     return tuple(root / name for name in names if CACHED_PACK_PATTERN.fullmatch(name))
 
 
 def _pack_from_archive(archive: Path, identity: str, digest: str, root: Path) -> Pack:
-    """Unpack an archive into the cache, unless it is there."""
+    """Unpack an archive into the cache, unless the pack is in the cache already."""
     folder = root / f"{identity}-{digest[:12]}"
     if not folder.exists():
         with suppress(FileExistsError):  # another process was faster
@@ -209,7 +206,8 @@ def _pack_from_archive(archive: Path, identity: str, digest: str, root: Path) ->
 
 
 def _pack_from_folder(folder: Path) -> Pack:
-    """Verify an unpacked folder; the manifest of one in the cache must be that of its name."""
+    """Verify an unpacked folder; in the cache, the manifest must also match the name of the
+    folder."""
     remedy = f"; remove {folder}, and open or get the pack again"
     try:
         manifest = verify(folder)
@@ -225,7 +223,8 @@ def _pack_from_folder(folder: Path) -> Pack:
 
 
 def _prepare_cache(root: Path) -> Path:
-    """Create the cache, and remove what processes left in it that were killed a day ago or more."""
+    """Create the cache, and remove unfinished packs left behind by processes killed at least a day
+    ago."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         paths = [path for path in root.iterdir() if UNFINISHED_PACK_PATTERN.fullmatch(path.name)]
@@ -234,7 +233,7 @@ def _prepare_cache(root: Path) -> Path:
             f"the cache {root} cannot be used ({error}); set {CACHE_VARIABLE} to another folder"
         ) from error
     for path in paths:
-        with suppress(OSError):  # another process removes it, too
+        with suppress(OSError):  # another process may remove the same path
             if time.time() - path.lstat().st_mtime > STALE_PACK_SECONDS:
                 shutil.rmtree(path)
     return root
@@ -251,16 +250,16 @@ def get_pack(
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Pack:
-    """Fetch a pack into the cache, unless it is there, and return it.
+    """Fetch a pack into the cache, unless the pack is in the cache already, and return the pack.
 
-    ``name``: with its version, "resi-compact@1". ``source``: a folder, an http or https address of
-    a folder or of the archive, or several of these, which are tried in their order. ``sha256``: of
-    the archive; otherwise the one that the library knows, or else the one that the source gives in
-    the file ``NAME@VERSION.tar.xz.sha256``, which protects from damage but not from a source with
-    bad intentions. Nothing is unpacked before its checksum is right. ``progress``: True, or a
-    function called with the number of bytes fetched and their total, 0 if it is not known.
+    ``name``: with the version, "resi-compact@1". ``source``: a folder, an http or https address of
+    a folder or of the archive, or several sources, tried in order. ``sha256``: the checksum of the
+    archive. By default the function uses the checksum known to the library, or else the checksum in
+    the file ``NAME@VERSION.tar.xz.sha256`` of the source, which protects from damage but not from a
+    malicious source. Nothing is unpacked before the checksum matches. ``progress``: True, or a
+    function called with the number of bytes fetched and the total, 0 if the total is unknown.
 
-    Raises ``ValueError`` that names what was tried, and why it failed.
+    Raises ``ValueError`` with all tried sources and the reasons of the failures.
     """
     identity = _newest_pack_name(name, cache)
     if identity is None:
@@ -278,7 +277,7 @@ def get_pack(
 
 
 def _expected_digest(identity: str, sha256: str | None) -> str | None:
-    """Return the checksum that an archive must have; None where only its source knows it."""
+    """Return the required checksum of an archive; None if only the source knows the checksum."""
     entry = _find_known_pack(identity)
     if sha256 is None:
         return entry.sha256 if entry else None
@@ -333,7 +332,8 @@ def _pack_address(source: str | Path, identity: str, suffix: str = "") -> str:
 
 
 def _published_digest(address: str) -> str:
-    """Return the SHA-256 that the file at an address begins with; ``ValueError`` without one."""
+    """Return the SHA-256 at the start of the file at an address; ``ValueError`` without a
+    SHA-256."""
     try:
         with urlopen(address, timeout=DOWNLOAD_TIMEOUT) as answer:
             line = answer.read(64).decode("ascii", "replace").lower()

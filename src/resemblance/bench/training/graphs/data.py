@@ -1,4 +1,4 @@
-"""Graphs whose nodes are classified, read from their published files."""
+"""Graphs for node classification (Cora, Flickr, OGBN-Arxiv), read from the published files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from resemblance.models.published_files import (
     require_dataset_folder,
 )
 
-MAX_COMPARED_NODES = 10_000  # nodes whose representations are compared
-COMPARED_NODES_SEED = 2024  # the seed of the authors' draw of these
+MAX_COMPARED_NODES = 10_000  # the largest number of compared nodes
+COMPARED_NODES_SEED = 2024  # the authors' seed for the draw of compared nodes
 
 
 def compared_nodes(test: np.ndarray) -> np.ndarray:
-    """Return the test nodes whose representations are compared: all of them, or 10,000 drawn as in
-    the authors' code, in the order in which they were drawn."""
+    """Return the test nodes for comparing representations: all test nodes, or 10,000 test nodes
+    drawn as in the authors' code, in the order of the draw."""
     if len(test) <= MAX_COMPARED_NODES:
         return test
     return np.random.RandomState(COMPARED_NODES_SEED).choice(
@@ -50,7 +50,7 @@ FLICKR_COUNTS = {
 def read_flickr(folder: Path, strict: bool) -> GraphData:
     """Return Flickr from ``raw/adj_full.npz``, ``feats.npy``, ``class_map.json`` and ``role.json``.
 
-    Features are taken as they are. The compared nodes are 10,000 of the test nodes, sorted.
+    Features are not normalised. The compared nodes are 10,000 of the test nodes, sorted.
 
     Reference: Zeng et al., "GraphSAINT: Graph Sampling Based Inductive Learning Method", ICLR 2020.
     """
@@ -61,7 +61,7 @@ def read_flickr(folder: Path, strict: bool) -> GraphData:
             raise ValueError(f"it is an array of shape {x.shape}, not of nodes by features")
     with naming_dataset_file(raw_folder / "adj_full.npz", FLICKR_ORIGIN) as path:
         links = _flickr_links(path)
-    labels = np.full(len(x), -1, np.int64)  # where the file has none
+    labels = np.full(len(x), -1, np.int64)  # -1 marks a node without a label
     with naming_dataset_file(raw_folder / "class_map.json", FLICKR_ORIGIN) as path:
         classes_by_node = json.loads(path.read_text())
         places = np.array(list(classes_by_node), np.int64)
@@ -86,7 +86,7 @@ def _flickr_links(path: Path) -> np.ndarray:
     with path.open("rb") as file, np.load(file, allow_pickle=False) as parts:
         entries = (parts["data"], parts["indices"], parts["indptr"])
         matrix = csr_matrix(entries, shape=tuple(parts["shape"]))
-    matrix.check_format()  # before its indices are followed
+    matrix.check_format()  # an index out of range would read other memory
     coordinates = matrix.tocoo()
     return np.stack([coordinates.row, coordinates.col]).astype(np.int64)
 
@@ -107,8 +107,8 @@ def read_arxiv(folder: Path, strict: bool) -> GraphData:
     """Return OGBN-Arxiv from ``raw/{edge,node-feat,node-label}.csv.gz`` and
     ``split/time/{train,valid,test}.csv.gz``.
 
-    Citations are taken both ways, without repetitions. The compared nodes are 10,000 of the test
-    nodes, in the order in which they were drawn.
+    Citations become links in both directions, without repetitions. The compared nodes are 10,000 of
+    the test nodes, in the order of the draw.
 
     Reference: Hu et al., "Open Graph Benchmark: Datasets for Machine Learning on Graphs", NeurIPS
     2020.
@@ -121,7 +121,7 @@ def read_arxiv(folder: Path, strict: bool) -> GraphData:
         for part in ("train", "valid", "test")
     )
     classes, compared = int(labels.max()) + 1, compared_nodes(test)
-    # Both ways, each once, ordered by first and second node
+    # Links in both directions, without repetitions, sorted by first and second node
     first, second = np.concatenate([citations, citations[:, ::-1]]).T
     stride = int(citations.max()) + 1
     links = np.stack(np.divmod(np.unique(first * stride + second), stride))
@@ -145,21 +145,21 @@ GRAPH_READERS: Mapping[str, tuple[DatasetOrigin, GraphReader]] = {
     "flickr": (FLICKR_ORIGIN, read_flickr),
     "ogbn-arxiv": (ARXIV_ORIGIN, read_arxiv),
 }
-CHECKSUMS = {"cora": CORA_SHA256}  # those known, by data set and file
+CHECKSUMS = {"cora": CORA_SHA256}  # known checksums by data set and file
 
 
 def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> GraphData:
-    """Return a data set from its original files below a folder.
+    """Return a data set from the original files below a folder.
 
     ``"cora"``: ``graphs/cora/raw/ind.cora.*``, eight files; ``"flickr"``:
     ``graphs/flickr/raw/{adj_full.npz,feats.npy,class_map.json,role.json}``; ``"ogbn-arxiv"``:
-    ``graphs/ogbn_arxiv/{raw,split/time}/*.csv.gz``. The folder ``graphs`` may be left out, and
-    where PyTorch Geometric or OGB put their downloads is known too. ``download``: whether one of
-    these may download what is not there. ``strict``: whether all numbers of nodes, features, links
-    and classes must be the published ones.
+    ``graphs/ogbn_arxiv/{raw,split/time}/*.csv.gz``. You may leave out the folder ``graphs``, or
+    keep the layout of downloads by PyTorch Geometric or OGB. ``download``: whether PyTorch
+    Geometric or OGB may download missing files. ``strict``: whether the numbers of nodes, features,
+    links and classes must equal the published numbers.
 
-    Raises ``ValueError`` that names the file, or the folder, which is missing, damaged or another,
-    and says where to get it.
+    Raises ``ValueError`` with the name and the source of a file or folder that is missing, damaged
+    or from another data set.
     """
     (origin, reader), note = GRAPH_READERS[dataset], ""
     if download and find_dataset_folder(folder, origin) is None:
@@ -178,8 +178,8 @@ def _read_cached_graph(
 
 
 def _download_graphs(dataset: str, folder: Path) -> str:
-    """Let the library that knows a data set download it to one of its folders; return a remedy
-    without the library."""
+    """Download a data set into a folder with PyTorch Geometric or OGB. Return a remedy if the
+    library is not installed, otherwise an empty text."""
     if dataset == "cora":
         import_optional("torch_geometric.datasets").Planetoid(str(folder), name="Cora")
     elif dataset == "flickr":

@@ -1,8 +1,8 @@
 """Graph networks that classify functions of the standard library, on plain or corrupted data.
 
-Fine-tuned ones learned some packages first. Models fine-tuned from the same weights agree on the
-graph as it is, and differ on a rewired one: what the benchmark of Ding et al. (NeurIPS 2021) asks
-representations to show.
+Fine-tuned networks start from networks pretrained on other packages. Models fine-tuned from the
+same weights agree on the original graph and differ on a rewired graph. The benchmark of Ding et al.
+(NeurIPS 2021) tests whether representations show such differences.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .shifts import GRAPH_SHIFTS, shift_graph
 VERSION = TRANSFER_VERSION = 1
 STDLIB_GRAPH_SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
 PYG_CLASS_NAMES = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "pgnn": "P-GNN"}
-MAX_DROPPED_EDGE_SHARE = 0.8  # share of the edges that the strongest augmentation drops
-# packages before this one are for fine-tuning, the others for pretraining
+MAX_DROPPED_EDGE_SHARE = 0.8  # share of edges that an augmentation of strength 1 drops
+# Packages below this number are for fine-tuning, all other packages for pretraining.
 FIRST_PRETRAINING_PACKAGE = 4
 
 _SLICE_GRAPH: dict[str, Any] = {"vocabulary": 30, "train": 600, "layers": 3, "deep": 6}
@@ -85,8 +85,8 @@ TRANSFER: dict[str, dict[str, Any]] = {
 
 
 class NodeTask(NamedTuple):
-    """Nodes with features ``x`` (n, words) and ``labels`` (n,) from 0 to ``classes`` - 1, links
-    (n_edges, 2), each once, and the nodes of a split."""
+    """A node classification task: features ``x`` (n, words), ``labels`` (n,) from 0 to ``classes``
+    - 1, links (n_edges, 2) without repetitions, and the training and test nodes."""
 
     x: np.ndarray
     labels: np.ndarray
@@ -96,12 +96,12 @@ class NodeTask(NamedTuple):
     classes: int
 
 
-GraphOutputs = Mapping[str, Any]  # tensors by layer, in order; the last are the "logits"
+GraphOutputs = Mapping[str, Any]  # tensors by layer, in order, "logits" last
 
 
 def check(recipe: Recipe) -> None:
-    """Raise ``ValueError`` for a recipe of another kind, for augmentation with "pgnn", which sees
-    distances in place of links, and for fine-tuning of it."""
+    """Raise ``ValueError`` for an invalid recipe, for augmentation of "pgnn", because a P-GNN takes
+    distances instead of links, and for fine-tuning of "pgnn"."""
     is_transfer = recipe.setting in TRANSFER_SETTINGS
     architectures = [name for name in PYG_CLASS_NAMES if not (is_transfer and name == "pgnn")]
     choices: dict[str, Sequence[str]] = {
@@ -120,33 +120,34 @@ def check(recipe: Recipe) -> None:
 
 
 def learn(model: Any, recipe: Recipe) -> None:
-    """Train a network with Adam on the cross-entropy of all training nodes; the weights are those
-    of the last epoch.
+    """Train a network with Adam on the cross-entropy of all training nodes; keep the weights of the
+    last epoch.
 
-    The task: 2,800 functions of the standard library, linked where one calls a name that the other
-    defines, are classified by their package (8). Features are the ``vocabulary`` most frequent
-    words in the identifiers of a function, each row divided by its sum. These few words alone do
-    not identify the package, so links matter. Models of transfer learn the last four packages, or
-    the first four from a few functions of each, and see the whole graph.
+    The task: classify 2,800 functions of the standard library by package (8 classes). Two functions
+    are linked if one function calls a name that the other function defines. The features mark the
+    ``vocabulary`` most frequent words in the identifiers of a function, with every row divided by
+    the row sum. Few words alone do not identify the package, so links matter. Pretrained models
+    learn the last four packages, fine-tuned models the first four from a few functions per package;
+    both see the whole graph.
 
-    Settings: ``"labels"`` gives exactly ``int(strength * n)`` of the training nodes another label.
-    ``"shortcut"`` appends a class to the features, one column per class: exactly ``int((1 -
-    strength) * n)`` of the training nodes and all other nodes show a class drawn uniformly, the
-    rest the true one. ``"augmentation"`` drops each link with probability 0.8 ``strength``, anew in
-    each epoch (DropEdge). ``"layers"`` has ``deep`` layers in place of ``layers``. All else is
-    equal.
+    Settings: ``"labels"`` gives exactly ``int(strength * n)`` of the training nodes a wrong label.
+    ``"shortcut"`` appends a one-hot class to the features, one column per class: exactly
+    ``int((1 - strength) * n)`` of the training nodes and all other nodes show a class drawn
+    uniformly, the remaining training nodes the true class. ``"augmentation"`` drops every link with
+    probability 0.8 ``strength``, independently in every epoch (DropEdge). ``"layers"`` has ``deep``
+    layers instead of ``layers``. Everything else is equal.
 
-    Options: ``vocabulary``, ``train`` and ``test`` (number of nodes, ``None`` for all others),
-    ``hidden``, ``layers``, ``deep``, ``dropout``, ``activation``, ``lr``, ``weight_decay``,
-    ``epochs``; ``heads`` for "gat"; ``sets`` and ``reach`` of anchors for "pgnn", whose activation
-    is always a ReLU. Those of transfer have ``classes`` (4) in place of ``train`` and ``deep``.
+    Options: ``vocabulary``, ``train`` and ``test`` (number of nodes, ``None`` for all remaining
+    nodes), ``hidden``, ``layers``, ``deep``, ``dropout``, ``activation``, ``lr``, ``weight_decay``,
+    ``epochs``; ``heads`` for "gat"; ``sets`` and ``reach`` of anchors for "pgnn", which always has
+    the ReLU as activation. Transfer recipes have ``classes`` (4) instead of ``train`` and ``deep``.
     Needs the extra ``resi``.
 
-    Reference: ReSi (Klabunde et al., ICLR 2025), with its sizes for Cora. Differences: a random
-    shortcut may show the true class, so that strength 0 carries no information (in ReSi it excludes
-    one class); a link is dropped in both directions; weights and corruption differ between settings
-    of the same seed, since models of different groups should share nothing; GAT and P-GNN have
-    three layers instead of two, so that there are two inner ones.
+    Reference: ReSi (Klabunde et al., ICLR 2025), with the network sizes for Cora. Differences: a
+    random shortcut may show the true class, so strength 0 carries no information (ReSi excludes one
+    class); a dropped link is dropped in both directions; weights and corruption differ between
+    settings of the same seed, because models of different groups should share nothing; GAT and
+    P-GNN have three layers instead of two, to get two inner layers.
     """
     torch, task = import_optional("torch"), node_task(recipe)
     nodes = task.train[training_example_positions(recipe, task.labels[task.train])]
@@ -172,15 +173,14 @@ def learn(model: Any, recipe: Recipe) -> None:
 
 
 def inputs_of(recipe: Recipe) -> dict[str, Any]:
-    """Return features, links and test nodes, and their labels, by the accuracies that are measured
-    on them.
+    """Return the evaluation inputs (features, links, test nodes) and labels, by accuracy name.
 
-    ``"test"`` with the full graph, where all nodes of a shortcut model, training nodes too, show
-    random classes, the same for all models; ``"leaked"`` for shortcut models, where all nodes show
-    the true class; and ``"augmented"`` for normal and augmentation models, on the graph without
-    80 % of its links, always the same ones. (In ReSi's code the test nodes never show the true
-    class, and nodes outside the splits always do.) For fine-tuned models, ``"<shift>/<severity>"``
-    in the graph after each of :data:`.shifts.SHIFTS`, drawn once for all models.
+    ``"test"``: the full graph; with shortcuts all nodes, including training nodes, show random
+    classes, the same for all models. ``"leaked"``, for shortcut models: all nodes show the true
+    class. ``"augmented"``, for normal and augmentation models: the graph without 80 % of the links;
+    the dropped links are always the same. (In ReSi's code test nodes never show the true class, and
+    nodes outside the splits always show the true class.) ``"<shift>/<severity>"``, for fine-tuned
+    models: the graph after every shift in :data:`.shifts.GRAPH_SHIFTS`, drawn once for all models.
     """
     task, graphs = node_task(recipe), {}
     x, edges = task.x, task.edges
@@ -205,9 +205,9 @@ def run(
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
     """Return the layers and the logits of the test nodes.
 
-    Layers, pooling "node", (n_test, hidden) each: the outputs of all convolutions but the last,
-    before batch normalisation, activation and dropout as in ReSi's code; for "pgnn" the structure
-    outputs of all layers but the last.
+    Layers have the pooling "node" and shape (n_test, hidden): the outputs of all convolutions
+    except the last, before batch normalisation, activation and dropout, as in ReSi's code; for
+    "pgnn" the structure outputs of all layers except the last.
     """
     x, edges, nodes = inputs
     outputs = _run_graph_network(model, recipe, x, _bidirectional_links(edges))
@@ -217,7 +217,7 @@ def run(
 
 
 def head_of(recipe: Recipe) -> str:
-    """Return how the names of the weights of the last layer start."""
+    """Return the prefix of the weight names of the last layer."""
     return f"convs.{recipe.options['layers'] - 1}."
 
 
@@ -225,9 +225,10 @@ def head_of(recipe: Recipe) -> str:
 
 
 def node_task(recipe: Recipe) -> NodeTask:
-    """Return the task of a recipe, with one split for all seeds and settings.
+    """Return the task of a recipe. The split is the same for all seeds and settings without
+    transfer; pretraining and fine-tuning have their own splits.
 
-    Raises ``ValueError`` for a split without nodes to train with or to test on.
+    Raises ``ValueError`` for a split without training nodes or without test nodes.
     """
     graph, options = load_snapshot().graph, recipe.options
     x = _word_features(graph.words, options["vocabulary"])
@@ -263,12 +264,13 @@ def node_task(recipe: Recipe) -> NodeTask:
 
 
 def test_nodes(recipe: Recipe) -> np.ndarray:
-    """Return the numbers in the snapshot of the test nodes, the same for all seeds and settings."""
+    """Return the indices of the test nodes in the snapshot, the same for all seeds and settings."""
     return node_task(recipe).test
 
 
 def _word_features(words: Sequence[Sequence[int]], vocabulary: int) -> np.ndarray:
-    """Return which of the first words nodes have, (n, vocabulary), with rows that sum to 1."""
+    """Return word features (n, vocabulary): equal entries for the frequent words of a node, with
+    row sum 1."""
     x = np.zeros((len(words), vocabulary), np.float32)
     for row, places in zip(x, words):
         indices = [p for p in places if p < vocabulary]  # the most frequent words come first
@@ -279,7 +281,8 @@ def _word_features(words: Sequence[Sequence[int]], vocabulary: int) -> np.ndarra
 def node_training_data(
     recipe: Recipe, task: NodeTask, nodes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the features of all nodes as a training sees them, and the labels of its nodes."""
+    """Return the features of all nodes and the labels of the training nodes, after the corruption
+    of the recipe."""
     random = generator(recipe.seed, "graphs", recipe.name, "corruption")
     x, labels = task.x, task.labels[nodes]
     if recipe.setting == "shortcut":
@@ -300,7 +303,7 @@ def _draw_random_classes(task: NodeTask) -> np.ndarray:
 
 
 def _add_class_columns(task: NodeTask, classes: np.ndarray) -> np.ndarray:
-    """Return features with a column per class, in which each node shows one class."""
+    """Return features with a one-hot column per class for the class that every node shows."""
     return np.concatenate([task.x, np.eye(task.classes, dtype=np.float32)[classes]], axis=1)
 
 
@@ -308,8 +311,8 @@ def _add_class_columns(task: NodeTask, classes: np.ndarray) -> np.ndarray:
 
 
 def build(recipe: Recipe) -> Any:
-    """Return the new network of a recipe. A P-GNN always has the same anchors: they belong to the
-    network as much as its weights."""
+    """Return the untrained network of a recipe. The anchors of a P-GNN depend on the recipe only:
+    anchors are part of the network, as weights are."""
     graph, options = load_snapshot().graph, recipe.options
     classes = options["classes"] if recipe.setting in TRANSFER_SETTINGS else len(graph.packages)
     width = options["vocabulary"] + (classes if recipe.setting == "shortcut" else 0)
@@ -332,8 +335,8 @@ def _run_graph_network(model: Any, recipe: Recipe, x: np.ndarray, links: Any) ->
 
 
 def graph_network(architecture: str, width: int, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return a new GCN, GraphSAGE or GAT for ``width`` features; :func:`run_convolutions` runs
-    it."""
+    """Return an untrained GCN, GraphSAGE or GAT for ``width`` features; :func:`run_convolutions`
+    runs the network."""
     kind = getattr(import_optional("torch_geometric.nn"), PYG_CLASS_NAMES[architecture])
     keywords = {"dropout": options["dropout"], "act": options["activation"], "norm": "batch_norm"}
     if architecture == "gat":
@@ -342,7 +345,8 @@ def graph_network(architecture: str, width: int, classes: int, options: Mapping[
 
 
 def run_convolutions(model: Any, x: Any, links: Any) -> GraphOutputs:
-    """Return the outputs of all convolutions, the last as "logits", for links (2, n_edges)."""
+    """Return the outputs of all convolutions for links (2, n_edges), the last output as
+    "logits"."""
     outputs = {}
     for i, convolution in enumerate(model.convs, 1):
         x = convolution(x, links)
@@ -354,5 +358,5 @@ def run_convolutions(model: Any, x: Any, links: Any) -> GraphOutputs:
 
 
 def _bidirectional_links(edges: np.ndarray) -> Any:
-    """Return links for PyTorch Geometric, (2, 2 * n_edges): each in both directions."""
+    """Return links in both directions for PyTorch Geometric, (2, 2 * n_edges)."""
     return import_optional("torch").from_numpy(np.concatenate([edges, edges[:, ::-1]]).T.copy())

@@ -32,12 +32,8 @@ from .packaged import graph_network, run_convolutions
 
 VERSION = 1
 PAPER_GRAPH_SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
-DROPPED_LINK_SHARES = {
-    0.25: 0.2,
-    0.5: 0.4,
-    0.75: 0.6,
-    1.0: 0.8,
-}  # links, by strength of the augmentation
+# The share of dropped links, by strength of the augmentation
+DROPPED_LINK_SHARES = {0.25: 0.2, 0.5: 0.4, 0.75: 0.6, 1.0: 0.8}
 
 _CORA_OPTIONS: dict[str, Any] = {"hidden": 64, "layers": 3, "dropout": 0.5, "activation": "relu"}
 _WIDE_OPTIONS = _CORA_OPTIONS | {"hidden": 256}
@@ -60,7 +56,8 @@ _CODE_GRAPH_OPTIONS: Mapping[tuple[str, str], dict[str, Any]] = {
     ("ogbn-arxiv", "sage"): _WIDE_OPTIONS | _LONG_TRAINING,
     ("ogbn-arxiv", "gat"): _WIDE_OPTIONS | _LONG_TRAINING | _GAT_OPTIONS,
 }
-_PAPER_GRAPH_OPTIONS: Mapping[tuple[str, str], dict[str, Any]] = {  # where it differs from the code
+# The options of the paper that differ from the code
+_PAPER_GRAPH_OPTIONS: Mapping[tuple[str, str], dict[str, Any]] = {
     ("cora", "pgnn"): {"anchors": "of training"},
     ("flickr", "gat"): {"epochs": 200},
     ("ogbn-arxiv", "sage"): {"lr": 0.005, "weight_decay": 5e-4},
@@ -74,21 +71,24 @@ def options(
 ) -> dict[str, Any]:
     """Return the hyperparameters of an architecture on a data set.
 
-    ``"resi-code"`` are those of the authors' code, ``"paper"`` those of the text where it differs:
+    ``"resi-code"`` follows the authors' code, ``"paper"`` the text of the paper where text and code
+    differ:
 
     - GAT on Flickr: ``epochs`` 500 in the code, 200 in the paper.
     - GraphSAGE on OGBN-Arxiv: ``lr`` 0.01 and ``weight_decay`` 0 in the code, 0.005 and 5e-4 in the
       paper.
-    - P-GNN: ``anchors`` ``"redrawn"`` in the code, which draws new anchor sets before it computes
-      representations, and so feeds the classifier distances to other sets than it learned from:
-      accuracies on Cora fall from about 0.5 to 0.23, while the representations, means over all
-      sets, hardly change. ``"of training"`` uses the same sets, as the paper would have it. There
-      are floor(log2 n)^2 of them, 121 on Cora; the 64 of the authors' parameters has no effect.
+    - P-GNN: ``anchors`` is ``"redrawn"`` in the code. The code draws new anchor sets before
+      computing representations, so the classifier receives distances to other sets than in
+      training. Accuracies on Cora fall from about 0.5 to 0.23; the representations, means over all
+      sets, hardly change. ``"of training"`` keeps the sets of the training, as the paper describes.
+      The number of sets is floor(log2 n)^2, 121 on Cora; the value 64 in the authors' parameters
+      has no effect.
 
-    Both normalise batches behind every layer but the last, which the paper does not mention.
-    ``layers`` is the number of layers, ``deep`` that of the setting ``"layers"``; ``heads`` belongs
-    to GAT, whose heads share the hidden units. ``reduced``: one epoch, 16 hidden units and 4 deep
-    layers, on data of any size (``strict`` False).
+    Code and paper models have batch normalisation after every layer except the last; the paper does
+    not mention batch normalisation. ``layers`` is the number of layers, ``deep`` the number of
+    layers in the setting ``"layers"``. ``heads`` belongs to GAT; the heads share the hidden units.
+    ``reduced``: one epoch, 16 hidden units and 4 deep layers, on data of any size (``strict``
+    False).
 
     Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """
@@ -100,31 +100,32 @@ def options(
 
 
 def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
-    """Train one network and return its weights, by their names in PyTorch Geometric.
+    """Train one network and return the weights, under the names of PyTorch Geometric.
 
-    The whole graph is one batch: Adam on the cross-entropy of the training nodes, and the weights
-    of the last epoch. Settings:
+    The whole graph is one batch. Adam minimises the cross-entropy of the training nodes; the result
+    has the weights of the last epoch. Settings:
 
-    - ``"labels"``: exactly ``int(strength * n)`` of *all* nodes get another class, uniformly.
-    - ``"shortcut"``: a column per class is appended to the features, in which each node shows one
-      class: exactly ``int((1 - strength) * n)`` of the training nodes, as many of the validation
-      nodes and all test nodes a wrong one, all others the true one. So strength 0 is not without
-      information: it excludes a class. Nodes outside the split always show their true class.
-    - ``"augmentation"``: each epoch drops links, each direction on its own, with probability 0.2,
-      0.4, 0.6 or 0.8 for strength 0.25, 0.5, 0.75 or 1 (DropEdge).
-    - ``"layers"``: ``deep`` layers in place of ``layers``.
+    - ``"labels"``: exactly ``int(strength * n)`` of *all* nodes get a wrong class, drawn uniformly.
+    - ``"shortcut"``: one column per class is appended to the features, and every node shows one
+      class. Exactly ``int((1 - strength) * n)`` of the training nodes, the same share of the
+      validation nodes and all test nodes show a wrong class; all other nodes show the true class.
+      Strength 0 therefore carries information: the shown class is excluded. Nodes outside the split
+      always show the true class.
+    - ``"augmentation"``: every epoch drops links, independently per direction, with probability
+      0.2, 0.4, 0.6 or 0.8 for strength 0.25, 0.5, 0.75 or 1 (DropEdge).
+    - ``"layers"``: ``deep`` layers instead of ``layers``.
 
-    Random numbers are drawn in the order of the authors' code, seeded with the seed of the model,
-    so that GCN, GraphSAGE and GAT on a processor are the authors' models but for rounding. Rounding
-    does not stay small: the bias of a convolution in front of a batch normalisation has no effect
-    on the loss, and Adam turns the rounding errors of its gradient into steps. It only shifts the
-    representation. The authors seed neither the initial weights of P-GNN nor its anchor sets; here
-    they depend on the recipe. Initial weights are the same on all devices.
+    Random numbers are drawn in the order of the authors' code from the seed of the model. On a CPU,
+    GCN, GraphSAGE and GAT therefore equal the authors' models up to rounding. Rounding errors grow:
+    the bias of a convolution before a batch normalisation has no effect on the loss, and Adam turns
+    the rounding errors of the bias gradient into steps. Those steps only shift the representation.
+    The authors seed neither the initial weights of P-GNN nor the anchor sets; here the recipe
+    determines initial weights and anchor sets. Initial weights are the same on all devices.
 
-    A training that was stopped continues from its checkpoint with the same result.
+    An interrupted training continues from the checkpoint with the same result.
 
     Raises ``ValueError`` for an unknown setting or strength, for augmentation with P-GNN, which
-    sees distances in place of links, and for data that :func:`.data.read` refuses.
+    takes distances instead of links, and for data that :func:`.data.read` refuses.
 
     References: Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity
     Measures", ICLR 2025; Kipf and Welling (GCN), ICLR 2017; Hamilton, Ying and Leskovec
@@ -134,7 +135,7 @@ def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]
     data, device = _read_graph_data(recipe, resources), training_device(resources)
     with seeded_torch(recipe.seed, "graphs", recipe.name, device=device) as torch:
         model = _new_paper_network(recipe, data)
-        # Then the random state is that of the authors' training
+        # Seed again to get the random state of the authors' training.
         torch.manual_seed(recipe.seed)
         if recipe.architecture != "pgnn":
             model.reset_parameters()
@@ -153,14 +154,15 @@ def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]
 def extract(
     recipe: Recipe, state: Mapping[str, np.ndarray], resources: TrainingEnvironment
 ) -> ModelOutputs:
-    """Return the outputs of a trained network and of its layers for the compared test nodes.
+    """Return the outputs of a trained network and of the network's layers for the compared test
+    nodes.
 
-    Layers, pooling "node", (n, hidden) each: ``conv1``, ``conv2``, ... are the outputs of all
-    convolutions but the last, before batch normalisation, activation and dropout; ``structure1``,
-    ... the structure outputs of all layers of P-GNN but the last. The network sees the features of
-    its setting, so that every test node shows a wrong class to a model of the setting
-    ``"shortcut"``, the same one to all, and no links are dropped. The accuracy ``"test"`` is that
-    of the compared nodes with these features and the true classes.
+    Layers have the pooling "node" and shape (n, hidden). ``conv1``, ``conv2``, ... are the outputs
+    of all convolutions except the last, before batch normalisation, activation and dropout;
+    ``structure1``, ... are the structure outputs of all P-GNN layers except the last. The network
+    gets the features of the recipe's setting: for models of the setting ``"shortcut"`` every test
+    node shows a wrong class, the same class for all models. No links are dropped. The accuracy
+    ``"test"`` compares the outputs for the compared nodes with the true classes.
 
     Raises ``ValueError`` as :func:`fit` does.
     """
@@ -198,10 +200,10 @@ def _read_graph_data(recipe: Recipe, resources: TrainingEnvironment) -> GraphDat
 def _layer_runner(
     recipe: Recipe, data: GraphData, model: Any, rows: np.ndarray, device: Any, *draws: str
 ) -> Callable[[], Mapping[str, Any]]:
-    """Return what gives the outputs of all layers, and the logits of some nodes; in training each
-    time with other dropped links and units.
+    """Return a function that computes the outputs of all layers, and the logits of the nodes
+    ``rows``. In training, every call drops other links and units.
 
-    ``draws``: the name of the anchor sets of a P-GNN.
+    ``draws``: the name under which the anchor sets of a P-GNN are drawn.
     """
     torch, inputs = (
         import_optional("torch"),
@@ -248,18 +250,19 @@ def _n_convolutions(recipe: Recipe) -> int:
     return recipe.options["deep" if recipe.setting == "layers" else "layers"]
 
 
-SHOWN_CLASSES_SEED = 2024  # the seed of the classes that test nodes show in the setting "shortcut"
+SHOWN_CLASSES_SEED = 2024  # the seed of the shortcut classes of test nodes
 
 
 def training_labels(recipe: Recipe, data: GraphData) -> np.ndarray:
-    """Return the labels of all nodes as a training sees them."""
+    """Return the training labels of all nodes, after the label corruption of the recipe."""
     if recipe.setting != "labels":
         return data.labels
     return _shuffle_labels(data.labels, recipe.strength, recipe.seed)
 
 
 def features_with_shortcut(recipe: Recipe, data: GraphData) -> np.ndarray:
-    """Return the features of all nodes, with the columns of the shortcut where there is one."""
+    """Return the features of all nodes, with the class columns of the shortcut in the setting
+    "shortcut"."""
     if recipe.setting != "shortcut":
         return data.x
     classes = data.labels.copy()
@@ -270,8 +273,8 @@ def features_with_shortcut(recipe: Recipe, data: GraphData) -> np.ndarray:
 
 
 def _shuffle_labels(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Return labels of which ``int(share * n)`` are another class, drawn as in the authors' code,
-    with the random numbers of Python."""
+    """Return labels with ``int(share * n)`` labels replaced by a wrong class, drawn as in the
+    authors' code with Python's random numbers."""
     draws, result = Random(seed), labels.copy()
     classes = np.unique(labels).tolist()
     for i in draws.sample(range(len(labels)), k=int(share * len(labels))):
@@ -280,22 +283,22 @@ def _shuffle_labels(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
     return result
 
 
-# the largest share of entries that are not zero for which zeros are left out
+# The largest share of nonzero entries for a sparse tensor
 MAX_SPARSE_SHARE = 0.05
 
 
 def feature_tensor(x: np.ndarray, device: Any) -> Any:
-    """Return features as a tensor, sparse where nearly all of them are zero."""
+    """Return features as a tensor, sparse if nearly all entries are zero."""
     tensor = import_optional("torch").from_numpy(x).to(device)
     is_sparse = np.count_nonzero(x) <= MAX_SPARSE_SHARE * x.size
     return tensor.to_sparse().coalesce() if is_sparse else tensor
 
 
 def adapt_first_layer(model: Any, x: Any) -> Any:
-    """Let the first convolution of a network take features that may be sparse, and return it.
+    """Change the first convolution of a network to accept sparse features, and return the network.
 
-    Sums of products have the same terms in another order. GraphSAGE projects features before it
-    averages those of neighbours, which is the same since both are linear.
+    Sums of products have the same terms in another order. GraphSAGE projects features before
+    averaging over neighbours; projection and average are linear, so the order makes no difference.
     """
     if not x.is_sparse:
         return model

@@ -1,4 +1,4 @@
-"""A position-aware graph neural network, which sees distances of nodes from sets of anchors."""
+"""Position-aware graph neural network (P-GNN), based on distances between nodes and anchor sets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from resemblance.base.extras import import_optional
 
 
 class Anchors(NamedTuple):
-    """The nearest node of each anchor set and its proximity, for each node: two arrays (n, sets).
+    """For every node and anchor set, the nearest anchor and the anchor's proximity: two arrays (n,
+    sets).
 
-    The proximity is 1 / (distance + 1). Where no node of the set is in reach it is 0, and the
-    nearest node has no meaning.
+    The proximity is 1 / (distance + 1). If no node of the set is in reach, the proximity is 0 and
+    the nearest anchor has no meaning.
     """
 
     nearest: np.ndarray
@@ -25,10 +26,10 @@ class Anchors(NamedTuple):
 def find_anchors(
     edges: np.ndarray, nodes: int, sets: int, reach: int, random: np.random.Generator
 ) -> Anchors:
-    """Draw anchor sets and find the nearest anchor of each node in them.
+    """Draw anchor sets and find the nearest anchor of every node in every set.
 
-    The sets have n/2, n/4, ... nodes down to a single one, and there are as many of each size.
-    Distances are lengths of shortest paths, and those above ``reach`` count as infinite. By
+    The sets have n/2, n/4, ... nodes down to a single node, with equally many sets of every size.
+    Distances are lengths of shortest paths; distances above ``reach`` count as infinite. By
     Bourgain's theorem, about log2(n)^2 sets distinguish positions.
     """
     from scipy.sparse import coo_array
@@ -48,7 +49,8 @@ def find_anchors(
 
 
 def build_small_pgnn(inputs: int, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return a freshly initialised model, a ``ModuleDict``; :func:`run_small_pgnn` runs it."""
+    """Return a freshly initialised P-GNN, a ``ModuleDict``; :func:`run_small_pgnn` runs the
+    network."""
     nn, hidden = import_optional("torch").nn, options["hidden"]
     layers = nn.ModuleList()
     for width in [inputs] + [hidden] * (options["layers"] - 1):
@@ -58,13 +60,13 @@ def build_small_pgnn(inputs: int, classes: int, options: Mapping[str, Any]) -> A
 
 
 def run_small_pgnn(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict[str, Any]:
-    """Return the structure outputs (n, hidden) of all layers but the last, and the logits.
+    """Return the structure outputs (n, hidden) of all layers except the last, and the logits.
 
-    The nearest anchor of each set sends a message to a node: the ReLU of a linear map of the node's
-    features plus one of the anchor's features, weighted by proximity. The mean of the messages of
-    all sets is the structure output, the input of the next layer; a linear map of each message to
-    one number is the position output, (n, sets). The position output of the last layer is
-    classified.
+    The nearest anchor of every set sends a message to a node: the ReLU of the sum of a linear map
+    of the node's features and, weighted by proximity, a linear map of the anchor's features. The
+    mean message over all sets is the structure output, the input of the next layer. A linear map of
+    every message to one number gives the position output, (n, sets). A linear classifier reads the
+    position output of the last layer.
     """
     torch = import_optional("torch")
     nearest = torch.from_numpy(anchors.nearest)
@@ -79,10 +81,13 @@ def run_small_pgnn(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict
 
 
 class Messages(NamedTuple):
-    """The messages that the nodes of a layer receive, as tensors: each is sent by ``anchors`` to
-    ``nodes`` over a distance, the number ``levels`` in the list of proximities. ``shares``: of the
-    anchor sets for which it is the message. ``places`` (rows, sets): which message each set sends
-    to the nodes of the last layer."""
+    """The messages that the nodes of a layer receive, as tensors.
+
+    Message i goes from the node ``anchors[i]`` to the node ``nodes[i]``; ``levels[i]`` is the index
+    of the proximity in ``MessagePlan.proximities``. ``shares``: the share of the anchor sets with
+    this message. ``places`` (rows, sets): for every node of the last layer, the index of the
+    message from every set.
+    """
 
     nodes: Any
     anchors: Any
@@ -92,19 +97,20 @@ class Messages(NamedTuple):
 
 
 class MessagePlan(NamedTuple):
-    """What a network needs to know of a graph: the proximities there are, (levels, 1), and the
-    messages of each layer."""
+    """The messages that a P-GNN needs for a graph: the distinct proximities, (levels, 1), and the
+    messages of every layer."""
 
     proximities: Any
     layers: tuple[Messages, ...]
 
 
 def draw_anchors(links: np.ndarray, nodes: int, random: np.random.Generator) -> Anchors:
-    """Return anchor sets: with m = floor(log2 n), m sets of each of the sizes n/2, n/4, ... n/2^m,
-    each drawn without replacement, and the nearest node of each.
+    """Draw anchor sets and return the nearest anchor of every node in every set.
 
-    Among several nearest nodes the first that was drawn counts. Where no node of a set is in reach,
-    it is the first of the set. Distances are lengths of shortest paths.
+    With m = floor(log2 n), the function draws m sets of each of the sizes n/2, n/4, ... n/2^m,
+    every set without replacement. Among equally near anchors the function returns the first in the
+    order of the draw. If no anchor of a set is in reach, the function returns the first anchor of
+    the set. Distances are lengths of shortest paths.
     """
     proximities = _proximities(links, nodes)
     m = int(np.log2(nodes))
@@ -125,10 +131,11 @@ def _proximities(links: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def plan_messages(anchors: Anchors, rows: np.ndarray, layers: int, device: Any) -> MessagePlan:
-    """Return which messages are needed for the outputs of some nodes, without repetitions.
+    """Return the messages needed for the outputs of the nodes ``rows``, without repetitions.
 
-    The last layer computes these nodes only; a layer before it, the nodes and anchors of the layer
-    behind it. The same node is the nearest of many sets, and its message is computed once.
+    The last layer computes the nodes ``rows`` only. An earlier layer computes the nodes and anchors
+    that the next layer needs. If the same node is the nearest anchor in many sets, the message is
+    computed once.
     """
     torch = import_optional("torch")
     proximities, levels = np.unique(anchors.proximity, return_inverse=True)
@@ -154,7 +161,7 @@ def _messages(nearest: np.ndarray, levels: np.ndarray, rows: np.ndarray, device:
 
 
 def build_paper_pgnn(width: int, sets: int, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return a new P-GNN, a ``ModuleDict`` whose weights have the names of the authors' code."""
+    """Return an untrained P-GNN, a ``ModuleDict`` with the weight names of the authors' code."""
     nn, hidden = import_optional("torch").nn, options["hidden"]
     widths = [width] + [hidden] * (options["layers"] - 1) + [classes]
     layers = nn.ModuleList(_pgnn_layer(nn, *pair) for pair in itertools.pairwise(widths))
@@ -175,24 +182,24 @@ def _pgnn_layer(nn: Any, inputs: int, outputs: int) -> Any:
 
 
 def run_paper_pgnn(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict[str, Any]:
-    r"""Return the structure outputs (n, hidden) of all layers but the last, and the logits of the
-    nodes that the plan is for; rows of nodes that it does not need are zero.
+    r"""Return the structure outputs (n, hidden) of all layers except the last, and the logits of
+    the nodes in the plan; rows of nodes outside the plan are zero.
 
-    With :math:`a` the anchor of set :math:`s` that is nearest to node :math:`i`, the message is
+    With :math:`a` the anchor of set :math:`s` nearest to node :math:`i`, the message is
 
     .. math:: m_{is} = \mathrm{ReLU}(W_1 \, f(1 / (d_{ia} + 1)) \, h_a + W_2 \, h_i + b),
 
-    where :math:`f` is a network with one hidden layer. The mean of the messages of all sets is the
-    structure output, the input of the next layer; a linear map of each message of the last layer to
-    one number gives the position of a node, one number for each set, whose rows have length 1
-    before they are classified. A linear map comes before the first layer.
+    where :math:`f` is a network with one hidden layer. The mean message over all sets is the
+    structure output, the input of the next layer. In the last layer, a linear map of every message
+    to one number gives the position of a node, one number per set. The function normalises
+    positions to length 1 before the classification. A linear map precedes the first layer.
 
     Reference: You, Ying and Leskovec, "Position-aware Graph Neural Networks", ICML 2019, as adapted
-    in the code of Klabunde et al., "ReSi", ICLR 2025, with the same weights by the same names. It
-    differs from that code in what it does not compute: the map :math:`W_1` is applied to a node
-    once, not for each set; :math:`f` once for each distance; a message once for all sets with the
-    same nearest anchor; and nothing for nodes that the outputs do not depend on. Sums have the same
-    terms in another order.
+    in the code of Klabunde et al., "ReSi", ICLR 2025, with the same weights under the same names.
+    The function avoids repeated work of the authors' code: the map :math:`W_1` is applied once per
+    node, not once per set; :math:`f` once per distance; a message is computed once for all sets
+    with the same nearest anchor; and nodes without influence on the outputs are skipped. Sums have
+    the same terms in another order.
     """
     torch = import_optional("torch")
     outputs: dict[str, Any] = {}
@@ -213,8 +220,8 @@ def run_paper_pgnn(model: Any, x: Any, steps: MessagePlan, dropout: float) -> di
 
 
 def _fused_linear(torch: Any, model: Any, x: Any, weight: Any) -> Any:
-    """Return what a linear map makes of ``linear_pre(x)``: two linear maps in a row are one, and so
-    the wide array between them is never made."""
+    """Return ``linear_pre(x) @ weight.T``: the function merges the two linear maps into one map, so
+    the wide array between the maps is never stored."""
     layer = model["linear_pre"]
     product = torch.sparse.mm if x.is_sparse else torch.matmul
     return product(x, (weight @ layer.weight).t()) + weight @ layer.bias
@@ -223,8 +230,9 @@ def _fused_linear(torch: Any, model: Any, x: Any, weight: Any) -> Any:
 def _message_values(
     torch: Any, layer: Any, projections: Any, messages: Messages, proximities: Any
 ) -> Any:
-    """Return the messages (n_messages, hidden): the ReLU of a linear map of the anchor's features,
-    weighted by a trained function of its proximity, plus one of the node's features."""
+    """Return the messages (n_messages, hidden): the ReLU of the sum of a linear map of the node's
+    features and a linear map of the anchor's features, weighted by a trained function of the
+    anchor's proximity."""
     distance_layers = layer["dist_compute"]
     weights = distance_layers["linear2"](torch.relu(distance_layers["linear1"](proximities)))
     from_anchor, from_node = projections.chunk(2, dim=1)

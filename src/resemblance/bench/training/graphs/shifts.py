@@ -1,4 +1,4 @@
-"""Shifts of a graph at five severities: links rewired or lost, features swapped or lost."""
+"""Shifts of a graph at five severities: rewired or missing links, swapped or missing features."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ..corruption import Shift, check_shift
 
-N_REWIRING_ROUNDS = 20  # in which links that could not change partners are paired again
+N_REWIRING_ROUNDS = 20  # rounds of pairing links that have not swapped partners yet
 ShiftedGraph = tuple[np.ndarray, np.ndarray]
 
 
@@ -17,9 +17,8 @@ def shift_graph(
 ) -> ShiftedGraph:
     """Return the features (n, d) and undirected links (n_edges, 2) of a graph after a shift.
 
-    Each link appears once. ``name`` is one of :data:`GRAPH_SHIFTS`; ``severity`` is 1 to 5, and 0
-    leaves
-    the graph as it is.
+    Links have no repetitions. ``name`` is a key of :data:`GRAPH_SHIFTS`; ``severity`` is 1 to 5,
+    and 0 returns the graph unchanged.
 
     Raises ``ValueError`` for an unknown shift or severity.
     """
@@ -32,13 +31,13 @@ def shift_graph(
 
 
 def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return links (n_edges, 2) after ``int(share * n_edges)`` of them swapped partners.
+    """Return links (n_edges, 2) after ``int(share * n_edges)`` links swapped partners.
 
-    All nodes keep their degrees. The drawn links are paired at random, and a pair a-b and c-d
-    becomes a-d and c-b, in a random direction, unless that links a node to itself or two nodes
-    twice. Links that could not be swapped are paired again, up to 20 times, and then stay. A link
-    may come back in a later round, so that a few less may differ. Reference: Maslov and Sneppen
-    (Science 2002).
+    All nodes keep their degrees. The function pairs the drawn links at random. A pair a-b and c-d
+    becomes a-d and c-b, in a random direction, unless the swap links a node to itself or repeats a
+    link. Links without a valid swap are paired again, up to 20 times, and then stay unchanged. A
+    later round may restore a link, so slightly fewer links may differ. Reference: Maslov and
+    Sneppen (Science 2002).
 
     Raises ``ValueError`` for a share outside 0 to 1.
     """
@@ -63,7 +62,8 @@ def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.n
 def _swap_link_ends(
     edges: np.ndarray, edge_set: set[tuple[int, int]], first: int, second: int, turn: bool
 ) -> bool:
-    """Swap the ends of two links if that gives two new links; return whether it did."""
+    """Swap the ends of two links if the swap gives two new links; return whether the links
+    changed."""
     (a, b), (c, d) = edges[first].tolist(), edges[second].tolist()
     if turn:
         c, d = d, c
@@ -79,21 +79,22 @@ def _swap_link_ends(
 def rewire_graph(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph whose links swapped partners; see :func:`rewire`."""
+    """Return a graph after links swapped partners; see :func:`rewire`."""
     return x, rewire(edges, share, random)
 
 
 def drop_links(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph without each link with probability ``share``."""
+    """Return a graph with every link removed with probability ``share``."""
     return x, edges[random.random(len(edges)) >= share]
 
 
 def swap_features(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph in which ``int(share * n)`` nodes have the features of others of these."""
+    """Return a graph in which ``int(share * n)`` random nodes exchange features among
+    themselves."""
     nodes = random.permutation(len(x))[: int(share * len(x))]
     result = x.copy()
     result[nodes] = x[np.roll(nodes, 1)]
@@ -103,10 +104,10 @@ def swap_features(
 def drop_features(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return a graph in which each feature of each node becomes 0 with probability ``share``.
+    """Return a graph with every feature of every node set to 0 with probability ``share``.
 
-    The other features of a node are scaled to the old sum of all; a node that loses all its
-    features has none.
+    The remaining features of a node are scaled to the old sum; a node without remaining features
+    has only zeros.
     """
     features = np.where(random.random(x.shape) < share, 0, x)
     old_sums, new_sums = x.sum(axis=1, keepdims=True), features.sum(axis=1, keepdims=True)
@@ -117,7 +118,8 @@ def drop_features(
 def add_feature_noise(
     x: np.ndarray, edges: np.ndarray, deviation: float, random: np.random.Generator
 ) -> ShiftedGraph:
-    """Return features with normal noise of ``deviation`` times their standard deviation."""
+    """Return features plus normal noise of ``deviation`` times the standard deviation of all
+    features."""
     noise = deviation * x.std() * random.standard_normal(x.shape)
     return (x + noise).astype(x.dtype), edges
 
