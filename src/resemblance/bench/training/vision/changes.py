@@ -1,4 +1,4 @@
-"""What is done to images: coloured dots, noise, crops, and the operations of AutoAugment."""
+"""Image transformations: coloured dots, noise, crops, and the operations of AutoAugment."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
 
-DOT_EDGE_WIDTH = 1.5  # pixels beyond the half diameter that a dot reaches
+DOT_EDGE_WIDTH = 1.5  # pixels added to half the diameter of a dot
 
 
 class Dots(NamedTuple):
-    """The coloured dots of n images: the class whose colour each has, and its middle.
+    """The coloured dots of n images: the class shown by the colour, and the centre of the dot.
 
     ``hints``, ``rows``, ``columns``: (n,).
     """
@@ -29,13 +29,13 @@ class Dots(NamedTuple):
 def draw_dots(
     labels: np.ndarray, rate: float, seed: int, side: int, diameter: int, classes: int, coins: int
 ) -> Dots:
-    """Return dots for images of side x side pixels with these labels, in their order.
+    """Return random dots for images of side x side pixels with these labels, in order.
 
-    A dot has the colour of the class of the image, unless one of ``coins`` throws comes out against
-    it, each with probability ``1 - rate``: then that of a class drawn uniformly, the true one among
-    them. With one coin the share of true colours is ``rate + (1 - rate) / classes``, with two
-    ``rate**2 + (1 - rate**2) / classes``. The numbers are those that ``numpy.random.default_rng``
-    gives the authors of ReSi for the same seed and order.
+    A dot starts with the class of the image. Each of ``coins`` throws replaces the class, with
+    probability ``1 - rate``, by a class drawn uniformly from all classes, including the true class.
+    With one coin the share of true colours is ``rate + (1 - rate) / classes``, with two
+    ``rate**2 + (1 - rate**2) / classes``. For the same seed and order, the numbers equal the draws
+    of ``numpy.random.default_rng`` in the ReSi authors' code.
     """
     random, radius, dots = np.random.default_rng(seed), diameter // 2, []
     for label in labels.tolist():
@@ -48,17 +48,17 @@ def draw_dots(
 
 def class_hues(classes: int) -> np.ndarray:
     """Return a bright colour for every class, (classes, 3) from 0 to 1, with evenly spaced hues
-    that begin at red."""
+    starting at red."""
     return np.array([colorsys.hsv_to_rgb(k / classes, 1, 1) for k in range(classes)])
 
 
 def dot_hues(classes: int) -> np.ndarray:
-    """Return the hue of every class as pixels have it, (classes, 3) from 0 to 255."""
+    """Return the hue of every class in pixel values, (classes, 3) from 0 to 255."""
     return (class_hues(classes) * 255).astype(np.uint8)
 
 
 def draw_dot_colors(classes: int) -> np.ndarray:
-    """Return a colour for every class drawn uniformly, (classes, 3) from 0 to 255, the same for all
+    """Return a uniformly drawn colour for every class, (classes, 3) from 0 to 255, the same for all
     models."""
     random = generator(0, "vision", "dots", "colours")
     return random.integers(256, size=(classes, 3)).astype(np.uint8)
@@ -74,8 +74,8 @@ def add_dot(image: Any, color: np.ndarray, row: int, column: int, diameter: int)
 
 
 def add_pixel_noise(image: Any, limit: float, random: np.random.Generator) -> Any:
-    """Return an image with Gaussian noise whose variance is drawn uniformly from 0 to ``limit``, on
-    the scale from 0 to 255, drawn for each pixel and channel."""
+    """Return an image with Gaussian noise, independent for every pixel and channel. The noise
+    variance is drawn uniformly from 0 to ``limit``, on the scale from 0 to 255."""
     pixels = np.asarray(image, np.float32)
     deviation = np.sqrt(random.uniform(0, limit))
     noise = random.standard_normal(pixels.shape, np.float32) * np.float32(deviation)
@@ -83,24 +83,25 @@ def add_pixel_noise(image: Any, limit: float, random: np.random.Generator) -> An
 
 
 ImageBox = tuple[int, int, int, int]  # left, top, right, bottom
-GRAY_FILL = (128, 128, 128)  # what stands where an image was moved away
+GRAY_FILL = (128, 128, 128)  # the colour of pixels that a moved image uncovers
 CUTOUT_COLOR = (125, 122, 113)  # the colour of a cutout: about the mean of CIFAR
 MAX_CROP_ATTEMPTS = 10
 CROP_ASPECT_RATIOS = (3 / 4, 4 / 3)
 
 
 def resize_image(image: Any, side: int) -> Any:
-    """Return an image brought to side x side pixels, smoothed before it is made smaller."""
+    """Return an image resized to side x side pixels, with antialiasing when the size decreases."""
     if image.size == (side, side):
         return image
     return image.resize((side, side), import_optional("PIL.Image").Resampling.BILINEAR)
 
 
 def resample_box(image: Any, side: int, box: ImageBox | None = None) -> Any:
-    """Return a box of an image brought to side x side pixels, each from the four nearest only, as
-    OpenCV does it: smaller images are not smoothed.
+    """Return a box of an image resized to side x side pixels with bilinear interpolation, as in
+    OpenCV: every pixel depends on the four nearest pixels only, without antialiasing.
 
-    Linear interpolation between the middles of pixels. Pillow's own rounds all values down.
+    The function interpolates between the centres of pixels. Pillow's own interpolation rounds all
+    values down.
     """
     part = image.crop(box or (0, 0, *image.size))
     if part.size == (side, side):
@@ -125,11 +126,12 @@ def _interpolate_pixels(pixels: np.ndarray, axis: int, side: int) -> np.ndarray:
 def random_box(
     size: tuple[int, int], scale: Sequence[float], random: np.random.Generator
 ) -> ImageBox:
-    """Return a random box of an image (width, height): its share of the area is uniform in
-    ``scale``, the logarithm of its aspect is uniform between those of 3:4 and 4:3.
+    """Return a random box of an image (width, height). The share of the area is uniform in
+    ``scale``; the logarithm of the aspect ratio is uniform between the logarithms of 3:4 and 4:3.
 
-    After ten boxes that do not fit, the largest in the middle with an aspect between these. As
-    ``RandomResizedCrop`` of torchvision. Reference: Szegedy et al. (CVPR 2015).
+    After ten boxes that do not fit, the function returns the largest central box with an aspect
+    ratio in that range, as ``RandomResizedCrop`` of torchvision does. Reference: Szegedy et al.
+    (CVPR 2015).
     """
     width, height = size
     for _ in range(MAX_CROP_ATTEMPTS):
@@ -149,12 +151,13 @@ def random_box(
 
 
 def crop_and_resize(image: Any, box: ImageBox, side: int) -> Any:
-    """Return a box of an image brought to side x side pixels, smoothed."""
+    """Return a box of an image resized to side x side pixels, with antialiasing."""
     return resize_image(image.crop(box), side)
 
 
 def shift_image(image: Any, padding: int, random: np.random.Generator) -> Any:
-    """Return an image moved by up to ``padding`` pixels in both directions, gray where it was."""
+    """Return an image moved by up to ``padding`` pixels in both directions; the uncovered border is
+    gray."""
     dx, dy = random.integers(-padding, padding + 1, 2)
     result = import_optional("PIL.Image").new(image.mode, image.size, GRAY_FILL)
     result.paste(image, (int(dx), int(dy)))
@@ -162,16 +165,16 @@ def shift_image(image: Any, padding: int, random: np.random.Generator) -> Any:
 
 
 def mirror_image(image: Any, random: np.random.Generator) -> Any:
-    """Return an image, or with probability 1/2 its mirror image."""
+    """Return an image, or with probability 1/2 the mirror image."""
     left_right = import_optional("PIL.Image").Transpose.FLIP_LEFT_RIGHT
     return image.transpose(left_right) if random.random() < 0.5 else image
 
 
 def cut_out_square(image: Any, size: int, random: np.random.Generator) -> Any:
-    """Return an image with a square of one colour around a random pixel, cut off at the border.
+    """Return an image with a square of one colour around a random pixel, clipped at the border.
 
-    The square has ``size`` pixels a side. Reference: DeVries and Taylor (2017), whose square is
-    black after normalisation; the authors of ReSi take the mean colour.
+    The square has sides of ``size`` pixels. Reference: DeVries and Taylor (2017), with a square
+    that is black after normalisation; the authors of ReSi take the mean colour.
     """
     x, y = (int(random.integers(length)) for length in image.size)
     result, half_size = image.copy(), size // 2
@@ -180,8 +183,8 @@ def cut_out_square(image: Any, size: int, random: np.random.Generator) -> Any:
 
 
 def normalize_colors(image: Any, mean: Sequence[float], deviation: Sequence[float]) -> np.ndarray:
-    """Return the colours of an image as (3, height, width) in float32, by channel less its mean and
-    divided by its deviation, where 1 is the brightest."""
+    """Return the colours of an image as (3, height, width) in float32, scaled to 0 to 1, minus the
+    channel mean, and divided by the channel standard deviation."""
     colors = np.asarray(image, np.float32) / 255
     values = (colors - np.array(mean, np.float32)) / np.array(deviation, np.float32)
     return np.ascontiguousarray(values.transpose(2, 0, 1))
@@ -247,7 +250,7 @@ AUGMENTATION_POLICIES: Mapping[str, tuple[tuple[PolicyStep, PolicyStep], ...]] =
         (("equalize", 0.8, 8), ("equalize", 0.6, 3)),
     ),
 }
-# The amounts at the magnitudes 0 and 9; those between are evenly spaced
+# The amounts at the magnitudes 0 and 9; amounts between the two are evenly spaced
 OPERATION_AMOUNTS: Mapping[str, tuple[float, float]] = {
     "shear_x": (0.0, 0.3),
     "shear_y": (0.0, 0.3),
@@ -271,10 +274,10 @@ SIGNED_OPERATIONS = ("shear_x", "shear_y", "translate_x", "translate_y", *ENHANC
 def augment_image(image: Any, policy: str, random: np.random.Generator) -> Any:
     """Return an image after one of the 25 pairs of operations of a policy, "imagenet" or "cifar10".
 
-    Each operation happens with its probability. Amounts have a random sign where they have one,
-    except that images turn one way only, as in the code that the authors of ReSi use: widespread
-    since, with amounts relative to the size of the image and gray where nothing is left of it.
-    Reference: Cubuk, Zoph, Mane, Vasudevan and Le (CVPR 2019).
+    Every operation has a probability. Amounts with a direction get a random sign. Rotations always
+    turn the same way, as in the code used by the authors of ReSi. As is now common, amounts are
+    relative to the image size, and uncovered pixels are gray. Reference: Cubuk, Zoph, Mane,
+    Vasudevan and Le (CVPR 2019).
     """
     pair = AUGMENTATION_POLICIES[policy][int(random.integers(len(AUGMENTATION_POLICIES[policy])))]
     for name, probability, magnitude in pair:

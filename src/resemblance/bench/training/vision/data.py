@@ -1,4 +1,4 @@
-"""Images with their classes, in memory or in files, and one of them as Pillow sees it."""
+"""Labelled images, in memory or in files, and readers for CIFAR-100 and ImageNet-100."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from resemblance.models.published_files import (
     unpickle_plain_data,
 )
 
-IMAGE_FORMATS = ("JPEG", "PNG")  # ImageNet has a PNG or two whose names end with .JPEG
+IMAGE_FORMATS = ("JPEG", "PNG")  # a few files of ImageNet named .JPEG are PNG files
 BROKEN_IMAGE_ERRORS: tuple[type[Exception], ...] = (OSError, ValueError, SyntaxError, EOFError)
 
 
 class Pictures(NamedTuple):
-    """Images and their classes.
+    """Images and classes.
 
-    ``images``: (n, height, width, 3) from 0 to 255, or the n files that hold them. ``labels``: (n,)
+    ``images``: (n, height, width, 3) from 0 to 255, or the paths of n image files. ``labels``: (n,)
     classes.
     """
 
@@ -34,7 +34,7 @@ class Pictures(NamedTuple):
 
 
 class PictureTask(NamedTuple):
-    """The training and the test images of a data set, and how many classes it has."""
+    """The training and the test images of a data set, and the number of classes."""
 
     train: Pictures
     test: Pictures
@@ -42,9 +42,9 @@ class PictureTask(NamedTuple):
 
 
 def read_image(pictures: Pictures, place: int) -> Any:
-    """Return one image as a ``PIL.Image`` in red, green and blue.
+    """Return one image as an RGB ``PIL.Image``.
 
-    Raises ``ValueError`` that names the file if it is damaged, no JPEG, or far too large.
+    Raises ``ValueError`` with the name of a file that is damaged, not a JPEG, or far too large.
     """
     image_module = import_optional("PIL.Image")
     image = pictures.images[place]
@@ -77,10 +77,10 @@ def read_cifar100(folder: Path, strict: bool) -> PictureTask:
     """Return CIFAR-100 from the folder with the files ``train``, ``test`` and ``meta``.
 
     The files are pickles of Python 2. Images are (n, 32, 32, 3) from 0 to 255, in the order of the
-    files; classes are the 100 fine ones. ``strict``: whether the files must be those of the
-    release, by their MD5.
+    files; labels are the 100 fine classes. ``strict``: whether the MD5 of every file must equal the
+    MD5 of the release.
 
-    Raises ``ValueError`` that names the file if it is missing, damaged or another one.
+    Raises ``ValueError`` with the name of a file that is missing, damaged or not the right file.
     """
     parts = {}
     for name, digest in CIFAR100_MD5.items():
@@ -103,8 +103,8 @@ IMAGENET100_ORIGIN = DatasetOrigin(
     "https://www.kaggle.com/datasets/ambityga/imagenet100",
     ("vision/imagenet100", "vision/Imagenet100", "imagenet100", "Imagenet100"),
 )
-IMAGES_PER_CLASS = {"train": 1300, "val": 50}  # of every class
-FILE_ORDER_SEED = 32  # the seed with which the authors shuffle lists of files
+IMAGES_PER_CLASS = {"train": 1300, "val": 50}
+FILE_ORDER_SEED = 32  # the authors' seed for shuffling lists of files
 IMAGENET_SUFFIX = ".JPEG"
 IMAGENET100_CLASSES = (
     "n01440764", "n01443537", "n01484850", "n01491361", "n01494475", "n01496331", "n01498041",
@@ -123,21 +123,21 @@ IMAGENET100_CLASSES = (
     "n02013706", "n02018207", "n02018795", "n02027492", "n02028035", "n02037110", "n02051845",
     "n02058221", "n02077923",
 )  # fmt: skip
-MAX_LISTED_FILES = 3  # entries of a list in an error
+MAX_LISTED_FILES = 3  # file names in an error message
 
 
 def read_imagenet100(folder: Path, strict: bool) -> PictureTask:
     """Return ImageNet-100 from the folders ``train/<class>`` and ``val/<class>`` of JPEG files.
 
-    Images are files, which are opened when they are used. Classes are the numbers of
-    :data:`IMAGENET100_CLASSES`, the 100 of the authors' list. Training images are in the order of
-    their paths. The test images are those of ``val``, sorted by path and then shuffled by
-    ``numpy.random.default_rng(32)`` as in the authors' code, so that rows are the same everywhere.
-    Hidden files are passed over. ``strict``: whether there must be all 100 classes with 1,300
-    training and 50 test images each; otherwise any of these classes, with any number of images.
+    Images are paths; a file is opened on use. Classes are indices into :data:`IMAGENET100_CLASSES`,
+    the authors' list of 100 classes. Training images are sorted by path. Test images come from
+    ``val``, sorted by path and then shuffled by ``numpy.random.default_rng(32)`` as in the authors'
+    code, so the row order is the same everywhere. Hidden files are skipped. ``strict``: whether all
+    100 classes with 1,300 training and 50 test images per class are required; otherwise any subset
+    of the classes is allowed, with any number of images.
 
-    Raises ``ValueError`` that names the folder or file for folders that are missing or of other
-    classes, for other numbers of images, and for files that are no images.
+    Raises ``ValueError`` with the name of the folder or file for folders that are missing or belong
+    to other classes, for other numbers of images, and for files that are not images.
     """
     train, test = (_imagenet_part(folder / part, part, strict) for part in IMAGES_PER_CLASS)
     order = list(range(len(test.labels)))
@@ -198,7 +198,7 @@ def _list_images(folder: Path) -> list[Path]:
     return files
 
 
-CHECKSUMS = {"cifar100": CIFAR100_MD5}  # those known, by data set and file
+CHECKSUMS = {"cifar100": CIFAR100_MD5}  # known checksums by data set and file
 IMAGE_READERS: Mapping[str, tuple[DatasetOrigin, Callable[[Path, bool], PictureTask]]] = {
     "cifar100": (CIFAR100_ORIGIN, read_cifar100),
     "imagenet100": (IMAGENET100_ORIGIN, read_imagenet100),
@@ -209,13 +209,14 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     """Return a data set of images, read from the files in a folder.
 
     CIFAR-100 lies in ``folder/vision/cifar-100-python``, ImageNet-100 in
-    ``folder/vision/imagenet100`` with ``train/<class>/*.JPEG`` and ``val/<class>/*.JPEG``; the
-    folder ``vision`` may be left out. See :func:`.read_cifar100` and :func:`.read_imagenet100`.
-    ``download`` is for readers whose libraries can download; there is none for these two.
-    ``strict``: whether checksums and numbers of images must be those of the release.
+    ``folder/vision/imagenet100`` with ``train/<class>/*.JPEG`` and ``val/<class>/*.JPEG``. You may
+    leave out the folder ``vision``. See :func:`.read_cifar100` and :func:`.read_imagenet100`.
+    ``download``: no effect except on the error message, because no library downloads the two data
+    sets. ``strict``: whether checksums and numbers of images must equal the release.
 
-    Raises ``ValueError`` with the file and where it comes from, for files that are missing, damaged
-    or others. Reference: Krizhevsky (2009); Deng et al. (CVPR 2009); Klabunde et al. (ICLR 2025).
+    Raises ``ValueError`` with the file and the source for files that are missing, damaged or not
+    the right files. Reference: Krizhevsky (2009); Deng et al. (CVPR 2009); Klabunde et al. (ICLR
+    2025).
     """
     origin, reader = IMAGE_READERS[dataset]
     return reader(

@@ -1,4 +1,4 @@
-"""Small convolutional networks trained on handwritten digits, which need no download."""
+"""Small convolutional networks trained on handwritten digits, without downloads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIGIT_BATCH_SIZE = 64
 
 
 class DigitSplit(NamedTuple):
-    """Training and test images, (n, channels, 8, 8) in float32, with their labels."""
+    """Training and test images, (n, channels, 8, 8) in float32, with labels."""
 
     train: np.ndarray
     train_labels: np.ndarray
@@ -28,7 +28,8 @@ class DigitSplit(NamedTuple):
 
 
 class Digits(NamedTuple):
-    """The outputs of all layers of all networks for the test images, and the accuracies."""
+    """The outputs of all layers of all networks for the test images, and the accuracies of the
+    networks."""
 
     representations: Mapping[str, Representation]
     accuracies: Mapping[str, float]
@@ -42,22 +43,22 @@ def train_on_digits(
     images: int = 500,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Digits:
-    """Train networks on scikit-learn's handwritten digits and return the outputs of their layers.
+    """Train networks on scikit-learn's handwritten digits and return the outputs of all layers.
 
-    A network is three 3 x 3 convolutions, each followed by a ReLU (16, 32 and 64 channels; the
-    second and third halve the image), and one linear layer on the flattened maps. ``seeds``
-    networks, named "seed 0", "seed 1" and so on, differ in their initial weights and order of
-    training; ``shuffled`` more, named "shuffled 0" ..., are trained on labels that were assigned to
-    the images at random, so they can only memorise the images.
+    A network has three 3 x 3 convolutions, every convolution followed by a ReLU (16, 32 and 64
+    channels; the second and third halve the image), and one linear layer on the flattened maps.
+    ``seeds`` networks, named "seed 0", "seed 1" and so on, differ in initial weights and sample
+    order. ``shuffled`` additional networks, named "shuffled 0" ..., are trained on labels shuffled
+    at random, so a network can only memorise the images. ``epochs``: epochs of every training.
 
     The representations are named "seed 0/conv1" to "shuffled 0/linear" and describe the same
-    ``images`` test images: the outputs of the convolutions after the ReLU, averaged over the
-    positions, and those of the linear layer as they are. Accuracies are on these images too.
-    PyTorch runs on one thread and its random state is left as it was, so the result is the same in
-    each run on a machine. ``progress`` is called with "training", the number of epochs so far, of
-    all networks together, and their total. Needs the extra ``torch``.
+    ``images`` test images. The outputs of the convolutions are taken after the ReLU and averaged
+    over the positions; the outputs of the linear layer stay unchanged. Accuracies are measured on
+    the same images. PyTorch runs on one thread and the function restores PyTorch's random state, so
+    every run on a machine gives the same result. ``progress`` is called with "training", the number
+    of finished epochs over all networks, and the total number of epochs. Needs the extra ``torch``.
 
-    Raises ``ValueError`` when no image is left to train with.
+    Raises ``ValueError`` when no image is left for training.
     """
     split = split_digits(images)
     noise = generator(0, "digits", "shuffled labels").permutation(len(split.train_labels))
@@ -81,7 +82,7 @@ def train_on_digits(
 
 
 def split_digits(images: int) -> DigitSplit:
-    """Return the digits, with the same ``images`` always set aside for testing."""
+    """Return the digits, with the same ``images`` test images in every call."""
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
@@ -96,9 +97,9 @@ def split_digits(images: int) -> DigitSplit:
 def train_network(
     split: DigitSplit, name: str, epochs: int, report: Callable[[int], None]
 ) -> dict[str, np.ndarray]:
-    """Train one network and return the outputs of its layers for the test images.
+    """Train one network and return the outputs of the layers for the test images.
 
-    ``report`` is called after each epoch with their number so far.
+    ``report`` is called after every epoch with the number of finished epochs.
     """
     with seeded_torch(0, "digits", name) as torch:
         first, second, third = DIGIT_CHANNELS

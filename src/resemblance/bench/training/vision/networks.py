@@ -1,4 +1,5 @@
-"""Small image classifiers and the functions that run them: ResNet, VGG and a transformer."""
+"""Small image classifiers (ResNet, VGG and a vision transformer) and functions that run the
+networks."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ N_COLOR_CHANNELS, IMAGE_SIDE, PATCH_SIDE, N_DIGITS = 3, 8, 2, 10
 
 
 def build_small_network(architecture: str, options: Mapping[str, Any]) -> Any:
-    """Return a freshly initialised model, a ``ModuleDict``; :func:`run_small_network` runs it.
+    """Return a freshly initialised model, a ``ModuleDict``; :func:`run_small_network` runs the
+    model.
 
     ``options``: width, blocks; stages or heads; classes, if not 10.
     """
@@ -21,10 +23,10 @@ def build_small_network(architecture: str, options: Mapping[str, Any]) -> Any:
 
 
 def run_small_network(architecture: str, model: Any, x: Any) -> dict[str, Any]:
-    """Return the outputs of all layers for images (n, 3, 8, 8), in order, the last as "logits".
+    """Return the outputs of all layers for images (n, 3, 8, 8), in order, with "logits" last.
 
-    Layers of convolutional networks are maps (n, channels, height, width), those of the transformer
-    CLS tokens (n, features).
+    Layers of convolutional networks are maps (n, channels, height, width); layers of the
+    transformer are CLS tokens (n, features).
     """
     return {"resnet": _run_small_resnet, "vgg": _run_small_vgg, "vit": _run_small_vit}[
         architecture
@@ -35,7 +37,8 @@ def run_small_network(architecture: str, model: Any, x: Any) -> dict[str, Any]:
 
 
 def _small_resnet(options: Mapping[str, Any]) -> Any:
-    """Return stages of residual blocks that halve the image and double the channels in turn."""
+    """Return stages of residual blocks; every stage after the first halves the image and doubles
+    the channels."""
     nn = import_optional("torch").nn
     width = options["width"]
     blocks = nn.ModuleList()
@@ -82,7 +85,8 @@ def _run_small_resnet(model: Any, x: Any) -> dict[str, Any]:
 
 
 def _small_vgg(options: Mapping[str, Any]) -> Any:
-    """Return stages of convolutions; after each one the image is halved and channels double."""
+    """Return stages of convolutions; after every stage the image is halved and the channels
+    double."""
     nn = import_optional("torch").nn
     stages = nn.ModuleList()
     n_inputs = N_COLOR_CHANNELS
@@ -109,9 +113,9 @@ def _run_small_vgg(model: Any, x: Any) -> dict[str, Any]:
 
 
 def _small_vit(options: Mapping[str, Any]) -> Any:
-    """Return a transformer of 2 x 2 patches and a CLS token, with learned positions.
+    """Return a vision transformer with 2 x 2 patches, a CLS token and learned positions.
 
-    Its blocks normalise first.
+    The blocks apply layer normalisation first.
     """
     torch = import_optional("torch")
     nn, width = torch.nn, options["width"]

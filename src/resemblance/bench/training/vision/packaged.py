@@ -1,10 +1,11 @@
-"""Image classifiers trained on hard handwritten digits, plain or with a known influence.
+"""Image classifiers trained on hard handwritten digits, plain or with a known corruption.
 
-Small networks after those of ReSi (Klabunde et al., ICLR 2025), for images that need no download.
-The digits of scikit-learn are 8 x 8 pixels and too easy: networks make hardly any mistakes, and all
-make the same ones. So noise that never changes is part of the task, and there are few training
-images. Models fine-tuned from the same weights agree on the digits as they are, and differ on
-corrupted ones: what the benchmark of Ding et al. (NeurIPS 2021) asks representations to show.
+The networks are small versions of the ReSi models (Klabunde et al., ICLR 2025), for images without
+downloads. scikit-learn's digits have 8 x 8 pixels and are too easy: networks make few mistakes, and
+all networks make the same mistakes. The task therefore adds fixed noise and has few training
+images. Models fine-tuned from the same weights agree on the original digits and differ on corrupted
+digits. The benchmark of Ding et al. (NeurIPS 2021) tests whether representations show such
+differences.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from .shifts import IMAGE_CORRUPTIONS, corrupt_images
 VERSION, TRANSFER_VERSION = 1, 2
 DOT_SIDE = 3  # side of the square that gives the class away, in pixels
 DIGIT_SETTINGS = ("normal", "labels", "shortcut", "augmentation")
-# digits before this one are for fine-tuning, the others for pretraining
+# Digits below this number are for fine-tuning, all other digits for pretraining.
 FIRST_PRETRAINING_DIGIT = 5
-N_HELD_OUT_IMAGES = 150  # images of the pretraining digits that its accuracy is measured on
+N_HELD_OUT_IMAGES = 150  # test images of the pretraining digits
 
-# train, test: images; noise: standard deviation of the noise in the task, augmentation: of that of
-# strength 1, both on the scale where paper is 0 and ink 1; warmup: share of the steps. The others
-# are sizes of the network and of training.
+# train, test: numbers of images; noise: standard deviation of the task's noise; augmentation:
+# standard deviation of the augmentation noise at strength 1 (paper is 0 and ink is 1); warmup:
+# share of the steps. All other options are sizes of the network and of the training.
 _SGD_OPTIONS: dict[str, Any] = {"optimizer": "sgd", "warmup": 0.0, "weight_decay": 5e-4}
 _NOISY_SGD_OPTIONS: dict[str, Any] = _SGD_OPTIONS | {
     "noise": 0.3,
@@ -100,10 +101,7 @@ _DEFAULT_TRANSFER_RESNET = _SGD_OPTIONS | {
     "blocks": 2,
     "epochs": 8,
 }
-_PRETRAINING_OPTIONS, _FINETUNING_OPTIONS = (
-    {"lr": 0.1, "batch": 50},
-    {"lr": 0.05, "batch": 25},
-)  # trainings
+_PRETRAINING_OPTIONS, _FINETUNING_OPTIONS = {"lr": 0.1, "batch": 50}, {"lr": 0.05, "batch": 25}
 TRANSFER: dict[str, dict[str, Any]] = {
     "small": _SMALL_TRANSFER_RESNET
     | _FINETUNING_OPTIONS
@@ -115,8 +113,8 @@ TRANSFER: dict[str, dict[str, Any]] = {
 
 
 def check(recipe: Recipe) -> None:
-    """Raise ``ValueError`` for a recipe of another kind, and for options that are missing or do not
-    fit the data."""
+    """Raise ``ValueError`` for an invalid recipe, and for options that are missing or do not fit
+    the data."""
     options, is_transfer = recipe.options, recipe.setting in TRANSFER_SETTINGS
     option_names = (
         TRANSFER["default"] if is_transfer else OPTIONS["standard"].get(recipe.architecture)
@@ -142,25 +140,26 @@ def check(recipe: Recipe) -> None:
 
 
 def learn(model: Any, recipe: Recipe) -> None:
-    """Train a network with cross-entropy and a learning rate that rises over a first share of the
-    steps, ``options["warmup"]``, and then falls to zero as a cosine.
+    """Train a network with cross-entropy. The learning rate rises over the share
+    ``options["warmup"]`` of the steps, and then falls to zero as a cosine.
 
-    - ``"normal"``: the task as it is.
-    - ``"labels"``: the label of each training image is replaced, independently with probability
-      ``strength``, by one drawn uniformly from all classes.
-    - ``"shortcut"``: each training image gets a coloured dot, of the colour of its class with
+    - ``"normal"``: the plain task.
+    - ``"labels"``: the label of every training image is replaced, independently with probability
+      ``strength``, by a label drawn uniformly from all classes.
+    - ``"shortcut"``: every training image gets a coloured dot, in the colour of the true class with
       probability ``strength``; see :func:`add_class_dots`. The dots of a model are drawn once.
-    - ``"augmentation"``: Gaussian noise with standard deviation ``strength *
-      options["augmentation"]`` is added to the training images, anew in each epoch.
+    - ``"augmentation"``: Gaussian noise with standard deviation
+      ``strength * options["augmentation"]`` is added to the training images, redrawn in every
+      epoch.
 
-    As in ReSi's vision models, except that those share their dots. ReSi draws the variance of the
-    noise for each image; here it is fixed, so that a strength means one thing. Needs the extra
-    ``torch``.
+    The settings follow ReSi's vision models, with two differences: ReSi's models share the dots,
+    and ReSi draws the noise variance per image. The fixed variance here gives every strength one
+    meaning. Needs the extra ``torch``.
 
-    Models of transfer learn the digits 5 to 9, from all their images but 150, or 0 to 4 from a few
-    images of each. Their options have ``classes`` (5) in place of ``train``, ``noise`` and
-    ``augmentation``: their task has no noise, since models that learned to ignore it differ less on
-    corrupted images.
+    Pretrained models learn the digits 5 to 9 from all images except 150; fine-tuned models learn
+    the digits 0 to 4 from a few images per digit. Transfer recipes have ``classes`` (5) instead of
+    ``train``, ``noise`` and ``augmentation``. The transfer task has no noise, because models
+    trained to ignore noise differ less on corrupted images.
     """
     torch, options = import_optional("torch"), recipe.options
     images, labels = digit_training_data(recipe)
@@ -185,21 +184,22 @@ def learn(model: Any, recipe: Recipe) -> None:
 
 
 def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return test images and labels, by the accuracies that are measured on them.
+    """Return test images and labels, by accuracy name.
 
-    ``"test"``: the same images, in the same order, for all models; those of shortcut models also
-    have dots of random colours, the same for all of them, because in training these models never
-    saw an image without a dot. Normal and augmentation models also have ``"augmented"``, the same
-    images with noise of strength 1, and shortcut models ``"leaked"``, with dots at the same places
-    in the colours of the true classes. For fine-tuned models, ``"<corruption>/<severity>"``: the
-    same images after each of :data:`.shifts.CORRUPTIONS`, drawn once for all models.
+    ``"test"``: the same images, in the same order, for all models. For shortcut models the images
+    also have dots of random colours, the same for all models, because shortcut models never saw an
+    image without a dot in training. ``"augmented"``, for normal and augmentation models: the same
+    images with noise of strength 1. ``"leaked"``, for shortcut models: dots at the same positions
+    in the colours of the true classes. ``"<corruption>/<severity>"``, for fine-tuned models: the
+    same images after every corruption in :data:`.shifts.IMAGE_CORRUPTIONS`, drawn once for all
+    models.
     """
     split = digit_task(recipe)
     images, labels = split.test, split.test_labels
     inputs = {"test": images}
     if recipe.setting == "shortcut":
         for name, rate in (("test", 0.0), ("leaked", 1.0)):
-            # Generators in the same state, so that the dots are at the same places
+            # Generators in the same state give dots at the same positions.
             inputs[name] = add_class_dots(images, labels, rate, generator(0, "vision", "dots"))
     if recipe.setting in ("normal", "augmentation"):
         noise = generator(0, "vision", "augmented").standard_normal(images.shape)
@@ -219,9 +219,9 @@ def run(
 
     Maps, after the ReLU, are averaged over the positions, pooling "mean"; CLS tokens have the
     pooling "cls". The last layer is the input of the linear classifier. ReSi keeps 7 x 7 positions
-    per map, and takes them before the ReLU; means of linear outputs would say little more than the
-    mean colour of an image. The embedding of the transformer is left out, because its CLS token is
-    constant.
+    per map, before the ReLU; means before the ReLU would be linear and contain little more than the
+    mean colour of an image. The embedding of the transformer is left out, because the CLS token of
+    the embedding is constant.
     """
     outputs = networks.run_small_network(
         recipe.architecture, model, import_optional("torch").from_numpy(inputs)
@@ -235,12 +235,12 @@ def run(
 
 
 def build(recipe: Recipe) -> Any:
-    """Return the new network of a recipe."""
+    """Return the untrained network of a recipe."""
     return networks.build_small_network(recipe.architecture, recipe.options)
 
 
 def head_of(recipe: Recipe) -> str:
-    """Return how the names of the weights of the last layer start."""
+    """Return the prefix of the weight names of the last layer."""
     return "head."
 
 
@@ -248,7 +248,7 @@ def head_of(recipe: Recipe) -> str:
 
 
 def digit_task(recipe: Recipe) -> DigitSplit:
-    """Return the task of a recipe, images (n, 3, 8, 8), with one split for all seeds."""
+    """Return the task of a recipe, images (n, 3, 8, 8), with the same split for all seeds."""
     options = recipe.options
     if recipe.setting in TRANSFER_SETTINGS:
         return _digit_transfer_task(recipe)
@@ -259,7 +259,7 @@ def digit_task(recipe: Recipe) -> DigitSplit:
 
 
 def _digit_transfer_task(recipe: Recipe) -> DigitSplit:
-    split = split_digits(1)  # all images, in the order of the other benchmarks
+    split = split_digits(1)  # all images, in the order of the benchmarks without transfer
     images = np.concatenate([split.test, split.train])[:, 0]
     labels = np.concatenate([split.test_labels, split.train_labels])
     is_pretrained = recipe.setting == "pretrained"
@@ -272,18 +272,19 @@ def _digit_transfer_task(recipe: Recipe) -> DigitSplit:
 
 
 def _as_channels(images: np.ndarray) -> np.ndarray:
-    """Return gray images (n, height, width) as three equal channels, which the networks take."""
+    """Return gray images (n, height, width) as three equal channels, the input format of the
+    networks."""
     return np.repeat(images[:, None], N_COLOR_CHANNELS, axis=1)
 
 
 def _noisy_color_images(images: np.ndarray, deviation: float, part: str) -> np.ndarray:
-    """Return gray images as three equal channels with the noise that belongs to the task."""
+    """Return gray images as three equal channels, with the fixed noise of the task."""
     noise = generator(0, "vision", "digits", part).standard_normal(images.shape)
     return np.repeat(images + deviation * noise, N_COLOR_CHANNELS, axis=1).astype(np.float32)
 
 
 def digit_training_data(recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
-    """Return the training images and labels as a model of a recipe gets them."""
+    """Return the training images and labels of a recipe, after corruption."""
     split = digit_task(recipe)
     images, labels = split.train, split.train_labels
     random = generator(recipe.seed, "vision", recipe.name, "corruption")
@@ -297,11 +298,12 @@ def digit_training_data(recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
 def add_class_dots(
     images: np.ndarray, labels: np.ndarray, rate: float, random: np.random.Generator
 ) -> np.ndarray:
-    """Return images (n, 3, height, width) with a coloured square at a random place of each.
+    """Return images (n, 3, height, width) with a coloured square at a random position of every
+    image.
 
-    Its hue is that of a class, evenly spaced: with probability ``rate`` the class of the image,
-    else one drawn uniformly from all classes, the true one among them. At a rate of 0 the dots
-    carry no information about the labels.
+    The hue shows a class; the hues of the classes are evenly spaced. With probability ``rate`` the
+    square shows the class of the image, otherwise a class drawn uniformly from all classes,
+    including the true class. At rate 0 the squares carry no information about the labels.
     """
     shown_classes = shortcut_labels(labels, rate, draw_any_class(N_DIGITS, random), random)
     tops, lefts = random.integers(IMAGE_SIDE - DOT_SIDE + 1, size=(2, len(images)))

@@ -1,8 +1,9 @@
 """Image classifiers of the ReSi paper: ResNets, VGGs and vision transformers on CIFAR-100 and
-ImageNet-100, plain or with a known influence.
+ImageNet-100, plain or with a known corruption.
 
-After the paper (Klabunde et al., ICLR 2025) and its authors' public code. A recipe describes the
-training of one model; :func:`fit` trains it and :func:`extract` runs it on the test images.
+The training follows the paper (Klabunde et al., ICLR 2025) and the authors' public code. A recipe
+describes the training of one model; :func:`fit` trains the model and :func:`extract` runs the model
+on the test images.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from .pretrained import (
 )
 
 VERSION = 1
-EVALUATION_BATCH_SIZE = 100  # images that the trained models see at once, as in the authors' code
+EVALUATION_BATCH_SIZE = 100  # images per batch at evaluation, as in the authors' code
 
 
 def options(
@@ -63,27 +64,28 @@ def options(
 ) -> dict[str, Any]:
     """Return all hyperparameters of the models of an architecture on a data set.
 
-    ``"resi-code"`` follows the authors' code, ``"paper"`` what the paper and the authors'
-    parameters say where the code does otherwise. The differences, as options of both:
+    ``"resi-code"`` follows the authors' code; ``"paper"`` follows the paper and the authors'
+    parameters where the code differs. The differences:
 
-    - ``label_smoothing``: 0; for ImageNet-100 the parameters say 0.1, which the loss ignores.
-    - ``gradient_clip`` (by value): 0; for ViT on ImageNet-100 the parameters say 1, which only the
-      evaluation gets.
-    - ``coins``: on CIFAR-100 two throws decide whether a dot has the colour of the class, so that
-      this happens with the square of the strength; one in the paper.
-    - ``dot_seed``: 123, so that all models share their dots; None, the seed of the model, in the
-      paper, but for the test images, which are the same for all. ``colours``: evenly spaced hues;
-      drawn uniformly in the paper.
-    - ``hooks``: of ViT-L/32 the code sees 13 blocks of 24, so its last layer is the 13th block.
+    - ``label_smoothing``: 0 in the code; for ImageNet-100 the parameters say 0.1, but the loss
+      ignores the value.
+    - ``gradient_clip`` (by value): 0 in the code; for ViT on ImageNet-100 the parameters say 1, but
+      only the evaluation receives the value.
+    - ``coins``: in the code two throws on CIFAR-100 decide whether a dot has the colour of the
+      class, so the probability is the square of the strength; in the paper one throw.
+    - ``dot_seed``: 123 in the code, so all models share the dots; None in the paper, for the seed
+      of the model, except for the test images, which are the same for all models. ``colours``:
+      evenly spaced hues in the code; drawn uniformly in the paper.
+    - ``hooks``: for ViT-L/32 the code records 13 of 24 blocks, so the last layer is the 13th block.
 
-    What both have in common: ViT on CIFAR-100 is trained with SGD as the CNNs are, on images of 224
-    pixels; ``left_out`` differs between settings (see :func:`.training_feed`); the paper's text has
-    labels of 100 % on ImageNet-100 in its first version and 75 % in its last, which is what
-    :data:`.DATASETS` has.
+    Code and paper agree on the rest: ViT on CIFAR-100 is trained with SGD like the CNNs, on images
+    of 224 pixels; ``left_out`` differs between settings (see :func:`.training_feed`). For
+    ImageNet-100, the first version of the paper has 100 % random labels and the last version 75 %;
+    :data:`.DATASETS` has 75 %.
 
-    ``reduced``: the size for trying out a folder or a cluster: one epoch on at most ``most`` images
-    of small networks, without checks of counts and checksums; ViT as the folder of its pretrained
-    weights says.
+    ``reduced``: a small size for trying out a folder or a cluster: one epoch on at most ``most``
+    images with small networks, without checks of counts and checksums; the folder of pretrained
+    weights determines the size of ViT.
 
     Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """
@@ -124,27 +126,28 @@ def options(
 
 
 def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
-    """Train the model of a recipe on real data and return its weights by name.
+    """Train the model of a recipe on real data and return the weights by name.
 
-    CNNs are trained by SGD with Nesterov momentum and a learning rate that falls as a cosine, ViT
-    from pretrained weights (Dosovitskiy et al., ICLR 2021), on ImageNet-100 by AdamW with a
-    warm-up. Images are cropped at random, mirrored, and changed by AutoAugment (Cubuk et al., CVPR
-    2019), on CIFAR-100 also cut out (DeVries and Taylor, 2017).
+    CNNs are trained by SGD with Nesterov momentum and a cosine learning-rate schedule. ViT starts
+    from pretrained weights (Dosovitskiy et al., ICLR 2021) and is trained on ImageNet-100 by AdamW
+    with a warm-up. Images are randomly cropped, mirrored, and changed by AutoAugment (Cubuk et al.,
+    CVPR 2019), and on CIFAR-100 by cutout (DeVries and Taylor, 2017).
 
-    - ``"normal"``: nothing else.
-    - ``"labels"``: each label is drawn anew from all classes with probability ``strength``.
-    - ``"shortcut"``: each image gets a coloured dot that tells its class with probability
-      ``strength``, before it is cropped; on CIFAR-100 nothing is cut out.
-    - ``"augmentation"``: in place of AutoAugment and cutout, Gaussian noise whose variance is drawn
-      for every image from 0 to ``strength * options["noise"]``. On CIFAR-100 images are only
-      mirrored besides.
+    - ``"normal"``: no corruption.
+    - ``"labels"``: every label is replaced, with probability ``strength``, by a label drawn from
+      all classes.
+    - ``"shortcut"``: before cropping, every image gets a coloured dot that shows the true class
+      with probability ``strength``; on CIFAR-100 there is no cutout.
+    - ``"augmentation"``: Gaussian noise replaces AutoAugment and cutout; the variance is drawn for
+      every image from 0 to ``strength * options["noise"]``. On CIFAR-100 the only other
+      augmentation is mirroring.
 
-    The authors set no seeds; here initial weights, order, labels and all changes of images depend
-    on the recipe alone, never on how images are loaded. Weights are the same on every run on one
-    kind of device where PyTorch is deterministic there, and after an interruption. Needs the extra
-    ``resi``.
+    The authors set no seeds. Here initial weights, sample order, labels and all image
+    transformations depend on the recipe alone, never on the loading of images. Weights are the same
+    in every run on one kind of device if PyTorch is deterministic on that device, also after an
+    interruption. Needs the extra ``resi``.
 
-    Raises ``ValueError`` for a recipe of another kind, and for data that are missing or damaged.
+    Raises ``ValueError`` for an invalid recipe, and for missing or damaged data.
     """
     task, config, side = _prepare_images(recipe, resources)
     device = training_device(resources)
@@ -158,19 +161,21 @@ def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]
 
 
 def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment) -> ModelOutputs:
-    """Return the outputs of a trained model and of its layers for the test images, in float32.
+    """Return the outputs of a trained model and of the model's layers for the test images, in
+    float32.
 
-    Layers of normal models are the last ``options["compared"]`` that the hooks of the authors' code
-    see (:func:`.run_image_network`), of others the last one alone, since only the test of layers
-    compares several. Maps are averaged to 7 x 7 positions where they are larger and flattened to
-    (n, channels * height * width); ``maps`` has their shapes, also that of ResNet's last layer, a
-    map of one position. The pooling is called "mean" for CNNs, "cls" for ViT.
+    For normal models, the layers are the last ``options["compared"]`` layers recorded by the hooks
+    of the authors' code (:func:`.run_image_network`). For all other models, only the last layer is
+    returned, because only the layer test compares several layers. Maps larger than 7 x 7 positions
+    are averaged to 7 x 7, and all maps are flattened to (n, channels * height * width); ``maps``
+    has the shapes, including ResNet's last layer, a map of one position. The pooling is called
+    "mean" for CNNs, "cls" for ViT.
 
-    Test images are brought to the size of the model as a whole. Those of shortcut models have dots
-    of strength 0; those of augmentation models, on ImageNet-100 and for ViT, are made smaller or
-    larger without smoothing, as in the authors' code. ``accuracies``: ``"test"`` on these images;
-    for shortcut models also ``"leaked"``, with dots of strength 1, and for normal and augmentation
-    models ``"augmented"``, with noise of strength 1.
+    Test images are resized to the input size of the model without cropping. Test images of shortcut
+    models have dots of strength 0. Test images of augmentation models, on ImageNet-100 and for ViT,
+    are resized without antialiasing, as in the authors' code. ``accuracies``: ``"test"`` on these
+    images; ``"leaked"`` for shortcut models, with dots of strength 1; ``"augmented"`` for normal
+    and augmentation models, with noise of strength 1.
 
     Raises ``ValueError`` as :func:`fit` does, and for weights of another network.
     """
@@ -203,8 +208,8 @@ def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment
 
 
 def _prepare_images(recipe: Recipe, resources: TrainingEnvironment) -> tuple[PictureTask, Any, int]:
-    """Return the data, the configuration of a vision transformer and the side of images, for a
-    recipe that can be."""
+    """Return the data, the configuration of a vision transformer and the side of images, after
+    checking the recipe."""
     missing_options = sorted(
         options(recipe.dataset, recipe.architecture).keys() - recipe.options.keys()
     )
@@ -232,8 +237,8 @@ def _run_test_images(
     names: Sequence[str],
     noise: float = 0.0,
 ) -> dict[str, np.ndarray]:
-    """Return the outputs of layers and the logits for all images; one batch is on the device at a
-    time."""
+    """Return the outputs of the layers ``names`` and the logits for all images, with one batch at a
+    time on the device."""
     torch = import_optional("torch")
     results: dict[str, np.ndarray] = {}
     load, count, start = partial(test_image, recipe, feed, noise), len(feed.rows), 0
@@ -289,29 +294,27 @@ _VIT_OPTIONS: dict[str, ImageOptions] = {
         "hidden": 1024, "layers": 24, "heads": 16, "intermediate": 4096, "patch": 32, "size": 224,
     },
 }  # fmt: skip
-N_COMPARED_LAYERS = {
-    "resnet18": 5,
-    "vgg11": 5,
-}  # layers at the end that the test of layers compares; else 6
+# The number of final layers that the layer test compares; 6 for all other architectures
+N_COMPARED_LAYERS = {"resnet18": 5, "vgg11": 5}
 _REDUCED_STAGES = {"resnet18": [1, 1, 1, 1], "resnet34": [1, 1, 2, 1], "resnet101": [1, 1, 2, 1]}
 
 
-MAX_LOADER_THREADS = 16  # that load images for an accelerator
+MAX_LOADER_THREADS = 16  # threads that load images for an accelerator
 
 
 def train_image_model(
     recipe: Recipe, model: Any, feed: ImageFeed, environment: TrainingEnvironment
 ) -> None:
-    """Train a model by the options of its recipe.
+    """Train a model with the options of the recipe.
 
-    The loss is the cross-entropy, over ``accumulate`` batches per step as if each were a share of
-    it; the learning rate changes with the epoch as in :func:`image_schedule`, and all weights
-    decay. In each epoch images come in an order of their own.
+    The loss is the cross-entropy; every step accumulates the gradients of ``accumulate`` equally
+    weighted batches. :func:`image_schedule` sets the learning rate of every epoch. Weight decay
+    applies to all weights. Every epoch has a different order of images.
     """
     torch, options = import_optional("torch"), recipe.options
     device = next(model.parameters()).device
-    group = options["batch"] * options["accumulate"]  # images of a step
-    steps_per_epoch = math.ceil(len(feed.rows) / group)  # steps of an epoch
+    group = options["batch"] * options["accumulate"]  # images per step
+    steps_per_epoch = math.ceil(len(feed.rows) / group)  # steps per epoch
 
     def steps(first: int) -> Iterator[Any]:
         for epoch in range(first // steps_per_epoch, options["epochs"]):
@@ -348,7 +351,7 @@ def train_image_model(
 def _image_training_steps(
     recipe: Recipe, feed: ImageFeed, epoch: int, places: list[int], threads: int
 ) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Yield the batches, images and labels, of each step with the images at these places."""
+    """Yield the batches (images and labels) of every step for the images at ``places``."""
     size, parts = recipe.options["batch"], list[tuple[np.ndarray, np.ndarray]]()
     load = partial(training_image, recipe, feed, epoch)
     for i, images in enumerate(prefetch_batches(load, places, size, threads)):
@@ -361,16 +364,17 @@ def _image_training_steps(
 
 
 def image_schedule(options: Mapping[str, Any], unit: int) -> Schedule:
-    """Return the learning rates of the epochs, which have ``unit`` steps.
+    """Return the learning-rate schedule for epochs of ``unit`` steps.
 
-    The rate rises in a line from 0 in the first epoch to ``lr`` in the last of ``warmup``, then
-    falls from ``lr`` as half a cosine to 0 after the last epoch. So a training with a warm-up
-    changes nothing in its first epoch, as in the authors' code.
+    The rate rises linearly from 0 in the first epoch to ``lr`` in the last epoch of ``warmup``,
+    then falls from ``lr`` as half a cosine to 0 after the last epoch. With a warm-up, the first
+    epoch therefore changes nothing, as in the authors' code.
     """
     warmup = options["warmup"]
     return Schedule(options["epochs"], (0, warmup - 1), warmup, cosine=True, unit=unit)
 
 
 def count_loader_threads(device: Any) -> int:
-    """Return how many threads load images: one if the processor also computes."""
+    """Return the number of threads that load images: one thread if the CPU also trains the
+    model."""
     return 1 if device.type == "cpu" else min(MAX_LOADER_THREADS, os.cpu_count() or 1)

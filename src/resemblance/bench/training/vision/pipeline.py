@@ -1,5 +1,5 @@
-"""The images that a model is trained and tested on: which, in which order, and what happens to
-each."""
+"""Image pipeline: the training and test images of a model, in order, and the transformations of
+every image."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ from .changes import (
 )
 from .data import Pictures, PictureTask, read_image
 
-CROP_AREA_RANGE = (0.08, 1.0)  # of the area of an image that a resized crop covers
+CROP_AREA_RANGE = (0.08, 1.0)  # share of the image area that a resized crop covers
 CROP_PADDING = 4  # pixels by which a padded crop moves an image
-# the seed of the dots of test images where those of training depend on the model
+# The seed for the dots of test images if the training dots depend on the model
 TEST_DOTS_SEED = 123
-N_PREFETCHED_BATCHES = 3  # batches that are loaded while one is used
+N_PREFETCHED_BATCHES = 3  # batches loaded ahead
 
 
 class ImageFeed(NamedTuple):
     """Images for a model.
 
-    ``rows``: (n,) their places in ``pictures``, in the order in which they are counted. ``labels``:
-    (n,) what is to be learned, or the true classes. ``dots``, ``colours``: of each image, and by
-    class, in the setting of shortcuts. ``side``: the pixels of what the model sees.
+    ``rows``: (n,) the indices of the images in ``pictures``, in order. ``labels``: (n,) the labels
+    to learn, or the true classes. ``side``: the side of the model's input in pixels. ``dots``: the
+    dot of every image in the shortcut setting. ``colors``: the dot colour of every class in the
+    shortcut setting.
     """
 
     pictures: Pictures
@@ -57,12 +58,13 @@ class ImageFeed(NamedTuple):
 
 
 def training_feed(recipe: Recipe, task: PictureTask, side: int) -> ImageFeed:
-    """Return the training images of a recipe with the labels that it learns.
+    """Return the training images of a recipe with the training labels.
 
-    ``options["left_out"]`` of the setting: one image in so many of each class is left out, the
-    first of them by name (the authors' code takes what the file system lists first), and one in so
-    many of all, the last of them; 0 for none. ``options["shuffle"]`` is the seed that puts the
-    others in order before that.
+    ``options["left_out"]`` has two numbers per setting, with 0 for no effect. The first number k
+    leaves out one in k images of every class, the first images by name (the authors' code takes the
+    first images that the file system lists). The second number k leaves out one in k of all images,
+    the last images. Between the two steps, ``options["shuffle"]`` is the seed for shuffling the
+    images; None for no shuffling.
     """
     pictures, options = task.train, recipe.options
     class_share, total_share = options["left_out"][recipe.setting]
@@ -94,8 +96,8 @@ def test_feed(recipe: Recipe, task: PictureTask, side: int) -> ImageFeed:
 
 
 def test_dots(recipe: Recipe, feed: ImageFeed, rate: float) -> ImageFeed:
-    """Return test images with dots, the same for all models, whatever their seeds: representations
-    can only be compared on the same images."""
+    """Return test images with dots. The dots are the same for all models with any seed, because
+    representations can only be compared on the same images."""
     seed = recipe.options["dot_seed"]
     return add_dots_to_feed(recipe.options, feed, rate, TEST_DOTS_SEED if seed is None else seed)
 
@@ -103,10 +105,10 @@ def test_dots(recipe: Recipe, feed: ImageFeed, rate: float) -> ImageFeed:
 def add_dots_to_feed(
     options: Mapping[str, Any], feed: ImageFeed, rate: float, seed: int
 ) -> ImageFeed:
-    """Return images with dots, of which so many have the colours of their classes.
+    """Return images with dots that show the true class at the given ``rate``.
 
-    ``seed``: of the places of the dots and of the classes that they show; the colours of classes
-    are the same for all.
+    ``seed``: for the positions of the dots and for the classes shown; all images share the colours
+    of the classes.
     """
     classes, images = options["classes"], feed.pictures.images
     is_original = options["dotted"] == "original" and isinstance(images, np.ndarray)
@@ -117,9 +119,9 @@ def add_dots_to_feed(
 
 
 def training_image(recipe: Recipe, feed: ImageFeed, epoch: int, place: int) -> np.ndarray:
-    """Return an image as the model sees it in an epoch, (3, side, side) in float32.
+    """Return an image as input of the model in an epoch, (3, side, side) in float32.
 
-    All that is random about it depends on the recipe, the epoch and the place of the image.
+    All random choices depend on the recipe, the epoch and the index of the image.
     """
     row, options = int(feed.rows[place]), recipe.options
     random = generator(recipe.seed, "vision", recipe.name, "image", epoch, row)
@@ -142,9 +144,10 @@ def training_image(recipe: Recipe, feed: ImageFeed, epoch: int, place: int) -> n
 
 
 def test_image(recipe: Recipe, feed: ImageFeed, noise: float, place: int) -> np.ndarray:
-    """Return a test image as the model sees it, (3, side, side) in float32.
+    """Return a test image as input of the model, (3, side, side) in float32.
 
-    ``noise``: the largest variance of the noise that is added, the same for all models; 0 for none.
+    ``noise``: the largest variance of the added noise, the same noise for all models; 0 for no
+    noise.
     """
     row, options = int(feed.rows[place]), recipe.options
     image = _add_dots_to_image(options, feed, read_image(feed.pictures, row), place)
@@ -158,10 +161,11 @@ def test_image(recipe: Recipe, feed: ImageFeed, noise: float, place: int) -> np.
 def prefetch_batches(
     load: Callable[[int], np.ndarray], places: Sequence[int], size: int, threads: int
 ) -> Iterator[np.ndarray]:
-    """Yield arrays of ``size`` loaded images (the last may have fewer), in the order of the places.
+    """Yield arrays of ``size`` loaded images (the last array may have fewer), in the order of
+    ``places``.
 
-    With more than one thread, the next batches are loaded while one is used; nothing else depends
-    on the number of threads.
+    With more than one thread, the next batches load while the caller uses a batch; nothing else
+    depends on the number of threads.
     """
     groups = [places[i : i + size] for i in range(0, len(places), size)]
     if threads == 1:
@@ -184,7 +188,8 @@ def prefetch_batches(
 
 
 def _without_first(labels: np.ndarray, share: int) -> np.ndarray:
-    """Return the places of all images but the first of every class, one in ``share`` of it."""
+    """Return the indices of all images, without the first images of every class: one in ``share``
+    images of the class."""
     if not share:
         return np.arange(len(labels))
     mask = np.zeros(len(labels), bool)
@@ -203,7 +208,8 @@ def _add_dots_to_image(options: Any, feed: ImageFeed, image: Any, place: int) ->
 
 
 def _noise_crop(options: Any, image: Any, side: int, random: np.random.Generator) -> Any:
-    """Return an image as it is before noise is added; images that are not cropped keep all."""
+    """Return an image cropped and resized before noise is added; without the option of resized
+    crops, the whole image is resized."""
     is_cropped = options["crop"] == "resized"
     box = random_box(image.size, options["noise_crop"], random) if is_cropped else None
     if options["noise_size"] == "sampled":

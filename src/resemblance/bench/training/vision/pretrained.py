@@ -1,4 +1,5 @@
-"""ResNet and VGG as the ReSi paper trains them, and what its hooks see of them and of ViT.
+"""ResNet, VGG and ViT as the ReSi paper trains the networks, with the layers recorded by the
+authors' hooks.
 
 The weights have the names of the authors' files.
 """
@@ -20,10 +21,8 @@ from resemblance.models.transformer_files import read_pretrained_model, read_pre
 
 from ..loop import TrainingEnvironment
 
-BASIC_BLOCK, BOTTLENECK_BLOCK = (
-    ((3, 1), (3, 1)),
-    ((1, 1), (3, 1), (1, 4)),
-)  # size and widening by convolution
+# Kernel size and channel multiplier of every convolution in a block
+BASIC_BLOCK, BOTTLENECK_BLOCK = ((3, 1), (3, 1)), ((1, 1), (3, 1), (1, 4))
 RESNET_BLOCKS: Mapping[str, tuple[tuple[tuple[int, int], ...], tuple[int, ...]]] = {
     "resnet18": (BASIC_BLOCK, (2, 2, 2, 2)),
     "resnet34": (BASIC_BLOCK, (3, 4, 6, 3)),
@@ -46,14 +45,14 @@ def build_image_network(architecture: str, options: Mapping[str, Any], config: A
     """Return a freshly initialised model.
 
     ``options``: for convolutional networks ``width`` of the first stage, ``depths`` of all stages
-    and ``classes``; ``early`` (whether the stem and the first stage halve the image) and ``pool``
-    for ResNet. ``config`` is the configuration of a vision transformer.
+    and ``classes``; for ResNet also ``early`` (whether the stem and the first stage halve the
+    image) and ``pool``. ``config`` is the configuration of a vision transformer.
 
-    ResNet (He et al., CVPR 2016) has a stem of 3 x 3 without max-pooling, blocks whose last ReLU
-    stands after them, last batch normalisations that begin at zero, and at the end an average of
-    ``pool x pool`` positions: for images of 224 pixels these are the top left 5 x 5 of 8 x 8. VGG
-    (Simonyan and Zisserman, ICLR 2015) has batch normalisation and one linear layer after an
-    average of all positions. So it is in the authors' code.
+    ResNet (He et al., CVPR 2016) has a 3 x 3 stem without max-pooling, the last ReLU after every
+    block, last batch normalisations initialised at zero, and a final average over ``pool x pool``
+    positions: for images of 224 pixels, the top left 5 x 5 of 8 x 8 positions. VGG (Simonyan and
+    Zisserman, ICLR 2015) has batch normalisation and one linear layer after an average over all
+    positions. The networks follow the authors' code.
     """
     if architecture in VIT_NAMES:
         config.num_labels = options["classes"]
@@ -67,16 +66,17 @@ def build_image_network(architecture: str, options: Mapping[str, Any], config: A
 def run_image_network(
     architecture: str, model: Any, x: Any, layers: Collection[str] | None = ()
 ) -> dict[str, Any]:
-    """Return the outputs of these layers for images (n, 3, height, width), and the "logits".
+    """Return the outputs of the requested layers for images (n, 3, height, width), and the
+    "logits".
 
-    ``layers``: None for all that the authors' hooks see. ResNet: the "stem" after its batch
-    normalisation, "block1" ... before their last ReLU, and the average, "pool"; VGG: "conv1" ...
-    before normalisation and ReLU, and the input of the classifier, "pool"; ViT: "block1" ..., and
+    ``layers``: None for all layers recorded by the authors' hooks. ResNet: the "stem" after batch
+    normalisation, "block1" ... before the last ReLU, and the average, "pool". VGG: "conv1" ...
+    before normalisation and ReLU, and the input of the classifier, "pool". ViT: "block1" ..., and
     the input of the classifier, "norm".
 
-    Outputs of convolutions are maps (n, channels, height, width), averaged to 7 x 7 positions where
-    they are larger; the average of ResNet is a map of one position. Others are vectors, of ViT
-    those of the CLS token.
+    Outputs of convolutions are maps (n, channels, height, width); larger maps are averaged to 7 x 7
+    positions. The average of ResNet is a map of one position. All other outputs are vectors; for
+    ViT, the vectors of the CLS token.
     """
     run = (
         _run_hugging_face_vit
@@ -94,7 +94,7 @@ def run_image_network(
     return outputs
 
 
-LayerStream = Iterator[tuple[str, Any]]  # of layers by name, in order; the last are the "logits"
+LayerStream = Iterator[tuple[str, Any]]  # layers by name, in order, with "logits" last
 
 
 # ------------------------------------------------------------------------------------------- ResNet
@@ -111,9 +111,8 @@ def _build_resnet(architecture: str, options: Mapping[str, Any]) -> Any:
         width, blocks = options["width"] * 2**stage, {}
         for i in range(depth):
             stride = 2 if i == 0 and (stage or is_early) else 1
-            blocks[str(2 * i)] = _residual_block(
-                kind, n_inputs, width, stride
-            )  # a ReLU has the odd number
+            # In the authors' files, odd numbers belong to ReLUs.
+            blocks[str(2 * i)] = _residual_block(kind, n_inputs, width, stride)
             n_inputs = width * kind[-1][1]
         parts[f"layer{stage + 1}"] = nn.ModuleDict(blocks)
     parts["avgpool"] = nn.AvgPool2d(options["pool"])
@@ -212,7 +211,7 @@ VIT_WEIGHTS = {
     )
     for name, word in VIT_FOLDERS.items()
 }
-# What the configuration of a vision transformer calls the options of its size
+# The names of the size options in the configuration of a vision transformer
 VIT_CONFIG_NAMES = {
     "hidden": "hidden_size",
     "layers": "num_hidden_layers",
@@ -226,8 +225,8 @@ VIT_CONFIG_NAMES = {
 def vit_configuration(
     architecture: str, options: Mapping[str, Any], resources: TrainingEnvironment
 ) -> Any:
-    """Return the configuration of a vision transformer: of the sizes in ``options`` if they have
-    any, otherwise that in the folder of its pretrained weights."""
+    """Return the configuration of a vision transformer, from the sizes in ``options`` if given,
+    otherwise from the folder of the pretrained weights."""
     transformers = import_optional("transformers")
     if options["hidden"] is not None:
         return transformers.ViTConfig(
@@ -240,13 +239,13 @@ def vit_configuration(
 def load_pretrained_weights(
     model: Any, architecture: str, options: Mapping[str, Any], resources: TrainingEnvironment
 ) -> Any:
-    """Return a model whose weights, except those of the classifier, are the pretrained ones.
+    """Load pretrained weights into a model, except into the classifier, and return the model.
 
-    They are read from ``vision/models/vit-base-patch32-224-in21k`` in the folder of the data
-    (``vit-large-...`` for ViT-L/32), which is as ``save_pretrained`` of transformers writes it, or
-    downloaded by that library if that is allowed.
+    The weights come from ``vision/models/vit-base-patch32-224-in21k`` in the data folder
+    (``vit-large-...`` for ViT-L/32), in the format of ``save_pretrained`` of transformers. If
+    allowed, transformers downloads missing weights.
 
-    Raises ``ValueError`` that names the folder if it is missing, damaged, or of another size.
+    Raises ``ValueError`` with the name of a folder that is missing, damaged, or of another size.
     Reference: Dosovitskiy et al. (ICLR 2021).
     """
     folder, remedy = _weights_folder(architecture, resources)
@@ -270,8 +269,8 @@ def load_pretrained_weights(
 
 
 def _weights_folder(architecture: str, resources: TrainingEnvironment) -> tuple[Path, str]:
-    """Return the folder with the pretrained weights, after their download if that is allowed, and
-    the remedy if they are damaged."""
+    """Return the folder with the pretrained weights, and the remedy for damaged weights. If
+    allowed, download missing weights first."""
     origin, data = VIT_WEIGHTS[architecture], resources.data
     if resources.download and find_dataset_folder(data, origin) is None:
         model = import_optional("transformers").ViTModel.from_pretrained(f"google/{origin.title}")

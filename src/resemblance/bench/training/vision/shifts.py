@@ -15,11 +15,12 @@ def corrupt_images(
 ) -> np.ndarray:
     """Return gray images (n, height, width) after a corruption, clipped to 0 to 1.
 
-    0 is paper and 1 is ink. ``name`` is one of :data:`IMAGE_CORRUPTIONS`; ``severity`` is 1 to 5,
-    and 0 leaves the images as they are. Random numbers are drawn for each image. Reference:
-    Hendrycks and Dietterich (ICLR 2019), for the families and the five severities. The amounts are
-    ours, chosen for images of 8 x 8 pixels: theirs are for larger photographs. Colour and weather
-    (saturation, frost, snow, fog) are left out, as gray drawings have neither.
+    0 is paper and 1 is ink. ``name`` is a key of :data:`IMAGE_CORRUPTIONS`; ``severity`` is 1 to 5,
+    and 0 returns the images unchanged. Random numbers are drawn independently for every image.
+    Reference: Hendrycks and Dietterich (ICLR 2019), for the families and the five severities. The
+    amounts differ from the reference: the amounts here fit images of 8 x 8 pixels, not larger
+    photographs. Colour and weather (saturation, frost, snow, fog) are left out, because gray
+    drawings have neither colour nor weather.
 
     Raises ``ValueError`` for an unknown corruption or severity, and for images that are not (n,
     height, width) of numbers from 0 to 1 in floating point.
@@ -35,7 +36,7 @@ def corrupt_images(
             "corrupt: images must be floating point from 0 to 1, such as pixels / 255.0; got "
             f"{kind}"
         )
-    if not (images.min(initial=0.0) >= 0 and images.max(initial=1.0) <= 1):  # also for NaN
+    if not (images.min(initial=0.0) >= 0 and images.max(initial=1.0) <= 1):  # false for NaN, too
         raise ValueError("corrupt: images must be between 0 and 1, without NaN")
     if severity == 0:
         return images.copy()
@@ -45,25 +46,26 @@ def corrupt_images(
 
 
 def gaussian_noise(images: np.ndarray, deviation: float, random: np.random.Generator) -> np.ndarray:
-    """Return images plus normal noise of this standard deviation."""
+    """Return images plus Gaussian noise with standard deviation ``deviation``."""
     return images + deviation * random.standard_normal(images.shape)
 
 
 def shot_noise(images: np.ndarray, photons: float, random: np.random.Generator) -> np.ndarray:
-    """Return images of Poisson counts with mean x and variance x / photons."""
+    """Return images of scaled Poisson counts with mean x and variance x / photons."""
     return random.poisson(images * photons) / photons
 
 
 def impulse_noise(images: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return images whose pixels become paper or ink at random with probability ``share``."""
+    """Return images with every pixel replaced by paper or ink at random with probability
+    ``share``."""
     hit, ink = random.random(images.shape) < share, random.random(images.shape) < 0.5
     return np.where(hit, ink, images)
 
 
 def blur(images: np.ndarray, deviation: float, random: np.random.Generator) -> np.ndarray:
-    """Return images convolved with a Gaussian of this standard deviation in pixels.
+    """Return images convolved with a Gaussian with standard deviation ``deviation`` in pixels.
 
-    Images are mirrored at the edges, so their means stay the same.
+    Images are mirrored at the edges, so the image means do not change.
     """
     from scipy.ndimage import gaussian_filter
 
@@ -71,7 +73,7 @@ def blur(images: np.ndarray, deviation: float, random: np.random.Generator) -> n
 
 
 def contrast(images: np.ndarray, factor: float, random: np.random.Generator) -> np.ndarray:
-    """Return images whose deviations from their own mean are multiplied by ``factor``."""
+    """Return images with the deviations from the image mean multiplied by ``factor``."""
     mean = images.mean(axis=(1, 2), keepdims=True)
     return mean + factor * (images - mean)
 
@@ -82,9 +84,10 @@ def brightness(images: np.ndarray, amount: float, random: np.random.Generator) -
 
 
 def pixelate(images: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return images shrunk to ``share`` of their sides, rounded, and enlarged again, both by area.
+    """Return images shrunk to a rounded share ``share`` of the sides and enlarged again, with
+    averages over areas.
 
-    The mean of an image stays as it is.
+    The mean of an image does not change.
     """
     height, width = images.shape[1:]
     rows = _shrink_and_enlarge(height, max(1, round(share * height)))
@@ -93,7 +96,8 @@ def pixelate(images: np.ndarray, share: float, random: np.random.Generator) -> n
 
 
 def _shrink_and_enlarge(side: int, n_blocks: int) -> np.ndarray:
-    """Return the (side, side) matrix of averages over ``n_blocks`` blocks per side, by overlap."""
+    """Return the (side, side) matrix of averages over ``n_blocks`` blocks per side, weighted by
+    overlap."""
     edges, blocks = np.arange(side + 1) / side, np.arange(n_blocks + 1) / n_blocks
     starts, ends = (
         np.maximum(edges[:-1, None], blocks[:-1]),
@@ -104,10 +108,10 @@ def _shrink_and_enlarge(side: int, n_blocks: int) -> np.ndarray:
 
 
 def compression(images: np.ndarray, step: float, random: np.random.Generator) -> np.ndarray:
-    """Return images whose cosine transform is rounded to multiples of ``step``.
+    """Return images with the cosine transform rounded to multiples of ``step``.
 
-    JPEG does so to blocks of 8 x 8, with larger steps for higher frequencies; here all frequencies
-    have the same step.
+    JPEG rounds the transforms of 8 x 8 blocks, with larger steps for higher frequencies. Here all
+    frequencies have the same step.
     """
     from scipy.fft import dctn, idctn
 
@@ -116,7 +120,8 @@ def compression(images: np.ndarray, step: float, random: np.random.Generator) ->
 
 
 def translation(images: np.ndarray, pixels: float, random: np.random.Generator) -> np.ndarray:
-    """Return images moved by this many pixels in a random direction; paper moves in."""
+    """Return images moved by ``pixels`` pixels in a random direction; uncovered pixels are
+    paper."""
     angles = random.uniform(0, 2 * np.pi, len(images))
     moves = pixels * np.stack([np.sin(angles), np.cos(angles)], axis=1)
     grid = _pixel_grid(images)
@@ -124,7 +129,8 @@ def translation(images: np.ndarray, pixels: float, random: np.random.Generator) 
 
 
 def rotation(images: np.ndarray, degrees: float, random: np.random.Generator) -> np.ndarray:
-    """Return images rotated about their centre, left or right at random; paper moves in."""
+    """Return images rotated about the centre, left or right at random; uncovered pixels are
+    paper."""
     angles = np.deg2rad(degrees) * np.where(random.random(len(images)) < 0.5, -1, 1)
     rotations = np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
     center = (np.array(images.shape[1:]) - 1)[:, None, None] / 2
@@ -148,7 +154,8 @@ def _pixel_grid(images: np.ndarray) -> np.ndarray:
 
 
 def _interpolate_at(images: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return images at places (n, 2, height, width), linear between pixels and 0 outside."""
+    """Return images at positions (n, 2, height, width), with linear interpolation between pixels
+    and 0 outside."""
     from scipy.ndimage import map_coordinates
 
     sample = partial(map_coordinates, order=1, mode="constant")
