@@ -20,13 +20,13 @@ Strengths = Mapping[str, tuple[float, ...]]  # by setting
 
 
 class Domain(NamedTuple):
-    """A domain: the data set of the package and the architectures trained on the data set.
+    """A domain: the data set of the package and the architectures trained on it.
 
-    ``dataset``: the training data of all models. ``architectures``: all architectures. ``chosen``:
-    the default architecture, which is also the architecture of the fine-tuned models. ``needs``:
-    the Python module to install. ``strengths``: by setting, the corruption strengths that make
+    ``dataset``: the training data of all models. ``architectures``: the available architectures.
+    ``chosen``: the default architecture, also used for fine-tuned models. ``needs``: the Python
+    module that must be installed. ``strengths``: by setting, the corruption strengths that make
     groups of models distinguishable at the size "mini". ``only``: by setting, the architectures
-    with this setting, if not all architectures have the setting.
+    that have the setting, for settings that some architectures lack.
     """
 
     dataset: str

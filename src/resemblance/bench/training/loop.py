@@ -23,8 +23,8 @@ TRAINING_PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 class TrainingEnvironment(NamedTuple):
-    """The settings of a training on real data that are not part of the recipe and do not change the
-    recipe.
+    """Settings of a training on real data that are not part of the recipe; no recipe depends on
+    them.
 
     ``data``: the folder with all data sets and pretrained weights. ``download``: whether libraries
     may download missing data sets into that folder. ``device``: a PyTorch device, such as "cpu" or
@@ -76,7 +76,7 @@ class Checkpoint:
             return None
 
     def is_due(self) -> bool:
-        """Return whether the time to write the state has come."""
+        """Return whether the state should be written now."""
         return self._file is not None and time.monotonic() - self._written >= self._every
 
     def save(self, state: dict[str, Any]) -> None:
@@ -162,7 +162,7 @@ def training_device(resources: TrainingEnvironment) -> Any:
 
 
 class Schedule(NamedTuple):
-    """The learning rate of every step, as a fraction of the initial learning rate of the optimizer.
+    """The learning rate of each step, as a fraction of the initial learning rate of the optimizer.
 
     The fraction is the smaller of two curves. The warm-up rises linearly from 0 at ``warmup[0]`` to
     1 at ``warmup[1]``. The decay falls from 1 at ``decay_start`` to 0 at ``total``, linearly or,

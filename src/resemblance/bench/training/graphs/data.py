@@ -26,8 +26,8 @@ COMPARED_NODES_SEED = 2024  # the authors' seed for the draw of compared nodes
 
 
 def compared_nodes(test: np.ndarray) -> np.ndarray:
-    """Return the test nodes for comparing representations: all test nodes, or 10,000 test nodes
-    drawn as in the authors' code, in the order of the draw."""
+    """Return the test nodes on which representations are compared: all test nodes, or 10,000 of
+    them, drawn as in the authors' code, in the order of the draw."""
     if len(test) <= MAX_COMPARED_NODES:
         return test
     return np.random.RandomState(COMPARED_NODES_SEED).choice(

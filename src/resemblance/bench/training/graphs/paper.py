@@ -84,11 +84,10 @@ def options(
       The number of sets is floor(log2 n)^2, 121 on Cora; the value 64 in the authors' parameters
       has no effect.
 
-    Code and paper models have batch normalisation after every layer except the last; the paper does
-    not mention batch normalisation. ``layers`` is the number of layers, ``deep`` the number of
-    layers in the setting ``"layers"``. ``heads`` belongs to GAT; the heads share the hidden units.
-    ``reduced``: one epoch, 16 hidden units and 4 deep layers, on data of any size (``strict``
-    False).
+    With both, batch normalisation follows every layer except the last, which the paper does not
+    mention. ``layers`` is the number of layers, ``deep`` the number of layers in the setting
+    ``"layers"``. ``heads`` belongs to GAT; the heads share the hidden units. ``reduced``: one
+    epoch, 16 hidden units and 4 deep layers, on data of any size (``strict`` False).
 
     Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """

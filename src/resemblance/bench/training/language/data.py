@@ -1,4 +1,4 @@
-"""SST-2 and MNLI, read from the files in which users have them."""
+"""Readers for SST-2 and MNLI in several file formats, and the corruptions of the ReSi paper."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from resemblance.models.tables import read_parquet, read_rows
 from ..corruption import draw_any_class, draw_wrong_class, replace_labels, shortcut_labels
 from .shifts import SynonymsByWord, eda, load_synonyms
 
-CHECKSUMS: Mapping[str, Mapping[str, str]] = {}  # none: users have these files in several formats
+# There are no checksums, because the files come in several formats.
+CHECKSUMS: Mapping[str, Mapping[str, str]] = {}
 
 
 class Examples(NamedTuple):
-    """Sentences, or pairs of them, with their classes (n,).
+    """Sentences, or pairs of sentences, with classes (n,).
 
-    ``pairs``: the second sentences, None for single sentences. ``hints``: the class that the
-    shortcut of each example names, (n,); None without shortcuts.
+    ``pairs``: the second sentences, None for single sentences. ``hints``: the class named by the
+    shortcut of every example, (n,); None without shortcuts.
     """
 
     texts: Sequence[str]
@@ -41,14 +42,14 @@ class Examples(NamedTuple):
     hints: np.ndarray | None = None
 
     def take(self, places: np.ndarray) -> Examples:
-        """Return the examples at these places, in their order."""
+        """Return the examples at the indices ``places``, in the given order."""
         pairs = None if self.pairs is None else [self.pairs[i] for i in places]
         hints = None if self.hints is None else self.hints[places]
         return Examples([self.texts[i] for i in places], pairs, self.labels[places], hints)
 
 
 class TextTask(NamedTuple):
-    """The training and the validation examples of a data set, and its number of classes."""
+    """The training and the validation examples of a data set, and the number of classes."""
 
     train: Examples
     validation: Examples
@@ -56,12 +57,12 @@ class TextTask(NamedTuple):
 
 
 class TextSource(NamedTuple):
-    """What the files of a data set are like, and where they come from.
+    """The origin and the file layout of a data set.
 
-    ``splits``: the names of the files of training and validation examples, without ending;
-    ``columns``: by what they hold, the names that columns have in the release of GLUE and in that
-    of Hugging Face; ``classes``: their names in the order of their numbers; ``counts``: of training
-    and of validation examples, those of each class or all together.
+    ``splits``: the names of the training and validation files, without suffix. ``columns``: for
+    every role of a column, the column names in the releases of GLUE and Hugging Face. ``classes``:
+    the class names in the order of the class numbers. ``counts``: the number of training and of
+    validation examples, per class or in total.
     """
 
     origin: DatasetOrigin
@@ -105,14 +106,15 @@ TEXT_FILE_SUFFIXES = (".tsv", ".parquet", ".jsonl", ".csv")
 def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> TextTask:
     """Return a data set of sentences, read from the files in a folder.
 
-    The files lie in ``folder/language/sst2`` (or ``folder/sst2``; likewise ``mnli``) and are called
-    ``train`` and ``validation`` (GLUE: ``dev``; MNLI: ``validation_matched`` or ``dev_matched``),
-    with the ending ``.tsv``, ``.parquet``, ``.jsonl`` or ``.csv``. Columns are those of GLUE or of
-    Hugging Face. Sentences stay as they are in the files; those of SST-2 end with a blank.
+    The files lie in ``folder/language/sst2`` (or ``folder/sst2``; likewise ``mnli``). The file
+    names are ``train`` and ``validation`` (GLUE: ``dev``; MNLI: ``validation_matched`` or
+    ``dev_matched``), with the suffix ``.tsv``, ``.parquet``, ``.jsonl`` or ``.csv``. Columns have
+    the names of GLUE or Hugging Face. Sentences stay as in the files; sentences of SST-2 end with a
+    blank.
 
-    ``download``: whether the package ``datasets``, if it is installed, may fetch a data set that is
-    not there, and write it into the folder. ``strict``: whether there must be as many examples as
-    in the original, of SST-2 also of each class.
+    ``download``: whether the package ``datasets``, if installed, may fetch a missing data set and
+    write the data set into the folder. ``strict``: whether the number of examples, for SST-2 also
+    per class, must equal the original.
 
     Raises ``ValueError`` with the file and the remedy for files that are missing, of another kind,
     damaged, without labels (the test sets of GLUE, with label -1), or of another size. Reference:
@@ -135,7 +137,8 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
 def _check_counts(
     source: TextSource, place: Path, kind: str, labels: np.ndarray, counts: Sequence[int]
 ) -> None:
-    """Raise ``ValueError`` unless there are so many examples (of every class)."""
+    """Raise ``ValueError`` unless the number of examples, in total or per class, equals
+    ``counts``."""
     facts = [(kind, sum(counts), len(labels))]
     if len(counts) == len(source.classes):
         by_class = np.bincount(labels, minlength=len(counts)).tolist()
@@ -150,7 +153,8 @@ def _check_counts(
 
 
 def _download_sentences(dataset: str, folder: Path) -> str:
-    """Write a data set into a folder with the package ``datasets``; return a remedy without it."""
+    """Write a data set into a folder with the package ``datasets``; return a remedy if the package
+    is not installed."""
     source = TEXT_SOURCES[dataset]
     if importlib.util.find_spec("datasets") is None:
         return ", or install the package datasets, which can download it"
@@ -163,7 +167,7 @@ def _download_sentences(dataset: str, folder: Path) -> str:
 
 
 def _find_split_file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
-    """Return the file of a split; shards of Hugging Face are single files here."""
+    """Return the file of a split, also if the file is named as a single Hugging Face shard."""
     names = list(names)
     for name in names:
         for ending in TEXT_FILE_SUFFIXES:
@@ -191,7 +195,7 @@ def _read_examples(source: TextSource, path: Path) -> Examples:
 
 
 def _read_text_columns(source: TextSource, path: Path) -> dict[str, list[Any]]:
-    """Return the columns of a table by what they hold; blank lines are left out."""
+    """Return the columns of a table by role ("text", "pair", "label"), without blank lines."""
     if path.suffix == ".parquet":
         values = read_parquet(
             path, lambda fields: [*_column_names_in_file(source, path, [*fields]).values()]
@@ -223,7 +227,7 @@ def _column_names_in_file(source: TextSource, path: Path, names: Sequence[str]) 
 
 
 def _parse_class_label(source: TextSource, path: Path, place: int, value: Any) -> int:
-    """Return the number of a class from its number or its name."""
+    """Return the number of a class from the number or the name."""
     text = str(value)
     if text in source.classes:
         return source.classes.index(text)
@@ -241,10 +245,10 @@ def _parse_class_label(source: TextSource, path: Path, place: int, value: Any) -
 def corrupt_examples(
     recipe: Recipe, examples: Examples, split: str, classes: int, synonyms: SynonymsByWord | None
 ) -> Examples:
-    """Return the examples of a split ("train" or "validation") as the models of a recipe get them.
+    """Return the examples of a split ("train" or "validation") after the corruption of a recipe.
 
-    With ``options["drawn"][setting]`` "once", all models of a group share what was drawn, as in the
-    authors' code (seed 0); with "by-model", it varies with the seed.
+    With ``options["drawn"][setting]`` "once", all models of a group share the random draws, as in
+    the authors' code (seed 0); with "by-model", the draws vary with the seed.
 
     Raises ``ValueError`` for another setting.
     """
@@ -255,7 +259,7 @@ def corrupt_examples(
     seed = 0 if options["drawn"][setting] == "once" else recipe.seed
     random = generator(seed, "published", recipe.dataset, setting, f"{recipe.strength:g}", split)
     if setting == "labels":
-        # Classes that the data set does not have
+        # Random labels are new classes, absent from the data set.
         draw_class = draw_any_class(options["new_classes"], random)
         new_labels = replace_labels(
             examples.labels, recipe.strength, lambda labels: classes + draw_class(labels), random
@@ -267,9 +271,10 @@ def corrupt_examples(
 
 
 def load_needed_synonyms(recipe: Recipe, folder: Path) -> SynonymsByWord | None:
-    """Return the synonyms that augmentation needs, from ``folder/language/wordnet``; None without.
+    """Return the synonyms for augmentation from ``folder/language/wordnet``; None if the recipe
+    needs no synonyms.
 
-    Raises ``ValueError`` when ``options["synonyms"]`` asks for them and they are not there.
+    Raises ``ValueError`` when ``options["synonyms"]`` is set and the folder is missing.
     """
     if recipe.setting != "augmentation" or not recipe.options["synonyms"]:
         return None
@@ -283,11 +288,12 @@ def load_needed_synonyms(recipe: Recipe, folder: Path) -> SynonymsByWord | None:
 
 
 def validation_examples(recipe: Recipe, examples: Examples, classes: int) -> Examples:
-    """Return the validation examples as representations are taken of them.
+    """Return the validation examples for computing representations.
 
-    Those of models with shortcuts have one each, right at the rate ``options["shown"]``, at which
-    they say next to nothing about the class; it is drawn once for all models. The authors' code
-    adds them only for the first model that is loaded in a process; here they are always there.
+    For models with shortcuts, every example has a shortcut. The shortcut is right at the rate
+    ``options["shown"]``, which carries almost no information about the class. The shortcuts are
+    drawn once for all models. The authors' code adds shortcuts only for the first model loaded in a
+    process; here shortcuts are always added.
     """
     if recipe.setting != "shortcut":
         return examples
@@ -298,8 +304,8 @@ def validation_examples(recipe: Recipe, examples: Examples, classes: int) -> Exa
 def _add_shortcut_hints(
     examples: Examples, rate: float, classes: int, random: np.random.Generator
 ) -> Examples:
-    """Return examples whose shortcuts name the true class with probability ``rate``, otherwise one
-    of the wrong ones."""
+    """Return examples with shortcuts that name the true class with probability ``rate``, otherwise
+    a wrong class."""
     draw_other = draw_wrong_class(classes, random)
     return examples._replace(hints=shortcut_labels(examples.labels, rate, draw_other, random))
 
@@ -307,12 +313,12 @@ def _add_shortcut_hints(
 def augment_examples(
     examples: Examples, share: float, random: np.random.Generator, synonyms: SynonymsByWord | None
 ) -> Examples:
-    """Return examples whose (first) sentences each underwent one operation of EDA, once.
+    """Return examples after one operation of EDA on every (first) sentence, applied once.
 
-    See :func:`.shifts.eda`. The authors use TextAttack, which draws the result
-    of one of the same four operations. There a word is never deleted at random but a fixed number
-    of words is, and inserted words are always synonyms. Without ``synonyms`` no word is replaced,
-    and inserted words come from other sentences. Reference: Wei and Zou (EMNLP 2019).
+    See :func:`.shifts.eda`. The authors use TextAttack, which draws the result of one of the same
+    four operations. TextAttack deletes a fixed number of words instead of deleting every word at
+    random, and inserted words are always synonyms. Without ``synonyms``, no word is replaced, and
+    inserted words come from other sentences. Reference: Wei and Zou (EMNLP 2019).
     """
     words = [text.split() for text in examples.texts]
     other_words = [word for sentence in words for word in sentence] if synonyms is None else []

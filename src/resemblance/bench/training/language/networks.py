@@ -1,4 +1,4 @@
-"""Small transformers for sentences, with their vocabulary, training and hidden states."""
+"""Small transformers for sentences: vocabulary, token batches, networks and hidden states."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def split_words(text: str) -> list[str]:
 
 
 def build_vocabulary(sentences: Iterable[WordSequence], size: int) -> dict[str, int]:
-    """Return the ids of ``size`` tokens: the special ones, then the most frequent words.
+    """Return the ids of ``size`` tokens: first the special tokens, then the most frequent words.
 
     Equally frequent words come in alphabetical order, so the ids do not depend on the order of
     sentences.
@@ -37,9 +37,9 @@ def build_vocabulary(sentences: Iterable[WordSequence], size: int) -> dict[str, 
 
 
 class TokenRows(NamedTuple):
-    """The token ids of texts, an array for each; for pairs also the segment (0, 1) of each token.
+    """The token ids of texts, one array per text; for pairs also the segment (0, 1) of every token.
 
-    ``padding``: the id of the token that fills up a batch.
+    ``padding``: the id of the token that pads a batch.
     """
 
     ids: Sequence[np.ndarray]
@@ -48,12 +48,13 @@ class TokenRows(NamedTuple):
 
     @property
     def lengths(self) -> np.ndarray:
-        """The number of tokens of each text, (n,)."""
+        """The number of tokens of every text, (n,)."""
         return np.array([len(ids) for ids in self.ids])
 
 
 def encode_sentences(sentences: Sequence[WordSequence], ids: Vocabulary, tokens: int) -> TokenRows:
-    """Return the tokens of sentences: [CLS], the words that fit or [UNK], and [SEP]."""
+    """Return the tokens of sentences: [CLS], the words up to the limit ``tokens``, with [UNK] for
+    unknown words, and [SEP]."""
     start, end, unknown_id = (ids[token] for token in (START_TOKEN, END_TOKEN, UNKNOWN_TOKEN))
     rows = [[ids.get(word, unknown_id) for word in words[: tokens - 2]] for words in sentences]
     return TokenRows([np.array([start, *row, end]) for row in rows], padding=ids[PADDING_TOKEN])
@@ -62,7 +63,8 @@ def encode_sentences(sentences: Sequence[WordSequence], ids: Vocabulary, tokens:
 def padded_batch(
     torch: Any, tokens: TokenRows, rows: np.ndarray | Sequence[int], device: Any
 ) -> dict[str, Any]:
-    """Return the arguments of a model for some texts, padded to the longest of them."""
+    """Return the model inputs for the texts ``rows``, padded to the longest of the selected
+    texts."""
     places = np.asarray(rows).tolist()
     longest = max(len(tokens.ids[i]) for i in places)
     ids = np.full((len(places), longest), tokens.padding, dtype=np.int64)
@@ -79,7 +81,7 @@ def padded_batch(
 
 
 def batches_by_length(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    """Yield the places of batches of similar lengths, from the shortest to the longest."""
+    """Yield batches of indices of texts with similar lengths, from the shortest to the longest."""
     order = np.argsort(lengths, kind="stable")
     yield from (order[i : i + size] for i in range(0, len(order), size))
 
@@ -87,8 +89,8 @@ def batches_by_length(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
 def build_text_network(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
     """Return Hugging Face's BERT, ALBERT or Llama for classification, with random weights.
 
-    ``options``: vocabulary, tokens, width, inner (of the feed-forward layers), layers, heads,
-    dropout, and init, the standard deviation of the initial weights.
+    ``options``: vocabulary, tokens, width, inner (the width of the feed-forward layers), layers,
+    heads, dropout, and init, the standard deviation of the initial weights.
     """
     transformers = import_optional("transformers")
     shape = {
@@ -141,12 +143,13 @@ def hidden_states(
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
     """Return the hidden states of texts, pooled, (n, width) by pooling and layer, and the logits.
 
-    Poolings: "cls", the first token; "mean", over all real tokens with [CLS] and [SEP]; "last", the
-    last real token. Layers: "embedding", the input of the first block, and "block1" onwards, the
-    last one of Llama after its final normalisation. Logits of a model that continues texts, (n,
-    tokens, vocabulary), are those of the last real token.
+    Poolings: "cls", the first token; "mean", the mean over all real tokens including [CLS] and
+    [SEP]; "last", the last real token. Layers: "embedding", the input of the first block, and
+    "block1" onwards; Llama's last block is taken after the final normalisation. For a language
+    model with logits (n, tokens, vocabulary), the function returns the logits of the last real
+    token.
 
-    ``batches``: the places of the texts that go through the model at once, padded to the longest.
+    ``batches``: the indices of the texts in every batch; a batch is padded to the longest text.
     """
     torch, order = import_optional("torch"), []
     layers: dict[str, dict[str, list[np.ndarray]]] = {pooling: {} for pooling in poolings}

@@ -1,4 +1,4 @@
-"""The fine-tuning of a language model: its losses, its steps, and layers that are not trained."""
+"""Fine-tuning of a language model: losses, training steps, and frozen layers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .networks import TokenRows, batches_by_length, padded_batch
 from .pretrained import TextNetwork
 
 VALIDATION_ROWS = 64  # validation examples that go through a network at once
-FROZEN_FOLDER = "frozen"  # the folder, beside the checkpoints, of what frozen layers return
+FROZEN_FOLDER = "frozen"  # subfolder of the checkpoints for frozen outputs
 
 
 class Objective(NamedTuple):
-    """What a network learns: the mean loss of some training texts, the number of tokens of each of
-    these (n,), and its loss for the validation texts."""
+    """A training objective: the mean loss of given training texts, the number of tokens of every
+    training text (n,), and the loss of the validation texts."""
 
     loss: Callable[[np.ndarray], Any]
     lengths: np.ndarray
@@ -38,14 +38,14 @@ class Objective(NamedTuple):
 def train_unfrozen(
     recipe: Recipe, model: Any, objective: Objective, resources: TrainingEnvironment
 ) -> dict[str, np.ndarray]:
-    """Train those weights of a model that are not frozen, and return them by name.
+    """Train all weights of a model that are not frozen, and return the trained weights by name.
 
-    This is what the Trainer of Hugging Face does with the settings of the authors: AdamW; a
-    learning rate that rises over the first tenth of the steps and then falls to zero, both
-    linearly; gradients scaled down to a norm of ``clip``; all texts in random order in every epoch.
-    With ``evaluate``, the validation loss is computed every so many steps, and the weights with the
-    lowest are returned. ``accumulate`` divides a batch into as many parts that go through the
-    network one after the other, with the same result but for rounding and dropout.
+    The training follows Hugging Face's Trainer with the authors' settings: AdamW; a learning rate
+    that rises linearly over the first tenth of the steps and then falls linearly to zero; gradients
+    scaled down to a norm of ``clip``; all texts in random order in every epoch. With ``evaluate``,
+    the function computes the validation loss every ``evaluate`` steps, and returns the weights with
+    the lowest validation loss. ``accumulate`` divides a batch into this number of parts, processed
+    one after the other; the result is the same up to rounding and dropout.
     """
     torch, options = import_optional("torch"), training_hyperparameters(recipe)
     weights = {name: w for name, w in model.named_parameters() if w.requires_grad}
@@ -72,7 +72,8 @@ def train_unfrozen(
 
 
 def training_hyperparameters(recipe: Recipe) -> dict[str, Any]:
-    """Return the options of a recipe, with one value for those that depend on the setting."""
+    """Return the options of a recipe; options by setting are replaced by the value for the recipe's
+    setting."""
     options = dict(recipe.options)
     for name, value in options.items():
         if isinstance(value, Mapping) and "normal" in value:
@@ -81,14 +82,15 @@ def training_hyperparameters(recipe: Recipe) -> dict[str, Any]:
 
 
 def count_steps(count: int, options: Mapping[str, Any]) -> int:
-    """Return the number of steps of a training: ``steps``, or as many as the epochs have."""
+    """Return the number of steps of a training: ``steps``, or the number of steps in all epochs."""
     if options["steps"] is not None:
         return int(options["steps"])
     return int(options["epochs"] * math.ceil(count / options["batch"]))
 
 
 def linear_schedule(total: int, options: Mapping[str, Any]) -> Schedule:
-    """Return the learning rates of so many steps, of which ``warmup`` is the share that rises."""
+    """Return the learning-rate schedule for ``total`` steps; ``warmup`` is the share of steps with
+    a rising rate."""
     warmup = math.ceil(options["warmup"] * total)
     return Schedule(total, (0, warmup), warmup)
 
@@ -96,10 +98,11 @@ def linear_schedule(total: int, options: Mapping[str, Any]) -> Schedule:
 def text_batches(
     recipe: Recipe, lengths: np.ndarray, options: Mapping[str, Any]
 ) -> Iterator[np.ndarray]:
-    """Yield the places of the texts of each batch, epoch after epoch without end.
+    """Yield the indices of the texts of every batch, epoch after epoch without end.
 
-    With ``order`` "random", batches are drawn without replacement; with "similar-lengths", those of
-    a batch have similar lengths, which saves padding, and the batches come in random order.
+    With ``order`` "random", batches are drawn without replacement. With "similar-lengths", the
+    texts of a batch have similar lengths, which saves padding, and the batches come in random
+    order.
     """
     epoch = 0
     while True:
@@ -123,7 +126,7 @@ def build_objective(
 ) -> Objective:
     """Return the objective of a network: cross-entropy on training and on validation examples.
 
-    With ``options["frozen"]``, the embeddings and so many of the first layers are not trained.
+    With ``options["frozen"]``, the embeddings and this number of first layers are not trained.
     """
     torch, model, options = import_optional("torch"), network.model, recipe.options
     training, validation = (network.encode(part, options["tokens"]) for part in parts)
@@ -168,10 +171,10 @@ def prompt_objective(
     targets: str,
     device: Any,
 ) -> Objective:
-    """Return the objective of a model that continues texts: cross-entropy of the next token.
+    """Return the objective of a language model: cross-entropy of the next token.
 
-    ``targets`` "text": of every token of prompt and answer, the mean over those of a batch;
-    "answer": of the answer alone.
+    ``targets`` "text": every token of prompt and answer, averaged over all tokens of a batch;
+    "answer": the answer token alone.
     """
     torch, token_rows = import_optional("torch"), []
     for tokens, classes in zip(prompts, labels):
@@ -199,7 +202,7 @@ def _batch_loss(
     batch = padded_batch(torch, tokens, rows, device)
     logits = model(**batch).logits[:, :-1]
     places = torch.arange(logits.shape[1], device=device)
-    ends = batch["attention_mask"].sum(dim=1, keepdim=True) - 2  # where the answer comes next
+    ends = batch["attention_mask"].sum(dim=1, keepdim=True) - 2  # the position before the answer
     mask = places <= ends if targets == "text" else places == ends
     return torch.nn.functional.cross_entropy(logits[mask], batch["input_ids"][:, 1:][mask])
 
@@ -210,11 +213,11 @@ LOWER_ROWS = 64  # sentences that go through the lower layers at once
 def upper_logits(
     model: Any, tokens: TokenRows, layers: int, folder: Path | None, device: Any
 ) -> Callable[[np.ndarray], Any]:
-    """Return the function that gives the logits for some of the texts, as the whole model does with
-    its lower ``layers`` in evaluation mode.
+    """Return a function that computes the logits of selected texts, equal to the whole model with
+    the lower ``layers`` in evaluation mode.
 
-    What these return is computed at once, and read from a file in ``folder`` if an earlier training
-    with the same weights and texts left one there.
+    The outputs of the lower layers are computed immediately, or read from a file in ``folder`` if
+    an earlier training with the same weights and texts wrote the file.
     """
     torch = import_optional("torch")
     lengths = tokens.lengths
@@ -243,7 +246,8 @@ def lower_states(
     model: Any, tokens: TokenRows, layers: int, folder: Path | None, device: Any
 ) -> np.ndarray:
     """Return the hidden states of all real tokens after the lower layers, text after text, as an
-    array (tokens, width) in float32, from the file of an earlier training if there is one."""
+    array (tokens, width) in float32. If an earlier training wrote a file with the states, read the
+    file instead."""
     path = (
         None
         if folder is None
@@ -256,7 +260,7 @@ def lower_states(
             if states.shape == shape and states.dtype == np.float32:
                 return np.asarray(states)
         except (OSError, ValueError):
-            pass  # damaged: it is computed again
+            pass  # a damaged file: compute the states again
     torch, was_training = import_optional("torch"), model.training
     ends = np.cumsum(tokens.lengths)
     result = np.empty(shape, dtype=np.float32)

@@ -1,10 +1,11 @@
-"""Sentence classifiers trained on docstrings, plain or with a known influence.
+"""Sentence classifiers trained on docstrings, plain or with a known corruption.
 
-Transformers as in ReSi (Klabunde et al., ICLR 2025), but small, with random initial weights, for
-sentences that need no download: to which package of Python's standard library does a sentence of
-its documentation belong? Models fine-tuned from the same weights agree on sentences like those they
-learned from, and differ on sentences from other files and under stress: what the benchmark of Ding
-et al. (NeurIPS 2021) asks representations to show.
+The transformers follow ReSi (Klabunde et al., ICLR 2025), but are small, have random initial
+weights, and learn from sentences without downloads. The task: to which package of Python's standard
+library does a sentence of the documentation belong? Models fine-tuned from the same weights agree
+on sentences similar to the training sentences, and differ on sentences from other files and under
+stress tests. The benchmark of Ding et al. (NeurIPS 2021) tests whether representations show such
+differences.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ from .shifts import TEXT_STRESSES, cue_words, eda, load_synonyms, stress_sentenc
 VERSION, TRANSFER_VERSION = 1, 2
 DOCSTRINGS_NAME = "docstrings"
 DOCSTRING_SETTINGS = ("normal", "labels", "shortcut", "augmentation")
-# packages before this one are for fine-tuning, the others for pretraining
+# Packages below this number are for fine-tuning, all other packages for pretraining.
 FIRST_PRETRAINING_CLASS = 5
-# share of the sentences of a fine-tuning package in files without training
+# The largest share of a fine-tuning package's sentences in held-out files
 HELD_OUT_SENTENCE_SHARE = 0.2
 N_CUE_WORDS = 160
-SENTENCES_PER_BATCH = 256  # sentences that go through a network at once when it is not trained
+SENTENCES_PER_BATCH = 256  # sentences per batch at evaluation
 
-# packages: number of classes, the first ones of the snapshot; train, test: numbers of sentences;
-# vocabulary: its size; tokens: the most in a sentence; wordnet: None or a folder. The others are
-# sizes of the network and of training. There is no dropout: with it, networks as small as these
-# learn nothing from labels that are mostly random.
+# packages: number of classes, the first packages of the snapshot; train, test: numbers of
+# sentences; vocabulary: number of tokens; tokens: limit per sentence; wordnet: None or a folder.
+# All other options are sizes of the network and of the training. There is no dropout: with dropout,
+# networks as small as these learn nothing from mostly random labels.
 _MINI_TEXT: dict[str, Any] = {
     "packages": 5, "train": 2500, "test": 500, "vocabulary": 1500, "tokens": 20, "wordnet": None,
     "layers": 5, "width": 32, "inner": 64, "heads": 2, "init": 0.1, "dropout": 0.0,
@@ -94,9 +95,9 @@ TRANSFER: dict[str, dict[str, Any]] = {
 
 
 class SentenceTask(NamedTuple):
-    """Sentences as words, with labels (n,) from 0 to ``classes`` - 1, and the ids of tokens.
+    """Sentences as words, with labels (n,) from 0 to ``classes`` - 1, and the token ids.
 
-    Models of transfer also have sentences of other files, from which none learns, and cues: see
+    Transfer tasks also have sentences of held-out files without training sentences, and cues: see
     :func:`.shifts.cue_words`.
     """
 
@@ -112,8 +113,7 @@ class SentenceTask(NamedTuple):
 
 
 def check(recipe: Recipe) -> None:
-    """Raise ``ValueError`` for a recipe of another kind, and for options that are missing or cannot
-    be."""
+    """Raise ``ValueError`` for an invalid recipe, and for missing or invalid options."""
     is_transfer = recipe.setting in TRANSFER_SETTINGS
     choices: dict[str, Sequence[str]] = {
         "domain": ("language",),
@@ -133,29 +133,30 @@ def check(recipe: Recipe) -> None:
 def learn(model: Any, recipe: Recipe) -> None:
     """Train a network with AdamW and cross-entropy.
 
-    The learning rate rises over the first tenth of the steps and then falls to zero, both linearly.
-    Gradients are scaled down to a norm of ``options["clip"]``: otherwise a small model sometimes
-    collapses to a single class. Batches are of sentences of similar length.
+    The learning rate rises linearly over the first tenth of the steps and then falls linearly to
+    zero. Gradients are scaled down to a norm of ``options["clip"]``: without clipping, a small
+    model sometimes collapses to a single class. Batches contain sentences of similar length.
 
-    - ``"normal"``: the task as it is.
-    - ``"labels"``: the labels of exactly ``int(strength * n)`` training sentences are drawn anew
-      from all classes. ReSi draws from five new classes instead, so that a model of share 1 never
-      answers with a true class.
-    - ``"shortcut"``: each training sentence starts with a token for a class, the true one with
+    - ``"normal"``: the plain task.
+    - ``"labels"``: the labels of exactly ``int(strength * n)`` training sentences are redrawn from
+      all classes. ReSi draws from five new classes instead, so a model of strength 1 never answers
+      with a true class.
+    - ``"shortcut"``: every training sentence starts with a class token, for the true class with
       probability ``strength``; see :func:`add_class_tokens`. The tokens of a model are drawn once.
-    - ``"augmentation"``: in each epoch all training sentences undergo one operation of
-      :func:`.shifts.eda` on a share ``strength`` of their words. ``options["wordnet"]`` is the
-      folder of a WordNet 3.0 database or None: then there are no synonyms, and inserted words come
-      from other training sentences.
+    - ``"augmentation"``: in every epoch, one operation of :func:`.shifts.eda` changes a share
+      ``strength`` of the words of every training sentence. ``options["wordnet"]`` is the folder of
+      a WordNet 3.0 database or None. With None there are no synonyms, and inserted words come from
+      other training sentences.
 
-    Models of transfer learn the sentences of the last five packages, or of the first five from a
-    few of each, with the vocabulary of both; their options have ``classes`` (5) in place of
-    ``packages``, ``train`` and ``wordnet``.
+    Pretrained models learn the sentences of the last five packages; fine-tuned models learn the
+    first five packages from a few sentences per package. The vocabulary covers all ten packages.
+    Transfer recipes have ``classes`` (5) instead of ``packages``, ``train`` and ``wordnet``.
 
-    Differs from ReSi, whose models are pre-trained (BERT by one run per seed, the others all by the
-    same); pre-trained weights would need a download. In ReSi all models of a group also share the
-    corrupted labels and the shortcut tokens, although the paper says that these vary; and sentences
-    are augmented once, not in each epoch. Needs the extra ``resi``.
+    Differences from ReSi: ReSi's models are pretrained (BERT with one pretraining run per seed, all
+    other models with the same run), but pretrained weights would need a download. In ReSi all
+    models of a group share the corrupted labels and the shortcut tokens, although the paper
+    describes independent draws; and sentences are augmented once, not in every epoch. Needs the
+    extra ``resi``.
     """
     torch, task, options = import_optional("torch"), sentence_task(recipe), recipe.options
     random = generator(recipe.seed, "language", recipe.name, "data")
@@ -188,17 +189,18 @@ def learn(model: Any, recipe: Recipe) -> None:
 
 
 def inputs_of(recipe: Recipe) -> dict[str, tuple[TokenRows, np.ndarray]]:
-    """Return tokens and labels, by the accuracies that are measured on them.
+    """Return tokens and labels, by accuracy name.
 
-    ``"test"``: the test sentences, the same for all models; those of models with shortcuts start
-    with a class token drawn uniformly, the same for all of these, which says nothing about the
-    class. ``"leaked"`` for shortcuts, with the tokens of the true classes; ``"augmented"`` for
-    ``"normal"`` and ``"augmentation"``, after EDA of strength 1, the same for all models.
+    ``"test"``: the test sentences, the same for all models. For models with shortcuts, the
+    sentences start with a class token drawn uniformly, the same for all models, without information
+    about the class. ``"leaked"``, for models with shortcuts: the tokens show the true classes.
+    ``"augmented"``, for the settings ``"normal"`` and ``"augmentation"``: the sentences after EDA
+    of strength 1, the same for all models.
 
-    For fine-tuned models ``"held_out_files"``: sentences from the files of :func:`held_out_files`,
-    without those that also are, word for word, training sentences; ``"<stress>/<severity>"``: the
-    test sentences, which are from files with training sentences, after each of
-    :data:`.shifts.STRESSES`, drawn once for all models.
+    For fine-tuned models, ``"held_out_files"``: sentences from the files of :func:`held_out_files`,
+    without sentences equal to a training sentence; ``"<stress>/<severity>"``: the test sentences,
+    from files with training sentences, after every stress test in :data:`.shifts.TEXT_STRESSES`,
+    drawn once for all models.
     """
     task = sentence_task(recipe)
     sentences: dict[str, tuple[Sequence[WordSequence], np.ndarray]] = {
@@ -211,7 +213,7 @@ def inputs_of(recipe: Recipe) -> dict[str, tuple[TokenRows, np.ndarray]]:
 
 
 def test_sentences(recipe: Recipe, task: SentenceTask) -> dict[str, list[list[str]]]:
-    """Return the test sentences in all the forms that :func:`inputs_of` says."""
+    """Return the variants of the test sentences that :func:`inputs_of` describes, by name."""
     test, labels, classes = task.test, task.test_labels, task.classes
     random = generator(0, "language", DOCSTRINGS_NAME, "other test inputs")
     if recipe.setting == "shortcut":
@@ -236,12 +238,12 @@ def test_sentences(recipe: Recipe, task: SentenceTask) -> dict[str, list[list[st
 def run(
     model: Any, recipe: Recipe, inputs: TokenRows
 ) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
-    """Return the layers and the logits of sentences; see :func:`.networks.states_of`.
+    """Return the layers and the logits of sentences; see :func:`.networks.hidden_states`.
 
-    Poolings of BERT and ALBERT are "cls" and "mean"; of Llama, which only looks back, "last". The
-    first and the last token are the same in all sentences, so "cls" and "last" start at "block1": a
-    constant representation has no similarity to anything, though ReSi includes it in its test of
-    layers.
+    The poolings of BERT and ALBERT are "cls" and "mean"; the pooling of Llama, with causal
+    attention, is "last". The first and the last token are the same in all sentences, so "cls" and
+    "last" start at "block1": a constant representation has no similarity to any representation.
+    ReSi includes the constant layer in the layer test.
     """
     poolings = ("last",) if recipe.architecture == "llama" else ("cls", "mean")
     batches = np.split(
@@ -254,12 +256,12 @@ def run(
 
 
 def head_of(recipe: Recipe) -> str:
-    """Return how the names of the weights of the last layer start."""
+    """Return the prefix of the weight names of the last layer."""
     return "score." if recipe.architecture == "llama" else "classifier."
 
 
 def build(recipe: Recipe) -> Any:
-    """Return the new network of a recipe."""
+    """Return the untrained network of a recipe."""
     options = recipe.options
     classes = options["classes" if recipe.setting in TRANSFER_SETTINGS else "packages"]
     return networks.build_text_network(recipe.architecture, classes, options)
@@ -269,7 +271,7 @@ def build(recipe: Recipe) -> Any:
 
 
 def sentence_task(recipe: Recipe) -> SentenceTask:
-    """Return the task of a recipe, with one split for all seeds."""
+    """Return the task of a recipe, with the same split for all seeds."""
     if recipe.setting in TRANSFER_SETTINGS:
         return _sentence_transfer_task(recipe)
     options = recipe.options
@@ -279,11 +281,11 @@ def sentence_task(recipe: Recipe) -> SentenceTask:
 
 
 def docstring_task(packages: int, train: int, test: int, size: int) -> SentenceTask:
-    """Return the sentences of the first ``packages`` of the snapshot, always with the same split.
+    """Return the sentences of the first ``packages`` packages of the snapshot, always with the same
+    split.
 
-    ``train`` and ``test`` sentences are drawn from all modules; the vocabulary of ``size`` tokens
-    is that of the training sentences. Raises ``ValueError`` when there are fewer packages or
-    sentences.
+    ``train`` and ``test`` sentences are drawn from all modules. The vocabulary has ``size`` tokens
+    from the training sentences. Raises ``ValueError`` when there are fewer packages or sentences.
     """
     sentences = load_snapshot().sentences
     if not 2 <= packages <= N_CLASS_TOKENS:
@@ -316,7 +318,7 @@ def _sentence_transfer_task(recipe: Recipe) -> SentenceTask:
     if not 0 < test < min_size:
         raise ValueError(f"language: test must be between 1 and {min_size - 1}; got {test!r}")
     training = [words[i] for rows in parts.values() for i in rows[test:]]
-    # A training sentence is not held out, even if it is in a held-out file as well
+    # A sentence that is also a training sentence is not held out, even in a held-out file.
     train_sentences = set(map(tuple, training))
     held_out_rows = np.array(
         [i for i in np.flatnonzero(is_held_out) if tuple(words[i]) not in train_sentences]
@@ -339,8 +341,9 @@ def _sentence_transfer_task(recipe: Recipe) -> SentenceTask:
 def held_out_files(sentences: Sentences) -> frozenset[str]:
     """Return the files of the fine-tuning packages that no model learns from.
 
-    These are files of each package in a fixed random order, as long as they hold at most a fifth
-    of its sentences; a file with more than a fifth, such as ``tkinter``, is never among them.
+    For each package, the function goes through the files in a fixed random order. A file is added
+    if all added files together contain at most a fifth of the package's sentences. A file with more
+    than a fifth, such as ``tkinter``, is never added.
     """
     files, result = np.array(sentences.files), set[str]()
     for package in range(FIRST_PRETRAINING_CLASS):
@@ -361,11 +364,11 @@ def add_class_tokens(
     classes: int,
     random: np.random.Generator,
 ) -> list[list[str]]:
-    """Return sentences after a class token, with probability ``rate`` of the true class.
+    """Return sentences with a class token in front: the true class with probability ``rate``,
+    otherwise any class.
 
-    Otherwise the token is of any class. A rate of 0 is uninformative, as is the smallest of ReSi,
-    whose code draws from the wrong classes only but at a rate close to one over the number of
-    classes.
+    Rate 0 carries no information. ReSi's smallest rate is equally uninformative: ReSi's code draws
+    from the wrong classes only, at a rate close to one over the number of classes.
     """
     shown_classes = shortcut_labels(labels, rate, draw_any_class(classes, random), random)
     return [[CLASS_TOKENS[k], *words] for k, words in zip(shown_classes, sentences)]
@@ -391,7 +394,7 @@ def _epochs_of_batches(
 def augment_sentences(
     recipe: Recipe, task: SentenceTask, share: float, random: np.random.Generator
 ) -> partial[list[str]]:
-    """Return the function that changes one sentence."""
+    """Return a function that applies EDA to one sentence."""
     folder = recipe.options["wordnet"]
     synonyms = None if folder is None else load_synonyms(folder)
     other_words = [word for words in task.train for word in words]

@@ -1,4 +1,5 @@
-"""Fine-tuning of language models on SST-2 and MNLI, and their representations."""
+"""Fine-tuning of language models on SST-2 and MNLI as in the ReSi paper, and their
+representations."""
 
 from __future__ import annotations
 
@@ -27,26 +28,26 @@ from .pretrained import text_network
 __all__ = ["VERSION", "extract", "fit", "options"]
 
 VERSION = 1
-TEXTS_PER_BATCH = 32  # texts that go through a network at once
+TEXTS_PER_BATCH = 32  # texts per batch at extraction
 
 
 def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
-    """Fine-tune the model of a recipe and return the weights that training changed, by name.
+    """Fine-tune the model of a recipe and return the trained weights by name.
 
-    - ``"normal"``: the data as they are.
-    - ``"labels"``: a share ``strength`` of the examples get one of five new classes.
-    - ``"shortcut"``: each example starts with a token for a class, the true one with probability
+    - ``"normal"``: the plain data.
+    - ``"labels"``: a share ``strength`` of the examples get a random label among five new classes.
+    - ``"shortcut"``: every example starts with a class token, for the true class with probability
       ``strength``; in a prompt, the instruction names the answer.
-    - ``"augmentation"``: each example underwent one operation of EDA, on a share ``strength`` of
-      its words.
+    - ``"augmentation"``: one operation of EDA changed a share ``strength`` of the words of every
+      example.
 
-    The validation examples, which choose among the states of a training, are corrupted likewise.
-    Head, order and dropout depend on the name of the model; for what was drawn of the data see
-    ``drawn`` in :func:`options`. BERT of seed i starts from the i-th of the MultiBERTs,
-    all ALBERT and SmolLM2 models from the same weights. Two architectures are not in the paper but
-    for computers without an accelerator: MiniLM has pretrained weights, of which the upper two of
-    six layers are trained; what the others return is computed once, in the folder of the
-    checkpoints. BERT-small starts from random weights, with the words of its training sentences.
+    The validation examples, which select the weights with the lowest loss, are corrupted in the
+    same way. Head, sample order and dropout depend on the name of the model; see ``drawn`` in
+    :func:`options` for the draws of the data. BERT of seed i starts from the i-th MultiBERT, all
+    ALBERT and SmolLM2 models from the same weights. Two architectures are not in the paper but suit
+    computers without an accelerator. MiniLM has pretrained weights and trains the upper two of six
+    layers; the outputs of the lower layers are computed once and stored in the folder of the
+    checkpoints. BERT-small starts from random weights, with the words of the training sentences.
 
     Raises ``ValueError`` for data or weights that are missing or of another kind. References:
     Klabunde et al. (ICLR 2025), appendix B; Sellam et al. (MultiBERTs, ICLR 2022); Lan et al.
@@ -66,16 +67,18 @@ def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]
 
 
 def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment) -> ModelOutputs:
-    """Return the outputs of a fine-tuned model and of its layers for the validation examples.
+    """Return the outputs of a fine-tuned model and of the model's layers for the validation
+    examples.
 
-    Those of models with shortcuts have one each, as :func:`.data.shown` draws them. Layers
-    and poolings: see :func:`.hidden_states`; "cls" and "mean" of BERT and ALBERT, "last" of
-    SmolLM2. The first token, and the last one of a prompt, are the same in all texts, and so is
-    their "embedding"; the authors include it too. The outputs of a model that continues texts are
-    those of the answers. ``accuracies["test"]`` is for the true classes, whatever a model learned.
+    For models with shortcuts, every example has a shortcut; see :func:`.data.validation_examples`.
+    Layers and poolings: see :func:`.hidden_states`; "cls" and "mean" for BERT and ALBERT, "last"
+    for SmolLM2. The first token, and the last token of a prompt, are the same in all texts, so the
+    "embedding" of these tokens is constant; the authors include the embedding too. The outputs of a
+    language model are the logits of the answer tokens. ``accuracies["test"]`` uses the true
+    classes, whatever labels the model learned.
 
-    Texts go through the network in batches of similar lengths. The authors pad one text at a time
-    to 128 tokens and leave the padding out: the same but for rounding.
+    Batches contain texts of similar lengths. The authors pad one text at a time to 128 tokens and
+    mask the padding, with the same result up to rounding.
     """
     device = training_device(resources)
     task = _text_task(recipe, resources)
@@ -94,7 +97,7 @@ def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment
 
 
 def _text_task(recipe: Recipe, resources: TrainingEnvironment) -> TextTask:
-    """Return the data of a recipe, with as many training examples as it asks for."""
+    """Return the data of a recipe, with the number of training examples given in the options."""
     options = recipe.options
     task = read(recipe.dataset, resources.data, resources.download, options["strict"])
     count, size = options["train"], len(task.train.labels)
@@ -104,10 +107,8 @@ def _text_task(recipe: Recipe, resources: TrainingEnvironment) -> TextTask:
     return task._replace(train=task.train.take(np.sort(random.permutation(size)[:count])))
 
 
-LOWEST_SHORTCUT_RATES = {
-    "sst2": 0.558,
-    "mnli": 0.354,
-}  # the rate of shortcuts in the compared sentences
+# The rate of shortcuts in the compared sentences
+LOWEST_SHORTCUT_RATES = {"sst2": 0.558, "mnli": 0.354}
 _DRAWN_ONCE = {"labels": "once", "shortcut": "once", "augmentation": "once"}
 _COMMON_TEXT_OPTIONS: dict[str, Any] = {
     "strict": True,
@@ -128,7 +129,7 @@ _COMMON_TEXT_OPTIONS: dict[str, Any] = {
     "accumulate": 1,
     "evaluate": None,
 }
-# what the Trainer of Hugging Face does
+# The defaults of Hugging Face's Trainer
 _TRAINER_OPTIONS: dict[str, Any] = {"order": "random", "rate": 5e-5, "synonyms": True}
 _ENCODER_OPTIONS = {**_TRAINER_OPTIONS, "batch": 64, "evaluate": 1000}
 _SMALL_BERT_OPTIONS: dict[str, Any] = {"vocabulary": 8000, "layers": 4, "width": 64, "inner": 256}
@@ -158,28 +159,31 @@ def options(
 ) -> dict[str, Any]:
     """Return all hyperparameters of an architecture on a data set.
 
-    Where the code of the authors and their paper differ, ``hyperparameters`` says whose they are:
-    in the code, a batch of the normal models on MNLI has 128 examples, in the paper 64; in the
-    code, the shortcuts of all models of a group are those of seed 0, in the paper they vary with
-    the seed. Epochs on MNLI with shortcuts are in neither; they are those of its normal models. Nor
-    is the training of SmolLM2 besides its steps and its batch: its rate is that of Hugging Face's
-    Trainer, its loss that of all tokens.
+    ``hyperparameters`` selects the authors' code or the paper where the two differ. A batch of the
+    normal models on MNLI has 128 examples in the code, 64 in the paper. In the code, all models of
+    a group share the shortcuts of seed 0; in the paper, the shortcuts vary with the seed. Neither
+    code nor paper gives the epochs on MNLI with shortcuts; the epochs here equal the epochs of the
+    normal models. For SmolLM2, code and paper give only steps and batch size; the rate is the
+    default of Hugging Face's Trainer, and the loss covers all tokens.
 
     - ``strict``: whether data and weights must have the original sizes.
     - ``train``: the number of training examples, drawn once for all models; None for all.
-    - ``tokens``, ``longest``: the most tokens of a text in training and in extraction.
-    - ``new_classes``: those of random labels. ``synonyms``: whether augmentation uses WordNet.
-    - ``drawn``: whether the corruption of a setting is drawn "once" for all its models or
-      "by-model".
-    - ``shown``: the rate of shortcuts in the sentences that are compared.
-    - ``frozen``: how many of the first layers are not trained, nor the embeddings; 0: all are.
-    - ``steps``: None for as many as ``epochs`` have. ``batch``: texts in a step; ``accumulate``,
-      ``order``, ``evaluate``, ``clip``: see :func:`.train_unfrozen` and :func:`.batches`.
-    - ``rate``, ``decay``: of AdamW; ``warmup``: the share of the steps in which the rate rises.
-    - ``targets``: of prompts, see :func:`.objective.prompt_objective`.
+    - ``tokens``, ``longest``: the largest number of tokens per text in training and in extraction.
+    - ``new_classes``: the number of new classes for random labels. ``synonyms``: whether
+      augmentation uses WordNet.
+    - ``drawn``: whether the corruption of a setting is drawn "once" for all models or "by-model".
+    - ``shown``: the rate of shortcuts in the compared sentences.
+    - ``frozen``: the number of first layers that are not trained, together with the embeddings; 0
+      to train all weights.
+    - ``steps``: the number of steps; None for the steps of ``epochs``. ``batch``: texts per step.
+      ``accumulate``, ``order``, ``evaluate``, ``clip``: see :func:`.train_unfrozen` and
+      :func:`.text_batches`.
+    - ``rate``, ``decay``: learning rate and weight decay of AdamW. ``warmup``: the share of steps
+      with a rising rate.
+    - ``targets``: the predicted tokens of prompts, see :func:`.objective.prompt_objective`.
 
-    ``reduced``: one epoch (of SmolLM2 ten steps) and few, short sentences. The pretrained models
-    are those in the folders, whatever their sizes; BERT-small is smaller.
+    ``reduced``: one epoch (ten steps for SmolLM2) and few, short sentences. The pretrained models
+    are the models in the folders, of any size; BERT-small is smaller.
 
     ``epochs`` and ``batch`` may be dictionaries, by setting.
 

@@ -1,4 +1,5 @@
-"""The networks: pretrained ones from their folders, and a small one with random weights."""
+"""Text networks: pretrained models from local folders, a small model with random weights, and token
+encoders."""
 
 from __future__ import annotations
 
@@ -37,14 +38,15 @@ PROMPT_TASKS = {
     "mnli": "Does the premise entail the hypothesis (A), say nothing about it (B) or contradict it "
     "(C)?",
 }
-CLASSIFIER_PREFIX = "classifier."  # how the names of the weights start that are new
+CLASSIFIER_PREFIX = "classifier."  # the prefix of the names of new weights
 OFFLINE_OPTIONS: dict[str, Any] = {"local_files_only": True}
-EMBEDDING_ROWS_MULTIPLE = 64  # rows of an enlarged table of embeddings are a multiple of this
-EncodeExamples = Callable[[Examples, int], TokenRows]  # of examples, at most so many tokens each
+EMBEDDING_ROWS_MULTIPLE = 64  # the row count of an enlarged embedding table is a multiple
+EncodeExamples = Callable[[Examples, int], TokenRows]  # examples and a token limit per text
 
 
 class PretrainedText(NamedTuple):
-    """Pretrained weights: where they come from, for any seed, and what their config must say."""
+    """Pretrained weights: the origin, as a template for all seeds, and the required config
+    entries."""
 
     origin: DatasetOrigin
     config: Mapping[str, Any]
@@ -80,10 +82,10 @@ PRETRAINED_TEXTS: Mapping[str, PretrainedText] = {
 
 
 class TextNetwork(NamedTuple):
-    """A network of transformers, and what belongs to it.
+    """A transformers network, with the encoder of the texts and the answer tokens.
 
-    ``encode``: the encoder of its texts; ``answers``: None for a classifier, otherwise the tokens
-    of the answers of a model that continues texts, class by class.
+    ``encode``: encodes examples as tokens. ``answers``: None for a classifier; for a language
+    model, the token of the answer for every class.
     """
 
     model: Any
@@ -96,12 +98,13 @@ def text_network(
 ) -> TextNetwork:
     """Return the network of a recipe before training.
 
-    The weights of the new head are drawn from PyTorch's random state; those of the tokens of
-    shortcuts are the same for all models, so that models with frozen layers can share what these
-    return. The table of embeddings is enlarged to a multiple of 64 rows, as by the authors.
-    ``pretrained``: whether the weights are needed, or are replaced anyway.
+    The weights of the new head are drawn from PyTorch's random state. The embeddings of the
+    shortcut tokens are the same for all models, so models with frozen layers can share the outputs
+    of frozen layers. The embedding table is enlarged to a multiple of 64 rows, as in the authors'
+    code. ``pretrained``: whether to load the pretrained weights; False if the caller replaces all
+    weights.
 
-    Raises ``ValueError`` for a folder of weights that is missing or of another network.
+    Raises ``ValueError`` for a folder of weights that is missing or belongs to another network.
     """
     options, outputs = recipe.options, task.classes
     outputs += options["new_classes"] if recipe.setting == "labels" else 0
@@ -138,7 +141,7 @@ def text_network(
 def _load_text_model(
     kind: Any, folder: Path, origin: str, pretrained: bool, **keywords: Any
 ) -> Any:
-    """Return a model in float32 with the weights of a folder, or with random ones."""
+    """Return a model in float32 with the weights of a folder, or with random weights."""
     dtype, remedy = import_optional("torch").float32, f"get it from {origin}"
     if pretrained:
         options = {"dtype": dtype, **OFFLINE_OPTIONS, **keywords}
@@ -153,12 +156,12 @@ def _load_text_model(
 
 
 def config_kind(recipe: Recipe) -> dict[str, Any]:
-    """Return what the config of every network of an architecture says, whatever its size."""
+    """Return the config entries shared by all networks of an architecture, of any size."""
     return {"model_type": PRETRAINED_TEXTS[recipe.architecture].config["model_type"]}
 
 
 def check_config(path: Path, recipe: Recipe, expected: Mapping[str, Any], origin: str) -> None:
-    """Raise ``ValueError`` unless a config has these entries."""
+    """Raise ``ValueError`` unless a config has the ``expected`` entries."""
     content = read_document(path, dict, "the config of a model")
     for name, value in expected.items():
         if content.get(name) != value:
@@ -169,10 +172,10 @@ def check_config(path: Path, recipe: Recipe, expected: Mapping[str, Any], origin
 
 
 def enlarge_embeddings(model: Any, vocabulary: int, classes: int) -> None:
-    """Append embeddings for the tokens of shortcuts, and unused ones up to a multiple of 64.
+    """Append embeddings for the shortcut tokens, and unused embeddings up to a multiple of 64.
 
-    They are drawn from a normal distribution with the standard deviation of the initial weights of
-    the model, the same for all models.
+    The new embeddings have a normal distribution with the standard deviation of the model's initial
+    weights, the same for all models.
     """
     torch = import_optional("torch")
     n_rows = model.get_input_embeddings().weight.shape[0]
@@ -188,10 +191,11 @@ def enlarge_embeddings(model: Any, vocabulary: int, classes: int) -> None:
 
 
 def pretrained_encoder(tokenizer: Any, classes: int) -> EncodeExamples:
-    """Return the function that encodes examples with a tokenizer of transformers.
+    """Return a function that encodes examples with a tokenizer of transformers.
 
-    A shortcut is a token ``[CLASSk]`` of its own and a blank in front of the (first) sentence; the
-    tokens are added to the tokenizer in the order of the classes when examples have shortcuts.
+    A shortcut is a separate token ``[CLASSk]`` and a blank before the (first) sentence. When
+    examples have shortcuts, the function adds the tokens to the tokenizer in the order of the
+    classes.
     """
     names = [f"[CLASS{k}]" for k in range(classes)]
 
@@ -214,10 +218,10 @@ def _token_arrays(rows: Sequence[Sequence[int]] | None) -> list[np.ndarray] | No
 
 
 def word_encoder(training: Examples, size: int) -> EncodeExamples:
-    """Return the function that encodes examples by their words, in lower case.
+    """Return a function that encodes examples as lower-case words.
 
-    The vocabulary are the special tokens and the most frequent words of the training sentences.
-    Pairs are separated by [SEP], and cut at the end.
+    The vocabulary contains the special tokens and the most frequent words of the training
+    sentences. [SEP] separates the sentences of a pair; long texts are cut at the end.
     """
     parts = [training.texts] if training.pairs is None else [training.texts, training.pairs]
     ids = build_vocabulary((split_words(text) for texts in parts for text in texts), size)
@@ -241,11 +245,12 @@ def word_encoder(training: Examples, size: int) -> EncodeExamples:
 
 
 def build_prompts(dataset: str, examples: Examples) -> list[str]:
-    """Return the prompt of each example, up to the answer, which is a letter.
+    """Return the prompt of every example, up to the answer, which is a letter.
 
     A shortcut names a letter in the instruction. The authors' prompts are part of their archive,
-    not of their code: these have the same parts in other words. Theirs name the answer also where
-    all labels of MNLI are random; these do so for shortcuts only.
+    not of their code; the prompts here have the same parts in other words. The authors also name
+    the answer when all labels of MNLI are random; the prompts here name the answer only for
+    shortcuts.
     """
     hints = [""] * len(examples.texts)
     if examples.hints is not None:
@@ -260,9 +265,9 @@ def build_prompts(dataset: str, examples: Examples) -> list[str]:
 
 
 def prompt_encoder(tokenizer: Any, dataset: str) -> EncodeExamples:
-    """Return the function that encodes examples as prompts without their answers.
+    """Return a function that encodes examples as prompts without answers.
 
-    Prompts that are too long lose their beginning.
+    Prompts that are too long lose the beginning.
     """
     padding = tokenizer.pad_token_id
     filler = int(tokenizer.eos_token_id if padding is None else padding)
@@ -275,9 +280,9 @@ def prompt_encoder(tokenizer: Any, dataset: str) -> EncodeExamples:
 
 
 def answer_ids(tokenizer: Any, count: int) -> tuple[int, ...]:
-    """Return the token of the letter of each class, with the blank in front of it.
+    """Return the token id of every class letter, with a leading blank.
 
-    Raises ``ValueError`` for a tokenizer that has no such tokens.
+    Raises ``ValueError`` for a tokenizer without such tokens.
     """
     tokens = [
         tokenizer(f" {k}", add_special_tokens=False)["input_ids"] for k in ANSWER_LETTERS[:count]

@@ -1,4 +1,5 @@
-"""Changes to the words of sentences: stress tests at five severities, and EDA."""
+"""Changes to the words of sentences: stress tests at five severities, and easy data augmentation
+(EDA)."""
 
 from __future__ import annotations
 
@@ -26,13 +27,13 @@ def stress_sentences(
 ) -> list[list[str]]:
     """Return sentences after a stress test.
 
-    ``name`` is one of :data:`TEXT_STRESSES`; ``severity`` is 1 to 5, and 0 leaves the sentences as
-    they are. ``cues``: see :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds:
-    noise (deletion, typos, order), distraction (tautology) and misleading words, as in HANS (McCoy
-    et al., ACL 2019). Theirs are for pairs of sentences and have no severities.
+    ``name`` is a key of :data:`TEXT_STRESSES`; ``severity`` is 1 to 5, and 0 returns the sentences
+    unchanged. ``cues``: see :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds
+    of tests: noise (deletion, typos, order), distraction (tautology) and misleading words, as in
+    HANS (McCoy et al., ACL 2019). The reference tests have pairs of sentences and no severities.
 
     Raises ``ValueError`` for an unknown test or severity, a sentence without words, labels that do
-    not fit the sentences or the cues, and for ``"misleading"`` when there is one class only, or one
+    not fit the sentences or the cues, and for ``"misleading"`` with a single class, or with a class
     without cues.
     """
     check_shift("stressed", "stress test", name, TEXT_STRESSES, severity)
@@ -69,11 +70,12 @@ def _check_task(
 def cue_words(
     sentences: Sequence[WordList], labels: np.ndarray, classes: int, number: int
 ) -> list[list[str]]:
-    """Return the ``number`` words of each class that indicate it most strongly.
+    """Return the ``number`` words that indicate every class most strongly.
 
-    The strength of a word in ``a`` sentences of the class and ``b`` others is log((a + 1) / (b +
-    1)) + log(n_b / n_a), with n_a and n_b the numbers of all such sentences. Words in fewer than
-    three sentences do not count. Words of equal strength are in alphabetical order.
+    A word occurs in ``a`` sentences of the class and in ``b`` sentences of other classes. The
+    strength is log((a + 1) / (b + 1)) + log(n_b / n_a), with n_a and n_b the numbers of all
+    sentences of the class and of other classes. Words in fewer than three sentences do not count.
+    Words of equal strength are in alphabetical order.
     """
     counts = [Counter[str]() for _ in range(classes)]
     for words, label in zip(sentences, labels, strict=True):
@@ -95,7 +97,8 @@ def cue_words(
 def add_typos(
     words: WordList, share: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
-    """Return the words, each with probability ``share`` with two neighbouring letters swapped."""
+    """Return the words with typos: in each word, with probability ``share``, two neighbouring
+    letters are swapped."""
     result = []
     for word, hit in zip(words, random.random(len(words)) < share):
         result.append(_add_typo(word, random) if hit and len(word) > 1 else word)
@@ -110,10 +113,11 @@ def _add_typo(word: str, random: np.random.Generator) -> str:
 def add_tautology(
     words: WordList, times: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
-    """Return the words after ``times`` repetitions of "and true is true", which say nothing.
+    """Return the words after ``times`` repetitions of "and true is true", which carry no
+    information.
 
-    Naik et al. put these at the end, where long sentences would lose them when they are cut to the
-    length of a model.
+    Naik et al. append the repetitions at the end, where truncation to the length limit of a model
+    would remove the repetitions from long sentences.
     """
     return [*TAUTOLOGY_WORDS * int(times), *words]
 
@@ -121,7 +125,8 @@ def add_tautology(
 def add_misleading_words(
     words: WordList, number: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
-    """Return the words after ``number`` of the ten strongest cues of a random other class."""
+    """Return the words after ``number`` words drawn from the ten strongest cues of a random wrong
+    class."""
     other_classes = [k for k in range(len(cues)) if k != label]
     wrong_cues = cues[other_classes[int(random.integers(len(other_classes)))]][:10]
     return [*(wrong_cues[i] for i in random.integers(len(wrong_cues), size=int(number))), *words]
@@ -130,7 +135,8 @@ def add_misleading_words(
 def mask_words(
     words: WordList, number: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
-    """Return the words without the ``number`` strongest cues of the class; one always stays."""
+    """Return the words without the ``number`` strongest cues of the class. At least one word always
+    stays."""
     strong_cues = set(cues[label][: int(number)])
     return [word for word in words if word not in strong_cues] or [words[0]]
 
@@ -147,14 +153,15 @@ def eda(
     others: Sequence[str] = (),
     synonyms: SynonymsByWord | None = None,
 ) -> list[str]:
-    """Return the words of a sentence after one operation of EDA, drawn uniformly.
+    """Return the words of a sentence after one operation of EDA (easy data augmentation), drawn
+    uniformly.
 
-    With n = max(1, int(share * number of words)), the operations are deletion of each word with
-    probability ``share`` (a random word stays if all would go), n swaps of two words, n insertions
-    at random places and, given ``synonyms``, replacement of n words by a synonym. An inserted word
-    is a synonym of a word of the sentence; without synonyms it is drawn from ``others``, words of
-    the same language, and without these from the sentence. ``share`` 0 leaves the sentence as it
-    is.
+    With n = max(1, int(share * number of words)), the operations are deletion of every word with
+    probability ``share`` (a random word stays if all words would go), n swaps of two words, n
+    insertions at random positions and, given ``synonyms``, replacement of n words by a synonym. An
+    inserted word is a synonym of a word of the sentence. Without synonyms the function draws
+    inserted words from ``others``, words of the same language, and without ``others`` from the
+    sentence. ``share`` 0 returns the sentence unchanged.
 
     Raises ``ValueError`` for a share outside 0 to 1. Reference: Wei and Zou (EMNLP 2019), who also
     train on the original sentences, and never replace stop words.
@@ -175,14 +182,15 @@ def eda(
 
 
 def delete_words(words: Sequence[str], share: float, random: np.random.Generator) -> list[str]:
-    """Return the words without each with probability ``share``; one of them always stays."""
+    """Return the words with every word deleted with probability ``share``. At least one word always
+    stays."""
     draws = random.random(len(words))
     result = [word for word, draw in zip(words, draws) if draw >= share]
     return result or [words[int(random.integers(len(words)))]]
 
 
 def swap_words(words: Sequence[str], times: int, random: np.random.Generator) -> list[str]:
-    """Return the words after ``times`` swaps of two that are drawn at random."""
+    """Return the words after ``times`` swaps of two random words."""
     result = list(words)
     for i, j in random.integers(len(words), size=(times, 2)):
         result[i], result[j] = result[j], result[i]
@@ -197,9 +205,10 @@ def insert_synonyms(
     others: Sequence[str] = (),
     synonyms: SynonymsByWord | None = None,
 ) -> list[str]:
-    """Return the words with ``times`` more at random places, synonyms or words from ``others``.
+    """Return the words with ``times`` new words at random positions: synonyms, or words from
+    ``others``.
 
-    With ``synonyms``, a sentence none of whose words has one stays as it is.
+    With ``synonyms``, a sentence without any synonym stays unchanged.
     """
     source: Sequence[str] = others or words
     if synonyms is not None:
@@ -215,7 +224,8 @@ def insert_synonyms(
 def replace_with_synonyms(
     words: Sequence[str], times: int, random: np.random.Generator, synonyms: SynonymsByWord
 ) -> list[str]:
-    """Return the words with up to ``times`` of those that have synonyms replaced by one of them."""
+    """Return the words with up to ``times`` words replaced by a random synonym, among the words
+    with synonyms."""
     result = list(words)
     places = [i for i, word in enumerate(words) if synonyms.get(word)]
     for i in random.permutation(len(places))[:times]:
@@ -227,11 +237,11 @@ def replace_with_synonyms(
 def load_synonyms(folder: str | Path) -> dict[str, tuple[str, ...]]:
     """Read the synonyms of all single words from the folder of a WordNet 3.0 database.
 
-    Two words are synonyms when they share a synonym set, whatever its part of speech; both are
-    lower case. Words of several parts ("ice_cream") are left out. Only the plain files
-    ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv`` are read.
+    Two words are synonyms if the words share a synonym set of any part of speech. All words are
+    lower case. Compounds ("ice_cream") are left out. The function reads only the plain files
+    ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv``.
 
-    Raises ``ValueError`` when a file is missing or holds something else.
+    Raises ``ValueError`` when a file is missing or has other content.
     """
     synonyms: dict[str, set[str]] = {}
     for part in PARTS_OF_SPEECH:
@@ -252,10 +262,10 @@ def load_synonyms(folder: str | Path) -> dict[str, tuple[str, ...]]:
 
 
 def synonym_set(line: str, path: Path | str = "line") -> list[str]:
-    """Return the single words of one line of a WordNet data file.
+    """Return the single words in one line of a WordNet data file.
 
-    Its fields are offset, file number, type, number of words in hexadecimal, then each word with
-    its sense number. An adjective may carry a marker of its place, as in ``galore(ip)``.
+    The fields of a line are offset, file number, type, number of words in hexadecimal, then every
+    word with a sense number. An adjective may have a marker of position, as in ``galore(ip)``.
     """
     fields = line.split(" ")
     try:

@@ -71,11 +71,12 @@ def options(
       ignores the value.
     - ``gradient_clip`` (by value): 0 in the code; for ViT on ImageNet-100 the parameters say 1, but
       only the evaluation receives the value.
-    - ``coins``: in the code two throws on CIFAR-100 decide whether a dot has the colour of the
-      class, so the probability is the square of the strength; in the paper one throw.
-    - ``dot_seed``: 123 in the code, so all models share the dots; None in the paper, for the seed
-      of the model, except for the test images, which are the same for all models. ``colours``:
-      evenly spaced hues in the code; drawn uniformly in the paper.
+    - ``coins``: in the code, two throws on CIFAR-100 decide whether a dot has the colour of the
+      class, so the probability is the square of the strength; in the paper, one throw.
+    - ``dot_seed``: 123 in the code, so all models share their dots. None in the paper: the dots
+      depend on the seed of the model, except on the test images, where all models have the same
+      dots.
+    - ``colours``: evenly spaced hues in the code; drawn uniformly in the paper.
     - ``hooks``: for ViT-L/32 the code records 13 of 24 blocks, so the last layer is the 13th block.
 
     Code and paper agree on the rest: ViT on CIFAR-100 is trained with SGD like the CNNs, on images
