@@ -41,7 +41,7 @@ from .archive import (
 
 SHIPPED_PACKS_FOLDER = Path(__file__).with_name("shipped")
 PACK_LIST_FORMAT = 1  # format of the list of shipped packs
-CACHE_VARIABLE = "RESEMBLANCE_CACHE"  # in the environment: another folder for the cache
+CACHE_VARIABLE = "RESEMBLANCE_CACHE"  # the environment variable for another cache folder
 CACHED_PACK_PATTERN = re.compile(
     rf"({PACK_NAME_PATTERN.pattern})@([1-9][0-9]{{0,5}})-([0-9a-f]{{12}})"
 )

@@ -16,7 +16,7 @@ from resemblance.models.recipe import ModelOutputs, Recipe
 
 from .loop import TrainingEnvironment, WeightsByName
 
-Strengths = Mapping[str, tuple[float, ...]]  # by setting
+Strengths = Mapping[str, tuple[float, ...]]  # the strengths of each setting
 
 
 class Domain(NamedTuple):
@@ -234,7 +234,8 @@ def _text_architectures(
 
 
 _TEXT_ARCHITECTURES = _text_architectures((0.558, 0.889, 1.0), (1.0,))
-_SMALL_TEXT_ARCHITECTURES = {  # not in the paper: for a computer without accelerator
+# Not in the paper; for computers without an accelerator
+_SMALL_TEXT_ARCHITECTURES = {
     "minilm": Architecture("MiniLM", _TEXT_ARCHITECTURES["bert"].strengths, published=False),
     "bert-small": Architecture(
         "BERT-small", _TEXT_ARCHITECTURES["bert"].strengths, published=False

@@ -203,7 +203,8 @@ def _language_config_file(recipe: Recipe) -> Path:
     """Return the path of the config of a released model, below the archive.
 
     Some released files have seeds that differ from the seed of the recipe: the normal ALBERT models
-    on SST-2 have the seeds 123 to 132, and with 75 % random labels seed 6 replaces seed 0.
+    on SST-2 have the seeds 123 to 132, and among the ALBERT models on SST-2 with 75 % random
+    labels, seed 6 replaces seed 0.
     """
     models = Path("models", "nlp")
     if recipe.architecture == "smollm2":

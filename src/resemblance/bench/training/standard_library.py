@@ -19,7 +19,7 @@ class Calls(NamedTuple):
     ``labels``: (n,) the package of every function, as an index into ``packages``. ``names``:
     "package.module.function". ``words``: (n,) for every function, the indices into ``vocabulary``
     of the words in the function's identifiers. ``edges``: (n_edges, 2) pairs of functions i < j,
-    without repetitions; one function of the pair calls a name defined by the other function.
+    without repetitions; in a pair, one function calls a name that the other function defines.
     """
 
     packages: Sequence[str]

@@ -1,1 +1,1 @@
-"""Graph neural networks, trained and fine-tuned on data of the package."""
+"""Graph neural networks, trained on data of the package or on real data."""

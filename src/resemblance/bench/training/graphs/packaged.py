@@ -124,11 +124,11 @@ def learn(model: Any, recipe: Recipe) -> None:
     last epoch.
 
     The task: classify 2,800 functions of the standard library by package (8 classes). Two functions
-    are linked if one function calls a name that the other function defines. The features mark the
-    ``vocabulary`` most frequent words in the identifiers of a function, with every row divided by
-    the row sum. Few words alone do not identify the package, so links matter. Pretrained models
-    learn the last four packages, fine-tuned models the first four from a few functions per package;
-    both see the whole graph.
+    are linked if one function calls a name that the other function defines. The features mark which
+    of the ``vocabulary`` most frequent words occur in the identifiers of a function, with each row
+    divided by its sum. These few words alone do not identify the package, so links matter.
+    Pretrained models learn the last four packages, fine-tuned models the first four from a few
+    functions per package; both see the whole graph.
 
     Settings: ``"labels"`` gives exactly ``int(strength * n)`` of the training nodes a wrong label.
     ``"shortcut"`` appends a one-hot class to the features, one column per class: exactly
@@ -264,7 +264,8 @@ def node_task(recipe: Recipe) -> NodeTask:
 
 
 def test_nodes(recipe: Recipe) -> np.ndarray:
-    """Return the indices of the test nodes in the snapshot, the same for all seeds and settings."""
+    """Return the indices of the test nodes in the snapshot, the same for all seeds and for all
+    settings without transfer."""
     return node_task(recipe).test
 
 

@@ -28,8 +28,8 @@ def find_anchors(
 ) -> Anchors:
     """Draw anchor sets and find the nearest anchor of every node in every set.
 
-    The sets have n/2, n/4, ... nodes down to a single node, with equally many sets of every size.
-    Distances are lengths of shortest paths; distances above ``reach`` count as infinite. By
+    The sets have n/2, n/4, ... nodes down to a single node, with about equally many sets of each
+    size. Distances are lengths of shortest paths; distances above ``reach`` count as infinite. By
     Bourgain's theorem, about log2(n)^2 sets distinguish positions.
     """
     from scipy.sparse import coo_array
@@ -62,11 +62,11 @@ def build_small_pgnn(inputs: int, classes: int, options: Mapping[str, Any]) -> A
 def run_small_pgnn(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict[str, Any]:
     """Return the structure outputs (n, hidden) of all layers except the last, and the logits.
 
-    The nearest anchor of every set sends a message to a node: the ReLU of the sum of a linear map
-    of the node's features and, weighted by proximity, a linear map of the anchor's features. The
-    mean message over all sets is the structure output, the input of the next layer. A linear map of
-    every message to one number gives the position output, (n, sets). A linear classifier reads the
-    position output of the last layer.
+    The nearest anchor of every set sends a message to a node: the ReLU of a sum of two linear maps,
+    one of the node's features and one of the anchor's features, the latter weighted by the
+    proximity. The mean message over all sets is the structure output, the input of the next layer.
+    A linear map of every message to one number gives the position output, (n, sets). A linear
+    classifier reads the position output of the last layer.
     """
     torch = import_optional("torch")
     nearest = torch.from_numpy(anchors.nearest)
@@ -107,10 +107,10 @@ class MessagePlan(NamedTuple):
 def draw_anchors(links: np.ndarray, nodes: int, random: np.random.Generator) -> Anchors:
     """Draw anchor sets and return the nearest anchor of every node in every set.
 
-    With m = floor(log2 n), the function draws m sets of each of the sizes n/2, n/4, ... n/2^m,
-    every set without replacement. Among equally near anchors the function returns the first in the
-    order of the draw. If no anchor of a set is in reach, the function returns the first anchor of
-    the set. Distances are lengths of shortest paths.
+    With m = floor(log2 n), the function draws m sets of each of the sizes n/2, n/4, ... n/2^m, each
+    without replacement. Among equally near anchors the function returns the first in the order of
+    the draw. If no anchor of a set is in reach, the function returns the first anchor of the set.
+    Distances are lengths of shortest paths.
     """
     proximities = _proximities(links, nodes)
     m = int(np.log2(nodes))

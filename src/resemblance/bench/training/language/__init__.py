@@ -1,1 +1,1 @@
-"""Language models, trained and fine-tuned on data of the package."""
+"""Language models, trained on data of the package or on real data."""

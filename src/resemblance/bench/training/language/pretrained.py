@@ -40,7 +40,7 @@ PROMPT_TASKS = {
 }
 CLASSIFIER_PREFIX = "classifier."  # the prefix of the names of new weights
 OFFLINE_OPTIONS: dict[str, Any] = {"local_files_only": True}
-EMBEDDING_ROWS_MULTIPLE = 64  # the row count of an enlarged embedding table is a multiple
+EMBEDDING_ROWS_MULTIPLE = 64  # an enlarged embedding table is padded to a multiple
 EncodeExamples = Callable[[Examples, int], TokenRows]  # examples and a token limit per text
 
 

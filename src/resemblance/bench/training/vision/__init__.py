@@ -1,1 +1,1 @@
-"""Vision models, trained and fine-tuned on data of the package."""
+"""Vision models, trained on data of the package or on real data."""

@@ -38,7 +38,7 @@ IMAGE_POOLING = {
     for name in (*RESNET_BLOCKS, *VGG_CONVOLUTIONS, *VIT_NAMES)
 }
 VGG_MAP_SIDE = 7  # the side to which larger maps are pooled
-MAX_VGG_WIDENING = 8  # the widening of the last stages of VGG
+MAX_VGG_WIDENING = 8  # the largest factor on the width of VGG's first stage
 
 
 def build_image_network(architecture: str, options: Mapping[str, Any], config: Any = None) -> Any:
@@ -57,7 +57,7 @@ def build_image_network(architecture: str, options: Mapping[str, Any], config: A
     if architecture in VIT_NAMES:
         config.num_labels = options["classes"]
         model = import_optional("transformers").ViTForImageClassification(config)
-        # As initialised by PyTorch
+        # A new head has the default initialisation of PyTorch.
         model.classifier = import_optional("torch").nn.Linear(config.hidden_size, config.num_labels)
         return model
     return (_build_resnet if architecture in RESNET_BLOCKS else _build_vgg)(architecture, options)
@@ -191,7 +191,8 @@ def _run_full_vgg(model: Any, x: Any) -> LayerStream:
 def _run_hugging_face_vit(model: Any, x: Any) -> LayerStream:
     vit = model.vit
     tokens = vit.embeddings(x)
-    blocks = vit.layers if hasattr(vit, "layers") else vit.encoder.layer  # before version 5
+    # Before version 5 of transformers, the blocks are vit.encoder.layer.
+    blocks = vit.layers if hasattr(vit, "layers") else vit.encoder.layer
     for number, block in enumerate(blocks, 1):
         result = block(tokens)
         tokens = result[0] if isinstance(result, tuple) else result

@@ -84,8 +84,8 @@ def brightness(images: np.ndarray, amount: float, random: np.random.Generator) -
 
 
 def pixelate(images: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return images shrunk to a rounded share ``share`` of the sides and enlarged again, with
-    averages over areas.
+    """Return images shrunk to ``share`` of the sides, rounded to whole pixels, and enlarged again,
+    with averages over areas.
 
     The mean of an image does not change.
     """
