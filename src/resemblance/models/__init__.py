@@ -1,4 +1,4 @@
-"""Models and samples by one word: a folder, a name of a hub, a file, or an object of Python."""
+"""Load models and samples from a folder, a hub name, a file, or a Python object."""
 
 from .loading import LoadedModel, load_model
 from .modules import block_names

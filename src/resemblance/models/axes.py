@@ -1,5 +1,5 @@
-"""What the axes of a layer's result are: which one has the samples, and which tokens, channels or
-positions are pooled."""
+"""The axes of a layer output: the sample axis, and the axes of tokens, channels or positions that
+are pooled."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ IMAGE_TOWERS = ("vision_model", "vision_tower", "visual")  # parts that see no t
 
 
 class AxisError(ValueError):
-    """A result has no axis with the samples, or another than was said."""
+    """A layer output has no sample axis, or the sample axis contradicts ``time_first``."""
 
 
 class SampleAxes:
-    """The axis with the samples of each result of a model: by what the model declares, and proven
-    by a run of few samples alone, as the axis that has their number in both runs."""
+    """The sample axis of each layer output of a model.
+
+    The model declares the axis in the first batch. A second run on a few samples alone then
+    confirms the axis: in both runs, the length of the sample axis is the number of samples.
+    """
 
     def __init__(self, time_first: Iterable[str] = ()) -> None:
         self.time_first = frozenset(time_first)
@@ -43,7 +46,7 @@ class SampleAxes:
         self.is_other = False  # whether an axis was proven to be another than the one used
 
     def axis(self, call: LayerCall, module: Any, shape: Sequence[int], samples: int) -> int | None:
-        """Return the axis of a result with the samples; None where no axis has them."""
+        """Return the sample axis of a layer output; None if the output has no sample axis."""
         if self.few:
             return self._proven(call, shape)
         if call in self.axes:
@@ -70,7 +73,8 @@ class SampleAxes:
         return 1
 
     def _proven(self, call: LayerCall, shape: Sequence[int]) -> int | None:
-        """Return the axis of a result of few samples, and keep it for all batches."""
+        """Return the sample axis of an output for few samples, and keep the axis for all
+        batches."""
         previous_shape, previous_axis = self.shapes.get(call, ()), self.axes.get(call)
         axes = range(min(2 if len(shape) == 3 else 1, len(shape), len(previous_shape)))
         candidates = [i for i in axes if (previous_shape[i], shape[i]) == (self.samples, self.few)]
@@ -86,14 +90,15 @@ class SampleAxes:
         return axis
 
     def end_first(self) -> bool:
-        """End the first batch; return whether the axis of a result is another than the one used."""
+        """End the first batch; return whether a layer output has another sample axis than the axis
+        used."""
         for call in self.guessed:  # which nothing proved
             self.axes[call], self.is_other = None, True
         self.few, self.is_first = 0, False
         return self.is_other
 
     def why(self, call: LayerCall, shape: Sequence[int], samples: int) -> str:
-        """Return why a result has no axis with the samples, with the remedy."""
+        """Return the error message, with the remedy, for a layer output without a sample axis."""
         previous_shape, note = (
             self.shapes.get(call, ()),
             f"{tuple(shape)}, not one row for each of {samples}",
@@ -111,8 +116,8 @@ class SampleAxes:
 
 
 def batch_first_option(module: Any) -> bool | None:
-    """Return whether a recurrent module or a transformer of PyTorch has the samples first; None
-    where it does not say."""
+    """Return ``batch_first`` of a recurrent module or of a PyTorch transformer; None if the module
+    does not declare ``batch_first``."""
     for part in module.modules() if _is_transformer(module) else (module,):
         if isinstance(declared := getattr(part, "batch_first", None), bool):
             return declared
@@ -125,8 +130,8 @@ def _is_transformer(module: Any) -> bool:
 
 
 def has_channels_second(module: Any, shape: Sequence[int]) -> bool:
-    """Return whether a result (samples, a, b) is known to have channels on its second axis, as that
-    of a one-dimensional convolution, and not features on its last."""
+    """Return whether an output (samples, a, b) surely has channels on the second axis, as after a
+    1-D convolution, and not features on the last axis."""
     parts = list(module.modules())
     if type(module).__name__ in POOLINGS_1D:
         return True
@@ -139,8 +144,9 @@ def has_channels_second(module: Any, shape: Sequence[int]) -> bool:
 
 
 def may_have_channels_second(model: Any, module: Any, shape: Sequence[int]) -> bool:
-    """Return whether a result (samples, a, b) may be tokens or channels: the model has
-    one-dimensional convolutions, and nothing says that the last axis has features."""
+    """Return whether an output (samples, a, b) may be tokens or channels: the model has 1-D
+    convolutions with ``a`` channels, and the module declares no ``b`` features for the last
+    axis."""
     parts = list(module.modules())
     features = {n for part in parts for n in _attribute_numbers(part, FEATURE_ATTRIBUTES)}
     features |= {getattr(part, "normalized_shape", (0,))[-1] for part in parts}
@@ -164,10 +170,10 @@ def _attribute_numbers(module: Any, names: Sequence[str]) -> list[int]:
 
 
 def token_mask_of_layer(model: Any, layer: str, tokens: int, batch: Batch) -> np.ndarray | None:
-    """Return the mask of real tokens of a layer with so many tokens; None where none fits.
+    """Return the mask of real tokens for a layer with ``tokens`` tokens; None if no mask fits.
 
-    The mask of the encoder does not belong to the decoder, nor that of texts to images. A model of
-    sound reduces the mask of its input to the number of its frames.
+    Encoder and decoder have separate masks, and layers of an image tower use no mask of texts. An
+    audio model reduces the mask of its input to the number of its frames.
     """
     words, masks = layer.split("."), batch.masks
     if any(word in IMAGE_TOWERS for word in words):

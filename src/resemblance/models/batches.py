@@ -21,8 +21,11 @@ PLAIN_ENTRY_TYPES, STRIDED_LAYOUT = (str, int, float, type(None)), "torch.stride
 
 
 class Batch(NamedTuple):
-    """Arguments of one call of a model, its number of samples, masks of real tokens by name, and
-    what messages call the entries that may tell padding and are no such mask."""
+    """The arguments of one model call, the number of samples, and the masks of real tokens by name.
+
+    ``unused_masks`` describes, for messages, the entries that may mark padding but are no mask of
+    real tokens.
+    """
 
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
@@ -32,7 +35,7 @@ class Batch(NamedTuple):
 
 
 class ModelInputs(NamedTuple):
-    """The names of the arguments of a model, and the number of those that are required."""
+    """The names of the arguments of a model, and the number of required arguments."""
 
     names: tuple[str, ...]
     required: int
@@ -72,11 +75,11 @@ def find_model_inputs(model: Any) -> ModelInputs:
 def make_model_batch(
     torch: Any, raw_batch: Any, device: Any, inputs: ModelInputs, samples: str | None
 ) -> Batch:
-    """Return the call of a model for a batch; ``samples`` names the entry with a row per sample.
+    """Return the model call for a batch; ``samples`` names the entry with one row per sample.
 
-    A tuple or list begins with the input, or with as many inputs as the model requires. A graph of
-    PyTorch Geometric is passed whole, or by the names of the inputs if the model takes ``x`` or
-    ``edge_index``.
+    A tuple or list begins with the input, or with as many inputs as the model requires. A PyTorch
+    Geometric graph is passed whole, or by the names of the inputs if the model takes ``x`` or
+    ``edge_index``. Raises ``ValueError`` for other kinds of batches.
     """
     if isinstance(raw_batch, tuple | list) and raw_batch:
         tensors = raw_batch[: inputs.required]
@@ -103,8 +106,10 @@ def make_model_batch(
 
 
 def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:
-    """Return a copy of the last samples of a batch; None for none of them, and for a batch that
-    cannot be cut, such as a graph."""
+    """Return a copy of the last ``count`` samples of a batch.
+
+    Return None for a count of 0, and for a batch that cannot be cut, such as a graph.
+    """
     values = [*batch.arguments, *batch.keywords.values()]
     tensors = [v for v in values if hasattr(v, "layout") and v.ndim]
     extra_values = [
@@ -129,7 +134,7 @@ def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:
 
 
 def is_graph(value: Any) -> bool:
-    """Say whether this is a graph, or a batch of graphs, of PyTorch Geometric."""
+    """Return whether a value is a PyTorch Geometric graph or a batch of graphs."""
     return hasattr(value, "num_nodes") and hasattr(value, "keys") and not isinstance(value, Mapping)
 
 
@@ -159,7 +164,7 @@ def _batch_from_mapping(
 
 
 def _masks_of_tokens(torch: Any, entries: Mapping[str, Any], samples: int) -> dict[str, np.ndarray]:
-    """Return the entries that are masks of real tokens, (samples, tokens), by their names."""
+    """Return the entries that are masks of real tokens, (samples, tokens), by name."""
     return {
         name: entries[name].reshape(samples, -1).cpu().numpy()
         for name in MASK_ENTRIES
@@ -169,16 +174,17 @@ def _masks_of_tokens(torch: Any, entries: Mapping[str, Any], samples: int) -> di
 
 
 def _is_token_mask(shape: tuple[int, ...], samples: int) -> bool:
-    """Say whether a mask has a value for each token, (samples, tokens), with further axes of
-    length 1."""
+    """Return whether a mask has one value per token: the shape is (samples, tokens), and further
+    axes have length 1."""
     return len(shape) > 1 and shape[0] == samples and sum(size > 1 for size in shape[1:]) <= 1
 
 
 def _unused_masks(
     entries: Mapping[str, Any], masks: Mapping[str, np.ndarray], samples: int
 ) -> tuple[str, ...]:
-    """Return what messages call the entries that by their names may tell padding, of each sample or
-    of all samples together, and that are no mask of real tokens."""
+    """Return a description, for messages, of each entry with a name like ``mask`` or ``lengths``
+    that is no mask of real tokens. Only entries with one row per sample, or with one vector for all
+    samples, count."""
     shapes = {
         name: tuple(value.shape)
         for name, value in entries.items()
@@ -194,8 +200,9 @@ def _unused_masks(
 def _masks_that_are_not_passed(
     torch: Any, raw_batch: Sequence[Any], required: int
 ) -> tuple[str, ...]:
-    """Return what messages call the tensors behind the inputs of a model that have zeros and ones
-    for the tokens, (samples, tokens) or (tokens,), as masks of padding have."""
+    """Return a description, for messages, of each tensor that looks like a mask of padding and
+    follows the model inputs in the batch. Such a mask contains only zeros and ones, and has the
+    shape (samples, tokens) or (tokens,)."""
     tokens = tuple(raw_batch[0].shape[:2])
     if len(tokens) < 2 or tokens[1] < 2:
         return ()

@@ -1,5 +1,5 @@
-"""Files that hold several arrays, or a table: which of them are representations, which names the
-samples, and which is neither."""
+"""Archives of arrays, and tables: find the representations, the sample ids, and the arrays that are
+neither."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ NUMERIC_DTYPE_KINDS = "biufc"
 
 
 class ArchiveArray(NamedTuple):
-    """An array of an archive: its key, its shape, and the kind of its dtype; "" for what is no
-    array."""
+    """An array of an archive: the key, the shape, and the kind of the dtype; the kind is "" for an
+    entry that is no array."""
 
     key: str
     shape: tuple[int, ...]
@@ -44,7 +44,8 @@ class ArchiveArray(NamedTuple):
 
 
 class ArchiveRoles(NamedTuple):
-    """The keys of an archive that are representations, the key of the ids, and what is neither."""
+    """The keys of the representations in an archive, the key of the sample ids, and the arrays that
+    are neither."""
 
     keys: tuple[str, ...]
     ids: str | None
@@ -52,10 +53,10 @@ class ArchiveRoles(NamedTuple):
 
 
 def list_archive_arrays(path: Path) -> list[ArchiveArray]:
-    """Return the arrays of an archive, of which only the headers are read.
+    """Return the arrays of an archive; only the headers are read.
 
-    Raises ``ValueError`` that names the file for one that is damaged, unpacks to more than 4 GiB,
-    or holds nothing.
+    Raises ``ValueError``, naming the file, for an archive that is damaged or empty, or that unpacks
+    to more than 4 GiB.
     """
     if path.suffix == ".npz":
         entries = _archive_headers(path)
@@ -69,7 +70,8 @@ def list_archive_arrays(path: Path) -> list[ArchiveArray]:
 
 
 def _tensor_archive_array(key: str, tensor: Any) -> ArchiveArray:
-    """Return the entry of a tensor; whole numbers may be ids, all others are features."""
+    """Return the archive entry of a tensor; whole numbers may be ids, and all other numbers are
+    features."""
     is_whole = tensor.get_dtype()[:1] in "IU"
     return ArchiveArray(key, tuple(tensor.get_shape()), "i" if is_whole else "f")
 
@@ -111,11 +113,12 @@ def _npy_member_header(archive: zipfile.ZipFile, name: str) -> ArchiveArray:
 
 
 def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveRoles:
-    """Return which arrays of an archive are representations, and which holds the ids.
+    """Return the arrays of an archive that are representations, and the array with the sample ids.
 
-    All arrays with two axes or more are representations, or the one with this ``key``; ids are the
-    array asked for, or one with a usual name and an entry for each sample. Raises ``ValueError``
-    for a key that is not there.
+    The representations are the array called ``key``, or without ``key`` all arrays with at least
+    two axes. The sample ids are the array called ``ids``, or without ``ids`` an array with a usual
+    name and one entry per sample. Raises ``ValueError`` for a key that does not exist, and for an
+    archive without representations.
     """
     entries = list_archive_arrays(path)
     for name in (key, ids):
@@ -149,7 +152,7 @@ def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveR
 
 
 def _find_sample_name_key(entries: Sequence[ArchiveArray], counts: set[int]) -> str | None:
-    """Return the key of the array that names the samples: words or whole numbers, one a sample."""
+    """Return the key of the array with the sample ids: words or whole numbers, one per sample."""
     candidates = [
         e
         for e in entries
@@ -160,7 +163,8 @@ def _find_sample_name_key(entries: Sequence[ArchiveArray], counts: set[int]) -> 
 
 
 def format_unread_arrays(path: Path, arrays: Sequence[ArchiveArray], files: int) -> str:
-    """Return a line about arrays of an archive that are not read, and of how many more files."""
+    """Return a line for a message about unread arrays of an archive; ``files`` is the number of
+    archives with unread arrays."""
     note = f", and those of {files - 1} more files" if files > 1 else ""
     return (
         f"left out of {path}: {list_names(arrays, 5)}{note}; {path}/{arrays[0].key} "
@@ -172,7 +176,7 @@ def format_unread_arrays(path: Path, arrays: Sequence[ArchiveArray], files: int)
 
 
 def read_archive_array(path: Path, key: str) -> Any:
-    """Return an array of an archive; ``ValueError`` for an entry that is none."""
+    """Return an array of an archive; raise ``ValueError`` for an entry that is no array."""
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as archive:
             array = archive[key]
@@ -184,7 +188,7 @@ def read_archive_array(path: Path, key: str) -> Any:
 
 
 def read_archive_ids(path: Path, key: str) -> tuple[Any, ...]:
-    """Return the ids in an array of an archive, as words or numbers of Python."""
+    """Return the sample ids in an array of an archive, as Python words or numbers."""
     array = np.asarray(read_archive_array(path, key))
     if array.ndim != 1:
         raise ValueError(f"ids are one a sample, in one axis; {key!r} has shape {array.shape}")
@@ -194,10 +198,10 @@ def read_archive_ids(path: Path, key: str) -> tuple[Any, ...]:
 
 
 def read_table_frame(path: Path) -> Any:
-    """Return a ``.parquet`` file as a table of pyarrow, a ``.jsonl`` file as a frame of pandas.
+    """Return a ``.parquet`` file as a pyarrow table, or a ``.jsonl`` file as a pandas data frame.
 
-    A line of JSON is an object, or a vector as a list. Needs the extra ``frames``. Raises
-    ``ValueError``, naming the line, for anything else.
+    A line of JSON is an object, or a list with the numbers of a vector. Needs the extra ``frames``.
+    Raises ``ValueError``, naming the line, for other content.
     """
     if path.suffix == ".parquet":
         require_package("pandas")
@@ -235,7 +239,8 @@ def _append_json_line(columns: dict[str, list[Any]], line: str, number: int) -> 
 
 
 def _plain_column_cells(values: list[Any]) -> Any:
-    """Return the cells of a column, of which none becomes a row of a table."""
+    """Return the cells of a column, with vectors as objects, so that pandas does not turn a vector
+    into rows of the table."""
     if not any(isinstance(value, np.ndarray | list) for value in values):
         return values
     cells = np.empty(len(values), dtype=object)
@@ -246,7 +251,7 @@ def _plain_column_cells(values: list[Any]) -> Any:
 
 @contextmanager
 def open_tensor_file(path: Path) -> Iterator[Any]:
-    """Open a file of tensors, by PyTorch if installed, because NumPy lacks some types."""
+    """Open a safetensors file, with PyTorch if installed, because NumPy lacks some dtypes."""
     safetensors = import_optional("safetensors")
     framework = "np" if importlib.util.find_spec("torch") is None else "pt"
     try:

@@ -1,5 +1,5 @@
-"""Cora, a graph of papers with classes, read from its published files; and what all readers of
-such graphs check."""
+"""Read Cora, a graph of papers with classes, from the published files; check graph data sets in
+general."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from .published_files import (
 
 
 class GraphData(NamedTuple):
-    """Nodes with features ``x`` (n, d) in float32 and ``labels`` (n,) from 0 to ``classes`` - 1,
-    ``links`` (2, n_links) with each direction in a column, and the nodes of the published split.
+    """A graph with node features, labels, links and the published split.
 
-    ``compared``: the test nodes whose representations are compared.
+    ``x``: features (n, d) of the nodes, in float32. ``labels``: (n,), from 0 to ``classes`` - 1.
+    ``links``: (2, n_links), with one column per direction. ``train``, ``validation``, ``test``: the
+    nodes of the published split. ``compared``: the test nodes with the representations to compare.
     """
 
     x: np.ndarray
@@ -41,9 +42,11 @@ def check_graph_data(
     origin: DatasetOrigin,
     counts: Mapping[str, int] | None,
 ) -> GraphData:
-    """Return a data set if its parts fit together and have the published sizes, if any are given.
+    """Return a graph data set after a check of consistency and, if ``counts`` is given, of the
+    published sizes.
 
-    ``links``: how many the files have. Raises ``ValueError`` with the folder otherwise.
+    ``links``: the number of links in the files. Raises ``ValueError``, naming the folder, if a
+    check fails.
     """
     n = len(data.labels)
     split_nodes = np.concatenate([data.train, data.validation, data.test])
@@ -98,10 +101,11 @@ CORA_VALIDATION_NODES = 500  # nodes, those after the training nodes
 def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
     """Return Cora from the files ``raw/ind.cora.*`` of a folder.
 
-    Each file is a pickle of Python 2; ``strict`` compares its SHA-256. The training nodes are the
-    first, as many as ``y`` has, then come 500 of validation, and the nodes of ``test.index`` are
-    those of the test. Links are taken both ways, without repetitions and links of a node to itself.
-    ``normalized``: each row of words is divided by its sum.
+    Each file except ``test.index`` is a pickle of Python 2. ``strict`` compares the SHA-256 of each
+    file and the published sizes. The training nodes are the first nodes, as many as ``y`` has rows.
+    The 500 validation nodes follow, and ``test.index`` lists the test nodes. Links are taken in
+    both directions, without repetitions and without links of a node to itself. ``normalized``: each
+    row of words is divided by the sum of the row.
 
     Reference: Yang, Cohen and Salakhutdinov, "Revisiting Semi-Supervised Learning with Graph
     Embeddings", ICML 2016.

@@ -1,4 +1,5 @@
-"""The layers of a model for given samples, in memory or written to a store batch by batch."""
+"""Extract the layers of a model for given samples, in memory or into a feature store batch by
+batch."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ DEPENDENCE_KEY = "depends on"  # what else than its samples the rows of a batch 
 
 
 class ExtractionPass(NamedTuple):
-    """One run of a model over the samples: the modules to watch, and their poolings."""
+    """One run of a model over the samples: the modules to watch, and the poolings of the
+    modules."""
 
     modules: Mapping[str, Any]
     poolings: tuple[str, ...]
@@ -83,12 +85,12 @@ def extract_features(
 ) -> ModelFeatures:
     """Run a model over samples and return its layers, in memory or in the files of a folder.
 
-    The model runs without gradients and in evaluation mode; afterwards it is as it was before.
-    Layers are in the precision of the model, at least float32. With a folder, the layers are
-    written batch by batch, and memory does not grow with the number of samples. After an
-    interruption, or a kill, the same call goes on with the batch that was cut short, and the
-    features are the same to the last bit. What the folder has is not computed again: a later call
-    may ask for more layers or poolings.
+    The model runs without gradients and in evaluation mode; afterwards the model is unchanged.
+    Layers have the precision of the model, at least float32. With a folder, the layers are written
+    batch by batch, and memory does not grow with the number of samples. After an interruption, or a
+    kill, repeat the call: the extraction resumes with the interrupted batch, and the features are
+    the same to the last bit. Features that the folder already contains are not computed again: a
+    later call may ask for more layers or poolings.
 
     Parameters
     ----------
@@ -99,46 +101,49 @@ def extract_features(
         ``.npy`` or ``.npz`` file, folder of a graph data set, ``"file.py:function"``; or texts,
         images, an array, a graph, or a loader that does not shuffle. A batch of a loader, or of a
         list, is a tensor; a tuple or list that begins with the input, or with as many tensors as
-        the model requires; a mapping of keyword arguments, of which "labels" and "label" are
-        dropped; or a graph of PyTorch Geometric.
-    folder : of this model. It must hold this model and these samples, or be new. Default: none; the
-        features are in memory.
-    layers : names of ``model.named_modules()`` or patterns, in which ``*`` does not cross dots and
-        ``**`` does. Default: the blocks of the architecture, of
-        :func:`resemblance.models.block_names`. A layer that is called several times for one batch
-        becomes ``name#1``, ``name#2`` ...
+        the model requires; a mapping of keyword arguments, without the entries "labels" and
+        "label"; or a graph of PyTorch Geometric.
+    folder : the folder for the features of the model. The folder must be new, or hold features of
+        the same model and samples. Default: none; the features are in memory.
+    layers : names of ``model.named_modules()`` or patterns: ``*`` matches within one level of
+        names, ``**`` matches across levels. Default: the blocks of the architecture, from
+        :func:`resemblance.models.block_names`. A layer with several calls per batch becomes
+        ``name#1``, ``name#2`` ...
     pool : how tokens (n, tokens, d) become rows: ``"mean"``, ``"max"``, ``"cls"`` or ``"first"``,
-        ``"last"``, ``"flatten"``; and maps (n, channels, height, width): ``"mean"``, ``"max"``,
-        ``"flatten"``. A mapping from names or patterns of layers to words, ``"mean"`` for others,
-        pools each layer by a word of its own. With a folder also several words, computed in one
-        run. Default: ``"mean"``. An ``attention_mask`` in the batch keeps padding out of all layers
-        with as many tokens; a model of sound reduces it to its frames; a warning names a layer to
-        which it does not apply. The positions of a one-dimensional convolution are pooled as
-        tokens. Other shapes need ``"flatten"``.
-    name : of the model; by default that of its folder, hub name or class.
-    batch_size : samples of a batch. Loaders have their own.
-    device : where the model runs, such as ``"cuda"``. Default: for a model that is loaded the
-        GPU, if there is one; for a module that is passed where its weights are.
-    mask : which samples are returned, of those that the model sees: the name of a mask of a graph,
-        such as ``"test_mask"``, n booleans, or numbers of rows. A folder has all. Default: all.
-    outputs : whether to keep the logits (n, classes), if the model returns any: what it returns,
-        its ``logits``, or the first element.
-    samples : the entry of a mapping or graph that has one row per sample. Default: the nodes of a
-        graph, ``x`` of a mapping, or its first tensor; ``"y"`` for graphs that have one label each.
-    time_first : names or patterns of layers whose results are (time, samples, features). Where it
-        is possible, a run of two samples alone shows which axis has the samples; without it,
-        ``batch_first`` of recurrent modules and transformers of PyTorch decides.
-    progress : show a bar on standard error, if that is a terminal, or call ``progress(done,
-        total)`` after each batch.
+        ``"last"``, ``"flatten"``; and how maps (n, channels, height, width) become rows:
+        ``"mean"``, ``"max"``, ``"flatten"``. A mapping from names or patterns of layers to words
+        sets a pooling per layer, with ``"mean"`` for all other layers. With a folder you can pass
+        several words, computed in one run. Default: ``"mean"``. An ``attention_mask`` in the batch
+        keeps padding out of all layers with as many tokens. An audio model reduces the mask to its
+        frames. A warning names a layer to which the mask does not apply. The positions of a 1-D
+        convolution are pooled as tokens. Other shapes need ``"flatten"``.
+    name : name of the model. Default: the name of the folder, hub model or class.
+    batch_size : samples per batch. Loaders have their own batch size.
+    device : where the model runs, such as ``"cuda"``. Default: the GPU, if available, for a model
+        that is loaded; the device of the weights for a module that you pass.
+    mask : the samples to return, out of the samples that the model sees: the name of a mask of a
+        graph, such as ``"test_mask"``, n booleans, or numbers of rows. A folder always stores all
+        samples. Default: all.
+    outputs : whether to keep the logits (n, classes), if the model returns logits: the returned
+        value, its ``logits``, or the first element.
+    samples : the entry of a mapping or graph with one row per sample. Default: the nodes of a
+        graph; ``x`` of a mapping, or the first tensor. Pass ``"y"`` for graphs with one label per
+        graph.
+    time_first : names or patterns of layers with results (time, samples, features). Where possible,
+        a second run on two samples alone shows which axis is the sample axis. Otherwise,
+        ``batch_first`` of recurrent modules and PyTorch transformers decides.
+    progress : show a bar on standard error, if standard error is a terminal, or call
+        ``progress(done, total)`` after each batch.
 
     Returns the :class:`ModelFeatures`, with the layers in the order of ``model.named_modules()``.
-    With a folder: of the first pooling, as :func:`open_features` opens the folder, with what the
-    model and the samples are in ``traits``; :func:`open_features` opens other poolings.
+    With a folder, the features have the first pooling, as :func:`open_features` opens the folder,
+    and ``traits`` contains the provenance of the model and the samples; :func:`open_features` opens
+    the other poolings.
 
     Raises ``ValueError`` for a folder of another model, of other samples or settings; for layers
-    that do not exist or are not called; for a model whose forward pass fails; for what cannot
-    become one row per sample; for rows of ``mask`` that do not exist; and for data that are empty
-    or shuffle, because rows would not be the same samples for the next model.
+    that do not exist or are not called; for a model with a failing forward pass; for outputs that
+    cannot become one row per sample; for rows of ``mask`` that do not exist; and for data that are
+    empty or shuffled, because the next model would return rows of other samples.
     """
     if folder is not None and not isinstance(folder, str | Path):
         raise ValueError(
@@ -169,7 +174,7 @@ def extract_features(
 
 
 def check_batch_size(batch_size: Any) -> None:
-    """Raise ``ValueError`` for a size of batches that is no whole number from 1."""
+    """Raise ``ValueError`` for a batch size that is no whole number from 1."""
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(
             f"extract_features: batch_size must be a whole number, at least 1; got {batch_size!r}"
@@ -178,7 +183,7 @@ def check_batch_size(batch_size: Any) -> None:
 
 @dataclass(frozen=True)
 class _PreparedBatches:
-    """The batches that a model is called with, made of samples one at a time."""
+    """The input batches of a model, prepared from samples batch by batch."""
 
     model: LoadedModel
     samples: Samples
@@ -204,7 +209,7 @@ def _extract_in_memory(
     sample_entry: str | None,
     time_first: str | Sequence[str],
 ) -> ModelFeatures:
-    """Return the layers of a model in memory, with the ids and labels of the samples."""
+    """Return the features of a model in memory, with the ids and labels of the samples."""
     batches = _PreparedBatches(model, samples, batch_size) if samples.read else samples.stream()
     features = extract_module_features(
         model.module,
@@ -235,19 +240,19 @@ def _extract_in_memory(
 
 
 def _sample_ids(fingerprint: str, n: int) -> list[str]:
-    """Return names for samples that have none."""
+    """Return generated ids for samples without ids."""
     return [f"{fingerprint[:12]}/{i}" for i in range(n)]
 
 
 def _are_classes(labels: np.ndarray | None, outputs: np.ndarray) -> bool:
-    """Return whether the outputs can be the logits of the classes of the samples."""
+    """Return whether the outputs can be logits for the classes of the samples."""
     if labels is None or len(labels) != len(outputs):
         return False
     return bool(labels.min() >= 0 and labels.max() + 1 == outputs.shape[1])
 
 
 def _in_model_order(layers: Iterable[str], module: Any) -> list[str]:
-    """Return the names of layers in the order of the modules of a model."""
+    """Return layer names in the order of the modules of a model."""
     positions = {name: i for i, name in enumerate(list_model_modules(module))}
     return sorted(layers, key=lambda layer: positions.get(layer.partition("#")[0], len(positions)))
 
@@ -265,8 +270,8 @@ def extract_loaded_model(
     sample_entry: str | None = None,
     time_first: str | Sequence[str] = (),
 ) -> list[ModelFeatures]:
-    """Do what :func:`extract_features` does with a folder, for a model and samples that are loaded,
-    and return a model for each pooling."""
+    """Extract the features of a loaded model for loaded samples into a folder, as
+    :func:`extract_features` does, and return the features with each pooling."""
     check_batch_size(batch_size)
     options: Any = {"outputs": outputs, "sample_entry": sample_entry, "time_first": time_first}
     if isinstance(pool, Mapping):
@@ -328,7 +333,8 @@ def _restrict_layers(features: ModelFeatures, modules: Mapping[str, Any]) -> Mod
 def _requested_modules(
     model: LoadedModel, layers: str | Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
-    """Return the modules of each name, pattern or word, and all of them by name."""
+    """Return the module names that match each name, pattern or word, and all matching modules by
+    name."""
     patterns = [layers] if isinstance(layers, str) else layers
     names = {pattern: model.blocks if pattern == "blocks" else [pattern] for pattern in patterns}
     try:
@@ -352,7 +358,8 @@ def _extract_by_pooling(
     progress: Progress,
     options: Mapping[str, Any],
 ) -> ModelFeatures:
-    """Return a model each of whose layers has a pooling of its own, with a run for each word."""
+    """Return the features of a model with a separate pooling per layer, from one run per pooling
+    word."""
     modules = _requested_modules(model, layers)[1]
     check_pooling_word(pool)
     poolings, representations = poolings_by_module(pool, modules), dict[str, Any]()
@@ -378,7 +385,7 @@ def _missing_pass(
     modules: Mapping[str, Any],
     poolings: Sequence[str],
 ) -> ExtractionPass | None:
-    """Return what a store lacks, as one pass; None if it has everything."""
+    """Return one pass over everything that a store lacks; None if the store is complete."""
     missing_by_pooling = {p: set(modules) - set(facts.modules.get(p, ())) for p in poolings}
     missing_names = set().union(*missing_by_pooling.values())
     pass_names = [name for name in modules if name in missing_names]
@@ -402,8 +409,8 @@ def _append_remaining_batches(
     batch_size: int,
     progress: Progress,
 ) -> str:
-    """Append the rows of the batches that are left; return what else they depend on, if there is
-    any."""
+    """Append the rows of the remaining batches to ``arrays``; return the cause if rows depend on
+    more than their samples, otherwise an empty string."""
     torch, inputs, n_done = (
         import_optional("torch"),
         find_model_inputs(model.module),
@@ -450,7 +457,7 @@ def _append_remaining_batches(
 
 
 def _check_rows_on_disk(arrays: GrowingArrays, digest: str) -> None:
-    """Raise ``ValueError`` unless the samples so far gave the rows on disk."""
+    """Raise ``ValueError`` unless the rows on disk belong to the samples read so far."""
     if digest != arrays.written.digest:
         raise ValueError(
             f"the first {arrays.written.batches} batches are not those of the interrupted run; "
@@ -461,8 +468,11 @@ def _check_rows_on_disk(arrays: GrowingArrays, digest: str) -> None:
 def _remaining_batches(
     samples: Samples, size: int, first_index: int = 0, digest: str = ""
 ) -> Iterator[tuple[Any, str]]:
-    """Yield the samples of each batch from the first that is wanted, or the batches of a loader,
-    and the fingerprint of all so far, which no size of batches changes."""
+    """Yield each batch of samples from number ``first_index`` on, or each batch of a loader, and
+    the fingerprint of all samples so far.
+
+    The batch size does not change the fingerprint of samples that are read separately.
+    """
     starts = range(first_index * size, len(samples), size) if samples.read else ()
     batches = (samples.batch(start, start + size) for start in starts)
     for batch in batches if samples.read else samples.batches():
@@ -499,7 +509,7 @@ def _run_model_on_batch(
 
 
 def _rows_by_file(result: BatchResult, extraction_pass: ExtractionPass) -> dict[str, np.ndarray]:
-    """Return the rows of a batch by the name of their file, pooling and layer, or outputs."""
+    """Return the rows of a batch by file name: ``pooling.layer``, or ``outputs``."""
     rows = {
         f"{pooling}.{layer}": values if isinstance(values, np.ndarray) else detach_to_numpy(values)
         for pooling, call_rows in result.rows.items()
@@ -519,7 +529,7 @@ def _store_finished_pass(
     samples: Samples,
     model: Any,
 ) -> None:
-    """Take the complete arrays of a pass into the store, and write down what it has now."""
+    """Move the complete arrays of a pass into the store, and write the new facts of the store."""
     n, names = arrays.written.rows, list(arrays.written.arrays)
     pooled = set(arrays.written.pooled).union(facts.model.get(POOLED_AXES_KEY, ()))
     facts = replace(facts, model={**facts.model, POOLED_AXES_KEY: sorted(pooled)})

@@ -1,5 +1,5 @@
-"""A store of features: the layers of a model for fixed inputs, as files that stay on disk, and that
-grow batch by batch and go on after a kill where they were."""
+"""A feature store: the layers of a model for fixed inputs, as files that stay on disk. The store
+grows batch by batch and resumes after a kill."""
 
 from __future__ import annotations
 
@@ -52,13 +52,12 @@ EXTRACT_AGAIN_REMEDY = "remove its folder, and extract the features again"
 
 @dataclass(frozen=True)
 class StoreFacts:
-    """What a store is about.
+    """The facts of a feature store.
 
-    ``model``: where the model comes from, its class, and a hash of its weights. ``data``: name,
-    kind and hash of the samples. ``settings``: what else decides the values, such as the size of
-    batches. ``layers``: by pooling, the layers in the order of the model. ``modules``: by pooling,
-    the modules that were watched, whose outputs are these layers. ``files``: what is recorded of
-    each array.
+    ``model``: the source of the model, its class, and a hash of the weights. ``data``: name, kind
+    and hash of the samples. ``settings``: further settings that change the values, such as the
+    batch size. ``layers``: by pooling, the layers in the order of the model. ``modules``: by
+    pooling, the watched modules that returned the layers. ``files``: the record of each array.
     """
 
     name: str
@@ -71,15 +70,15 @@ class StoreFacts:
 
 
 def open_features(folder: str | Path, *, pool: str | None = None) -> ModelFeatures:
-    """Return the model whose features are in a folder; its layers stay on disk until needed.
+    """Return the features of a model from a folder; the layers stay on disk until needed.
 
-    ``folder``: what :func:`extract_features`, :func:`save_features` or ``compare_models(...,
-    save=)`` wrote: the folder of a model, or one that holds the folder of a single model.
-    ``pool``: which pooling, if there are several. The ``traits`` of an extracted model hold its
-    provenance: ``"model"`` and ``"data"``.
+    ``folder``: a folder from :func:`extract_features`, :func:`save_features` or
+    ``compare_models(..., save=)``: the folder of a model, or a folder that contains the folder of a
+    single model. ``pool``: the pooling to open, if the folder has several poolings. The ``traits``
+    of an extracted model contain the provenance: ``"model"`` and ``"data"``.
 
-    Raises ``ValueError`` for a folder without features, and where it is not clear which model or
-    pooling is meant.
+    Raises ``ValueError`` for a folder without features, and for a folder with several models, or
+    with several poolings if you do not choose a pooling.
     """
     folder = Path(folder)
     model_folders = feature_folders(folder)
@@ -112,7 +111,8 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> ModelFeatur
 
 
 def read_store_facts(folder: Path) -> StoreFacts:
-    """Return what a store is about; ``ValueError`` if the folder is none."""
+    """Return the facts of a feature store; raise ``ValueError`` if the folder is no feature
+    store."""
     return read_document(
         folder / TRAITS_FILE, _parse_store_facts, "a store of features", EXTRACT_AGAIN_REMEDY
     )
@@ -127,7 +127,8 @@ def _parse_store_facts(entries: dict[str, Any]) -> StoreFacts:
 
 
 def feature_folders(folder: Path) -> list[Path]:
-    """Return the folders of models in a folder, itself included, in natural order."""
+    """Return the model folders in a folder, in natural order, or only the folder itself if it is a
+    model folder."""
     if (folder / TRAITS_FILE).is_file():
         return [folder]
     folders = (file.parent for file in folder.glob(f"*/{TRAITS_FILE}"))
@@ -136,13 +137,13 @@ def feature_folders(folder: Path) -> list[Path]:
 
 
 def is_feature_store(folder: Path) -> bool:
-    """Return whether a folder has extracted features, which grow, complete or not."""
+    """Return whether a folder is a growing store of extracted features, complete or not."""
     file = folder / TRAITS_FILE
     return file.is_file() and '"modules"' in file.read_text(encoding="utf-8", errors="replace")
 
 
 def _has_saved_features(folder: Path) -> bool:
-    """Return whether a folder has the features of a model that save_features wrote."""
+    """Return whether a folder has the features of a model, written by :func:`save_features`."""
     if is_feature_store(folder):
         return False
     try:
@@ -155,10 +156,10 @@ def _has_saved_features(folder: Path) -> bool:
 
 
 def open_or_create_store(folder: Path, facts: StoreFacts) -> StoreFacts:
-    """Return what is in a store of this model, these samples and settings, made if it is new.
+    """Return the facts of the store for a model, samples and settings; create a missing store.
 
-    Raises ``ValueError`` if the folder holds another model, other samples, or features that were
-    extracted by other settings.
+    Raises ``ValueError`` if the folder holds another model, other samples, features of
+    :func:`save_features`, or features that were extracted with other settings.
     """
     if not (folder / TRAITS_FILE).exists():
         write_store_facts(folder, facts)
@@ -181,8 +182,7 @@ def open_or_create_store(folder: Path, facts: StoreFacts) -> StoreFacts:
 
 
 def drop_missing_layers(folder: Path, facts: StoreFacts) -> StoreFacts:
-    """Return what a store is about without the modules of layers whose files were deleted, or have
-    changed."""
+    """Return the facts of a store without the modules of layers with deleted or changed files."""
     modules = {}
     for pooling, names in facts.modules.items():
         files = {x: folder / f"{pooling}.{x}.npy" for x in facts.layers.get(pooling, ())}
@@ -197,7 +197,7 @@ def drop_missing_layers(folder: Path, facts: StoreFacts) -> StoreFacts:
 def check_same_store(
     folder: Path, kind: str, expected: Mapping[str, Any], stored: Mapping[str, Any]
 ) -> None:
-    """Raise ``ValueError`` if a store is about another "model", or about other "data"."""
+    """Raise ``ValueError`` if a store belongs to another "model", or to other "data"."""
     for name in IDENTITY_KEYS[kind]:
         values = [facts.get(name) for facts in (expected, stored)]
         if name == "class":  # without its module, which depends on how the file was imported
@@ -213,7 +213,7 @@ def check_same_store(
 
 
 def write_store_facts(folder: Path, facts: StoreFacts) -> None:
-    """Write what a store is about, and the traits by which its layers are read."""
+    """Write the facts of a store, including the traits that readers of the layers need."""
     entries = {
         "format": FEATURE_STORE_FORMAT,
         "architecture": facts.model.get("class", "model"),
@@ -229,9 +229,9 @@ def merge_store_facts(
     modules: Sequence[str],
     order: Sequence[str],
 ) -> StoreFacts:
-    """Return what a store is about after a pass that added layers, by pooling, of some modules.
+    """Return the facts of a store after a pass that added layers, by pooling, of some modules.
 
-    ``order``: the names of all modules, in whose order the layers come.
+    ``order``: the names of all modules; the layers follow this order.
     """
     positions = {name: i for i, name in enumerate(order)}
 
@@ -249,10 +249,10 @@ def merge_store_facts(
 
 
 def finish_pass(folder: Path, paths: Sequence[Path], facts: StoreFacts, ids: Sequence[str]) -> None:
-    """Take the complete arrays of a pass into a store, with what the store has then.
+    """Move the complete arrays of a pass into a store, and write the new facts of the store.
 
-    ``ids``: the names of the samples of all rows. All is on the disk before the document of the
-    pass says so, so that no loss of power changes what is taken to be complete.
+    ``ids``: the sample ids of all rows. All arrays are on disk before the facts of the pass are
+    written, so that a power loss cannot make an incomplete array count as complete.
     """
     pass_folder = paths[0].parent
     write_atomically(pass_folder / SAMPLE_IDS_FILE, json.dumps({"ids": list(ids)}) + "\n")
@@ -266,10 +266,10 @@ def finish_pass(folder: Path, paths: Sequence[Path], facts: StoreFacts, ids: Seq
 
 
 def recover_interrupted_passes(folder: Path) -> None:
-    """Move the arrays of passes that are complete into a store, and remove what is left of others.
+    """Move the arrays of complete passes into a store, and remove the remains of other passes.
 
-    The last that is moved is the document of what the store has. After a kill, what was not moved
-    follows. Arrays that have changed since they were complete are not moved.
+    The facts of the store are moved last. After a kill, the next call moves the remaining files.
+    Arrays that changed after completion are not moved.
     """
     for pass_folder in folder.glob(f"{PASS_FOLDER_PREFIX}*"):
         records = read_file_records(pass_folder)
@@ -291,8 +291,9 @@ HASHED_READ_BYTES = 2**24  # bytes of an array that are in memory at a time
 
 
 class WrittenRows(NamedTuple):
-    """What is on disk: the number of batches and of rows, the fingerprint of the samples that gave
-    them, what was pooled, and of each array the width, the type and a hash of its rows."""
+    """The content on disk: the number of batches and of rows, the fingerprint of the samples of the
+    rows, the kinds of pooled outputs, and for each array the width, the dtype and a hash of the
+    rows."""
 
     batches: int = 0
     rows: int = 0
@@ -302,10 +303,10 @@ class WrittenRows(NamedTuple):
 
 
 class GrowingArrays:
-    """Arrays (n, d) in the ``.npy`` files of a folder, which all grow by the same samples.
+    """Arrays (n, d) in the ``.npy`` files of a folder; each batch of samples extends all arrays.
 
-    What is ``written`` is in a file that is replaced after the rows of each batch. When the folder
-    is opened again, these rows stay, unless they have changed; then all begins anew.
+    A progress file records ``written`` and is replaced after each batch. When the folder is opened
+    again, unchanged rows stay; if rows have changed, all arrays are written from the beginning.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -327,8 +328,8 @@ class GrowingArrays:
     def append(self, rows: Mapping[str, np.ndarray], digest: str, pooled: Iterable[str]) -> None:
         """Add the rows of a batch to all arrays.
 
-        Raises ``ValueError``, and keeps the batches before, if these are not the arrays, widths and
-        precisions of the first batch.
+        Raises ``ValueError``, and keeps the earlier batches, if the arrays, widths or precisions
+        differ from the first batch.
         """
         batches, n_before, _, previous_pooled, arrays = self.written
         if batches:
@@ -359,8 +360,8 @@ def _parse_written_rows(entries: dict[str, Any]) -> WrittenRows:
 
 
 def _resume_row_hash(arrays: GrowingArrays, name: str) -> Any:
-    """Return the hash of the rows of an array, to which more can be added; ``ValueError`` if they
-    are not those that were written."""
+    """Return the hash of the rows of an array, ready for more rows; raise ``ValueError`` if the
+    rows on disk differ from the written rows."""
     width, kind, expected = arrays.written.arrays[name]
     rows, dtype = arrays.written.rows, np.dtype(kind)
     n_left, digest = rows * width * dtype.itemsize, hashlib.sha256()
@@ -375,7 +376,8 @@ def _resume_row_hash(arrays: GrowingArrays, name: str) -> Any:
 
 
 def _npy_header(rows: int, width: int, dtype: np.dtype[Any]) -> bytes:
-    """Return the head of a ``.npy`` file, whose length does not depend on the number of rows."""
+    """Return the header of a ``.npy`` file; the length of the header does not depend on the number
+    of rows."""
     file, description = io.BytesIO(), np.lib.format.dtype_to_descr(dtype)
     head = {"descr": description, "fortran_order": False, "shape": (rows, width)}
     np.lib.format.write_array_header_1_0(file, head)

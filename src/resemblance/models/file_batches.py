@@ -1,4 +1,4 @@
-"""Files of layers as batches, a few samples at a time."""
+"""Read files of layers in batches of a few samples."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .files import read_files
 
 @dataclass(frozen=True)
 class FileBatches:
-    """The batches of files, each a mapping from layers to rows with the names of columns and the
-    ids of samples, and their number."""
+    """Batches of layers in files: each batch maps layers to rows, with the names of columns and the
+    sample ids. ``len`` is the number of batches."""
 
     parts: tuple[Mapping[str, Representation], ...]  # the layers of each part of the samples
     batch_size: int
@@ -41,10 +41,11 @@ def read_file_batches(
 ) -> FileBatches:
     """Return the layers in files and folders in batches, for :meth:`resemblance.Stream.update`.
 
-    ``batch_size``: samples of a batch. ``parts``: each path holds all layers, for a part of the
+    ``batch_size``: samples per batch. ``parts``: each path holds all layers, for a part of the
     samples. ``column`` and ``ids``: as in :func:`read_files`.
 
-    Raises ``ValueError`` as :func:`read_files` does, and for layers with other numbers of samples.
+    Raises ``ValueError`` as :func:`read_files` does, and for layers with different numbers of
+    samples.
     """
     groups = [[path] for path in paths] if parts else [list(paths)] * bool(paths)
     layers = tuple(read_files(group, column=column, ids=ids) for group in groups)

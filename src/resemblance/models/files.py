@@ -1,4 +1,4 @@
-"""Files of arrays, tables or tensors, and folders of these, as named representations."""
+"""Read files of arrays, tables or tensors, and folders of files, as named representations."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ POOL_BY_AXES: Mapping[int, Callable[..., Representation]] = {
 
 
 class StoredArray(NamedTuple):
-    """An array in a file, with a longer name in case of a clash, its key in an archive or a table,
-    and the ids of its samples, or the name of the column of a table with them."""
+    """An array in a file: a name, a longer name for clashes, the key in an archive or table, and
+    the sample ids, or the name of the table column with the sample ids."""
 
     name: str
     longer: str
@@ -60,15 +60,14 @@ class StoredArray(NamedTuple):
 
 
 class InputLocation(NamedTuple):
-    """A path as it was given: a file or a folder, and the key that follows it."""
+    """A path as the user wrote it: a file or a folder, and the key after the path."""
 
     path: Path
     key: str | None
 
 
 class ReadRequest(NamedTuple):
-    """What all files are asked for: a key or a column, and ids; and the arrays that are left out,
-    by file."""
+    """The key or column, and the ids, to read from all files; and the unread arrays, by file."""
 
     column: str | None
     ids: str | None
@@ -78,28 +77,29 @@ class ReadRequest(NamedTuple):
 def read_files(
     paths: Iterable[str | Path], *, pool: str = "", column: str = "", ids: str = ""
 ) -> dict[str, Representation]:
-    """Return the representations in files and folders, by name, in the order given.
+    """Return the representations in files and folders, by name, in the given order.
 
-    A ``.npy`` file is one representation, named after it, and stays on disk until it is needed. An
-    ``.npz`` archive and a ``.safetensors`` file hold one per array with two axes or more, named
-    "archive/key". An array called ``ids``, ``filenames`` or the like names their samples; a warning
-    names the other arrays. A path such as ``archive.npz/key`` chooses one array. A ``.parquet``
-    file and a ``.jsonl`` file are tables: see :class:`Representation`; ``table.parquet/column``
-    chooses a column of vectors. A folder stands for its ``.npy`` and ``.npz`` files, in natural
-    order ("conv2" before "conv10"), named by their path inside the folder. A folder of features
-    (see :func:`open_features`) stands for the layers of its models, named "model/layer", with the
-    ids of their samples; ``folder/model/layer`` and ``folder/layer`` choose one. Names leave the
-    suffix out; those that would be used twice become the path as it was given. Files with Python
-    objects are refused, because reading them would run code.
+    A ``.npy`` file is one representation with the name of the file; the array stays on disk until
+    needed. An ``.npz`` archive and a ``.safetensors`` file hold one representation per array with
+    two axes or more, named "archive/key". An array called ``ids``, ``filenames`` or the like
+    contains the sample ids; a warning names the other arrays. A path such as ``archive.npz/key``
+    chooses one array. A ``.parquet`` file and a ``.jsonl`` file are tables: see
+    :class:`Representation`; ``table.parquet/column`` chooses a column of vectors. A folder stands
+    for all ``.npy`` and ``.npz`` files inside, in natural order ("conv2" before "conv10"), named by
+    their path inside the folder. A folder of features (see :func:`open_features`) stands for the
+    layers of its models, named "model/layer", with the sample ids; ``folder/model/layer`` and
+    ``folder/layer`` choose one layer. Names omit the suffix. If two names are equal, the path as
+    given becomes the name. Files with Python objects are refused, because reading Python objects
+    would run code.
 
     ``pool``: how arrays of tokens, (n, tokens, d), or of maps, (n, channels, height, width), become
-    (n, d), as by :func:`~resemblance.from_tokens` and :func:`~resemblance.from_maps`. ``column``:
-    the array of archives, or the column of tables, that is read. ``ids``: the array or the column
-    that names the samples.
+    (n, d), as in :func:`~resemblance.from_tokens` and :func:`~resemblance.from_maps`. ``column``:
+    the array of archives, or the column of tables, to read. ``ids``: the array or column with the
+    sample ids.
 
-    Raises ``ValueError``, naming the file, for what cannot be read as (n_samples, n_features)
-    numbers, and for an archive whose arrays take more than 4 GiB; ``.npy`` files may be of any
-    size. Raises it, too, for a ``pool`` when no array has tokens or maps.
+    Raises ``ValueError``, naming the file, for content that is not (n_samples, n_features) numbers,
+    and for an archive with arrays of more than 4 GiB; ``.npy`` files may have any size. Also raises
+    ``ValueError`` for a ``pool`` if no array has tokens or maps.
     """
     request = ReadRequest(column or None, ids or None, {})
     arrays = [array for path in paths for array in _arrays_at(Path(path), request)]
@@ -155,7 +155,7 @@ def _arrays_at(path: Path, request: ReadRequest) -> Iterator[StoredArray]:
 
 
 def _locate_input(path: Path) -> InputLocation:
-    """Return the file or the folder of features that a path names, and what follows it: a key."""
+    """Return the file or the folder of features in a path, and the rest of the path as a key."""
     if path.exists():
         return InputLocation(path, None)
     for parent in path.parents:
@@ -172,8 +172,8 @@ def _holds_features(folder: Path) -> bool:
 
 
 def _find_layer_by_key(layers: list[StoredArray], key: str, folder: Path) -> list[StoredArray]:
-    """Return the layers that a key names, as "model/layer" or as "layer"; ``ValueError`` for none,
-    and for layers of several models."""
+    """Return the layer with a key, "model/layer" or "layer"; raise ``ValueError`` for no match, and
+    for matches in several models."""
     matches = [a for a in layers if key in (a.name, a.name.partition("/")[2])]
     if len(matches) != 1:
         count_phrase = f"{len(matches)} layers" if matches else "no layer"
@@ -183,8 +183,10 @@ def _find_layer_by_key(layers: list[StoredArray], key: str, folder: Path) -> lis
 
 
 def _features_in(folder: Path) -> Iterator[StoredArray]:
-    """Yield the layers of the models whose features are in a folder; with several poolings, the
-    name of a layer begins with its own."""
+    """Yield the layers of the models with features in a folder.
+
+    If a model has several poolings, the name of a layer begins with the pooling.
+    """
     from .features import feature_folders  # which reads arrays by this module
     from .model_folder import read_model
 
@@ -222,7 +224,7 @@ def _arrays_in_file(
 
 
 def _read_stored_array(array: StoredArray, name: str, pool: str) -> tuple[Representation, bool]:
-    """Return the representation of an array, and whether it was pooled."""
+    """Return the representation of an array, and whether the array was pooled."""
     key, is_table, ids = array.key, array.path.suffix in TABLE_FILE_SUFFIXES, array.ids
     title = str(array.path) if key is None else f"{array.path}, array {key!r},"
     with name_file_in_errors(title) if is_table or array.path.suffix == ".npz" else nullcontext():
@@ -239,12 +241,13 @@ def _read_stored_array(array: StoredArray, name: str, pool: str) -> tuple[Repres
 
 
 def check_readable_array(path: Path) -> Path:
-    """Return the path of a ``.npy`` file; ``ValueError``, naming the file, if it holds no array."""
+    """Return the path of a ``.npy`` file; raise ``ValueError``, naming the file, for a file without
+    an array."""
     open_npy(path)
     return path
 
 
 def natural_sort_key(path: Path) -> list[tuple[int, int, str]]:
-    """Return the key of a path by which numbers inside names are sorted as numbers."""
+    """Return a sort key of a path that sorts numbers inside names as numbers."""
     parts = re.split(r"(\d+)", path.as_posix())
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]

@@ -1,4 +1,5 @@
-"""A PyTorch model seen on fixed inputs: its outputs and those of its layers for a loader."""
+"""Run a PyTorch model over the batches of a loader, and collect its outputs and the outputs of its
+layers."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def extract_module_features(
     """Run a PyTorch model over batches and return the outputs of its layers in memory.
 
     The model runs in evaluation mode and without gradients, on the device of its parameters;
-    afterwards it is as it was before. Layers come in the order in which they finish, in the
+    afterwards the model is unchanged. Layers come in the order in which they finish, in the
     precision of the model, at least float32.
 
     Parameters
@@ -60,44 +61,46 @@ def extract_module_features(
     model : any ``torch.nn.Module``.
     loader : the batches, of a ``DataLoader`` that does not shuffle, or of a list. A batch is a
         tensor; a tuple or list that begins with the input, or with as many tensors as the model
-        requires; a mapping of keyword arguments, of which "labels" and "label" are
-        dropped; or a graph of PyTorch Geometric.
-    layers : names of ``model.named_modules()``, or patterns such as ``"encoder.layer.*"``, in which
-        ``*`` stands for a name without dots and ``**`` for any; or ``"blocks"``: the embeddings and
-        blocks of the model, of :func:`resemblance.models.block_names`, even if it has a
-        module of this name. A layer may return a tensor, or a tuple or output of ``transformers``
-        that begins with one. A layer that is called several times for one batch, because its
-        weights are shared or it has none, becomes ``name#1``, ``name#2`` ... Names are without
-        those of wrappers, such as ``module`` of ``DataParallel``. Without ``layers``: each module
-        without parts of its own, and each graph convolution, whose result is or begins with a
-        floating tensor with a row per sample; a warning names the modules that have more axes
-        than maps, or other rows, and are left out.
+        requires; a mapping of keyword arguments, without the entries "labels" and "label"; or a
+        graph of PyTorch Geometric.
+    layers : names of ``model.named_modules()``, or patterns such as ``"encoder.layer.*"``, where
+        ``*`` matches within one level of names and ``**`` matches across levels; or ``"blocks"``:
+        the embeddings and blocks of the model, from :func:`resemblance.models.block_names`, even if
+        a module has the name "blocks". A layer may return a tensor, or a tuple or output of
+        ``transformers`` that begins with a tensor. A layer with several calls per batch, because
+        its weights are shared or because it has no weights, becomes ``name#1``, ``name#2`` ...
+        Names omit wrappers, such as ``module`` of ``DataParallel``. Without ``layers``: each module
+        without submodules, and each graph convolution, if the result is or begins with a floating
+        tensor with a row per sample. A warning names the left-out modules with more axes than maps,
+        or with other rows.
     name : name of the model. Default: the name of its class.
     pool : how rows (n, d) are made of tokens (n, tokens, d): ``"mean"``, ``"max"``, ``"cls"`` or
         ``"first"``, ``"last"``, ``"flatten"``; and of maps (n, channels, height, width):
-        ``"mean"``, ``"max"``, ``"flatten"``. One word for all layers, or a mapping from names or
-        patterns of layers to words, ``"mean"`` for others. The default is ``"mean"`` everywhere,
-        which suits all architectures: encoders are often compared by ``"cls"`` and decoders by
-        ``"last"``, but a model does not say which it is. An ``attention_mask`` in the batch keeps
-        padding out of all layers with as many tokens, also if it is an entry of a tuple that the
-        model takes under this name; a model of sound reduces it to its frames; a warning names a
-        layer to which it does not apply, and other masks. The positions of a one-dimensional
-        convolution, (n, channels, length), are pooled as tokens. Other shapes need ``"flatten"``.
-    outputs : whether to keep the logits (n, classes), if the model returns any: what it returns,
-        its ``logits``, or the first element.
-    samples : the entry of a mapping or graph that has one row per sample. By default the nodes of a
-        graph, ``x`` of a mapping, or its first tensor; ``"y"`` for graphs that have one label each.
-    time_first : names or patterns of layers whose results are (time, samples, features). Where it
-        is possible, a run of two samples alone shows which axis has the samples; without it,
-        ``batch_first`` of recurrent modules and transformers of PyTorch decides.
-    progress : show a bar on standard error, if that is a terminal, or call ``progress(done,
-        total)`` after each batch; total is 0 for a loader of unknown length.
-    blocks : the layers that the word ``"blocks"`` means, of a model that names them itself.
+        ``"mean"``, ``"max"``, ``"flatten"``. Pass a single word for all layers, or a mapping from
+        names or patterns of layers to words, with ``"mean"`` for all other layers. The default is
+        ``"mean"`` everywhere, because ``"mean"`` suits all architectures: encoders are often
+        compared with ``"cls"`` and decoders with ``"last"``, but a model does not declare its kind.
+        An ``attention_mask`` in the batch keeps padding out of all layers with as many tokens. The
+        mask may also be an entry of a tuple, if the model takes an input with this name. An audio
+        model reduces the mask to its frames. A warning names a layer to which the mask does not
+        apply, and other masks. The positions of a 1-D convolution, (n, channels, length), are
+        pooled as tokens. Other shapes need ``"flatten"``.
+    outputs : whether to keep the logits (n, classes), if the model returns logits: the returned
+        value, its ``logits``, or the first element.
+    samples : the entry of a mapping or graph with one row per sample. Default: the nodes of a
+        graph; ``x`` of a mapping, or the first tensor. Pass ``"y"`` for graphs with one label per
+        graph.
+    time_first : names or patterns of layers with results (time, samples, features). Where possible,
+        a second run on two samples alone shows which axis is the sample axis. Otherwise,
+        ``batch_first`` of recurrent modules and PyTorch transformers decides.
+    progress : show a bar on standard error, if standard error is a terminal, or call
+        ``progress(done, total)`` after each batch; total is 0 for a loader of unknown length.
+    blocks : the layers for the word ``"blocks"``, of a model that names its blocks.
 
     Raises ``ValueError`` for a layer that does not exist, is not called, or has no row per sample;
-    for a model whose forward pass fails; for tokens, maps or outputs that cannot become rows of
-    equal length; and for a loader that is empty or shuffles, because rows would not be the same
-    samples for the next model.
+    for a model with a failing forward pass; for tokens, maps or outputs that cannot become rows of
+    equal length; and for a loader that is empty or shuffles, because the next model would return
+    rows of other samples.
     """
     title, model = name or type(model).__name__, _unwrap_watchable_model(model)
     words = None if layers is None else expand_blocks_word(model, layers, blocks)
@@ -128,10 +131,10 @@ def layers_by_batch(
     samples: str | None,
     progress: Progress,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of all layers of models for each batch, as tensors where the models are.
+    """Yield the rows of all layers of models for each batch, as tensors on the device of the model.
 
-    The parameters, and what is raised, are those of :func:`extract_module_features`. A layer of a
-    model with a name is called ``name/layer``.
+    The parameters and exceptions are as in :func:`extract_module_features`. A layer of a model with
+    a name is called ``name/layer``.
     """
     models = {name: _unwrap_watchable_model(model) for name, model in models.items()}
     words = {
@@ -153,7 +156,7 @@ def layers_by_batch(
 
 
 def _unwrap_watchable_model(model: Any) -> Any:
-    """Return the model that runs: the one inside wrappers, whose layers can be watched."""
+    """Return the model inside wrappers, after a check that hooks can watch its layers."""
     if hasattr(model, "named_modules"):
         check_watchable(model, "the model")
         return unwrap_model(model)
@@ -179,8 +182,7 @@ def _results_by_batch(
     time_first: str | Sequence[str] = (),
     **options: Any,
 ) -> Iterator[dict[str, BatchResult]]:
-    """Yield what each model gives for each batch; ``options`` are those of
-    :func:`rows_of_batch`."""
+    """Yield the results of all models for each batch; ``options`` go to :func:`rows_of_batch`."""
     torch = import_optional("torch")
     check_pooling_word(pool)
     if isinstance(loader, torch.Tensor | Mapping):

@@ -1,4 +1,4 @@
-"""Models by their names in transformers, timm and torchvision, with what prepares samples."""
+"""Models by name from transformers, timm and torchvision, with the preparation of samples."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ TOWER_BY_KIND = {"texts": "text_model", "images": "vision_model"}
 
 
 def read_hub_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
-    """Return a model of transformers in evaluation mode, its processor, and facts.
+    """Return a transformers model in evaluation mode, its processor, and recorded facts.
 
-    ``name``: of a folder, or in the hub; ``kind``: of the samples. Nothing that a repository holds
-    as code is run. Raises ``ValueError`` when the files cannot be read, or lack weights.
+    ``name``: a folder, or a name in the hub. ``kind``: the kind of the samples. Code in a
+    repository never runs. Raises ``ValueError`` when the files cannot be read, or lack weights.
     """
     transformers = import_optional("transformers")
     is_folder = Path(name).is_dir()
@@ -81,8 +81,10 @@ def read_hub_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any
 
 
 def _check_model_exists(name: str) -> None:
-    """Raise ``ValueError`` for a model that is neither in the cache nor, at the first try, in the
-    hub: a reader of files would try for half a minute."""
+    """Raise ``ValueError`` for a model that is neither in the cache nor in the hub.
+
+    The hub is asked only once, because the reader of files would try for half a minute.
+    """
     hub = import_optional("huggingface_hub")
     try:
         if hub.try_to_load_from_cache(name, "config.json") is None:
@@ -98,9 +100,9 @@ def _check_model_exists(name: str) -> None:
 def _read_sample_processor(
     transformers: Any, name: str, kind: str | None, model: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the processor for samples, and what is recorded of it.
+    """Return the processor for samples, and recorded facts.
 
-    Where the samples are not known, it is the one that the folder has.
+    If the kind of the samples is unknown, return the processor in the folder.
     """
     if kind is None:
         kind = next(
@@ -128,7 +130,7 @@ def _read_sample_processor(
 
 
 def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:
-    """Raise ``ValueError`` for the tokenizer of another model, or one made of no file."""
+    """Raise ``ValueError`` for the tokenizer of another model, or a tokenizer without files."""
     folder, vectors, entries = Path(name), count_word_vectors(model), len(tokenizer)
     remedy = (
         f"write that of the model there by tokenizer.save_pretrained({name!r}), or pass "
@@ -145,7 +147,8 @@ def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:
 
 
 def _read_settings_file(transformers: Any, name: str, file: str) -> dict[str, Any]:
-    """Return the settings in a file of a folder or a repository; none where it has no such file."""
+    """Return the settings in a file of a folder or repository; no settings if the file does not
+    exist."""
     try:
         with silence_transformers():
             path = transformers.utils.cached_file(name, file)
@@ -159,7 +162,8 @@ LoadedHubModel = tuple[Any, Any, dict[str, Any]]
 
 
 def load_timm_model(name: str, kind: str | None) -> LoadedHubModel:
-    """Return a pretrained model of timm and the transform of one image."""
+    """Return a pretrained timm model, the function that makes a batch of images, and recorded
+    facts."""
     model = _create_pretrained_model("timm", "create_model", name, pretrained=True)
     data = importlib.import_module("timm.data")
     transform = data.create_transform(**data.resolve_data_config({}, model=model))
@@ -171,7 +175,8 @@ def load_timm_model(name: str, kind: str | None) -> LoadedHubModel:
 
 
 def load_torchvision_model(name: str, kind: str | None) -> LoadedHubModel:
-    """Return a model of torchvision with its default weights, and their transform of one image."""
+    """Return a torchvision model with its default weights, the function that makes a batch of
+    images, and recorded facts."""
     model = _create_pretrained_model("torchvision.models", "get_model", name, weights="DEFAULT")
     weights = importlib.import_module("torchvision.models").get_model_weights(name).DEFAULT
     transform = weights.transforms()
@@ -183,7 +188,7 @@ def load_torchvision_model(name: str, kind: str | None) -> LoadedHubModel:
 
 
 def _create_pretrained_model(package: str, function: str, name: str, **options: Any) -> Any:
-    """Return a model from a hub; ``ValueError`` with the remedy for whatever goes wrong there."""
+    """Return a model from a hub; raise ``ValueError`` with the remedy for any failure there."""
     hub = package.partition(".")[0]
     try:
         create = getattr(importlib.import_module(package), function)

@@ -1,5 +1,5 @@
-"""What makes the features of a model besides its weights: its parts with their options, all that
-runs when it is called, the code of its user, and how samples are prepared for it."""
+"""The identity of a model's features besides the weights: modules with their options, hooks and
+PyTorch modes, the code of the user, and the preparation of samples."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ RootMethods = frozenset[str]  # the methods of an object that run
 
 
 class VisitedObjects:
-    """The objects that were read, each with its number, and the containers that are being read."""
+    """The visited objects, with a number per object, and the containers that are being read."""
 
     def __init__(self) -> None:
         self.numbers: dict[int, int] = {}
@@ -75,7 +75,8 @@ class VisitedObjects:
         self.state: set[tuple[int, str]] = set()  # addresses, and names of attributes
 
     def number(self, value: Any) -> int | None:
-        """Return the number of an object, or None, and keep the object, if it is new."""
+        """Return the number of a visited object; for a new object, keep the object and return
+        None."""
         number = self.numbers.setdefault(id(value), len(self.kept))
         if number < len(self.kept):
             return number
@@ -83,7 +84,7 @@ class VisitedObjects:
         return None
 
     def copy(self) -> VisitedObjects:
-        """Return another with the same objects."""
+        """Return a copy with the same objects."""
         duplicate = VisitedObjects()
         duplicate.numbers, duplicate.kept = {**self.numbers}, [*self.kept]
         duplicate.opened, duplicate.state = {*self.opened}, self.state
@@ -91,14 +92,15 @@ class VisitedObjects:
 
 
 def feature_identity(module: Any, processor: Any) -> dict[str, Any]:
-    """Return what makes the features of a model besides its weights.
+    """Return fingerprints of everything besides the weights that changes the features of a model.
 
-    ``definition``: a fingerprint of the classes of its parts, their options, its config, its hooks
-    and those of all modules, modes of PyTorch, and the code of classes and functions that are not
-    from an installed package, with all of theirs that they name. What ``forward``, a hook, or a
-    method that they call, assigns or fills is state, and does not count. ``hooks`` and ``context``:
-    the hooks by their parts, and the modes, such as autocast, if there are any. ``preparation``: a
-    fingerprint of the tokenizer, processor or function that makes a batch of samples.
+    ``definition``: a fingerprint of the classes of the modules, their options, the config, the
+    hooks of the model and of all modules, PyTorch modes, and the code of classes and functions from
+    outside installed packages, with all user code that this code names. Attributes that
+    ``forward``, a hook, or a called method assigns or fills are state, and do not count. ``hooks``
+    and ``context``: the hooks by module, and the modes, such as autocast, if there are any.
+    ``preparation``: a fingerprint of the tokenizer, processor or function that makes a batch of
+    samples.
     """
     context, hooks = active_torch_modes(), format_hook_names(module)
     descriptions = {"definition": _describe_model(module, context)}
@@ -161,7 +163,7 @@ def _describe_module(module: Any, registry: VisitedObjects) -> Iterator[str]:
 
 
 def _find_patched_functions(namespace: Any) -> dict[str, Any]:
-    """Return the functions of a user that stand in a class or module of an installed package."""
+    """Return the user functions inside a class or module of an installed package."""
     if namespace is None or _is_user_defined(namespace):
         return {}
     return {
@@ -175,9 +177,10 @@ def _find_patched_functions(namespace: Any) -> dict[str, Any]:
 def _describe_value(
     value: Any, registry: VisitedObjects, roots: RootMethods = CALL_METHOD
 ) -> Iterator[str]:
-    """Yield words for all that decides what a value does; an object that was read by its number.
+    """Yield words for everything that decides the behaviour of a value; a visited object yields
+    only its number.
 
-    ``roots``: the names in the code that uses the value, among them those of methods that run.
+    ``roots``: the names in the code that uses the value, including the names of methods that run.
     """
     value = uncompiled_function(value)
     yield type(value).__qualname__
@@ -210,8 +213,8 @@ def _describe_value(
 
 
 def _describe_container(value: Any, registry: VisitedObjects, roots: RootMethods) -> Iterator[str]:
-    """Yield the words of a container: equal ones give equal words, and one that holds itself
-    ends."""
+    """Yield the words of a container: equal containers yield equal words, and a container inside
+    itself yields nothing more."""
     if id(value) in registry.opened:
         return
     registry.opened.add(id(value))
@@ -265,8 +268,8 @@ def _describe_object(value: Any, registry: VisitedObjects, roots: RootMethods) -
 def _object_options(
     value: Any, registry: VisitedObjects, roots: RootMethods
 ) -> tuple[dict[str, Any], VisitedObjects, RootMethods]:
-    """Return the attributes of an object that are no state of the methods that run, and what is
-    named in the code of these."""
+    """Return the attributes of an object that are not state of the running methods, the registry,
+    and the names in the code of the running methods."""
     state, names = attributes_set_by_methods(value.__class__, roots)
     state = state.union(name for owner, name in registry.state if owner == id(value))
     return (
@@ -285,8 +288,9 @@ def _contained_objects(value: Any) -> dict[str, Any]:
 def _describe_package_object(
     value: Any, registry: VisitedObjects, roots: RootMethods
 ) -> Iterator[str]:
-    """Yield the words of an object of an installed package: its text, and if one of its methods
-    runs and the text is only an address, its plain options and its functions."""
+    """Yield the words of an object of an installed package: its text. If the text is only an
+    address and a method of the object runs, also yield the plain options and the functions of the
+    object."""
     kind = value.__class__
     is_bare = kind.__repr__ is object.__repr__
     yield MEMORY_ADDRESS.sub("", str(value) if is_bare else repr(value))
@@ -304,8 +308,11 @@ def _describe_package_object(
 
 
 def _describe_function(function: FunctionType, registry: VisitedObjects) -> Iterator[str]:
-    """Yield the code of a user's function and what it names, and what any function holds, but for
-    what the function assigns or fills."""
+    """Yield the code of a user function and the values that the code names.
+
+    For any function, yield the values that the function holds, except variables that the function
+    assigns or fills.
+    """
     yield function.__qualname__
     codes = list(codes_in(function.__code__))
     names = frozenset(name for code in codes for name in code.co_names)
@@ -342,8 +349,8 @@ def _describe_variable(
     registry: VisitedObjects,
     names: RootMethods,
 ) -> Iterator[str]:
-    """Yield the words of a variable of a function, unless it is state, or of those attributes that
-    are none."""
+    """Yield the words of a variable of a function: only the type for a variable that is state, and
+    no attributes that are state."""
     if (name,) in written_paths or (id(value), "") in registry.state:
         yield type(value).__qualname__
         return
@@ -359,7 +366,8 @@ def _describe_variable(
 
 
 def _is_user_defined(value: Any) -> bool:
-    """Return whether a function, class or module is not from Python or an installed package."""
+    """Return whether a function, class or module comes neither from Python nor from an installed
+    package."""
     name = getattr(value, "__module__", None) or getattr(value, "__name__", "")
     package = str(name).partition(".")[0]
     if package == "__main__":
@@ -371,7 +379,8 @@ def _is_user_defined(value: Any) -> bool:
 
 
 def _describe_tokenizer(tokenizer: Any) -> Iterator[str]:
-    """Yield the vocabulary and the rules of a tokenizer, not how it last padded or truncated."""
+    """Yield the vocabulary and the rules of a tokenizer, without its last padding and
+    truncation."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     rules = (
         {"vocabulary": tokenizer.get_vocab()} if backend is None else json.loads(backend.to_str())
@@ -381,8 +390,11 @@ def _describe_tokenizer(tokenizer: Any) -> Iterator[str]:
 
 
 def model_facts(module: Any, processor: Any = None) -> dict[str, Any]:
-    """Return the facts of a model for JSON; ``sha256`` is over the names and values of weights, and
-    the rest of what makes its features is as in ``feature_identity``."""
+    """Return the facts of a model for JSON.
+
+    ``sha256`` covers the names and values of the weights; the other facts of the identity are as in
+    ``feature_identity``.
+    """
     weights = dict(module.state_dict())
     parameters = list(module.parameters())
     versions = {

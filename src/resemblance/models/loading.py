@@ -1,4 +1,4 @@
-"""A model by one word, ready to run on samples, with what is recorded of it."""
+"""Load a model, ready to run on samples, with recorded facts."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ PrepareFunction = Callable[[Any], Any]
 class LoadedModel(NamedTuple):
     """A model that is ready to run.
 
-    ``module`` is in evaluation mode, unless it was passed as an object: that one is not changed.
-    ``prepare`` makes a batch for it of samples, None where batches are ready. ``blocks``: its
-    default layers. ``facts``: where it comes from and how samples are prepared, for JSON.
+    ``module`` is in evaluation mode, unless you passed the module as an object; a passed module is
+    not changed. ``prepare`` makes a model batch from samples; None if batches are ready.
+    ``blocks``: the default layers. ``facts``: the source of the model and the preparation of
+    samples, for JSON.
     """
 
     name: str
@@ -56,29 +57,30 @@ ModelParts = tuple[str, Any, Any, dict[str, Any]]  # name, module, processor of 
 def load_model(
     model: Any, *, name: str = "", device: Any = None, samples: Samples | None = None
 ) -> LoadedModel:
-    """Return a model by its folder, name or file, or as it is, ready to run on samples.
+    """Return a model, ready to run on samples, from a folder, a name, a file or an object.
 
-    Python files run; of other files, nothing is read that may run code as it is unpickled. Models
-    from names and files run on the GPU if there is one; a module that is passed stays where it is.
+    Python files are executed; from other files, nothing is read that may run code while unpickling.
+    Models from names and files run on the GPU, if available; a module that you pass stays on its
+    device.
 
     Parameters
     ----------
-    model : a folder with ``config.json``, or ``hf:NAME``: a model of ``transformers``, with its
-        tokenizer, or its processor of images or sound, as the samples need; of an encoder and a
-        decoder the encoder, of a model of texts and images the part for the samples. ``timm:NAME``
-        or ``torchvision:NAME``: pretrained, with the transforms of its weights. A ``.pt2`` file of
-        ``torch.export``. ``file.py:function``: the function returns a module, a pair (module,
-        prepare), or a ``LoadedModel``. Or a ``torch.nn.Module``, or a pair of a module and the
-        tokenizer or processor of its inputs, or a function that makes a batch of a list of samples.
-        Any of these in a pair ``("name", model)``.
+    model : a folder with ``config.json``, or ``hf:NAME``: a model of ``transformers``, with the
+        tokenizer, image processor or audio processor that the samples need. An encoder-decoder
+        model gives the encoder; a model of texts and images gives the part for the samples.
+        ``timm:NAME`` or ``torchvision:NAME``: a pretrained model, with the transforms of its
+        weights. A ``.pt2`` file of ``torch.export``. ``file.py:function``: the function returns a
+        module, a pair (module, prepare), or a ``LoadedModel``. Or a ``torch.nn.Module``, or a pair
+        of a module and the tokenizer or processor of its inputs, or a function that makes a batch
+        from a list of samples. Any of these forms in a pair ``("name", model)``.
     name : by default the last part of the path or name, or the name of the function.
-    device : where it runs, such as ``"cpu"`` or ``"cuda:1"``.
-    samples : what it will see; they choose the tokenizer or processor, and a mismatch is an error
-        here.
+    device : the device of the model, such as ``"cpu"`` or ``"cuda:1"``.
+    samples : the samples for the model. The samples decide the tokenizer or processor, and a
+        mismatch raises an error here.
 
-    Raises ``ValueError``, with the remedy, for a model of another form, one that cannot be read or
-    lacks weights, a folder without the tokenizer of its model, samples that the model cannot
-    prepare, and a device that is not there. Warns where the tokenizer does not know most tokens.
+    Raises ``ValueError``, with the remedy, for a model of another form, a model that cannot be read
+    or lacks weights, a folder without the tokenizer of its model, samples that the model cannot
+    prepare, and a device that does not exist. Warns if the tokenizer does not know most tokens.
     """
     if isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str):
         name, model = name or model[0], model[1]
@@ -123,7 +125,8 @@ def load_model(
 
 
 def _refresh_model_facts(model: LoadedModel) -> LoadedModel:
-    """Return a model that was loaded before with the weights, options and hooks that it has now."""
+    """Return a model that was loaded earlier, with facts of its present weights, options and
+    hooks."""
     if "definition" not in model.facts:
         return model
     kept_facts = {k: v for k, v in model.facts.items() if k not in ("hooks", "context")}
@@ -181,7 +184,8 @@ def _load_parts_by_spec(spec: str, kind: str | None) -> ModelParts | LoadedModel
 
 
 def _near_folder_hint(path: Path) -> str:
-    """Return the part of a message that names a folder near a path, if there is one."""
+    """Return the part of an error message that names a similar path or explains the given path;
+    empty if there is nothing to say."""
     if (path / ADAPTER_CONFIG_FILE).is_file():
         base = "its base"
         with suppress(ValueError, AttributeError):  # no JSON, or no object
@@ -216,13 +220,13 @@ HF_INITIALIZED_MARK = "_is_hf_initialized"  # of transformers, on parts that it 
 
 
 def make_untrained_copy(model: LoadedModel, name: str, seed: int) -> LoadedModel:
-    """Return a copy of a model, called ``name``, with weights as before any training.
+    """Return a re-initialized copy of a model, called ``name``, with fresh random weights.
 
-    A model of timm or torchvision is made anew by its name. Of others all parts draw their weights
-    again, by ``reset_parameters``, and then the whole, if it has ``init_weights``, as models of
-    ``transformers`` do by their configuration.
+    A model of timm or torchvision is created again from its name. Other models draw the weights of
+    all parts again, with ``reset_parameters``; then ``init_weights`` runs for the whole model, if
+    present, as in models of ``transformers``, which initialize weights from their configuration.
 
-    Raises ``ValueError`` for a model with weights that none of these draws.
+    Raises ``ValueError`` for a model with weights that none of the methods re-initializes.
     """
     torch = import_optional("torch")
     hub, _, model_name = str(model.facts.get("source", "")).partition(":")

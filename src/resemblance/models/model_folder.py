@@ -1,4 +1,4 @@
-"""Folders of arrays as models: the models of a study, and those of users."""
+"""Folders of arrays as models: the models of a benchmark, and the models of users."""
 
 from __future__ import annotations
 
@@ -46,29 +46,29 @@ MAX_LAYER_NAME_BYTES, MAX_FILE_NAME_BYTES = (
 
 
 def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFeatures, ...]:
-    """Return the models in a folder: each folder inside it with a ``traits.json`` is one model.
+    """Return the models in a folder: each folder inside with a ``traits.json`` is one model.
 
     ``traits.json`` is an object with any of these entries: ``name``, ``domain``, ``dataset``,
     ``architecture`` (words; models are compared when they agree in all three), ``setting``
     ("normal", "layers", "labels", "shortcut", "augmentation", "pretrained" or "finetuned"),
-    ``strength`` (0 to 1), ``seed`` (a number), ``pretrain`` (the seed of the pretrained model that
-    a fine-tuned one started from), ``accuracy``, ``accuracies`` (an object: on other inputs, by
-    their name), ``right`` (an object: for such inputs, a word with a 1 for each that is answered
-    right and a 0 for each that is not), ``layers``: the names of the layers in the order of the
-    network, a list, or an object of such lists by pooling, and ``maps``: by the name of a layer
-    whose features are maps, flattened in this order, their channels, height and width. A
-    ``samples.json`` with an entry ``ids``, a list, names the samples of the rows. The folder also
-    holds one array (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``,
-    and, when known, ``outputs.npy`` (n_samples, n_classes) with logits and ``labels.npy``
-    (n_samples,) with the true classes, from which a missing accuracy is computed. Without
-    ``layers``, all other arrays are layers, in natural order ("block2" before "block10"). A model
-    with several poolings is one model for each. Layers stay on disk until they are needed. A
-    benchmark takes an entry that is missing for the first of these words, or 0; the traits of the
-    model have what the folder states.
+    ``strength`` (0 to 1), ``seed`` (a number), ``pretrain`` (the seed of the pretrained model from
+    which a fine-tuned model started), ``accuracy``, ``accuracies`` (an object: accuracies on other
+    inputs, by name), ``right`` (an object: by the same names, a word with a 1 for each input with a
+    correct answer and a 0 for each input with a wrong answer), ``layers`` (a list with the names of
+    the layers in the order of the network, or an object of lists by pooling), and ``maps`` (an
+    object: channels, height and width of each layer with maps, flattened in this order). A
+    ``samples.json`` with a list ``ids`` names the samples of the rows. The folder also holds one
+    array (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``, and, when
+    known, ``outputs.npy`` (n_samples, n_classes) with logits and ``labels.npy`` (n_samples,) with
+    the true classes. Logits and classes give a missing accuracy. Without ``layers``, all other
+    arrays are layers, in natural order ("block2" before "block10"). A model with several poolings
+    gives one model per pooling. Layers stay on disk until needed. A benchmark reads a missing
+    ``setting`` as "normal", and a missing ``strength`` or ``seed`` as 0; the traits of the model
+    contain only the entries in the folder.
 
-    ``verify``: compare each array with its checksum in the entry ``files``, if there is one;
-    ``"changed"``: only those whose size or time of change is not the one recorded there. An array
-    with both as recorded is also taken to have the fingerprint recorded there.
+    ``verify``: compare each array with its checksum in the entry ``files``, if present;
+    ``"changed"``: only arrays with another size or modification time than recorded there. If size
+    and time are as recorded, the array is assumed to have the recorded fingerprint as well.
 
     Raises ``ValueError`` for a folder without a model and for traits or arrays that do not fit.
     """
@@ -87,7 +87,8 @@ def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFea
 
 
 def list_unread_folders(folder: str | Path) -> dict[str, str]:
-    """Return the folders with arrays that are no models for :func:`read_models`, and why."""
+    """Return the folders with arrays that are no models for :func:`read_models`, and the
+    reasons."""
     root = Path(folder)
     array_folders = sorted({file.parent for file in root.rglob("*.npy")}, key=natural_sort_key)
     unread_folders = [
@@ -104,7 +105,7 @@ def list_unread_folders(folder: str | Path) -> dict[str, str]:
 def read_model(
     folder: str | Path, *, verify: Verify = False, defaults: Mapping[str, Any] = DEFAULT_TRAITS
 ) -> tuple[ModelFeatures, ...]:
-    """Return the models, one per pooling, of the model in a folder; see :func:`read_models`."""
+    """Return the features of the model in a folder, once per pooling; see :func:`read_models`."""
     folder = Path(folder)
     traits = _read_traits(folder)
     outputs, labels = (
@@ -149,8 +150,8 @@ def write_model(
 ) -> None:
     """Write a trained model for :func:`read_model`, completely or not at all.
 
-    What is recorded of each file, its checksum and, if it can be compared, its fingerprint, is in
-    ``traits.json``; the weights are ``weights.npz``.
+    ``traits.json`` contains the record of each file: the checksum and, for a file that can be
+    compared, the fingerprint. ``weights.npz`` contains the weights.
     """
     arrays = {
         f"{pooling}.{layer}": array
@@ -184,7 +185,8 @@ def _write_model_files(
     ids: Sequence[Any] | None = None,
     state: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Write the files of a model, completely or not at all, in place of those of an earlier one."""
+    """Write the files of a model, completely or not at all, and replace the files of an earlier
+    model."""
     partial = folder.with_name(f".partial-{folder.name}-{os.getpid()}")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -207,8 +209,8 @@ def _write_model_files(
 
 
 def record_model_files(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """Return what is to be recorded of arrays and weights: of a layer also its fingerprint, for
-    which nobody has to read it then."""
+    """Return the records of arrays and weights. The record of a layer contains its fingerprint, so
+    that no reader has to read the layer for the fingerprint."""
     records = {}
     for path in paths:
         is_layer = path.suffix == ".npy" and path.stem not in NON_LAYER_ARRAYS
@@ -238,7 +240,7 @@ def _read_sample_ids(folder: Path) -> tuple[Hashable, ...] | None:
 
 
 def is_partial_folder(folder: Path) -> bool:
-    """Return whether a folder is inside one that an unfinished or killed run writes."""
+    """Return whether a folder is inside the folder of an unfinished or killed run."""
     return any(part.startswith((".partial-", PASS_FOLDER_PREFIX)) for part in folder.parts)
 
 
@@ -298,14 +300,15 @@ TRAIT_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def check_traits(file: Path, traits: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` for traits that do not describe a model, but for its layers and maps."""
+    """Raise ``ValueError`` for traits that do not describe a model; layers and maps are not checked
+    here."""
     for name, (fits, requirement) in TRAIT_RULES.items():
         if name in traits and not fits(traits[name]):
             raise ValueError(f"{file}: {name} must be {requirement}; got {traits[name]!r}")
 
 
 def check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
-    """Raise ``ValueError`` for outputs and labels of a folder that are no logits and classes."""
+    """Raise ``ValueError`` if the outputs and labels of a folder are not logits and classes."""
     if labels is not None:
         _check_folder_labels(folder / "labels.npy", labels)
     if outputs is None:
@@ -367,7 +370,8 @@ def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
 
 
 def _check_entry_names(folder: Path, names: Any, noun: str = "layer") -> list[str]:
-    """Return the names of layers or poolings, unique and usable in the names of files."""
+    """Return the names of layers or poolings, after a check that the names are unique and usable as
+    file names."""
     file = folder / TRAITS_FILE
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(
@@ -384,7 +388,7 @@ def _check_entry_names(folder: Path, names: Any, noun: str = "layer") -> list[st
 
 
 def check_file_names(layers: Iterable[str]) -> None:
-    """Raise ``ValueError`` for a layer that cannot be the name of a file."""
+    """Raise ``ValueError`` for a layer with a name that cannot be the name of a file."""
     for layer in layers:
         if not layer or not is_file_name(layer):
             raise ValueError(
@@ -394,7 +398,7 @@ def check_file_names(layers: Iterable[str]) -> None:
 
 
 def is_file_name(name: str) -> bool:
-    """Return whether a word can be part of the name of a file in any folder."""
+    """Return whether a word can be part of a file name in any folder."""
     is_safe = name.isprintable() and not {"/", "\\"} & set(name)
     return is_safe and len(name.encode()) < MAX_LAYER_NAME_BYTES
 
@@ -406,7 +410,8 @@ def _optional_array_path(path: Path, verify: Verify) -> np.ndarray | None:
 
 
 def _check_array_file(path: Path, verify: Verify) -> Path:
-    """Return the path of an array that can be read and matches its checksum."""
+    """Return the path of an array, after a check that the array is readable and matches its
+    checksum."""
     if not path.is_file():
         raise ValueError(f"{path} is missing")
     if verify and not is_undamaged(path, read=verify is True):
@@ -415,17 +420,17 @@ def _check_array_file(path: Path, verify: Verify) -> Path:
 
 
 def save_features(features: ModelFeatures, folder: str | Path) -> Path:
-    """Write a model to a new folder, which :func:`open_features`, :func:`read_models` and
-    every command read.
+    """Write the features of a model to a new folder, which :func:`open_features`,
+    :func:`read_models` and every command read.
 
-    The folder gets an array for each layer, the outputs, the labels, the ids of the samples, and
-    ``traits.json`` with the name, the traits and the order of the layers. It is complete or not
-    there. Returns its path.
+    The folder gets an array per layer, the outputs, the labels, the sample ids, and ``traits.json``
+    with the name, the traits and the order of the layers. The folder is written completely or not
+    at all. Returns the path of the folder.
 
-    Raises ``ValueError``, before it writes anything, for a folder that exists, and for what would
-    not read back as it is: names of layers that are no names of files or those of other files in
-    the folder, layers with different ids, ids and traits that JSON cannot hold, and outputs,
-    labels and traits that :func:`read_models` refuses.
+    Raises ``ValueError``, before anything is written, for a folder that exists, and for features
+    that would not read back unchanged: names of layers that are no file names or are names of other
+    files in the folder, layers with different ids, ids and traits that JSON cannot hold, and
+    outputs, labels and traits that :func:`read_models` refuses.
     """
     folder = Path(folder)
     if folder.exists():

@@ -1,4 +1,5 @@
-"""The modules of a model: those asked for by name or pattern, its blocks, or all its parts."""
+"""The modules of a model: requested names or patterns, the blocks, or all modules without
+submodules."""
 
 from __future__ import annotations
 
@@ -21,10 +22,11 @@ LayerPatterns = Sequence[str] | None  # names and patterns
 
 
 def watched_modules(model: Any, layers: LayerPatterns) -> dict[str, Any]:
-    """Return the modules of layers by name, by default all without parts and graph convolutions.
+    """Return the modules of layers by name; the default is all modules without submodules and all
+    graph convolutions.
 
-    Names are without those of wrappers. A module with several names goes by the first that was
-    asked for. Raises ``ValueError`` for a layer that does not exist.
+    Names omit wrappers. A module with several names keeps the first requested name. Raises
+    ``ValueError`` for a layer that does not exist.
     """
     if not hasattr(model, "named_modules"):
         raise ValueError(f"the model must be a torch.nn.Module; got {type(model).__name__}")
@@ -53,12 +55,11 @@ def check_called(
     modules: Iterable[str],
     calls: Iterable[str],
 ) -> None:
-    """Raise ``ValueError`` for a word none of whose layers is called, and for a layer with a
+    """Raise ``ValueError`` for a requested word without a called layer, and for a layer with a
     pooling of its own that is not called.
 
-    ``names_by_word`` are the names and patterns of each word that was asked for, ``modules`` the
-    names of the watched modules, ``calls`` those of the layers that were called, such as "relu" or
-    "relu#2".
+    ``names_by_word``: the names and patterns of each requested word. ``modules``: the names of the
+    watched modules. ``calls``: the names of the called layers, such as "relu" or "relu#2".
     """
     names = {name.partition("#")[0] for name in calls}
     for word, patterns in (names_by_word or {}).items():
@@ -74,8 +75,8 @@ def check_called(
 
 
 def poolings_by_module(pool: Mapping[str, str], modules: Iterable[str]) -> dict[str, str]:
-    """Return the pooling of each module, by names and patterns; ``ValueError`` for one that means
-    none of the modules."""
+    """Return the pooling of each module, from names and patterns; raise ``ValueError`` for a
+    pattern that matches no module."""
     names = list(modules)
     for pattern in pool:
         if not match_module_names(pattern, names):
@@ -87,8 +88,8 @@ def poolings_by_module(pool: Mapping[str, str], modules: Iterable[str]) -> dict[
 
 
 def pooling_of_call(pool: Any, layer: str, call: int = 1) -> str:
-    """Return the word for the pooling of a call of a layer: that of its name, of the last pattern
-    that means it, or "mean"."""
+    """Return the pooling word for a call of a layer: the word of its name, the word of the last
+    pattern that matches the name, or "mean"."""
     if not isinstance(pool, Mapping):
         return pool or "mean"
     for name in (f"{layer}#{call}", layer):
@@ -101,7 +102,8 @@ def pooling_of_call(pool: Any, layer: str, call: int = 1) -> str:
 
 
 def modules_by_patterns(patterns: str | Sequence[str], modules: Iterable[str]) -> list[str]:
-    """Return the modules that names or patterns mean; ``ValueError`` for one that means none."""
+    """Return the modules that match names or patterns; raise ``ValueError`` for a pattern that
+    matches no module."""
     names = list(modules)
     pattern_list = [patterns] if isinstance(patterns, str) else patterns
     return [
@@ -112,14 +114,15 @@ def modules_by_patterns(patterns: str | Sequence[str], modules: Iterable[str]) -
 
 
 def check_any_called(pattern: str, modules: Sequence[str], called_modules: Set[str]) -> None:
-    """Raise ``ValueError`` if there are modules of what was asked for, and none was called."""
+    """Raise ``ValueError`` if modules match a pattern and none of the modules was called."""
     if modules and not called_modules & set(modules):
         reason = "the model uses its weights without calling it, or does not use it"
         raise ValueError(f"layer {pattern!r} was never called: {reason}; choose a module around it")
 
 
 def _is_default_layer(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
-    """Return whether a module has no parts, or is one layer, but not inside another."""
+    """Return whether a module has no submodules or counts as one layer, and is not inside a
+    layer."""
     parents = [name[:i] for i, letter in enumerate(name) if letter == "."]
     if any(_is_one_layer(modules[parent]) for parent in parents if parent in modules):
         return False
@@ -127,8 +130,8 @@ def _is_default_layer(name: str, module: Any, modules: Mapping[str, Any]) -> boo
 
 
 def _is_one_layer(module: Any) -> bool:
-    """Return whether a module is one layer although it has parts: a graph convolution, or one
-    whose parts only make its weights."""
+    """Return whether a module with submodules counts as one layer: a graph convolution, or a module
+    with submodules that only make its weights."""
     passes_messages = hasattr(module, "propagate") and hasattr(module, "message")
     return passes_messages or (
         any(module.children()) and not callable_parts(module) and _is_called_by_model(module)
@@ -136,7 +139,7 @@ def _is_one_layer(module: Any) -> bool:
 
 
 def _is_called_by_model(module: Any) -> bool:
-    """Return whether a module is called, as lists of modules are not."""
+    """Return whether a module is called; lists of modules are not called."""
     return type(module).__name__ not in ("ModuleList", "ModuleDict", "ParameterList")
 
 
@@ -152,8 +155,8 @@ def match_module_names(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 def _pattern_to_regex(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of a pattern: ``*`` and ``?`` stay between dots, ``**`` does
-    not, and ``[12]`` is one of these letters."""
+    """Return the regular expression of a pattern: ``*`` and ``?`` match within one level of names,
+    ``**`` matches across levels, and ``[12]`` matches one of the letters."""
     parts = re.split(r"(\*\*|\*|\?|\[[^\[\]]+\])", pattern)
     wildcards = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
     expressions = (
@@ -167,7 +170,7 @@ def _pattern_to_regex(pattern: str) -> re.Pattern[str]:
 
 
 def _letter_choice_regex(part: str) -> str:
-    """Return the expression of a choice of letters such as ``[0-3]`` or ``[!0]``."""
+    """Return the regular expression of a choice of letters such as ``[0-3]`` or ``[!0]``."""
     letters = part[1:-1].replace("\\", "\\\\")
     return f"[^{letters[1:]}]" if letters[0] == "!" and len(letters) > 1 else f"[{letters}]"
 
@@ -209,22 +212,22 @@ POSITION_EMBEDDING = "embed_positions"  # added later to the tokens, so no modul
 
 
 def block_names(module: Any) -> tuple[str, ...]:
-    """Return the names of the blocks of a model, in the order in which it lists them.
+    """Return the names of the blocks of a model, in the order of the model.
 
-    Blocks are the modules with parts of their own that are listed together, such as
-    ``encoder.layer.0``, nearest to the top and holding at least half of all modules. A model of
-    transformers has its embeddings before them, so that the blocks return what it calls its hidden
-    states; only the last of these may be normalised once more. A model that is a plain sequence has
-    its parts for blocks. Of other models, such as convolutional networks, the blocks are the
-    children with parts of their own, which are its stages, or where there are none all modules
-    without parts.
+    Blocks are modules with submodules that are listed together, such as ``encoder.layer.0``. The
+    blocks nearest to the top that hold at least half of all modules count. In a transformers model
+    the embeddings come before the blocks, so that the blocks return the hidden states of
+    ``transformers``; only the last hidden state may be normalised once more. The blocks of a plain
+    sequence are its children. The blocks of other models, such as convolutional networks, are the
+    stages: the children with submodules. If no child has submodules, the blocks are all modules
+    without submodules.
     """
     return _find_blocks(module)[0]
 
 
 def describe_blocks(module: Any) -> str:
-    """Return what the blocks of a model leave out, or that it has none, and how layers are chosen;
-    nothing where they are all of it."""
+    """Return a description of the parts outside the blocks, or of the lack of blocks, and of how to
+    choose layers; empty if the blocks are the whole model."""
     blocks, are_stages = _find_blocks(module)
     modules = list_model_modules(module)
     hint = "choose by layers= (--layers)"
@@ -244,7 +247,8 @@ def describe_blocks(module: Any) -> str:
 
 
 def _find_blocks(module: Any) -> tuple[tuple[str, ...], bool]:
-    """Return the names of the blocks of a model, and whether they are any: not all its parts."""
+    """Return the names of the blocks of a model; also return False if no blocks were found and the
+    names are all modules without submodules."""
     modules = _drop_shared_modules(list_model_modules(module))
     if names := _largest_module_lists(modules):
         return tuple(dict.fromkeys((*_embedding_names(module, modules, names), *names))), True
@@ -257,7 +261,7 @@ def _find_blocks(module: Any) -> tuple[tuple[str, ...], bool]:
 
 
 def _drop_shared_modules(modules: Mapping[str, Any]) -> dict[str, Any]:
-    """Return modules without further names of those that were there before."""
+    """Return modules by name, with only the first name of a module with several names."""
     name_by_id: dict[int, str] = {}
     for name, module in modules.items():
         name_by_id.setdefault(id(module), name)
@@ -265,7 +269,8 @@ def _drop_shared_modules(modules: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stages(modules: Mapping[str, Any], root: str = "") -> list[str]:
-    """Return the children of a model with parts of their own, or those of its only such child.
+    """Return the children of a model with submodules; if there is only one such child, return the
+    stages of this child.
 
     Two plain lists, such as the features and the classifier of a network, are no stages.
     """
@@ -283,7 +288,7 @@ def _stages(modules: Mapping[str, Any], root: str = "") -> list[str]:
 
 
 def _largest_parts_outside(modules: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
-    """Return the largest parts of a model that are outside its blocks."""
+    """Return the largest modules of a model outside the blocks."""
     parents = {name[:i] for name in blocks for i, letter in enumerate(name) if letter == "."}
     outside_parts: list[str] = []
     for name, module in modules.items():
@@ -301,10 +306,10 @@ def _largest_parts_outside(modules: Mapping[str, Any], blocks: Sequence[str]) ->
 def expand_blocks_word(
     module: Any, layers: Any, blocks: Sequence[str] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Return the names of each name or pattern of layers: of the word "blocks" those of the blocks,
-    of another the word itself.
+    """Return the layer names of each name or pattern; the word "blocks" becomes the names of the
+    blocks, and other words stay.
 
-    ``blocks``: the blocks of a model that names them itself.
+    ``blocks``: the blocks of a model that names its blocks.
     """
     patterns = (
         [layers] if isinstance(layers, str) or not isinstance(layers, Iterable) else [*layers]
@@ -321,12 +326,12 @@ def expand_blocks_word(
 
 
 def flatten_names(names_by_word: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the names of all words, each once, in their order."""
+    """Return the names of all words, without repetition, in their order."""
     return list(dict.fromkeys(name for names in names_by_word.values() for name in names))
 
 
 def _largest_module_lists(modules: Mapping[str, Any]) -> list[str]:
-    """Return the modules in lists nearest to the top that hold most of all modules."""
+    """Return the listed modules nearest to the top that hold most of all modules."""
     by_depth: dict[int, list[str]] = defaultdict(list)
     for name, module in modules.items():
         if name and _is_block(name, module, modules):
@@ -340,7 +345,7 @@ def _largest_module_lists(modules: Mapping[str, Any]) -> list[str]:
 
 
 def _is_block(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
-    """Return whether a module stands in a list, has parts, and is no list of larger parts."""
+    """Return whether a module is in a list, has submodules, and is no list of larger modules."""
     parent = modules.get(name.rpartition(".")[0])
     if not _is_list(parent) or not callable_parts(module):
         return False
@@ -350,7 +355,8 @@ def _is_block(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
 
 
 def _is_list(module: Any) -> bool:
-    """Return whether a module only lists others, as an exported program does by their numbers."""
+    """Return whether a module only lists modules, as an exported program does with numbers as
+    names."""
     if module is None:
         return False
     if type(module).__name__ != EXPORTED_MODULE_TYPE:
@@ -359,7 +365,7 @@ def _is_list(module: Any) -> bool:
 
 
 def _embedding_names(module: Any, modules: Mapping[str, Any], blocks: list[str]) -> Iterator[str]:
-    """Yield the embeddings of a model of transformers, one for each list of blocks."""
+    """Yield the embeddings of a transformers model, one per list of blocks."""
     if not hasattr(module, "config"):
         return
     for ancestor in dict.fromkeys(name.rpartition(".")[0] for name in blocks):

@@ -1,4 +1,4 @@
-"""One batch of a model: the results of its layers as rows, one per sample."""
+"""Run one batch through a model: the outputs of its layers become rows, one per sample."""
 
 from __future__ import annotations
 
@@ -32,9 +32,12 @@ TOKEN_POOLS = MAP_POOLS | {"cls": "first", "first": "first", "last": "last"}
 
 
 class BatchResult(NamedTuple):
-    """The rows of a batch by pooling, and then by (layer, number of its call) in the order of
-    execution, its logits, what was pooled: "tokens", "positions", both, or nothing, and sentences
-    on layers whose axes may be others."""
+    """The result of a model for one batch.
+
+    ``rows``: by pooling, and then by (layer, number of the call) in the order of execution.
+    ``logits``: None if the model returns no logits. ``pooled``: the pooled axes, "tokens" or
+    "positions", if any. ``notes``: sentences on layers with uncertain axes.
+    """
 
     rows: dict[str, dict[tuple[str, int], Any]]
     logits: np.ndarray | None
@@ -44,7 +47,8 @@ class BatchResult(NamedTuple):
 
 @contextmanager
 def evaluation_mode(torch: Any, model: Any) -> Iterator[Any]:
-    """Yield the device of a model that evaluates without gradients; its modes are restored."""
+    """Yield the device of a model that runs in evaluation mode without gradients; restore the
+    training modes afterwards."""
     training = [module for module in model.modules() if module.training]
     weights = next(model.parameters(), None)
     try:
@@ -73,12 +77,12 @@ def rows_of_batch(
 ) -> BatchResult:
     """Call the model once and return the rows of the watched modules for each pooling.
 
-    ``pools``: poolings by any name. ``lenient``: leave out a result that is or begins with no
-    tensor with a row per sample. ``convert``: how a tensor becomes an array, by default one of
-    NumPy. ``axes``: what is known of the axes of results.
+    ``pools``: poolings by any name. ``lenient``: leave out an output that does not begin with a
+    tensor with a row per sample. ``convert``: the conversion of a tensor to an array, by default to
+    NumPy. ``axes``: the known axes of layer outputs.
 
-    Raises ``ValueError`` for a layer that cannot become one row per sample, and for a model whose
-    forward pass fails.
+    Raises ``ValueError`` for a layer that cannot become one row per sample, and for a model with a
+    failing forward pass.
     """
     calls, numbers = Counter[str](), Counter[str]()
     faults, reader = list[Exception](), _LayerReader(model, batch, axes or SampleAxes(), lenient)
@@ -126,7 +130,8 @@ def rows_of_batch(
 
 
 class _LayerReader:
-    """How the results of the layers of a model are read in one batch: their axes and their mask."""
+    """Reads the outputs of the layers of a model in one batch: finds the axes and the mask, and
+    pools."""
 
     def __init__(self, model: Any, batch: Batch, axes: SampleAxes, lenient: bool) -> None:
         self.model, self.batch, self.axes, self.lenient = model, batch, axes, lenient
@@ -138,8 +143,8 @@ class _LayerReader:
         self.other_rows: dict[str, tuple[int, ...]] = {}  # as before, with other rows than samples
 
     def tensor(self, call: tuple[str, int], module: Any, arguments: Any, result: Any) -> Any:
-        """Return the tensor that a result is or begins with, samples first; None for one that is
-        left out."""
+        """Return the tensor that an output is or begins with, sample axis first; None for an output
+        that is left out."""
         layer = call[0]
         if self.lenient and any(type(x).__name__ == "Parameter" for x in arguments[:1]):
             return None  # it makes weights
@@ -168,7 +173,8 @@ class _LayerReader:
         return tensor.transpose(0, axis) if axis else tensor
 
     def pooled(self, values: Any, layer: str, module: Any, pooling: str) -> Any:
-        """Return the values of a layer as one row per sample, and note what is uncertain."""
+        """Return the values of a layer as one row per sample, and note uncertain axes or
+        padding."""
         if values.ndim in POOLED_FORMS:
             self.forms.add(POOLED_FORMS[values.ndim])
         mask, shape = None, tuple(values.shape)
@@ -203,7 +209,7 @@ class _LayerReader:
         return _pool_layer_values(values, layer, pooling, mask)
 
     def notes_of_left_out(self) -> Iterator[str]:
-        """Yield sentences on the layers that the default leaves out although their results depend
+        """Yield sentences on the layers that the default leaves out although their outputs depend
         on the samples."""
         if self.many_axes:
             names = list(self.many_axes)
@@ -219,11 +225,12 @@ class _LayerReader:
             )
 
     def _ends(self, values: Any) -> str:
-        """Return whether tokens at the ends are zero, in the first batch only."""
+        """Return a phrase about zero tokens at the ends, in the first batch only; empty if there
+        are none."""
         return count_zero_padded(values) if self.axes.is_first and not self.axes.few else ""
 
     def _mask(self, layer: str, tokens: int, pooling: str) -> np.ndarray | None:
-        """Return the mask of a layer, and note where the batch has one and it does not fit."""
+        """Return the mask of a layer, and note a mask of the batch that does not fit the layer."""
         if self.lengths.get(layer) is not None:
             return self.lengths[layer]
         mask = token_mask_of_layer(self.model, layer, tokens, self.batch)
@@ -249,7 +256,7 @@ def _names_and_shapes(shapes: Mapping[str, tuple[int, ...]]) -> str:
 
 
 def _describe_layer_result(value: Any) -> str:
-    """Return the class of what a layer returns, with the shape and type of a tensor."""
+    """Return the class of a layer output, with the shape and dtype of a tensor."""
     kind = type(value).__name__
     return f"{kind} {tuple(value.shape)} of {value.dtype}" if hasattr(value, "dtype") else kind
 
@@ -259,7 +266,8 @@ def _is_floating(tensor: Any) -> bool:
 
 
 def _first_tensor(result: Any) -> Any:
-    """Return what a result is or begins with; the last hidden state of an output that has one."""
+    """Return the last hidden state of an output, if present; otherwise the output or its first
+    element."""
     hidden = getattr(result, "last_hidden_state", None)
     if hidden is None and isinstance(result, Mapping):
         hidden = result.get("last_hidden_state", next(iter(result.values()), None))
@@ -276,8 +284,8 @@ def _is_packed(value: Any) -> bool:
 
 
 def _unpack_sequence(value: Any) -> tuple[Any, np.ndarray | None]:
-    """Return a tensor, and of a packed sequence, (samples, steps, features), which steps are
-    real."""
+    """Return a tensor, and the mask of real steps if the value is a packed sequence (samples,
+    steps, features)."""
     if not _is_packed(value):
         return value, None
     from torch.nn.utils.rnn import pad_packed_sequence
@@ -287,8 +295,8 @@ def _unpack_sequence(value: Any) -> tuple[Any, np.ndarray | None]:
 
 
 def _has_channels_last(module: Any, shape: Sequence[int]) -> bool:
-    """Say whether a module returns maps and works on their last axis, as in Swin, and not on their
-    second."""
+    """Return whether a module returns maps with the channels on the last axis, as in Swin, and not
+    on the second axis."""
     if len(shape) != 4 or shape[1] == shape[3]:
         return False
     widths = [getattr(part, "normalized_shape", ()) for part in module.modules()]
@@ -297,7 +305,7 @@ def _has_channels_last(module: Any, shape: Sequence[int]) -> bool:
 
 
 def name_layer_calls(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
-    """Return rows by layer; the calls of a layer with several are ``name#1``, ``name#2`` ..."""
+    """Return rows by layer name; a layer with several calls becomes ``name#1``, ``name#2`` ..."""
     repeated_layers = {layer for layer, call in rows if call > 1}
     return {
         f"{k}#{call}" if k in repeated_layers else k: array for (k, call), array in rows.items()
@@ -305,7 +313,7 @@ def name_layer_calls(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
 
 
 def _logits(result: Any, samples: int) -> np.ndarray | None:
-    """Return the logits (n, classes) among the results of a model, if there are any."""
+    """Return the logits (n, classes) among the results of a model, if there are logits."""
     logits = getattr(result, "logits", None)
     if logits is None and isinstance(result, Mapping):
         logits = result.get("logits")
@@ -358,6 +366,6 @@ def detach_to_numpy(tensor: Any) -> np.ndarray:
 
 
 def detach_to_tensor(tensor: Any) -> Any:
-    """Return the values where they are, those of half precisions as float32."""
+    """Return the values on their device; half precisions become float32."""
     tensor = tensor.detach()
     return tensor if tensor.dtype.itemsize >= 4 else tensor.float()

@@ -1,4 +1,4 @@
-"""How samples become batches of a model: by a tokenizer, a processor, or as tensors."""
+"""Prepare samples as batches of a model: with a tokenizer, with a processor, or as tensors."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ MODEL_PAIR_FORMS = {"texts": "(model, tokenizer)", "images": "(model, image_proc
 def find_batch_preparation(
     module: Any, processor: Any, samples: Samples | None, name: str
 ) -> BatchPreparation:
-    """Return the function that makes a batch of samples, and what is recorded of it.
+    """Return the function that makes a batch from samples, and recorded facts.
 
-    Raises ``ValueError`` for samples that the processor does not take, and for a tokenizer with ids
-    that the model does not have. Warns of texts most of whose tokens the tokenizer does not know.
+    Raises ``ValueError`` for samples that the processor cannot read, and for a tokenizer with ids
+    that the model does not have. Warns about texts if the tokenizer does not know most of their
+    tokens.
     """
     kind = None if samples is None else samples.kind
     if kind in ("batches", "graph"):
@@ -77,14 +78,14 @@ def find_batch_preparation(
 
 
 def is_tokenizer(value: Any) -> bool:
-    """Return whether this is a tokenizer of transformers."""
+    """Return whether a value is a transformers tokenizer."""
     return (
         callable(value) and hasattr(value, "pad_token") and hasattr(value, "convert_ids_to_tokens")
     )
 
 
 def count_word_vectors(module: Any) -> int | None:
-    """Return how many word vectors a model has, if it is known."""
+    """Return the number of word vectors of a model; None if unknown."""
     try:
         return int(module.get_input_embeddings().num_embeddings)
     except (AttributeError, NotImplementedError, TypeError, ValueError):
@@ -94,7 +95,7 @@ def count_word_vectors(module: Any) -> int | None:
 def _prepare_by_tokenizer(
     module: Any, tokenizer: Any, samples: Samples | None, name: str
 ) -> BatchPreparation:
-    """Return the function that makes a batch of texts, padded on the right to the longest."""
+    """Return the function that makes a batch of texts, padded on the right to the longest text."""
     facts: dict[str, Any] = {}
     if tokenizer.pad_token is None:
         if tokenizer.eos_token is None:
@@ -121,7 +122,7 @@ def _prepare_by_tokenizer(
 def _count_cut_texts(
     tokenizer: Any, samples: Samples, max_tokens: int | None, vectors: int | None, name: str
 ) -> dict[str, Any]:
-    """Read all texts once, and return how many are cut, if any."""
+    """Read all texts once, and return the number of truncated texts, if any."""
     special_ids = [i for i in tokenizer.all_special_ids if i != tokenizer.unk_token_id]
     n_cut, n_tokens, n_unknown, max_id = 0, 0, 0, 0
     for start in range(0, len(samples), TEXTS_PER_READ):
@@ -157,7 +158,8 @@ def _find_token_limit(module: Any, tokenizer: Any) -> int | None:
 
 
 def _prepare_by_processor(module: Any, processor: Any) -> BatchPreparation:
-    """Return the function that makes a batch of images, or of sounds at the rate of the model."""
+    """Return the function that makes a batch of images, or of sounds at the sampling rate of the
+    model."""
     names = set(find_model_inputs(module).names)
     rate = getattr(processor, "sampling_rate", None)
     sound_options = {} if rate is None else {"sampling_rate": rate, "padding": True}
@@ -176,7 +178,7 @@ def _accepted_entries(batch: Mapping[str, Any], names: set[str]) -> dict[str, An
 
 
 def _prepare_arrays(module: Any) -> Callable[[Any], Any]:
-    """Return the function that makes tensors of arrays, in the precision of the model."""
+    """Return the function that turns arrays into tensors, in the precision of the model."""
     torch = import_optional("torch")
     dtypes = (p.dtype for p in module.parameters() if p.is_floating_point())
     dtype = next(dtypes, torch.get_default_dtype())

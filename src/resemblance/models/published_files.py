@@ -1,4 +1,4 @@
-"""Published data sets on disk: where their files lie, and how files and pickles are read safely."""
+"""Published data sets on disk: find their folders, and read files and pickles safely."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PRETRAINED_CONFIG_FILE = "config.json"  # by which a folder of pretrained weight
 
 
 class DatasetOrigin(NamedTuple):
-    """A data set: its title, where its files come from, the folders below that of all data in which
-    they may be, and one of the files by which such a folder is known."""
+    """A published data set: the title, the source of its files, possible folders below the data
+    folder, and a file that identifies the folder."""
 
     title: str
     url: str
@@ -27,14 +27,14 @@ class DatasetOrigin(NamedTuple):
 
 
 def find_dataset_folder(folder: Path, origin: DatasetOrigin) -> Path | None:
-    """Return the folder of a data set below that of all data, or None."""
+    """Return the folder of a data set below the data folder, or None."""
     candidates = (folder / name for name in origin.folders)
     return next((candidate for candidate in candidates if (candidate / origin.file).exists()), None)
 
 
 def require_dataset_folder(folder: Path, origin: DatasetOrigin, note: str = "") -> Path:
-    """Return the folder of a data set below that of all data; ``ValueError``, with ``note``, if it
-    is not there."""
+    """Return the folder of a data set below the data folder; raise ``ValueError``, with ``note``,
+    if there is no folder."""
     dataset_folder = find_dataset_folder(folder, origin)
     if dataset_folder is None:
         path = folder / origin.folders[0] / origin.file
@@ -46,7 +46,7 @@ def require_dataset_folder(folder: Path, origin: DatasetOrigin, note: str = "") 
 
 @contextmanager
 def naming_dataset_file(path: Path, origin: DatasetOrigin) -> Iterator[Path]:
-    """Turn whatever a missing or damaged file causes into a ``ValueError`` that names it."""
+    """Turn any error from a missing or damaged file into a ``ValueError`` that names the file."""
     if not path.is_file():
         raise ValueError(f"{path} is missing: {origin.title} needs it; get it from {origin.url}")
     try:
@@ -59,9 +59,10 @@ def naming_dataset_file(path: Path, origin: DatasetOrigin) -> Iterator[Path]:
 
 
 def read_verified_bytes(path: Path, digest: str, algorithm: str = "sha256") -> bytes:
-    """Return the bytes of a file; ``ValueError`` if it has a digest, and another than this one.
+    """Return the bytes of a file; raise ``ValueError`` if the content has another digest than
+    ``digest``.
 
-    ``digest``: of the published file; "" for any.
+    ``digest``: the digest of the published file; "" for any content.
     """
     content = path.read_bytes()
     if digest and hashlib.new(algorithm, content, usedforsecurity=False).hexdigest() != digest:
@@ -70,9 +71,10 @@ def read_verified_bytes(path: Path, digest: str, algorithm: str = "sha256") -> b
 
 
 def unpickle_plain_data(content: bytes) -> Any:
-    """Return what a pickle of Python 2 holds: arrays, sparse matrices, and plain objects.
+    """Return the content of a pickle of Python 2: arrays, sparse matrices, and plain objects.
 
-    A pickle is a program that can call any function. One that names another raises ``ValueError``.
+    A pickle is a program that can call any function. A pickle that names any other function raises
+    ``ValueError``.
     """
     return _PlainUnpickler(io.BytesIO(content), encoding="latin1").load()
 
@@ -99,5 +101,6 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def _make_unpickled_array(kind: object, shape: object, code: object) -> np.ndarray:
-    """Return the empty array that a pickled one starts as; its content follows in the file."""
+    """Return the empty array with which unpickling of an array starts; the content follows in the
+    file."""
     return np.empty(0, np.int8)

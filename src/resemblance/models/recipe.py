@@ -1,4 +1,4 @@
-"""The recipe by which a benchmark trains a model, the traits that name it, and what it gives."""
+"""The training recipe of a benchmark model, the traits that name the model, and its outputs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ TRAINING_SETTINGS = ("normal", "layers", *CORRUPTED_SETTINGS, *TRANSFER_SETTINGS
 
 
 def add_default_traits(features: ModelFeatures) -> ModelFeatures:
-    """Return a model with all traits that tell models apart, those not stated as in most models."""
+    """Return a model with all identifying traits; missing traits get the usual values."""
     return replace(features, traits={**DEFAULT_TRAITS, **features.traits})
 
 
 def model_name(traits: Mapping[str, Any]) -> str:
-    """Return the name of a model with these traits, which is unique inside a benchmark."""
+    """Return the name of a model with the given traits; the name is unique inside a benchmark."""
     setting, pretrain = traits["setting"], traits.get("pretrain")
     setting += f"-{traits['strength']:g}" if setting in CORRUPTED_SETTINGS else ""
     setting += "" if pretrain is None else f"/pretrain{pretrain}"
@@ -37,16 +37,16 @@ def model_name(traits: Mapping[str, Any]) -> str:
 
 
 class Recipe(NamedTuple):
-    """Everything that one training depends on: the same recipe gives the same model.
+    """Everything that determines one training: the same recipe gives the same model.
 
-    ``setting`` says what was done to the training data: nothing (``"normal"``; ``"layers"`` for a
-    deeper network that is only compared with itself), labels replaced at random (``"labels"``), a
-    shortcut that gives the label away (``"shortcut"``) or ``"augmentation"``; ``strength``, from 0
-    to 1, says how much of it. ``options`` are the hyperparameters, and ``version`` that of the code
-    that trains.
+    ``setting``: the change of the training data: no change (``"normal"``; ``"layers"`` for a deeper
+    network that is only compared with itself), labels replaced at random (``"labels"``), a shortcut
+    that gives the label away (``"shortcut"``) or ``"augmentation"``. ``strength``: the size of the
+    change, from 0 to 1. ``options``: the hyperparameters. ``version``: the version of the training
+    code.
 
-    A ``"finetuned"`` model starts from the ``"pretrained"`` one of seed ``pretrain``; its own
-    ``seed`` is that of the fine-tuning, and its ``options["pretraining"]`` are those of the
+    A ``"finetuned"`` model starts from the ``"pretrained"`` model of seed ``pretrain``. ``seed`` is
+    then the seed of the fine-tuning, and ``options["pretraining"]`` contains the options of the
     pretrained model: see :attr:`parent`.
     """
 
@@ -64,7 +64,7 @@ class Recipe(NamedTuple):
     def name(self) -> str:
         """A readable name, unique inside a suite: ``vision/digits/resnet/labels-0.5/seed3``.
 
-        That of a fine-tuned model has both seeds:
+        The name of a fine-tuned model has two seeds:
         ``vision/digits/resnet/finetuned/pretrain0/seed3``.
         """
         return model_name(self._asdict())
@@ -85,7 +85,7 @@ class Recipe(NamedTuple):
 
     @property
     def parent(self) -> Recipe | None:
-        """The recipe of the pretrained model that this one starts from, or None.
+        """The recipe of the pretrained model from which a fine-tuned model starts, or None.
 
         Raises ``ValueError`` for a fine-tuned model without ``pretrain`` or
         ``options["pretraining"]``.
@@ -107,10 +107,10 @@ class ModelOutputs(NamedTuple):
     ``layers``: by pooling ("cls", "mean", "last", "node"), then by layer in the order of the
     network, an array (n_samples, n_features) in float32. ``outputs``: (n_samples, n_classes)
     logits. ``labels``: (n_samples,) the true classes. ``accuracies``: ``"test"`` is the share of
-    the inputs whose largest output is the true class; a source may add others, such as
-    ``"augmented"`` or ``"gaussian_noise/3"``, measured on other inputs. ``maps``: by the name of a
-    layer whose features are maps, flattened, their channels, height and width. ``right``: by the
-    name of an accuracy on other inputs, which of these are answered right.
+    the inputs for which the largest output is the true class; a source may add accuracies on other
+    inputs, such as ``"augmented"`` or ``"gaussian_noise/3"``. ``maps``: channels, height and width
+    of each layer with flattened maps, by layer name. ``right``: by the name of an accuracy on other
+    inputs, the inputs with a correct answer.
     """
 
     layers: Mapping[str, Mapping[str, np.ndarray]]

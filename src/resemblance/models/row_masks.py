@@ -1,4 +1,4 @@
-"""Masks of samples: which of the samples that a model sees are kept."""
+"""Masks of samples: keep some of the samples that a model sees."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .samples import Samples
 
 
 def kept_row_numbers(function: str, mask: Any, samples: Samples, n: int) -> np.ndarray | None:
-    """Return the numbers of the rows that a mask keeps of ``n`` rows; None for all.
+    """Return the numbers of the rows that a mask keeps of ``n`` rows; None for all rows.
 
     ``mask``: the name of a mask of a graph, n booleans, or numbers of rows. Raises ``ValueError``,
-    which names the function, for a mask or rows that do not exist.
+    naming the function, for a mask or rows that do not exist.
     """
     if mask is None:
         return None
@@ -54,7 +54,7 @@ def _range_of(numbers: np.ndarray) -> str:
 
 
 def select_model_rows(features: ModelFeatures, numbers: np.ndarray | None) -> ModelFeatures:
-    """Return a model with some of its samples; with all for None."""
+    """Return a model with only the given rows; with all rows if ``numbers`` is None."""
     if numbers is None:
         return features
     layers = {}

@@ -1,4 +1,4 @@
-"""What runs with a model besides its own code: hooks, and modes of PyTorch that change results."""
+"""Influences on the results of a model besides its code: hooks, and modes of PyTorch."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ HOOK_FLAGS = ("with_kwargs", "always_called")
 
 
 def list_model_hooks(module: Any) -> list[tuple[str, Any]]:
-    """Return the hooks that run when a module is called, in their order, each with its kind;
-    without those of this package. ``None``: the hooks of all modules."""
+    """Return the hooks that run when a module is called, in call order, with the kind of each hook.
+
+    Hooks of this package are left out. If ``module`` is None, return the global hooks of all
+    modules.
+    """
     if module is None:
         attributes, prefix = vars(sys.modules["torch.nn.modules.module"]), "_global_"
     else:
@@ -38,7 +41,7 @@ def list_model_hooks(module: Any) -> list[tuple[str, Any]]:
 
 
 def format_hook_names(module: Any) -> list[str]:
-    """Return the hooks of a model, and those of all modules, as words for a message."""
+    """Return the hooks of a model, and the global hooks of all modules, as words for a message."""
     parts = [*module.named_modules(), ("all modules", None)]
     return [
         f"{name or 'the model'}: {_hook_name(hook)}"
@@ -59,8 +62,8 @@ def _is_package_hook(hook: Any) -> bool:
 
 
 def active_torch_modes() -> dict[str, Any]:
-    """Return the modes of PyTorch that hold now and change what a model returns: automatic casting,
-    the precision of new tensors, and modes that replace its functions."""
+    """Return the active PyTorch modes that change the results of a model: autocast, the default
+    dtype, and modes that replace PyTorch functions."""
     torch = sys.modules["torch"]
     modes: dict[str, Any] = {}
     for device in AUTOCAST_DEVICES:
@@ -80,19 +83,20 @@ def active_torch_modes() -> dict[str, Any]:
 
 
 def uncompiled_function(value: Any) -> Any:
-    """Return the function of which another is the compiled form, or the value itself."""
+    """Return the original function of a compiled function; other values are returned unchanged."""
     return getattr(value, "_torchdynamo_orig_callable", value)
 
 
 def digest_tensors(values: Mapping[str, Any]) -> str:
-    """Return the fingerprint of tensors by name, in any layout, and of those in packed weights."""
+    """Return the fingerprint of tensors by name, in any layout, including tensors in packed
+    weights."""
     return digest_arrays(
         part for name, value in values.items() for part in _plain_tensors(name, value)
     )
 
 
 def _plain_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the plain tensors by which a value is known."""
+    """Yield the dense tensors that determine a value."""
     if isinstance(value, tuple | list):  # the packed weights and bias of a quantised layer
         for number, part in enumerate(value):
             yield from _plain_tensors(f"{name}.{number}", part)

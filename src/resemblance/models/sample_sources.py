@@ -1,4 +1,4 @@
-"""Samples from files, folders, functions and objects of Python: the one door to all of them."""
+"""Load samples from files, folders, functions and Python objects."""
 
 from __future__ import annotations
 
@@ -53,38 +53,38 @@ def load_samples(
     unique: bool = False,
     seed: int = 0,
 ) -> Samples:
-    """Return the samples in a file, a folder or an object of Python.
+    """Return the samples in a file, a folder or a Python object.
 
-    Files: ``.txt`` has a text per line, in UTF-8. ``.csv`` has a header and may quote; ``.tsv`` has
-    a header and no quoting, as in GLUE, so that quotes are part of the text; ``.jsonl`` has an
-    object or a text per line; ``.parquet`` is a table. ``.npy`` stays on disk; ``.npz`` holds one
-    array, or several of which ``column`` names one. A folder of images is read in natural order,
-    and its sub-folders, if it has any, are the classes. A folder of Cora holds ``raw/ind.cora.*``:
-    its features are those of the files, not divided by the sums of their rows.
-    ``file.py:function`` returns any of the objects below.
+    Files: ``.txt`` has a text per line, in UTF-8. ``.csv`` has a header and may quote. ``.tsv`` has
+    a header and no quoting, as in GLUE, so that quotes are part of the text. ``.jsonl`` has an
+    object or a text per line. ``.parquet`` is a table. ``.npy`` stays on disk. ``.npz`` holds one
+    array, or several arrays, and ``column`` names one array. A folder of images is read in natural
+    order; its sub-folders, if any, are the classes. A folder of Cora holds ``raw/ind.cora.*``; the
+    features are as in the files, not divided by the sums of rows. ``file.py:function`` returns any
+    of the objects below.
 
-    Objects: a list of texts, of images of Pillow or of their paths; an array or tensor with a row
-    per sample; a data set of PyTorch with a length, whose samples are texts, images or tensors, or
-    tuples that begin with one; a loader, or a list, of batches that a model can be called with; a
-    graph of PyTorch Geometric; a data set of Hugging Face; a column or data frame of pandas or
-    polars. Images and arrays are read when they are needed.
+    Objects: a list of texts, of Pillow images or of paths of images; an array or tensor with a row
+    per sample; a PyTorch data set with a length and with samples that are texts, images or tensors,
+    or tuples that begin with a text, image or tensor; a loader, or a list, of batches for a model;
+    a graph of PyTorch Geometric; a data set of Hugging Face; a column or data frame of pandas or
+    polars. Images and arrays are read when needed.
 
     Parameters
     ----------
     data : the source.
-    column : of a table, or the name of an array in an archive. The default is ``sentence`` or
-        ``text``, or else the only column most of whose values are texts; of data sets also
-        ``image`` or ``img``.
-    name : of the samples, by default that of the file or folder.
-    max_samples, seed : the largest number of samples to read. More samples than this are drawn by
-        the seed, and stay in their order.
-    unique : leave out texts, image files, images and rows that equal an earlier one. Copies make
-        intervals too narrow and unrelated models alike.
+    column : the column of a table, or the name of an array in an archive. The default is
+        ``sentence`` or ``text``, or else the only column with texts in most cells; for data sets
+        also ``image`` or ``img``.
+    name : name of the samples. Default: the name of the file or folder.
+    max_samples, seed : the largest number of samples to read. If there are more samples, ``seed``
+        draws this number, and the samples stay in their order.
+    unique : leave out texts, image files, images and rows that equal an earlier sample. Duplicates
+        make intervals too narrow and unrelated models similar.
 
     Raises ``ValueError``, with the remedy, for a source of another form, a column that does not
     exist or must be chosen, a list with a blank text, and a file that cannot be read. Blank lines
-    of files are left out and counted in ``facts``. Warns of a first line that names columns and
-    looks like a sample, and of a ``.txt`` file that looks like a table.
+    of files are left out and counted in ``facts``. Warns if a first line names columns but looks
+    like a sample, and if a ``.txt`` file looks like a table.
     """
     if max_samples is not None and (
         isinstance(max_samples, bool) or not isinstance(max_samples, int) or max_samples < 1
@@ -124,7 +124,8 @@ def load_samples(
 
 
 def first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
-    """Return samples for one batch: drawn where they can be, or those that come first."""
+    """Return the samples of a single batch: random samples where possible, otherwise the first
+    samples; a graph stays whole."""
     if samples.read is not None:
         return load_samples(samples, max_samples=batch_size, seed=seed)
     if samples.kind == "graph":
@@ -188,7 +189,7 @@ def _samples_from_cora(folder: Path) -> Samples:
 
 
 def samples_from_object(data: Any, column: str | None) -> Samples:
-    """Return the samples in an object; see :func:`resemblance.models.load_samples`."""
+    """Return the samples in a Python object; see :func:`resemblance.models.load_samples`."""
     if isinstance(data, Samples):
         return data
     if hasattr(data, "column_names") and hasattr(data, "__getitem__"):
@@ -217,12 +218,13 @@ def samples_from_object(data: Any, column: str | None) -> Samples:
 
 
 def is_image(value: Any) -> bool:
-    """Return whether this is an image of Pillow."""
+    """Return whether a value is a Pillow image."""
     return all(hasattr(value, part) for part in ("convert", "mode", "size", "tobytes"))
 
 
 def samples_from_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
-    """Return an array or tensor with a row per sample as samples; texts as texts."""
+    """Return an array or tensor with a row per sample as samples; an array of texts becomes
+    texts."""
     shape = tuple(array.shape)
     kind = getattr(array.dtype, "kind", "f")
     if kind in "UT" or (kind == "O" and len(shape) == 1):
@@ -245,7 +247,7 @@ def samples_from_array(array: Any, name: str, facts: Mapping[str, Any] | None = 
 
 
 def samples_from_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
-    """Return a graph of PyTorch Geometric, whose samples are its nodes."""
+    """Return a graph of PyTorch Geometric as samples; the nodes are the samples."""
     keys, nodes = sorted(graph.keys()), int(graph.num_nodes)
     tensors = [(key, graph[key]) for key in keys if hasattr(graph[key], "detach")]
     y: Any = graph["y"] if "y" in keys else None
@@ -297,7 +299,7 @@ def _samples_from_batches(data: Any) -> Samples:
 
 
 def _samples_from_items(data: Any) -> Samples:
-    """Return a data set with a length as samples, which are read one by one."""
+    """Return a data set with a length as samples that are read separately."""
     count = len(data)
     example = _first_model_input(data[0]) if count else None
     if is_graph(example):
@@ -328,7 +330,7 @@ def _samples_from_items(data: Any) -> Samples:
 
 
 def select_samples(samples: Samples, positions: Sequence[int], facts: Mapping[str, Any]) -> Samples:
-    """Return the samples at some places, with more facts."""
+    """Return the samples at the given positions, with more facts."""
 
     def read(start: int, stop: int) -> Any:
         entries = [samples.batch(i, i + 1)[0] for i in positions[start:stop]]
@@ -358,7 +360,7 @@ def select_samples(samples: Samples, positions: Sequence[int], facts: Mapping[st
 
 
 def stack_entries(entries: list[Any]) -> Any:
-    """Return arrays or tensors of samples as one, with a row per sample."""
+    """Return arrays or tensors of samples, stacked to one array with a row per sample."""
     if hasattr(entries[0], "detach"):
         return import_optional("torch").stack(entries)
     return np.stack(entries)
@@ -420,7 +422,7 @@ IMAGE_SUFFIXES = (
 
 
 def _read_image_folder(folder: Path) -> Samples:
-    """Return the images in a folder in natural order; its sub-folders are their classes."""
+    """Return the images in a folder in natural order; the sub-folders are the classes."""
     files = {file: file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
     hidden_pattern = re.compile(r"(^|/)\.")
     visible_files = {
@@ -442,7 +444,8 @@ def _read_image_folder(folder: Path) -> Samples:
 def _samples_from_image_files(
     files: Sequence[Path], folder: Path | None, facts: dict[str, Any]
 ) -> Samples:
-    """Return files of images as samples: in natural order below a folder, or as they are listed."""
+    """Return image files as samples: in natural order below a folder, or in the order of the
+    list."""
     names = {file: file.relative_to(folder) if folder else file for file in files}
     if folder is not None:
         files = sorted(files, key=lambda file: natural_sort_key(names[file]))
@@ -471,7 +474,8 @@ def _samples_from_image_files(
 
 
 def open_image(path: Path) -> Any:
-    """Return an image in red, green and blue; ``ValueError``, naming the file, if it is broken."""
+    """Return an image in red, green and blue; raise ``ValueError``, naming the file, for a broken
+    image."""
     pillow = import_optional("PIL.Image")
     try:
         with pillow.open(path) as image:

@@ -30,13 +30,13 @@ SAMPLE_FORMS = SAMPLE_FILE_FORMS + SAMPLE_OBJECT_FORMS
 class Samples:
     """Samples in a fixed order, which models see in batches.
 
-    ``kind``: ``"texts"``, ``"images"`` and ``"arrays"`` are read by ``batch``, a piece at a time;
-    ``"batches"`` and ``"graph"`` are ready for the model and come from ``batches``. ``ids``: the
-    name of each sample, if it has one. ``labels``: the class of each sample, as a whole number.
-    ``count``: None where it is not known before all batches are read. ``places``: the numbers of
-    samples that were chosen, among ``total``. ``facts``: what is recorded of the source, for JSON.
-    ``read``, ``stream``, ``digest`` and ``keys`` are behind ``batch``, ``batches``, ``fingerprint``
-    and ``distinct``.
+    ``kind``: ``batch`` reads ``"texts"``, ``"images"`` and ``"arrays"``, a part at a time;
+    ``batches`` yields ``"batches"`` and ``"graph"``, ready for the model. ``ids``: the name of each
+    sample, if samples have names. ``labels``: the class of each sample, as a whole number.
+    ``count``: the number of samples; None if unknown before all batches are read. ``places``: the
+    positions of selected samples, among ``total`` samples. ``facts``: recorded facts about the
+    source, for JSON. ``read``, ``stream``, ``digest`` and ``keys``: the functions behind ``batch``,
+    ``batches``, ``fingerprint`` and ``distinct``.
     """
 
     kind: SampleKind
@@ -54,12 +54,13 @@ class Samples:
 
     @cached_property
     def fingerprint(self) -> str | None:
-        """The SHA-256 of the content of these samples; None where it cannot be read twice."""
+        """The SHA-256 of the content of the samples; None if the samples cannot be read twice."""
         return None if self.digest is None else str(self.digest(self.count))
 
     @cached_property
     def distinct(self) -> dict[Any, int] | None:
-        """The first of equal samples, by what makes them equal; None where this is not known."""
+        """The position of the first sample with each key; equal samples have equal keys. None if
+        keys are unknown."""
         if self.keys is None:
             return None
         number_by_key: dict[Any, int] = {}
@@ -68,7 +69,7 @@ class Samples:
         return number_by_key
 
     def __len__(self) -> int:
-        """Return the number of samples; ``TypeError`` where it is not known."""
+        """Return the number of samples; raise ``TypeError`` if the number is unknown."""
         if self.count is None:
             raise TypeError(f"the number of samples of {self.name} is not known; see .count")
         return self.count
@@ -87,7 +88,8 @@ class Samples:
 
 
 def validate_texts(texts: Iterable[Any], source: str, noun: str = "sample") -> list[str]:
-    """Return texts as a list; ``ValueError`` for one that is none or has only blanks."""
+    """Return texts as a list; raise ``ValueError`` for an entry that is no text or has only
+    blanks."""
     checked = list(texts)
     if not checked:
         raise ValueError(f"load_samples: {source} holds no text")
@@ -128,7 +130,7 @@ def digest_texts(texts: Iterable[str]) -> str:
 
 
 def digest_files(contents: Mapping[str, bytes]) -> str:
-    """Return the fingerprint of files by name, from those of their contents."""
+    """Return the fingerprint of files by name, from the fingerprints of their contents."""
     digest = hashlib.sha256(b"files")
     for name, content in contents.items():
         _add_to_digest(digest, name.encode("utf-8", "surrogatepass"))
@@ -148,7 +150,7 @@ def digest_row(row: Any) -> bytes:
 
 
 def digest_images(images: Iterable[Any]) -> str:
-    """Return the fingerprint of images of Pillow, of their pixels."""
+    """Return the fingerprint of the pixels of Pillow images."""
     digest = hashlib.sha256(b"images")
     for image in images:
         _add_to_digest(digest, f"{image.mode} {image.size}".encode())
@@ -157,7 +159,7 @@ def digest_images(images: Iterable[Any]) -> str:
 
 
 def digest_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
-    """Return the fingerprint of arrays or tensors by name: their shapes, types and values."""
+    """Return the fingerprint of arrays or tensors by name: of their shapes, dtypes and values."""
     digest = hashlib.sha256(b"arrays")
     for name, array in arrays:
         _add_to_digest(digest, f"{name} {array.dtype} {tuple(array.shape)}".encode())
@@ -167,9 +169,9 @@ def digest_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
 
 
 def extend_digest(prior_digest: str, value: Any) -> str:
-    """Return the fingerprint of what one of ``prior_digest`` was of, and then a sample or a batch.
+    """Return the fingerprint of the content of ``prior_digest`` followed by a sample or a batch.
 
-    It does not depend on what a model or its tokenizer does with the samples.
+    The fingerprint does not depend on how a model or its tokenizer processes the samples.
     """
     digest = hashlib.sha256(prior_digest.encode())
     for kind, content in _digested_contents(value):
@@ -179,7 +181,7 @@ def extend_digest(prior_digest: str, value: Any) -> str:
 
 
 def _digested_contents(value: Any) -> Iterator[tuple[str, bytes]]:
-    """Yield what is in a sample or a batch: texts, pixels, arrays, and the names of entries."""
+    """Yield the content of a sample or a batch: texts, pixels, arrays, and the names of entries."""
     if isinstance(value, str):
         yield "text", value.encode("utf-8", "surrogatepass")
     elif hasattr(value, "shape") and hasattr(value, "dtype"):
@@ -200,7 +202,8 @@ def _digested_contents(value: Any) -> Iterator[tuple[str, bytes]]:
 
 
 def _add_to_digest(digest: Any, content: bytes) -> None:
-    """Add a content and its length, so that no two lists of contents give the same bytes."""
+    """Add a content and its length to a digest, so that two different lists of contents never give
+    the same bytes."""
     digest.update(len(content).to_bytes(8, "little"))
     digest.update(content)
 

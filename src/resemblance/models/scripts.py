@@ -1,4 +1,4 @@
-"""Models and samples from files that run: of Python, and exported programs."""
+"""Models and samples from Python files, which are executed, and from exported programs."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ LOAD_BY_FUNCTION_REMEDY = (
 
 
 def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any]]:
-    """Return the model in a file of ``torch.export.save``, with its modules as they were.
+    """Return the model in a file of ``torch.export.save``, with its original modules.
 
-    Raises ``ValueError`` for another file: TorchScript does not show what its layers return, and
-    pickles, of whole models or of weights, would run code or lack the model. An export with
+    Raises ``ValueError`` for other files. TorchScript does not show the outputs of its layers.
+    Pickles of whole models would run code, and pickles of weights lack the model. An export with
     compiled libraries, with pickled objects, or with sizes that are more than arithmetic is refused
-    for the same reason.
+    as well, because reading would run code.
     """
     path = Path(file)
     if path.suffix != ".pt2":
@@ -93,7 +93,7 @@ def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any
 
 @contextmanager
 def _refuse_stored_code(path: Path) -> Iterator[None]:
-    """Have PyTorch refuse pickles and expressions that may run code, which it would read."""
+    """Make PyTorch refuse pickles and expressions that may run code when PyTorch reads the file."""
     archive = import_optional("torch._C").PyTorchFileReader(
         str(path)
     )  # two readers may see two contents
@@ -116,7 +116,8 @@ def _refuse_stored_code(path: Path) -> Iterator[None]:
 
 
 def _check_values(value: Any, key: str = "") -> None:
-    """Raise ``ValueError`` for a text in a program that would become code as PyTorch reads it."""
+    """Raise ``ValueError`` for a text in a program that would become code when PyTorch reads the
+    program."""
     if isinstance(value, dict):
         for name, entry in value.items():
             _check_values(entry, name)
@@ -164,10 +165,10 @@ def is_function_spec(spec: str) -> bool:
 
 
 def call_function_spec(spec: str, caller: str) -> tuple[Any, str]:
-    """Return what ``file.py:function`` returns, and the name of the function.
+    """Return the value that ``file.py:function`` returns, and the name of the function.
 
-    Raises ``ValueError`` for a file or function that does not exist, ``OwnFileError`` for one that
-    fails or that ends the program.
+    Raises ``ValueError`` for a file or function that does not exist, and ``UserFileError`` for a
+    file or function that fails or ends the program.
     """
     match = FUNCTION_SPEC_PATTERN.fullmatch(spec)
     assert match is not None

@@ -1,4 +1,5 @@
-"""What code assigns or fills as it runs: the state of a model, which its next run replaces."""
+"""The state of a model: attributes and variables that code assigns or fills while running, and that
+the next run replaces."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ MUTATING_METHODS = (
 def attributes_set_by_methods(
     kind: type, roots: frozenset[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the attributes of its own that an object assigns or fills when these methods run, or
-    methods that they name, and all names in their code."""
+    """Return the attributes that an object assigns or fills on itself when the methods ``roots``
+    run, and all names in the code of the methods. Methods that the code names are included."""
     state, names, next_names = set[str](), set[str](), set(roots)
     while next_names:
         names |= next_names
@@ -42,7 +43,7 @@ def attributes_set_by_methods(
 
 
 def attributes_written(value: Any, index: int) -> frozenset[str]:
-    """Return the attributes of an argument, by its place, that a function, a method or a partial
+    """Return the attributes of the argument at ``index`` that a function, a method or a partial
     function assigns or fills."""
     while isinstance(value, partial | MethodType):
         index += len(value.args) if isinstance(value, partial) else 1
@@ -54,8 +55,8 @@ def attributes_written(value: Any, index: int) -> frozenset[str]:
 
 
 def objects_written(value: Any) -> set[tuple[int, str]]:
-    """Return the address of each object that a hook assigns or fills an attribute of, and its
-    name; with an empty name the address of a container that the hook fills."""
+    """Return (address of the object, name of the attribute) for each attribute that a hook assigns
+    or fills. The name is empty if the hook fills a container."""
     while isinstance(value, partial | MethodType):
         value = value.func if isinstance(value, partial) else value.__func__
     if not isinstance(value, FunctionType):
@@ -75,8 +76,11 @@ def objects_written(value: Any) -> set[tuple[int, str]]:
 
 @cache
 def paths_written(code: CodeType) -> frozenset[AttributePath]:
-    """Return what a code, or a function inside it, assigns or fills: of variables that it shares
-    with other code their names, and of attributes also the names of these."""
+    """Return the paths that a code object, including inner functions, assigns or fills.
+
+    A path is the name of a variable that is shared with other code, or the name of any variable
+    with the names of the attributes that lead to the written value.
+    """
     paths = set[AttributePath]()
     for inner_code in codes_in(code):
         steps = list(dis.get_instructions(inner_code))
@@ -91,7 +95,7 @@ def paths_written(code: CodeType) -> frozenset[AttributePath]:
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code, and those of the functions inside it."""
+    """Yield a code object, and the code objects of the functions inside."""
     yield code
     for const in code.co_consts:
         if isinstance(const, CodeType):
@@ -99,7 +103,8 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def _path_written_by_step(steps: Sequence[dis.Instruction], i: int) -> AttributePath:
-    """Return what a step assigns, or fills by an entry or by a method; nothing for other steps."""
+    """Return the path that a bytecode instruction assigns, or fills with an item or a method; empty
+    for other instructions."""
     step, after = steps[i], steps[min(i + 1, len(steps) - 1)]
     if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
         return _resolve_attribute(_path_on_stack(steps, i), step.argval)
@@ -118,7 +123,8 @@ def _resolve_attribute(owner: AttributePath, name: str) -> AttributePath:
 
 
 def _path_on_stack(steps: Sequence[dis.Instruction], i: int) -> AttributePath:
-    """Return the variable, and the attributes, of what is on top of the stack before a step."""
+    """Return the path (variable and attributes) of the value on top of the stack before instruction
+    ``i``."""
     if i < 1:
         return ()
     step = steps[i - 1]
@@ -131,7 +137,8 @@ def _path_on_stack(steps: Sequence[dis.Instruction], i: int) -> AttributePath:
 
 
 def _start_of_key(steps: Sequence[dis.Instruction], i: int) -> int:
-    """Return where the steps begin that put the key of an entry on the stack before step ``i``."""
+    """Return the index of the first instruction that puts the key of an item on the stack before
+    instruction ``i``."""
     depth = 0
     while i > 0 and depth != 1:
         i -= 1

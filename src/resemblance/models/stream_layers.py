@@ -24,16 +24,16 @@ def stream_from_model(
 ) -> Stream:
     """Run PyTorch models over any number of inputs and return the stream of their layers.
 
-    No activations are kept beyond a batch, and a few thousand rows that wait to be added together.
-    They are pooled, and their products computed in float64, on the device of the model; only the
-    sums leave it, at the end.
+    No activations are kept beyond a batch, except a few thousand rows that wait to be added
+    together. Activations are pooled, and products of activations computed in float64, on the device
+    of the model; only the sums leave the device, at the end.
 
     Parameters
     ----------
-    models : a ``torch.nn.Module``, or several by name, whose layers are then called ``name/layer``.
-        All see each batch, and all must be on one device.
-    loader, layers, pool, samples, progress : as in :func:`resemblance.extract_features`, but that a
-        loader gives the batches. Without ``layers``: each module without parts of its own.
+    models : a ``torch.nn.Module``, or a mapping from names to modules, with layers called
+        ``name/layer``. All models see each batch, and all models must be on one device.
+    loader, layers, pool, samples, progress : as in :func:`resemblance.extract_features`, except
+        that a loader gives the batches. Without ``layers``: each module without submodules.
     method, pairs, directions : as in :class:`resemblance.Stream`.
 
     Raises ``ValueError`` as :func:`resemblance.extract_features` and ``Stream.update`` do.

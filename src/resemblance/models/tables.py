@@ -1,5 +1,5 @@
-"""Tables in files: tab-separated, comma-separated, JSON a line, and Parquet, with errors that name
-the line; and the texts in them, or in the lines of a file."""
+"""Tables in files: tab-separated, comma-separated, JSON lines, and Parquet, with errors that name
+the line; and the texts in tables, or in the lines of a file."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ NamedTableRows = tuple[
 
 
 def read_rows(path: Path) -> NamedTableRows:
-    """Return the names of the columns of a table, its rows, and the line of each.
+    """Return the names of the columns of a table, its rows, and the line number of each row.
 
     ``.tsv``: UTF-8, tabs without quoting, a header; ``.csv``: UTF-8, commas with quoting, a header;
     ``.jsonl``: a JSON object, or a text, in each line. Blank lines are blank rows.
 
-    Raises ``ValueError`` that names the file, and the line, for what is none of these.
+    Raises ``ValueError``, naming the file and the line, for other content.
     """
     return _TABLE_READERS[path.suffix](path)
 
@@ -39,10 +39,11 @@ def read_rows(path: Path) -> NamedTableRows:
 def read_parquet(
     path: Path, choose: Callable[[Mapping[str, str]], Sequence[str]]
 ) -> dict[str, list[Any]]:
-    """Return the values of the columns of a Parquet file by name, empty for those not chosen.
+    """Return the values of the columns of a Parquet file by name; columns that are not chosen are
+    empty.
 
-    ``choose``: which to read, given their types by name. Needs the package pyarrow. Raises
-    ``ValueError`` that names the file when it has no row, or cannot be read.
+    ``choose``: chooses the columns to read, given the column types by name. Needs the package
+    pyarrow. Raises ``ValueError``, naming the file, for a file that has no row or cannot be read.
     """
     parquet = import_optional("pyarrow.parquet")
     try:
@@ -69,7 +70,8 @@ def _decode_table_text(path: Path) -> str:
 
 
 def read_table_lines(path: Path) -> list[str]:
-    """Return the lines; only line feeds end them, as texts may hold the other separators."""
+    """Return the lines of a file; only line feeds end a line, because texts may hold other
+    separators."""
     lines = _decode_table_text(path).split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -86,10 +88,10 @@ def _from_tsv(path: Path) -> NamedTableRows:
 
 
 def read_csv_rows(path: Path, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the cells of each row of a text with quoting; a blank line has no
-    cell.
+    """Yield the line number and the cells of each row of a CSV file with quoting; a blank line has
+    no cell.
 
-    Raises ``ValueError`` that names the file, and the line, for anything else.
+    Raises ``ValueError``, naming the file and the line, for other content.
     """
     limit = csv.field_size_limit(MAX_CELL_LETTERS)
     text = io.StringIO(_decode_table_text(path), newline="")
@@ -166,10 +168,11 @@ def find_sample_column(
     source: str,
     preferred: Sequence[str] = TEXT_COLUMNS,
 ) -> str:
-    """Return the column with the samples of a table: the one asked for, or the one with texts.
+    """Return the column of a table with the samples: the requested column, a column with a usual
+    name, or the only column of texts.
 
-    ``columns``: the values by name; a column without values holds no texts. Raises ``ValueError``
-    with the names of the columns where it must be chosen.
+    ``columns``: the values by name; a column without values holds no texts. Raises ``ValueError``,
+    naming the columns, if a column must be chosen.
     """
     names = [str(name) for name in columns]
     column_list = ", ".join(map(repr, names)) or "none"
@@ -192,13 +195,13 @@ def find_sample_column(
 
 
 def find_label_column(columns: Mapping[str, Sequence[Any]]) -> np.ndarray | None:
-    """Return the classes in a table by column, if they are whole numbers."""
+    """Return the label column of a table as classes, if the labels are whole numbers."""
     values = next((columns[name] for name in LABEL_COLUMNS if name in columns), None)
     return None if values is None else to_integer_labels(values)
 
 
 def to_integer_labels(values: Any) -> np.ndarray | None:
-    """Return classes as an array of integers, or None for what are not whole numbers."""
+    """Return classes as an array of integers; None for values that are not whole numbers."""
     try:
         numbers = np.array([int(str(value)) for value in values], dtype=np.int64)
     except (ValueError, OverflowError):
@@ -221,7 +224,7 @@ def is_numeric_text(text: str) -> bool:
 
 
 def _are_texts(values: Sequence[Any]) -> bool:
-    """Return whether most cells of a column are texts; a text may also be a number."""
+    """Return whether most cells of a column are texts other than numbers."""
     cells = [value for value in values if not is_blank(value)]
     return 2 * sum(isinstance(cell, str) and not is_numeric_text(cell) for cell in cells) > len(
         cells
@@ -258,7 +261,7 @@ def read_texts(path: Path, column: str | None) -> Samples:
 def _samples_from_column(
     path: Path, columns: Mapping[str, Sequence[Any]], sample_column: str, lines: Sequence[int]
 ) -> Samples:
-    """Return a column as samples with their classes; the blank ones are left out and counted."""
+    """Return a column as samples with their classes; blank cells are left out and counted."""
     texts = columns[sample_column]
     indices = [index for index, text in enumerate(texts) if not is_blank(text)]
     if not indices:
@@ -282,7 +285,7 @@ def _samples_from_column(
 
 
 def _warn_of_header(path: Path, names: Sequence[str], sample_column: str) -> None:
-    """Warn of a first line that is read as the names of columns and looks like a sample."""
+    """Warn if the first line, which is read as the names of columns, looks like a sample."""
     is_text = len(sample_column.split()) >= MIN_TEXT_WORDS or sample_column.rstrip().endswith(
         SENTENCE_ENDS
     )

@@ -18,10 +18,10 @@ MAX_REASON_LETTERS = 300  # letters of a reason that are shown
 def read_pretrained_part(
     kind: Any, name: str | Path, remedy: str, *, caller: str = "", **keywords: Any
 ) -> Any:
-    """Return what a class of transformers reads from a folder or the hub.
+    """Return the object that a transformers class reads from a folder or the hub.
 
-    Raises ``ValueError`` with the name and the remedy for whatever goes wrong: a damaged file, an
-    unknown name, no network.
+    Raises ``ValueError``, with the name and the remedy, for any failure: a damaged file, an unknown
+    name, no network.
     """
     try:
         with silence_transformers():
@@ -48,10 +48,11 @@ def read_pretrained_model(
     caller: str = "",
     **keywords: Any,
 ) -> tuple[Any, list[str]]:
-    """Return a model of transformers with stored weights, and the names of those drawn at random.
+    """Return a transformers model with stored weights, and the names of randomly drawn weights.
 
-    ``is_new``: whether a weight may be drawn at random where none is stored, such as one of a new
-    head. The library would draw all missing ones. ``incomplete``: the remedy where others are.
+    ``is_new``: whether a weight may be drawn at random if no stored weight exists, such as a weight
+    of a new head. The library would draw all missing weights. ``incomplete``: the remedy if other
+    weights are missing.
 
     Raises ``ValueError`` as :func:`read_pretrained_part` does, and when other weights are missing
     or have another shape than the model.
@@ -71,9 +72,9 @@ def read_pretrained_model(
 
 
 def load_error_cause(error: Exception) -> str:
-    """Return why a file could not be read, in a line.
+    """Return the reason why a file could not be read, in one line.
 
-    PyTorch explains how to read a file that asks for code to be run all the same; that is left out.
+    PyTorch also explains how to read a file that asks to run code; the explanation is left out.
     """
     if isinstance(error, pickle.UnpicklingError):
         return "it is damaged, or asks for code to be run"
@@ -82,7 +83,7 @@ def load_error_cause(error: Exception) -> str:
 
 @contextmanager
 def silence_transformers() -> Iterator[None]:
-    """Keep transformers from reporting that weights are new or left out, and from drawing bars."""
+    """Keep transformers from reporting new or left-out weights, and from drawing progress bars."""
     logging = import_optional("transformers").logging
     level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

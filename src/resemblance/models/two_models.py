@@ -1,4 +1,4 @@
-"""Two models to an answer: their layers for the same samples, extracted and compared."""
+"""Compare models on the same samples: extract the layers, then compare the layers."""
 
 from __future__ import annotations
 
@@ -91,44 +91,45 @@ def compare_models(
     Parameters
     ----------
     models : a mapping from names to models, or a list of models, in any of the forms of
-        :func:`extract_features`. Models of one name in a list are numbered.
+        :func:`extract_features`. Models with equal names in a list are numbered.
     data : samples, in any of the forms of :func:`extract_features`.
-    reinitialized : compare also a copy of the first model with fresh random weights, drawn by
-        ``seed``. Training did not make what both share.
-    column : of a table, or the name of an array in an archive, with the samples.
-    max_samples : use only so many samples, drawn by ``seed``, in their order.
-    unique : leave out samples that equal an earlier one, which make unrelated models alike.
-    mask : which samples are compared, of those that the models see: the name of a mask of a graph,
-        such as ``"test_mask"``, n booleans, or numbers of rows. Default: all.
-    layers, pool, batch_size, device : as in :func:`extract_features`, of all models. With several
-        poolings, such as ``["mean", "last"]``, a model runs once, and is compared by each of them,
-        as ``"base mean"`` and ``"base last"``.
+    reinitialized : also compare a re-initialized copy of the first model, with random weights drawn
+        by ``seed``. Training is not the cause of similarity with this copy.
+    column : the column of a table, or the name of an array in an archive, with the samples.
+    max_samples : use only this number of samples, drawn by ``seed``, in their order.
+    unique : leave out samples that equal an earlier sample. Duplicates make unrelated models
+        similar.
+    mask : the samples to compare, out of the samples that the models see: the name of a mask of a
+        graph, such as ``"test_mask"``, n booleans, or numbers of rows. Default: all.
+    layers, pool, batch_size, device : as in :func:`extract_features`, for all models. With several
+        poolings, such as ``["mean", "last"]``, a model runs once, and is compared with each
+        pooling, as ``"base mean"`` and ``"base last"``.
     measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
-        neighbours; ``"default"`` are 24.
-    within, whole_blocks, n_permutations, confidence_level : as in :func:`evidence`. Labels are of
-        all samples, or of those that are compared, without what ``max_samples``, ``unique`` and
-        ``mask`` leave out; ``"labels"`` are the classes that come with the data.
-    save : folder that keeps the features, in a folder for each model, and the scores. A later call
-        with the same folder computes only what it lacks: after an interruption, for more layers or
-        measures, or for a further model; what was drawn for the evidence is kept, too. Without it
-        the features are temporary files.
-    seed : of samples, of permutations for chance levels, and of the weights of the re-initialized
-        copy.
+        neighbours; ``"default"`` means 24 measures.
+    within, whole_blocks, n_permutations, confidence_level : as in :func:`evidence`. Pass labels for
+        all samples, or only for the compared samples, without the samples that ``max_samples``,
+        ``unique`` and ``mask`` leave out; ``"labels"`` means the classes that come with the data.
+    save : folder that keeps the features, in a folder per model, and the scores. A later call with
+        the same folder computes only missing values: after an interruption, for more layers or
+        measures, or for a further model. Random draws for the evidence are kept as well. Without
+        ``save``, the features are temporary files.
+    seed : seed of samples, of permutations for chance levels, and of the weights of the
+        re-initialized copy.
     jobs, memory, progress : as in :func:`compare`.
 
     Returns
     -------
     :class:`Comparison` of all pairs of layers, called ``model/layer``. A layer that is the same for
-    all samples is left out. Its ``evidence`` is that of :func:`evidence` for the first measure:
-    chance, p-values and intervals, which the page of the comparison shows. Its ``provenance`` has
-    ``"models"``: what each model is and how its layers were pooled, ``"data"``,
-    ``"reinitialized"``: the name of the re-initialized copy, and ``"inputs"``: one line of what the
-    models saw, what was
-    pooled, cut and left out, and how many samples are copies of others.
+    all samples is left out. Its ``evidence`` is the :func:`evidence` for the first measure: chance
+    levels, p-values and intervals; the page of the comparison shows the evidence. Its
+    ``provenance`` has ``"models"``: the source of each model and the pooling of its layers,
+    ``"data"``, ``"reinitialized"``: the name of the re-initialized copy, and ``"inputs"``: one line
+    with the samples that the models saw, the pooling, cut texts, left-out samples and layers, and
+    the number of duplicate samples.
 
-    Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, for fewer
-    than two models, for weights of the first model that nothing draws again, for a ``mask`` that
-    does not exist, and for a model all of whose layers are the same for all samples.
+    Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, for fewer than two
+    models, for weights of the first model that cannot be re-initialized, for a ``mask`` that does
+    not exist, and for a model with only layers that are the same for all samples.
     """
     selected_measures, _ = select_measures("quick" if measures is None else measures)
     if not isinstance(reinitialized, bool):
@@ -194,7 +195,8 @@ def compare_models(
 
 
 def _advise_more_samples(comparison: Comparison) -> None:
-    """Advise more samples where a caveat asks for transposed arrays: nobody passed an array."""
+    """Replace advice to transpose arrays in caveats by advice to use more samples, because the user
+    passed no array."""
     hint = "; more samples are needed"
     for matrix in comparison.matrices.values():
         matrix.caveats = {
@@ -211,8 +213,8 @@ def _check_one_pooling(pool: Any, reference: int | None) -> None:
 
 
 def _split_by_pooling(model_features: list[ModelFeatures]) -> list[ModelFeatures]:
-    """Return a model by each of its poolings, with the pooling in its name where there are
-    several."""
+    """Return the features of a model with each pooling; with several poolings, the model name ends
+    with the pooling."""
     if len(model_features) == 1:
         return model_features
     return [replace(s, name=f"{s.name} {s.traits['pooling']}") for s in model_features]
@@ -232,7 +234,7 @@ def _model_entries(function: str, models: Any) -> list[Any]:
 
 @contextmanager
 def _feature_folder(save: str | Path | None) -> Iterator[Path]:
-    """Yield the folder for features: one that stays, or a temporary one."""
+    """Yield the folder for features: the folder ``save``, or a temporary folder."""
     if save is not None:
         if Path(save).is_file():
             raise ValueError(f"{save} is a file: features are kept in a folder; name another")
@@ -245,9 +247,10 @@ def _feature_folder(save: str | Path | None) -> Iterator[Path]:
 def _loaded_models(
     models: Sequence[Any], samples: Samples, device: str | None, reference: int | None
 ) -> Iterator[LoadedModel]:
-    """Yield models, and after the first a re-initialized copy of it if ``reference`` is a seed.
+    """Yield the loaded models, and after the first model a re-initialized copy if ``reference`` is
+    a seed.
 
-    One model at a time is in memory, unless they come as modules.
+    Only one model is in memory at a time, unless the models are passed as modules.
     """
     if samples.count == 1:
         raise ValueError(f"{samples.name} has one sample: a comparison needs at least two")
@@ -262,7 +265,7 @@ def _loaded_models(
 
 
 def _compared_row_numbers(mask: Any, samples: Samples) -> np.ndarray | None:
-    """Return the numbers of the rows to compare; None for all."""
+    """Return the numbers of the rows to compare; None for all rows."""
     if mask is not None and samples.count is None:
         raise ValueError(f"compare_models: mask={mask!r} needs samples whose number is known")
     return kept_row_numbers("compare_models", mask, samples, samples.count or 0)
@@ -271,8 +274,7 @@ def _compared_row_numbers(mask: Any, samples: Samples) -> np.ndarray | None:
 def _compared_sample_labels(
     role: str, labels: Any, samples: Samples, numbers: np.ndarray | None
 ) -> Any:
-    """Return a label for each sample that is compared: those that were passed, or the classes of
-    the data."""
+    """Return a label for each compared sample: the passed labels, or the classes of the data."""
     if isinstance(labels, str):
         if labels != "labels" or samples.labels is None:
             raise ValueError(
@@ -297,17 +299,17 @@ def _compared_sample_labels(
 
 
 def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options: Any) -> Forecast:
-    """Estimate what :func:`compare_models` with the same arguments takes, from one batch.
+    """Estimate the cost of :func:`compare_models` with the same arguments, from one batch.
 
-    Each model is loaded and runs once, over ``batch_size`` samples that are drawn, or over the
-    whole of a graph; the comparison follows from the widths of its layers, as by :func:`plan`. All
-    of the work is counted, also what a folder of ``save`` holds already.
+    Each model is loaded and runs once, over ``batch_size`` random samples, or over the whole of a
+    graph. The cost of the comparison follows from the widths of the layers, as in :func:`plan`. All
+    work is counted, including work that a folder of ``save`` already holds.
 
     Returns the :class:`Forecast`, with the CPU seconds of running all ``models``, the bytes of
-    their features on ``disk``, and the permuted values of the evidence of the first measure.
+    their features on ``disk``, and the permuted values of the evidence for the first measure.
 
-    Raises ``ValueError`` as :func:`compare_models` does, and for a loader whose number of samples
-    is not known; ``TypeError`` for an option that it does not have.
+    Raises ``ValueError`` as :func:`compare_models` does, and for a loader with an unknown number of
+    samples; ``TypeError`` for an option that :func:`compare_models` does not have.
     """
     call = signature(compare_models).bind(models, data, **options)
     call.apply_defaults()
@@ -360,9 +362,11 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
 
 
 def _drop_constant_layers(features: ModelFeatures) -> ModelFeatures:
-    """Return a model without the layers that are the same for all samples; its traits name them.
+    """Return a model without the layers that are the same for all samples; its traits name the
+    left-out layers.
 
-    Such a layer, as the first token of the embeddings of BERT, has no similarity with any other.
+    A constant layer, such as the first token of the embeddings of BERT, has no similarity with any
+    layer.
     """
     constant = [name for name, layer in features.layers.items() if _is_constant_layer(layer)]
     layers = {name: r for name, r in features.layers.items() if name not in constant}
@@ -384,7 +388,8 @@ def _is_constant_layer(layer: Representation) -> bool:
 
 
 def model_folder_name(name: str) -> str:
-    """Return the name of the folder for a model: its own, or one that can be a folder inside."""
+    """Return the name of the folder for a model: the model name, or a similar name that is a valid
+    folder name."""
     safe_name = re.sub(r"[^\w.+-]+", "-", name)
     if (
         not safe_name.startswith(".")
@@ -399,7 +404,7 @@ def model_folder_name(name: str) -> str:
 def _load_with_unique_name(
     model: Any, samples: Samples, device: str | None, names: Sequence[str]
 ) -> LoadedModel:
-    """Return a model with a name that is not among ``names``."""
+    """Return a loaded model with a name that is not among ``names``."""
     name = ""
     if isinstance(model, tuple) and len(model) == 2 and isinstance(model[0], str):
         name, model = model
@@ -420,7 +425,7 @@ def _models_provenance(
     has_reference: bool,
     has_blocks: bool,
 ) -> dict[str, Any]:
-    """Return what the provenance of a comparison has of models and data."""
+    """Return the entries about models and data in the provenance of a comparison."""
     provenance = {
         "models": {s.name: _recorded_model_facts(s) for s in model_features},
         "data": model_features[0].traits["data"],
@@ -432,7 +437,8 @@ def _models_provenance(
 def _format_model_inputs(
     model_features: Sequence[ModelFeatures], samples: Samples, has_reference: bool, has_blocks: bool
 ) -> str:
-    """Return one line of what models saw: samples, pooling, layers, what was cut and left out."""
+    """Return one line about the inputs of the models: samples, pooling, layers, cut texts and
+    left-out parts."""
     layers = {s.name: len(s.layers) for s in model_features}
     counts = {name: count_with_noun(n, "layer") for name, n in layers.items()}
     count_list = ", ".join(f"{count} of {name}" for name, count in counts.items())
@@ -472,7 +478,7 @@ def _format_model_inputs(
 
 
 def _format_sample_count(samples: Samples, n: int) -> str:
-    """Return how many samples there are, and where they are from."""
+    """Return the number and the source of the samples, as a phrase."""
     facts = samples.facts
     source = facts.get("file") or facts.get("folder")
     source = samples.name if source is None and samples.name not in GENERIC_SAMPLE_NAMES else source
@@ -487,7 +493,8 @@ def _format_sample_count(samples: Samples, n: int) -> str:
 
 
 def _format_default_layers(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
-    """Yield what the default layers leave out, with the models if it is not the same for all."""
+    """Yield the parts that the default layers leave out, with the names of models if models
+    differ."""
     models = defaultdict[str, list[str]](list)
     for features in model_features:
         models[features.traits["model"].get(DEFAULT_LAYERS_KEY, "")].append(features.name)
@@ -497,7 +504,7 @@ def _format_default_layers(model_features: Sequence[ModelFeatures]) -> Iterator[
 
 
 def _format_sample_losses(samples: Samples) -> Iterator[str]:
-    """Yield what was left out of samples, and that some are copies of others."""
+    """Yield the numbers of left-out samples and of duplicates among the samples."""
     for noun in SAMPLE_LOSS_KEYS:
         losses = samples.facts.get(f"{noun} left out", 0)
         if losses:
@@ -508,7 +515,7 @@ def _format_sample_losses(samples: Samples) -> Iterator[str]:
 
 
 def _format_cut_texts(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
-    """Yield how many texts were cut, with the models if it was not the same for all."""
+    """Yield the number of truncated texts, with the names of models if models differ."""
     models = defaultdict[str, list[str]](list)
     for features in model_features:
         facts = features.traits["model"]
@@ -520,8 +527,8 @@ def _format_cut_texts(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
 
 
 def _model_notes(features: ModelFeatures) -> Iterator[str]:
-    """Yield how a model pools by itself, on what else than samples it depends, and by what it
-    is changed, and which of its layers were left out."""
+    """Yield notes on a model: its own pooling, rows that depend on more than the samples, hooks and
+    modes that change the results, and left-out layers."""
     facts, pooling = features.traits["model"], features.traits["pooling"]
     if POOLING_PHRASES.get(facts.get("its pooling", pooling)) != POOLING_PHRASES[pooling]:
         yield f"{features.name} itself pools by {facts['its pooling']}"
@@ -536,7 +543,7 @@ def _model_notes(features: ModelFeatures) -> Iterator[str]:
 
 
 def _recorded_model_facts(features: ModelFeatures) -> Mapping[str, Any]:
-    """Return what is recorded of a model and of how its layers were made."""
+    """Return the recorded facts of a model and of the pooling of its layers."""
     facts, constant = dict(features.traits["model"]), features.traits[CONSTANT_LAYERS_KEY]
     facts |= {"pooling": features.traits["pooling"]} if facts.get("pooled", True) else {}
     return facts | ({CONSTANT_LAYERS_KEY: constant} if constant else {})

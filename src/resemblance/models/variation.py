@@ -1,4 +1,5 @@
-"""What the rows of the first batch depend on, and which of their axes has the samples."""
+"""Check the first batch: whether rows depend on more than their samples, and which axis is the
+sample axis."""
 
 from __future__ import annotations
 
@@ -33,13 +34,15 @@ DEPENDENCE_CAUSES = {
 def run_first_batch(
     title: str, batch: Batch, run: Callable[[Batch], BatchResult], axes: SampleAxes, device: Any
 ) -> tuple[BatchResult, str]:
-    """Run the first batch, and return its rows, and on what they depend besides its samples.
+    """Run the first batch; return its rows, and the cause if rows depend on more than their
+    samples.
 
-    The last samples run again alone: the last, because a recurrent network that takes samples for
-    steps gives the first ones the same. The axis of a result that has their number is the one with
-    the samples. Warns where rows depend on more, and of layers whose axes may be others.
+    The last samples of the batch run again alone. The first samples would not do: a recurrent
+    network that mistakes samples for steps gives the first samples the same rows. The sample axis
+    of a result is the axis with the number of samples in both runs. Warns if rows depend on more
+    than their samples, and about layers with uncertain axes.
 
-    Raises ``ValueError`` for a layer that has no such axis.
+    Raises ``ValueError`` for a layer without a sample axis.
     """
     small_batch = last_samples_of_batch(batch, min(RERUN_SAMPLES, batch.samples - 1))
     full_batch = (
@@ -107,7 +110,7 @@ def _warn_of_dependence(
 
 
 def _tensor_versions(batch: Batch) -> list[int]:
-    """Return how often each tensor of a batch was written."""
+    """Return the number of writes to each tensor of a batch."""
     values = (*batch.arguments, *batch.keywords.values())
     return [v._version for v in values if hasattr(v, "layout") and not v.is_inference()]
 
@@ -115,7 +118,8 @@ def _tensor_versions(batch: Batch) -> list[int]:
 def _first_changed_layer(
     first_result: BatchResult, second_result: BatchResult, limit: float
 ) -> str:
-    """Return the first layer whose last rows differ by more than a share of their length."""
+    """Return the first layer with last rows that differ by more than ``limit`` times their norm;
+    empty if no layer differs."""
     first_rows, second_rows = map(_rows_by_layer_and_pool, (first_result, second_result))
     for key in (key for key in second_rows if key in first_rows):
         y = to_numpy(second_rows[key][-MAX_COMPARED_ROWS:]).astype(np.float64)

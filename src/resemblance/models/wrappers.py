@@ -1,4 +1,5 @@
-"""Models inside others that change no result: of several devices, compiled, or with adapters."""
+"""Models inside wrappers that keep the results: wrappers for several devices, for compilation, or
+for adapters."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ ADAPTED_LAYER = "base_layer"  # of a layer of PEFT
 
 
 def unwrap_model(model: Any) -> Any:
-    """Return the model inside wrappers of several devices and compilers, unless one of these has
-    hooks of its own."""
+    """Return the model inside wrappers of several devices and compilers, unless a wrapper has hooks
+    of its own."""
     while type(model).__name__ in (*PARALLEL_WRAPPERS, "OptimizedModule"):
         if model._forward_hooks or model._forward_pre_hooks:
             break
@@ -47,8 +48,10 @@ def unwrap_model(model: Any) -> Any:
 
 
 def list_model_modules(model: Any) -> dict[str, Any]:
-    """Return the modules of a model by name, without the names of wrappers, and without what only
-    makes the weights of a module; the model itself is ""."""
+    """Return the modules of a model by name; the model itself is "".
+
+    Names omit wrappers. Modules that only make the weights of a module are left out.
+    """
     modules = dict(model.named_modules(remove_duplicate=False))
     wrapper_names = {
         name for name, module in modules.items() if type(module).__name__ in INNER_MODULE_NAMES
@@ -74,17 +77,17 @@ def list_model_modules(model: Any) -> dict[str, Any]:
 
 
 def without_wrappers(pattern: str) -> str:
-    """Return the name or pattern of a layer without the names of wrappers that it begins with."""
+    """Return a layer name or pattern without the wrapper names at the beginning."""
     while prefix := next((p for p in WRAPPER_PREFIXES if pattern.startswith(p)), ""):
         pattern = pattern.removeprefix(prefix)
     return pattern
 
 
 def callable_parts(module: Any) -> list[tuple[str, Any]]:
-    """Return the parts of a module that are called with activations, by name.
+    """Return the submodules of a module that are called with activations, by name.
 
-    A part without a forward pass of its own, or of its parts, only holds values; a layer of PEFT or
-    of PyTorch's attention is one layer.
+    A submodule only holds values if neither the submodule nor any part of the submodule has a
+    forward pass. A PEFT layer or a PyTorch attention module counts as one layer.
     """
     children = list(module.named_children())
     if any(name == ADAPTED_LAYER for name, _ in children):
@@ -105,8 +108,8 @@ def _is_called_part(module: Any) -> bool:
 
 
 def check_watchable(model: Any, name: str) -> None:
-    """Raise ``ValueError`` for a model whose layers show nothing: with a part in TorchScript, or a
-    flat program of ``torch.export``."""
+    """Raise ``ValueError`` for a model with layers that hooks cannot watch: a model with a part in
+    TorchScript, or a flat program of ``torch.export``."""
     torch = sys.modules["torch"]
     if isinstance(model, torch.nn.Module) and "eval" in vars(model):  # a flat program has one mode
         raise ValueError(
@@ -125,7 +128,7 @@ def check_watchable(model: Any, name: str) -> None:
 
 @contextmanager
 def run_uncompiled() -> Iterator[None]:
-    """Have compiled parts of models run as they were written, so that their layers are seen."""
+    """Run compiled parts of models as written, so that hooks can watch the layers."""
     if "torch._dynamo" not in sys.modules:  # nothing can be compiled
         yield
         return
