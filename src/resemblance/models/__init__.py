@@ -1,4 +1,5 @@
-"""Load models and samples from a folder, a hub name, a file, or a Python object."""
+"""Load models and samples: from a folder, by a name in a hub, from a file, or from a Python
+object."""
 
 from .loading import LoadedModel, load_model
 from .modules import block_names

@@ -1,5 +1,5 @@
-"""The axes of a layer output: the sample axis, and the axes of tokens, channels or positions that
-are pooled."""
+"""The axes of a layer output: the sample axis, and the pooled axes of tokens, channels or
+positions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ import numpy as np
 
 from .batches import MASK_ENTRIES, Batch
 
-LayerCall = tuple[str, int]  # a layer, and the number of its call
-CHANNEL_ATTRIBUTES = (
-    "out_channels",
-    "num_features",
-)  # attributes of modules with channels on axis 1
+LayerCall = tuple[str, int]  # name of a layer, number of the call
+# Attributes of modules with channels on axis 1
+CHANNEL_ATTRIBUTES = ("out_channels", "num_features")
 FEATURE_ATTRIBUTES = (
     "out_features", "hidden_size", "embed_dim", "embedding_dim", "d_model", "proj_size",
 )  # fmt: skip
 CONVOLUTIONS_1D = ("Conv1d", "ConvTranspose1d", "LazyConv1d")
 POOLINGS_1D = ("MaxPool1d", "AvgPool1d", "AdaptiveAvgPool1d", "AdaptiveMaxPool1d", "LPPool1d")
-REDUCE_MASK_METHOD = "_get_feature_vector_attention_mask"  # of models of sound in transformers
-IMAGE_TOWERS = ("vision_model", "vision_tower", "visual")  # parts that see no text
+REDUCE_MASK_METHOD = "_get_feature_vector_attention_mask"  # of audio models in transformers
+IMAGE_TOWERS = ("vision_model", "vision_tower", "visual")  # parts without texts
 
 
 class AxisError(ValueError):
@@ -38,12 +36,12 @@ class SampleAxes:
     def __init__(self, time_first: Iterable[str] = ()) -> None:
         self.time_first = frozenset(time_first)
         self.axes: dict[LayerCall, int | None] = {}
-        self.shapes: dict[LayerCall, tuple[int, ...]] = {}  # of the whole first batch
+        self.shapes: dict[LayerCall, tuple[int, ...]] = {}  # in the whole first batch
         self.samples = 0
-        self.few = 0  # samples of the batch that runs alone, while it runs
+        self.few = 0  # number of samples in the second run, 0 otherwise
         self.guessed: set[LayerCall] = set()
-        self.is_first = True  # until the first batch and the few samples have run
-        self.is_other = False  # whether an axis was proven to be another than the one used
+        self.is_first = True  # until the end of the second run
+        self.is_other = False  # whether the second run changed an axis
 
     def axis(self, call: LayerCall, module: Any, shape: Sequence[int], samples: int) -> int | None:
         """Return the sample axis of a layer output; None if the output has no sample axis."""
@@ -69,7 +67,7 @@ class SampleAxes:
             return 0
         if not (has_time and self.is_first):
             return None
-        self.guessed.add(call)  # the axis may have this length by chance
+        self.guessed.add(call)  # axis 1 may have this length by chance
         return 1
 
     def _proven(self, call: LayerCall, shape: Sequence[int]) -> int | None:
@@ -92,7 +90,7 @@ class SampleAxes:
     def end_first(self) -> bool:
         """End the first batch; return whether a layer output has another sample axis than the axis
         used."""
-        for call in self.guessed:  # which nothing proved
+        for call in self.guessed:  # not confirmed by the second run
             self.axes[call], self.is_other = None, True
         self.few, self.is_first = 0, False
         return self.is_other

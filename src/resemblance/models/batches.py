@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-LABEL_ENTRIES = ("labels", "label")  # with them, models of transformers compute a loss as well
+LABEL_ENTRIES = ("labels", "label")  # with labels, transformers models also compute a loss
 SHUFFLING_SAMPLERS = ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")  # of PyTorch
-MASK_ENTRIES = ("attention_mask", "decoder_attention_mask")  # of real tokens
-PADDING_ENTRY_PATTERN = re.compile(
-    r"(.*_)?(masks?|lengths?|lens)", re.IGNORECASE
-)  # what may tell padding
-NODE_ENTRY = "x"  # the entry of a graph that has one row per node
-EDGE_ENTRIES = {"edge_index", "adj_t", "batch"}  # the entries by which rows depend on each other
+MASK_ENTRIES = ("attention_mask", "decoder_attention_mask")  # masks of real tokens
+# Names of entries that may mark padding
+PADDING_ENTRY_PATTERN = re.compile(r"(.*_)?(masks?|lengths?|lens)", re.IGNORECASE)
+NODE_ENTRY = "x"  # the entry of a graph with a row per node
+EDGE_ENTRIES = {"edge_index", "adj_t", "batch"}  # entries that connect rows
 PLAIN_ENTRY_TYPES, STRIDED_LAYOUT = (str, int, float, type(None)), "torch.strided"
 
 
@@ -59,7 +58,7 @@ def find_model_inputs(model: Any) -> ModelInputs:
     declared = getattr(getattr(model, "signature", None), "param_dict", None)
     try:
         parameters = inspect.signature(model.forward).parameters.values()
-    except (TypeError, ValueError):  # compiled
+    except (TypeError, ValueError):  # a compiled model has no readable signature
         return ModelInputs((), 1)
     positional_parameters = [
         p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
@@ -164,7 +163,7 @@ def _batch_from_mapping(
 
 
 def _masks_of_tokens(torch: Any, entries: Mapping[str, Any], samples: int) -> dict[str, np.ndarray]:
-    """Return the entries that are masks of real tokens, (samples, tokens), by name."""
+    """Return the masks of real tokens among the entries, (samples, tokens), by name."""
     return {
         name: entries[name].reshape(samples, -1).cpu().numpy()
         for name in MASK_ENTRIES

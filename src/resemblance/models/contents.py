@@ -1,5 +1,5 @@
-"""Archives of arrays, and tables: find the representations, the sample ids, and the arrays that are
-neither."""
+"""Archives of arrays, and tables: find the representations, the sample ids, and the unread
+arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..base.formatting import list_names
 from ..base.text import did_you_mean
 from ..data.sample_ids import ID_COLUMN_NAME
 
-# Bytes of an unpacked archive, which is held in memory: a small one may unpack without end
+# Bytes of an unpacked archive in memory; a small archive may unpack without end
 MAX_UNPACKED_BYTES = 4 * 2**30
 ARCHIVE_SUFFIXES, TABLE_FILE_SUFFIXES = (".npz", ".safetensors"), (".parquet", ".jsonl", ".ndjson")
 # The arrays of a sparse matrix of SciPy
@@ -44,8 +44,8 @@ class ArchiveArray(NamedTuple):
 
 
 class ArchiveRoles(NamedTuple):
-    """The keys of the representations in an archive, the key of the sample ids, and the arrays that
-    are neither."""
+    """The keys of the representations in an archive, the key of the sample ids, and all other
+    arrays."""
 
     keys: tuple[str, ...]
     ids: str | None
@@ -108,17 +108,17 @@ def _npy_member_header(archive: zipfile.ZipFile, name: str) -> ArchiveArray:
             version = np.lib.format.read_magic(file)
             shape, _, dtype = readers[min(version[0], 2)](file)
             return ArchiveArray(key, tuple(shape), dtype.kind)
-    except Exception:  # of any kind: the archive is not ours; who asks for the array hears it
+    except Exception:  # a damaged entry raises when the array is read
         return ArchiveArray(key, (), "")
 
 
 def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveRoles:
-    """Return the arrays of an archive that are representations, and the array with the sample ids.
+    """Return the keys of the representations in an archive, and the key of the sample ids.
 
     The representations are the array called ``key``, or without ``key`` all arrays with at least
     two axes. The sample ids are the array called ``ids``, or without ``ids`` an array with a usual
-    name and one entry per sample. Raises ``ValueError`` for a key that does not exist, and for an
-    archive without representations.
+    name and one entry per sample. Raises ``ValueError`` for an unknown key, and for an archive
+    without representations.
     """
     entries = list_archive_arrays(path)
     for name in (key, ids):

@@ -1,5 +1,4 @@
-"""Read Cora, a graph of papers with classes, from the published files; check graph data sets in
-general."""
+"""Read Cora, a graph of papers with classes, from the published files; check graph data sets."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ class GraphData(NamedTuple):
 
     ``x``: features (n, d) of the nodes, in float32. ``labels``: (n,), from 0 to ``classes`` - 1.
     ``links``: (2, n_links), with one column per direction. ``train``, ``validation``, ``test``: the
-    nodes of the published split. ``compared``: the test nodes with the representations to compare.
+    nodes of the published split. ``compared``: the test nodes to compare.
     """
 
     x: np.ndarray
@@ -95,7 +94,7 @@ CORA_SHA256 = {
     "graph": "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
     "test.index": "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
 }
-CORA_VALIDATION_NODES = 500  # nodes, those after the training nodes
+CORA_VALIDATION_NODES = 500  # nodes directly after the training nodes
 
 
 def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
@@ -104,8 +103,8 @@ def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
     Each file except ``test.index`` is a pickle of Python 2. ``strict`` compares the SHA-256 of each
     file and the published sizes. The training nodes are the first nodes, as many as ``y`` has rows.
     The 500 validation nodes follow, and ``test.index`` lists the test nodes. Links are taken in
-    both directions, without repetitions and without links of a node to itself. ``normalized``: each
-    row of words is divided by the sum of the row.
+    both directions, without repetitions and self-loops. ``normalized``: each row of words is
+    divided by the sum of the row.
 
     Reference: Yang, Cohen and Salakhutdinov, "Revisiting Semi-Supervised Learning with Graph
     Embeddings", ICML 2016.
@@ -146,5 +145,5 @@ def _cora_part(name: str, content: bytes) -> np.ndarray:
         return np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0).T.copy()
     if name.endswith("y"):
         return value.argmax(axis=1)
-    value.check_format()  # before its indices are followed
+    value.check_format()  # before the indices are used
     return value.astype(np.float32).toarray()

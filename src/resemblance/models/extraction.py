@@ -50,9 +50,9 @@ from .variation import run_first_batch
 from .wrappers import list_model_modules
 
 OUTPUTS_ARRAY, LABELS_ARRAY = NON_LAYER_ARRAYS
-POOLED_AXES_KEY = "pooled"  # what a model's layers return besides vectors: tokens, positions
+POOLED_AXES_KEY = "pooled"  # kinds of layer outputs besides vectors: tokens, positions
 POOLING_BY_LAYER_KEY = "pooling by layer"
-DEPENDENCE_KEY = "depends on"  # what else than its samples the rows of a batch depend on
+DEPENDENCE_KEY = "depends on"  # a cause besides the samples that changes rows
 
 
 class ExtractionPass(NamedTuple):
@@ -62,9 +62,9 @@ class ExtractionPass(NamedTuple):
     modules: Mapping[str, Any]
     poolings: tuple[str, ...]
     with_outputs: bool
-    asked: Mapping[str, Sequence[str]]  # the modules of each word, one of which must be called
-    sample_entry: str | None = None  # the entry of a batch with a row per sample
-    time_first: tuple[str, ...] = ()  # the layers whose results begin with the axis of time
+    asked: Mapping[str, Sequence[str]]  # modules by word; the model must call any of them
+    sample_entry: str | None = None  # entry of a batch with a row per sample
+    time_first: tuple[str, ...] = ()  # layers with time as the first axis
 
 
 def extract_features(
@@ -119,11 +119,11 @@ def extract_features(
         convolution are pooled as tokens. Other shapes need ``"flatten"``.
     name : name of the model. Default: the name of the folder, hub model or class.
     batch_size : samples per batch. Loaders have their own batch size.
-    device : where the model runs, such as ``"cuda"``. Default: the GPU, if available, for a model
-        that is loaded; the device of the weights for a module that you pass.
-    mask : the samples to return, out of the samples that the model sees: the name of a mask of a
-        graph, such as ``"test_mask"``, n booleans, or numbers of rows. A folder always stores all
-        samples. Default: all.
+    device : where the model runs, such as ``"cuda"``. Default: the GPU, if available, for a loaded
+        model; the device of the weights for a module that you pass.
+    mask : the samples to return: the name of a mask of a graph, such as ``"test_mask"``, n
+        booleans, or numbers of rows. The model sees all samples, and a folder stores all samples.
+        Default: all.
     outputs : whether to keep the logits (n, classes), if the model returns logits: the returned
         value, its ``logits``, or the first element.
     samples : the entry of a mapping or graph with one row per sample. Default: the nodes of a
@@ -142,8 +142,8 @@ def extract_features(
 
     Raises ``ValueError`` for a folder of another model, of other samples or settings; for layers
     that do not exist or are not called; for a model with a failing forward pass; for outputs that
-    cannot become one row per sample; for rows of ``mask`` that do not exist; and for data that are
-    empty or shuffled, because the next model would return rows of other samples.
+    cannot become one row per sample; for rows of ``mask`` that do not exist; and for empty or
+    shuffled data, because the next model would return rows of other samples.
     """
     if folder is not None and not isinstance(folder, str | Path):
         raise ValueError(
@@ -174,7 +174,7 @@ def extract_features(
 
 
 def check_batch_size(batch_size: Any) -> None:
-    """Raise ``ValueError`` for a batch size that is no whole number from 1."""
+    """Raise ``ValueError`` unless the batch size is a whole number from 1."""
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(
             f"extract_features: batch_size must be a whole number, at least 1; got {batch_size!r}"
@@ -318,7 +318,7 @@ def extract_loaded_model(
                 facts = replace(facts, model={**facts.model, DEPENDENCE_KEY: dependence})
             _store_finished_pass(folder, facts, missing_pass, arrays, samples, model.module)
         elif samples.fingerprint is None:
-            # That of a loader, which must be read for it
+            # The fingerprint of a loader is known only after the last batch
             *_, content = ["", *(digest for _, digest in _remaining_batches(samples, batch_size))]
             check_same_store(folder, "data", {"fingerprint": content}, facts.data)
     model_features = [open_features(folder, pool=pooling) for pooling in poolings]
@@ -333,8 +333,7 @@ def _restrict_layers(features: ModelFeatures, modules: Mapping[str, Any]) -> Mod
 def _requested_modules(
     model: LoadedModel, layers: str | Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
-    """Return the module names that match each name, pattern or word, and all matching modules by
-    name."""
+    """Return the module names for each name, pattern or word, and all matching modules by name."""
     patterns = [layers] if isinstance(layers, str) else layers
     names = {pattern: model.blocks if pattern == "blocks" else [pattern] for pattern in patterns}
     try:
@@ -385,14 +384,14 @@ def _missing_pass(
     modules: Mapping[str, Any],
     poolings: Sequence[str],
 ) -> ExtractionPass | None:
-    """Return one pass over everything that a store lacks; None if the store is complete."""
+    """Return one pass over everything missing in a store; None if the store is complete."""
     missing_by_pooling = {p: set(modules) - set(facts.modules.get(p, ())) for p in poolings}
     missing_names = set().union(*missing_by_pooling.values())
     pass_names = [name for name in modules if name in missing_names]
     if not pass_names:
         return None
     pools = tuple(p for p, names in missing_by_pooling.items() if names)
-    # A word is checked by the run that has all of its modules
+    # Check a word in the run with all modules of the word
     pass_matches = {
         pattern: names for pattern, names in matches.items() if set(names) <= set(pass_names)
     }
@@ -417,7 +416,7 @@ def _append_remaining_batches(
         arrays.written.batches,
     )
     dependence = ""
-    first_index = n_done if samples.read else 0  # a loader begins with the batches that are done
+    first_index = n_done if samples.read else 0  # a loader begins with finished batches
     total = 1 if samples.kind == "graph" else None
     total = -(-len(samples) // batch_size) if samples.read else total
     batches = _remaining_batches(
@@ -452,7 +451,7 @@ def _append_remaining_batches(
             f"{samples.name} has no samples; an iterator that was used before is empty: pass a "
             "list or a loader"
         )
-    _check_rows_on_disk(arrays, digest)  # by a loader with fewer batches than before
+    _check_rows_on_disk(arrays, digest)  # a loader may have fewer batches than before
     return dependence
 
 
@@ -471,7 +470,7 @@ def _remaining_batches(
     """Yield each batch of samples from number ``first_index`` on, or each batch of a loader, and
     the fingerprint of all samples so far.
 
-    The batch size does not change the fingerprint of samples that are read separately.
+    The batch size does not change the fingerprint of separately read samples.
     """
     starts = range(first_index * size, len(samples), size) if samples.read else ()
     batches = (samples.batch(start, start + size) for start in starts)
@@ -487,7 +486,7 @@ def _prepared_batch(model: LoadedModel, items: Any) -> Any:
         return model.prepare(items)
     except MemoryError:
         raise
-    except (Exception, SystemExit) as error:  # whatever somebody's preparation raises
+    except (Exception, SystemExit) as error:  # user code may raise anything
         raise ValueError(
             f"{model.name}: the preparation of a batch of {len(items)} samples fails: "
             f"{type(error).__name__}: {error}"
@@ -498,7 +497,7 @@ def _run_model_on_batch(
     model: LoadedModel, extraction_pass: ExtractionPass, device: Any, axes: SampleAxes, batch: Batch
 ) -> BatchResult:
     pools = {pooling: pooling for pooling in extraction_pass.poolings}
-    convert = None if device.type == "cpu" else detach_to_tensor  # pooled before it is copied
+    convert = None if device.type == "cpu" else detach_to_tensor  # pool on the device, then copy
     options: Any = {"outputs": extraction_pass.with_outputs, "convert": convert, "axes": axes}
     try:
         return rows_of_batch(model.module, batch, extraction_pass.modules, pools, **options)
@@ -533,7 +532,7 @@ def _store_finished_pass(
     n, names = arrays.written.rows, list(arrays.written.arrays)
     pooled = set(arrays.written.pooled).union(facts.model.get(POOLED_AXES_KEY, ()))
     facts = replace(facts, model={**facts.model, POOLED_AXES_KEY: sorted(pooled)})
-    # That of a loader is known by its batches
+    # The fingerprint of a loader is the fingerprint of its batches
     fingerprint = samples.fingerprint or arrays.written.digest
     data = dict(facts.data) | {"n_samples": n, "fingerprint": fingerprint}
     check_same_store(folder, "data", data, facts.data)
@@ -548,7 +547,7 @@ def _store_finished_pass(
             reason = "left out: they have NaN or infinite values"
             facts = replace(facts, model={**facts.model, OUTPUTS_ARRAY: reason})
         elif labels is not None and _are_classes(labels, outputs):
-            np.save(arrays.path(LABELS_ARRAY), labels)  # the outputs can be their logits
+            np.save(arrays.path(LABELS_ARRAY), labels)  # the outputs can be logits of the labels
             names.append(LABELS_ARRAY)
     order = list(list_model_modules(model))
     layers: dict[str, list[str]] = {pooling: [] for pooling in extraction_pass.poolings}

@@ -1,5 +1,5 @@
-"""A feature store: the layers of a model for fixed inputs, as files that stay on disk. The store
-grows batch by batch and resumes after a kill."""
+"""A feature store: the layers of a model for fixed inputs, as files on disk. The store grows batch
+by batch and resumes after a kill."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ IDENTITY_KEYS = {
     ),
     "data": ("kind", "n_samples", "fingerprint"),
 }  # fmt: skip
-CHANGE_REASONS = {  # what to look for, by what differs
+CHANGE_REASONS = {  # possible causes, by the entry that differs
     "definition": ": its class, hooks, options or code changed since",
     "hooks": ": hooks run with it",
     "context": ": modes of PyTorch such as autocast change it",
@@ -57,7 +57,7 @@ class StoreFacts:
     ``model``: the source of the model, its class, and a hash of the weights. ``data``: name, kind
     and hash of the samples. ``settings``: further settings that change the values, such as the
     batch size. ``layers``: by pooling, the layers in the order of the model. ``modules``: by
-    pooling, the watched modules that returned the layers. ``files``: the record of each array.
+    pooling, the watched modules behind the layers. ``files``: the record of each array.
     """
 
     name: str
@@ -73,9 +73,9 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> ModelFeatur
     """Return the features of a model from a folder; the layers stay on disk until needed.
 
     ``folder``: a folder from :func:`extract_features`, :func:`save_features` or
-    ``compare_models(..., save=)``: the folder of a model, or a folder that contains the folder of a
-    single model. ``pool``: the pooling to open, if the folder has several poolings. The ``traits``
-    of an extracted model contain the provenance: ``"model"`` and ``"data"``.
+    ``compare_models(..., save=)``: the folder of a model, or a folder around the folder of a single
+    model. ``pool``: the pooling to open, if the folder has several poolings. The ``traits`` of an
+    extracted model contain the provenance: ``"model"`` and ``"data"``.
 
     Raises ``ValueError`` for a folder without features, and for a folder with several models, or
     with several poolings if you do not choose a pooling.
@@ -95,7 +95,7 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> ModelFeatur
         )
     model_folder = model_folders[0]
     if is_feature_store(model_folder):
-        read_store_facts(model_folder)  # that it is complete
+        read_store_facts(model_folder)  # raises if the store is incomplete
     models = read_model(model_folder, defaults={})
     model_features = {s.traits.get("pooling", ""): s for s in models}
     if pool is None and len(model_features) > 1:
@@ -159,7 +159,7 @@ def open_or_create_store(folder: Path, facts: StoreFacts) -> StoreFacts:
     """Return the facts of the store for a model, samples and settings; create a missing store.
 
     Raises ``ValueError`` if the folder holds another model, other samples, features of
-    :func:`save_features`, or features that were extracted with other settings.
+    :func:`save_features`, or features extracted with other settings.
     """
     if not (folder / TRAITS_FILE).exists():
         write_store_facts(folder, facts)
@@ -200,9 +200,9 @@ def check_same_store(
     """Raise ``ValueError`` if a store belongs to another "model", or to other "data"."""
     for name in IDENTITY_KEYS[kind]:
         values = [facts.get(name) for facts in (expected, stored)]
-        if name == "class":  # without its module, which depends on how the file was imported
+        if name == "class":  # without the module: its name depends on the import
             values = [str(value).rpartition(".")[2] if value else None for value in values]
-        is_unknown = kind == "data" and None in values  # until a loader has ended
+        is_unknown = kind == "data" and None in values  # before the end of a loader
         if values[0] != values[1] and not is_unknown:
             reason = CHANGE_REASONS.get(name, "")
             raise ValueError(
@@ -213,7 +213,7 @@ def check_same_store(
 
 
 def write_store_facts(folder: Path, facts: StoreFacts) -> None:
-    """Write the facts of a store, including the traits that readers of the layers need."""
+    """Write the facts of a store, including the traits for readers of the layers."""
     entries = {
         "format": FEATURE_STORE_FORMAT,
         "architecture": facts.model.get("class", "model"),
@@ -231,7 +231,7 @@ def merge_store_facts(
 ) -> StoreFacts:
     """Return the facts of a store after a pass that added layers, by pooling, of some modules.
 
-    ``order``: the names of all modules; the layers follow this order.
+    ``order``: the names of all modules, in the order for the layers.
     """
     positions = {name: i for i, name in enumerate(order)}
 
@@ -287,7 +287,7 @@ def recover_interrupted_passes(folder: Path) -> None:
 # ----------------------------------------------------------------------------------------- growing
 
 PROGRESS_FILE = "progress.json"
-HASHED_READ_BYTES = 2**24  # bytes of an array that are in memory at a time
+HASHED_READ_BYTES = 2**24  # bytes of an array in memory at a time
 
 
 class WrittenRows(NamedTuple):

@@ -15,7 +15,7 @@ class FileBatches:
     """Batches of layers in files: each batch maps layers to rows, with the names of columns and the
     sample ids. ``len`` is the number of batches."""
 
-    parts: tuple[Mapping[str, Representation], ...]  # the layers of each part of the samples
+    parts: tuple[Mapping[str, Representation], ...]  # layers per part of the samples
     batch_size: int
 
     def __len__(self) -> int:

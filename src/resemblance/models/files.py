@@ -25,7 +25,7 @@ from .contents import (
     read_table_frame,
 )
 
-ARRAY_SUFFIXES = (".npy", ".npz")  # what is read from folders
+ARRAY_SUFFIXES = (".npy", ".npz")  # suffixes of the files read from folders
 READABLE_SUFFIXES = (".npy", *ARCHIVE_SUFFIXES, *TABLE_FILE_SUFFIXES)
 SAVE_ARRAY_HINT = 'save the array by np.save("x.npy", array)'
 SAVE_TABLE_HINT = 'pandas.read_csv(path, index_col="id").to_parquet("x.parquet")'
@@ -42,10 +42,8 @@ SUFFIX_ALIASES = {
     ".txt": ".csv",
     ".hdf5": ".h5", ".mat": ".h5", ".arrow": ".feather", ".bz2": ".gz", ".xz": ".gz", ".zst": ".gz",
 }  # fmt: skip
-POOL_BY_AXES: Mapping[int, Callable[..., Representation]] = {
-    3: from_tokens,
-    4: from_maps,
-}  # by axes
+# Pooling functions by the number of axes
+POOL_BY_AXES: Mapping[int, Callable[..., Representation]] = {3: from_tokens, 4: from_maps}
 
 
 class StoredArray(NamedTuple):
@@ -97,7 +95,7 @@ def read_files(
     the array of archives, or the column of tables, to read. ``ids``: the array or column with the
     sample ids.
 
-    Raises ``ValueError``, naming the file, for content that is not (n_samples, n_features) numbers,
+    Raises ``ValueError``, naming the file, for content other than (n_samples, n_features) numbers,
     and for an archive with arrays of more than 4 GiB; ``.npy`` files may have any size. Also raises
     ``ValueError`` for a ``pool`` if no array has tokens or maps.
     """
@@ -187,7 +185,7 @@ def _features_in(folder: Path) -> Iterator[StoredArray]:
 
     If a model has several poolings, the name of a layer begins with the pooling.
     """
-    from .features import feature_folders  # which reads arrays by this module
+    from .features import feature_folders  # features.py imports this module
     from .model_folder import read_model
 
     for model_folder in feature_folders(folder):
@@ -197,7 +195,7 @@ def _features_in(folder: Path) -> Iterator[StoredArray]:
             for layer, r in features.layers.items():
                 name = f"{features.name}/{prefix}{layer}"
                 long_name = f"{folder.as_posix()}/{name}"
-                assert r.path is not None  # of a file
+                assert r.path is not None  # layers in a folder are files
                 yield StoredArray(name, long_name, r.path, ids=r.ids)
 
 
@@ -248,6 +246,6 @@ def check_readable_array(path: Path) -> Path:
 
 
 def natural_sort_key(path: Path) -> list[tuple[int, int, str]]:
-    """Return a sort key of a path that sorts numbers inside names as numbers."""
+    """Return a sort key of a path, with numbers inside names sorted as numbers."""
     parts = re.split(r"(\d+)", path.as_posix())
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]

@@ -99,8 +99,8 @@ def extract_module_features(
 
     Raises ``ValueError`` for a layer that does not exist, is not called, or has no row per sample;
     for a model with a failing forward pass; for tokens, maps or outputs that cannot become rows of
-    equal length; and for a loader that is empty or shuffles, because the next model would return
-    rows of other samples.
+    equal length; and for an empty or shuffling loader, because the next model would return rows of
+    other samples.
     """
     title, model = name or type(model).__name__, _unwrap_watchable_model(model)
     words = None if layers is None else expand_blocks_word(model, layers, blocks)

@@ -13,31 +13,27 @@ from .preparing import count_word_vectors
 from .transformer_files import read_pretrained_model as read_weights
 from .transformer_files import read_pretrained_part, silence_transformers
 
-UNUSED_HEAD = "pooler"  # a head on the last hidden state, which other checkpoints do not have
+UNUSED_HEAD = "pooler"  # a head on the last hidden state; some checkpoints lack the head
 PROCESSORS = {
     "texts": "AutoTokenizer",
     "images": "AutoImageProcessor",
     "arrays": "AutoFeatureExtractor",
 }
 PROCESSOR_FILES = {"texts": "tokenizer_config.json", "images": "preprocessor_config.json"}
-SOUND_INPUT_NAMES = ("input_values", "input_features")  # what models of sound call their input
+SOUND_INPUT_NAMES = ("input_values", "input_features")  # input names of audio models
 HUB_READ_OPTIONS: dict[str, Any] = {"caller": "load_model: ", "trust_remote_code": False}
 INCOMPLETE_WEIGHTS_REMEDY = (
     "they would be random: get the whole checkpoint, or load it in a function and pass "
     "file.py:function"
 )
 DOWNLOAD_REMEDY = "download it where there is a network, and name its folder"
-HUB_TIMEOUT_SECONDS = 10  # seconds that an answer of the hub may take
-TOKENIZER_FILES = (
-    "tokenizer*",
-    "tekken.json",
-)  # files of tokenizers, besides those of their classes
-# entries of a tokenizer for each word vector of its model, which may be padded
+HUB_TIMEOUT_SECONDS = 10  # longest wait for an answer of the hub
+# Files of tokenizers, besides the files that tokenizer classes declare
+TOKENIZER_FILES = ("tokenizer*", "tekken.json")
+# Smallest number of tokenizer entries per word vector; a model may pad its word vectors
 MIN_TOKENIZER_COVERAGE = 0.5
-SENTENCE_LIMITS_FILE, SENTENCE_POOLING_FILE = (
-    "sentence_bert_config.json",
-    "1_Pooling/config.json",
-)  # sentence-transformers
+# Files of sentence-transformers
+SENTENCE_LIMITS_FILE, SENTENCE_POOLING_FILE = "sentence_bert_config.json", "1_Pooling/config.json"
 SENTENCE_POOLINGS = {
     "cls_token": "cls",
     "mean_tokens": "mean",
@@ -71,7 +67,7 @@ def read_hub_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any
     facts |= {"weights drawn at random": fresh} if fresh else {}
     processor, processor_facts = _read_sample_processor(transformers, name, kind, model)
     facts |= processor_facts
-    # The part that sees the samples: one of two towers, or the encoder
+    # Return only the part for the samples: a tower, or the encoder
     tower = TOWER_BY_KIND.get(kind or "")
     if tower and all(hasattr(model, name) for name in TOWER_BY_KIND.values()):
         return getattr(model, tower), processor, facts | {"part": tower}
@@ -81,7 +77,7 @@ def read_hub_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any
 
 
 def _check_model_exists(name: str) -> None:
-    """Raise ``ValueError`` for a model that is neither in the cache nor in the hub.
+    """Raise ``ValueError`` for a model in neither the cache nor the hub.
 
     The hub is asked only once, because the reader of files would try for half a minute.
     """
@@ -89,7 +85,7 @@ def _check_model_exists(name: str) -> None:
     try:
         if hub.try_to_load_from_cache(name, "config.json") is None:
             hub.model_info(name, timeout=HUB_TIMEOUT_SECONDS)
-    except Exception as error:  # no network, an unknown name, no right to read it
+    except Exception as error:  # no network, an unknown name, no permission
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(
             f"load_model: hf:{name} is not in the cache and cannot be found ({reason}); "
@@ -153,7 +149,7 @@ def _read_settings_file(transformers: Any, name: str, file: str) -> dict[str, An
         with silence_transformers():
             path = transformers.utils.cached_file(name, file)
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):  # not there, or not JSON
+    except (OSError, ValueError, TypeError):  # missing, or not JSON
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -46,9 +46,9 @@ MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 DUNDER_NAME = re.compile(r"__.*__", re.DOTALL)
 PACKAGE_FOLDERS = {"site-packages", "dist-packages"}
 PLAIN_VALUE_TYPES = (bool, int, float, complex, str, bytes, range, Enum, type(None))
-# Where a model or processor was found, and by what it is read
+# The source of a model or processor, and the version of the reading package
 ORIGIN_ATTRIBUTES = {"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"}
-# What a module holds that does not run, or is read from its weights, its parts and its hooks
+# Attributes of a module that do not run, or that its weights, submodules and hooks represent
 NON_OPTION_ATTRIBUTES = {
     "training", "_parameters", "_buffers", "_non_persistent_buffers_set", "_modules",
     "_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_state_dict_hooks",
@@ -56,23 +56,20 @@ NON_OPTION_ATTRIBUTES = {
     "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
     "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_compiled_call_impl",
 }  # fmt: skip
-WRAPPED_ATTRIBUTES = (
-    "fget",
-    "__func__",
-    "__wrapped__",
-)  # what properties, methods and caches are around
+# The functions inside properties, methods and caches
+WRAPPED_ATTRIBUTES = ("fget", "__func__", "__wrapped__")
 CALL_METHOD, FORWARD_METHOD = frozenset({"__call__"}), frozenset({"forward"})
-RootMethods = frozenset[str]  # the methods of an object that run
+RootMethods = frozenset[str]  # names of the running methods of an object
 
 
 class VisitedObjects:
-    """The visited objects, with a number per object, and the containers that are being read."""
+    """The visited objects, with a number per object, and the containers being read."""
 
     def __init__(self) -> None:
         self.numbers: dict[int, int] = {}
-        self.kept: list[Any] = []  # so that none is gone and its address another's
+        self.kept: list[Any] = []  # a kept object keeps its address
         self.opened: set[int] = set()
-        self.state: set[tuple[int, str]] = set()  # addresses, and names of attributes
+        self.state: set[tuple[int, str]] = set()  # (address, name of an attribute)
 
     def number(self, value: Any) -> int | None:
         """Return the number of a visited object; for a new object, keep the object and return
@@ -143,7 +140,7 @@ def _describe_module(module: Any, registry: VisitedObjects) -> Iterator[str]:
         state, names = attributes_set_by_methods(kind, FORWARD_METHOD)
         hook_attributes = (attributes_written(hook, 0) for _, hook in hooks)
         state = state.union(*hook_attributes, attributes_written(vars(part).get("forward"), -1))
-        if kind.__name__ != "OptimizedModule":  # the module inside runs
+        if kind.__name__ != "OptimizedModule":  # only the inner module runs
             state |= {name for owner, name in registry.state if owner == id(part)}
             options = {
                 k: v
@@ -236,7 +233,7 @@ def _describe_object(value: Any, registry: VisitedObjects, roots: RootMethods) -
     elif isinstance(value, type):
         yield value.__qualname__
         for base in filter(_is_user_defined, value.__mro__):
-            # Without what Python adds
+            # Leave out members that Python adds
             members = {
                 k: v for k, v in vars(base).items() if callable(v) or not DUNDER_NAME.fullmatch(k)
             }
@@ -268,8 +265,8 @@ def _describe_object(value: Any, registry: VisitedObjects, roots: RootMethods) -
 def _object_options(
     value: Any, registry: VisitedObjects, roots: RootMethods
 ) -> tuple[dict[str, Any], VisitedObjects, RootMethods]:
-    """Return the attributes of an object that are not state of the running methods, the registry,
-    and the names in the code of the running methods."""
+    """Return three values: the attributes of an object without the state of the running methods,
+    the registry, and the names in the code of the running methods."""
     state, names = attributes_set_by_methods(value.__class__, roots)
     state = state.union(name for owner, name in registry.state if owner == id(value))
     return (
@@ -318,7 +315,7 @@ def _describe_function(function: FunctionType, registry: VisitedObjects) -> Iter
     names = frozenset(name for code in codes for name in code.co_names)
     written_paths = paths_written(function.__code__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        with suppress(ValueError):  # empty
+        with suppress(ValueError):  # an empty cell
             yield from _describe_variable(name, cell.cell_contents, written_paths, registry, names)
     yield from _describe_value(
         [function.__defaults__, function.__kwdefaults__], registry, names | CALL_METHOD

@@ -27,16 +27,14 @@ MODEL_FORMS = (
     "a folder with config.json or hf:NAME (transformers), timm:NAME, torchvision:NAME, a .pt2 file "
     f"of torch.export, file.py:function{MODEL_OBJECT_FORMS}"
 )
-ADAPTER_CONFIG_FILE, BASE_MODEL_KEY = (
-    "adapter_config.json",
-    "base_model_name_or_path",
-)  # files of PEFT
-DEFAULT_LAYERS_KEY = "layers of the model"  # what the default layers are, in words
+# A file of PEFT, and an entry of the file
+ADAPTER_CONFIG_FILE, BASE_MODEL_KEY = "adapter_config.json", "base_model_name_or_path"
+DEFAULT_LAYERS_KEY = "layers of the model"  # a description of the default layers
 PrepareFunction = Callable[[Any], Any]
 
 
 class LoadedModel(NamedTuple):
-    """A model that is ready to run.
+    """A model ready to run.
 
     ``module`` is in evaluation mode, unless you passed the module as an object; a passed module is
     not changed. ``prepare`` makes a model batch from samples; None if batches are ready.
@@ -60,27 +58,26 @@ def load_model(
     """Return a model, ready to run on samples, from a folder, a name, a file or an object.
 
     Python files are executed; from other files, nothing is read that may run code while unpickling.
-    Models from names and files run on the GPU, if available; a module that you pass stays on its
-    device.
+    Models from names and files run on the GPU, if available; a passed module stays on its device.
 
     Parameters
     ----------
     model : a folder with ``config.json``, or ``hf:NAME``: a model of ``transformers``, with the
-        tokenizer, image processor or audio processor that the samples need. An encoder-decoder
-        model gives the encoder; a model of texts and images gives the part for the samples.
-        ``timm:NAME`` or ``torchvision:NAME``: a pretrained model, with the transforms of its
-        weights. A ``.pt2`` file of ``torch.export``. ``file.py:function``: the function returns a
-        module, a pair (module, prepare), or a ``LoadedModel``. Or a ``torch.nn.Module``, or a pair
-        of a module and the tokenizer or processor of its inputs, or a function that makes a batch
-        from a list of samples. Any of these forms in a pair ``("name", model)``.
+        tokenizer, image processor or audio processor for the samples. An encoder-decoder model
+        gives the encoder; a model of texts and images gives the part for the samples. ``timm:NAME``
+        or ``torchvision:NAME``: a pretrained model, with the transforms of its weights. A ``.pt2``
+        file of ``torch.export``. ``file.py:function``: the function returns a module, a pair
+        (module, prepare), or a ``LoadedModel``. Or a ``torch.nn.Module``, or a pair of a module and
+        the tokenizer or processor of its inputs, or a function that makes a batch from a list of
+        samples. Any of these forms in a pair ``("name", model)``.
     name : by default the last part of the path or name, or the name of the function.
     device : the device of the model, such as ``"cpu"`` or ``"cuda:1"``.
     samples : the samples for the model. The samples decide the tokenizer or processor, and a
         mismatch raises an error here.
 
-    Raises ``ValueError``, with the remedy, for a model of another form, a model that cannot be read
-    or lacks weights, a folder without the tokenizer of its model, samples that the model cannot
-    prepare, and a device that does not exist. Warns if the tokenizer does not know most tokens.
+    Raises ``ValueError``, with the remedy, for a model of another form, an unreadable model, a
+    model without weights, a folder without the tokenizer of its model, samples that the model
+    cannot prepare, and a missing device. Warns if the tokenizer does not know most tokens.
     """
     if isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str):
         name, model = name or model[0], model[1]
@@ -108,7 +105,7 @@ def load_model(
         default = "cuda" if torch.cuda.is_available() else "cpu"
         try:
             module = module.to(torch.device(device or default))
-        except (RuntimeError, AssertionError) as error:  # as torch says that it has no such device
+        except (RuntimeError, AssertionError) as error:  # raised by PyTorch for a missing device
             reason = str(error).partition("\n")[0]
             raise ValueError(
                 f"load_model: {title} cannot be moved to device={device or default!r} "
@@ -125,8 +122,7 @@ def load_model(
 
 
 def _refresh_model_facts(model: LoadedModel) -> LoadedModel:
-    """Return a model that was loaded earlier, with facts of its present weights, options and
-    hooks."""
+    """Return an already loaded model, with facts of its present weights, options and hooks."""
     if "definition" not in model.facts:
         return model
     kept_facts = {k: v for k, v in model.facts.items() if k not in ("hooks", "context")}
@@ -149,7 +145,7 @@ def _load_parts_by_spec(spec: str, kind: str | None) -> ModelParts | LoadedModel
     if is_function_spec(spec):
         model, function = call_function_spec(spec, "load_model")
         digest = checksum(Path(spec.rpartition(":")[0]))
-        if isinstance(model, LoadedModel):  # whose code is not known
+        if isinstance(model, LoadedModel):  # the code of the model is unknown
             source_facts = {"source": spec, "file sha256": digest}
             return model._replace(facts={**model.facts, **source_facts})
         if isinstance(model, str | Path):
@@ -212,11 +208,10 @@ def _near_folder_hint(path: Path) -> str:
     )
 
 
-RESET_METHODS = (
-    "reset_parameters",
-    "_reset_parameters",
-)  # by which parts of PyTorch draw their weights
-HF_INITIALIZED_MARK = "_is_hf_initialized"  # of transformers, on parts that it would not draw again
+# Methods with which PyTorch modules draw their weights
+RESET_METHODS = ("reset_parameters", "_reset_parameters")
+# transformers does not re-initialize modules with this mark
+HF_INITIALIZED_MARK = "_is_hf_initialized"
 
 
 def make_untrained_copy(model: LoadedModel, name: str, seed: int) -> LoadedModel:
@@ -231,7 +226,7 @@ def make_untrained_copy(model: LoadedModel, name: str, seed: int) -> LoadedModel
     torch = import_optional("torch")
     hub, _, model_name = str(model.facts.get("source", "")).partition(":")
     with torch.random.fork_rng(), torch.no_grad():
-        # Not the seed itself, by which the model may have been begun
+        # Not the seed itself, because the model may have started from the same seed
         torch.manual_seed(int(generator(seed, "untrained").integers(2**63)))
         if hub == "timm":
             module = importlib.import_module("timm").create_model(model_name, pretrained=False)
@@ -251,7 +246,7 @@ def make_untrained_copy(model: LoadedModel, name: str, seed: int) -> LoadedModel
 
 
 def _reinitialize_weights(torch: Any, model: LoadedModel) -> Any:
-    module = copy.deepcopy(model.module).cpu()  # where a seed draws the same on any machine
+    module = copy.deepcopy(model.module).cpu()  # CPU draws are equal on all machines
     for part in module.modules():
         vars(part).pop(HF_INITIALIZED_MARK, None)
         for name in RESET_METHODS:

@@ -29,20 +29,14 @@ TRAITS_FILE = CHECKSUM_FILE
 SAMPLE_IDS_FILE = "samples.json"
 TRAITS_REMEDY = "mend it, or write the features again"
 IDS_REMEDY = 'write {"ids": [...]} with the name of each sample'
-PASS_FOLDER_PREFIX = ".pass-"  # the start of the name of a folder of an extraction that goes on
+PASS_FOLDER_PREFIX = ".pass-"  # begins the folder names of unfinished extractions
 Verify = bool | Literal["changed"]
 NON_LAYER_ARRAYS = ("outputs", "labels")
-FOLDER_ENTRIES = (
-    "name",
-    "layers",
-    "maps",
-    "files",
-)  # entries of the traits that are not the model's own
-STORE_ENTRIES = ("format", "settings", "modules")  # likewise, in a store of features
-MAX_LAYER_NAME_BYTES, MAX_FILE_NAME_BYTES = (
-    200,
-    250,
-)  # bytes of the name of a layer, and of a file without its ending
+# Entries of traits.json that are no traits of the model
+FOLDER_ENTRIES = ("name", "layers", "maps", "files")
+STORE_ENTRIES = ("format", "settings", "modules")  # likewise, in a feature store
+# Bytes of the name of a layer, and of a file without its suffix
+MAX_LAYER_NAME_BYTES, MAX_FILE_NAME_BYTES = 200, 250
 
 
 def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFeatures, ...]:
@@ -70,7 +64,7 @@ def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFea
     ``"changed"``: only arrays with another size or modification time than recorded there. If size
     and time are as recorded, the array is assumed to have the recorded fingerprint as well.
 
-    Raises ``ValueError`` for a folder without a model and for traits or arrays that do not fit.
+    Raises ``ValueError`` for a folder without a model and for invalid traits or arrays.
     """
     root = Path(folder)
     files = [
@@ -87,7 +81,7 @@ def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFea
 
 
 def list_unread_folders(folder: str | Path) -> dict[str, str]:
-    """Return the folders with arrays that are no models for :func:`read_models`, and the
+    """Return the folders with arrays but without a model for :func:`read_models`, and the
     reasons."""
     root = Path(folder)
     array_folders = sorted({file.parent for file in root.rglob("*.npy")}, key=natural_sort_key)
@@ -150,8 +144,8 @@ def write_model(
 ) -> None:
     """Write a trained model for :func:`read_model`, completely or not at all.
 
-    ``traits.json`` contains the record of each file: the checksum and, for a file that can be
-    compared, the fingerprint. ``weights.npz`` contains the weights.
+    ``traits.json`` contains the record of each file: the checksum and, for a layer, the
+    fingerprint. ``weights.npz`` contains the weights.
     """
     arrays = {
         f"{pooling}.{layer}": array
@@ -267,7 +261,7 @@ def _is_number_of_kind(value: Any, kind: Any = int | float) -> bool:
 
 
 def _is_share(value: Any) -> bool:
-    return _is_number_of_kind(value) and 0 <= value <= 1  # nor NaN
+    return _is_number_of_kind(value) and 0 <= value <= 1  # also excludes NaN
 
 
 def _are_shares(value: Any) -> bool:
@@ -281,7 +275,7 @@ WORD_RULE, WHOLE_NUMBER_RULE, SHARE_RULE = (
     "a whole number",
     "a number between 0 and 1",
 )
-# what entries of the traits must be
+# Checks of traits, and the requirements in words
 TRAIT_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "setting": (lambda value: value in TRAINING_SETTINGS, f"one of {', '.join(TRAINING_SETTINGS)}"),
     "domain": (_is_word, WORD_RULE),
@@ -378,7 +372,7 @@ def _check_entry_names(folder: Path, names: Any, noun: str = "layer") -> list[st
             f"{file}: layers must be a list of names, or an object of lists by pooling"
         )
     for name, count in Counter(names).items():
-        is_empty = not name and noun == "layer"  # a model with one pooling need not name it
+        is_empty = not name and noun == "layer"  # the only pooling may have an empty name
         if count > 1 or is_empty or not is_file_name(name):
             raise ValueError(
                 f"{file}: the {noun} {name!r} must be there once, as the name of a file in this "
@@ -388,7 +382,7 @@ def _check_entry_names(folder: Path, names: Any, noun: str = "layer") -> list[st
 
 
 def check_file_names(layers: Iterable[str]) -> None:
-    """Raise ``ValueError`` for a layer with a name that cannot be the name of a file."""
+    """Raise ``ValueError`` for a layer name that cannot be a file name."""
     for layer in layers:
         if not layer or not is_file_name(layer):
             raise ValueError(
@@ -420,17 +414,17 @@ def _check_array_file(path: Path, verify: Verify) -> Path:
 
 
 def save_features(features: ModelFeatures, folder: str | Path) -> Path:
-    """Write the features of a model to a new folder, which :func:`open_features`,
-    :func:`read_models` and every command read.
+    """Write the features of a model to a new folder for :func:`open_features`, :func:`read_models`
+    and every command.
 
     The folder gets an array per layer, the outputs, the labels, the sample ids, and ``traits.json``
     with the name, the traits and the order of the layers. The folder is written completely or not
     at all. Returns the path of the folder.
 
-    Raises ``ValueError``, before anything is written, for a folder that exists, and for features
-    that would not read back unchanged: names of layers that are no file names or are names of other
-    files in the folder, layers with different ids, ids and traits that JSON cannot hold, and
-    outputs, labels and traits that :func:`read_models` refuses.
+    Raises ``ValueError``, before anything is written, for an existing folder, and for features that
+    would not read back unchanged: layer names that are no file names or clash with other files in
+    the folder, layers with different ids, ids and traits that JSON cannot hold, and outputs, labels
+    and traits that :func:`read_models` refuses.
     """
     folder = Path(folder)
     if folder.exists():

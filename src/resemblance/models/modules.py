@@ -12,12 +12,10 @@ from typing import Any, NoReturn
 from ..base.formatting import list_names
 from .wrappers import callable_parts, list_model_modules, without_wrappers
 
-WHOLE_MODEL = "model"  # the name of a model without parts, which its own list of modules calls ""
+WHOLE_MODEL = "model"  # the name of a model without submodules; named_modules() gives ""
 
-MAX_SUGGESTIONS, MIN_NAME_SIMILARITY = (
-    8,
-    0.6,
-)  # names of layers in an error, and how alike they are at least
+# Layer names in an error, and the smallest similarity of a suggestion
+MAX_SUGGESTIONS, MIN_NAME_SIMILARITY = 8, 0.6
 LayerPatterns = Sequence[str] | None  # names and patterns
 
 
@@ -26,7 +24,7 @@ def watched_modules(model: Any, layers: LayerPatterns) -> dict[str, Any]:
     graph convolutions.
 
     Names omit wrappers. A module with several names keeps the first requested name. Raises
-    ``ValueError`` for a layer that does not exist.
+    ``ValueError`` for an unknown layer.
     """
     if not hasattr(model, "named_modules"):
         raise ValueError(f"the model must be a torch.nn.Module; got {type(model).__name__}")
@@ -56,7 +54,7 @@ def check_called(
     calls: Iterable[str],
 ) -> None:
     """Raise ``ValueError`` for a requested word without a called layer, and for a layer with a
-    pooling of its own that is not called.
+    pooling of its own but without a call.
 
     ``names_by_word``: the names and patterns of each requested word. ``modules``: the names of the
     watched modules. ``calls``: the names of the called layers, such as "relu" or "relu#2".
@@ -76,7 +74,7 @@ def check_called(
 
 def poolings_by_module(pool: Mapping[str, str], modules: Iterable[str]) -> dict[str, str]:
     """Return the pooling of each module, from names and patterns; raise ``ValueError`` for a
-    pattern that matches no module."""
+    pattern without a match."""
     names = list(modules)
     for pattern in pool:
         if not match_module_names(pattern, names):
@@ -89,7 +87,7 @@ def poolings_by_module(pool: Mapping[str, str], modules: Iterable[str]) -> dict[
 
 def pooling_of_call(pool: Any, layer: str, call: int = 1) -> str:
     """Return the pooling word for a call of a layer: the word of its name, the word of the last
-    pattern that matches the name, or "mean"."""
+    matching pattern, or "mean"."""
     if not isinstance(pool, Mapping):
         return pool or "mean"
     for name in (f"{layer}#{call}", layer):
@@ -102,8 +100,8 @@ def pooling_of_call(pool: Any, layer: str, call: int = 1) -> str:
 
 
 def modules_by_patterns(patterns: str | Sequence[str], modules: Iterable[str]) -> list[str]:
-    """Return the modules that match names or patterns; raise ``ValueError`` for a pattern that
-    matches no module."""
+    """Return the modules for names or patterns; raise ``ValueError`` for a pattern without a
+    match."""
     names = list(modules)
     pattern_list = [patterns] if isinstance(patterns, str) else patterns
     return [
@@ -177,9 +175,9 @@ def _letter_choice_regex(part: str) -> str:
 
 def _no_layer_error(pattern: str, layers: Iterable[str]) -> NoReturn:
     names = list(layers)
-    if "*" in pattern:  # those of blocks that differ in their numbers only
+    if "*" in pattern:  # merge names that differ only in block numbers
         names = list(dict.fromkeys(re.sub(r"(?<=\.)\d+(?=\.|$)", "*", name) for name in names))
-    ends = [name for name in names if name.endswith(f".{pattern}")]  # the number of a block
+    ends = [name for name in names if name.endswith(f".{pattern}")]  # such as a block number
     suggestions = ends or get_close_matches(
         pattern, names, n=MAX_SUGGESTIONS, cutoff=MIN_NAME_SIMILARITY
     )
@@ -189,11 +187,11 @@ def _no_layer_error(pattern: str, layers: Iterable[str]) -> NoReturn:
 
 
 MAX_SHOWN_PARTS, MIN_EVIDENT_BLOCKS = 4, 3
-NON_LAYER_TYPES, ROTARY_TYPE = ("Dropout", "Identity"), "Rotary"  # the last returns angles
+NON_LAYER_TYPES, ROTARY_TYPE = ("Dropout", "Identity"), "Rotary"  # rotary modules return angles
 MODULE_LIST_TYPES = ("ModuleList", "Sequential", "ModuleDict")
 EXPORTED_MODULE_TYPE = "InterpreterModule"  # any module of an exported program
-MIN_BLOCK_SHARE = 0.5  # of all modules that are inside the blocks, at least
-# what returns the first hidden state of a model of transformers; the first that is
+MIN_BLOCK_SHARE = 0.5  # smallest share of all modules inside the blocks
+# Modules that return the first hidden state of a transformers model; the first match counts
 EMBEDDING_MODULES = (
     "embedding_hidden_mapping_in",
     "embeddings_project",
@@ -208,15 +206,15 @@ EMBEDDING_MODULES = (
     "embed_tokens",
     "word_embeddings",
 )
-POSITION_EMBEDDING = "embed_positions"  # added later to the tokens, so no module returns the sum
+POSITION_EMBEDDING = "embed_positions"  # added to tokens later; no module returns the sum
 
 
 def block_names(module: Any) -> tuple[str, ...]:
     """Return the names of the blocks of a model, in the order of the model.
 
-    Blocks are modules with submodules that are listed together, such as ``encoder.layer.0``. The
-    blocks nearest to the top that hold at least half of all modules count. In a transformers model
-    the embeddings come before the blocks, so that the blocks return the hidden states of
+    Blocks are modules with submodules in a common list, such as ``encoder.layer.0``. The blocks
+    nearest to the top that hold at least half of all modules count. In a transformers model the
+    embeddings come before the blocks, so that the blocks return the hidden states of
     ``transformers``; only the last hidden state may be normalised once more. The blocks of a plain
     sequence are its children. The blocks of other models, such as convolutional networks, are the
     stages: the children with submodules. If no child has submodules, the blocks are all modules
@@ -247,7 +245,7 @@ def describe_blocks(module: Any) -> str:
 
 
 def _find_blocks(module: Any) -> tuple[tuple[str, ...], bool]:
-    """Return the names of the blocks of a model; also return False if no blocks were found and the
+    """Return the names of the blocks of a model, and whether blocks were found. Without blocks, the
     names are all modules without submodules."""
     modules = _drop_shared_modules(list_model_modules(module))
     if names := _largest_module_lists(modules):
@@ -269,8 +267,8 @@ def _drop_shared_modules(modules: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stages(modules: Mapping[str, Any], root: str = "") -> list[str]:
-    """Return the children of a model with submodules; if there is only one such child, return the
-    stages of this child.
+    """Return the children of a model with submodules; for a single child with submodules, return
+    the stages of the child.
 
     Two plain lists, such as the features and the classifier of a network, are no stages.
     """

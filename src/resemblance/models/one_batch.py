@@ -25,7 +25,7 @@ from .wrappers import run_uncompiled
 
 PoolSpec = str | Mapping[str, str] | None
 MAP_POOLS = {"mean": "mean", "max": "max", "flatten": "flatten"}
-POOLED_FORMS = {3: "tokens", 4: "positions"}  # what is pooled, by the number of axes
+POOLED_FORMS = {3: "tokens", 4: "positions"}  # names of pooled axes, by the number of axes
 ELEMENTWISE_MODULES = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
 SHOWN = 5  # layers in a message
 TOKEN_POOLS = MAP_POOLS | {"cls": "first", "first": "first", "last": "last"}
@@ -47,13 +47,12 @@ class BatchResult(NamedTuple):
 
 @contextmanager
 def evaluation_mode(torch: Any, model: Any) -> Iterator[Any]:
-    """Yield the device of a model that runs in evaluation mode without gradients; restore the
-    training modes afterwards."""
+    """Yield the device of a model in evaluation mode without gradients; restore the training modes
+    afterwards."""
     training = [module for module in model.modules() if module.training]
     weights = next(model.parameters(), None)
     try:
-        # A loader draws a seed for its workers even when it does not shuffle, so the random state
-        # is restored.
+        # Restore the random state, because even a loader without shuffling draws a seed
         with torch.random.fork_rng(devices=[]), torch.no_grad(), run_uncompiled():
             model.eval()
             if weights is not None and weights.is_meta:
@@ -97,14 +96,14 @@ def rows_of_batch(
         values = (convert or detach_to_numpy)(tensor)
         for name, pool in pools.items():
             pooling = pooling_of_call(pool, layer, calls[layer])
-            # Pooled, or copied, at once: the next module may work in place
+            # Pool or copy at once, because the next module may work in place
             rows[name][layer, calls[layer]] = reader.pooled(values, layer, module, pooling)
 
     def watch(layer: str) -> Callable[..., None]:
         def hook(module: Any, arguments: Any, result: Any) -> None:
             try:
                 take(layer, module, arguments, result)
-            except Exception as error:  # raised below, where it is no fault of the model
+            except Exception as error:  # raised below, outside the forward pass
                 faults.append(error)
 
         return hook
@@ -114,7 +113,7 @@ def rows_of_batch(
         result = model(*batch.arguments, **batch.keywords)
     except (ValueError, MemoryError):
         raise
-    except (Exception, SystemExit) as error:  # whatever somebody's model raises
+    except (Exception, SystemExit) as error:  # a user's model may raise anything
         raise ValueError(
             f"the forward pass of {type(model).__name__} fails for a batch of {batch.samples} "
             f"samples: {type(error).__name__}: {error}"
@@ -136,18 +135,18 @@ class _LayerReader:
     def __init__(self, model: Any, batch: Batch, axes: SampleAxes, lenient: bool) -> None:
         self.model, self.batch, self.axes, self.lenient = model, batch, axes, lenient
         self.forms = set[str]()
-        self.notes: dict[str, str] = {}  # one of each kind
+        self.notes: dict[str, str] = {}  # by kind
         self.lines = set[tuple[int, ...]]()  # shapes (samples, channels, length)
         self.lengths: dict[str, np.ndarray | None] = {}  # masks of packed sequences, by layer
-        self.many_axes: dict[str, tuple[int, ...]] = {}  # shapes of layers that are left out
-        self.other_rows: dict[str, tuple[int, ...]] = {}  # as before, with other rows than samples
+        self.many_axes: dict[str, tuple[int, ...]] = {}  # shapes of left-out layers
+        self.other_rows: dict[str, tuple[int, ...]] = {}  # shapes of layers left out for their rows
 
     def tensor(self, call: tuple[str, int], module: Any, arguments: Any, result: Any) -> Any:
-        """Return the tensor that an output is or begins with, sample axis first; None for an output
-        that is left out."""
+        """Return the tensor that an output is or begins with, sample axis first; None for a
+        left-out output."""
         layer = call[0]
         if self.lenient and any(type(x).__name__ == "Parameter" for x in arguments[:1]):
-            return None  # it makes weights
+            return None  # a module that makes weights
         tensor, mask = _unpack_sequence(_first_tensor(result))
         if not (hasattr(tensor, "is_floating_point") and _is_floating(tensor) and tensor.ndim):
             if self.lenient:

@@ -14,9 +14,9 @@ from .batches import find_model_inputs
 from .samples import Samples
 
 BatchPreparation = tuple[Callable[[Any], Any] | None, dict[str, Any]]
-MAX_TOKEN_LIMIT = 10**6  # tokens; tokenizers without a limit have a larger one
-TEXTS_PER_READ = 1000  # texts that are read at a time
-# of the tokens: so many unknown ones mean another language, or another tokenizer
+MAX_TOKEN_LIMIT = 10**6  # tokenizers without a limit declare a larger number of tokens
+TEXTS_PER_READ = 1000  # texts read at a time
+# A larger share of unknown tokens means another language, or another tokenizer
 MAX_UNKNOWN_TOKEN_SHARE = 0.5
 OFFSET_POSITION_MODELS = (
     "roberta",
@@ -33,18 +33,17 @@ MODEL_PAIR_FORMS = {"texts": "(model, tokenizer)", "images": "(model, image_proc
 def find_batch_preparation(
     module: Any, processor: Any, samples: Samples | None, name: str
 ) -> BatchPreparation:
-    """Return the function that makes a batch from samples, and recorded facts.
+    """Return the function that makes a batch from samples, and the facts to record.
 
     Raises ``ValueError`` for samples that the processor cannot read, and for a tokenizer with ids
-    that the model does not have. Warns about texts if the tokenizer does not know most of their
-    tokens.
+    unknown to the model. Warns about texts if the tokenizer does not know most of their tokens.
     """
     kind = None if samples is None else samples.kind
     if kind in ("batches", "graph"):
         return None, {}
     processor = getattr(processor, PROCESSOR_PARTS.get(kind or "", ""), processor)
     is_texts = is_tokenizer(processor)
-    # Of images, or of sound, of transformers
+    # transformers processors of images or sound
     names = getattr(processor, "model_input_names", ()) if callable(processor) else ()
     is_processor = not is_texts and bool(names) and hasattr(processor, "to_dict")
     readable_kinds = (None, "texts") if is_texts else (None, "images", "arrays")
@@ -185,7 +184,7 @@ def _prepare_arrays(module: Any) -> Callable[[Any], Any]:
 
     def prepare(array: Any) -> Any:
         if not isinstance(array, torch.Tensor):
-            values = np.array(array)  # in memory, in the order of bytes of the machine
+            values = np.array(array)  # in memory; the next line sets native byte order
             array = torch.from_numpy(values.astype(values.dtype.newbyteorder("=")))
         return array.to(dtype) if array.is_floating_point() else array
 

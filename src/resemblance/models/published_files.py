@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-PRETRAINED_CONFIG_FILE = "config.json"  # by which a folder of pretrained weights is known
+PRETRAINED_CONFIG_FILE = "config.json"  # identifies a folder of pretrained weights
 
 
 class DatasetOrigin(NamedTuple):
     """A published data set: the title, the source of its files, possible folders below the data
-    folder, and a file that identifies the folder."""
+    folder, and an identifying file in the folder."""
 
     title: str
     url: str
@@ -51,7 +51,7 @@ def naming_dataset_file(path: Path, origin: DatasetOrigin) -> Iterator[Path]:
         raise ValueError(f"{path} is missing: {origin.title} needs it; get it from {origin.url}")
     try:
         yield path
-    except Exception as error:  # damaged files raise all kinds
+    except Exception as error:  # damaged files raise all kinds of errors
         reason = str(error) or type(error).__name__
         raise ValueError(
             f"{path} is not the file of {origin.title} ({reason}); get it from {origin.url}"

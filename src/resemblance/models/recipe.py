@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data.model_features import MapShape, ModelFeatures
 
-DEFAULT_TRAITS: Mapping[str, Any] = {  # of the traits that tell models apart
+DEFAULT_TRAITS: Mapping[str, Any] = {  # defaults of the identifying traits
     "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal",
     "strength": 0.0,
     "seed": 0,

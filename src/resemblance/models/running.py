@@ -1,4 +1,4 @@
-"""Influences on the results of a model besides its code: hooks, and modes of PyTorch."""
+"""Influences on the results of a model besides its own code: hooks, and PyTorch modes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from .samples import digest_arrays
 
-SPARSE_LAYOUT_PARTS = {  # the tensors that hold a sparse one, by its layout
+SPARSE_LAYOUT_PARTS = {  # component tensors of a sparse tensor, by layout
     "torch.sparse_coo": ("_indices", "_values"),
     "torch.sparse_csr": ("crow_indices", "col_indices", "values"),
     "torch.sparse_bsr": ("crow_indices", "col_indices", "values"),

@@ -81,10 +81,10 @@ def load_samples(
     unique : leave out texts, image files, images and rows that equal an earlier sample. Duplicates
         make intervals too narrow and unrelated models similar.
 
-    Raises ``ValueError``, with the remedy, for a source of another form, a column that does not
-    exist or must be chosen, a list with a blank text, and a file that cannot be read. Blank lines
-    of files are left out and counted in ``facts``. Warns if a first line names columns but looks
-    like a sample, and if a ``.txt`` file looks like a table.
+    Raises ``ValueError``, with the remedy, for a source of another form, an unknown column, several
+    possible columns without ``column``, a list with a blank text, and an unreadable file. Blank
+    lines of files are left out and counted in ``facts``. Warns if a first line names columns but
+    looks like a sample, and if a ``.txt`` file looks like a table.
     """
     if max_samples is not None and (
         isinstance(max_samples, bool) or not isinstance(max_samples, int) or max_samples < 1
@@ -116,7 +116,7 @@ def load_samples(
             f"load_samples: max_samples={max_samples} cannot cut {samples.kind} of {samples.name}; "
             f"{remedy}"
         )
-    # The first may be of one class
+    # Draw samples, because the first samples may all belong to one class
     positions = sorted(
         generator(seed, "limit").choice(len(samples), max_samples, replace=False).tolist()
     )
@@ -480,7 +480,7 @@ def open_image(path: Path) -> Any:
     try:
         with pillow.open(path) as image:
             return image.convert("RGB")
-    except Exception as error:  # whatever a damaged file causes in its decoder
+    except Exception as error:  # a decoder may raise anything for a damaged file
         raise ValueError(
             f"load_samples: {path} is not an image that can be read ({error}); remove or replace it"
         ) from error

@@ -88,8 +88,8 @@ class Samples:
 
 
 def validate_texts(texts: Iterable[Any], source: str, noun: str = "sample") -> list[str]:
-    """Return texts as a list; raise ``ValueError`` for an entry that is no text or has only
-    blanks."""
+    """Return texts as a list; raise ``ValueError`` for an entry other than a text, and for a blank
+    text."""
     checked = list(texts)
     if not checked:
         raise ValueError(f"load_samples: {source} holds no text")
@@ -118,7 +118,7 @@ def samples_from_texts(texts: list[str], name: str, **fields: Any) -> Samples:
     )
 
 
-DIGEST_BLOCK_BYTES = 2**24  # bytes of an array that are in memory at a time
+DIGEST_BLOCK_BYTES = 2**24  # bytes of an array in memory at a time
 
 
 def digest_texts(texts: Iterable[str]) -> str:
@@ -219,7 +219,7 @@ def _array_blocks(array: Any) -> Iterable[bytes]:
 
 
 def _contiguous_bytes(array: Any) -> bytes:
-    if hasattr(array, "detach"):  # a tensor, perhaps of a type that NumPy lacks
+    if hasattr(array, "detach"):  # NumPy lacks some dtypes of tensors
         torch = import_optional("torch")
         values = array.detach().cpu().contiguous().reshape(-1)
         array = values.view(torch.uint8).numpy() if values.numel() else values.float().numpy()

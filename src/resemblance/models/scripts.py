@@ -18,12 +18,9 @@ from ..base.user_modules import UserFileError, import_siblings, load_user_file, 
 
 PICKLE_SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".ts", ".torchscript")
 MODEL_FILE_SUFFIXES = (".pt2", *PICKLE_SUFFIXES)
-CODE_MEMBERS = (
-    "aotinductor",
-    "opaque_obj",
-    "custom_obj",
-)  # parts of an export that are libraries, pickles
-# What PyTorch writes of the sizes of tensors, and evaluates as it reads
+# Parts of an export that are compiled libraries or pickles
+CODE_MEMBERS = ("aotinductor", "opaque_obj", "custom_obj")
+# Syntax of the sizes of tensors in an export; PyTorch evaluates the sizes while reading
 ARITHMETIC_NODES = (
     ast.Expression, ast.Constant, ast.Name, ast.Call, ast.keyword, ast.BinOp, ast.UnaryOp,
     ast.BoolOp, ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
@@ -35,13 +32,10 @@ ARITHMETIC_FUNCTIONS = (
     "FloatTrueDiv IntTrueDiv IsNonOverlappingAndDenseIndicator TruncToFloat TruncToInt RoundToInt "
     "RoundDecimal ToFloat Identity"
 )
-FORWARD_NAME_KEYS = (
-    "name",
-    "as_name",
-    "forward_arg_names",
-)  # that PyTorch writes into the code of forward
+# Names that PyTorch writes into the code of forward
+FORWARD_NAME_KEYS = ("name", "as_name", "forward_arg_names")
 TREE_KEYS = ("in_spec", "out_spec")
-IMPORTING_WORDS = ("default_factory_module", "__enum__", r"\u")  # PyTorch imports what a tree names
+IMPORTING_WORDS = ("default_factory_module", "__enum__", r"\u")  # PyTorch imports names in a tree
 MAX_SHOWN_LETTERS = 60  # letters of a text in a message
 FORCE_WEIGHTS_VARIABLE, FORBID_WEIGHTS_VARIABLE = (
     "TORCH_FORCE_WEIGHTS_ONLY_LOAD",
@@ -80,11 +74,11 @@ def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any
     torch = import_optional("torch")
     try:
         with warnings.catch_warnings(), _refuse_stored_code(path):
-            warnings.simplefilter("ignore")  # of PyTorch about its inner parts
+            warnings.simplefilter("ignore")  # warnings about internals of PyTorch
             # The flat module of a program has no layers that can be watched
             return torch.export.unflatten(torch.export.load(path)), None, {"file": path.name}
-    except Exception as error:  # whatever a damaged file causes
-        reason = str(error).partition(". ")[0]  # then PyTorch recommends to run the pickle
+    except Exception as error:  # a damaged file may raise anything
+        reason = str(error).partition(". ")[0]  # the rest recommends running the pickle
         raise ValueError(
             f"load_model: {path} cannot be read by torch.export.load ({reason}); save it by "
             "torch.export.save, with the same version of PyTorch and tensors only"
@@ -94,9 +88,8 @@ def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any
 @contextmanager
 def _refuse_stored_code(path: Path) -> Iterator[None]:
     """Make PyTorch refuse pickles and expressions that may run code when PyTorch reads the file."""
-    archive = import_optional("torch._C").PyTorchFileReader(
-        str(path)
-    )  # two readers may see two contents
+    # Read with the reader of PyTorch, because another reader may see other content
+    archive = import_optional("torch._C").PyTorchFileReader(str(path))
     names = archive.get_all_records()
     if any(part.startswith(CODE_MEMBERS) for name in names for part in Path(name).parts):
         raise ValueError("it holds compiled libraries or pickled objects, which may run code")
@@ -152,7 +145,7 @@ def _is_plain_expression(node: ast.AST) -> bool:
     if isinstance(node, ast.Name):
         return not node.id.startswith("_")
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return re.fullmatch(r"[\w.+-]+", node.value) is not None  # sympy evaluates texts, too
+        return re.fullmatch(r"[\w.+-]+", node.value) is not None  # sympy also evaluates texts
     return isinstance(node, ARITHMETIC_NODES)
 
 
@@ -165,10 +158,10 @@ def is_function_spec(spec: str) -> bool:
 
 
 def call_function_spec(spec: str, caller: str) -> tuple[Any, str]:
-    """Return the value that ``file.py:function`` returns, and the name of the function.
+    """Return the return value of ``file.py:function``, and the name of the function.
 
-    Raises ``ValueError`` for a file or function that does not exist, and ``UserFileError`` for a
-    file or function that fails or ends the program.
+    Raises ``ValueError`` for a missing file or function, and ``UserFileError`` for a file or
+    function that fails or ends the program.
     """
     match = FUNCTION_SPEC_PATTERN.fullmatch(spec)
     assert match is not None
@@ -178,7 +171,7 @@ def call_function_spec(spec: str, caller: str) -> tuple[Any, str]:
     with import_siblings(str(path)):
         try:
             module = load_user_file(str(path.resolve()), user_module_name(str(path)))
-        except (Exception, SystemExit) as error:  # which would end the command as if all were well
+        except (Exception, SystemExit) as error:  # SystemExit would look like success
             raise UserFileError(
                 f"{caller}: {path} cannot be imported: {_unreadable_reason(error)}"
             ) from error

@@ -1,5 +1,5 @@
-"""The state of a model: attributes and variables that code assigns or fills while running, and that
-the next run replaces."""
+"""The state of a model: the attributes and variables that running code assigns or fills. The next
+run replaces the state."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from functools import cache, partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-AttributePath = tuple[
-    str, ...
-]  # a variable, and the attributes that lead from its value to what is written
-METHOD_OPCODES = (
-    "LOAD_METHOD",
-    "LOAD_ATTR",
-)  # before the call of a method, by the version of Python
+# A variable, and the attributes on the way from its value to the written value
+AttributePath = tuple[str, ...]
+# The instruction before the call of a method depends on the version of Python
+METHOD_OPCODES = ("LOAD_METHOD", "LOAD_ATTR")
 VARIABLE_OPCODES = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_NAME")
 MUTATING_METHODS = (
     "append", "appendleft", "extend", "insert", "add", "update", "setdefault", "add_", "copy_",
@@ -29,7 +26,7 @@ def attributes_set_by_methods(
     kind: type, roots: frozenset[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the attributes that an object assigns or fills on itself when the methods ``roots``
-    run, and all names in the code of the methods. Methods that the code names are included."""
+    run, and all names in the code of the methods. Methods named in the code are included."""
     state, names, next_names = set[str](), set[str](), set(roots)
     while next_names:
         names |= next_names
@@ -63,7 +60,7 @@ def objects_written(value: Any) -> set[tuple[int, str]]:
         return set()
     variables, written_attributes = dict(value.__globals__), set[tuple[int, str]]()
     for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
-        with suppress(ValueError):  # empty
+        with suppress(ValueError):  # an empty cell
             variables[name] = cell.cell_contents
     for variable, *attributes in paths_written(value.__code__):
         owner = variables.get(variable)
@@ -78,8 +75,8 @@ def objects_written(value: Any) -> set[tuple[int, str]]:
 def paths_written(code: CodeType) -> frozenset[AttributePath]:
     """Return the paths that a code object, including inner functions, assigns or fills.
 
-    A path is the name of a variable that is shared with other code, or the name of any variable
-    with the names of the attributes that lead to the written value.
+    A path is the name of a variable shared with other code, or the name of any variable followed by
+    the attributes on the way to the written value.
     """
     paths = set[AttributePath]()
     for inner_code in codes_in(code):

@@ -32,8 +32,8 @@ def stream_from_model(
     ----------
     models : a ``torch.nn.Module``, or a mapping from names to modules, with layers called
         ``name/layer``. All models see each batch, and all models must be on one device.
-    loader, layers, pool, samples, progress : as in :func:`resemblance.extract_features`, except
-        that a loader gives the batches. Without ``layers``: each module without submodules.
+    loader, layers, pool, samples, progress : as in :func:`resemblance.extract_features`, but a
+        loader gives the batches. Without ``layers``: each module without submodules.
     method, pairs, directions : as in :class:`resemblance.Stream`.
 
     Raises ``ValueError`` as :func:`resemblance.extract_features` and ``Stream.update`` do.

@@ -17,12 +17,10 @@ import numpy as np
 from ..base.extras import import_optional
 from .samples import Samples, samples_from_texts
 
-MAX_CELL_LETTERS = (
-    2**31 - 1
-)  # letters of a cell: documents are longer than what the csv module takes
-NamedTableRows = tuple[
-    list[str], list[Sequence[Any]], list[int]
-]  # names of columns, rows, their lines
+# Letters of a cell; documents are longer than the limit of the csv module
+MAX_CELL_LETTERS = 2**31 - 1
+# Names of columns, rows, line numbers of rows
+NamedTableRows = tuple[list[str], list[Sequence[Any]], list[int]]
 
 
 def read_rows(path: Path) -> NamedTableRows:
@@ -39,11 +37,11 @@ def read_rows(path: Path) -> NamedTableRows:
 def read_parquet(
     path: Path, choose: Callable[[Mapping[str, str]], Sequence[str]]
 ) -> dict[str, list[Any]]:
-    """Return the values of the columns of a Parquet file by name; columns that are not chosen are
-    empty.
+    """Return the values of the columns of a Parquet file by name; columns not chosen are empty.
 
     ``choose``: chooses the columns to read, given the column types by name. Needs the package
-    pyarrow. Raises ``ValueError``, naming the file, for a file that has no row or cannot be read.
+    pyarrow. Raises ``ValueError``, naming the file, for an unreadable file, and for a file without
+    rows.
     """
     parquet = import_optional("pyarrow.parquet")
     try:
@@ -201,7 +199,7 @@ def find_label_column(columns: Mapping[str, Sequence[Any]]) -> np.ndarray | None
 
 
 def to_integer_labels(values: Any) -> np.ndarray | None:
-    """Return classes as an array of integers; None for values that are not whole numbers."""
+    """Return classes as an array of integers; None for values other than whole numbers."""
     try:
         numbers = np.array([int(str(value)) for value in values], dtype=np.int64)
     except (ValueError, OverflowError):
@@ -231,10 +229,8 @@ def _are_texts(values: Sequence[Any]) -> bool:
     )
 
 
-MIN_TEXT_WORDS, SENTENCE_ENDS = (
-    5,
-    (".", "!", "?"),
-)  # of what looks more like a text than like the name of a column
+# Signs of a text instead of the name of a column
+MIN_TEXT_WORDS, SENTENCE_ENDS = 5, (".", "!", "?")
 MAX_HEADER_LETTERS = 40  # letters of a header in a warning
 USUAL_COLUMN_NAMES = {*TEXT_COLUMNS, *LABEL_COLUMNS}
 TEXT_SUFFIXES = (".txt", ".parquet", ".tsv", ".csv", ".jsonl")
@@ -285,7 +281,7 @@ def _samples_from_column(
 
 
 def _warn_of_header(path: Path, names: Sequence[str], sample_column: str) -> None:
-    """Warn if the first line, which is read as the names of columns, looks like a sample."""
+    """Warn if the first line, read as the names of columns, looks like a sample."""
     is_text = len(sample_column.split()) >= MIN_TEXT_WORDS or sample_column.rstrip().endswith(
         SENTENCE_ENDS
     )

@@ -12,7 +12,7 @@ from ..base.extras import import_optional
 from ..base.formatting import list_names
 
 MAX_SHOWN_WEIGHTS = 3  # names of weights in an error
-MAX_REASON_LETTERS = 300  # letters of a reason that are shown
+MAX_REASON_LETTERS = 300  # letters of a reason in an error
 
 
 def read_pretrained_part(

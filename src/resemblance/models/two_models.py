@@ -38,28 +38,20 @@ from .extraction import DEPENDENCE_KEY, POOLING_BY_LAYER_KEY, extract_loaded_mod
 from .loading import DEFAULT_LAYERS_KEY, make_untrained_copy
 from .row_masks import kept_row_numbers, select_model_rows
 
-# One of each intermediate of similarity, cheap enough for all layers of large models
 SCORES_FILE = "scores.comparison"
-POOLING_PHRASES = {  # in words, by what is pooled
+POOLING_PHRASES = {  # {} is the pooled axes, such as tokens
     "mean": "mean over {}", "max": "maximum over {}", "flatten": "{} flattened",
     "cls": "first token", "first": "first token", "last": "last token",
 }  # fmt: skip
 SAMPLE_UNITS = {"arrays": "rows", "batches": "samples", "graph": "nodes"}
-GENERIC_SAMPLE_NAMES = (
-    "array",
-    "batches",
-    "graph",
-    "images",
-    "texts",
-)  # names of samples that nobody named
-SAMPLE_LOSS_KEYS = ("blank", "copies", "other files")  # what samples may be without
+# Default names of samples without a name
+GENERIC_SAMPLE_NAMES = ("array", "batches", "graph", "images", "texts")
+SAMPLE_LOSS_KEYS = ("blank", "copies", "other files")  # kinds of left-out samples
 CONSTANT_LAYERS_KEY = "layers left out"
-MAX_COMPARED_VALUES = 2**22  # values that are compared at a time
+MAX_COMPARED_VALUES = 2**22  # values compared at a time
 REFERENCE_KEY = "reinitialized"
-MAX_FOLDER_NAME_BYTES, MAX_CUT_NAME_LETTERS = (
-    200,
-    40,
-)  # bytes of the name of a folder, and letters of a name that is cut
+# Bytes of the name of a folder, and letters of a shortened name
+MAX_FOLDER_NAME_BYTES, MAX_CUT_NAME_LETTERS = 200, 40
 
 
 def compare_models(
@@ -99,8 +91,8 @@ def compare_models(
     max_samples : use only this number of samples, drawn by ``seed``, in their order.
     unique : leave out samples that equal an earlier sample. Duplicates make unrelated models
         similar.
-    mask : the samples to compare, out of the samples that the models see: the name of a mask of a
-        graph, such as ``"test_mask"``, n booleans, or numbers of rows. Default: all.
+    mask : the samples to compare: the name of a mask of a graph, such as ``"test_mask"``, n
+        booleans, or numbers of rows. The models see all samples. Default: all.
     layers, pool, batch_size, device : as in :func:`extract_features`, for all models. With several
         poolings, such as ``["mean", "last"]``, a model runs once, and is compared with each
         pooling, as ``"base mean"`` and ``"base last"``.
@@ -108,9 +100,9 @@ def compare_models(
         neighbours; ``"default"`` means 24 measures.
     within, whole_blocks, n_permutations, confidence_level : as in :func:`evidence`. Pass labels for
         all samples, or only for the compared samples, without the samples that ``max_samples``,
-        ``unique`` and ``mask`` leave out; ``"labels"`` means the classes that come with the data.
-    save : folder that keeps the features, in a folder per model, and the scores. A later call with
-        the same folder computes only missing values: after an interruption, for more layers or
+        ``unique`` and ``mask`` leave out; ``"labels"`` means the classes of the data.
+    save : folder for the features, in a folder per model, and for the scores. A later call with the
+        same folder computes only missing values: after an interruption, for more layers or
         measures, or for a further model. Random draws for the evidence are kept as well. Without
         ``save``, the features are temporary files.
     seed : seed of samples, of permutations for chance levels, and of the weights of the
@@ -119,17 +111,17 @@ def compare_models(
 
     Returns
     -------
-    :class:`Comparison` of all pairs of layers, called ``model/layer``. A layer that is the same for
-    all samples is left out. Its ``evidence`` is the :func:`evidence` for the first measure: chance
-    levels, p-values and intervals; the page of the comparison shows the evidence. Its
-    ``provenance`` has ``"models"``: the source of each model and the pooling of its layers,
-    ``"data"``, ``"reinitialized"``: the name of the re-initialized copy, and ``"inputs"``: one line
-    with the samples that the models saw, the pooling, cut texts, left-out samples and layers, and
-    the number of duplicate samples.
+    :class:`Comparison` of all pairs of layers, called ``model/layer``. A constant layer, the same
+    for all samples, is left out. ``evidence`` of the comparison is the :func:`evidence` for the
+    first measure: chance levels, p-values and intervals; the page of the comparison shows the
+    evidence. ``provenance`` has ``"models"``: the source of each model and the pooling of its
+    layers, ``"data"``, ``"reinitialized"``: the name of the re-initialized copy, and ``"inputs"``:
+    one line with the samples, the pooling, cut texts, left-out samples and layers, and the number
+    of duplicate samples.
 
     Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, for fewer than two
-    models, for weights of the first model that cannot be re-initialized, for a ``mask`` that does
-    not exist, and for a model with only layers that are the same for all samples.
+    models, for weights of the first model that cannot be re-initialized, for an unknown ``mask``,
+    and for a model with only constant layers.
     """
     selected_measures, _ = select_measures("quick" if measures is None else measures)
     if not isinstance(reinitialized, bool):
@@ -187,7 +179,7 @@ def compare_models(
             progress,
         )
     _advise_more_samples(comparison)
-    inputs = None if save is None else evidence.inputs  # temporary files are gone
+    inputs = None if save is None else evidence.inputs  # temporary files no longer exist
     comparison = replace(comparison, evidence=replace(evidence, inputs=inputs))
     if scores is not None:
         comparison.save(scores)
@@ -238,7 +230,7 @@ def _feature_folder(save: str | Path | None) -> Iterator[Path]:
     if save is not None:
         if Path(save).is_file():
             raise ValueError(f"{save} is a file: features are kept in a folder; name another")
-        yield Path(save)  # made by the first model that runs
+        yield Path(save)  # the first run of a model makes the folder
         return
     with tempfile.TemporaryDirectory(prefix="resemblance-") as folder:
         yield Path(folder)
@@ -303,13 +295,13 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
 
     Each model is loaded and runs once, over ``batch_size`` random samples, or over the whole of a
     graph. The cost of the comparison follows from the widths of the layers, as in :func:`plan`. All
-    work is counted, including work that a folder of ``save`` already holds.
+    work is counted, including finished work in a folder of ``save``.
 
     Returns the :class:`Forecast`, with the CPU seconds of running all ``models``, the bytes of
     their features on ``disk``, and the permuted values of the evidence for the first measure.
 
     Raises ``ValueError`` as :func:`compare_models` does, and for a loader with an unknown number of
-    samples; ``TypeError`` for an option that :func:`compare_models` does not have.
+    samples; ``TypeError`` for an unknown option.
     """
     call = signature(compare_models).bind(models, data, **options)
     call.apply_defaults()
@@ -362,7 +354,7 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
 
 
 def _drop_constant_layers(features: ModelFeatures) -> ModelFeatures:
-    """Return a model without the layers that are the same for all samples; its traits name the
+    """Return a model without constant layers, the same for all samples; its traits name the
     left-out layers.
 
     A constant layer, such as the first token of the embeddings of BERT, has no similarity with any
@@ -388,8 +380,8 @@ def _is_constant_layer(layer: Representation) -> bool:
 
 
 def model_folder_name(name: str) -> str:
-    """Return the name of the folder for a model: the model name, or a similar name that is a valid
-    folder name."""
+    """Return the name of the folder for a model: the model name, or a similar, valid folder
+    name."""
     safe_name = re.sub(r"[^\w.+-]+", "-", name)
     if (
         not safe_name.startswith(".")
@@ -493,8 +485,7 @@ def _format_sample_count(samples: Samples, n: int) -> str:
 
 
 def _format_default_layers(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
-    """Yield the parts that the default layers leave out, with the names of models if models
-    differ."""
+    """Yield the parts outside the default layers, with the names of models if models differ."""
     models = defaultdict[str, list[str]](list)
     for features in model_features:
         models[features.traits["model"].get(DEFAULT_LAYERS_KEY, "")].append(features.name)
@@ -527,8 +518,8 @@ def _format_cut_texts(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
 
 
 def _model_notes(features: ModelFeatures) -> Iterator[str]:
-    """Yield notes on a model: its own pooling, rows that depend on more than the samples, hooks and
-    modes that change the results, and left-out layers."""
+    """Yield notes on a model: its own pooling, dependence of rows on more than the samples, hooks,
+    modes of PyTorch, and left-out layers."""
     facts, pooling = features.traits["model"], features.traits["pooling"]
     if POOLING_PHRASES.get(facts.get("its pooling", pooling)) != POOLING_PHRASES[pooling]:
         yield f"{features.name} itself pools by {facts['its pooling']}"

@@ -15,10 +15,10 @@ from .axes import AxisError, SampleAxes
 from .batches import Batch, last_samples_of_batch
 from .one_batch import BatchResult
 
-RERUN_SAMPLES = 2  # samples that run again
-# Of the length of rows: rounding changes less in a batch of one size, and of another one
+RERUN_SAMPLES = 2  # samples in the second run
+# Relative changes above rounding errors, in a batch of the same size and of another size
 CHANGE_TOLERANCE, SIZE_CHANGE_TOLERANCE = 0.02, 0.1
-MAX_COMPARED_ROWS = 1000  # that are compared
+MAX_COMPARED_ROWS = 1000  # compared rows per layer
 CHANCE_CAUSE, OTHER_SAMPLES_CAUSE = "chance", "the other samples of a batch"
 DEPENDENCE_CAUSES = {
     CHANCE_CAUSE: "the same samples give other values when they run again; evaluation mode does "
@@ -37,10 +37,10 @@ def run_first_batch(
     """Run the first batch; return its rows, and the cause if rows depend on more than their
     samples.
 
-    The last samples of the batch run again alone. The first samples would not do: a recurrent
-    network that mistakes samples for steps gives the first samples the same rows. The sample axis
-    of a result is the axis with the number of samples in both runs. Warns if rows depend on more
-    than their samples, and about layers with uncertain axes.
+    The last samples of the batch run again alone. The first samples are unsuitable: a recurrent
+    network that mistakes samples for steps gives the first samples equal rows. The sample axis of a
+    result is the axis with the number of samples in both runs. Warns about such dependence, and
+    about layers with uncertain axes.
 
     Raises ``ValueError`` for a layer without a sample axis.
     """
@@ -49,7 +49,7 @@ def run_first_batch(
         batch if small_batch is None else last_samples_of_batch(batch, batch.samples) or batch
     )
     first_result, second_result = run(batch), None
-    # What PyTorch draws for later batches stays as it is
+    # Keep the random numbers of PyTorch for later batches
     with import_optional("torch").random.fork_rng(
         devices=[device] if device.type == "cuda" else []
     ):
@@ -60,7 +60,7 @@ def run_first_batch(
                 second_result = run(small_batch)
             except AxisError:
                 raise
-            except ValueError:  # of a model that takes batches of one size
+            except ValueError:  # the model may accept only one batch size
                 pass
         if axes.end_first():
             first_result = run(full_batch)
@@ -78,10 +78,8 @@ def run_first_batch(
         if _tensor_versions(checked_batch) != versions or not _first_changed_layer(
             first_result, second_result, CHANGE_TOLERANCE
         ):
-            return (
-                first_result,
-                "",
-            )  # a model that works in place has other samples when it runs again
+            # A model that works in place changes the samples of a second run
+            return first_result, ""
         return first_result, _warn_of_dependence(
             title, first_result, second_result, run, checked_batch, checked_batch is small_batch
         )
@@ -118,8 +116,8 @@ def _tensor_versions(batch: Batch) -> list[int]:
 def _first_changed_layer(
     first_result: BatchResult, second_result: BatchResult, limit: float
 ) -> str:
-    """Return the first layer with last rows that differ by more than ``limit`` times their norm;
-    empty if no layer differs."""
+    """Return the first layer with a change of the last rows by more than ``limit`` times their
+    norm; empty without a change."""
     first_rows, second_rows = map(_rows_by_layer_and_pool, (first_result, second_result))
     for key in (key for key in second_rows if key in first_rows):
         y = to_numpy(second_rows[key][-MAX_COMPARED_ROWS:]).astype(np.float64)

@@ -9,13 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 PARALLEL_WRAPPERS = ("DataParallel", "DistributedDataParallel")
-AVERAGING_WRAPPERS = (
-    "AveragedModel",
-    "ModelEma",
-    "ModelEmaV2",
-    "ModelEmaV3",
-)  # of weights, in training
-INNER_MODULE_NAMES = {  # by the class of what is around a module, the name of the module inside
+# Wrappers that average weights during training
+AVERAGING_WRAPPERS = ("AveragedModel", "ModelEma", "ModelEmaV2", "ModelEmaV3")
+INNER_MODULE_NAMES = {  # name of the inner module, by the class of the wrapper
     **dict.fromkeys((*PARALLEL_WRAPPERS, *AVERAGING_WRAPPERS, "DeepSpeedEngine"), "module"),
     "OptimizedModule": "_orig_mod",
     "FullyShardedDataParallel": "_fsdp_wrapped_module",
@@ -23,18 +19,16 @@ INNER_MODULE_NAMES = {  # by the class of what is around a module, the name of t
 }
 ADAPTER_MODEL_PATH = "base_model.model"  # where PEFT keeps the model
 WRAPPER_PREFIXES = ("module.", "_orig_mod.", f"{ADAPTER_MODEL_PATH}.")
-# Parts that make or watch the weights and activations of the module around them
+# Submodules that make or observe the weights and activations of the parent module
 BOOKKEEPING_PARTS = (
     "parametrizations",
     "_packed_params",
     "weight_fake_quant",
     "activation_post_process",
 )
-ATTENTION_TYPE, UNCALLED_PART = (
-    "MultiheadAttention",
-    "out_proj",
-)  # whose weights are used without a call
-ADAPTED_LAYER = "base_layer"  # of a layer of PEFT
+# PyTorch attention uses the weights of out_proj without a call
+ATTENTION_TYPE, UNCALLED_PART = "MultiheadAttention", "out_proj"
+ADAPTED_LAYER = "base_layer"  # the adapted layer inside a PEFT layer
 
 
 def unwrap_model(model: Any) -> Any:
