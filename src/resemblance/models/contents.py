@@ -44,7 +44,7 @@ class ArchiveArray(NamedTuple):
 
 
 class ArchiveRoles(NamedTuple):
-    """The keys of the representations in an archive, the key of the sample ids, and all other
+    """The keys of the representations in an archive, the key of the sample ids, and the unread
     arrays."""
 
     keys: tuple[str, ...]
@@ -113,12 +113,12 @@ def _npy_member_header(archive: zipfile.ZipFile, name: str) -> ArchiveArray:
 
 
 def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveRoles:
-    """Return the keys of the representations in an archive, and the key of the sample ids.
+    """Return the roles of the arrays in an archive: representations, sample ids, or unread arrays.
 
-    The representations are the array called ``key``, or without ``key`` all arrays with at least
-    two axes. The sample ids are the array called ``ids``, or without ``ids`` an array with a usual
-    name and one entry per sample. Raises ``ValueError`` for an unknown key, and for an archive
-    without representations.
+    The representations are the array called ``key``, or without ``key`` all arrays of numbers with
+    at least two axes. The sample ids are the array called ``ids``, or without ``ids`` an array with
+    a usual name and one entry per sample. Raises ``ValueError`` for an unknown key, and for an
+    archive without representations.
     """
     entries = list_archive_arrays(path)
     for name in (key, ids):

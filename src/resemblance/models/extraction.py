@@ -101,8 +101,8 @@ def extract_features(
         ``.npy`` or ``.npz`` file, folder of a graph data set, ``"file.py:function"``; or texts,
         images, an array, a graph, or a loader that does not shuffle. A batch of a loader, or of a
         list, is a tensor; a tuple or list that begins with the input, or with as many tensors as
-        the model requires; a mapping of keyword arguments, without the entries "labels" and
-        "label"; or a graph of PyTorch Geometric.
+        the model requires; a mapping of keyword arguments (the entries "labels" and "label" are
+        dropped); or a graph of PyTorch Geometric.
     folder : the folder for the features of the model. The folder must be new, or hold features of
         the same model and samples. Default: none; the features are in memory.
     layers : names of ``model.named_modules()`` or patterns: ``*`` matches within one level of

@@ -13,7 +13,7 @@ from .files import read_files
 @dataclass(frozen=True)
 class FileBatches:
     """Batches of layers in files: each batch maps layers to rows, with the names of columns and the
-    sample ids. ``len`` is the number of batches."""
+    sample ids. ``len`` gives the number of batches."""
 
     parts: tuple[Mapping[str, Representation], ...]  # layers per part of the samples
     batch_size: int

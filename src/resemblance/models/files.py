@@ -82,13 +82,15 @@ def read_files(
     two axes or more, named "archive/key". An array called ``ids``, ``filenames`` or the like
     contains the sample ids; a warning names the other arrays. A path such as ``archive.npz/key``
     chooses one array. A ``.parquet`` file and a ``.jsonl`` file are tables: see
-    :class:`Representation`; ``table.parquet/column`` chooses a column of vectors. A folder stands
-    for all ``.npy`` and ``.npz`` files inside, in natural order ("conv2" before "conv10"), named by
-    their path inside the folder. A folder of features (see :func:`open_features`) stands for the
-    layers of its models, named "model/layer", with the sample ids; ``folder/model/layer`` and
-    ``folder/layer`` choose one layer. Names omit the suffix. If two names are equal, the path as
-    given becomes the name. Files with Python objects are refused, because reading Python objects
-    would run code.
+    :class:`Representation`; ``table.parquet/column`` chooses a column of vectors.
+
+    A folder stands for all ``.npy`` and ``.npz`` files inside, in natural order ("conv2" before
+    "conv10"), named by their path inside the folder. A folder of features (see
+    :func:`open_features`) stands for the layers of its models, named "model/layer", with the sample
+    ids; ``folder/model/layer`` and ``folder/layer`` choose one layer.
+
+    Names omit the suffix. If two names are equal, the path as given becomes the name. Files with
+    Python objects are refused, because reading Python objects would run code.
 
     ``pool``: how arrays of tokens, (n, tokens, d), or of maps, (n, channels, height, width), become
     (n, d), as in :func:`~resemblance.from_tokens` and :func:`~resemblance.from_maps`. ``column``:

@@ -61,8 +61,8 @@ def extract_module_features(
     model : any ``torch.nn.Module``.
     loader : the batches, of a ``DataLoader`` that does not shuffle, or of a list. A batch is a
         tensor; a tuple or list that begins with the input, or with as many tensors as the model
-        requires; a mapping of keyword arguments, without the entries "labels" and "label"; or a
-        graph of PyTorch Geometric.
+        requires; a mapping of keyword arguments (the entries "labels" and "label" are dropped); or
+        a graph of PyTorch Geometric.
     layers : names of ``model.named_modules()``, or patterns such as ``"encoder.layer.*"``, where
         ``*`` matches within one level of names and ``**`` matches across levels; or ``"blocks"``:
         the embeddings and blocks of the model, from :func:`resemblance.models.block_names`, even if

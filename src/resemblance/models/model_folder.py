@@ -50,15 +50,17 @@ def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFea
     inputs, by name), ``right`` (an object: by the same names, a word with a 1 for each input with a
     correct answer and a 0 for each input with a wrong answer), ``layers`` (a list with the names of
     the layers in the order of the network, or an object of lists by pooling), and ``maps`` (an
-    object: channels, height and width of each layer with maps, flattened in this order). A
-    ``samples.json`` with a list ``ids`` names the samples of the rows. The folder also holds one
+    object: channels, height and width of each layer with maps, flattened in this order).
+
+    A ``samples.json`` with a list ``ids`` names the samples of the rows. The folder also holds one
     array (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``, and, when
     known, ``outputs.npy`` (n_samples, n_classes) with logits and ``labels.npy`` (n_samples,) with
     the true classes. Logits and classes give a missing accuracy. Without ``layers``, all other
     arrays are layers, in natural order ("block2" before "block10"). A model with several poolings
-    gives one model per pooling. Layers stay on disk until needed. A benchmark reads a missing
-    ``setting`` as "normal", and a missing ``strength`` or ``seed`` as 0; the traits of the model
-    contain only the entries in the folder.
+    gives one model per pooling. Layers stay on disk until needed.
+
+    A benchmark reads a missing ``setting`` as "normal", and a missing ``strength`` or ``seed`` as
+    0; the traits of the model contain only the entries in the folder.
 
     ``verify``: compare each array with its checksum in the entry ``files``, if present;
     ``"changed"``: only arrays with another size or modification time than recorded there. If size

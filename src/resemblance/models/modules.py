@@ -212,20 +212,20 @@ POSITION_EMBEDDING = "embed_positions"  # added to tokens later; no module retur
 def block_names(module: Any) -> tuple[str, ...]:
     """Return the names of the blocks of a model, in the order of the model.
 
-    Blocks are modules with submodules in a common list, such as ``encoder.layer.0``. The blocks
-    nearest to the top that hold at least half of all modules count. In a transformers model the
-    embeddings come before the blocks, so that the blocks return the hidden states of
-    ``transformers``; only the last hidden state may be normalised once more. The blocks of a plain
-    sequence are its children. The blocks of other models, such as convolutional networks, are the
-    stages: the children with submodules. If no child has submodules, the blocks are all modules
-    without submodules.
+    Blocks are modules with submodules in a common list, such as ``encoder.layer.0``. Of all lists,
+    the blocks come from the lists nearest to the top that hold at least half of all modules. In a
+    transformers model the embeddings come before the blocks, so that the blocks return the hidden
+    states of ``transformers``; only the last hidden state may be normalised once more. The blocks
+    of a plain sequence are its children. The blocks of other models, such as convolutional
+    networks, are the stages: the children with submodules. If no child has submodules, the blocks
+    are all modules without submodules.
     """
     return _find_blocks(module)[0]
 
 
 def describe_blocks(module: Any) -> str:
-    """Return a description of the parts outside the blocks, or of the lack of blocks, and of how to
-    choose layers; empty if the blocks are the whole model."""
+    """Return a description of the parts outside the blocks, or of the lack of blocks, and the way
+    to choose layers; empty if the blocks are the whole model."""
     blocks, are_stages = _find_blocks(module)
     modules = list_model_modules(module)
     hint = "choose by layers= (--layers)"

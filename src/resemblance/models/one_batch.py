@@ -36,7 +36,7 @@ class BatchResult(NamedTuple):
 
     ``rows``: by pooling, and then by (layer, number of the call) in the order of execution.
     ``logits``: None if the model returns no logits. ``pooled``: the pooled axes, "tokens" or
-    "positions", if any. ``notes``: sentences on layers with uncertain axes.
+    "positions", if any. ``notes``: sentences on layers with uncertain axes or padding.
     """
 
     rows: dict[str, dict[tuple[str, int], Any]]

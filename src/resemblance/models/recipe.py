@@ -110,7 +110,7 @@ class ModelOutputs(NamedTuple):
     the inputs for which the largest output is the true class; a source may add accuracies on other
     inputs, such as ``"augmented"`` or ``"gaussian_noise/3"``. ``maps``: channels, height and width
     of each layer with flattened maps, by layer name. ``right``: by the name of an accuracy on other
-    inputs, the inputs with a correct answer.
+    inputs, a boolean per input, true for a correct answer.
     """
 
     layers: Mapping[str, Mapping[str, np.ndarray]]

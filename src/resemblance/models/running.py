@@ -96,7 +96,7 @@ def digest_tensors(values: Mapping[str, Any]) -> str:
 
 
 def _plain_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the dense tensors that determine a value."""
+    """Yield the plain tensors that represent a value, with their names."""
     if isinstance(value, tuple | list):  # the packed weights and bias of a quantised layer
         for number, part in enumerate(value):
             yield from _plain_tensors(f"{name}.{number}", part)

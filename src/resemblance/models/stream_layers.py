@@ -31,7 +31,7 @@ def stream_from_model(
     Parameters
     ----------
     models : a ``torch.nn.Module``, or a mapping from names to modules, with layers called
-        ``name/layer``. All models see each batch, and all models must be on one device.
+        ``name/layer``. All models see each batch, and all models must be on the same device.
     loader, layers, pool, samples, progress : as in :func:`resemblance.extract_features`, but a
         loader gives the batches. Without ``layers``: each module without submodules.
     method, pairs, directions : as in :class:`resemblance.Stream`.

@@ -170,7 +170,7 @@ def find_sample_column(
     name, or the only column of texts.
 
     ``columns``: the values by name; a column without values holds no texts. Raises ``ValueError``,
-    naming the columns, if a column must be chosen.
+    naming the columns, for an unknown column, and if you must choose a column.
     """
     names = [str(name) for name in columns]
     column_list = ", ".join(map(repr, names)) or "none"

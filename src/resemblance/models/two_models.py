@@ -86,7 +86,7 @@ def compare_models(
         :func:`extract_features`. Models with equal names in a list are numbered.
     data : samples, in any of the forms of :func:`extract_features`.
     reinitialized : also compare a re-initialized copy of the first model, with random weights drawn
-        by ``seed``. Training is not the cause of similarity with this copy.
+        by ``seed``. Similarity with this copy is not an effect of training.
     column : the column of a table, or the name of an array in an archive, with the samples.
     max_samples : use only this number of samples, drawn by ``seed``, in their order.
     unique : leave out samples that equal an earlier sample. Duplicates make unrelated models
@@ -111,8 +111,8 @@ def compare_models(
 
     Returns
     -------
-    :class:`Comparison` of all pairs of layers, called ``model/layer``. A constant layer, the same
-    for all samples, is left out. ``evidence`` of the comparison is the :func:`evidence` for the
+    :class:`Comparison` of all pairs of layers, called ``model/layer``. A constant layer (equal rows
+    for all samples) is left out. ``evidence`` of the comparison is the :func:`evidence` for the
     first measure: chance levels, p-values and intervals; the page of the comparison shows the
     evidence. ``provenance`` has ``"models"``: the source of each model and the pooling of its
     layers, ``"data"``, ``"reinitialized"``: the name of the re-initialized copy, and ``"inputs"``:
@@ -354,7 +354,7 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
 
 
 def _drop_constant_layers(features: ModelFeatures) -> ModelFeatures:
-    """Return a model without constant layers, the same for all samples; its traits name the
+    """Return a model without constant layers (equal rows for all samples); its traits name the
     left-out layers.
 
     A constant layer, such as the first token of the embeddings of BERT, has no similarity with any
