@@ -1,4 +1,4 @@
-"""One result for all that is run: tables, figures, claims and scores, to save and to show."""
+"""The result type of every run: tables, figures, claims and scores, to save and to show."""
 
 from .claims import Claim
 from .figures import (

@@ -1,4 +1,4 @@
-"""What a paper claims, what a run gives for it, and the verdict."""
+"""Claims of a paper, the results of a run, and the verdicts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ VERDICTS = (REPRODUCED, PARTLY_REPRODUCED, NOT_REPRODUCED, CONTRADICTED, NO_DATA
 
 
 class Claim(NamedTuple):
-    """One claim: what the paper says, what its authors' code gives when run, what this run gives,
-    and the verdict.
+    """A claim of a paper: the statement, the result of the authors' code when run (``theirs``), the
+    result of this run (``ours``), and the verdict.
 
     ``verdict``: "reproduced", "in part", "not reproduced", "contradicted by the authors' own
-    numbers" when these, like ours, say the opposite of its words, or "no data" when measures are
-    missing in this run. ``note``: why it differs.
+    numbers" if the authors' numbers, like ours, say the opposite of the statement, or "no data" if
+    measures are missing in this run. ``note``: the reason for a difference.
     """
 
     number: str

@@ -1,4 +1,4 @@
-"""The figures that a result can have: data with names, drawn by a page and written to a file."""
+"""The figures of a result: named data, which a page draws and a file stores."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple, TypeAlias
 
 
 class Line(NamedTuple):
-    """Points (x, y) that belong together, and their intervals (low, high) if known, one a point.
+    """A line or point cloud: points (x, y), and if known an interval (low, high) per point.
 
-    ``titles``: what the pointer reads at each point; by default the name of the line and both
-    numbers. ``note``: what the pointer reads at the name in the legend. ``is_shown``: whether a
-    reader sees the line at first; by default all of up to ten lines of a section are, and the first
-    eight of more.
+    ``titles``: the tooltip of each point; by default the name of the line and the two coordinates.
+    ``note``: the tooltip of the name in the legend. ``is_shown``: whether the line is visible at
+    first; by default, of up to ten lines in a section all are visible, and of more lines the first
+    eight.
     """
 
     name: str
@@ -24,12 +24,12 @@ class Line(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Lines, or clouds of points, over common axes.
+    """Lines or point clouds over common axes.
 
-    ``threshold`` draws a horizontal line that ``note`` explains; ``joined``: points of a line are
-    connected. ``span_y``: the ends of the vertical axis; by default as the points need.
-    ``is_labeled``: the title of a point is written at it where there is room.
-    ``is_plane``: a unit is as long on both axes, which have no numbers, as in a map of distances.
+    ``threshold``: a horizontal line, which ``note`` explains. ``joined``: whether to connect the
+    points of a line. ``span_y``: the limits of the vertical axis; by default as the points need.
+    ``is_labeled``: write the title of a point beside it where there is room. ``is_plane``: the two
+    axes have the same scale and no numbers, as in multidimensional scaling.
     """
 
     name: str
@@ -47,9 +47,9 @@ class Chart(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """An estimate with its interval; ``low`` and ``high`` are None where there is none.
+    """An estimate with an interval; ``low`` and ``high`` are None without an interval.
 
-    ``note``: what the pointer reads; by default the name and the numbers.
+    ``note``: the tooltip; by default the name and the numbers.
     """
 
     name: str
@@ -60,12 +60,12 @@ class Bar(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Estimates below each other, such as of one quantity for every measure.
+    """Estimates in rows, for example of a quantity for every measure.
 
-    ``threshold`` draws a vertical line. ``span``: the ends of the axis, such as the first and the
-    last rank; by default as the values need; what lies beyond is drawn at the end. ``log_x``: the
-    axis is logarithmic. ``is_limit``: bars begin at the threshold, and those above it stand out.
-    ``is_dotted``: marks without bars, as for ranks, among which there is no 0.
+    ``threshold``: a vertical line. ``span``: the limits of the axis, for example the first and the
+    last rank; by default as the values need; values beyond are drawn at the end. ``log_x``: a
+    logarithmic axis. ``is_limit``: bars begin at the threshold, and bars above it stand out.
+    ``is_dotted``: markers without bars, for ranks, which have no 0.
     """
 
     name: str
@@ -81,15 +81,15 @@ class Bars(NamedTuple):
 
 
 class HeatMap(NamedTuple):
-    """A matrix of values with names, None where there is no value.
+    """A matrix of values with row and column names; None is a missing value.
 
-    ``span``: the values at the ends of the colour scale; by default the extremes. ``is_diverging``:
-    the scale has two colours that meet at 0, or in the middle of ``span`` if 0 is not inside it.
-    ``is_reversed``: small values are dark, as where a distance of 0 means alike. ``titles``: what
-    the pointer reads in each cell, such as why it has no value; "" for its number. ``subtitle``
-    is written after the title, in grey. ``ends``: what pale and dark mean, such as "different" and
-    "alike". ``hatched``: row and column of the cells that are hatched, and ``hatching`` what that
-    means. ``chance``: what each value is by chance, which the pointer reads, too.
+    ``span``: the values at the ends of the colour scale; by default the extreme values.
+    ``is_diverging``: the scale has two colours that meet at 0, or in the middle of ``span`` if 0 is
+    outside. ``is_reversed``: small values are dark, for distances, where 0 means equal. ``titles``:
+    the tooltip of each cell, for example the reason for a missing value; "" shows the number.
+    ``subtitle``: grey text after the title. ``ends``: the meanings of pale and dark, for example
+    "different" and "alike". ``hatched``: row and column of the hatched cells; ``hatching``: the
+    meaning of hatched cells. ``chance``: the chance level of each value, also in the tooltip.
     """
 
     name: str
@@ -112,8 +112,8 @@ class HeatMap(NamedTuple):
 class Box(NamedTuple):
     """A sample of values, drawn as quartiles, whiskers and points.
 
-    ``points`` names each value. ``group``: boxes of one group, such as the measures of a family,
-    have one colour, which a legend explains.
+    ``points``: a name for each value. ``group``: boxes of the same group, for example a family of
+    measures, have the same colour, and a legend explains the colours.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Box(NamedTuple):
 
 
 class Boxes(NamedTuple):
-    """Distributions below each other on one axis, such as the ranks of every measure."""
+    """Box plots in rows on a common axis, for example the ranks of every measure."""
 
     name: str
     title: str
@@ -136,8 +136,8 @@ class Boxes(NamedTuple):
 class Cloud(NamedTuple):
     """Points in a plane.
 
-    ``groups``: the number of the group of each point, which is its colour. ``origins``: where each
-    point came from; a line joins the two.
+    ``groups``: the group number of each point, which selects the colour. ``origins``: the earlier
+    position of each point; a line joins the two positions.
     """
 
     name: str
@@ -147,7 +147,8 @@ class Cloud(NamedTuple):
 
 
 class Clouds(NamedTuple):
-    """Point clouds in one row, each as large as its square; those with origins on one scale."""
+    """Point clouds side by side, each scaled to fill a square; clouds with origins share a
+    scale."""
 
     name: str
     title: str
@@ -156,7 +157,7 @@ class Clouds(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """The values of one group as dots; ``is_used``: it took part in what is shown elsewhere."""
+    """The values of a group as dots; ``is_used``: whether other figures include the group."""
 
     name: str
     values: tuple[float, ...]
@@ -165,7 +166,7 @@ class Strip(NamedTuple):
 
 
 class Strips(NamedTuple):
-    """Dots of several groups below each other on one axis, such as accuracies by treatment."""
+    """Dots of several groups in rows on a common axis, for example accuracies by treatment."""
 
     name: str
     title: str
@@ -175,9 +176,9 @@ class Strips(NamedTuple):
 
 
 class Option(NamedTuple):
-    """One selection: an entry for every selector, and the positions of its maps in the choice.
+    """A selection: an entry for each selector, and the indices of its maps in the choice.
 
-    ``note``: a line below the maps, such as the score that they lead to.
+    ``note``: a line below the maps, for example the resulting score.
     """
 
     choices: tuple[str, ...]
@@ -186,13 +187,13 @@ class Option(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Matrices from which a reader selects, by one or more selectors with names.
+    """Heat maps with named selectors, from which a reader selects.
 
-    ``maps``: every matrix once, however many options show it. A selector offers what the options
-    have that agree with the selectors before it. Without a program, and in print, the options of
-    ``static`` are shown, by default the first. ``is_linked``: a reader who selects something here
-    selects it in all such choices and intermediates of the section. ``groups``: a heading above the
-    options of the first selector, one an option, such as the family of a measure.
+    ``maps``: each matrix once, however many options show it. A selector offers the entries of all
+    options that agree with the previous selectors. Without JavaScript, and in print, the page shows
+    the options of ``static``, by default the first. ``is_linked``: a selection here also applies to
+    all linked choices and all switches of the section. ``groups``: a heading per option, above the
+    options of the first selector, for example the family of a measure.
     """
 
     name: str
@@ -207,9 +208,9 @@ class Choice(NamedTuple):
 
 
 class Merge(NamedTuple):
-    """Two branches of a tree that become one at a height.
+    """A merge of two branches of a tree at a height.
 
-    ``left`` and ``right``: the number of a leaf or, from the number of leaves on, of an earlier
+    ``left`` and ``right``: a leaf number, or the number of leaves plus the number of an earlier
     merge.
     """
 
@@ -219,10 +220,10 @@ class Merge(NamedTuple):
 
 
 class Dendrogram(NamedTuple):
-    """Names joined step by step, the nearest first.
+    """A tree that joins names step by step, the nearest first.
 
-    ``merges``: one fewer than leaves, later ones no lower. ``order``: the leaves from top to
-    bottom. ``x``: what the height is.
+    ``merges``: a merge fewer than leaves, in order of height. ``order``: the leaves from top to
+    bottom. ``x``: the meaning of the height.
     """
 
     name: str
@@ -235,10 +236,10 @@ class Dendrogram(NamedTuple):
 
 
 class Diagram(NamedTuple):
-    """Names at their values on one axis, the smallest first, with bars over those that cannot be
-    told apart: a critical-difference diagram.
+    """A critical-difference diagram: names at their values on an axis, the smallest first, with
+    bars over statistically tied names.
 
-    ``groups``: the positions of the first and of the last name of every bar.
+    ``groups``: the positions of the first and the last name of each bar.
     """
 
     name: str
@@ -251,10 +252,12 @@ class Diagram(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """The same kind of figure of several things, such as measures, of which one is shown.
+    """Figures of the same kind for several items, for example measures; the page shows one at a
+    time.
 
-    ``choices``: the name of each figure. A reader selects it by the selector of this name in a
-    :class:`Choice` of the same section. The first is shown without a program and in print.
+    ``choices``: the name of each figure. The reader selects a figure with the selector of this name
+    in a :class:`Choice` of the same section. Without JavaScript, and in print, the page shows the
+    first figure.
     """
 
     name: str

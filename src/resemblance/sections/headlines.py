@@ -1,4 +1,4 @@
-"""The first lines of a result: whether it is a trial, what was run, and which measure leads."""
+"""The first lines of a result: trial warning, description of the run, and leading measure."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ MIN_COMPARED_MODELS = 10  # that are compared with each other: as many as the Re
 
 
 def is_trial(suite: str, size: str) -> bool:
-    """Return whether a size is only for trying out whether everything works."""
+    """Return whether a run of this size is a trial, only to check that everything works."""
     return (suite, size) in TRIAL_SIZES
 
 
 def remove_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Return claims as a trial run has them: no numbers and no verdict."""
+    """Return the claims for a trial run: no numbers and no verdict."""
     return tuple(
         c._replace(ours="–", verdict=NO_DATA, note="a trial run puts no claim to the test")
         for c in claims
@@ -55,7 +55,7 @@ def remove_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
 
 
 def describe_run_size(suite: str, size: str) -> str:
-    """Return the size of a run and what that is: "mini: small stand-in models; not the paper's"."""
+    """Return the size of a run with its meaning: "mini: small stand-in models; not the paper's"."""
     meaning = (
         "for trying out" if is_trial(suite, size) else SIZE_DESCRIPTIONS.get((suite, size), "")
     )
@@ -63,8 +63,8 @@ def describe_run_size(suite: str, size: str) -> str:
 
 
 def warn_few_models(n_models: int) -> str:
-    """Return what to say when at most so many models are compared with each other; nothing when
-    they are enough."""
+    """Return a warning if at most ``n_models`` models are compared with each other, and that is too
+    few; else "" (no warning)."""
     if n_models >= MIN_COMPARED_MODELS:
         return ""
     return (
@@ -75,7 +75,7 @@ def warn_few_models(n_models: int) -> str:
 
 
 def headline(places: Places, labels: Mapping[str, str]) -> str:
-    """Say which measure leads, and which others cannot be told from it."""
+    """Return a sentence on the leading measure, and on the measures statistically tied with it."""
     if not places.rows:
         return "No measure has a rank: there is no cell in which measures were ranked."
     leader, count = places.rows[0], len(places.rows)
@@ -101,8 +101,8 @@ def headline(places: Places, labels: Mapping[str, str]) -> str:
 
 
 def leaders_without_each_group(places: Places, labels: Mapping[str, str]) -> str:
-    """Say which measure leads without each of the groups that decide, and which groups do not;
-    nothing of a single group."""
+    """Return which measure leads if a group of tasks is left out, for each decisive group, and
+    which groups do not count; "" for a single group."""
     if not places.is_settling or len(places.by_group) < 2:
         return ""
     parts = []

@@ -1,4 +1,4 @@
-"""The ranks of measures in one cell, by their scores there."""
+"""Ranks of the measures in a task, from their scores."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ Task = TypeVar("Task", bound=tuple[str, ...])
 
 
 def average_readings(ranks: Mapping[Task, Mapping[str, float]]) -> dict[Task, dict[str, float]]:
-    """Return the mean rank of each measure in each experiment, under the first of its cells.
+    """Return the mean rank of each measure in each experiment, keyed by the first task of the
+    experiment.
 
-    Cells of one experiment differ only in how the same models are read (:data:`READINGS`):
-    Spearman's and Kendall's correlation of the same differences correlate by 0.99 over measures.
-    Ranks that count such cells as two experiments tell equal measures apart in more than half of
-    the rankings.
+    Tasks of an experiment differ only in how the same models are read (:data:`READINGS`):
+    Spearman's and Kendall's correlation of the same differences correlate by 0.99 over measures. If
+    two such tasks counted as two experiments, more than half of the rankings would separate equal
+    measures.
     """
     cells = defaultdict[tuple[str, ...], list[Task]](list)
     for task in ranks:
@@ -44,12 +45,12 @@ def average_readings(ranks: Mapping[Task, Mapping[str, float]]) -> dict[Task, di
 def rank_measures_of_task(
     scores: ScoresByMeasure, rule: RankRule = DEFAULT_RANK_RULE, among: Iterable[str] | None = None
 ) -> dict[str, float]:
-    """Return the rank of every measure of a cell, 1 for the largest score; equal scores share the
+    """Return the rank of every measure in a task, 1 for the largest score; equal scores share the
     best rank.
 
-    ``among``: the measures that are ranked, by default those of the cell; one that the cell lacks
-    has no score. A part of the cell in which no measure has a score is left out, so the result is
-    empty where there is no score at all, and where the rule says that scores are shown only.
+    ``among``: the measures to rank, by default all measures of the task; a measure missing from the
+    task has no score. A part of the task is left out if no measure has a score there. The result is
+    empty if there is no score at all, or if the rule says that scores are not ranked.
     """
     if not rule.is_ranked:
         return {}

@@ -1,4 +1,4 @@
-"""The result of a run, as one value to save and show: tables, figures, claims and scores."""
+"""The result of a run: tables, figures, claims and scores, to save and to show."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SUITES_WITHOUT_SCORES = {
 
 
 class MissingValue(NamedTuple):
-    """What has no value in a section of a result, and why."""
+    """A missing value in a section of a result, and the reason."""
 
     section: str
     name: str
@@ -51,21 +51,21 @@ class MissingValue(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Result(MappingResult):
-    """Everything that a run found: what tables, pages and joint rankings are made of.
+    """All findings of a run, as the source of tables, pages and combined rankings.
 
-    ``suite``: what was run, such as "sensitivity", "joint", "drift" or "compare". ``labels``: by
-    specification, what papers call a measure. ``seconds``: the processor time of every section.
-    ``facts``: by name, the data sets, models and seeds. ``conclusion``: what a page says first; by
-    default which measure leads; lines after the first become a list. ``caveats``: what a reader
-    must know before the numbers, such as studies that were left out. ``title`` and ``about``: the
-    heading of its page and the paragraph below it. ``counts``: by name, numbers that a page shows
-    large, such as how many models there are. ``tone``: "good", "warning" or "bad" colours the
-    conclusion; "" is neutral.
+    ``suite``: the kind of run, for example "sensitivity", "joint", "drift" or "compare".
+    ``labels``: the usual name of each measure, by specification. ``seconds``: the processor time of
+    every section. ``facts``: the data sets, models and seeds, by name. ``conclusion``: the first
+    text on the page; by default the leading measure; lines after the first become a list.
+    ``caveats``: warnings before the numbers, for example about omitted studies. ``title`` and
+    ``about``: the heading of the page and the paragraph below. ``counts``: numbers that a page
+    shows large, by name, for example the number of models. ``tone``: "good", "warning" or "bad"
+    colours the conclusion; "" is neutral.
 
-    A run of a size that is only for trying out has no verdicts: its claims are "no data".
+    A trial run has no verdicts: all claims are "no data".
 
-    Raises ``ValueError`` for sections, tables or figures of one name, a row of a table that does
-    not fit its columns, intervals that do not fit their points, and a verdict that does not exist.
+    Raises ``ValueError`` for sections, tables or figures with the same name, a table row that does
+    not fit the columns, intervals that do not fit the points, and an unknown verdict.
     """
 
     suite: str
@@ -91,8 +91,8 @@ class Result(MappingResult):
             _check_section(section)
 
     def summary(self) -> str:
-        """Say what leads, and what cannot be distinguished from it; then what the result consists
-        of."""
+        """Return the leading measure and the measures tied with it; then the contents of the
+        result."""
         facts = ", ".join(f"{name} {fact}" for name, fact in self._facts().items())
         return f"{opening_sentences(self)}\n  {facts}".lstrip()
 
@@ -102,8 +102,8 @@ class Result(MappingResult):
 
     @property
     def failures(self) -> tuple[MissingValue, ...]:
-        """Why something has no value, section by section; of failed comparisons, by measure, the
-        most frequent reason."""
+        """The reasons for missing values, section by section; for failed comparisons, the most
+        frequent reason of each measure."""
         return tuple(
             MissingValue(section.name, name, reason)
             for section in self.sections
@@ -131,7 +131,7 @@ class Result(MappingResult):
 
     @property
     def is_trial(self) -> bool:
-        """Whether it is a run of a size that is only for trying out."""
+        """Whether the run is a trial, only to check that everything works."""
         return is_trial(self.suite, self.size)
 
     @property
@@ -140,8 +140,8 @@ class Result(MappingResult):
         return tuple(claim for section in self.sections for claim in section.claims)
 
     def scores(self) -> dict[tuple[str, str], Mapping[str, float | None]]:
-        """Return the scores of every cell, by test and cell, those included in which measures are
-        not ranked; the test is its section, unless a rule names another."""
+        """Return the scores in every task, by test and task, including tasks that are not ranked;
+        the test is the section, unless a rule names another test."""
         return {s.key(cell): scores for s in self.sections for cell, scores in s.scores.items()}
 
     def ranks(
@@ -149,12 +149,12 @@ class Result(MappingResult):
         among: Iterable[str] | None = None,
         is_in: Callable[[str, str], bool] = lambda test, cell: True,
     ) -> dict[tuple[str, str], dict[str, float]]:
-        """Return the rank of every measure in every cell, 1 for the best; one without a value is
-        ranked behind all others, unless the rule of the cell says otherwise.
+        """Return the rank of every measure in every task, 1 for the best; a measure without a value
+        ranks behind all other measures, unless the rule of the task says otherwise.
 
-        ``among``: rank these measures only, among each other. ``is_in``: the test and cell that are
-        ranked, by default all. Cells in which no measure has a value are left out, since nothing
-        can be ranked there, and those whose rule says that scores are not ranked.
+        ``among``: the measures to rank, only against each other. ``is_in``: whether to rank a test
+        and task, by default all. Tasks without any value are left out, since nothing can be ranked,
+        and so are tasks with a rule that scores are not ranked.
         """
         names = None if among is None else sorted(set(among))
         ranks = {
@@ -166,8 +166,7 @@ class Result(MappingResult):
         return {cell: measure_ranks for cell, measure_ranks in ranks.items() if measure_ranks}
 
     def models(self) -> dict[tuple[str, str], str]:
-        """Return the models that every cell is of, by test and cell; "" where no rule names
-        them."""
+        """Return the models behind every task, by test and task; "" if no rule names the models."""
         return {
             s.key(cell): s.rules.get(cell, DEFAULT_RANK_RULE).models
             for s in self.sections
@@ -175,14 +174,14 @@ class Result(MappingResult):
         }
 
     def places(self) -> Places:
-        """Return the mean rank of every measure over the experiments, best first, and which
-        measures cannot be told apart; experiments of the same models are resampled together."""
+        """Return the mean rank of every measure over the experiments, best first, and the
+        statistical ties; experiments on the same models are resampled together."""
         ranks = average_readings(self.ranks())
         return places({self.suite: ranks}, strata={self.suite: self.models()})
 
     def idle(self) -> str:
-        """Say which measures play no part in what was run, having no score in any cell; nothing
-        when all do."""
+        """Name the measures without a score in any task of the run; return "" if all measures have
+        scores."""
         scored_specs = {m for scores in self.scores().values() for m in scores}
         idle = [label for spec, label in self.labels.items() if spec not in scored_specs]
         if not idle or self.suite in SUITES_WITHOUT_SCORES:
@@ -217,7 +216,8 @@ class Result(MappingResult):
         return [{**defaults, **record, "trial": self.is_trial} for record in records]
 
     def save(self, path: str | Path) -> None:
-        """Write one file, which :func:`resemblance.load` reads, whatever its suffix: JSON.
+        """Write the result to a JSON file, whatever the suffix; :func:`resemblance.load` reads the
+        file.
 
         Raises ``ValueError`` for a number that is NaN or infinite.
         """
@@ -226,7 +226,8 @@ class Result(MappingResult):
 
 
 def _failed_measures(section: Section) -> Iterator[tuple[str, str]]:
-    """Yield the measures and reasons in the table of failed comparisons, if a section has one."""
+    """Yield measures and reasons from the table of failed comparisons, if the section has such a
+    table."""
     for table in section.tables:
         if table.name == FAILURES_TABLE:
             for row in table.rows:
@@ -235,20 +236,22 @@ def _failed_measures(section: Section) -> Iterator[tuple[str, str]]:
 
 
 def opening_sentences(result: Result) -> str:
-    """Say what leads, and what cannot be distinguished from it; of a trial, that it is one."""
+    """Return the conclusion, by default the leading measure and its ties; for a trial, the trial
+    warning."""
     if result.is_trial:
         return TRIAL_WARNING
     return result.conclusion or (headline(result.places(), result.labels) if result.ranks() else "")
 
 
 def result_document(result: Result) -> dict[str, Any]:
-    """Return everything as JSON can hold it."""
+    """Return the whole result as data for JSON."""
     parts = {name: encode_value(part, FIGURE_TYPES) for name, part in vars(result).items()}
     return {FORMAT_ENTRY: format_of("Result"), **parts}
 
 
 def result_text(result: Result) -> str:
-    """Return everything as JSON. Raises ``ValueError`` for a number that is NaN or infinite."""
+    """Return the whole result as JSON text. Raises ``ValueError`` for a number that is NaN or
+    infinite."""
     document = result_document(result)
     for section in document["sections"]:
         _serialize_as_json(section, f"section {section['name']!r}")
@@ -256,9 +259,9 @@ def result_text(result: Result) -> str:
 
 
 def read_result_document(document: Mapping[str, Any], source: str, remedy: str) -> Result:
-    """Return the result that a document holds.
+    """Return the result stored in a document.
 
-    Raises ``ValueError`` for a document that does not fit.
+    Raises ``ValueError`` for an invalid document.
     """
     names = {f.name for f in fields(Result)}
     unknown_names = sorted(set(document) - names - {FORMAT_ENTRY, "trial"})
@@ -299,7 +302,7 @@ def _check_unique_names(location: str, parts: Iterable[Any]) -> None:
 
 
 def _size_errors(part: Table | Figure) -> Iterator[str]:
-    """Yield what does not fit in a table or a figure."""
+    """Yield the mismatched sizes in a table or a figure."""
     if isinstance(part, Table):
         yield from _table_size_errors(part)
     elif isinstance(part, Chart):

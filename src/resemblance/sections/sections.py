@@ -1,4 +1,4 @@
-"""The sections of a result: tables, figures, claims and scores of one experiment."""
+"""The sections of a result: tables, figures, claims and scores of an experiment."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FAILED_MEASURE_COLUMN, FAILURE_REASON_COLUMN = "measure", "most frequent reason"
 
 
 class Sign(NamedTuple):
-    """What one cell of a table says besides its entry: a short text after it, such as "*" or "†",
-    and a note that the pointer reads."""
+    """An annotation of a table cell: a short text after the entry, for example "*" or "†", and a
+    note as tooltip."""
 
     row: int
     column: int
@@ -26,19 +26,20 @@ class Sign(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Numbers with names. ``name`` is unique within its section; ``note`` says how to read it.
+    """A table of numbers with names. ``name`` is unique within the section; ``note`` explains how
+    to read the table.
 
-    A row has an entry for every column. ``groups``: a heading above each column, equal neighbours
-    share one. ``shades``: of every cell, from −1 for orange to 1 for blue. ``framed``: row and
-    column of cells that are framed, such as the best of each column. ``marked``: the rows that are
-    highlighted, such as those tied with the leader. ``signs``: what single cells say besides.
-    ``hints``: what the pointer reads at the heading of each column. ``selectors``: names of
-    selectors by which a reader chooses columns; ``choices``: for each column an entry for every
-    selector, "" where a selector does not concern it. ``is_closed``: a reader opens it.
-    ``figures``: significant digits of its numbers, which otherwise have the same decimals in a
-    column. ``links``: row, column, and the address to which an entry leads. ``is_data``: too long
-    for a page, so that only files have it. ``is_leading``: a terminal shows it, too; ``brief``: the
-    columns that it shows there, in its order; by default all.
+    A row has an entry for every column. ``groups``: a heading above each column; equal neighbours
+    share a heading. ``shades``: a shade per cell, from −1 for orange to 1 for blue. ``framed``: row
+    and column of the framed cells, for example the best of each column. ``marked``: the highlighted
+    rows, for example measures tied with the leader. ``signs``: annotations of cells. ``hints``: the
+    tooltip of each column heading. ``selectors``: names of the selectors with which a reader
+    chooses columns; ``choices``: for each column an entry per selector, "" if a selector does not
+    apply to the column. ``is_closed``: folded until a reader opens it. ``figures``: significant
+    digits of the numbers; by default the numbers of a column have the same decimals. ``links``:
+    row, column, and the address behind the entry. ``is_data``: too long for a page, so only files
+    have it. ``is_leading``: a terminal shows the table, too; ``brief``: the columns on a terminal,
+    in their order; by default all.
     """
 
     name: str
@@ -75,12 +76,12 @@ class Table(NamedTuple):
         links: Mapping[Any, Iterable[str]] = {},
         **options: Any,
     ) -> Table:
-        """Return a table of records, whose keys are its columns in the order in which they come
-        first; a key may be two words: the heading above a column, and its own.
+        """Return a table of records: the keys are the columns, in order of first appearance. A key
+        may be two words: the heading above the column, and the name of the column.
 
-        ``columns``: those that come first, or without any record. ``hints``: by key. ``shade``: of
-        every entry but the first of a row. ``links``: by key, an address for each row, "" for none.
-        ``options``: the other fields.
+        ``columns``: keys to put first, or to add without any record. ``hints``: by key. ``shade``:
+        a function of every entry except the first of a row. ``links``: by key, an address for each
+        row, "" for none. ``options``: the other fields of the table.
         """
         rows = list(records)
         keys = list(dict.fromkeys((*columns, *(key for row in rows for key in row))))
@@ -98,16 +99,16 @@ class Table(NamedTuple):
 
 
 class RankRule(NamedTuple):
-    """How measures are ranked in a cell, where the scores alone do not say it.
+    """How to rank measures in a task, if the scores alone do not determine the ranks.
 
-    ``parts``: the scores of the parts of the cell, such as single models; measures are ranked in
-    each, and their ranks averaged. ``incomplete``: measures that have a score although some of
-    their comparisons failed. ``failures``: "last" ranks these, and measures without a score, behind
-    all others; "unranked" ranks these by their score, and measures without one not at all.
-    ``is_shared``: all measures get the mean of all ranks. ``test``: what the cell is a cell of; by
-    default its section. ``models``: the models that the cell is of; cells of the same models are
-    resampled together. ``is_ranked``: whether measures are ranked by these scores; else they are
-    shown only.
+    ``parts``: the scores in parts of the task, for example in single models; measures are ranked in
+    each part, then ranks are averaged. ``incomplete``: measures with a score although some of their
+    comparisons failed. ``failures``: "last" ranks incomplete measures, and measures without a
+    score, behind all other measures; "unranked" ranks incomplete measures by score, and omits
+    measures without a score. ``is_shared``: all measures get the mean of all ranks. ``test``: the
+    test of the task; by default the section. ``models``: the models of the task; tasks on the same
+    models are resampled together. ``is_ranked``: whether to rank measures by these scores, or only
+    to show the scores.
     """
 
     parts: tuple[Mapping[str, float | None], ...] = ()
@@ -120,14 +121,13 @@ class RankRule(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The result of one experiment.
+    """The result of an experiment.
 
-    ``about``: one paragraph for a reader who has not seen the paper. ``scores``: by cell (what was
-    tested, on what), then by the specification of a measure, how well the measure does; larger is
-    better, None where it has no value. ``reasons``: why something has no value, by its name.
-    ``terms``: words and what they mean, such as how to read each test. ``rules``: how measures are
-    ranked in a cell; by default by their scores, behind all others without one. ``is_closed``: a
-    reader opens it.
+    ``about``: a paragraph for readers who have not seen the paper. ``scores``: by task (the test
+    and its data), then by measure specification; larger is better, None is a missing value.
+    ``reasons``: the reasons for missing values, by name. ``terms``: definitions of words, for
+    example how to read each test. ``rules``: how to rank measures in a task; by default measures
+    rank by score, measures without a score last. ``is_closed``: folded until a reader opens it.
     """
 
     name: str
@@ -143,5 +143,5 @@ class Section(NamedTuple):
     is_closed: bool = False
 
     def key(self, cell: str) -> tuple[str, str]:
-        """Return the name of a cell among those of all sections: its test, and the cell."""
+        """Return the key of a task among all sections: the test, and the task."""
         return (cell in self.rules and self.rules[cell].test) or self.name, cell

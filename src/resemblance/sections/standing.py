@@ -1,4 +1,4 @@
-"""Where measures are as figures: mean ranks, and which of them cannot be told apart."""
+"""The ranking of measures as figures: mean ranks, and statistical ties."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RANK_INTERVALS_NOTE = (
 
 
 def format_rank_interval(place: Place) -> str:
-    """Return the place of a measure with its interval: "3" or "3 to 6"."""
+    """Return the rank interval of a measure: "3" or "3 to 6"."""
     return f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}"
 
 
@@ -36,8 +36,8 @@ def mean_rank_bars(
 ) -> tuple[Bar, ...]:
     """Return the mean ranks of measures in an order.
 
-    If the order ``is_sure``, with the simultaneous intervals of their differences from the leader,
-    placed at its mean rank, and cut where no rank can be.
+    If the order ``is_sure``, bars have the simultaneous intervals of the differences from the
+    leader, shifted to the leader's mean rank, and cut at the first and the last rank.
     """
     by_measure = {place.measure: place for place in places.rows}
     rows = [by_measure[measure] for measure in order]
@@ -69,8 +69,8 @@ def mean_rank_figures(
     is_sure: bool,
     note: str = "",
 ) -> Iterator[Bars | Diagram]:
-    """Yield the mean ranks of measures in an order, and if that ``is_sure``, which of them cannot
-    be told apart; ``worst``: the last rank of the axis."""
+    """Yield the mean ranks of measures in an order, and if the order ``is_sure``, the
+    critical-difference diagram; ``worst``: the last rank of the axis."""
     bars = mean_rank_bars(places, names, order, is_sure=is_sure)
     words = " ".join(filter(None, (RANK_BARS_NOTE * is_sure, note)))
     leader = places.rows[0].mean if is_sure else None
@@ -82,8 +82,8 @@ def mean_rank_figures(
 
 
 def tie_diagram(places: Places, names: Mapping[str, str]) -> Diagram | None:
-    """Return the critical-difference diagram of places; None with fewer than two measures, or too
-    few cells to tell any apart."""
+    """Return the critical-difference diagram of a ranking; None with fewer than two measures, or
+    too few tasks to separate any measures."""
     if len(places.rows) < 2 or not places.is_settling:
         return None
     position = {place.measure: i for i, place in enumerate(places.rows)}
@@ -99,7 +99,7 @@ def tie_diagram(places: Places, names: Mapping[str, str]) -> Diagram | None:
 
 
 def format_tied_measures(places: Places, measure: str, names: Mapping[str, str]) -> str:
-    """Return the measures that one cannot be told from, in words: "CKA and RSA", or "none"."""
+    """Return the measures statistically tied with a measure, in words: "CKA and RSA", or "none"."""
     tied_names = [names.get(other, other) for other in places.tied_with(measure)]
     if len(tied_names) == len(places.rows) - 1 > 1:
         return "all others"

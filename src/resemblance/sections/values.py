@@ -8,21 +8,21 @@ from collections.abc import Iterable, Mapping
 
 
 def finite_or_none(value: float | None) -> float | None:
-    """Return a number as a Python float, or None where it is NaN or infinite."""
+    """Return a number as a Python float; None for NaN and infinity."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def mean_of_finite(values: Iterable[float | None]) -> float:
-    """Return the mean of the numbers that are not missing; NaN where all are."""
+    """Return the mean of the numbers that are not missing; NaN if all are missing."""
     numbers = [v for v in values if v is not None and not math.isnan(v)]
     return math.fsum(numbers) / len(numbers) if numbers else math.nan
 
 
 def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the label of every measure, where others have the same one with its parameters: "CKA
-    [kernel=rbf]".
+    """Return the label of every measure; measures with the same label also show their parameters:
+    "CKA [kernel=rbf]".
 
-    Measures that cannot be told apart even so are called by their specifications.
+    Measures that still share a label are named by their specifications.
     """
     label_counts = Counter(labels.values())
     names = {
