@@ -1,9 +1,9 @@
-"""Figures for papers and notebooks, drawn by matplotlib, which is imported only by a call.
+"""Figures for papers and notebooks with matplotlib, which is imported at the first call.
 
-Each function returns the axes, so that ``ax.figure.savefig("figure.pdf")`` writes the figure. It
-draws into ``ax``, in the style of those axes, or into a new figure as wide as a column of a paper.
-Colours differ in lightness, so that figures can be printed in grey, and dark means similar whatever
-the direction of a measure.
+Every function returns the axes, so that ``ax.figure.savefig("figure.pdf")`` writes the figure. A
+function draws into ``ax``, in the style of the given axes, or into a new figure as wide as a column
+of a paper. Colours differ in lightness, so that figures can be printed in grey. Dark means similar,
+whatever the direction of a measure.
 """
 
 from ._intervals import drift, intervals, model_scores, points

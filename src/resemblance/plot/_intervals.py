@@ -1,4 +1,4 @@
-"""Values below each other with their intervals: scores of pairs, and drifts."""
+"""Values with intervals in rows: scores of pairs and models, and drifts."""
 
 from __future__ import annotations
 
@@ -66,17 +66,18 @@ def intervals(
 ) -> Axes:
     """Draw the values of pairs with their intervals, the most similar first; return the axes.
 
-    A line across marks chance. Hollow points are not beyond chance (adjusted p above 0.05).
+    A vertical tick marks the chance level. Hollow points are not significantly above chance
+    (adjusted p above 0.05).
 
     Parameters
     ----------
-    evidence : what :func:`resemblance.evidence` returns.
-    measure : which of its measures; may be left out where there is one.
-    pairs : names of rows and columns; by default all pairs that are tested.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    evidence : the return value of :func:`resemblance.evidence`.
+    measure : the measure to draw; optional if the evidence has a single measure.
+    pairs : names of rows and columns; by default all pairs with a value.
+    ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises ``KeyError`` for a measure or a name that the evidence has not, and ``ValueError`` for
-    what is no evidence, and for none or more than 120 pairs.
+    Raises ``KeyError`` for a measure missing from the evidence, and ``ValueError`` for an unknown
+    name, for any other type of result, and for none or more than 120 pairs.
     """
     if not isinstance(evidence, Evidence):
         remedy = "; plot.model_scores draws it" if isinstance(evidence, ModelScores) else ""
@@ -114,23 +115,23 @@ def intervals(
 
 
 def _bar(name: str, value: float, low: float, high: float, note: str = "") -> Bar:
-    """Return a bar with the interval that there is."""
+    """Return a bar; without an interval if the ends are NaN."""
     return Bar(name, value, finite_or_none(low), finite_or_none(high), note)
 
 
 def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
-    """Draw how many times its threshold each drift of a report is; return the axes.
+    """Draw the ratio of every drift to its threshold; return the axes.
 
-    The axis is logarithmic; the line at 1 is the threshold. Drifts beyond it are squares. The
-    thin line of a drift is its 95 % interval. Drifts that have no value, or no threshold, are named
-    below the axis.
+    The axis is logarithmic; the line at 1 is the threshold. Squares are drifts beyond the
+    threshold. Thin lines are 95 % intervals. The label of the axis lists drifts without a value or
+    a threshold.
 
     Parameters
     ----------
-    report : what :func:`resemblance.drift` returns.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    report : the return value of :func:`resemblance.drift`.
+    ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises ``ValueError`` for what is no report of drift, and where no drift has a threshold.
+    Raises ``ValueError`` for any other type of result, and if no drift has a threshold.
     """
     if not isinstance(report, DriftReport):
         raise ValueError(f"plot.drift draws a DriftReport; got {type(report).__name__}")
@@ -146,16 +147,16 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
 def model_scores(result: ModelScores, *, ax: Axes | None = None) -> Axes:
     """Draw the mean score of each model with its interval, the most similar first; return the axes.
 
-    Small grey points are the subjects. Hollow points are not above 0 (adjusted p above 0.05), by a
-    measure for which that is chance. The band is the noise ceiling, from the scores of subjects
-    with the others to the highest mean that a model can reach.
+    Small grey points are the subjects. Hollow points are not significantly above 0 (adjusted p
+    above 0.05), for a measure with chance level 0. The band is the noise ceiling: from the score of
+    each subject against the other subjects to the highest mean that a model can reach.
 
     Parameters
     ----------
-    result : what :func:`resemblance.score_models` returns.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    result : the return value of :func:`resemblance.score_models`.
+    ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises ``ValueError`` for what is no result of ``score_models``.
+    Raises ``ValueError`` for any other type of result.
     """
     if not isinstance(result, ModelScores):
         raise ValueError(f"plot.model_scores draws ModelScores; got {type(result).__name__}")
@@ -202,16 +203,15 @@ def _drifts_without_threshold(report: DriftReport) -> str:
 
 
 def points(result: BaseResult, column: str = "", *, ax: Axes | None = None) -> Axes:
-    """Draw a number of each record of a result, with its interval where there is one; return the
-    axes.
+    """Draw a number of each record of a result, with its interval if known; return the axes.
 
     Parameters
     ----------
     result : any result with records.
-    column : which number of the records; by default the main one of the class.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    column : the number of the records to draw; by default the main number of the class.
+    ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises ``ValueError`` for a column that the records do not have, and for none or more than 120
+    Raises ``ValueError`` for a column missing from the records, and for none or more than 120
     records with a number.
     """
     name, number = POINT_COLUMNS.get(type(result).__name__, ("measure", "value"))
@@ -245,7 +245,7 @@ def points(result: BaseResult, column: str = "", *, ax: Axes | None = None) -> A
 
 
 class BarMarks(NamedTuple):
-    """What a legend of bars shows: a value, a hollow value, and the line of the threshold."""
+    """The legend marks of bars: a value, a hollow value, and the threshold line."""
 
     value: Any
     hollow: Any
@@ -256,10 +256,10 @@ class BarMarks(NamedTuple):
 def paint_bars(
     figure: Bars, ax: Axes | None = None, *, entries: int = 0, hollow: Collection[int] = ()
 ) -> Iterator[tuple[Axes, BarMarks]]:
-    """Paint values below each other with their intervals; yield the axes, to which more can be
-    added, and the marks of a legend of so many ``entries``.
+    """Paint values in rows with their intervals; yield the axes, to which callers can add more, and
+    the marks for a legend with ``entries`` entries.
 
-    ``hollow``: the rows with a hollow mark. Above a threshold that is a limit, marks are squares.
+    ``hollow``: the rows with hollow marks. Above a threshold that is a limit, marks are squares.
     """
     with named_rows(ax, [bar.name for bar in figure.bars], entries) as axes:
         level, is_over = figure.threshold, np.zeros(len(figure.bars), bool)
@@ -288,7 +288,8 @@ def _draw_dots(
     is_hollow: bool = False,
     mark: str = "o",
 ) -> Any:
-    """Draw the values of a part of the rows with their intervals; return the marks, if any."""
+    """Draw the values of selected rows with their intervals; return the marks, or None without
+    rows."""
     rows = np.flatnonzero(is_drawn)
     if not rows.size:
         return None
@@ -307,7 +308,7 @@ def _draw_threshold(ax: Axes, level: float) -> Any:
 
 
 def _format_log_axis(ax: Axes, span: tuple[float, float] | None) -> None:
-    """Number the powers of ten of a span, at whose beginning everything smaller is."""
+    """Number the powers of ten of a span; smaller values are at the first tick."""
     ax.set_xscale("log")
     if span is None:
         return
@@ -320,7 +321,7 @@ def _format_log_axis(ax: Axes, span: tuple[float, float] | None) -> None:
 
 @contextmanager
 def named_rows(ax: Axes | None, names: Sequence[str], entries: int = 0) -> Iterator[Axes]:
-    """Yield axes with a row per name, the first on top, below a legend of so many entries."""
+    """Yield axes with a row per name, the first on top, below a legend with ``entries`` entries."""
     texts = escape_matplotlib_names(names)
     room = max(estimate_text_width(text, 7) for text in texts) / POINTS_PER_INCH
     with axes_in_style(
@@ -337,7 +338,7 @@ def named_rows(ax: Axes | None, names: Sequence[str], entries: int = 0) -> Itera
 
 
 def legend_above(ax: Axes, marks: Mapping[str, Any]) -> None:
-    """Put a legend of marks by name on top of all rows."""
+    """Put a legend of named marks above all rows."""
     place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     draw_legend(ax, list(marks.values()), list(marks), **place)
 

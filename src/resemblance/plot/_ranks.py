@@ -1,4 +1,4 @@
-"""Where measures stand in a run of a suite: their mean ranks, and the ranks of all cells."""
+"""The ranking of measures in a run of a suite: mean ranks, and the ranks in all tasks."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ BOX_HALF_HEIGHT = 0.31  # of the height of a box, in rows
 
 
 def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
-    """Draw the mean rank of each measure over the cells of a run, the best first; return the axes.
+    """Draw the mean rank of each measure over the tasks of a run, the best first; return the axes.
 
-    Where there are enough cells, each measure has the 95 % interval of its difference from the
-    leader, drawn from the mean rank of the leader, which is dashed; measures whose interval reaches
-    it cannot be told from the leader, and are shaded. Elsewhere the dashed line is the mean of all
-    measures, which is where measures would be that do not differ.
+    With enough tasks, each measure has the 95 % interval of its difference from the leader, shifted
+    to the mean rank of the leader, a dashed line. Measures with an interval that reaches the line
+    are statistically tied with the leader, and are shaded. With fewer tasks, the dashed line is the
+    mean of all measures, the expected rank of measures without differences.
 
     Parameters
     ----------
-    result : what a suite returns, or :func:`resemblance.load` reads.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    result : the return value of a suite or of :func:`resemblance.load`.
+    ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises ``ValueError`` for what is no result, and for one in which nothing is ranked.
+    Raises ``ValueError`` for any other type of result, and for a result without ranks.
     """
     figure, places = mean_rank_chart(_require_result("ranks", result)), result.places()
     if figure is None:
@@ -61,17 +61,18 @@ def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
 
 
 def box(result: Result, *, ax: Axes | None = None) -> Axes:
-    """Draw the ranks of each measure in all cells of a run as a box; return the axes.
+    """Draw the ranks of each measure in all tasks of a run as a box plot; return the axes.
 
-    Boxes are quartiles with the median, whiskers reach the farthest ranks within 1.5 box lengths,
-    and points are those beyond. The best median comes first. Colours are the families of measures.
+    Boxes show the quartiles and the median, whiskers reach the farthest ranks within 1.5 box
+    lengths, and points are ranks beyond the whiskers. The best median comes first. Colours are the
+    families of measures.
 
     Parameters
     ----------
-    result : what a suite returns, or :func:`resemblance.load` reads.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    result : the return value of a suite or of :func:`resemblance.load`.
+    ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises ``ValueError`` for what is no result, and for one in which nothing is ranked.
+    Raises ``ValueError`` for any other type of result, and for a result without ranks.
     """
     boxes = _boxes_by_measure(_require_result("box", result))
     if not boxes:
@@ -86,9 +87,9 @@ def box(result: Result, *, ax: Axes | None = None) -> Axes:
 
 
 def paint_boxes(figure: Boxes, ax: Axes | None = None) -> Axes:
-    """Paint distributions below each other in their own figure or in ``ax``; return the axes.
+    """Paint box plots in rows, in a new figure or in ``ax``; return the axes.
 
-    Groups have their colours in the order of their names; no group, or ``"other"``, is grey.
+    Groups get colours in the order of their names; no group, or ``"other"``, is grey.
     """
     groups = sorted({b.group for b in figure.boxes} - {OTHER_FAMILY, ""})
     colors = {g: COLORBLIND_PALETTE[i % len(COLORBLIND_PALETTE)] for i, g in enumerate(groups)}

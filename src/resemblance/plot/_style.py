@@ -1,4 +1,4 @@
-"""How figures look: colours, marks and dashes, sizes of letters, and axes to draw in."""
+"""The style of figures: colours, markers and dashes, font sizes, and axes to draw in."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MATPLOTLIB_STYLE = {
 
 
 class SeriesStyle(NamedTuple):
-    """How one of several lines or groups is drawn, so that it can be told in grey as well."""
+    """The style of a line or a group, which readers can distinguish in grey as well."""
 
     color: str
     mark: str
@@ -52,15 +52,15 @@ class SeriesStyle(NamedTuple):
 
 
 def style(*, width: float | Literal["single", "double"] | None = None) -> Any:
-    """Return a context in which matplotlib draws and saves as the figures of this package are.
+    """Return a context in which matplotlib draws and saves in the style of this package.
 
-    Small letters, thin lines, and no frame at the top and the right; letters in SVG and PDF stay
-    letters, which a program for drawings can edit: ``with rs.plot.style():
-    ax.figure.savefig("figure.svg")``. Nothing outside the context changes.
+    The style has small letters, thin lines, and no frame at the top and the right. Text in SVG and
+    PDF stays text, which a drawing program can edit:
+    ``with rs.plot.style(): ax.figure.savefig("figure.svg")``. Nothing outside the context changes.
 
-    ``width``: of new figures, in inches, ``"single"`` (3.4 inches, one column of a paper) or
-    ``"double"`` (7 inches, two columns); by default each figure has the width that its names need,
-    and at least one column. Letters keep their size. Axes that are passed as ``ax`` keep their
+    ``width``: the width of new figures, in inches, ``"single"`` (3.4 inches, one column of a paper)
+    or ``"double"`` (7 inches, two columns); by default each figure has the width that its names
+    need, and at least one column. Letters keep their size. Axes that you pass as ``ax`` keep their
     width.
 
     Raises ``ImportError`` without matplotlib (extra ``plot``), ``ValueError`` for another width.
@@ -88,15 +88,16 @@ def _style_of_width(matplotlib: Any, inches: float) -> Iterator[None]:
 
 
 def figure_width() -> float | None:
-    """Return the width of new figures in inches that :func:`style` was given, if any."""
+    """Return the width of new figures in inches, as set by :func:`style`, or None."""
     return _requested_figure_width.get()
 
 
 @contextmanager
 def axes_in_style(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
-    """Yield axes to draw in: the user's, in their style, or those of a new figure, in ours.
+    """Yield axes to draw in: the axes of the user in their style, or new axes in the style of the
+    package.
 
-    Raises ``ValueError`` for what is no axes of matplotlib.
+    Raises ``ValueError`` if ``ax`` is not a matplotlib axes object.
     """
     if ax is not None:
         if not hasattr(ax, "transAxes"):
@@ -118,12 +119,12 @@ def axes_in_style(ax: Axes | None, width: float, height: float) -> Iterator[Axes
 
 
 def matplotlib_setting(name: str) -> Any:
-    """Return a setting of matplotlib, as it is now."""
+    """Return the current value of a matplotlib setting."""
     return import_optional("matplotlib").rcParams[name]
 
 
 def font_size_points(name: str) -> float:
-    """Return the size of letters that a setting names, in points."""
+    """Return the font size of a matplotlib setting, in points."""
     properties = import_optional("matplotlib.font_manager").FontProperties(
         size=matplotlib_setting(name)
     )
@@ -131,7 +132,7 @@ def font_size_points(name: str) -> float:
 
 
 def series_style(i: int) -> SeriesStyle:
-    """Return the look of one of several lines."""
+    """Return the style of line ``i``."""
     mark = PLOT_MARKERS[(i + i // len(COLORBLIND_PALETTE)) % len(PLOT_MARKERS)]
     return SeriesStyle(
         COLORBLIND_PALETTE[i % len(COLORBLIND_PALETTE)], mark, DASH_PATTERNS[i % len(DASH_PATTERNS)]
@@ -139,12 +140,12 @@ def series_style(i: int) -> SeriesStyle:
 
 
 def escape_matplotlib_name(name: object, max_length: int = 32) -> str:
-    """Return a name as matplotlib must have it to show it as it is: ``$`` begins no formula."""
+    """Return a name that matplotlib shows literally: ``$`` begins no formula."""
     return escape_matplotlib_names([name], max_length)[0]
 
 
 def escape_matplotlib_names(names: Sequence[object], max_length: int = 32) -> list[str]:
-    """Return names that are drawn together, as :func:`escape_matplotlib_name` does; different ones
+    """Return names to draw together, escaped as by :func:`escape_matplotlib_name`; different names
     stay different."""
     texts = shorten_distinct_names([" ".join(str(name).split()) for name in names], max_length)
     if matplotlib_setting("text.usetex"):
@@ -153,19 +154,20 @@ def escape_matplotlib_names(names: Sequence[object], max_length: int = 32) -> li
 
 
 def estimate_text_width(name: str, size: float) -> float:
-    """Estimate the length of a text, in the unit of its size."""
+    """Estimate the width of a text, in the unit of the font size."""
     return len(name) * size * MEAN_CHARACTER_WIDTH
 
 
 def draw_legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
-    """Name lines and patches; also those whose name begins with ``_``, which matplotlib hides."""
+    """Draw a legend of lines and patches, including names that begin with ``_``, which matplotlib
+    hides."""
     box = ax.legend(handles, [str(i) for i in range(len(names))], **options)
     for text, name in zip(box.get_texts(), escape_matplotlib_names(names, 48)):
         text.set_text(name)
 
 
 def map_colormap(*, is_diverging: bool, is_reversed: bool) -> Any:
-    """Return the colours of maps, those of pages: pale to dark; with brown for below 0."""
+    """Return the colormap of heat maps, as on pages: pale to dark, with brown below 0."""
     table = color_palette(256)
     if is_diverging:
         table = np.concatenate([color_palette(256, opposite=True)[::-1], table])

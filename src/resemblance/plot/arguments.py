@@ -1,4 +1,4 @@
-"""What is to be drawn: the comparison, its evidence, and the measure, checked."""
+"""Checked arguments of the plot functions: the comparison, its evidence, and the measure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def page_context_to_plot(
     *,
     stretch: bool = False,
 ) -> PageContext:
-    """Return the measure to draw of a comparison or an evidence with everything that a page shows
-    of the measure.
+    """Return a measure of a comparison or an evidence, with everything that a page shows of the
+    measure.
 
     Raises ``ValueError`` for other data and for evidence on other representations.
     """
@@ -35,7 +35,8 @@ def page_context_to_plot(
 
 
 def _require_comparison(function: str, data: Any, evidence: Any) -> Comparison:
-    """Return a comparison of which an evidence, if there is one, has the same representations."""
+    """Return the comparison, after a check that the evidence, if given, has the same
+    representations."""
     if not isinstance(data, Comparison):
         raise ValueError(
             f"plot.{function} draws a Comparison or an Evidence; got {type(data).__name__}"
@@ -57,7 +58,7 @@ def _require_comparison(function: str, data: Any, evidence: Any) -> Comparison:
 def measure_to_plot(
     function: str, comparison: Comparison, measure: str | Measure | None
 ) -> MeasureInfo:
-    """Return the measure to draw; the only one of a comparison need not be named."""
+    """Return the measure to draw; the name is optional if the comparison has a single measure."""
     if measure is not None:
         return comparison.info(measure)
     specs = [m.spec for m in comparison.measures]
@@ -67,12 +68,12 @@ def measure_to_plot(
 
 
 def measure_axis_label(info: MeasureInfo) -> str:
-    """Return the label of a measure with what is more similar."""
+    """Return the label of a measure with the direction of similarity."""
     return f"{info.title} ({'larger' if info.larger_is_more_similar else 'smaller'} = more similar)"
 
 
 def reordered_comparison(comparison: Comparison, info: MeasureInfo, order: list[int]) -> Comparison:
-    """Return a square comparison by one measure with its representations in another order."""
+    """Return a square comparison with a single measure and the representations in another order."""
     names = tuple(comparison.rows[i] for i in order)
     matrices = {info.spec: comparison.matrices[info.spec]}
     return replace(comparison, rows=names, columns=names, measures=(info,), matrices=matrices)

@@ -54,25 +54,25 @@ def layers(
     evidence: Evidence | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the values of one measure between layers of models, by depth; return the axes.
+    """Draw the values of a measure between the layers of models, by depth; return the axes.
 
-    Names are ``model/layer``. Dotted lines are the level of chance where it is known; bands are the
-    intervals of an evidence.
+    Names are ``model/layer``. Dotted lines are chance levels, where known; bands are the intervals
+    of an evidence.
 
     Parameters
     ----------
     comparison : a comparison or an evidence of layers of several models.
-    measure : which of its measures; may be left out where there is one.
-    against : the name of a model: draw it with each other model, by its own layers; by default
-        every two models.
-    match : "depth" compares layers of equal depth, or of the nearest relative depth; "best" each
-        layer of the first model with the most similar layer of the other, which is named on one or
-        two lines where there is room.
-    evidence : the evidence on the comparison, if that is what is drawn.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    measure : the measure to draw; optional if there is a single measure.
+    against : the name of a model; draw it with each other model, along its own layers; by default
+        draw every two models.
+    match : "depth" compares layers of equal depth, or of the nearest relative depth; "best"
+        compares each layer of the first model with the most similar layer of the other model, and
+        names the matched layers on one or two lines where there is room.
+    evidence : the evidence on the comparison, if ``comparison`` is a comparison.
+    ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises ``KeyError`` for a measure that the comparison has not, and ``ValueError`` for what is no
-    comparison, for an unknown model, and where no two models can be matched.
+    Raises ``KeyError`` for a measure missing from the comparison, and ``ValueError`` for any other
+    type of result, for an unknown model, and if no two models can be matched.
     """
     context = page_context_to_plot("layers", comparison, measure, evidence)
     curves = _curves_to_plot(context.comparison, context.leading, against, match)
@@ -109,8 +109,8 @@ def _curves_to_plot(
 def _layer_chart(
     context: PageContext, curves: Sequence[DepthCurve], against: str | None, *, is_best: bool
 ) -> Chart:
-    """Return a line for each curve, and its chance where that is known; of best matches, the
-    matched layers are written at the points."""
+    """Return a line for each curve, with its chance level if known; for best matches, the titles of
+    the points are the matched layers."""
     info, is_relative = context.leading, has_relative_depth(curves)
     names, chance, lines = _curve_names(curves, against), context.chance(info), list[Line]()
     for curve, line in zip(curves, layer_lines(context, info, curves, names)):
@@ -127,7 +127,7 @@ def _layer_chart(
 
 
 def _curve_names(curves: Sequence[DepthCurve], against: str | None) -> list[str]:
-    """Return the names of both models of each curve, or of the model that is not ``against``."""
+    """Return the names of the two models of each curve, or of the model other than ``against``."""
     if against is not None:
         return [c.other if c.model == against else c.model for c in curves]
     models = list(dict.fromkeys(m for c in curves for m in (c.model, c.other)))
@@ -141,12 +141,12 @@ def _curve_names(curves: Sequence[DepthCurve], against: str | None) -> list[str]
 def paint_chart(
     chart: Chart, ax: Axes | None = None, *, ticks: Sequence[str] = (), unit: str = "lines"
 ) -> Axes:
-    """Paint the lines of a chart with their intervals in its own figure or in ``ax``; return the
+    """Paint the lines of a chart with their intervals in a new figure or in ``ax``; return the
     axes.
 
-    Dashed lines, such as of chance, are dotted and have the colour of the line of their name.
-    ``ticks``: the names of the places 1, 2, ...; ``unit``: what a legend counts that has no room
-    for names.
+    Dashed lines, for example of chance, are dotted and have the colour of the line with the same
+    name. ``ticks``: the names of the positions 1, 2, ...; ``unit``: the noun for a count of lines,
+    if a legend has no room for names.
     """
     lines = [line for line in chart.lines if not line.is_dashed]
     with axes_in_style(ax, COLUMN_WIDTH_INCHES, 2.3) as axes:
@@ -171,7 +171,7 @@ def paint_chart(
 
 
 def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> None:
-    """Name the axis, and its places as far as there is room."""
+    """Name the axis, and its ticks as far as there is room."""
     ax.set_xlabel(chart.x)
     if chart.log_x:
         positive = [x for line in chart.lines for x, _ in line.points if x > 0]
@@ -187,7 +187,7 @@ def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> Non
 
 
 def _names_fit(ax: Axes, names: Sequence[str], size: float) -> bool:
-    """Say whether names of equal distance fit along the axis."""
+    """Return whether equally spaced names fit along the axis."""
     room = ax.get_window_extent().width * POINTS_PER_INCH / ax.figure.dpi
     return bool(max(estimate_text_width(name, size) for name in names) * len(names) <= 0.97 * room)
 
@@ -235,7 +235,8 @@ def _label_line_points(ax: Axes, lines: Sequence[Line]) -> None:
 
 
 def _label_value_axis(ax: Axes, name: str) -> None:
-    """Name the axis of values and the direction of the measure, on as many lines as it needs."""
+    """Name the value axis with the direction of the measure, on as many lines as the label
+    needs."""
     label, _, direction = name.rpartition(" (")
     height = MIN_AXES_HEIGHT_SHARE * ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
     letters = max(int(height / estimate_text_width("m", font_size_points("axes.labelsize"))), 1)
@@ -247,7 +248,7 @@ def _label_value_axis(ax: Axes, name: str) -> None:
 
 
 def _draw_line_legend(ax: Axes, chart: Chart, handles: Sequence[Any], unit: str) -> None:
-    """Name the lines; of very many, only their number."""
+    """Draw the legend of the lines; with very many lines, only their number."""
     dashed = [line.name for line in chart.lines if line.is_dashed]
     names = [line.name for line in chart.lines if not line.is_dashed]
     own_names = [name for name in dict.fromkeys(dashed) if name not in names]

@@ -1,4 +1,4 @@
-"""Critical-difference diagrams: measures on one axis, with bars over those that tie."""
+"""Critical-difference diagrams: measures on an axis of mean ranks, with bars over tied measures."""
 
 from __future__ import annotations
 
@@ -32,26 +32,28 @@ NAME_ROW_INCHES, TIE_BAR_INCHES, ABOVE_AXIS_INCHES = (
 def critical_difference(
     result: Result | Places, *, labels: Mapping[str, str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw measures on an axis of mean ranks, with bars over those that tie; return the axes.
+    """Draw a critical-difference diagram: measures on an axis of mean ranks, with bars over ties;
+    return the axes.
 
-    A bar joins measures of which no two can be told apart: the simultaneous 95 % intervals of their
-    differences contain 0 (:func:`resemblance.significance.places`). As in Demšar 2006 the better
-    half is at the left; unlike there, pairs need not be equally far apart to be told apart.
+    A bar joins measures without any significant difference: the simultaneous 95 % intervals of all
+    differences contain 0 (:func:`resemblance.significance.places`). As in Demšar 2006, the better
+    half is at the left. Unlike there, the distance that makes a difference significant varies
+    between pairs.
 
     Parameters
     ----------
-    result : what a suite or :func:`resemblance.bench.combine` returns, or places.
-    labels : by specification, what papers call a measure; by default as the result has them.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    result : the return value of a suite or of :func:`resemblance.bench.combine`, or places.
+    labels : the usual name of each measure, by specification; by default the labels of the result.
+    ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises ``ValueError`` for what is neither, for a trial, and where there are fewer than two
-    measures or too few cells to tell any apart.
+    Raises ``ValueError`` for any other type of result, for a trial, and with fewer than two
+    measures or too few tasks to separate any measures.
     """
     return paint_diagram(_diagram_from_result(result, labels), ax)
 
 
 def paint_diagram(figure: Diagram, ax: Axes | None = None) -> Axes:
-    """Paint a critical-difference diagram in its own figure or in ``ax``; return the axes."""
+    """Paint a critical-difference diagram in a new figure or in ``ax``; return the axes."""
     better = (len(figure.names) + 1) // 2
     levels = tie_bar_levels(figure.groups)
     bars = TIE_BAR_INCHES * (max(levels, default=-1) + 2)
@@ -79,7 +81,7 @@ def paint_diagram(figure: Diagram, ax: Axes | None = None) -> Axes:
 
 
 def _diagram_from_result(result: Any, labels: Mapping[str, str] | None) -> Diagram:
-    """The diagram that a result has, or that follows from its places."""
+    """Return the diagram stored in a result, or a diagram of its ranking."""
     if isinstance(result, Result):
         if result.is_trial:
             raise ValueError(
@@ -108,7 +110,7 @@ def _diagram_from_result(result: Any, labels: Mapping[str, str] | None) -> Diagr
 
 
 def _format_top_axis(ax: Axes, figure: Diagram, height: float) -> None:
-    """Put the axis on top, and leave room at both ends."""
+    """Put the axis on top, with room at the two ends."""
     low, high = figure.values[0], figure.values[-1]
     slack = 0.04 * (high - low) or 0.5
     ax.set_xlim(low - slack, high + slack)

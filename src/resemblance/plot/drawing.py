@@ -1,4 +1,4 @@
-"""What ``.plot()`` of a result draws: by its type, the kinds of figures there are of it."""
+"""The figures behind ``.plot()``: the plot functions for each type of result."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ PLOTS_BY_TYPE: Mapping[type, Mapping[str, Callable[..., Axes]]] = {
 
 
 def draw(result: Any, *arguments: Any, kind: str | None = None, **options: Any) -> Axes:
-    """Draw a result as one of the kinds of figures there are of it; return the axes.
+    """Draw a result with one of the plot functions for its type; return the axes.
 
-    ``kind`` is the name of a function of this module, such as "heatmap"; by default the first for
-    the result. The other arguments are those of that function.
+    ``kind`` is the name of a function of this module, for example "heatmap"; by default the first
+    for the type of the result. The other arguments are passed to the function.
 
-    Raises ``ValueError`` for what cannot be drawn, and for an unknown kind.
+    Raises ``ValueError`` for anything but a result, and for an unknown kind.
     """
     if not isinstance(result, BaseResult):
         raise ValueError(f"plot.draw draws results; got {type(result).__name__}")
@@ -56,9 +56,9 @@ def draw(result: Any, *arguments: Any, kind: str | None = None, **options: Any) 
 
 
 def paint(figure: Figure, ax: Axes | None = None) -> Axes:
-    """Paint a figure of a page in its own figure or in ``ax``; return the axes.
+    """Paint a figure of a page in a new figure or in ``ax``; return the axes.
 
-    Raises ``ValueError`` for a kind that only pages draw.
+    Raises ``ValueError`` for a kind of figure that only pages draw.
     """
     match figure:
         case Chart():

@@ -1,4 +1,4 @@
-"""Representations in a plane, and as a tree, by how they differ."""
+"""Representations in a plane, and as a tree, according to their dissimilarities."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def mds(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw all representations as points whose distances show how they differ; return the axes.
+    """Draw all representations as points; distances approximate dissimilarities; return the axes.
 
-    By classical multidimensional scaling. The layers of a model are joined and numbered in order.
-    The title gives how much of all differences the plane shows.
+    The method is classical multidimensional scaling. The layers of a model are joined and numbered
+    in order. The title states the share of all differences that the plane shows.
 
     Parameters
     ----------
     comparison : a comparison or an evidence of all pairs of one list.
-    measure : which of its measures; may be left out where there is one.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    measure : the measure to draw; optional if there is a single measure.
+    ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises ``KeyError`` for a measure that the comparison has not, and ``ValueError`` for what is no
-    comparison, for one list against another, and for fewer than three representations.
+    Raises ``KeyError`` for a measure missing from the comparison, and ``ValueError`` for any other
+    type of result, for a comparison of two lists, and for fewer than three representations.
     """
     context = page_context_to_plot("mds", comparison, measure)
     info, n_all = context.leading, len(context.comparison.rows)
@@ -66,10 +66,10 @@ def mds(
 
 
 def paint_plane(chart: Chart, ax: Axes | None = None, *, title: str = "") -> Axes:
-    """Paint a plane, in which a unit is as long on both axes, in its own figure or in ``ax``;
-    return the axes.
+    """Paint a plane, with the same scale on the two axes, in a new figure or in ``ax``; return the
+    axes.
 
-    Points that are joined are numbered, and others named, up to 60 of them.
+    Joined points are numbered and other points are named, up to 60 points.
     """
     side = figure_width() or COLUMN_WIDTH_INCHES
     with axes_in_style(ax, side, side) as axes:
@@ -87,12 +87,13 @@ def paint_plane(chart: Chart, ax: Axes | None = None, *, title: str = "") -> Axe
 
 
 def _is_path(chart: Chart, line: Line) -> bool:
-    """Say whether the points of a line are joined: the layers of a model are, without gaps."""
+    """Return whether the points of a line are joined, as are the layers of a model, without
+    gaps."""
     return chart.joined and len(finite_points(line).points) == len(line.points)
 
 
 def _draw_layer_path(ax: Axes, chart: Chart, i: int) -> Any:
-    """Draw the layers of a model in their order, or single representations."""
+    """Draw the layers of a model in order, or single representations."""
     line = chart.lines[i]
     color, mark, dash = series_style(i)
     style = {"color": color, "marker": mark, "linestyle": dash if _is_path(chart, line) else "none"}
@@ -102,7 +103,7 @@ def _draw_layer_path(ax: Axes, chart: Chart, i: int) -> Any:
 
 
 def _label_plane_points(ax: Axes, chart: Chart) -> None:
-    """Write the numbers of layers, or names, where they cover neither points nor each other."""
+    """Write layer numbers, or names, where a label covers neither points nor other labels."""
     lines = [finite_points(line) for line in chart.lines]
     names = [title for line in lines for title in line.titles]
     short_names = dict(zip(names, escape_matplotlib_names(names, 20)))
@@ -141,15 +142,15 @@ def tree(
     """Draw all representations as the leaves of a tree that joins the most similar first; return
     the axes.
 
-    By average linkage: two branches meet at the mean difference between their leaves.
+    The method is average linkage: two branches meet at the mean difference between their leaves.
 
     Parameters
     ----------
     comparison : a comparison or an evidence of all pairs of one list.
-    measure : which of its measures; may be left out where there is one.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    measure : the measure to draw; optional if there is a single measure.
+    ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises as :func:`mds` does.
+    Raises the same errors as :func:`mds`.
     """
     context = page_context_to_plot("tree", comparison, measure)
     info = context.leading
@@ -159,10 +160,10 @@ def tree(
 
 
 def paint_tree(figure: Dendrogram, ax: Axes | None = None) -> Axes:
-    """Paint a tree in its own figure or in ``ax``; return the axes.
+    """Paint a tree in a new figure or in ``ax``; return the axes.
 
-    The leaves of a model, named ``model/layer``, have its colour and mark where there are several
-    models.
+    If there are several models, the leaves of a model, named ``model/layer``, share a colour and a
+    marker.
     """
     names = [figure.leaves[i] for i in figure.order]
     room = estimate_text_width("m" * min(max(map(len, names)), 32), 7) / POINTS_PER_INCH
@@ -177,7 +178,7 @@ def paint_tree(figure: Dendrogram, ax: Axes | None = None) -> Axes:
 
 
 def _draw_branches(ax: Axes, figure: Dendrogram) -> None:
-    """Draw a bracket for each merge, between the places of its two branches."""
+    """Draw a bracket for each merge, between the positions of the two branches."""
     places = {leaf: (float(row), 0.0) for row, leaf in enumerate(figure.order)}
     lines = []
     for k, (left, right, height) in enumerate(figure.merges):
@@ -191,7 +192,8 @@ def _draw_branches(ax: Axes, figure: Dendrogram) -> None:
 
 
 def _label_leaves(ax: Axes, names: list[str], models: list[str]) -> None:
-    """Name the leaves at the right, those of a model in its colour and with its mark."""
+    """Name the leaves at the right; with several models, in the colour and with the marker of the
+    model."""
     size = min(font_size_points("ytick.labelsize"), 8.5)
     ax.set_yticks(range(len(names)), escape_matplotlib_names(names), fontsize=size)
     ax.yaxis.tick_right()

@@ -1,5 +1,5 @@
-"""Heat maps, of one measure over all pairs or of the dissimilarities of one representation, with
-names along the sides as far as they fit."""
+"""Heat maps of a measure over all pairs, or of the dissimilarities within a representation, with as
+many names along the sides as fit."""
 
 from __future__ import annotations
 
@@ -63,27 +63,28 @@ def heatmap(
     order: Literal["tree"] | None = None,
     evidence: Evidence | None = None,
 ) -> Axes:
-    """Draw the values of one measure over all pairs as a map; return the axes.
+    """Draw the values of a measure over all pairs as a heat map; return the axes.
 
     Dark is similar, whatever the direction of the measure. Colours span the range of the measure,
-    so that two maps of it can be compared; an end without a limit is that of the values. Brown is
-    below 0. Layers of names ``model/layer`` are in blocks with the name of each model once. Pairs
-    without a value are hatched. Works for one list against another as well.
+    so that two maps of the same measure are comparable; an infinite end of the range is replaced by
+    the extreme value. Brown is below 0. Layers with names ``model/layer`` form blocks, and each
+    model name appears once. Pairs without a value are hatched. You can also draw a comparison of
+    one list against another.
 
     Parameters
     ----------
-    comparison : a comparison, or an evidence, whose pairs that are not beyond chance (adjusted p
-        above 0.05) have lines across.
-    measure : which of its measures; may be left out where there is one.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
-    stretch : let the colours span the values that are there, which the colour bar says.
-    values : write the values into the cells; by default where at most 12 are along a side.
-    order : "tree" puts similar representations next to each other, by average linkage; those
-        without some value come last.
-    evidence : the evidence on the comparison, if that is what is drawn.
+    comparison : a comparison, or an evidence; in an evidence, pairs that are not significantly
+        above chance (adjusted p above 0.05) have lines across.
+    measure : the measure to draw; optional if there is a single measure.
+    ax : matplotlib axes to draw in; by default a new figure.
+    stretch : let the colours span the values instead of the range; the colour bar says so.
+    values : write the values into the cells; by default if a side has at most 12 cells.
+    order : "tree" puts similar representations next to each other, using average linkage;
+        representations with a missing value come last.
+    evidence : the evidence on the comparison, if ``comparison`` is a comparison.
 
-    Raises ``KeyError`` for a measure that the comparison has not, and ``ValueError`` for what is no
-    comparison, for another order, and for a tree of one list against another.
+    Raises ``KeyError`` for a measure missing from the comparison, and ``ValueError`` for any other
+    type of result, for another order, and for a tree of one list against another.
     """
     context = page_context_to_plot("heatmap", comparison, measure, evidence, stretch=stretch)
     check_choice("plot.heatmap: order", order, ("tree", None))
@@ -109,17 +110,17 @@ def rdm(
 ) -> Axes:
     """Draw the dissimilarities between the samples of a representation; return the axes.
 
-    Dark is similar. Colours begin at 0, or at the lowest value where cross-validated ones are below
-    it. The ids of the samples are along the sides, as far as they fit.
+    Dark is similar. Colours begin at 0, or at the lowest value if cross-validated dissimilarities
+    are negative. As many sample ids as fit are along the sides.
 
     Parameters
     ----------
-    X : an array (n, d), a representation, or what :func:`resemblance.dissimilarities` and
-        :func:`resemblance.from_dissimilarities` return.
-    rdm : as of :func:`resemblance.rdm`; of given dissimilarities it changes nothing.
-    groups : a label for each sample, such as its category: samples of one group are put together,
+    X : an array (n, d), a representation, or the return value of
+        :func:`resemblance.dissimilarities` or :func:`resemblance.from_dissimilarities`.
+    rdm : as in :func:`resemblance.rdm`; ignored if ``X`` contains dissimilarities.
+    groups : a label for each sample, for example a category; samples of a group are put together,
         groups in the order of their first sample.
-    ax : axes of matplotlib to draw in; by default those of a new figure.
+    ax : matplotlib axes to draw in; by default a new figure.
 
     Raises ``ValueError`` for another kind and for another number of labels, and ``UndefinedError``
     as :func:`resemblance.rdm`.
@@ -150,10 +151,10 @@ def paint_heat_map(
     scale_note: str = "",
     is_written: bool | None = None,
 ) -> Axes:
-    """Paint a map in its own figure or in ``ax``; return the axes.
+    """Paint a heat map in a new figure or in ``ax``; return the axes.
 
-    ``scale``: the label of the colour bar, where there is room for it, else the title of the map.
-    ``is_written``: whether the values are in the cells; by default in small maps.
+    ``scale``: the label of the colour bar; if it is too long, the bar has the title of the map.
+    ``is_written``: whether to write the values into the cells; by default in small maps.
     """
     rows, columns = len(heat.rows), len(heat.columns)
     is_written = max(rows, columns) <= MAX_SIDE_WITH_NUMBERS if is_written is None else is_written
@@ -178,7 +179,7 @@ def paint_heat_map(
 
 
 def _reorder_map(heat: HeatMap, order: Sequence[int]) -> HeatMap:
-    """Return the values and hatched cells of a square map in another order along both sides."""
+    """Return the values and hatched cells of a square map in another order along the two sides."""
     names, place = tuple(heat.rows[i] for i in order), {old: new for new, old in enumerate(order)}
     values = tuple(tuple(heat.values[i][j] for j in order) for i in order)
     hatched = tuple((place[i], place[j]) for i, j in heat.hatched)
@@ -192,7 +193,7 @@ def _tick_label_size() -> float:
 
 
 def _cell_size_points(rows: int, columns: int, ax: Axes | None, is_written: bool) -> float:
-    """Return the size of a cell in points: of given axes as it is, else as is fit to read."""
+    """Return the size of a cell in points: as given axes have it, else a legible size."""
     if ax is not None and hasattr(ax, "get_window_extent"):
         box, scale = ax.get_window_extent(), POINTS_PER_INCH / ax.figure.dpi
         return float(min(box.width / columns, box.height / rows) * scale)
@@ -204,15 +205,15 @@ def _cell_size_points(rows: int, columns: int, ax: Axes | None, is_written: bool
 
 
 def _cell_size_in_width(inches: float, rows: Sequence[str], columns: int, size: float) -> float:
-    """Return the size of a cell in points in a figure of a width, with room for the names of rows,
-    which depends on the size, and the colour bar."""
+    """Return the size of a cell in points for a figure width, with room for the colour bar and the
+    names of rows, which depends on the size."""
     width = (inches - COLOR_BAR_INCHES) * POINTS_PER_INCH
     room = choose_side_names(rows, width / columns, size, is_below=False).room
     return max(width - room, width / 4) / columns
 
 
 def _draw_mesh(ax: Axes, heat: HeatMap) -> Any:
-    """Draw the cells in their colours; those without a value are hatched."""
+    """Draw the coloured cells; cells without a value are hatched."""
     values = _map_values(heat)
     rows, columns = values.shape
     low, high = color_limits(heat)
@@ -239,12 +240,12 @@ def _draw_mesh(ax: Axes, heat: HeatMap) -> Any:
 
 
 def _map_values(heat: HeatMap) -> np.ndarray:
-    """Return the values of a map, (rows, columns), NaN where there is none."""
+    """Return the values of a map, shape (rows, columns), NaN for a missing value."""
     return np.array(heat.values, dtype=float)
 
 
 def _draw_color_bar(ax: Axes, mesh: Any, heat: HeatMap, label: str, note: str) -> None:
-    """Draw the colours with their numbers, the similar end on top."""
+    """Draw the colour bar with its numbers, the similar end on top."""
     height = ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
     is_short = estimate_text_width(label, font_size_points("axes.labelsize")) <= height
     label = escape_matplotlib_name(label if is_short else heat.title, 60)
@@ -258,7 +259,7 @@ def _draw_color_bar(ax: Axes, mesh: Any, heat: HeatMap, label: str, note: str) -
 
 
 def _hatch_cells(ax: Axes, heat: HeatMap, mesh: Any, is_written: bool) -> None:
-    """Draw lines across the hatched cells, and say what these mean."""
+    """Draw lines across the hatched cells, and write their meaning below the map."""
     if not heat.hatched:
         return
     values = _map_values(heat)
@@ -280,7 +281,7 @@ def _hatch_cells(ax: Axes, heat: HeatMap, mesh: Any, is_written: bool) -> None:
 
 
 def _readable_text_color(mesh: Any, value: float) -> str:
-    """Return black or white, whichever can be read on the colour of a value."""
+    """Return black or white, whichever is legible on the colour of a value."""
     if not np.isfinite(value):
         return "#1c2530"
     red, green, blue, _ = mesh.cmap(mesh.norm(value))
@@ -301,9 +302,10 @@ def _write_values(ax: Axes, heat: HeatMap, mesh: Any, pitch: float) -> None:
 
 
 class SideNames(NamedTuple):
-    """What is written along a side, the sizes of letters, and the room it takes, in points.
+    """The names along a side, the font sizes, and the space for the names, in points.
 
-    ``cells``: places of names of single cells; ``models``: of models, which are ``offset`` away.
+    ``cells``: positions and names of single cells; ``models``: spans of models, with names
+    ``offset`` points away.
     """
 
     cells: tuple[tuple[float, str], ...]
@@ -317,14 +319,14 @@ class SideNames(NamedTuple):
 
     @property
     def borders(self) -> tuple[float, ...]:
-        """Where one model ends and the next begins."""
+        """The positions between neighbouring models."""
         return tuple(run.start - 0.5 for run in self.models[1:])
 
 
 def choose_side_names(
     names: Sequence[str], pitch: float, size: float, *, is_below: bool
 ) -> SideNames:
-    """Choose what to write along a side with cells of ``pitch`` points, letters of at most
+    """Choose the names along a side with cells of ``pitch`` points, in a font of at most
     ``size``."""
     models = model_spans_along_side(names)
     name_size = min(size, 0.92 * pitch)
@@ -355,14 +357,14 @@ def choose_side_names(
 
 
 def model_spans_along_side(names: Sequence[str]) -> tuple[ModelSpan, ...]:
-    """Return the models along a side; none unless the layers of each are together, with several of
-    one."""
+    """Return the models along a side; () unless the layers of each model are consecutive, and a
+    model has several."""
     groups = model_groups(names)
     return groups if len(groups) == len(layers_by_model(names)) < len(names) else ()
 
 
 def _draw_side_names(ax: Axes, left: SideNames, bottom: SideNames) -> None:
-    """Write the names at both sides, with borders between models."""
+    """Write the names along the two sides, with borders between models."""
     for border in left.borders:
         ax.axhline(border, color="white", linewidth=1.4)
     for border in bottom.borders:
@@ -372,8 +374,8 @@ def _draw_side_names(ax: Axes, left: SideNames, bottom: SideNames) -> None:
 
 
 def _draw_names_of_side(ax: Axes, side: SideNames, *, is_below: bool) -> None:
-    """Write names along the bottom or the left of a map: of cells as minor ticks, of models as
-    major ones."""
+    """Write names along the bottom or the left of a map: cell names as minor ticks, model names as
+    major ticks."""
     axis = ax.xaxis if is_below else ax.yaxis
     axis.remove_overlapping_locs = False
     places, texts = zip(*side.cells) if side.cells else ((), ())

@@ -1,6 +1,6 @@
-"""Small pictures for notebooks, as SVG inside HTML: the maps and rows of dots of a page.
+"""Thumbnails for notebooks, as SVG inside HTML: heat maps and rows of dots, as on a page.
 
-They need no package, no style sheet and no program; letters have the colour of the notebook.
+Thumbnails need no package, no style sheet and no JavaScript; text has the colour of the notebook.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ INLINE_STYLES: Mapping[str, Mapping[str, str]] = {
 
 
 def picture(result: Any) -> str:
-    """Return maps of a comparison or an evidence, ranks of a result, drifts of a report; nothing
-    of other results."""
+    """Return maps of a comparison or an evidence, ranks of a result, drifts of a report; "" for
+    other results."""
     if isinstance(result, Comparison | Evidence):
         return "".join(_map_thumbnails(result))
     if isinstance(result, Result):
@@ -76,7 +76,7 @@ def picture(result: Any) -> str:
 
 
 def _map_thumbnails(result: Comparison | Evidence) -> Iterator[str]:
-    """Yield the maps of the first measures, and what is not shown."""
+    """Yield the maps of the first measures, and a note on omitted maps."""
     comparison = result.comparison if isinstance(result, Evidence) else result
     cells = len(comparison.rows) * len(comparison.columns)
     count = min(MAX_NOTEBOOK_MAPS, MAX_NOTEBOOK_CELLS // max(cells, 1), len(comparison.measures))
@@ -136,8 +136,8 @@ def _bars_html(figure: Bars) -> str:
 
 
 def notebook_style(kind: str, group_kind: str = "") -> Mapping[str, str]:
-    """Return the attributes of an element of a figure, for which there is no style sheet: the
-    colour of a cell of a map, or as in ``STYLE``."""
+    """Return the attributes of a figure element without a style sheet: the colour of a map cell, or
+    the entry of ``INLINE_STYLES``."""
     if color := _inline_map_colors().get(kind):
         return {"fill": color}
     kind = kind.removesuffix(" matrix")
@@ -147,7 +147,7 @@ def notebook_style(kind: str, group_kind: str = "") -> Mapping[str, str]:
 
 @cache
 def _inline_map_colors() -> Mapping[str, str]:
-    """Return the colours of the cells of maps by their kinds, in hexadecimal numbers."""
+    """Return the colours of map cells by CSS class, in hexadecimal."""
     return {
         kind: "#{:02x}{:02x}{:02x}".format(*(round(255 * part) for part in color.tolist()))
         for kind, color in colors_by_class().items()
