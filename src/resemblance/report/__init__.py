@@ -1,4 +1,4 @@
-"""Reports: a comparison or any result as one page for a person, and as tables in a terminal."""
+"""Reports: a comparison or any other result as an HTML page and as tables in a terminal."""
 
 from .page import write_page
 

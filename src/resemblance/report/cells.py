@@ -1,4 +1,4 @@
-"""The cells of a table on a page: numbers of a column with the same decimals, sorted by value."""
+"""The cells of a table on a page: numbers in a column have the same decimals and sort by value."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LEADING_NUMBER = re.compile(
 
 
 class TableCell(NamedTuple):
-    """A cell of a table: its text, the number it is sorted by, its shade, its hint, and where it
-    leads.
+    """A cell of a table: text, sort key, shade, sign, tooltip and link.
 
-    The number is "" for none and None for a text; the shade is from −1 to 1.
+    ``value``: the number to sort by; "" for a missing number, None for a text. ``shade``: from −1
+    to 1. ``note``: the tooltip.
     """
 
     text: str
@@ -38,7 +38,7 @@ class TableCell(NamedTuple):
 
     @property
     def classes(self) -> str:
-        """What the style sheet knows it by."""
+        """The CSS classes of the cell."""
         shade = "" if self.shade is None else "s neg" if self.shade < 0 else "s"
         return " ".join(filter(None, (_cell_class(self), shade, "best" * self.is_framed)))
 
@@ -48,7 +48,8 @@ def _cell_class(cell: TableCell) -> str:
 
 
 class ColumnGroupHeading(NamedTuple):
-    """A heading above columns: where they begin, how many there are, and its text."""
+    """A heading above a group of columns: index of the first column, number of columns, and
+    text."""
 
     start: int
     width: int
@@ -56,14 +57,15 @@ class ColumnGroupHeading(NamedTuple):
 
 
 class GridRow(NamedTuple):
-    """A row of a table; a marked one is highlighted."""
+    """A row of a table; the page highlights marked rows."""
 
     cells: tuple[TableCell, ...]
     is_marked: bool
 
 
 class TableGrid(NamedTuple):
-    """A table as a page shows it: which columns are numbers, headings above columns, and rows."""
+    """A table as it appears on a page: numeric columns, headings above groups of columns, and
+    rows."""
 
     table: Table
     is_number: tuple[bool, ...]
@@ -72,7 +74,7 @@ class TableGrid(NamedTuple):
 
 
 def table_grid(table: Table) -> TableGrid:
-    """Return a table as a page shows it."""
+    """Return the grid of a table: formatted cells and group headings, as on a page."""
     columns = _grid_columns(table)
     signs = {(sign.row, sign.column): sign for sign in table.signs}
     links = {(row, column): address for row, column, address in table.links}
@@ -93,7 +95,7 @@ def _decorated_cells(
     signs: Mapping[tuple[int, int], Sign],
     links: Mapping[tuple[int, int], str],
 ) -> tuple[TableCell, ...]:
-    """Return the cells of a row with their shades, frames, signs and addresses."""
+    """Return the cells of row ``i`` with shades, frames, signs and links."""
     cells = []
     for j, cell in enumerate(row):
         shade = shades[i][j] if shades else None
@@ -105,7 +107,7 @@ def _decorated_cells(
 
 
 def _column_group_headings(table: Table) -> tuple[ColumnGroupHeading, ...]:
-    """Return what is above the headings of columns; equal neighbours share one."""
+    """Return the headings above groups of columns; equal neighbours share a heading."""
     headings, start = [], 0
     for name, columns in groupby(table.groups):
         width = len(list(columns))
@@ -122,7 +124,7 @@ def _grid_columns(table: Table) -> list[list[TableCell]]:
 def _grid_column(
     entries: Sequence[TableEntry], is_first: bool, figures: int | None
 ) -> list[TableCell]:
-    """Return the cells of a column: of numbers, of texts that are numbers, or of texts."""
+    """Return the cells of a column of numbers, of texts with leading numbers, or of other texts."""
     values = [entry for entry in entries if entry is not None]
     if values and not any(isinstance(entry, str) for entry in values):
         return _number_cells(entries, figures)
@@ -137,9 +139,9 @@ def _text_cell(entry: TableEntry) -> TableCell:
 
 
 def _leading_number_cells(column: Sequence[TableEntry]) -> list[TableCell] | None:
-    """Return a column of texts that begin with numbers by these; None for any other column.
+    """Return the cells of a text column, sorted by the number at the start of each text.
 
-    Such as "97%" and "1.2 to 3.4".
+    Examples are "97%" and "1.2 to 3.4". Return None if a text has no number at the start.
     """
     texts = ["" if entry is None else str(entry) for entry in column]
     matches = [LEADING_NUMBER.fullmatch(text) for text in texts]

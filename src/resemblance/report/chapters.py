@@ -1,4 +1,5 @@
-"""Sections of a result on a page: figures as markup, tables as cells, lines with colours; ranks."""
+"""Chapters of a page from the sections of a result: SVG figures, table cells, line styles and
+ranks."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ MAX_LINES_ALL_VISIBLE, INITIALLY_VISIBLE_LINES = (
 
 
 class PlacedFigure(NamedTuple):
-    """A figure with its place on the page, its parts as markup, and the names of the parts."""
+    """A figure with an anchor on the page (``place``), and parts: pairs of a name and markup."""
 
     figure: Figure
     place: str
@@ -55,9 +56,9 @@ class PlacedFigure(NamedTuple):
 
 
 class ColorMeaning(NamedTuple):
-    """What the colours of heat maps mean: the words at their ends, and what else there is.
+    """The legend of heat-map colours: labels of the ends of the scale, and other kinds of cells.
 
-    ``hatchings``: what hatched cells mean.
+    ``hatchings``: the meanings of hatched cells.
     """
 
     ends: tuple[tuple[str, str], ...]
@@ -67,9 +68,9 @@ class ColorMeaning(NamedTuple):
 
 
 class Chapter(NamedTuple):
-    """What the page shows of a section; ``keys`` say how its lines are drawn.
+    """A section as it appears on the page; ``keys``: name and style of each line.
 
-    ``unshown``: the titles of figures and tables without a value, which are left out.
+    ``unshown``: titles of the figures and tables without a value, which the page omits.
     """
 
     section: Section
@@ -82,9 +83,9 @@ class Chapter(NamedTuple):
 
 
 def chapters(result: Result) -> tuple[Chapter, ...]:
-    """Return what is shown of every section.
+    """Return the chapters of a page, a chapter per section.
 
-    A name has the same colour in all, as far as colours go.
+    Lines with the same name have the same colour in all chapters, as far as colours suffice.
     """
     numbers: dict[str, int] = {}
     return tuple(
@@ -110,7 +111,7 @@ def _chapter_of_section(section: Section, i: int, numbers: dict[str, int]) -> Ch
 
 
 def has_values(table: Table) -> bool:
-    """Return whether a table has more than names: an entry or a sign behind its first column."""
+    """Return whether a table has a sign, or an entry after the first column."""
     entries = (entry for row in table.rows for entry in (row[1:] or row))
     return bool(table.signs) or any(_is_nonempty_entry(entry) for entry in entries)
 
@@ -122,7 +123,8 @@ def _is_nonempty_entry(entry: TableEntry) -> bool:
 
 
 def _color_meaning(section: Section) -> ColorMeaning | None:
-    """Return what the colours of the maps of a section mean; None where none says so."""
+    """Return the legend of the heat maps in a section; None if no map labels the ends of the
+    scale."""
     maps = [figure for figure in section.figures if isinstance(figure, HeatMap)]
     maps += [heat for f in section.figures if isinstance(f, Choice) for heat in f.maps]
     ends = tuple(dict.fromkeys(heat.ends for heat in maps if heat.ends is not None))
@@ -135,12 +137,13 @@ def _color_meaning(section: Section) -> ColorMeaning | None:
 
 
 def _link_slug(name: str) -> str:
-    """Return a name as part of a link; nothing for one with other characters."""
+    """Return a name as part of an anchor; "" for a name with unsafe characters."""
     return name if re.fullmatch(r"[A-Za-z0-9_.-]+", name) else ""
 
 
 def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, LineStyle]:
-    """Return how the lines of a section are drawn, and note the numbers of names that are new."""
+    """Return the style of every line in a section, and record the numbers of new names in
+    ``numbers``."""
     inner_figures = [part for f in section.figures if isinstance(f, Switch) for part in f.figures]
     charts = [figure for figure in (*section.figures, *inner_figures) if isinstance(figure, Chart)]
     lines = {line.name: line for figure in reversed(charts) for line in reversed(figure.lines)}
@@ -165,7 +168,7 @@ def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, LineStyle]
 
 
 def figure_markup(figure: Figure, place: str, keys: Mapping[str, LineStyle]) -> PlacedFigure:
-    """Return a figure as markup."""
+    """Return a figure as markup: SVG, and HTML notes."""
     match figure:
         case Chart():
             return PlacedFigure(figure, place, "chart", (("", line_chart(figure, keys)),))
@@ -194,13 +197,13 @@ def figure_markup(figure: Figure, place: str, keys: Mapping[str, LineStyle]) -> 
 
 
 def standalone_parts(figure: Figure) -> tuple[tuple[str, str], ...]:
-    """Return the names and the markup of the parts of a figure that stands alone."""
+    """Return the names and the markup of the parts of a figure outside a page."""
     keys = line_keys(Section("figure", "", "", figures=(figure,)), {})
     return figure_markup(figure, "figure", keys).parts
 
 
 def _static_maps(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
-    """Return the maps that are shown without a program, and in print."""
+    """Return the maps that a page shows without JavaScript and in print, with titles."""
     parts = []
     for option in (choice.options[i] for i in choice.static if i < len(choice.options)):
         words = ", ".join(filter(None, option.choices))
@@ -211,12 +214,14 @@ def _static_maps(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
 
 
 def needs_legend(keys: Sequence[tuple[str, LineStyle]]) -> bool:
-    """Return whether a legend is of use: for several lines, or for one that is hidden at first."""
+    """Return whether a legend is useful: for several lines, or for a line that is hidden at
+    first."""
     return len(keys) > 1 or any(not key.is_shown for _, key in keys)
 
 
 def common_legend(page_chapters: Sequence[Chapter]) -> tuple[tuple[str, LineStyle], ...]:
-    """Return the lines of the whole page if several sections draw the same ones; else none."""
+    """Return the largest legend if several sections have legends and all agree with the largest;
+    else ()."""
     legends = [dict(chapter.keys) for chapter in page_chapters if chapter.keys]
     largest = max(legends, key=len, default={})
     is_common = len(legends) > 1 and all(
@@ -226,9 +231,11 @@ def common_legend(page_chapters: Sequence[Chapter]) -> tuple[tuple[str, LineStyl
 
 
 def mean_rank_chart(result: Result) -> Bars | None:
-    """Return the mean ranks of the measures, best first; of a trial by name.
+    """Return the mean ranks of the measures, best first; in a trial run, sorted by name. None
+    without ranks.
 
-    With the intervals of differences from the leader where these mean anything.
+    Bars have intervals of the difference from the leader if the run has enough tasks and is no
+    trial.
     """
     places = result.places()
     if not places.rows:
@@ -252,6 +259,6 @@ def mean_rank_chart(result: Result) -> Bars | None:
 
 
 def tie_diagram_of_result(result: Result) -> Diagram | None:
-    """Return which measures of a result cannot be told apart; None of a trial, and where there are
-    too few cells or measures."""
+    """Return the critical-difference diagram of a result; None for a trial run, and with too few
+    tasks or measures."""
     return None if result.is_trial else tie_diagram(result.places(), result.labels)

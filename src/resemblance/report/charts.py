@@ -45,8 +45,8 @@ Point = tuple[float, float]
 
 
 class LineStyle(NamedTuple):
-    """How a line is drawn: its number, for colour, mark and dashes, and whether it is shown at
-    first."""
+    """The style of a line: ``number`` selects colour, marker and dashes; ``is_shown``: whether the
+    line is visible at first."""
 
     number: int
     is_shown: bool
@@ -55,19 +55,19 @@ class LineStyle(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """The outline of its points."""
+        """The SVG path of the marker."""
         return MARKER_PATHS[self.number % len(MARKER_PATHS)]
 
     @property
     def classes(self) -> str:
-        """What the style sheet and the program know it by."""
+        """The CSS classes of the line, for the style sheet and the JavaScript."""
         dash = "d1" if self.is_dashed else DASH_CLASSES[self.number // 10 % len(DASH_CLASSES)]
         visibility = "" if self.is_shown else "off"
         return " ".join(filter(None, ("m", f"m{self.number}", dash, visibility)))
 
 
 class ChartFrame(NamedTuple):
-    """A chart with its axes, and whether its points are few enough to say their values."""
+    """A chart with two axes; ``are_few``: whether the points are few enough for tooltips."""
 
     chart: Chart
     x: AxisScale
@@ -76,7 +76,7 @@ class ChartFrame(NamedTuple):
 
 
 def line_chart(figure: Chart, keys: Mapping[str, LineStyle]) -> str:
-    """Draw lines, or clouds of points, with their intervals; the first line is on top.
+    """Draw lines or point clouds with intervals; the first line is on top.
 
     Raises ``ValueError`` for a negative value on a logarithmic axis.
     """
@@ -109,7 +109,7 @@ def line_chart(figure: Chart, keys: Mapping[str, LineStyle]) -> str:
 
 
 def finite_points(line: Line) -> Line:
-    """Return the points of a line that have both numbers, with their intervals and titles."""
+    """Return a line without points that lack a coordinate; intervals and titles stay aligned."""
     places = [i for i, point in enumerate(line.points) if _is_finite_point(point)]
     points = tuple(line.points[i] for i in places)
     titles = tuple(line.titles[i] for i in places) if line.titles else ()
@@ -124,7 +124,7 @@ def finite_points(line: Line) -> Line:
 
 
 def x_axis(points: Sequence[Point], figure: Chart) -> AxisScale:
-    """Return the horizontal axis; on a logarithmic one 0 has a place of its own."""
+    """Return the horizontal axis; a logarithmic axis has a separate position for 0."""
     start, end = MARGIN_LEFT + 10, CHART_WIDTH - MARGIN_RIGHT - 10
     xs = [x for x, _ in points]
     if figure.log_x:
@@ -133,7 +133,7 @@ def x_axis(points: Sequence[Point], figure: Chart) -> AxisScale:
 
 
 def plane_axes(points: Sequence[Point]) -> tuple[AxisScale, AxisScale]:
-    """Return two axes on which a unit is equally long, with the points in the middle."""
+    """Return two axes with the same length per unit, and the points in the middle."""
     sides = (
         (MARGIN_LEFT / 2, CHART_WIDTH - MARGIN_LEFT / 2 - 44),
         (CHART_HEIGHT - MARGIN_BOTTOM + 10, MARGIN_TOP + 8),
@@ -149,7 +149,7 @@ def plane_axes(points: Sequence[Point]) -> tuple[AxisScale, AxisScale]:
 
 
 def _plane_outline(figure: Chart) -> list[str]:
-    """Draw what is around a plane, whose axes have no numbers."""
+    """Draw the frame and the caption of a plane; the axes of a plane have no numbers."""
     width, height = CHART_WIDTH - MARGIN_LEFT, CHART_HEIGHT - MARGIN_BOTTOM + 12
     outline = svg_element(
         "rect", x=MARGIN_LEFT / 2, y=4, width=width, height=height, rx=6, class_="plane"
@@ -183,7 +183,8 @@ def _horizontal_grid_lines(y: AxisScale) -> list[str]:
 
 
 def _x_axis_labels(frame: ChartFrame, points: Iterable[Point]) -> list[str]:
-    """Write numbers and name of the axis; lines through few places have their numbers there."""
+    """Write the numbers and the name of the axis; lines with few x values have numbers exactly
+    there."""
     figure, x = frame.chart, frame.x
     places = sorted({a for a, _ in points})
     ticks = places if figure.joined and len(places) <= MAX_LABELED_POSITIONS else axis_ticks(x)
@@ -196,7 +197,7 @@ def _x_axis_labels(frame: ChartFrame, points: Iterable[Point]) -> list[str]:
 
 
 def _line_markup(line: Line, key: LineStyle, frame: ChartFrame) -> str:
-    """Draw a line with gaps where there is no value, which nothing should hide."""
+    """Draw a line with a gap at every missing value; nothing should hide a gap."""
     x, y, is_joined = frame.x, frame.y, frame.chart.joined
     runs, line = _contiguous_slices(line.points), finite_points(line)
     places = [(x(a), y(b)) for a, b in line.points]
@@ -215,7 +216,7 @@ def _line_markup(line: Line, key: LineStyle, frame: ChartFrame) -> str:
 
 
 def _contiguous_slices(points: Sequence[Point]) -> list[slice]:
-    """Return where points without a gap between them are, among all with both numbers."""
+    """Return slices of points without a gap, as indices into the finite points."""
     runs, start = [], 0
     for is_there, members in groupby(map(_is_finite_point, points)):
         if is_there:
@@ -241,7 +242,7 @@ def _interval_bars(spans: Sequence[tuple[float, float, float]]) -> str:
 def _point_markers(
     line: Line, key: LineStyle, frame: ChartFrame, places: Sequence[Point]
 ) -> Iterator[str]:
-    """Yield the points, each with what the pointer reads at it; of very many, all as one path."""
+    """Yield a marker with a tooltip for every point; very many markers become a single path."""
     if not frame.are_few:
         d = "".join(f"M{a:.1f} {b:.1f}{key.mark}" for a, b in places)
         yield svg_element("path", d=d, class_="marks")
@@ -253,7 +254,8 @@ def _point_markers(
 
 
 def _point_labels(lines: Iterable[Line], frame: ChartFrame) -> list[str]:
-    """Write the titles of points, up to a colon, next to them, or where a line leads from them."""
+    """Write point titles, up to a colon, beside the points; a leader line connects a distant
+    title."""
     labels = [
         (frame.x(a), frame.y(b), t) for line in lines for (a, b), t in _points_with_labels(line)
     ]
@@ -289,9 +291,9 @@ def _is_finite_point(pair: tuple[float | None, float | None]) -> bool:
 
 
 def point_cloud_row(figure: Clouds) -> list[str]:
-    """Draw every cloud as a square of its own, in the middle and as large as fits.
+    """Draw every cloud as a separate square, centred and as large as fits.
 
-    Where points moved, all are on one scale and larger.
+    If points moved, all clouds share a scale and are larger.
     """
     if any(cloud.origins for cloud in figure.clouds):
         extent = _max_abs_coordinate(p for c in figure.clouds for p in (*c.points, *c.origins))
@@ -315,7 +317,7 @@ def _max_abs_coordinate(points: Iterable[Point]) -> float:
 
 
 def _centered_points(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Move points so that the middle of what they span is at 0."""
+    """Move points so that the middle of their range is at 0."""
     if not points:
         return ()
     x, y = ((min(column) + max(column)) / 2 for column in zip(*points))

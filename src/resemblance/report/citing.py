@@ -1,4 +1,5 @@
-"""What to cite on a page and in a terminal, as a person reads it, and what labels mean."""
+"""Citations on pages and in a terminal: formatted references, BibTeX, and meanings of measure
+labels."""
 
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ MAX_NAMED_AUTHORS = 3  # authors that are all named
 
 
 def format_reference(key: str) -> str:
-    """Return one work of the bibliography, or the software, as a line of text.
+    """Return a work of the bibliography, or the software, as a line of text.
 
-    Raises ``ValueError`` for a key that the bibliography does not have.
+    Raises ``ValueError`` for a key missing from the bibliography.
     """
     fields = {name: bibtex_to_text(text) for name, text in BIBTEX_FIELD.findall(bibtex_entry(key))}
     venue = next((fields[name] for name in VENUE_FIELDS if name in fields), "")
@@ -41,7 +42,8 @@ def format_reference(key: str) -> str:
 
 
 def format_authors(text: str) -> str:
-    """Return the family names of a list of authors, the first one of many."""
+    """Return the family names of a list of authors; of many authors, the first name and "et
+    al."."""
     names = [name.partition(",")[0] for name in text.split(" and ")]
     if len(names) > MAX_NAMED_AUTHORS:
         return f"{names[0]} et al."
@@ -49,21 +51,21 @@ def format_authors(text: str) -> str:
 
 
 def bibtex_to_text(text: str) -> str:
-    """Return a field of BibTeX without braces, with real accents and dashes."""
+    """Return a BibTeX field as plain text: no braces, Unicode accents and dashes."""
     text = LATEX_ACCENT.sub(lambda match: match[2] + COMBINING_ACCENTS[match[1]], text)
     text = text.replace(r"\&", "&").replace("---", "—").replace("--", "–")
     return unicodedata.normalize("NFC", re.sub("[{}]", "", text))
 
 
 class Paper(NamedTuple):
-    """A work: its authors and year, and its address, "" where none is known."""
+    """A publication: authors and year, and the URL, "" if unknown."""
 
     name: str
     url: str
 
 
 class LabelMeaning(NamedTuple):
-    """What the label of a measure means: a sentence, its place on the page, and its paper."""
+    """The meaning of a measure label: a summary sentence, the anchor on the page, and the paper."""
 
     summary: str
     place: str
@@ -71,7 +73,7 @@ class LabelMeaning(NamedTuple):
 
 
 class ResultCitations(NamedTuple):
-    """The papers of a suite, and the BibTeX of all that a page rests on."""
+    """The papers of a suite, and the BibTeX entries of all works behind a page."""
 
     papers: tuple[Paper, ...]
     bibtex: str
@@ -79,7 +81,7 @@ class ResultCitations(NamedTuple):
 
 
 def label_meanings(result: Result) -> dict[str, LabelMeaning]:
-    """Return what the labels of measures mean, of those in the catalogue."""
+    """Return the meaning of every measure label, for measures in the catalogue."""
     return {
         label: LabelMeaning(
             measure.summary.replace("``", ""), _label_anchor(label), paper_by_key(measure.citation)
@@ -89,7 +91,8 @@ def label_meanings(result: Result) -> dict[str, LabelMeaning]:
 
 
 def citations_of_result(result: Result) -> ResultCitations:
-    """Return what to cite: the software, the papers of the suite, and those of the measures."""
+    """Return the works to cite: the software, the papers of the suite, and the papers of the
+    measures."""
     papers = CITATIONS_BY_NAME.get(result.suite, ())
     measures = [measure.citation for measure in _catalogue_measures(result).values()]
     keys = dict.fromkeys(
@@ -100,7 +103,7 @@ def citations_of_result(result: Result) -> ResultCitations:
 
 
 def _catalogue_measures(result: Result) -> dict[str, Measure]:
-    """Return the measures of a result by label, of those in the catalogue."""
+    """Return the measures of a result by label, without measures missing from the catalogue."""
     measures = {}
     for spec, label in result.labels.items():
         try:
@@ -115,5 +118,5 @@ def _label_anchor(label: str) -> str:
 
 
 def paper_by_key(key: str) -> Paper | None:
-    """Return the work of a key of the bibliography; None for another."""
+    """Return the publication of a bibliography key; None for an unknown key."""
     return Paper(short_citation(key), citation_url(key) or "") if key in bibliography() else None

@@ -1,4 +1,4 @@
-"""The colours of heat maps: dark blue for the end that matters, brown below 0; and pictures."""
+"""The colours of heat maps: dark blue for the important end, brown below 0; and PNG images."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ N_COLOR_LEVELS = 100  # colours of a direction; the style sheet has a class for 
 
 
 def color_limits(heat: HeatMap) -> tuple[float, float]:
-    """Return the values at the ends of the colours: the span, or the extremes.
+    """Return the values at the ends of the colour scale: the span of the map, or the extreme
+    values.
 
-    The diagonal of a square with equal names does not count where there is anything else.
+    In a square map with equal row and column names, the diagonal counts only if no other cell has a
+    value.
     """
     if heat.span is not None:
         return heat.span
@@ -38,9 +40,9 @@ def _finite_map_values(values: Sequence[float | None]) -> list[float]:
 
 
 def color_level(heat: HeatMap, value: float | None, ends: tuple[float, float]) -> int | None:
-    """Return the colour of a value, from 0, the palest, to the darkest; None for no value.
+    """Return the colour level of a value, from 0 (palest) to the darkest; None for a missing value.
 
-    Negative for the other direction of a diverging scale.
+    On a diverging scale, levels in the opposite direction are negative.
     """
     if value is None or not math.isfinite(value):
         return None
@@ -48,10 +50,10 @@ def color_level(heat: HeatMap, value: float | None, ends: tuple[float, float]) -
 
 
 def color_position(heat: HeatMap, value: float, ends: tuple[float, float]) -> float:
-    """Return where a value is among the colours: 0 to 1, or −1 to 1 on a diverging scale.
+    """Return the position of a value on the colour scale: 0 to 1, or −1 to 1 on a diverging scale.
 
-    A diverging scale has equal steps both ways: that few values are below 0 takes nothing from the
-    contrast of the others.
+    A diverging scale has equal steps in the two directions, so a few values below 0 do not reduce
+    the contrast above 0.
     """
     low, high = ends
     if heat.is_diverging:
@@ -64,21 +66,21 @@ def color_position(heat: HeatMap, value: float, ends: tuple[float, float]) -> fl
 
 
 def diverging_center(low: float, high: float) -> tuple[float, float]:
-    """Return where the two colours of a diverging scale meet, and how far each reaches from
-    there."""
+    """Return the value at which the two colours of a diverging scale meet, and the reach of the
+    colours from there."""
     middle = 0.0 if low < 0 < high else (low + high) / 2
     return middle, max(high - middle, middle - low) or 1.0
 
 
 def css_class(step: int | None) -> str:
-    """Return the class of a colour in the style sheet."""
+    """Return the CSS class of a colour level."""
     if step is None:
         return "missing"
     return f"q{step}" if step >= 0 else f"o{-step}"
 
 
 def colors_by_class() -> dict[str, np.ndarray]:
-    """Return the colours of values by the names of :func:`css_class`, each (3,) in 0..1."""
+    """Return the colour of every class of :func:`css_class`, shape (3,), RGB in 0..1."""
     ramps = (
         ("q", color_palette(N_COLOR_LEVELS)),
         ("o", color_palette(N_COLOR_LEVELS, opposite=True)),
@@ -87,7 +89,7 @@ def colors_by_class() -> dict[str, np.ndarray]:
 
 
 def color_style_sheet() -> str:
-    """Return the classes of all colours."""
+    """Return the CSS rules of all colours."""
     rules = [
         f".{name}{{fill:{format_css_rgb(color)}}}" for name, color in colors_by_class().items()
     ]
@@ -99,22 +101,22 @@ def color_style_sheet() -> str:
 
 
 def format_css_rgb(color: np.ndarray) -> str:
-    """Write a colour for a style sheet."""
+    """Write a colour in CSS syntax."""
     return "rgb({:.0f} {:.0f} {:.0f})".format(*(255 * color))
 
 
 def needs_white_text(step: int | None) -> bool:
-    """Whether letters on a colour must be white."""
+    """Return whether text on a colour must be white."""
     return step is not None and abs(step) > MIN_DARK_LEVEL * N_COLOR_LEVELS
 
 
 def color_palette(size: int = 256, *, opposite: bool = False) -> np.ndarray:
-    """Return colours from pale sand by green to deep blue, (size, 3) in 0..1.
+    """Return colours from pale sand through green to deep blue, shape (size, 3), RGB in 0..1.
 
-    Their lightness falls evenly.
+    Lightness falls evenly.
 
-    Even in the perceptual space Oklab (Ottosson 2020), so that equal steps look equal, also in grey
-    and in print. With ``opposite``, from the same sand to brown.
+    Steps are even in the perceptual colour space Oklab (Ottosson 2020), so equal steps look equal,
+    also in grey and in print. With ``opposite``, colours run from the same sand to brown.
     """
     t = np.linspace(0, 1, size)
     chroma_end, hue_turn, fall = (0.075, -55, 0.575) if opposite else (0.06, 165, 0.685)
@@ -125,7 +127,7 @@ def color_palette(size: int = 256, *, opposite: bool = False) -> np.ndarray:
 
 
 def _oklab_to_srgb(lab: np.ndarray) -> np.ndarray:
-    """Return colours of Oklab as sRGB, cut to 0..1."""
+    """Return Oklab colours as sRGB, clipped to 0..1."""
     to_cones = np.array(
         [
             [1, 0.3963377774, 0.2158037573],
@@ -150,9 +152,9 @@ TRANSPARENT_PIXEL = 255  # the pixel of a cell without a value
 
 
 def png_of_levels(levels: Sequence[Sequence[int | None]]) -> str:
-    """Return a PNG with a pixel for each level of colour as an address; None is transparent.
+    """Return a PNG image as a data URL, with a pixel per colour level; None is transparent.
 
-    It is smaller by far than a path for every cell, and each viewer shows the same colours.
+    The image is far smaller than an SVG path per cell, and all viewers show the same colours.
     """
     height, width = len(levels), len(levels[0])
     rows = b"".join(b"\0" + bytes(map(_palette_index, row)) for row in levels)
@@ -169,14 +171,14 @@ def png_of_levels(levels: Sequence[Sequence[int | None]]) -> str:
 
 
 def _palette_index(level: int | None) -> int:
-    """Return the place of a level in the palette: those below 0 follow the others."""
+    """Return the palette index of a colour level; negative levels come after all levels from 0."""
     if level is None:
         return TRANSPARENT_PIXEL
     return level if level >= 0 else N_COLOR_LEVELS - level
 
 
 def _png_palette() -> bytes:
-    """Return 256 colours: both directions, then the transparent one."""
+    """Return the 256 palette colours: the two directions, then transparent."""
     colors = [*color_palette(N_COLOR_LEVELS), *color_palette(N_COLOR_LEVELS, opposite=True)]
     data = b"".join(bytes(round(255 * float(part)) for part in color) for color in colors)
     return data.ljust(3 * (TRANSPARENT_PIXEL + 1), b"\0")

@@ -1,4 +1,4 @@
-"""Names that are joined, as inline SVG: diagrams with bars over those that tie, and trees."""
+"""Critical-difference diagrams, with bars over tied names, and dendrograms, as inline SVG."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ MAX_NAMES_IN_TOOLTIP = 6  # names of a bar that the pointer reads; more are coun
 
 
 def critical_difference_svg(figure: Diagram) -> str:
-    """Draw names at both sides, the better half at the left, each with a line to its value."""
+    """Draw a critical-difference diagram: the better half of the names at the left, the other half
+    at the right, and a line from every name to the value."""
     count = len(figure.names)
     if not count:
         return EMPTY_FIGURE_HTML
@@ -65,8 +66,8 @@ def critical_difference_svg(figure: Diagram) -> str:
 
 
 def tie_bar_levels(groups: Sequence[tuple[int, int]]) -> list[int]:
-    """Return on which level each bar is drawn, so that none touches another: 0 is the nearest to
-    the axis."""
+    """Return the level of every tie bar, so that no two bars touch; level 0 is nearest to the
+    axis."""
     ends, levels = list[int](), list[int]()
     for first, last in groups:
         level = next((i for i, end in enumerate(ends) if end < first), len(ends))
@@ -92,7 +93,7 @@ def _rank_axis(figure: Diagram, x: AxisScale) -> list[str]:
 
 
 def _are_tied(figure: Diagram, i: int, j: int) -> bool:
-    """Whether a bar joins two different names."""
+    """Return whether a tie bar joins two different names."""
     low, high = min(i, j), max(i, j)
     return i != j and any(first <= low and high <= last for first, last in figure.groups)
 
@@ -100,7 +101,7 @@ def _are_tied(figure: Diagram, i: int, j: int) -> bool:
 def _measure_arm(
     figure: Diagram, i: int, short_name: str, x: AxisScale, y: float, *, is_left: bool
 ) -> str:
-    """Draw the line from a value down to its name, which has the number at its side."""
+    """Draw the line from a value down to the name, with the number beside the name."""
     name, value, x_value = figure.names[i], figure.values[i], x(figure.values[i])
     end = x.start - 6 if is_left else x.end + 6
     d = f"M{x_value:.1f} {AXIS_AREA_HEIGHT:g}V{y:g}H{end:.1f}"
@@ -135,7 +136,7 @@ def _tie_bar(figure: Diagram, group: tuple[int, int], x: AxisScale, y: float) ->
 
 
 def _describe_ties(figure: Diagram) -> str:
-    """Return a diagram in words: what is joined."""
+    """Describe a diagram in words: the names under every tie bar."""
     group_texts = "; ".join(
         list_names(figure.names[a : b + 1], MAX_NAMES_IN_TOOLTIP) for a, b in figure.groups
     )
@@ -149,7 +150,7 @@ MAX_LEAVES_IN_TOOLTIP = 3  # names of a branch that the pointer reads; more are 
 
 
 class Branch(NamedTuple):
-    """A leaf or a merge where it is drawn: its height, its place, and its leaves."""
+    """A leaf or a merge in the drawing: height (x), row (y), and names of the leaves below."""
 
     x: float
     y: float
@@ -157,7 +158,7 @@ class Branch(NamedTuple):
 
 
 def dendrogram_svg(figure: Dendrogram) -> str:
-    """Draw a tree: two branches meet at the height at which they are joined."""
+    """Draw a dendrogram: two branches meet at the height of their merge."""
     if len(figure.leaves) < 2:
         return EMPTY_FIGURE_HTML
     pitch = LEAF_HEIGHT if len(figure.leaves) <= MAX_LEAVES_AT_FULL_HEIGHT else MIN_LEAF_HEIGHT
@@ -181,7 +182,7 @@ def dendrogram_svg(figure: Dendrogram) -> str:
 
 
 def describe_tree(figure: Dendrogram) -> str:
-    """Return a tree in words: which branches are joined last."""
+    """Describe a dendrogram in words: the two branches of the last merge."""
     last_merge = figure.merges[-1]
     left, right = (
         list_names(_leaf_names(figure, side), MAX_LEAVES_IN_TOOLTIP) for side in last_merge[:2]
@@ -193,7 +194,7 @@ def describe_tree(figure: Dendrogram) -> str:
 
 
 def _leaf_names(figure: Dendrogram, branch: int) -> tuple[str, ...]:
-    """Return the names below a branch."""
+    """Return the names of the leaves below a branch."""
     names, waiting = list[str](), [branch]
     while waiting:
         index = waiting.pop() - len(figure.leaves)
@@ -207,7 +208,8 @@ def _leaf_names(figure: Dendrogram, branch: int) -> tuple[str, ...]:
 def _merge_lines(
     figure: Dendrogram, left: Branch, right: Branch, x_merge: float, height: float
 ) -> str:
-    """Draw the lines of a merge, with broad ones for the pointer."""
+    """Draw the lines of a merge, with wide invisible lines for the pointer unless leaves are
+    many."""
     d = f"M{left.x:.1f} {left.y:.1f}H{x_merge:.1f}V{right.y:.1f}H{right.x:.1f}"
     left_names, right_names = (
         list_names(branch.leaves, MAX_LEAVES_IN_TOOLTIP) for branch in (left, right)

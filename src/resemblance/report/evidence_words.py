@@ -1,4 +1,5 @@
-"""Evidence in words: one reading per pair, the design, the intervals, the result and its doubts."""
+"""Evidence in words: the result of every pair, the test design, the intervals, the conclusion and
+the caveats."""
 
 from __future__ import annotations
 
@@ -45,9 +46,10 @@ MIN_LARGE_NUMBER, MAX_DECIMALS = (
 
 
 class PairResult(NamedTuple):
-    """All that is known about one measure of one pair; NaN where something does not exist.
+    """The value, interval and test of a measure for a pair; a missing number is NaN.
 
-    ``reason``: why there is no value, or "". ``is_self``: a representation and itself.
+    ``reason``: the reason for a missing value, or "". ``is_self``: whether the pair is a
+    representation with itself.
     """
 
     x: str
@@ -65,20 +67,21 @@ class PairResult(NamedTuple):
 
     @property
     def is_beyond(self) -> bool:
-        """Whether the pair is beyond chance, all pairs of the map taken together."""
+        """Whether the pair is significantly above chance, adjusted for all pairs of the map."""
         return self.pvalue_familywise <= ALPHA
 
     @property
     def is_tested(self) -> bool:
-        """Whether there is a p-value."""
+        """Whether the pair has a p-value."""
         return not math.isnan(self.pvalue)
 
 
 class MeasureResult(NamedTuple):
-    """The readings of one measure: of every cell, and of the pairs that are tests of their own.
+    """The results of a measure: ``cells`` for all cells of the matrix, ``pairs`` for all separate
+    tests.
 
-    ``name``: its label, or its specification where another measure here has that label.
-    ``where``: which pairs these are, in words: " between models", or "" for all.
+    ``name``: the label, or the specification if another measure in the evidence has the same label.
+    ``where``: the kind of pairs in words: " between models", or "" for all pairs.
     """
 
     info: MeasureInfo
@@ -89,22 +92,23 @@ class MeasureResult(NamedTuple):
 
     @property
     def tested(self) -> list[PairResult]:
-        """The pairs whose value could be beyond chance: none if the pairing does not matter."""
+        """The pairs that can be significantly above chance: none if the measure ignores the pairing
+        of samples."""
         return [pair for pair in self.pairs if pair.is_tested and pair.how != PAIRING_INDEPENDENT]
 
     @property
     def beyond(self) -> int:
-        """How many pairs are beyond chance."""
+        """The number of pairs significantly above chance."""
         return sum(pair.is_beyond for pair in self.pairs)
 
 
 def measure_results(evidence: Evidence) -> tuple[MeasureResult, ...]:
-    """Return the readings of all measures."""
+    """Return the results of all measures."""
     return tuple(result_of_measure(evidence, info) for info in evidence.measures)
 
 
 def result_of_measure(evidence: Evidence, info: MeasureInfo) -> MeasureResult:
-    """Return the readings of one measure."""
+    """Return the results of a single measure."""
     spec, is_square = info.spec, evidence.is_square
     reasons = {(f.x, f.y): f.reason for f in evidence.comparison.failures if f.measure == spec}
     scores = (evidence[spec], evidence.low(spec), evidence.high(spec), evidence.chance(spec))
@@ -131,8 +135,8 @@ def result_of_measure(evidence: Evidence, info: MeasureInfo) -> MeasureResult:
 def results_between_models(
     evidence: Evidence, results: Sequence[MeasureResult]
 ) -> tuple[MeasureResult, ...]:
-    """Return the readings with the pairs of layers of different models alone, without an untrained
-    copy; with all pairs where no names are layers of several models."""
+    """Return the results with only the pairs of layers from different models, without an untrained
+    copy; with all pairs if no names are layers of several models."""
     reference = str(evidence.comparison.provenance.get("reinitialized", ""))
     is_between = is_between_models(evidence.rows, evidence.columns, reference)
     if not is_between.any():
@@ -151,9 +155,11 @@ def results_between_models(
 
 
 def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
-    """Write value, interval, chance and what is above it with the same decimals; no interval is "".
+    """Write value, interval, chance and score above chance with the same decimals; a missing
+    interval is "".
 
-    The interval sets how many: at least two, and so many that half its width is not 0.
+    The interval sets the number of decimals: at least two, and enough to make half the width
+    nonzero.
     """
     half_width = (reading.high - reading.low) / 2
     numbers = (reading.value, reading.low, reading.high, reading.chance, reading.above)
@@ -166,7 +172,7 @@ def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
 
 
 def _format_rounded(number: float, places: int) -> str:
-    """Write a number with so many decimals, one without any or that is 0 as
+    """Write a number with ``places`` decimals; a number that is infinite, NaN or 0 as
     :func:`format_two_decimals` does."""
     if not math.isfinite(number) or abs(number) < DISPLAY_ROUNDING:
         return format_two_decimals(number)
@@ -174,14 +180,14 @@ def _format_rounded(number: float, places: int) -> str:
 
 
 def describe_score(reading: PairResult) -> str:
-    """Write a value with its interval and chance: "0.71 (0.66 to 0.75), chance 0.23"."""
+    """Write a value with the interval and the chance level: "0.71 (0.66 to 0.75), chance 0.23"."""
     value, interval, chance, _ = format_evidence_scores(reading)
     interval_text = f" ({interval})" if interval else ""
     return f"{value}{interval_text}" + ("" if math.isnan(reading.chance) else f", chance {chance}")
 
 
 def describe_pair_result(reading: PairResult) -> str:
-    """Return everything about one pair, as the pointer reads it."""
+    """Return the tooltip of a pair: all known results."""
     if math.isnan(reading.value):
         return f"no value: {reading.reason}" if reading.reason else "no value"
     if reading.is_self:
@@ -202,7 +208,8 @@ def describe_pair_result(reading: PairResult) -> str:
 
 
 def design_facts(evidence: Evidence) -> dict[str, str]:
-    """Return by name: the samples, how chance was computed, the smallest p, the intervals."""
+    """Return by name: the number of samples, the null method, the smallest p-value, the
+    intervals."""
     is_map = len(_unordered_name_pairs(evidence)) > 1  # else there is nothing to adjust for
     adjusted = (
         {"adjusted p": _merge_notes_of_measures(evidence, Evidence.adjust_method)} if is_map else {}
@@ -223,7 +230,7 @@ def _unordered_name_pairs(evidence: Evidence) -> set[frozenset[str]]:
 
 
 def design_line(evidence: Evidence) -> str:
-    """Return the design in one line."""
+    """Return the design as a single line."""
     facts = design_facts(evidence)
     samples = facts.pop("samples")
     parts = [f"{samples} samples", *(f"{name}: {fact}" for name, fact in facts.items())]
@@ -233,7 +240,7 @@ def design_line(evidence: Evidence) -> str:
 
 
 def describe_min_pvalues(evidence: Evidence) -> str:
-    """Say which p-values are the smallest that the design and the moments can give."""
+    """Return the smallest p-values that the permutations and the exact moments can give."""
     ways = {how for m in evidence.measures for row in evidence.nulls[m.spec].how for how in row}
     orders = format_pvalue(evidence.min_pvalue)
     if EXACT_MOMENTS not in ways:
@@ -243,7 +250,7 @@ def describe_min_pvalues(evidence: Evidence) -> str:
 
 
 def describe_null_hypothesis(evidence: Evidence) -> str:
-    """Say what chance is: the null hypothesis that the orders of the samples stand for."""
+    """Describe chance: the null hypothesis behind the permutations of the samples."""
     design = evidence.design
     if design.shifts:
         return (
@@ -266,13 +273,14 @@ def describe_null_hypothesis(evidence: Evidence) -> str:
 
 
 def describe_caveats(evidence: Evidence) -> tuple[str, ...]:
-    """Say why values, chance or intervals mean little: of the data, then of each measure."""
+    """Return the reasons why values, chance or intervals mean little: first for the data, then per
+    measure."""
     notes = diagnostic_notes(evidence.comparison, exclude=CHANCE_KEY)
     return (*evidence.caveats, *(f"{spec}: {note}" for spec, note in notes.items()))
 
 
 def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
-    """Say from which values the intervals of a measure follow."""
+    """Name the values behind the intervals of a measure, for example leave-one-out values."""
     kind, values, _ = evidence.parts[info.spec]
     if kind == "left_out":
         return "from the values without each sample"
@@ -286,7 +294,8 @@ def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
 def _merge_notes_of_measures(
     evidence: Evidence, text_of: Callable[[Evidence, MeasureInfo], str]
 ) -> str:
-    """Join texts about measures; each text once, with its measures if there are several texts."""
+    """Join notes about measures; every note appears once, with measure names if there are several
+    notes."""
     names: dict[str, list[str]] = {}
     for info in evidence.measures:
         if text := text_of(evidence, info):
@@ -300,8 +309,9 @@ def _merge_notes_of_measures(
 
 
 def describe_significance(evidence: Evidence, results: Sequence[MeasureResult]) -> tuple[str, ...]:
-    """Say how many pairs are beyond chance and which is furthest; then a line for each measure, if
-    there are several but not many. Of layers of several models, the pairs between models count."""
+    """Return the number of pairs significantly above chance and the furthest pair; then a line per
+    measure, if measures are several but not many. For layers of several models, only pairs between
+    models count."""
     tested_results = [r for r in results_between_models(evidence, results) if r.tested]
     if not tested_results:
         return ("No pair could be tested.",)
@@ -321,14 +331,15 @@ def describe_significance(evidence: Evidence, results: Sequence[MeasureResult]) 
 
 
 def furthest_above_chance(evidence: Evidence, result: MeasureResult) -> PairResult:
-    """Return the reading of the pair furthest above chance, in units of the spread."""
+    """Return the result of the pair furthest above chance, in standard deviations of the null
+    distribution."""
     pairs = [(pair.x, pair.y) for pair in result.pairs]
     best = evidence.best(result.info.spec, pairs=pairs)
     return result.pairs[pairs.index((best.x, best.y))]
 
 
 def _describe_only_measure(evidence: Evidence, result: MeasureResult) -> str:
-    """Say what the only measure shows."""
+    """Return the conclusion for a single tested measure."""
     pairs, label = result.tested, result.name
     best = furthest_above_chance(evidence, result)
     if len(pairs) == 1:
@@ -340,7 +351,7 @@ def _describe_only_measure(evidence: Evidence, result: MeasureResult) -> str:
 
 
 def _describe_one_of_measures(evidence: Evidence, result: MeasureResult) -> str:
-    """Say what one of several measures shows."""
+    """Return the conclusion for one of several measures."""
     pairs, label, best = result.tested, result.name, furthest_above_chance(evidence, result)
     if len(pairs) == 1:
         return f"{label}: {_score_with_adjusted_p(best, pairs)}"
@@ -351,7 +362,7 @@ def _describe_one_of_measures(evidence: Evidence, result: MeasureResult) -> str:
 
 
 def _score_with_adjusted_p(best: PairResult, pairs: Sequence[PairResult]) -> str:
-    """Write the score of a pair with the p-value that holds for all pairs."""
+    """Write the score of a pair with the p-value adjusted for all pairs."""
     if len(pairs) == 1:
         return f"{describe_score(best)}, {format_labeled_pvalue(best.pvalue, best.how)}"
     adjusted = format_labeled_pvalue(best.pvalue_familywise, best.how)
@@ -367,7 +378,7 @@ def _count_of_pairs_phrase(n_beyond: int, n_pairs: int, scope: str) -> str:
 
 
 def _describe_only_pair(evidence: Evidence, results: Sequence[MeasureResult]) -> str:
-    """Say by how many measures the only pair is beyond chance."""
+    """Return the number of measures for which the only pair is significantly above chance."""
     pair, n_beyond = results[0].pairs[0], sum(r.beyond > 0 for r in results)
     all_measures = "both" if len(results) == 2 else f"all {len(results)}"
     count = all_measures if n_beyond == len(results) else f"{n_beyond or 'none'} of {len(results)}"
@@ -376,7 +387,8 @@ def _describe_only_pair(evidence: Evidence, results: Sequence[MeasureResult]) ->
 
 
 def _describe_several_measures(evidence: Evidence, results: Sequence[MeasureResult]) -> str:
-    """Say how many pairs are beyond chance by at least one measure, and by all."""
+    """Return the number of pairs significantly above chance for at least one measure, and for all
+    measures."""
     verdicts: dict[frozenset[str] | tuple[str, str], list[bool]] = {}
     for result in results:
         for pair in result.tested:
@@ -399,7 +411,7 @@ def _describe_several_measures(evidence: Evidence, results: Sequence[MeasureResu
 
 
 def text_of(evidence: Evidence) -> str:
-    """Return a head and a line for each measure."""
+    """Return a heading, a table of the measures, and notes as text."""
     rows = _evidence_table_rows(
         evidence, results_between_models(evidence, measure_results(evidence))
     )
@@ -410,7 +422,8 @@ def text_of(evidence: Evidence) -> str:
 
 
 def _missing_value_reasons(evidence: Evidence) -> list[str]:
-    """Say of each measure why pairs lack a number; what ``how`` says is not said again."""
+    """Return per measure the reasons for missing numbers, without reasons that ``how`` already
+    states."""
     reasons = Counter(
         (f.measure, f.reason)
         for f in evidence.failures
@@ -423,7 +436,7 @@ def _missing_value_reasons(evidence: Evidence) -> list[str]:
 
 
 def html_of(evidence: Evidence) -> str:
-    """Return the table of the measures and a map of each of the first measures, as HTML."""
+    """Return the table of the measures and heat maps of the first measures, as HTML."""
     results = measure_results(evidence)
     headline, *_ = describe_significance(evidence, results)
     names, *lines = _evidence_table_rows(evidence, results_between_models(evidence, results))
@@ -450,8 +463,8 @@ def _evidence_heading(evidence: Evidence) -> str:
 def _evidence_table_rows(
     evidence: Evidence, results: Sequence[MeasureResult]
 ) -> list[tuple[str, ...]]:
-    """Return names of columns, and lines: a line for each measure and pair, of more than a few
-    pairs one for each measure."""
+    """Return column names and table rows: a row per measure and pair, or with many pairs a row per
+    measure."""
     max_pairs = max(len(result.pairs) for result in results)
     names = [
         name.format(level=format_level(evidence.confidence_level)) for name in EVIDENCE_COLUMNS
@@ -477,7 +490,7 @@ def _evidence_table_rows(
 
 
 def _measure_summary_row(evidence: Evidence, result: MeasureResult) -> tuple[str, ...]:
-    """Return what one measure shows of several pairs: the spans of their numbers."""
+    """Return the row of a measure with several pairs: the ranges of the numbers."""
     pairs, spec = result.pairs, result.info.spec
     how = evidence.null_method(spec)
     names = "value", "chance", "above"
@@ -492,7 +505,8 @@ def _measure_summary_row(evidence: Evidence, result: MeasureResult) -> tuple[str
 
 
 def _format_value_span(values: Sequence[float]) -> str:
-    """Write the least and the largest of some numbers, both with two decimals if one has them."""
+    """Write the smallest and the largest value, with two decimals if the larger magnitude is 0.01
+    to 10."""
     numbers = [value for value in values if not math.isnan(value)]
     if not numbers:
         return MISSING_VALUE

@@ -1,5 +1,5 @@
-"""The catalogue in a terminal: a line of claims for each measure, and one measure or statistic
-explained by its docstring, formulas, claims and parameters."""
+"""The catalogue in a terminal: a table of measures with declared properties, and the description of
+a measure or statistic: docstring, formulas, declared properties and parameters."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ INVARIANCE_LETTERS = {name: name[0].upper() for name in INVARIANCES} | {
 
 
 def measure_table(measures: Sequence[Measure]) -> Any:
-    """Return the claims of measures, one line each."""
+    """Return the declared properties of measures, a row per measure."""
     header = (
         "measure",
         "label",
@@ -122,7 +122,7 @@ def measure_table(measures: Sequence[Measure]) -> Any:
 
 
 def measure_legend() -> str:
-    """Return what the columns of :func:`measure_table` mean."""
+    """Return the meanings of the columns of :func:`measure_table`."""
     columns = (
         "sym: symmetric, self: X with itself is always most similar, grad: differentiable, n: "
         "samples needed"
@@ -131,17 +131,18 @@ def measure_legend() -> str:
 
 
 def letters_legend() -> str:
-    """Return what the letters of :func:`invariance_letters` mean."""
+    """Return the meanings of the letters of :func:`invariance_letters`."""
     return ", ".join(f"{INVARIANCE_LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
 
 
 def invariance_letters(names: Collection[str]) -> str:
-    """Return one letter per invariance in a fixed place, and a dot for each that is not there."""
+    """Return a letter per invariance at a fixed position, and a dot for an absent invariance."""
     return "".join(INVARIANCE_LETTERS[name] if name in names else "·" for name in INVARIANCES)
 
 
 def measure_record(measure: Measure) -> dict[str, Any]:
-    """Return the claims of a measure as data for JSON; infinite ends of the range are null."""
+    """Return the declared properties of a measure as data for JSON; infinite ends of the range are
+    null."""
     return {
         "name": measure.spec,
         "label": measure.label,
@@ -168,7 +169,7 @@ def _format_claim(claim: bool) -> str:
 
 
 def explain(measure: Measure | Statistic) -> list[Any]:
-    """Return what to print: heading, definition, claims, and parameters."""
+    """Return the parts to print: heading, definition, declared properties, and parameters."""
     from rich.text import Text
 
     heading = Text(
@@ -189,7 +190,7 @@ def explain(measure: Measure | Statistic) -> list[Any]:
 
 
 def paragraphs(measure: Measure | Statistic) -> list[str]:
-    """Return the docstring as wrapped text, formulas set apart."""
+    """Return the docstring as wrapped paragraphs, with formulas on separate lines."""
     blocks = []
     for block in (inspect.getdoc(measure.function) or "").split("\n\n"):
         if block.lstrip().startswith(".. math::"):
@@ -209,16 +210,16 @@ def paragraphs(measure: Measure | Statistic) -> list[str]:
 
 
 def docstring_to_text(text: str) -> str:
-    """Take the markup out of a docstring: roles, quotes of code, formulas."""
+    """Convert a docstring to plain text: no roles, no code quotes, formulas in Unicode."""
     text = re.sub(r":math:`([^`]*)`", lambda match: latex_to_text(match[1]), text)
     text = re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("``", "")
     return " ".join(text.split())
 
 
 def latex_to_text(formula: str) -> str:
-    """Write a LaTeX formula with the characters of a terminal.
+    """Write a LaTeX formula in Unicode characters for a terminal.
 
-    What is not known stays as it is, without the backslash.
+    An unknown command stays unchanged, without the backslash.
     """
     text = (
         " ".join(formula.split()).replace(r"^\top", "ᵀ").replace(r"\top", "ᵀ").replace(r"\|", "‖")
@@ -237,7 +238,7 @@ def latex_to_text(formula: str) -> str:
 
 
 def _resolve_inner_braces(text: str) -> str:
-    """Resolve the braces that hold no others."""
+    """Resolve the innermost braces of a formula."""
     text = re.sub(
         r"\\t?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", lambda m: _format_fraction(m[1], m[2]), text
     )
@@ -263,7 +264,7 @@ def _parenthesize(text: str) -> str:
 
 
 def claims_table(measure: Measure) -> Any:
-    """Return the claims, one line each."""
+    """Return the declared properties of a measure, a row per property."""
     invariant = [name for name in INVARIANCES if name in measure.invariant_to]
     other_invariances = [name for name in INVARIANCES if name not in measure.invariant_to]
     lines = {
@@ -293,7 +294,8 @@ def claims_table(measure: Measure) -> Any:
 
 
 def _exact_evidence(measure: Measure) -> str:
-    """Say what of the evidence for a value needs no draws: p by moments, intervals."""
+    """List the parts of the evidence that need no permutations: p-values from moments, chance,
+    intervals."""
     p = "chance and p over all orders of the samples" if measure.product else ""
     chance = "chance" if measure.chance and not p else ""
     intervals = "the values without each sample, for intervals" if measure.leave_one_out else ""
@@ -301,7 +303,7 @@ def _exact_evidence(measure: Measure) -> str:
 
 
 def statistic_table(statistic: Statistic) -> Any:
-    """Return the claims of a statistic, one line each."""
+    """Return the declared properties of a statistic, a row per property."""
     better = {True: "larger", False: "smaller", None: "neither"}[statistic.larger_is_more_stable]
     lines = {
         "called with": ", ".join(("X", *statistic.needs)),
@@ -323,7 +325,7 @@ def statistic_table(statistic: Statistic) -> Any:
 
 
 def parameter_table(measure: Measure | Statistic) -> Any:
-    """Return the parameters with their values here and what else they can be."""
+    """Return the parameters with current values and possible choices."""
     values = dict(measure.parameters)
     rows = [
         (name, repr(values.get(name, default)), " ".join(map(repr, measure.choices.get(name, ()))))

@@ -1,4 +1,5 @@
-"""Heat maps as inline SVG, and as numbers for the page; missing values are hatched."""
+"""Heat maps as inline SVG, and as numbers for the JavaScript of the page; missing values are
+hatched."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ ZERO_TOLERANCE = 1e-9  # of the span of the colours: smaller numbers are 0 but f
 
 
 class ModelSpan(NamedTuple):
-    """Consecutive rows or columns of one model: its name, the first position, one past the last."""
+    """Consecutive rows or columns of a model: name, first position, and position after the last."""
 
     name: str
     start: int
@@ -54,12 +55,12 @@ class ModelSpan(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """Where its name is."""
+        """The position of the model name."""
         return (self.start + self.stop - 1) / 2
 
 
 class AxisName(NamedTuple):
-    """A name along an axis: its place in cells, its distance from them, and how it is written."""
+    """A name along an axis: position in cells, distance from the cells, and font."""
 
     place: float
     name: str
@@ -70,7 +71,8 @@ class AxisName(NamedTuple):
 
 
 class AxisNames(NamedTuple):
-    """What is written along one axis, where a new model begins, and the room it takes."""
+    """The names along an axis, the positions where a new model begins, and the space for the
+    names."""
 
     names: tuple[AxisName, ...]
     borders: tuple[int, ...]
@@ -78,7 +80,8 @@ class AxisNames(NamedTuple):
 
 
 class CellGeometry(NamedTuple):
-    """Where the cells of a map are: left, top, width and height of all, and of one."""
+    """The position of the cells of a map: left edge, total width and height, width and height of a
+    cell."""
 
     left: float
     width: float
@@ -88,13 +91,14 @@ class CellGeometry(NamedTuple):
 
 
 def heat_map_svg(heat: HeatMap, data: str) -> str:
-    """Draw a heat map; ``data`` is the name of its numbers in the data of the page."""
+    """Draw a heat map; ``data`` is the key of the map in the JSON data of the page."""
     squares = _cell_paths(heat, css_class_style)
     return _map_frame(heat, squares, color_limits(heat), css_class_style, data_map=data, tabindex=0)
 
 
 def empty_map_svg(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
-    """Draw the names and the scale of a heat map into which the page puts cells and numbers."""
+    """Draw the names and the scale of an empty heat map, into which JavaScript puts cells and
+    numbers."""
     heat = HeatMap("", "heat map", rows, columns, ())
     _, _, cells = _map_geometry(heat)
     places = f"{cells.left:.1f} {cells.pitch_x:.3f} {cells.pitch_y:.3f}"
@@ -103,8 +107,8 @@ def empty_map_svg(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
 
 
 def static_map_svg(heat: HeatMap, style: ElementStyle) -> str:
-    """Draw a heat map where no program reads it: the pointer reads the titles of the cells, unless
-    they are many."""
+    """Draw a heat map for viewers without JavaScript: cells have tooltips, unless cells are
+    many."""
     attributes = {"width": 1, "height": 1, "fill": "none", "pointer_events": "all"}
     cells = [(i, j, words) for i, row in enumerate(heat.titles) for j, words in enumerate(row)]
     if max(len(heat.rows), len(heat.columns)) > MAX_SIDE_WITH_TITLES:
@@ -124,7 +128,7 @@ def _map_frame(
     style: ElementStyle,
     **attributes: Any,
 ) -> str:
-    """Draw names, borders between models, and the scale around cells."""
+    """Draw names, borders between models, and the colour scale around the cells."""
     left, bottom, cells = _map_geometry(heat)
     transform = f"translate({cells.left:.2f} 4) scale({cells.pitch_x:.4f} {cells.pitch_y:.4f})"
     cursor = svg_element("path", **style("cursor"))
@@ -144,7 +148,7 @@ def _map_frame(
 
 
 def _map_geometry(heat: HeatMap) -> tuple[AxisNames, AxisNames, CellGeometry]:
-    """Return the names at the left and below, and where the cells are."""
+    """Return the names at the left, the names below, and the position of the cells."""
     rows, columns = max(len(heat.rows), 1), max(len(heat.columns), 1)
     left = fit_axis_names(heat.rows, (MAP_WIDTH - 130) / max(rows, columns), turn=False)
     width = MAP_WIDTH - left.room - COLOR_SCALE_WIDTH
@@ -154,7 +158,8 @@ def _map_geometry(heat: HeatMap) -> tuple[AxisNames, AxisNames, CellGeometry]:
 
 
 def _cell_paths(heat: HeatMap, style: ElementStyle) -> list[str]:
-    """Return the cells in units of cells, a path for every colour; equal neighbours are one."""
+    """Return the cells as a path per colour, in units of cells; runs of equal neighbours are
+    merged."""
     ends, paths = color_limits(heat), dict[str, list[str]]()
     levels = [[color_level(heat, value, ends) for value in row] for row in heat.values]
     is_large = max(len(levels), *map(len, levels), 0) > MAX_SIDE_DRAWN_AS_PATHS
@@ -170,7 +175,7 @@ def _cell_paths(heat: HeatMap, style: ElementStyle) -> list[str]:
 
 
 def _cell_image(levels: Sequence[Sequence[int | None]]) -> str:
-    """Return the cells as a picture without smooth edges."""
+    """Return the cells as an image without smoothing."""
     size = {"width": len(levels[0]), "height": len(levels)}
     options = {"preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
     return svg_element("image", href=png_of_levels(levels), **size, **options)
@@ -179,8 +184,8 @@ def _cell_image(levels: Sequence[Sequence[int | None]]) -> str:
 def _hatching_lines(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
 ) -> list[str]:
-    """Draw lines across the corners of hatched cells, so that their numbers can be read; in small
-    cells one line across the middle. Lines are white on dark colours."""
+    """Draw lines across the corners of hatched cells, so that the numbers stay legible. Small cells
+    have a single diagonal. Lines on dark colours are white."""
     paths: dict[str, list[str]] = {}
     for i, j in heat.hatched:
         kind = (
@@ -202,7 +207,7 @@ def _hatching_pattern(cells: CellGeometry) -> tuple[tuple[float, float, float], 
 
 
 def _run_boundaries(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
-    """Yield the first position of every run of equal entries, and one past the last."""
+    """Yield the start of every run of equal entries, and the position after the end."""
     starts = [i for i, kind in enumerate(kinds) if i == 0 or kinds[i - 1] != kind]
     return zip(starts, [*starts[1:], len(kinds)])
 
@@ -210,7 +215,7 @@ def _run_boundaries(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
 def _cell_numbers(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
 ) -> list[str]:
-    """Write the numbers into the cells if all have room."""
+    """Write the numbers into the cells if all numbers fit."""
     words, font = _cell_texts(heat, cells, ends)
     parts = []
     for i, row in enumerate(heat.values if words else ()):
@@ -227,7 +232,7 @@ def _cell_numbers(
 def _cell_texts(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float]
 ) -> tuple[list[list[str]], float]:
-    """Return what is written into the cells, and the size of its font; nothing without room."""
+    """Return the texts of the cells and the font size; an empty list if cells are too small."""
     if 0.5 * cells.pitch_y < MIN_CELL_FONT_SIZE:
         return [], 0.0
     words = cell_texts(heat.values, ends)
@@ -240,8 +245,8 @@ def _cell_texts(
 def cell_texts(
     values: Sequence[Sequence[float | None]], ends: tuple[float, float]
 ) -> list[list[str]]:
-    """Return the texts of the cells of a map, "" for a missing value; ``ends`` are those of the
-    colours."""
+    """Return the texts of the cells of a map, "" for a missing value; ``ends`` are the limits of
+    the colours."""
     rounding = ZERO_TOLERANCE * abs(ends[1] - ends[0])
     are_whole = all(
         float(value).is_integer() for row in values for value in row if value is not None
@@ -250,7 +255,7 @@ def cell_texts(
 
 
 def _cell_text(value: float | None, rounding: float, are_whole: bool) -> str:
-    """Write a number into a cell: 1 is 1.00 unless all numbers of the map are whole."""
+    """Write a number into a cell: 1 becomes 1.00 unless all numbers of the map are whole."""
     if value is None or not math.isfinite(value):
         return ""
     if abs(value) < rounding:
@@ -264,12 +269,12 @@ def _cell_text(value: float | None, rounding: float, are_whole: bool) -> str:
 
 
 def fit_axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> AxisNames:
-    """Choose what fits along an axis with ``pitch`` per name.
+    """Choose the names along an axis with ``pitch`` per name: all names, or as many as fit.
 
-    All names, or some of them; with those of models where the names have any.
+    Names with a model before the last slash also get the model names.
 
-    With ``turn`` the axis is horizontal, so names of cells are upright, and those of models where
-    they do not fit.
+    With ``turn`` the axis is horizontal: cell names are upright, and model names are upright if too
+    long.
     """
     groups = model_groups(names)
     if all(group.stop - group.start == 1 for group in groups):
@@ -298,8 +303,8 @@ def fit_axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> AxisNam
 
 
 def _label_positions(groups: Sequence[ModelSpan], pitch: float, font: float) -> list[int]:
-    """Return which names are written: all, or so many that they do not touch, the first of each
-    model among them."""
+    """Return the positions of the names to write: all, or as many as fit without contact, counted
+    from the first layer of every model."""
     step = 1 if font <= 1.3 * pitch else math.ceil(1.1 * font / pitch)
     places = list[int]()
     for group in groups:
@@ -310,9 +315,9 @@ def _label_positions(groups: Sequence[ModelSpan], pitch: float, font: float) -> 
 
 
 def model_groups(names: Sequence[str]) -> tuple[ModelSpan, ...]:
-    """Return the runs of names with the same part before their last slash.
+    """Return the runs of names with the same model, the part before the last slash.
 
-    None unless all names have one.
+    Return () unless every name has a model.
     """
     if not all(0 < name.rfind("/") < len(name) - 1 for name in names):
         return ()
@@ -321,7 +326,7 @@ def model_groups(names: Sequence[str]) -> tuple[ModelSpan, ...]:
 
 
 def estimate_name_width(name: str, font: float) -> float:
-    """Estimate the length of a name."""
+    """Estimate the width of a name."""
     return len(name) * font * CHARACTER_WIDTH_RATIO
 
 
@@ -372,7 +377,7 @@ def _model_borders(
 def _color_scale_svg(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
 ) -> list[str]:
-    """Draw the colours with their numbers, dark on top."""
+    """Draw the colour scale with numbers, dark on top."""
     x, height = cells.left + cells.width + 14, min(cells.height, 1.6 * cells.width)
     step_height = height / COLOR_SCALE_STEPS
     levels, ticks = _color_scale_marks(heat, height, ends)
@@ -393,7 +398,7 @@ def _color_scale_svg(
 def _color_scale_marks(
     heat: HeatMap, height: float, ends: tuple[float, float]
 ) -> tuple[list[int | None], list[str]]:
-    """Return the levels of a scale from the top, and the numbers at it."""
+    """Return the colour levels of the scale from the top, and the numbers beside the scale."""
     top, bottom = (ends[0], ends[1]) if heat.is_reversed else (ends[1], ends[0])
     steps = [top + (bottom - top) * (i + 0.5) / COLOR_SCALE_STEPS for i in range(COLOR_SCALE_STEPS)]
     n_ticks = 5 if height > 90 else 3 if height > 40 else 2
@@ -405,9 +410,9 @@ SIGNIFICANT_DIGITS = 4  # significant digits of a value, as many as the pointer 
 
 
 class PageData(NamedTuple):
-    """What the program of a page reads: numbers of maps and options of choices.
+    """Data for the JavaScript of a page: numbers of maps and options of choices.
 
-    And, by name, the empty maps into which it puts cells.
+    ``frames``: by name, the empty maps into which the JavaScript puts cells.
     """
 
     document: dict[str, Any]
@@ -415,9 +420,9 @@ class PageData(NamedTuple):
 
 
 def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
-    """Return the numbers of heat maps and choices by their places on a page.
+    """Return the numbers of heat maps and choices by anchor on the page.
 
-    Equal ones are stored once.
+    Equal maps are stored once.
     """
     figures = list(figures)
     choices = {place: figure for place, figure in figures if isinstance(figure, Choice)}
@@ -454,7 +459,8 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
 
 
 def _deduplicate_maps(maps: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the data of maps; of those that differ in title only, all but the first name it."""
+    """Return the data of maps; a map that differs from an earlier map only in the title names the
+    earlier map."""
     places, data = dict[str, str](), dict[str, dict[str, Any]]()
     for place, entries in maps.items():
         key_entries = {
@@ -489,8 +495,8 @@ def _map_data(heat: HeatMap, numbers: Mapping[tuple[str, ...], int]) -> dict[str
 
 
 def _painted_map_data(heat: HeatMap) -> dict[str, Any]:
-    """Return what is painted into an empty map: the levels of cells and of the scale as pairs of
-    characters, the numbers at the scale and in the cells, and which cells are hatched."""
+    """Return the data to fill an empty map: colour levels of cells and scale as pairs of
+    characters, numbers at the scale and in the cells, and hatched cells."""
     ends, (_, _, cells) = color_limits(heat), _map_geometry(heat)
     levels = _pack_symmetric(
         [[_encode_level(color_level(heat, value, ends)) for value in row] for row in heat.values]
@@ -511,7 +517,8 @@ def _encode_level(step: int | None) -> str:
 
 
 def _titles_data(titles: tuple[tuple[str, ...], ...], origin: str, place: str) -> dict[str, Any]:
-    """Return what the pointer reads in the cells of a map, or the ``origin`` map with the same."""
+    """Return the tooltips of the cells, or the key ``origin`` of an earlier map with equal
+    tooltips."""
     words = {f"{i},{j}": text for i, row in enumerate(titles) for j, text in enumerate(row) if text}
     if not words:
         return {}
@@ -530,7 +537,8 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
 
 
 def _pack_symmetric(rows: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the entries in one row, of a symmetric map those from the diagonal up."""
+    """Return the entries row by row; of a symmetric matrix, the upper triangle with the
+    diagonal."""
     size = len(rows)
     is_square = size > 1 and all(len(row) == size for row in rows)
     is_same = is_square and list(map(tuple, rows)) == list(zip(*rows))

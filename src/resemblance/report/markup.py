@@ -21,7 +21,7 @@ MARKDOWN_ESCAPES: Mapping[str, str] = {character: f"\\{character}" for character
 
 
 def tables_to_markdown(parts: Sequence[Any]) -> str:
-    """Return texts as paragraphs and tables as tables of Markdown."""
+    """Return texts as Markdown paragraphs and tables as Markdown tables."""
     return _join_blocks(
         "\n".join(_markdown_table(part))
         if isinstance(part, TextTable)
@@ -31,8 +31,8 @@ def tables_to_markdown(parts: Sequence[Any]) -> str:
 
 
 def tables_to_latex(parts: Sequence[Any]) -> str:
-    """Return tables as ``tabular`` with the rules of booktabs, and texts as comments: a file that a
-    paper can input."""
+    """Return a LaTeX file for a paper: tables as ``tabular`` with booktabs rules, texts as
+    comments."""
     needs = r"% The tables need \usepackage{booktabs}."
     blocks = (
         "\n".join(_latex_table(part) if isinstance(part, TextTable) else _latex_comment(str(part)))

@@ -1,4 +1,4 @@
-"""A comparison or an evidence as a result for a page: finding, first figures, and all behind it."""
+"""A comparison or an evidence as a result for a page: finding, main figures, and details."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def result_from_comparison(
 ) -> Result:
     """Return a comparison as a result for a page.
 
-    ``evidence``: what is known of its chance, p-values and intervals, by default its own, whose
-    measure leads then. ``measure``: which one leads; by default debiased CKA, then CKA, then the
-    first. With ``stretch`` the colours of every map span its values instead of the range of its
-    measure; the maps say so.
+    ``evidence``: chance, p-values and intervals; by default the evidence stored in the comparison,
+    and then the first measure of the evidence leads. ``measure``: the leading measure; by default
+    debiased CKA, then CKA, then the first. With ``stretch`` the colours of every map span the
+    values instead of the range of the measure, and a note on the map says so.
 
-    Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
-    evidence of something else.
+    Raises ``KeyError`` for a measure missing from the comparison, and ``ValueError`` for evidence
+    of other representations.
     """
     if evidence is None and comparison.evidence is not None:
         evidence = comparison.evidence
@@ -104,7 +104,7 @@ def result_from_evidence(
 ) -> Result:
     """Return an evidence as a result for a page.
 
-    ``measure``: which one leads; with ``stretch`` the colours of every map span its values.
+    ``measure``: the leading measure. With ``stretch`` the colours of every map span the values.
     """
     result = result_from_comparison(
         evidence.comparison, evidence=evidence, measure=measure, stretch=stretch
@@ -120,12 +120,12 @@ def result_from_evidence(
 
 
 def _without_line_breaks(text: str) -> str:
-    """Return a text without line breaks, which names of representations may have."""
+    """Return a text on a single line; names of representations may contain line breaks."""
     return with_minus_signs(" ".join(text.split()))
 
 
 def comparison_title(comparison: Comparison, words: str) -> str:
-    """Return a title with the names of models or representations, if there are few of them."""
+    """Return a title with the names of models or representations, if the names are few."""
     sides = comparison.rows, comparison.columns
     models = dict.fromkeys(m for side in sides for m in layers_by_model(side))
     names = [m for m in models if m != comparison.provenance.get("reinitialized")]
@@ -137,7 +137,7 @@ def comparison_title(comparison: Comparison, words: str) -> str:
 
 
 def _comparison_facts(comparison: Comparison) -> dict[str, str]:
-    """Return the line under the title: models and data where they are known, and how many."""
+    """Return the facts under the title: known models and data, and the numbers of inputs."""
     rows, columns = len(comparison.rows), len(comparison.columns)
     sizes = {
         "representations": format_count(rows)
@@ -150,7 +150,8 @@ def _comparison_facts(comparison: Comparison) -> dict[str, str]:
 
 
 def comparison_sections(context: PageContext) -> Iterator[Section]:
-    """Yield what a page shows of a comparison: of a single pair tables, of more also maps."""
+    """Yield the sections of the page of a comparison: for a single pair tables, for several pairs
+    also maps."""
     comparison, pair, description = (
         context.comparison,
         only_pair_position(context.comparison),
@@ -178,13 +179,14 @@ def comparison_sections(context: PageContext) -> Iterator[Section]:
 
 
 def representations_section(comparison: Comparison) -> Section:
-    """Return the representations, closed: their fingerprints are for who repeats the run."""
+    """Return the closed section of representations: fingerprints serve readers who repeat the
+    run."""
     table = representations_table(comparison)
     return Section("inputs", "Representations", "", (table,), is_closed=True)
 
 
 def comparison_settings(comparison: Comparison) -> dict[str, Any]:
-    """Return how a comparison was made, by the names that a page shows."""
+    """Return the settings of a comparison, under the names on the page."""
     return {
         name.removeprefix("n_").replace("_", " "): value
         for name, value in comparison.provenance.items()
@@ -193,7 +195,7 @@ def comparison_settings(comparison: Comparison) -> dict[str, Any]:
 
 
 def _describe_comparison(comparison: Comparison) -> str:
-    """Say what was compared with what, and whether every value could be computed."""
+    """Describe the compared inputs, and state whether every value could be computed."""
     rows, columns = len(comparison.rows), len(comparison.columns)
     sides = f"{count_with_noun(rows, 'representation')} (rows) and {columns} (columns)"
     inputs = (

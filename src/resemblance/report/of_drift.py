@@ -1,4 +1,5 @@
-"""A drift report as a result: kinds of change, samples, maps, drifts, and what moved most."""
+"""A drift report as a result: kinds of change, samples, maps, drift measures, and what moved
+most."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def _drift_counts(report: DriftReport) -> dict[str, str]:
 
 
 def drift_output(report: DriftReport) -> Output:
-    """Return what is written of a report; the document is that of its file."""
+    """Return the output of a drift report; the document is the content of the saved file."""
     result = drift_result(report)
     by_name = {table.name: table for section in result.sections for table in section.tables}
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
@@ -106,7 +107,7 @@ def drift_output(report: DriftReport) -> Output:
 
 
 def suggest_next_step(report: DriftReport) -> list[str]:
-    """Say what to do next about an index, where new queries no longer find their neighbours."""
+    """Return advice about an index, if new queries no longer find the old neighbours."""
     has_lost = report.index.drifted and report.index.counts and report.reordered is None
     if not has_lost or report.row_facts:  # whose remedies come first
         return []
@@ -199,14 +200,14 @@ def _kinds_of_change_section(report: DriftReport) -> Section:
 
 
 def change_status(finding: Finding) -> str:
-    """Say whether a kind of change that was assessed happened: yes, no, or explained by the map."""
+    """Return whether an assessed kind of change happened: yes, no, or explained by the map."""
     if finding.explained:
         return "explained by the map"
     return "yes" if finding.named else "no"
 
 
 def unassessed_changes(report: DriftReport) -> str:
-    """Name the kinds of change that were not assessed, with the reasons, in one line."""
+    """List the kinds of change that were not assessed, with reasons, on a single line."""
     reasons: dict[str, list[str]] = {}
     for f in report.findings:
         if not f.assessed:
@@ -256,7 +257,7 @@ def _version_maps_section(report: DriftReport) -> list[Section]:
 
 
 def _version_map_bar(name: str, unexplained: float) -> Bar:
-    """A bar of one map; one that is worse than no map at all fills the scale."""
+    """Return the bar of a map; the bar of a map worse than no map fills the scale."""
     label = "as it is" if name == "nothing" else f"+ {name}"
     is_over = unexplained > 1.005
     note = f"{label}: {'over 100 %' if is_over else format_percent(unexplained)}"
@@ -325,7 +326,7 @@ def _describe_drifts(report: DriftReport) -> str:
 
 
 def _threshold_ratio_bar(drift: DriftTest) -> Bar:
-    """A bar of how many times its threshold a drift is."""
+    """Return a bar of the ratio between a drift and the threshold."""
     value, limit = drift.value or 0.0, drift.threshold or 1.0
     value_text, times, threshold = (
         format_number(number, rounding=MIN_WRITTEN_VALUE)
@@ -345,7 +346,7 @@ def _clip_to_scale(times: float) -> float:
 
 
 def _scale_end(drifts: Sequence[DriftTest]) -> float:
-    """The last power of ten of a scale that holds all drifts, at least 100 thresholds."""
+    """Return the upper end of a scale for all drifts: a power of ten, at least 100 thresholds."""
     ratios = [(d.value or 0.0) / (d.threshold or 1.0) for d in drifts]
     end = 100.0
     while end < min(max(ratios, default=0.0), MAX_DRAWN_RATIO):
@@ -362,7 +363,7 @@ def _drift_row(report: DriftReport, drift: DriftTest) -> tuple[TableEntry, ...]:
 
 
 def _without_rounding_noise(value: float | None) -> float | None:
-    """Return a number, 0 for rounding noise."""
+    """Return a number; rounding noise becomes 0."""
     return 0.0 if value is not None and abs(value) < MIN_WRITTEN_VALUE else value
 
 
@@ -374,7 +375,8 @@ def format_drift_interval(drift: DriftTest) -> str:
 
 
 def drift_outcome(report: DriftReport, drift: DriftTest) -> str:
-    """Say whether a drift exceeds its threshold, and whether that counts for the purpose."""
+    """Return whether a drift exceeds the threshold, and whether the drift counts for the
+    purpose."""
     if not drift.exceeds_threshold:
         return drift.reason or ("" if drift.threshold is not None else "not judged by a number")
     sides = {"geometry": report.geometry, "coordinates": report.coordinates, "index": report.index}
@@ -383,7 +385,7 @@ def drift_outcome(report: DriftReport, drift: DriftTest) -> str:
 
 
 def describe_samples_used(report: DriftReport) -> str:
-    """Say how many samples the report rests on."""
+    """State how many samples the report uses."""
     s = report.settings
     if not s["paired"]:
         return (

@@ -1,4 +1,5 @@
-"""Reports of drift of several layers as one result: a row for every layer, then each by itself."""
+"""Drift reports of several layers as a single result: a row for every layer, then a section per
+layer."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ TONES_WORST_FIRST = ("bad", "warning", "good")
 def layers_output(
     reports: Mapping[str, DriftReport], left_out: str, provenance: Mapping[str, Any]
 ) -> Output:
-    """Return what is written of the drift of every layer, by name; the code is 1 if one drifted.
+    """Return the output of drift reports by layer name; the exit code is 1 if a layer drifted.
 
-    ``left_out`` says which layers only one side has.
+    ``left_out`` names the layers that only a single side has.
     """
     result = layers_result(reports, left_out, provenance)
     layers = result["layers"].tables[0]
@@ -50,7 +51,7 @@ def layers_output(
 def layers_result(
     reports: Mapping[str, DriftReport], left_out: str, provenance: Mapping[str, Any]
 ) -> Result:
-    """Return a result with a row for every layer and a section for each."""
+    """Return a result with a table row and a section for every layer."""
     tones = {layer: drift_tone(report) for layer, report in reports.items()}
     drifted = [layer for layer, report in reports.items() if report.drifted]
     conclusion = f"No drift beyond the threshold in any of {len(reports)} layers."
@@ -99,6 +100,6 @@ def _layer_drift_value(report: DriftReport, name: str) -> float | None:
 
 
 def _layer_section(layer: str, report: DriftReport) -> Section:
-    """The drifts of one layer, below its verdict."""
+    """Return the drifts of a layer, below the conclusion."""
     drifts = drift_result(report)["drifts"]
     return Section(f"layer {layer}", layer, report.conclusion, drifts.tables, drifts.figures)

@@ -1,4 +1,5 @@
-"""An upgrade of an embedding model as a result: the options for the old index, and their groups."""
+"""An upgrade of an embedding model as a result: the options for the old index, and recall by
+group."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Resu
 
 
 def upgrade_output(upgrade: IndexUpgrade) -> Output:
-    """Return what is written of an upgrade: everything but the maps."""
+    """Return the output of an upgrade: everything except the maps."""
     rows, result = upgrade.records(), upgrade_result(upgrade)
     document = {
         "decision": upgrade.decision,
@@ -78,7 +79,7 @@ def _tables_of_section(result: Result, name: str) -> Sequence[Table]:
 
 
 def _options_section(upgrade: IndexUpgrade) -> Section:
-    """The recall of each option by both truths, and what it costs."""
+    """Return the recall of every option against the two truths, and the costs."""
     columns = (
         "option", "answers of", "recall", "low", "high", "lowest of a group", "free numbers",
         "re-embed", "rebuild", "break-even",
@@ -138,7 +139,7 @@ def _recall_bars(upgrade: IndexUpgrade) -> Iterator[Bar]:
 
 
 def _candidates_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
-    """The new model's answers among the first candidates of every way."""
+    """Yield the new model's answers among the first candidates of every option."""
     options = [o for o in upgrade.options if o.candidates and o.new_model is not None]
     if not options:
         return
@@ -159,7 +160,7 @@ def _candidates_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
 
 
 def _lowest_groups_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
-    """The groups with the lowest recalls, by the option chosen or the best one."""
+    """Yield the groups with the lowest recall, for the chosen option or the best option."""
     goal = upgrade.settings["target"]
     recalls = {o.name: getattr(o, goal) for o in upgrade.options if getattr(o, goal) is not None}
     best = upgrade.option if upgrade.option in recalls else ""
@@ -183,7 +184,7 @@ def _lowest_groups_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
 
 
 def _recall_curve_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
-    """The recall among ever more documents, continued to the size of the index."""
+    """Yield the recall for growing numbers of documents, up to the size of the index."""
     if not upgrade.curve:
         return
     points: dict[str, list[tuple[float, float]]] = {}

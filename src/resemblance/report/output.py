@@ -39,11 +39,11 @@ FORMULA_PREFIXES = (
 
 
 class Output(NamedTuple):
-    """What a command writes: ``tables`` for a person, a ``document`` for JSON and ``records`` for
+    """The output of a command: ``tables`` for a person, a ``document`` for JSON, ``records`` for
     the rows of other formats, the content of a ``page``, and the exit ``code``.
 
-    ``of``: in place of tables, document and records, what is written otherwise; ``shown`` comes
-    before it on standard output.
+    ``of``: a comparison or evidence to write in place of tables, document and records. ``shown``:
+    parts to print before the table of ``of`` on standard output.
     """
 
     tables: Sequence[Any] = ()
@@ -61,15 +61,16 @@ WritableContent = Comparison | Evidence | Result | Output
 def write_output(
     answer: BaseResult | Output, kind: str, output: Path | None, table: str = ""
 ) -> None:
-    """Write a result or another output in one of ``FORMATS``, to a file or to standard output.
+    """Write a result or another output in a format of ``OUTPUT_FORMATS``, to a file or to standard
+    output.
 
-    A terminal has a summary of many pairs; text in a file, Markdown and LaTeX have a line for each
-    pair. JSON has everything. CSV of a result has the shortest table of data and Parquet the
-    longest, those with the same columns being one; without such tables both have a line per claim
-    and per score, of the ``kind`` "claim" or "score". With ``table`` they have the rows of the
-    tables of this name or title.
+    A terminal shows a summary of many pairs; text files, Markdown and LaTeX have a line per pair.
+    JSON has everything. For a result, CSV has the shortest data table and Parquet the longest;
+    tables with the same columns are joined. Without data tables, CSV and Parquet have a line per
+    claim and score, with "claim" or "score" in the column ``kind``. With ``table``, CSV and Parquet
+    have the rows of all tables of this name or title.
 
-    Raises ``ValueError`` for a table that the result does not have.
+    Raises ``ValueError`` for a table missing from the result.
     """
     content = _writable_content(answer)
     if isinstance(content, Output) and content.of is not None:
@@ -99,7 +100,8 @@ def _writable_content(answer: BaseResult | Output) -> WritableContent:
 
 
 def save(content: BaseResult | Output, path: Path, kind: str | None = None) -> None:
-    """Write a content to a file in a format, by default the one that its suffix names."""
+    """Write a content to a file, in the format ``kind`` or, by default, the format of the file
+    suffix."""
     suffix = path.suffix.removeprefix(".").lower()
     if kind is not None and kind not in OUTPUT_FORMATS:
         raise ValueError(f"{path}: formats are {', '.join(OUTPUT_FORMATS)}; got {kind!r}")
@@ -165,9 +167,9 @@ def _data_frame_of(
 
 
 def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the columns and the rows of all tables of a name or title.
+    """Return the columns and the rows of all tables with this name or title.
 
-    Raises ``ValueError`` if there is none, or if their columns differ.
+    Raises ``ValueError`` for an unknown name, and if the columns of the tables differ.
     """
     tables = [t for section in result.sections for t in section.tables]
     matches = [t for t in tables if name.casefold() in (t.name.casefold(), t.title.casefold())]
@@ -182,9 +184,9 @@ def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict
 def _columns_and_rows(
     result: Result, tables: Sequence[Table]
 ) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the columns and the rows of tables with the same columns.
+    """Return the columns and the rows of tables with equal columns.
 
-    Every row says whether it is of a trial.
+    The column ``trial`` marks the rows of a trial.
     """
     columns = tables[0].columns
     rows = [dict(zip(columns, row)) for t in tables for row in t.rows]
@@ -192,9 +194,9 @@ def _columns_and_rows(
 
 
 def write_text(text: str, output: Path | None) -> None:
-    """Write a text to a file at once, or to standard output when there is none.
+    """Write a text to a file atomically, or to standard output without a file.
 
-    A reader never sees a part of the file.
+    Readers never see a part of the file.
     """
     if output:
         write_atomically(output, text)
@@ -205,9 +207,9 @@ def write_text(text: str, output: Path | None) -> None:
 
 @contextmanager
 def _tolerate_closed_pipe() -> Iterator[None]:
-    """Let the reader of a pipe go, as ``head`` does.
+    """Ignore a pipe closed by the reader, for example by ``head``.
 
-    The rest is not printed, and the command ends as it would have.
+    The rest is not printed, and the command ends as usual.
     """
     try:
         yield
@@ -219,7 +221,7 @@ def _tolerate_closed_pipe() -> Iterator[None]:
 
 
 def write_tables(parts: Sequence[Any], output: Path | None) -> None:
-    """Write texts and tables to a file, one line per row, or show them."""
+    """Write texts and tables to a file, a line per row, or print everything."""
     if output is None:
         print_tables(parts)
     else:
@@ -227,14 +229,14 @@ def write_tables(parts: Sequence[Any], output: Path | None) -> None:
 
 
 def tables_to_text(parts: Sequence[Any]) -> str:
-    """Return texts and tables as text, one line per row."""
+    """Return texts and tables as plain text, a line per row."""
     target = io.StringIO()
     print_tables(parts, target)
     return target.getvalue()
 
 
 def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
-    """Write a frame to a file of which a reader never sees a part."""
+    """Write a data frame to a Parquet file atomically: readers never see a part."""
     if output is None:
         raise ValueError("Parquet needs a file: it is not text")
     with atomic_write(output) as partial:
@@ -259,7 +261,7 @@ def content_to_json(content: WritableContent) -> str:
 
 
 def _evidence_document(evidence: Evidence) -> dict[str, Any]:
-    """Return an evidence with its design in words and in numbers."""
+    """Return an evidence as JSON data, with the design in words and in numbers."""
     comparison, design = evidence.comparison, evidence.design
     orders = {
         "words": design.words,
@@ -279,9 +281,9 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
 def records_to_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
     """Return records as comma-separated values.
 
-    A text that a spreadsheet would run as a formula, since it begins with ``=``, ``+``, ``-`` or
-    ``@`` and is not a number, has an apostrophe before it. Control characters are escapes, but for
-    the end of a line.
+    A text that a spreadsheet would run as a formula gets a leading apostrophe: a text that begins
+    with ``=``, ``+``, ``-`` or ``@`` and is not a number. Control characters except line breaks
+    become escapes.
     """
     target = io.StringIO()
     writer = csv.DictWriter(target, columns, lineterminator="\n")
@@ -306,10 +308,10 @@ def _escape_formula(value: Any) -> Any:
 def print_tables(parts: Sequence[Any], target: Any = None) -> None:
     """Print texts and tables, by default to standard output.
 
-    On a terminal they are as wide as it is (``COLUMNS`` counts), and verdicts are coloured unless
-    ``NO_COLOR`` is set; elsewhere every row is one line that can be searched for, without colours
-    unless ``FORCE_COLOR`` is set. Control characters, such as a file name may have, are written as
-    escapes.
+    On a terminal, tables fit the width of the terminal (``COLUMNS`` overrides the width), and
+    verdicts are coloured unless ``NO_COLOR`` is set. Elsewhere every row is a single searchable
+    line, without colours unless ``FORCE_COLOR`` is set. Control characters, for example in file
+    names, become escapes.
     """
     from rich.console import Console
 
@@ -332,7 +334,8 @@ def color_by_tone(text: str, tone: str) -> Any:
 
 
 def _terminal_width(stream: Any) -> int | None:
-    """Return how many columns a terminal has, or ``COLUMNS``; None for what is no terminal."""
+    """Return the number of columns of a terminal, or ``COLUMNS``; None if the stream is no
+    terminal."""
     if not stream.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")
@@ -358,9 +361,10 @@ def _printable_lines(part: Any, width: int | None) -> Iterator[Any]:
 
 
 def _fold_line(line: str, width: int | None) -> list[str]:
-    """Return a line of text as it is where it fits, else broken between words with its indentation.
+    """Break a line between words at the terminal width, and repeat the indentation; a short line
+    stays.
 
-    A word that is wider, such as a path, is left to the terminal: so it can be copied.
+    A word wider than the terminal, for example a path, stays whole, so that users can copy it.
     """
     if width is None or display_width(line) <= width:
         return [line]

@@ -1,5 +1,5 @@
-"""What is written of checks and of results other than comparisons: a table for a person, records
-for programs."""
+"""The output of checks and of results other than comparisons: a table for a person, records for
+programs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OutcomesBySpec = Mapping[str, Sequence[Outcome]]
 
 
 def output_of_result(result: BaseResult) -> Output:
-    """Return what is written of a result that is no comparison, evidence or benchmark."""
+    """Return the output of a result other than a comparison, evidence or benchmark."""
     if isinstance(result, ModelScores):
         return model_scores_output(result)
     if isinstance(result, DriftReport):
@@ -42,14 +42,14 @@ def output_of_result(result: BaseResult) -> Output:
 
 
 def records_output(result: BaseResult) -> Output:
-    """Return what is written of a result whose table is its records."""
+    """Return the output of a result with the records as table."""
     records, notes = result.records(), [f"Note: {caveat}." for caveat in result.caveats]
     parts = result._table_parts() or [records_table(records), "", *notes, result.summary()]
     return Output(parts, result._document(), records)
 
 
 def records_table(records: Sequence[Mapping[str, Any]]) -> Any:
-    """Return records as a table of texts; columns of numbers stand at the right."""
+    """Return records as a table of texts; columns of numbers are right-aligned."""
     columns = list(dict.fromkeys(name for record in records for name in record))
     rows = [[_format_entry(record.get(name)) for name in columns] for record in records]
     is_number = [
@@ -65,8 +65,8 @@ def _format_entry(value: Any) -> str:
 
 
 def checks_output(outcomes: OutcomesBySpec) -> Output:
-    """Return what is written of the checks of measures, by their specifications; the code is 1 if
-    one fails."""
+    """Return the output of checks, by measure specification; the exit code is 1 if a check
+    fails."""
     records = check_records(outcomes)
     failed = any(
         o.holds is False for measure_outcomes in outcomes.values() for o in measure_outcomes
@@ -78,13 +78,13 @@ def checks_output(outcomes: OutcomesBySpec) -> Output:
 
 
 def page_of_records(name: str, records: Sequence[Mapping[str, Any]], title: str) -> Result:
-    """Return the content of a page with a table of the records of a command."""
+    """Return the content of a page with the records of a command as a table."""
     table = Table.of(records, "values", "Values")
     return Result(name, "", (Section("values", title, "", tables=(table,)),), title=title)
 
 
 def check_tables(outcomes: OutcomesBySpec) -> list[Any]:
-    """Return a table for each measure, and how many of its checks hold."""
+    """Return a table per measure, followed by the number of checks that hold."""
     return [
         part
         for spec, measure_outcomes in outcomes.items()
@@ -93,7 +93,7 @@ def check_tables(outcomes: OutcomesBySpec) -> list[Any]:
 
 
 def check_records(outcomes: OutcomesBySpec) -> list[dict[str, Any]]:
-    """Return a record for each check of each measure; ``holds`` is None for what is undecided."""
+    """Return a record per measure and check; ``holds`` is None for an undecided check."""
     return [
         {"measure": spec, **outcome._asdict()}
         for spec, measure_outcomes in outcomes.items()
@@ -102,7 +102,7 @@ def check_records(outcomes: OutcomesBySpec) -> list[dict[str, Any]]:
 
 
 def count_outcomes(outcomes: Sequence[Outcome]) -> str:
-    """Return how many checks hold, how many fail, and how many decide nothing."""
+    """Return the numbers of checks that hold, fail, and remain undecided, in words."""
     counts = Counter(outcome.holds for outcome in outcomes)
     words = {False: "fail", None: "could not be decided"}
     other_counts = [f"{counts[holds]} {word}" for holds, word in words.items() if counts[holds]]
@@ -123,7 +123,7 @@ def _outcomes_table(outcomes: Sequence[Outcome]) -> Any:
 
 
 def forecast_tables(forecast: Forecast) -> list[Any]:
-    """Return what to print: a line for each measure, then what concerns all."""
+    """Return the parts to print: a row per measure, then facts about all measures."""
     header = ("measure", "values", "stored", "memory", "note")
     columns = [
         i for i, name in enumerate(header) if name != "stored" or _has_stored_scores(forecast)
@@ -146,7 +146,7 @@ def _has_stored_scores(forecast: Forecast) -> bool:
 
 
 def forecast_output(forecast: Forecast) -> Output:
-    """Return what is written of a forecast."""
+    """Return the output of a forecast."""
     return Output(forecast_tables(forecast), saved_document(forecast), forecast.records())
 
 
@@ -154,14 +154,14 @@ def forecast_output(forecast: Forecast) -> Output:
 
 
 def model_scores_output(scores: ModelScores) -> Output:
-    """Return what is written of the scores of models."""
+    """Return the output of model scores."""
     rows = scores.records()
     return Output(_model_scores_tables(scores, rows), _model_scores_document(scores, rows), rows)
 
 
 def _model_scores_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Return what a terminal shows: the models, the most similar first, the ceiling, and what is
-    missing."""
+    """Return the parts to print: the models, most similar first, the noise ceiling, and
+    failures."""
     rows = [rows[i] for i in scores.order]
     tests = {"pvalue_above_0": "p above 0", "pvalue_below_ceiling": "p below the ceiling"}
     tests = {name: words for name, words in tests.items() if rows[0][name] is not None}

@@ -1,4 +1,4 @@
-"""One self-contained HTML page of any result: it loads nothing, sorts its tables, and prints."""
+"""A self-contained HTML page of any result: no network, sortable tables, ready to print."""
 
 from __future__ import annotations
 
@@ -74,32 +74,32 @@ def write_page(
     stretch: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write any result to one HTML file.
+    """Write any result to a single HTML file, and return the path.
 
-    Returns the path. The page has what leads, then for every section what it is about, its claims,
-    figures and tables, and why something has no value; at the end the mean ranks of the measures,
-    times, and how it was made. Any line can be shown or hidden, any table sorted, any mark read. It
-    needs no network; two calls with equal results write the same bytes, and a reader sees the old
-    or the new file, never a part.
+    The page begins with the main finding. Every section has a description, claims, figures and
+    tables, and reasons for missing values. At the end are the mean ranks of the measures, run
+    times, and provenance. Readers can show or hide any line, sort any table, and read the value of
+    any mark. The page needs no network. Two calls with equal results write the same bytes. Readers
+    see the old or the new file, never a part.
 
     Parameters
     ----------
-    result : what a function of this package or :func:`resemblance.load` returned, such as a
-        comparison, evidence, a report of drift, or the result of a suite.
-    path : the file to write; its folder must exist.
-    title : the heading; by default that of the result.
+    result : the return value of a function of this package or of :func:`resemblance.load`, for
+        example a comparison, evidence, a drift report, or the result of a suite.
+    path : the file to write; the folder must exist.
+    title : the heading; by default the title of the result.
     introduction : a paragraph before everything else, as plain text.
-    facts : names and values to show at the top, such as accuracies.
-    evidence : what is known of chance, p-values and intervals of a comparison, from
-        ``resemblance.evidence`` on the same representations.
+    facts : names and values to show at the top, for example accuracies.
+    evidence : chance, p-values and intervals of a comparison, from ``resemblance.evidence`` on the
+        same representations.
     measure : the measure of a comparison that leads the page; by default debiased CKA, then CKA,
         then the first.
-    stretch : let the colours of every map of a comparison span its values instead of the range of
-        its measure; the maps say so.
-    provenance : names and values to add to how it was made, such as the command and the date.
+    stretch : let the colours of every map of a comparison span the values instead of the range of
+        the measure; a note on the map says so.
+    provenance : names and values to add to the provenance, for example the command and the date.
 
-    Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
-    evidence of other representations. Needs the extra ``report``.
+    Raises ``KeyError`` for a measure missing from the comparison, and ``ValueError`` for evidence
+    of other representations. Needs the extra ``report``.
     """
     content = page_result(result, evidence=evidence, measure=measure, stretch=stretch)
     content = replace(content, provenance={**content.provenance, **(provenance or {})})
@@ -115,7 +115,8 @@ def page_result(
     measure: str | Measure | None = None,
     stretch: bool = False,
 ) -> Result:
-    """Return a result as the tables and figures of its page; options as of :func:`write_page`."""
+    """Return a result as the tables and figures of a page; for the options see
+    :func:`write_page`."""
     if isinstance(result, Comparison):
         return result_from_comparison(result, evidence=evidence, measure=measure, stretch=stretch)
     if isinstance(result, Evidence):
@@ -133,7 +134,7 @@ def page_result(
 
 
 def _result_of_records(result: BaseResult) -> Result:
-    """Return a result with the records as its one table."""
+    """Return a result with the records as the only table."""
     name = type(result).__name__
     table = Table.of(result.records(), "values", "Values", figures=4)
     reasons = {f"{i + 1}": str(getattr(f, "reason", f)) for i, f in enumerate(result.failures)}
@@ -149,7 +150,7 @@ def _result_of_records(result: BaseResult) -> Result:
 
 
 def open_page(path: Path) -> None:
-    """Open a page in the browser; print its path where there is none."""
+    """Open a page in the browser; print the path if no browser opens."""
     if not webbrowser.open(path.resolve().as_uri()):
         line = f"no browser can be opened here; the page is {path.resolve()}"
         print(escape_control_characters(line), file=sys.stderr)
@@ -193,9 +194,11 @@ def _template_variables(result: Result, facts: Mapping[str, str]) -> dict[str, A
 
 
 def compress_document(result: Result) -> str:
-    """Return the document of a result, compressed, as a page holds it for its reader to save;
-    nothing for a result with numbers that no document can hold, or for one that would make the page
-    slow to load."""
+    """Return the compressed document of a result, which readers can save from the page.
+
+    Return "" if the result contains numbers that no document can hold, or if the document would
+    make the page slow to load.
+    """
     try:
         document = result_text(result)
     except ValueError:
@@ -206,7 +209,7 @@ def compress_document(result: Result) -> str:
 
 
 def command_for_suite(suite: str) -> str:
-    """Return the command that makes a result of this suite."""
+    """Return the command for results of a suite."""
     return COMMAND_BY_SUITE.get(suite, f"resemblance bench run {suite}")
 
 
@@ -221,7 +224,7 @@ def _verdict_counts(result: Result) -> dict[str, Any]:
 
 
 def _subtitle_facts(result: Result) -> dict[str, str]:
-    """Return what the line under the title names: suite, size, data sets, models, seeds."""
+    """Return the facts under the title: suite, size, data sets, models, seeds."""
     run = {"suite": result.suite, "size": describe_run_size(result.suite, result.size)}
     return (run if result.size and result.suite not in COMMAND_BY_SUITE else {}) | dict(
         result.facts
@@ -229,7 +232,7 @@ def _subtitle_facts(result: Result) -> dict[str, str]:
 
 
 def summarize_verdicts(result: Result) -> str:
-    """Say in one line how many claims hold, and how many do not."""
+    """Return a line with the number of claims per verdict."""
     total = len(result.claims)
     if not total:
         return "This run puts no claim to the test."
@@ -239,7 +242,8 @@ def summarize_verdicts(result: Result) -> str:
 
 
 def _mean_rank_markup(result: Result) -> tuple[Bars, str, str] | None:
-    """Return the mean ranks, and the diagram of ties where there is one, as markup."""
+    """Return the mean ranks, and the critical-difference diagram if there is a diagram, as
+    markup."""
     figure = None if any(s.name == "ranking" for s in result.sections) else mean_rank_chart(result)
     ties = figure and tie_diagram_of_result(result)
     return figure and (figure, bar_rows_svg(figure), critical_difference_svg(ties) if ties else "")
@@ -247,7 +251,8 @@ def _mean_rank_markup(result: Result) -> tuple[Bars, str, str] | None:
 
 @cache
 def _page_template() -> Any:
-    """Return the template of all pages. Insertions are escaped, and a missing one is an error."""
+    """Return the template of all pages. Inserted values are escaped, and a missing value is an
+    error."""
     jinja2, folder = import_optional("jinja2"), Path(__file__).parent
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),

@@ -1,4 +1,4 @@
-"""Bars, boxes and dots with one row for each name, as inline SVG on one axis."""
+"""Bars, boxes and dots as inline SVG: a row for each name, on a common axis."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ROW_NAME_MARGIN, ROW_NUMBER_MARGIN = 184.0, 46.0  # room at the left and at the 
 
 
 def bar_rows_svg(figure: Bars, style: ElementStyle = css_class_style) -> str:
-    """Draw estimates below each other in their order, each with its interval and its number.
+    """Draw estimates as rows in the given order, with intervals and numbers.
 
     Raises ``ValueError`` for a negative value on a logarithmic axis.
     """
@@ -85,7 +85,7 @@ def _log_bar_axis(figure: Bars, ends: Sequence[float], start: float, end: float)
 
 
 def _bar_baseline(figure: Bars, x: AxisScale) -> float:
-    """Return where bars begin."""
+    """Return the value at which bars begin."""
     if figure.is_limit and figure.threshold is not None:
         return figure.threshold
     if figure.log_x:
@@ -101,9 +101,10 @@ def _bar_class(bar: Bar, figure: Bars) -> str:
 def _bar_axis_lines(
     x: AxisScale, height: float, name: str, base: float, style: ElementStyle = css_class_style
 ) -> list[str]:
-    """Draw the lines of the axis, with one where bars begin, and the numbers below.
+    """Draw the grid lines of the axis, with a line at ``base`` where bars begin, and the numbers
+    below.
 
-    Without bars, as for ranks, where ``base`` is infinite, both ends of the axis have one.
+    An infinite ``base`` means no bars, as for ranks: the two ends of the axis have a line.
     """
     width = (x.high - x.low) / 8
     ticks = axis_ticks(x)
@@ -153,7 +154,8 @@ def _interval_line(low: float, high: float, y: float, style: ElementStyle) -> st
 
 
 def box_rows_svg(figure: Boxes) -> str:
-    """Draw a box for every sample: quartiles, whiskers to 1.5 spans, and every value as a point."""
+    """Draw a box for every sample: quartiles, whiskers to 1.5 interquartile ranges, and every value
+    as a point."""
     values = [v for box in figure.boxes for v in box.values]
     if not values:
         return EMPTY_FIGURE_HTML
@@ -180,7 +182,7 @@ def box_rows_svg(figure: Boxes) -> str:
 
 
 def _group_legend(groups: Sequence[str], top: float) -> list[str]:
-    """Draw the colours of groups with their names, side by side."""
+    """Draw the colours of groups with the names, side by side."""
     parts = []
     for i, name in enumerate(groups):
         place, y = (
@@ -222,7 +224,7 @@ def _box_row(box: Box, name: str, x: AxisScale, y: float, unit: str, kind: str) 
 
 
 def _box_points(box: Box, x: AxisScale, y: float, unit: str) -> list[str]:
-    """Draw every value, those that would hide each other at five heights."""
+    """Draw every value as a point, at five heights so that equal values stay visible."""
     points = []
     for i, value in enumerate(box.values):
         place = f" in {box.points[i]}" if box.points else ""
@@ -236,7 +238,7 @@ def _box_points(box: Box, x: AxisScale, y: float, unit: str) -> list[str]:
 
 
 def strip_rows_svg(figure: Strips) -> str:
-    """Draw the values of every group as dots in a row; groups that are not used are grey."""
+    """Draw the values of every group as dots in a row; unused groups are grey."""
     values = [v for strip in figure.strips for v in strip.values] or [0.0, 1.0]
     low, high = separated_ends(min(values), max(values))
     slack = 0.06 * (high - low)

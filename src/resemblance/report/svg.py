@@ -1,4 +1,4 @@
-"""Parts of drawings as inline SVG: elements, axes and round numbers on them."""
+"""Building blocks of inline SVG figures: elements, axes and round numbers for ticks."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ AXIS_OVERSHOOT = 0.02  # of an axis: how far beyond its end a value is drawn tha
 
 
 class AxisScale(NamedTuple):
-    """From values to places: ``low`` is at ``start``, ``high`` at ``end``.
+    """An axis that maps values to positions: ``low`` is at ``start``, ``high`` at ``end``.
 
-    ``zero`` is where values of 0 are on a logarithmic axis.
+    ``zero``: the position of values of 0 on a logarithmic axis.
     """
 
     low: float
@@ -50,7 +50,7 @@ class AxisScale(NamedTuple):
     zero: float | None = None
 
     def __call__(self, value: float) -> float:
-        """Return where a value is; one far outside is a little beyond the end."""
+        """Return the position of a value; a value far outside is slightly beyond the end."""
         if self.is_log and value <= 0:
             return self.start if self.zero is None else self.zero
         low, high, position = (
@@ -63,22 +63,22 @@ class AxisScale(NamedTuple):
 
 
 class ElementStyle(Protocol):
-    """How the elements of a figure look."""
+    """A function that styles the elements of a figure."""
 
     def __call__(self, kind: str, group_kind: str = "") -> Mapping[str, str]:
-        """Return the attributes of an element of a kind, such as ``"dot"``, in a group of the kind
+        """Return the attributes of an element of ``kind``, for example ``"dot"``, in a group of
         ``group_kind``."""
 
 
 def css_class_style(kind: str, group_kind: str = "") -> dict[str, str]:
-    """Return the class of an element, which the style sheet of a page describes."""
+    """Return the CSS class of an element; the style sheet of a page defines the class."""
     return {"class_": kind}
 
 
 def svg_element(element: str, *children: str, **attributes: object) -> str:
     """Return an SVG element.
 
-    Children are markup, attribute values are escaped (``class_`` is class).
+    Children are markup; attribute values are escaped (``class_`` means class).
     """
     pairs = "".join(
         f' {k.rstrip("_").replace("_", "-")}="{_svg_attribute(v)}"' for k, v in attributes.items()
@@ -93,17 +93,17 @@ def _svg_attribute(value: object) -> str:
 
 
 def svg_text(content: object, x: float, y: float, **attributes: object) -> str:
-    """Return a text; its content is escaped."""
+    """Return a text element; the content is escaped."""
     return svg_element("text", escape(str(content)), x=x, y=y, **attributes)
 
 
 def svg_title(content: str) -> str:
-    """Return what the pointer reads at an element."""
+    """Return the tooltip of an element."""
     return svg_element("title", escape(content))
 
 
 def figure_note(content: str) -> str:
-    """Return a line of text above a figure; nothing for no text."""
+    """Return a line of text above a figure; "" for an empty text."""
     return f'<p class="part">{escape(content)}</p>' if content else ""
 
 
@@ -116,7 +116,7 @@ def svg_figure(
     kind: str = "chart",
     **extra: object,
 ) -> str:
-    """Return the SVG element around the parts of a figure; ``label`` is read aloud in its place."""
+    """Return the SVG element around the parts of a figure; screen readers read ``label``."""
     attributes: dict[str, object] = {**style(kind), "role": "img", "aria_label": label, **extra}
     return svg_element("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", **attributes)
 
@@ -128,12 +128,12 @@ def shorten_name(name: str, max_length: int = MAX_LABEL_LENGTH) -> str:
 
 
 def shorten_distinct_names(names: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> list[str]:
-    """Cut long names that are drawn together, and keep the parts in which they differ.
+    """Shorten long names that appear together, and keep the parts that differ.
 
-    A name loses its middle, as by :func:`shorten_name`. Where two names would become one, each
-    keeps the part between the beginning and the end that they share, with as many of the words
-    around it as fit: ``…layer.0.attention…`` and ``…layer.1.attention…``. Different names stay
-    different; at worst they are longer than ``max_length``.
+    A name loses the middle, as with :func:`shorten_name`. If two names would become equal, the
+    names keep the part between the common beginning and the common end, with as many surrounding
+    words as fit: ``…layer.0.attention…`` and ``…layer.1.attention…``. Different names stay
+    different; in the worst case names are longer than ``max_length``.
     """
     short_names = {name: shorten_name(name, max_length) for name in names}
     names_by_label = defaultdict[str, list[str]](list)
@@ -148,7 +148,7 @@ def shorten_distinct_names(names: Sequence[str], max_length: int = MAX_LABEL_LEN
 
 
 def _differing_parts(names: Sequence[str], max_length: int) -> list[str]:
-    """Cut each name to the words that not all names share, with some of those around them."""
+    """Cut names to the words that not all names share, with some surrounding words."""
     words = [NAME_TOKENS.findall(name) for name in names]
     fewest = min(map(len, words))
     is_shared = [len(set(column)) == 1 for column in zip(*words)]
@@ -163,8 +163,8 @@ def _differing_parts(names: Sequence[str], max_length: int) -> list[str]:
 
 
 def _surrounding_words(words: Sequence[str], start: int, stop: int, max_length: int) -> str:
-    """Return the words from ``start`` to ``stop``, and further ones on both sides as far as there
-    is room."""
+    """Return the words from ``start`` to ``stop``, with further words on the two sides as far as
+    there is room."""
     size = len("".join(words[start:stop])) + 2
     for step in range(2 * len(words)):  # to the left and to the right in turn
         first, end = (start - 1, stop) if step % 2 == 0 else (start, stop + 1)
@@ -179,15 +179,15 @@ def _surrounding_words(words: Sequence[str], start: int, stop: int, max_length: 
 
 
 def row_name_svg(name: str, x: float, y: float, label: str = "") -> str:
-    """Write the name of a row, before ``x``, as it is or ``label``; of one that is cut, the pointer
-    reads all."""
+    """Write the name of a row to the left of ``x``, as ``label`` or shortened; a shortened name has
+    the full name as tooltip."""
     label = label or shorten_name(name)
     words = svg_text(label, round(x, 1), round(y, 1), class_="end name")
     return words if label == name else svg_element("g", svg_title(name), words)
 
 
 def name_column_width(names: Iterable[str], max_width: float = math.inf) -> float:
-    """Return how wide the longest of some names is, as far as it is shown."""
+    """Return the width of the longest name after shortening."""
     longest = max(map(len, shorten_distinct_names(list(names))), default=0)
     return min(max_width, 20 + LABEL_CHARACTER_WIDTH * longest)
 
@@ -195,7 +195,7 @@ def name_column_width(names: Iterable[str], max_width: float = math.inf) -> floa
 def padded_range(values: Sequence[float]) -> tuple[float, float]:
     """Return the ends of an axis for values, with a little room.
 
-    With 0, and with 1 for shares, where these are near.
+    The ends include 0, and 1 for shares, if the values are close to 0 or 1.
     """
     low, high = min(values), max(values)
     low = 0.0 if 0 < low <= 0.6 * high else low
@@ -210,7 +210,7 @@ def padded_range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def separated_ends(low: float, high: float) -> tuple[float, float]:
-    """Return two ends of an axis, moved apart if they are nearly the same.
+    """Return two ends of an axis, moved apart if nearly equal.
 
     Raises ``ValueError`` for ends that are not finite, or too far apart for a number.
     """
@@ -224,7 +224,8 @@ def separated_ends(low: float, high: float) -> tuple[float, float]:
 
 
 def positive_range(values: Sequence[float], name: str) -> tuple[float, float]:
-    """Return the ends of the positive values of a logarithmic axis; ``name`` is that of its figure.
+    """Return the smallest and the largest positive value, for a logarithmic axis; ``name``: the
+    figure.
 
     Raises ``ValueError`` for a negative value.
     """
@@ -235,7 +236,7 @@ def positive_range(values: Sequence[float], name: str) -> tuple[float, float]:
 
 
 def log_axis(values: Sequence[float], start: float, end: float, name: str) -> AxisScale:
-    """Return a logarithmic axis for values; 0 has a place of its own.
+    """Return a logarithmic axis for values; 0 has a separate position.
 
     Raises ``ValueError`` for a negative value.
     """
@@ -247,9 +248,9 @@ def log_axis(values: Sequence[float], start: float, end: float, name: str) -> Ax
 
 
 def round_ticks(low: float, high: float, max_ticks: int = 6) -> list[float]:
-    """Return at most so many round numbers from low to high.
+    """Return round numbers from ``low`` to ``high``, in at most ``max_ticks`` steps.
 
-    They are 1, 2 or 5 times a power of ten apart.
+    A step is 1, 2 or 5 times a power of ten.
     """
     rough_step = (high - low) / max_ticks
     power = 10.0 ** math.floor(math.log10(rough_step))
@@ -259,9 +260,9 @@ def round_ticks(low: float, high: float, max_ticks: int = 6) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return the powers of ten from low to high.
+    """Return the powers of ten from ``low`` to ``high``.
 
-    With few of them also their multiples by 2 and 5.
+    A short axis also has the multiples by 2 and 5.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     step = max(1, math.ceil(len(powers) / 8))
@@ -271,7 +272,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def axis_ticks(axis: AxisScale, max_ticks: int = 8) -> list[float]:
-    """Return the round numbers of an axis, with 0 where it has a place of its own."""
+    """Return the round numbers of an axis, and 0 if the axis has a separate position for 0."""
     if not axis.is_log:
         return round_ticks(axis.low, axis.high, max_ticks)
     zero = [0.0] if axis.zero is not None and axis.zero != axis.start else []
@@ -284,12 +285,12 @@ def place_labels(
     height: float,
     box: tuple[float, float, float, float],
 ) -> list[tuple[float, float, bool] | None]:
-    """Return for each point where its label begins, the middle of its height, and whether it is so
-    far away that a line must lead to it; None where there is no room.
+    """Return the label position for every point: start, middle of the height, and whether the label
+    needs a leader line; None if there is no room.
 
-    The first that is free counts, next to the point or around it, then farther from it: where it
-    covers no point and no other label, and is within ``box``, (left, top, right, bottom). Of many
-    points only the nearest places count.
+    The first free position counts: next to or around the point, then farther away. A free position
+    covers no point and no other label, and is within ``box``, (left, top, right, bottom). With many
+    points, only the nearest positions count.
     """
     rings = LABEL_DISTANCES if len(points) <= MAX_POINTS_WITH_LEADERS else LABEL_DISTANCES[:1]
     turns = np.radians(LABEL_ANGLES)
@@ -323,7 +324,8 @@ def place_labels(
 def axis_numbers(
     axis: AxisScale, ticks: Iterable[float], y: float, style: ElementStyle = css_class_style
 ) -> list[str]:
-    """Return numbers below a horizontal axis, without those that would touch the one before."""
+    """Return numbers below a horizontal axis, without numbers that would touch the previous
+    number."""
     parts, end = [], -math.inf
     for tick in ticks:
         place, half = axis(tick), LABEL_CHARACTER_WIDTH * len(format_number(tick)) / 2
@@ -341,7 +343,8 @@ def vertical_grid(
     base: float = math.nan,
     style: ElementStyle = css_class_style,
 ) -> list[str]:
-    """Draw the upright lines of an axis, a darker one at ``base``, with numbers and name below."""
+    """Draw the vertical lines of an axis, a darker line at ``base``, with numbers and name
+    below."""
     kinds = ("grid zero" if tick == base else "grid" for tick in ticks)
     lines = [
         svg_element("path", d=f"M{x(t):.1f} 0V{height:g}", **style(kind))
@@ -356,7 +359,7 @@ def vertical_grid(
 
 
 def threshold_line(value: float, d: str, style: ElementStyle = css_class_style) -> str:
-    """Draw the line of a threshold, and an invisible broad one for the pointer."""
+    """Draw the line of a threshold, and a wide invisible line for the pointer."""
     reach = svg_element("path", d=d, **style("reach"))
     return svg_element(
         "g",

@@ -1,4 +1,5 @@
-"""Tables of text, laid out by rich: a line per row in a file, on a terminal no wider than it is."""
+"""Text tables, laid out with rich: a line per row in a file, at most the terminal width on a
+terminal."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ UNLIMITED_WIDTH = 10**6  # columns of what is no terminal
 class TextTable(NamedTuple):
     """Rows of texts below a header.
 
-    What does not fit a terminal is folded between words, then cut into parts that repeat the first
-    column. With ``as_blocks`` each row becomes a block of lines instead, as suits rows of
-    sentences. ``tones``: cells that a terminal colours, as (row, column, tone).
+    A table too wide for the terminal is folded between words, then split into parts that repeat the
+    first column. With ``as_blocks`` every row becomes a block of lines instead, for rows of
+    sentences. ``tones``: cells to colour on a terminal, as (row, column, tone).
     """
 
     header: tuple[str, ...]
@@ -34,7 +35,7 @@ class TextTable(NamedTuple):
 
 
 def render_table(table: TextTable, width: int | None = None) -> Iterator[Any]:
-    """Yield the lines of a table as texts of rich; without a width, one for every row."""
+    """Yield the lines of a table as rich texts; without a width, a line per row."""
     from rich.text import Text
 
     escaped_table = table._replace(
@@ -47,7 +48,7 @@ def render_table(table: TextTable, width: int | None = None) -> Iterator[Any]:
 
 
 def display_width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the number of terminal columns of a text."""
     from rich.cells import cell_len
 
     return len(text) if text.isascii() else cell_len(text)
@@ -72,7 +73,7 @@ def _layout_lines(table: TextTable, width: int | None) -> Iterator[Any]:
 
 
 def _column_widths(table: TextTable, *, is_folded: bool) -> list[int]:
-    """Return the width of every column, or the least to which it can be folded."""
+    """Return the width of every column; if folded, the smallest possible width."""
     widths = []
     for i, name in enumerate(table.header):
         heads = (name.split() if is_folded else [name]) if table.has_header else []
@@ -84,9 +85,9 @@ def _column_widths(table: TextTable, *, is_folded: bool) -> list[int]:
 
 
 def _fit_column_widths(table: TextTable, width: int, gap: int) -> list[int] | None:
-    """Return widths that fill the terminal, more for the columns that need it most.
+    """Return widths that fill the terminal; the columns that lack most get more.
 
-    None if a word would be cut.
+    Return None if a word would be cut.
     """
     natural_widths, widths = (
         _column_widths(table, is_folded=False),
@@ -128,7 +129,7 @@ def _rich_text(words: str, style: str = "") -> Any:
 
 
 def _rendered_lines(grid: Any, indent: int, width: int = UNLIMITED_WIDTH) -> Iterator[Any]:
-    """Yield the lines of what rich draws."""
+    """Yield the lines that rich renders."""
     from rich.console import Console
     from rich.text import Text
 
@@ -142,7 +143,8 @@ def _rendered_lines(grid: Any, indent: int, width: int = UNLIMITED_WIDTH) -> Ite
 
 
 def _stacked_rows(table: TextTable, width: int) -> Iterator[Any]:
-    """Yield a block for every row: two cells as a heading, the others below with their names."""
+    """Yield a block for every row: two cells as a heading, the remaining cells below with column
+    names."""
     from rich.table import Table
     from rich.text import Text
 
@@ -166,9 +168,9 @@ def _stacked_rows(table: TextTable, width: int) -> Iterator[Any]:
 
 
 def _column_chunks(table: TextTable, width: int) -> Iterator[Any]:
-    """Yield as many columns at a time as fit next to the first.
+    """Yield parts of a table, with as many columns as fit next to the first.
 
-    The first is cut if it leaves no room for others.
+    The first column is cut if no other column would fit.
     """
     gap, min_widths = NARROW_COLUMN_GAPS[0], _column_widths(table, is_folded=True)
     first_width = min(min_widths[0], width // 2)

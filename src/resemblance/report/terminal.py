@@ -1,5 +1,5 @@
-"""What a terminal shows of a comparison, an evidence or a result: the leading tables of its page,
-or the matrices of few representations."""
+"""Terminal output of a comparison, an evidence or a result: the leading tables of the page, or the
+matrices of few representations."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def plain_table(
     as_blocks: bool = False,
     tones: Iterable[tuple[int, int, str]] = (),
 ) -> TextTable:
-    """Return a table with one line below its header.
+    """Return a table with a line below the header.
 
     See :class:`resemblance.report.tables.TextTable`.
     """
@@ -75,7 +75,7 @@ def plain_table(
 def text_table(
     table: Table, columns: Sequence[int] = (), tones: Iterable[tuple[int, int, str]] = ()
 ) -> TextTable:
-    """Return a table of a page, or some of its columns, without the names of their groups."""
+    """Return a table of a page as text, or the selected ``columns`` without group names."""
     grid = table_grid(table)
     group_names = [heading.text for heading in grid.headings for _ in range(heading.width)]
     group_names = [""] * len(table.columns) if columns or not group_names else group_names
@@ -88,19 +88,19 @@ def text_table(
 
 
 def _brief_columns(table: Table) -> list[int]:
-    """Return the columns that a terminal shows: of those that are chosen, all with an entry."""
+    """Return the columns for a terminal: the columns in ``brief`` that have an entry."""
     entries = list(zip(*table.rows))
     columns = map(table.columns.index, table.brief)
     return [i for i in columns if set(entries[i]) != {None}]
 
 
 def _format_table_cell(cell: TableCell, column: int) -> str:
-    """Return what a cell says, with its sign: "0.5**", and "Mine (added)" for a name."""
+    """Return the text of a cell with the sign: "0.5**", and "Mine (added)" for a name."""
     return f"{cell.text} ({cell.sign})" if cell.sign and not column else cell.text + cell.sign
 
 
 def _column_name_with_choice(table: Table, column: int, name: str) -> str:
-    """Return the name of a column with what a reader would choose, if others have the same name."""
+    """Return the name of a column, with the choices of the selectors if columns share the name."""
     if not table.choices or table.columns.count(table.columns[column]) == 1:
         return name
     return " ".join(filter(None, (name, *table.choices[column])))
@@ -110,11 +110,11 @@ def _column_name_with_choice(table: Table, column: int, name: str) -> str:
 
 
 def comparison_tables(comparison: Comparison, *, is_whole: bool = False) -> list[Any]:
-    """Return what to print for a comparison, by the number of its representations.
+    """Return the parts to print for a comparison, depending on the number of representations.
 
-    A line per measure for two, small matrices for a few, else a summary; of models with several
-    layers, first the layers of equal depth. ``is_whole``: in place of the summary a line per pair,
-    as files have it.
+    Two representations have a line per measure, a few have small matrices, more have a summary.
+    Models with several layers begin with the layers of equal depth. ``is_whole``: a line per pair
+    in place of the summary, as in files.
     """
     pair, sides = only_pair_position(comparison), (len(comparison.rows), len(comparison.columns))
     notes = diagnostic_notes(comparison, exclude=CHANCE_KEY)  # which the tables show
@@ -137,8 +137,8 @@ def comparison_tables(comparison: Comparison, *, is_whole: bool = False) -> list
 
 
 def _equal_depth_tables(comparison: Comparison) -> list[Any]:
-    """Return the layers of equal depth with their title; nothing without models, or if they are too
-    many."""
+    """Return the layers of equal depth with a title; an empty list without models or with too many
+    layers."""
     evidence = comparison.evidence
     leading = None if evidence is None else evidence.measures[0].spec
     table = depths_table(page_context(comparison, measure=leading, evidence=evidence))
@@ -148,9 +148,10 @@ def _equal_depth_tables(comparison: Comparison) -> list[Any]:
 
 
 def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
-    """Return the matrix of one measure.
+    """Return the matrix of a measure.
 
-    The columns of a square are numbered like the rows where its names are too long for a terminal.
+    If the names of a square matrix are too long for a terminal, the columns are numbered like the
+    rows.
     """
     rows, columns = list(comparison.rows), list(comparison.columns)
     matrix = snap_to_bounds(comparison.values[info.spec], info)
@@ -163,7 +164,7 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
 
 
 def _matrix_width(names: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
-    """Return how wide the matrix of a square is with a name above each column."""
+    """Return the width of a square matrix with a name above every column."""
     columns = [max(map(display_width, column)) for column in zip(names, *cells)]
     return (
         TABLE_INDENT + max(map(display_width, names)) + sum(COLUMN_GAP + width for width in columns)
@@ -179,9 +180,9 @@ def _matrix_title(comparison: Comparison, info: MeasureInfo) -> str:
 
 
 def evidence_tables(evidence: Evidence, *, is_whole: bool = False) -> list[Any]:
-    """Return what to print: a line per measure and pair, or per measure if these are too many;
-    then the result in words, what makes it doubtful, and the design. ``is_whole``: a line per
-    measure and pair however many these are, as files have it."""
+    """Return the parts to print: a line per measure and pair, or with too many pairs a line per
+    measure; then the conclusion, the caveats, and the design. ``is_whole``: a line per measure and
+    pair, however many pairs, as in files."""
     results = measure_results(evidence)
     pairs = [pair for result in results for pair in result.pairs]
     headline, *_ = describe_significance(evidence, results)
@@ -201,11 +202,11 @@ def evidence_tables(evidence: Evidence, *, is_whole: bool = False) -> list[Any]:
 
 
 def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
-    """Return what a terminal shows: the headlines, the leading tables, the claims, the mean ranks.
+    """Return the parts to print: the headlines, the leading tables, the claims, the mean ranks.
 
-    Only what the result has.
+    Parts that the result lacks are omitted.
 
-    ``is_whole``: also tables whose columns are in groups, a part for each group.
+    ``is_whole``: also tables with grouped columns, a part per group.
     """
     parts: list[Any] = headline_lines(result)
     if any(claim.verdict != NO_DATA for claim in result.claims) and not result.is_trial:
@@ -219,7 +220,8 @@ def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
 
 
 def headline_lines(result: Result) -> list[str]:
-    """Return what comes before the numbers: what was run, a trial, omissions, the leaders."""
+    """Return the lines before the numbers: the run, trial warning, omissions, the leading
+    measures."""
     sized = f"{result.suite}, {describe_run_size(result.suite, result.size)}"
     run_facts = [sized] if result.size and result.suite != "joint" else []
     counts = [
@@ -232,7 +234,7 @@ def headline_lines(result: Result) -> list[str]:
 
 
 def leading_tables(result: Result) -> Iterator[Any]:
-    """Yield the leading tables of all sections with their titles, their numbers as on a page."""
+    """Yield the leading tables of all sections with titles; numbers look as on a page."""
     for section in result.sections:
         for table in section.tables:
             if table.is_leading:
@@ -241,7 +243,7 @@ def leading_tables(result: Result) -> Iterator[Any]:
 
 
 def grouped_tables(result: Result) -> Iterator[Any]:
-    """Yield the tables whose columns are in groups, with the group's name and a legend."""
+    """Yield the tables with grouped columns, with group names and a legend."""
     for section in result.sections:
         tables = [t for t in section.tables if any(t.groups) and not t.is_leading]
         for table in tables:
@@ -254,7 +256,8 @@ def grouped_tables(result: Result) -> Iterator[Any]:
 
 
 def claim_table(result: Result) -> TextTable:
-    """Return a line per claim that was judged, with the paper's number, ours, and the verdict."""
+    """Return a row per judged claim, with the paper's number, the number of this run, and the
+    verdict."""
     claims = [c for c in result.claims if c.verdict != NO_DATA]
     rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in claims]
     header = ("claim", "verdict", "what is claimed", "the paper", "this run")
@@ -265,7 +268,7 @@ def claim_table(result: Result) -> TextTable:
 
 
 def claims_without_data_line(claims: Iterable[Claim]) -> list[str]:
-    """Return the line that names the claims without data; none if there is no such claim."""
+    """Return the line with the claims without data; an empty list if all claims have data."""
     numbers = [claim.number for claim in claims if claim.verdict == NO_DATA]
     if not numbers:
         return []
@@ -274,10 +277,9 @@ def claims_without_data_line(claims: Iterable[Claim]) -> list[str]:
 
 
 def mean_rank_table(result: Result) -> TextTable:
-    """Return the mean rank of every measure over the cells that have scores, best first.
+    """Return the mean rank of every measure over the tasks with scores, best first.
 
-    Of a trial, and of too few cells to settle anything, there are no intervals; a trial has no
-    order either.
+    A trial, and a run with too few tasks, has no intervals; a trial is not sorted by rank either.
     """
     places, labels = result.places(), result.labels
     is_sure = places.is_settling and not result.is_trial

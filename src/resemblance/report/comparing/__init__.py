@@ -1,1 +1,2 @@
-"""The parts of the page of a comparison: the finding in words, the first figures, and the rest."""
+"""Parts of the page of a comparison: the finding in words, the main figures, tables and
+statistics."""

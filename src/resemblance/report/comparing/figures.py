@@ -1,5 +1,5 @@
-"""The figures of the page of a comparison: first one map with a selector, and what it shows by
-depth, as a plane, and as a tree; then the maps of whole families, and how far measures agree."""
+"""Figures for the page of a comparison: a heat map with a selector, and the same values by depth,
+in a plane, and as a tree; then the maps of each family, and the agreement of measures."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ UNKNOWN_CORRELATION_DISTANCE = 1.0  # the distance of measures whose correlation
 
 
 def first_section(context: PageContext) -> Section:
-    """Return the map of the leading measure, with all others to select, and its arrangements."""
+    """Return the maps of all measures with a selector, the leading measure first, and the
+    arrangements: depth curves, plane and tree."""
     figures: tuple[Figure, ...] = (_selectable_maps(context), *_arrangement_figures(context))
     return Section("similarity", "Similarity", "", figures=figures)
 
@@ -92,7 +93,7 @@ def first_section(context: PageContext) -> Section:
 
 
 def _selectable_maps(context: PageContext) -> Choice:
-    """Return the maps of all measures; with evidence, those of what is above chance, too."""
+    """Return the maps of all measures; with evidence, also the maps of scores above chance."""
     options, maps, groups = [], list[HeatMap](), []
     for info in context.measures:
         for name, heat in _value_and_chance_maps(context, info):
@@ -116,7 +117,7 @@ def _selectable_maps(context: PageContext) -> Choice:
 def _value_and_chance_maps(
     context: PageContext, info: MeasureInfo
 ) -> Iterator[tuple[str, HeatMap]]:
-    """Yield the map of the values of a measure, then that of what is above chance."""
+    """Yield the map of the values of a measure, then the map of scores above chance."""
     value = value_map(context, info)
     yield VALUE_CHOICE, value
     is_known = info.spec in context.readings
@@ -134,7 +135,7 @@ def _value_and_chance_maps(
 
 
 def _arrangement_figures(context: PageContext) -> Iterator[Switch]:
-    """Yield what can be drawn of the comparison besides its map, for each of its measures."""
+    """Yield depth curves, best matches, plane and tree, if possible, with a figure per measure."""
     rows, columns = context.comparison.rows, context.comparison.columns
     curves = depth_curves(context, context.leading)
     depth = describe_depth_matching(context, curves)
@@ -159,7 +160,7 @@ def _figure_per_measure(
 
 
 def _depth_chart(context: PageContext, info: MeasureInfo) -> Chart:
-    """Return the values of layers of equal depth by depth, with chance where it is known."""
+    """Return the values of layers of equal depth by depth, with the chance level if known."""
     curves = depth_curves(context, info)
     names = [f"{curve.model} and {curve.other}" for curve in curves[:MAX_DEPTH_LINES]]
     lines = layer_lines(context, info, curves[:MAX_DEPTH_LINES], names)
@@ -199,10 +200,10 @@ def _direction_note(info: MeasureInfo) -> str:
 def layer_lines(
     context: PageContext, info: MeasureInfo, curves: Sequence[DepthCurve], names: Sequence[str]
 ) -> list[Line]:
-    """Return a line with a name for each curve: the values, their intervals where the evidence has
-    them, and what the pointer reads.
+    """Return a named line for each curve, with values, intervals if the evidence has intervals, and
+    tooltips.
 
-    A layer is at its number or, where models have unlike numbers of layers, at its share of the
+    The x value of a layer is its number or, if models have unequal numbers of layers, its relative
     depth, from 0 to 1.
     """
     is_relative, chance = has_relative_depth(curves), context.chance(info)
@@ -225,12 +226,12 @@ def layer_lines(
 
 
 def has_relative_depth(curves: Sequence[DepthCurve]) -> bool:
-    """Say whether models have unlike numbers of layers, which only shares of the depth align."""
+    """Return whether models have unequal numbers of layers, which only relative depth aligns."""
     return len({len(curve.layers) for curve in curves}) > 1
 
 
 def _layer_depths(count: int, is_relative: bool) -> list[float]:
-    """Return where layers are along an axis: their numbers, or their shares of the depth."""
+    """Return the positions of layers along an axis: layer numbers, or relative depths."""
     return [k / (count - 1) if is_relative else k + 1.0 for k in range(count)]
 
 
@@ -246,8 +247,8 @@ def mean_chance_line(
     *,
     is_relative: bool = False,
 ) -> Line | None:
-    """Return the mean chance at each depth over curves, which are given by the rows and columns of
-    their pairs; None if no chance is known there."""
+    """Return the mean chance level at each depth over curves, given as (row, column) of each pair;
+    None if no chance level is known."""
     points = []
     for k, depth in enumerate(_layer_depths(max(map(len, curves), default=0), is_relative)):
         values = [float(chance[places[k]]) for places in curves if k < len(places)]
@@ -264,9 +265,9 @@ def _best_match_curves(context: PageContext, info: MeasureInfo) -> tuple[DepthCu
 
 
 def _best_match_chart(context: PageContext, info: MeasureInfo) -> Chart:
-    """Return, for models of unequal depth, the value of the best match of each layer.
+    """Return the value of the best match of each layer, for models of unequal depth.
 
-    With several numbers of layers the axis is the share of the depth, from 0 to 1.
+    With unequal numbers of layers the axis is the relative depth, from 0 to 1.
     """
     curves = _best_match_curves(context, info)[:MAX_DEPTH_LINES]
     names = [f"{curve.model} in {curve.other}" for curve in curves]
@@ -286,8 +287,9 @@ def _plane_of_measure(context: PageContext, info: MeasureInfo) -> Chart:
 
 
 def plane_chart(plane: PlaneEmbedding, n_omitted: int = 0) -> Chart:
-    """Return the representations as points whose distances are close to their differences: a line
-    for each model and, with gaps, for all names of no model; ``n_omitted`` others are left out."""
+    """Return the representations as points with distances close to the dissimilarities: a line for
+    each model and, with gaps, a line for all names without a model; ``n_omitted`` representations
+    are omitted."""
     models = layers_by_model(plane.names)
     are_models = set(models) != {""}
     lines = []
@@ -314,7 +316,7 @@ def plane_chart(plane: PlaneEmbedding, n_omitted: int = 0) -> Chart:
 
 
 def _point_names(names: Sequence[str], places: Sequence[int], are_layers: bool) -> tuple[str, ...]:
-    """Return what is written at points, up to a colon, and what the pointer reads."""
+    """Return the titles of points: the label before a colon, then the tooltip."""
     if not are_layers:
         return tuple(names[i] for i in places)
     return tuple(f"{names[i].rpartition('/')[2]}: {names[i]}" for i in places)
@@ -340,8 +342,8 @@ def _tree_of_measure(context: PageContext, info: MeasureInfo) -> Dendrogram:
 
 
 def tree_figure(tree: LinkageTree, difference: str, n_omitted: int = 0) -> Dendrogram:
-    """Return the tree of the representations by average linkage of a ``difference``; ``n_omitted``
-    others are left out."""
+    """Return the average-linkage tree of the representations; ``difference`` names the
+    dissimilarity, and ``n_omitted`` representations are omitted."""
     merges = tuple(Merge(int(a), int(b), max(float(h), 0.0)) for a, b, h, _ in tree.merges)
     note = "Average linkage: branches meet at the mean difference of their pairs."
     note += f" {n_omitted} without a value for some pairs are left out." if n_omitted else ""
@@ -349,7 +351,7 @@ def tree_figure(tree: LinkageTree, difference: str, n_omitted: int = 0) -> Dendr
 
 
 def difference_in_measure(info: MeasureInfo, label: str) -> str:
-    """Return what the difference of two representations is in terms of a measure."""
+    """Return the dissimilarity of two representations in terms of a measure, in words."""
     top = info.range[1]
     if not info.larger_is_more_similar:
         return label
@@ -366,7 +368,7 @@ def _error_as_sentence(error: ValueError) -> str:
 def measure_heat_map(
     comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
 ) -> HeatMap:
-    """Return the matrix of a measure with its colour scale and the reasons of missing values."""
+    """Return the matrix of a measure, with the colour scale and the reasons for missing values."""
     values = snap_to_bounds(comparison.values[info.spec], info)
     ends, scale_note = color_scale(values, info.range, stretch=stretch)
     direction = "Larger" if info.larger_is_more_similar else "Smaller"
@@ -392,21 +394,22 @@ def measure_heat_map(
 
 
 def value_map(context: PageContext, info: MeasureInfo) -> HeatMap:
-    """Return the map of a measure; with evidence, cells not beyond chance are hatched, and the
-    pointer reads all that is known of each."""
+    """Return the map of a measure; with evidence, cells not significantly above chance are hatched,
+    and tooltips show all results."""
     heat, result = hatched_value_map(context, info), context.readings.get(info.spec)
     return heat if result is None else heat._replace(titles=_cell_titles(result))
 
 
 def hatched_value_map(context: PageContext, info: MeasureInfo) -> HeatMap:
-    """Return the map of a measure; with evidence, cells not beyond chance are hatched."""
+    """Return the map of a measure; with evidence, cells not significantly above chance are
+    hatched."""
     heat = measure_heat_map(context.comparison, info, stretch=context.stretch)
     result = context.readings.get(info.spec)
     return heat if result is None else _hatch_heat_map(heat, result)
 
 
 def annotate_heat_map(heat: HeatMap, result: MeasureResult) -> HeatMap:
-    """Return a map with what the pointer reads in each cell, hatched where it is not beyond
+    """Return a map with tooltips of all results, hatched where a pair is not significantly above
     chance."""
     return _hatch_heat_map(heat, result)._replace(titles=_cell_titles(result))
 
@@ -430,19 +433,19 @@ def _cell_titles(result: MeasureResult) -> tuple[tuple[str, ...], ...]:
 def map_titles(
     rows: Sequence[str], columns: Sequence[str], reasons: Mapping[tuple[str, str], str]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return what the pointer reads in the cells that have a reason; nothing if none has."""
+    """Return tooltips with the reasons for missing values; () if there are no reasons."""
     if not reasons:
         return ()
     return tuple(tuple(reasons.get((x, y), "") for y in columns) for x in rows)
 
 
 def map_entries(values: np.ndarray) -> MapEntries:
-    """Return the values of a map, None for those that are not finite."""
+    """Return the values of a map, None for values that are not finite."""
     return tuple(tuple(map(finite_or_none, row)) for row in values.tolist())
 
 
 def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:
-    """Return the map of what is above chance, 0 at chance and 1 for the most similar value."""
+    """Return the map of scores above chance: 0 at chance, 1 for the most similar value."""
     scores = np.round(scores_above_chance(evidence, info), 3) + 0.0  # no −0
     numbers = scores[np.isfinite(scores)]
     low = min(0.0, float(numbers.min(initial=0.0)))
@@ -461,7 +464,8 @@ def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> He
 
 
 def family_sections(context: PageContext) -> Iterator[Section]:
-    """Yield the maps of all measures, closed: a section for each family, one for few measures."""
+    """Yield the maps of all measures, closed: a section for each family, or a single section for
+    few measures."""
     measures = context.comparison.measures
     if len(measures) < 2:
         return
@@ -485,7 +489,7 @@ def _family_section(
 
 
 def family_name(info: MeasureInfo) -> str:
-    """Return the name of the family of a measure in words."""
+    """Return the family of a measure in words."""
     return info.family.replace("_", " ")
 
 
@@ -493,7 +497,7 @@ def family_name(info: MeasureInfo) -> str:
 
 
 def agreement_section(agreement: MeasureAgreement) -> Section:
-    """Return how far the measures agree."""
+    """Return the section on how far the measures agree."""
     labels, values = agreement
     if len(labels) == 2:
         value = float(values[0, 1])
@@ -530,8 +534,8 @@ def _agreement_map(agreement: MeasureAgreement) -> HeatMap:
 
 
 def measure_order(values: np.ndarray) -> list[int]:
-    """Return the order in which measures that agree are next to each other: by average linkage of
-    1 minus their correlation."""
+    """Return an order with similar measures next to each other: average linkage of 1 minus the
+    correlation."""
     distances = np.where(np.isnan(values), UNKNOWN_CORRELATION_DISTANCE, 1 - values)
     distances = np.maximum((distances + distances.T) / 2, 0.0)
     np.fill_diagonal(distances, 0.0)

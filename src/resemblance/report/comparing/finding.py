@@ -1,26 +1,26 @@
-"""The finding of a comparison in words: what its numbers carry, and nothing else.
+"""The finding of a comparison in words: the conclusions that the numbers support, and nothing else.
 
-The rules, for the measure that leads:
+The rules, for the leading measure:
 
-- Two models with several layers: the depth at which layers of equal depth, or of the nearest
-  share of the depth where they have unlike numbers of layers, are most similar, and least; with
-  their intervals, and that these overlap if they do. Where all values are the same in the digits
-  shown, that.
+- Two models with several layers: the depths at which layers of equal depth are most and least
+  similar, with intervals, and a note if the intervals overlap. If the models have unequal numbers
+  of layers, layers at the nearest relative depth are compared. If all values are equal in the
+  displayed digits, the finding says so instead.
 - More models: the same for the medians over all pairs of models, and the models with the largest
-  and the smallest mean, both over the depths with a value for all pairs of models.
-- For how many layers the most similar layer of the other model is the one of equal depth; layers
-  that share the first place are counted apart.
-- Models that these sentences leave out, for a single layer, are named.
-- Without such models: the most and the least similar pair, of layers of different models if there
-  are any; and two groups, if every pair within them is more similar than every pair between them.
-- With a re-initialized copy of the first model, which the other sentences leave out: at which
-layers,
-  or whether by its only layer, a model is no closer to the first than the copy is.
-- Chance is that of each pair that the sentence names; where it names none, the mean over its pairs,
-  if it is known for all of them.
-- Measures of other families whose order of the pairs has a Spearman correlation below 0.5 with
-  that of the leading measure are named; with fewer than six pairs, none is.
-- Values that are missing, and reasons why values mean little, are counted.
+  and the smallest mean. Only depths with a value for all pairs of models count.
+- The number of layers for which the most similar layer of the other model is the layer of equal
+  depth; layers that tie for the first place are counted separately.
+- Models that these sentences omit, because of a single layer, are named.
+- Without models of several layers: the most and the least similar pair, among layers of different
+  models if possible; and two groups, if every pair within a group is more similar than every pair
+  between the groups.
+- With a re-initialised copy of the first model, which the other sentences omit: the layers, or the
+  only layer, at which a model is no closer to the first model than the copy is.
+- Chance is the chance level of each pair in the sentence; without named pairs, it is the mean over
+  all pairs of the sentence, if known for all of them.
+- Measures of other families are named if the Spearman correlation of their scores with the leading
+  measure, over the pairs, is below 0.5; with fewer than six pairs, no measure is named.
+- Missing values and uninformative values are counted.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ IndexPairs = list[tuple[int, int]]
 
 
 def summary_sentences(context: PageContext) -> str:
-    """Return the finding, a line for each thing, the most important first."""
+    """Return the finding, a line for each statement, the most important first."""
     return "\n".join(filter(None, _summary_lines(context)))
 
 
@@ -86,7 +86,8 @@ def _summary_lines(context: PageContext) -> Iterator[str]:
 
 
 def _distinct_pairs(context: PageContext) -> IndexPairs:
-    """Return the pairs of different representations, each once if the measure is symmetric."""
+    """Return the pairs of different representations, without transposed pairs if the measure is
+    symmetric."""
     pairs = off_diagonal(context.comparison)
     if is_all_pairs_of_one_list(context.comparison) and context.leading.symmetric:
         pairs = np.triu(pairs)
@@ -94,7 +95,7 @@ def _distinct_pairs(context: PageContext) -> IndexPairs:
 
 
 def _similarity_sentences(context: PageContext, pairs: IndexPairs) -> Iterator[str]:
-    """Yield what the leading measure shows: by depth, or by pairs."""
+    """Yield the sentences about the leading measure: by depth, or by pairs."""
     all_curves = [
         curve for curve in depth_curves(context, context.leading) if _n_finite_values(curve) > 1
     ]
@@ -121,7 +122,7 @@ def _n_finite_values(curve: DepthCurve) -> int:
 
 
 def _models_without_curve(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """Name the models that no curve has."""
+    """Name the models that appear in no depth curve."""
     sides = context.comparison.rows, context.comparison.columns
     models = dict.fromkeys(filter(None, (m for side in sides for m in layers_by_model(side))))
     curve_models = {context.reference, *(m for curve in curves for m in (curve.model, curve.other))}
@@ -133,7 +134,8 @@ def _models_without_curve(context: PageContext, curves: Sequence[DepthCurve]) ->
 
 
 def _significant_pairs_sentence(context: PageContext, places: IndexPairs) -> str:
-    """Say how many pairs are beyond chance, all pairs taken together; of models, between them."""
+    """State how many pairs are significantly above chance, adjusted for all pairs; for models, only
+    pairs between models."""
     result = context.readings.get(context.leading.spec)
     if result is None:
         return ""
@@ -152,7 +154,7 @@ def _significant_pairs_sentence(context: PageContext, places: IndexPairs) -> str
 
 
 def _disagreeing_measures_sentence(context: PageContext, pairs: int) -> str:
-    """Name the measures of other families that order the pairs otherwise."""
+    """Name the measures of other families that rank the pairs differently."""
     other_measures = [m for m in context.measures if m.family != context.leading.family]
     if pairs < MIN_PAIRS_FOR_CORRELATION or not other_measures:
         return ""
@@ -193,7 +195,7 @@ def _missing_values_sentence(n_missing: int, pairs: int, label: str) -> str:
 
 
 def _uninformative_values_sentence(context: PageContext) -> str:
-    """Count the values of the leading measure that mean little, by the first reason."""
+    """Count the uninformative values of the leading measure, with the first reason."""
     words = [
         str(c.value) for c in context.comparison.pair_caveats if c.measure == context.leading.spec
     ]
@@ -238,8 +240,8 @@ def _layer_pair_name(curve: DepthCurve, k: int) -> str:
 def untrained_reference_sentences(
     context: PageContext, curves: Sequence[DepthCurve]
 ) -> Iterator[str]:
-    """Yield for each other model where it is no closer to the first than a re-initialized copy
-    is."""
+    """Yield for each other model the depths at which it is no closer to the first model than a
+    re-initialised copy is."""
     by_models = {(curve.model, curve.other): curve for curve in curves}
     first_model = next((model for model, other in by_models if other == context.reference), "")
     copy = by_models.get((first_model, context.reference))
@@ -272,7 +274,8 @@ def untrained_reference_sentences(
 
 
 def many_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """Say at which depth the models are most and least similar: by the median over their pairs."""
+    """Name the depths at which models are most and least similar, by the median over pairs of
+    models."""
     depths = shared_depths(curves)
     medians = [float(np.median([curve.values[k] for curve in curves])) for k in depths]
     is_partial = len(depths) < len(curves[0].values)
@@ -294,13 +297,13 @@ def many_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> 
 
 
 def shared_depths(curves: Sequence[DepthCurve]) -> list[int]:
-    """Return the depths with a value for all pairs of models: others cannot be set side by side."""
+    """Return the depths with a value for all pairs of models; other depths cannot be compared."""
     table = np.array([curve.values for curve in curves])
     return [int(k) for k in np.flatnonzero(np.isfinite(table).all(axis=0))]
 
 
 def _depth_name(curves: Sequence[DepthCurve], k: int) -> str:
-    """Return the name of a depth: that of its layer, if it is the same in all models."""
+    """Return the name of a depth: the name of the layer, if all models use the same name."""
     names = {name for curve in curves for name in (curve.layers[k], curve.partners[k])}
     return (
         name_in_sentence(names.pop())
@@ -310,7 +313,7 @@ def _depth_name(curves: Sequence[DepthCurve], k: int) -> str:
 
 
 def nearest_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """Name the models with the largest and the smallest mean over the depths that all have."""
+    """Name the models with the largest and the smallest mean over the shared depths."""
     depths = shared_depths(curves)
     means = [math.fsum(curve.values[k] for k in depths) / len(depths) for curve in curves]
     if are_values_equal(means):
@@ -329,7 +332,7 @@ def nearest_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) 
 
 
 def matching_depth_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """Say for how many layers the most similar layer of the other model has the same depth."""
+    """State for how many layers the most similar layer of the other model has the same depth."""
     verdicts = [verdict for curve in curves for verdict in _match_outcomes(context, curve)]
     if not verdicts:
         return ""
@@ -349,7 +352,8 @@ def matching_depth_sentence(context: PageContext, curves: Sequence[DepthCurve]) 
 
 
 def _match_outcomes(context: PageContext, curve: DepthCurve) -> Iterator[str]:
-    """Yield for each layer with a value whether its partner is the nearest of the other model."""
+    """Yield for each layer with a value whether the partner layer is the most similar layer of the
+    other model."""
     differences = context.comparison.dissimilarity(context.leading.spec)
     places = curve_positions(context, curve)
     columns = layer_columns(context, curve.other)
@@ -373,9 +377,10 @@ def _match_outcomes(context: PageContext, curve: DepthCurve) -> Iterator[str]:
 
 
 def extreme_pairs_sentence(context: PageContext, places: IndexPairs) -> str:
-    """Name the most and the least similar pair, or say that all are the same.
+    """Name the most and the least similar pair, or state that all pairs score the same.
 
-    Of layers of several models, neighbours within one are always similar: they are left out.
+    For layers of several models, pairs within a model are omitted, since neighbouring layers are
+    always similar.
     """
     info, values, cross_pairs = (
         context.leading,
@@ -415,7 +420,8 @@ def _format_pair_names(context: PageContext, place: tuple[int, int]) -> str:
 
 
 def two_groups_sentence(context: PageContext) -> str:
-    """Name two groups, if every pair within them is more similar than every pair between them."""
+    """Name two groups, if every pair within a group is more similar than every pair between the
+    groups."""
     if not is_all_pairs_of_one_list(context.comparison) or len(context.comparison.rows) < 4:
         return ""
     differences = context.comparison.dissimilarity(context.leading.spec)
@@ -440,7 +446,8 @@ def two_groups_sentence(context: PageContext) -> str:
 
 
 def _first_tree_group(context: PageContext) -> np.ndarray:
-    """Return which representations are in the group of the first: the tree without its root."""
+    """Return a mask of the group that contains the first representation: the tree, cut at the
+    root."""
     tree = linkage_tree(context.comparison, context.leading.spec)
     count = len(tree.names)
     members = [{i} for i in range(count)]
@@ -462,14 +469,14 @@ def _format_group_members(context: PageContext, members: np.ndarray) -> str:
 
 
 def extreme_positions(context: PageContext, values: Sequence[float]) -> tuple[int, int]:
-    """Return where the most and the least similar of some values are."""
+    """Return the positions of the most and the least similar value."""
     order = np.argsort(values, kind="stable")
     largest, smallest = int(order[-1]), int(order[0])
     return (largest, smallest) if context.leading.larger_is_more_similar else (smallest, largest)
 
 
 def are_values_equal(values: Sequence[float]) -> bool:
-    """Whether all values are the same in the digits that a sentence has."""
+    """Return whether all values are equal in the digits of a sentence."""
     return len({format_two_decimals(float(value)) for value in (min(values), max(values))}) == 1
 
 
@@ -482,7 +489,7 @@ def format_top_score(info: MeasureInfo, values: Sequence[float]) -> str:
 def interval_overlap_clause(
     context: PageContext, place: tuple[int, int], other: tuple[int, int]
 ) -> str:
-    """Say that two intervals overlap, so that the order of the two values is not certain."""
+    """State that two intervals overlap, so that the order of the two values is uncertain."""
     if context.evidence is None:
         return ""
     low, high = (
@@ -494,7 +501,7 @@ def interval_overlap_clause(
 
 
 def chance_clause(context: PageContext, places: IndexPairs) -> str:
-    """Say what the same pairs score by chance, if that is known for all of them."""
+    """State the chance level of the same pairs, if it is known for all of them."""
     chance = mean_chance(context, context.leading, places)
     if math.isnan(chance):
         return ""

@@ -1,5 +1,5 @@
-"""What the parts of the page of a comparison share: values over pairs, extremes, agreement,
-failures; and the measure that leads, with its evidence."""
+"""Statistics for the page of a comparison: values over pairs, extremes, agreement of measures,
+failures; and the leading measure with its evidence."""
 
 from __future__ import annotations
 
@@ -54,21 +54,24 @@ MOST_VALUES_QUANTILE, OUTLIER_RATIO = (
 
 
 class ColorScale(NamedTuple):
-    """The values at the ends of a colour scale, and its span if not the range of the measure."""
+    """The values at the ends of a colour scale, and a note if the scale is not the range of the
+    measure."""
 
     limits: tuple[float, float]
     note: str = ""
 
 
 class MeasureAgreement(NamedTuple):
-    """How alike every two measures rank the pairs, NaN where one has the same value for all."""
+    """The rank correlation of every two measures over the pairs; NaN if a measure has equal values
+    for all pairs."""
 
     labels: tuple[str, ...]
     values: np.ndarray
 
 
 class FailureGroup(NamedTuple):
-    """All failures with one reason: the measures, the number of missing values, the first pair."""
+    """All failures with the same reason: the measures, the number of missing values, the first
+    pair."""
 
     reason: str
     measures: tuple[str, ...]
@@ -77,10 +80,10 @@ class FailureGroup(NamedTuple):
 
 
 def scores_of_distinct_pairs(comparison: Comparison, info: MeasureInfo) -> np.ndarray:
-    """Return the values of a measure for people to read, of all pairs of different representations,
-    each once where both directions are the same; NaN for those that are missing.
+    """Return the values of a measure for display, for all pairs of different representations; NaN
+    for missing values. A symmetric measure has no transposed pairs.
 
-    Of layers of several models: of the pairs between models.
+    For layers of several models, return the pairs between models.
     """
     pairs = summarized_pairs(comparison)
     if info.symmetric and is_all_pairs_of_one_list(comparison):
@@ -89,10 +92,10 @@ def scores_of_distinct_pairs(comparison: Comparison, info: MeasureInfo) -> np.nd
 
 
 def measure_agreement(comparison: Comparison) -> MeasureAgreement | None:
-    """Return how alike every two measures rank the pairs: Spearman's correlation.
+    """Return Spearman's correlation over the pairs for every two measures.
 
-    ``None`` with fewer than two measures or too few pairs. A measure that gives all pairs the same
-    value has none.
+    Return ``None`` with fewer than two measures or too few pairs. A measure with equal values for
+    all pairs has no correlation.
     """
     pairs = off_diagonal(comparison)
     if len(comparison.measures) < 2 or pairs.sum() < MIN_PAIRS_FOR_CORRELATION:
@@ -104,7 +107,8 @@ def measure_agreement(comparison: Comparison) -> MeasureAgreement | None:
 
 
 def _rank_correlations(differences: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the rank correlation of every two vectors; they are ranked once if all are finite."""
+    """Return the rank correlation of every two vectors; if all are finite, each is ranked only
+    once."""
     if not all(np.isfinite(d).all() and not _is_constant_within_rounding(d) for d in differences):
         return np.array([[finite_spearman(a, b) for b in differences] for a in differences])
     ranks = np.array([average_ranks(d) for d in differences])
@@ -112,12 +116,13 @@ def _rank_correlations(differences: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _is_constant_within_rounding(values: np.ndarray) -> bool:
-    """Whether all values are the same but for rounding."""
+    """Return whether all values are equal up to rounding errors."""
     return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
 
 
 def finite_spearman(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the rank correlation of two vectors where both are finite; NaN if few or constant."""
+    """Return the rank correlation of two vectors over finite entries; NaN if these are few or
+    constant."""
     is_finite = np.isfinite(a) & np.isfinite(b)
     a, b = a[is_finite], b[is_finite]
     if (
@@ -130,7 +135,7 @@ def finite_spearman(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
-    """Return the failures by reason, the most frequent first."""
+    """Return the failures by reason, the most frequent reason first."""
     groups = dict[str, FailureGroup]()
     for spec, x, y, reason in comparison.failures:
         group = groups.get(reason, FailureGroup(reason, (), 0, (x, y)))
@@ -140,7 +145,8 @@ def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
 
 
 def format_chance_range(comparison: Comparison, info: MeasureInfo) -> str:
-    """Return the chance of a measure over the pairs, such as "0.21 to 0.23"; empty if unknown."""
+    """Return the range of chance levels over the pairs, for example "0.21 to 0.23"; "" if
+    unknown."""
     chance = chance_matrix(comparison, info.spec)
     numbers = chance[~np.isnan(chance)]
     if not numbers.size:
@@ -149,7 +155,7 @@ def format_chance_range(comparison: Comparison, info: MeasureInfo) -> str:
 
 
 def is_all_pairs_of_one_list(comparison: Comparison) -> bool:
-    """Say whether all pairs of one list were compared, rather than one list with another."""
+    """Return whether all pairs of a single list were compared, rather than two lists."""
     has_same_names = comparison.rows == comparison.columns
     return has_same_names and comparison.provenance["rows"] == comparison.provenance["columns"]
 
@@ -162,7 +168,7 @@ def only_pair_position(comparison: Comparison) -> tuple[int, int] | None:
 
 
 def off_diagonal(comparison: Comparison) -> np.ndarray:
-    """Return True for the pairs of different representations: all but the diagonal of a square."""
+    """Return a mask of the pairs of different representations: a square without the diagonal."""
     shape = len(comparison.rows), len(comparison.columns)
     return (
         ~np.eye(*shape, dtype=bool)
@@ -172,9 +178,9 @@ def off_diagonal(comparison: Comparison) -> np.ndarray:
 
 
 def summarized_pairs(comparison: Comparison) -> np.ndarray:
-    """Return True for the pairs that a summary is about: layers of different models, without the
-    re-initialized copy, or where no names are layers of several models, different
-    representations."""
+    """Return a mask of the pairs in a summary: layers of different models, without the
+    re-initialised copy; or pairs of different representations, if no names are layers of several
+    models."""
     reference = str(comparison.provenance.get("reinitialized", ""))
     is_between = is_between_models(comparison.rows, comparison.columns, reference)
     return is_between if is_between.any() else off_diagonal(comparison)
@@ -183,13 +189,14 @@ def summarized_pairs(comparison: Comparison) -> np.ndarray:
 def color_scale(
     values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False
 ) -> ColorScale:
-    """Return the scale of the colours: the range of the measure.
+    """Return the limits of the colour scale: the range of the measure.
 
     A colour means the same in every map.
 
-    An end that is infinite or far away (IMD reaches 18316) is that of the values, or 0; ``stretch``
-    makes both ends those of the values. Where a few values are far larger than the rest, the scale
-    ends before them, so that the rest can be told apart. Then the scale has a note.
+    If an end of the range is infinite or far away (IMD reaches 18316), the extreme value or 0 takes
+    its place; ``stretch`` puts the extreme values at the two ends. If a few values are far larger
+    than the rest, the scale ends before these outliers, to keep the contrast among the rest. Then
+    the scale has a note.
     """
     finite = values[np.isfinite(values)]
     smallest, largest = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
@@ -207,7 +214,7 @@ def color_scale(
 
 
 def _largest_typical_value(values: np.ndarray) -> float:
-    """Return the largest value or, where it is far beyond most values, the largest of these."""
+    """Return the largest value or, if it is far beyond most values, the largest of most values."""
     if not values.size:
         return 1.0
     largest, typical = (
@@ -218,7 +225,7 @@ def _largest_typical_value(values: np.ndarray) -> float:
 
 
 def measure_definition(info: MeasureInfo) -> str:
-    """Return the sentence that defines a measure, or nothing if it is not in the catalogue."""
+    """Return the sentence that defines a measure; "" for a measure missing from the catalogue."""
     try:
         measure = get_measure(info.spec)
     except ValueError:
@@ -227,8 +234,8 @@ def measure_definition(info: MeasureInfo) -> str:
 
 
 def extreme_pairs(comparison: Comparison, measure: str | Measure) -> tuple[tuple[str, str], ...]:
-    """Return the most and the least similar pair under a measure, of different representations or
-    of layers of different models; nothing where no pair has a value."""
+    """Return the most and the least similar pair of a measure, among the pairs in a summary; () if
+    no pair has a value."""
     difference = np.where(summarized_pairs(comparison), comparison.dissimilarity(measure), np.nan)
     if np.isnan(difference).all():
         return ()
@@ -247,9 +254,9 @@ NEAR_TOP_MARGIN = 1e-3  # from the most similar value: more digits say nothing
 
 
 class PageContext(NamedTuple):
-    """A comparison, the measure that leads its page, and what is known of chance and intervals.
+    """A comparison, the measure that leads the page, and the evidence about chance and intervals.
 
-    ``readings``: what the evidence has of each measure, by specification; none without evidence.
+    ``readings``: the results in the evidence by measure specification; empty without evidence.
     """
 
     comparison: Comparison
@@ -260,32 +267,33 @@ class PageContext(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """The name of the model that is a re-initialized copy of the first, or ""."""
+        """The name of the re-initialised copy of the first model, or ""."""
         return str(self.comparison.provenance.get("reinitialized", ""))
 
     @property
     def measures(self) -> tuple[MeasureInfo, ...]:
-        """The measures, with the leading one first."""
+        """The measures, the leading measure first."""
         other_measures = tuple(m for m in self.comparison.measures if m.spec != self.leading.spec)
         return (self.leading, *other_measures)
 
     def label(self, info: MeasureInfo) -> str:
-        """Return what sentences call a measure: its label, if no other measure here has it."""
+        """Return the name of a measure for sentences: the label, if no other measure shares it."""
         return unique_measure_title(self.comparison, info)
 
     def values(self, info: MeasureInfo) -> np.ndarray:
-        """Return the values of a measure for people to read."""
+        """Return the values of a measure for display."""
         return snap_to_bounds(self.comparison.values[info.spec], info)
 
     def chance(self, info: MeasureInfo) -> np.ndarray:
-        """Return the chance of each pair: of the evidence, or in closed form; NaN if unknown."""
+        """Return the chance level of each pair, from the evidence or in closed form; NaN if
+        unknown."""
         if self.evidence is None or info.spec not in self.readings:
             return chance_matrix(self.comparison, info.spec)
         return self.evidence.chance(info.spec)
 
     def score(self, info: MeasureInfo, i: int, j: int) -> str:
-        """Write the value of a pair, with its interval where the evidence has one, and its chance
-        where it is known."""
+        """Write the value of a pair, with the interval if the evidence has an interval, and the
+        chance level if known."""
         value, interval = format_two_decimals(float(self.values(info)[i, j])), ""
         chance = format_two_decimals(float(self.chance(info)[i, j]))
         if info.spec in self.readings and self.evidence is not None:
@@ -301,8 +309,8 @@ class PageContext(NamedTuple):
 
 
 def _format_score_near_top(info: MeasureInfo, reading: PairResult) -> str:
-    """Write "above 0.999" for a score that is within 0.001 of the most similar value with its whole
-    interval, but is not this value; else nothing."""
+    """Write "above 0.999" for a score with a whole interval within 0.001 of the most similar value,
+    if the score is not exactly this value; else return ""."""
     top = most_similar(info)
     ends = [abs(top - value) for value in (reading.value, reading.low, reading.high)]
     if (
@@ -323,10 +331,10 @@ def page_context(
     evidence: Evidence | None = None,
     stretch: bool = False,
 ) -> PageContext:
-    """Return what a page shows of a comparison.
+    """Return the context for the page of a comparison.
 
-    Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
-    evidence of other representations, or without the measure that leads.
+    Raises ``KeyError`` for a measure missing from the comparison, and ``ValueError`` for evidence
+    of other representations, or without the leading measure.
     """
     leading = comparison.info(measure) if measure is not None else _leading_measure(comparison)
     if evidence is not None:
@@ -353,9 +361,10 @@ def _check_evidence_matches(
 
 
 def _leading_measure(comparison: Comparison) -> MeasureInfo:
-    """Return the first measure of ``LEADING`` that has a value for some pair, or the first here.
+    """Return the first measure of ``LEADING_MEASURE_SPECS``, or else of the comparison, with a
+    value for some pair.
 
-    Without any value in the whole comparison, simply the first.
+    If no measure has a value, return the first measure of the comparison.
     """
     pairs = off_diagonal(comparison)
     specs = {m.spec: m for m in comparison.measures}
@@ -365,19 +374,19 @@ def _leading_measure(comparison: Comparison) -> MeasureInfo:
 
 
 def depth_curves(context: PageContext, info: MeasureInfo) -> tuple[DepthCurve, ...]:
-    """Return the values of layers of equal depth, for every two models with names; at as many
-    depths as the shallowest model has where the curves are unlike in length."""
+    """Return the scores of layers of equal depth, for every two named models; curves of unequal
+    length are reduced to the depths of the shallowest model."""
     curves = equal_depth_curves(context.comparison, info.spec)
     return curves_at_common_depths([curve for curve in curves if curve.model and curve.other])
 
 
 def trained_curves(context: PageContext, curves: Iterable[DepthCurve]) -> list[DepthCurve]:
-    """Return the curves of models that are no re-initialized copy."""
+    """Return the curves without the re-initialised copy."""
     return [curve for curve in curves if context.reference not in (curve.model, curve.other)]
 
 
 def curves_at_common_depths(curves: Sequence[DepthCurve]) -> tuple[DepthCurve, ...]:
-    """Return curves at as many depths as the shortest of them has."""
+    """Return curves reduced to the number of depths of the shortest curve."""
     count, parts = min((len(curve.layers) for curve in curves), default=0), []
     for curve in curves:
         depths = nearest_depths(count, len(curve.layers))
@@ -390,7 +399,7 @@ def curves_at_common_depths(curves: Sequence[DepthCurve]) -> tuple[DepthCurve, .
 
 
 def describe_depth_matching(context: PageContext, curves: Iterable[DepthCurve]) -> str:
-    """Return what layers that are compared have: equal depth, or the nearest in shares of it."""
+    """Return how layers are matched: at equal depth, or at the nearest relative depth."""
     counts = {
         len(layer_columns(context, m)) for curve in curves for m in (curve.model, curve.other)
     }
@@ -398,7 +407,7 @@ def describe_depth_matching(context: PageContext, curves: Iterable[DepthCurve]) 
 
 
 def layer_columns(context: PageContext, model: str) -> list[int]:
-    """Return the columns of a model, or its rows where it is not among the columns."""
+    """Return the columns of a model, or its rows if no column belongs to the model."""
     columns, rows = (
         layers_by_model(context.comparison.columns),
         layers_by_model(context.comparison.rows),
@@ -409,9 +418,9 @@ def layer_columns(context: PageContext, model: str) -> list[int]:
 def cross_model_pairs(
     context: PageContext, places: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return the pairs of layers of different models that are no re-initialized copy.
+    """Return the pairs of layers of different models, without the re-initialised copy.
 
-    None unless all representations are layers of several models.
+    Return no pairs unless all representations are layers of several models.
     """
     rows, columns = context.comparison.rows, context.comparison.columns
     is_between = is_between_models(rows, columns, context.reference)
@@ -431,11 +440,11 @@ def curve_positions(context: PageContext, curve: DepthCurve) -> list[tuple[int, 
 
 
 def name_in_sentence(name: str) -> str:
-    """Return a name for a sentence: in one line, and without the middle of a long one."""
+    """Return a name for a sentence: on a single line, with the middle of a long name cut."""
     return shorten_name(" ".join(name.split()), MAX_SENTENCE_NAME_LENGTH)
 
 
 def mean_chance(context: PageContext, info: MeasureInfo, places: list[tuple[int, int]]) -> float:
-    """Return the mean chance of some pairs; NaN unless it is known for all of them."""
+    """Return the mean chance level of some pairs; NaN unless it is known for all of them."""
     chance = context.chance(info)
     return math.fsum(float(chance[i, j]) for i, j in places) / len(places) if places else math.nan

@@ -1,6 +1,6 @@
-"""The tables of the page of a comparison: its measures, failures and representations, what is known
-of models and data, and what an evidence adds: how many pairs are beyond chance by each measure, and
-every value with its interval."""
+"""Tables for the page of a comparison: measures, failures, representations, models and data; with
+evidence, also the number of pairs significantly above chance per measure, and every value with its
+interval."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ MAX_ENTRIES_IN_CELL = 12  # entries of a list that a table writes
 
 
 def measures_table(comparison: Comparison) -> Table:
-    """Return a row for each measure: its facts, and its values over all pairs."""
+    """Return a row for each measure: its properties, and a summary of its values over all pairs."""
     rows: list[tuple[TableEntry, ...]] = []
     signs = []
     for info in comparison.measures:
@@ -123,7 +123,7 @@ def measures_table(comparison: Comparison) -> Table:
 
 
 def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
-    """Return the values of the only pair, in both directions where a measure has two."""
+    """Return the values of the only pair, in two directions if a measure is asymmetric."""
     i, j = place
     x, y = comparison.rows[i], comparison.columns[j]
     is_two_way = is_all_pairs_of_one_list(comparison) and not all(
@@ -147,7 +147,7 @@ def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
 
 
 def similarity_direction(info: MeasureInfo) -> str:
-    """Return whether larger or smaller values of a measure are more similar."""
+    """Return "larger" or "smaller", whichever means more similar."""
     return "larger" if info.larger_is_more_similar else "smaller"
 
 
@@ -157,7 +157,7 @@ def _measure_facts(info: MeasureInfo) -> tuple[TableEntry, ...]:
 
 
 def failures_table(comparison: Comparison) -> Table:
-    """Return the reasons of missing values."""
+    """Return the reasons for missing values."""
     rows = tuple(
         (group.reason, ", ".join(group.measures), group.values, " and ".join(group.example))
         for group in failure_groups(comparison)
@@ -166,7 +166,7 @@ def failures_table(comparison: Comparison) -> Table:
 
 
 def representations_table(comparison: Comparison) -> Table:
-    """Return the representations."""
+    """Return a row for each representation."""
     sides = ("rows",) if is_all_pairs_of_one_list(comparison) else ("rows", "columns")
     rows: list[tuple[TableEntry, ...]] = [
         (name, side, e["n_features"], e["dtype"], e["computed_in"], e["fingerprint"])
@@ -184,7 +184,7 @@ def representations_table(comparison: Comparison) -> Table:
 
 
 def evidence_sections(context: PageContext) -> Iterator[Section]:
-    """Yield the tables of an evidence; nothing without one."""
+    """Yield the tables of an evidence; nothing without evidence."""
     evidence = context.evidence
     results = [context.readings[m.spec] for m in context.measures if m.spec in context.readings]
     if evidence is None:
@@ -205,13 +205,13 @@ def evidence_sections(context: PageContext) -> Iterator[Section]:
 
 
 def has_single_pair(results: Sequence[MeasureResult]) -> bool:
-    """Say whether all that there is to show is of two representations."""
+    """Return whether all results are about the same two representations."""
     return len({frozenset((pair.x, pair.y)) for result in results for pair in result.pairs}) <= 1
 
 
 def depths_table(context: PageContext) -> Table | None:
-    """Return the layers of equal depth of every two models: the value of each measure, and what the
-    evidence has of the leading one; None where no models have several layers."""
+    """Return the layers of equal depth of every two models: the value of each measure, and the
+    evidence for the leading measure. Return None if no models have several layers."""
     curves = depth_curves(context, context.leading)
     places = [place for curve in curves for place in curve_positions(context, curve)]
     if not places:
@@ -259,7 +259,7 @@ def _finite_values_at(
 
 
 def pairs_table(comparison: Comparison) -> Table:
-    """Return a row per pair with the value of every measure: all that a file has."""
+    """Return a row per pair with the value of every measure, as in a file."""
     is_half = is_all_pairs_of_one_list(comparison) and all(
         info.symmetric for info in comparison.measures
     )
@@ -276,8 +276,8 @@ def pairs_table(comparison: Comparison) -> Table:
 
 
 def overview_table(evidence: Evidence, results: Sequence[MeasureResult]) -> Table:
-    """Return a row per measure: how many pairs are beyond chance, and the furthest; of layers of
-    several models, the pairs between models."""
+    """Return a row per measure: the number of pairs significantly above chance, and the pair
+    furthest above chance. For layers of several models, only pairs between models count."""
     results = results_between_models(evidence, results)
     level = format_level(evidence.confidence_level)
     names = ("measure", "label", "beyond chance", "median above chance", "furthest above chance")
@@ -309,7 +309,7 @@ def _overview_row(evidence: Evidence, result: MeasureResult) -> tuple[TableEntry
 
 
 def _all_values_section(evidence: Evidence, results: Sequence[MeasureResult]) -> Section:
-    """Return the table of all pairs, or where it is if it is too long for a page."""
+    """Return the table of all pairs, or a note about files if the table is too long for a page."""
     count = sum(len(result.pairs) for result in results)
     if count <= MAX_PAGE_TABLE_ROWS:
         return Section("values", "All values", "", (values_table(evidence, results),))
@@ -354,7 +354,7 @@ def _value_row(
 
 
 def decimals_for_measure(result: MeasureResult) -> int | None:
-    """Return how many decimals show the scores of all pairs of a measure; None for no one count."""
+    """Return the number of decimals for all scores of a measure; None if no single number fits."""
     return decimals_for_column(
         [abs(x) for pair in result.pairs for x in (pair.value, pair.low, pair.high, pair.chance)]
     )
@@ -369,9 +369,9 @@ def _format_pair_interval(pair: PairResult, places: int | None) -> str | None:
 
 
 def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
-    """Return the line under the title: each model with its size, the data, the pooling.
+    """Return the facts under the title: each model with its size, the data, the pooling.
 
-    Nothing for what is unknown.
+    Unknown facts are omitted.
     """
     models, data = model_and_data_facts(provenance)
     facts = dict[str, str]()
@@ -398,7 +398,8 @@ def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
 def model_and_data_facts(
     provenance: Mapping[str, Any],
 ) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
-    """Return the facts of each model, and those of the data; nothing for any other form."""
+    """Return the facts of each model, and the facts of the data; empty mappings for any other
+    format."""
     models, data = provenance.get("models"), provenance.get("data")
     entries = models if isinstance(models, Mapping) else {}
     facts_by_model = {
@@ -408,7 +409,7 @@ def model_and_data_facts(
 
 
 def first_fact_named(facts: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the first fact of these names that is there; None for none."""
+    """Return the first fact present under any of the names; else None."""
     return next((facts[name] for name in names if facts.get(name) not in (None, "")), None)
 
 
@@ -436,7 +437,7 @@ def _describe_data_facts(data: Mapping[str, Any]) -> str:
 
 
 def models_section(provenance: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield what is known of models and data, as tables; nothing if nothing is."""
+    """Yield the known facts of models and data, as tables; nothing without facts."""
     models, data = model_and_data_facts(provenance)
     tables = []
     if models:
@@ -455,7 +456,7 @@ def models_section(provenance: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def format_fact(fact: Any) -> TableEntry:
-    """Write any fact for a cell: lists with commas, long ones with their length."""
+    """Write a fact for a cell: lists with commas, long lists with their length."""
     if fact is None or isinstance(fact, str):
         return fact
     if isinstance(fact, bool):
