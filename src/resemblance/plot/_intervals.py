@@ -37,14 +37,12 @@ from ._style import (
 )
 from .arguments import measure_axis_label, measure_to_plot
 
-INTERVAL_ROW_INCHES, INTERVAL_MARGIN_INCHES = (
-    0.17,
-    0.62,
-)  # inches of a row, and of what is above and below all
-MAX_PAIRS_PER_FIGURE = 120  # in one figure
+# Height of a row, and of the margins above and below all rows
+INTERVAL_ROW_INCHES, INTERVAL_MARGIN_INCHES = 0.17, 0.62
+MAX_PAIRS_PER_FIGURE = 120  # rows of a figure
 MAX_CHARACTERS_PER_LINE = 40  # characters below an axis
-MAX_MEASURE_NAME_LENGTH = 48  # characters of the name of a measure
-# By class, the columns that name a record, and the number that is drawn of it
+MAX_MEASURE_NAME_LENGTH = 48  # characters of a measure name
+# By class: the columns with the name of a record, and the column to draw
 POINT_COLUMNS = {
     "IndexUpgrade": ("option target", "value"),
     "Forecast": ("measure", "values"),

@@ -16,8 +16,8 @@ from ._intervals import legend_above, named_rows, paint_bars
 from ._style import COLORBLIND_PALETTE, SLATE_GRAY, Axes, draw_legend, matplotlib_setting
 
 TIED_BAND_COLOR = "#dfe5ea"
-OTHER_FAMILY = "other"  # the family of a measure that the catalogue has not
-BOX_HALF_HEIGHT = 0.31  # of the height of a box, in rows
+OTHER_FAMILY = "other"  # family of a measure missing from the catalogue
+BOX_HALF_HEIGHT = 0.31  # half the height of a box, in rows
 
 
 def ranks(result: Result, *, ax: Axes | None = None) -> Axes:

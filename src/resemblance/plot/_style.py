@@ -14,13 +14,13 @@ from ..base.extras import import_optional
 from ..report.colors import color_palette
 from ..report.svg import shorten_distinct_names
 
-Axes: TypeAlias = Any  # matplotlib.axes.Axes, which this package does not import
-POINTS_PER_INCH = 72  # of an inch
-COLUMN_WIDTH_INCHES = 3.4  # of a column of a paper, in inches
-FIGURE_WIDTHS = {"single": COLUMN_WIDTH_INCHES, "double": 7.0}  # of one column and of two
-DEFAULT_ASPECT = 0.62  # height of figures of matplotlib that have no height of their own, per width
+Axes: TypeAlias = Any  # matplotlib.axes.Axes, without an import of matplotlib
+POINTS_PER_INCH = 72
+COLUMN_WIDTH_INCHES = 3.4  # width of a column in a paper
+FIGURE_WIDTHS = {"single": COLUMN_WIDTH_INCHES, "double": 7.0}  # widths of one and two columns
+DEFAULT_ASPECT = 0.62  # height per width of figures without a height
 _requested_figure_width: ContextVar[float | None] = ContextVar("width of new figures", default=None)
-MEAN_CHARACTER_WIDTH = 0.6  # of the size of letters: mean width of one
+MEAN_CHARACTER_WIDTH = 0.6  # mean width of a character, relative to the font size
 SLATE_GRAY, PALE_GRAY = "#7b8794", "#eef1f4"
 # Okabe and Ito 2008: safe for colour-blind readers; neighbours differ in lightness
 COLORBLIND_PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000")
@@ -106,8 +106,10 @@ def axes_in_style(ax: Axes | None, width: float, height: float) -> Iterator[Axes
             )
         yield ax
         return
-    pyplot = import_optional("matplotlib.pyplot")  # whose figures notebooks show
-    # Outside the style, which would undo that the first figure of a notebook makes it interactive.
+    # Notebooks show the figures of pyplot
+    pyplot = import_optional("matplotlib.pyplot")
+    # Outside the style: the first figure makes a notebook interactive, and leaving the style would
+    # undo this.
     size = {"figsize": (figure_width() or width, height), "dpi": MATPLOTLIB_STYLE["figure.dpi"]}
     figure = pyplot.figure(**size, layout="constrained")
     with style():

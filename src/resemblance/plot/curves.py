@@ -38,11 +38,11 @@ from ._style import (
 )
 from .arguments import measure_axis_label, page_context_to_plot, reordered_comparison
 
-MAX_MARKED_POINTS = 24  # points of a line that are marked
-MAX_LEGEND_LINES = 12  # lines with a legend
-# of the height of axes: at least so much is left by the names below and above
+MAX_MARKED_POINTS = 24  # a line with more points has markers on some points only
+MAX_LEGEND_LINES = 12  # lines named in a legend
+# Smallest share of the height that the names below and above leave to the axes
 MIN_AXES_HEIGHT_SHARE = 0.7
-MAX_NAMED_LAYERS = 13  # layers named along the axis
+MAX_NAMED_LAYERS = 13  # layer names along the axis
 
 
 def layers(
@@ -175,7 +175,8 @@ def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> Non
     ax.set_xlabel(chart.x)
     if chart.log_x:
         positive = [x for line in chart.lines for x, _ in line.points if x > 0]
-        ax.set_xscale("symlog", linthresh=min(positive, default=1.0))  # 0 has a place of its own
+        # 0 has a separate position
+        ax.set_xscale("symlog", linthresh=min(positive, default=1.0))
     places = {x for line in chart.lines for x, _ in line.points}
     if ticks:
         step = -(-len(ticks) // MAX_NAMED_LAYERS)

@@ -22,11 +22,8 @@ from ._style import (
     matplotlib_setting,
 )
 
-NAME_ROW_INCHES, TIE_BAR_INCHES, ABOVE_AXIS_INCHES = (
-    0.16,
-    0.075,
-    0.5,
-)  # inches of a name, of a bar, and above the axis
+# Height of a name, of a tie bar, and of the area above the axis
+NAME_ROW_INCHES, TIE_BAR_INCHES, ABOVE_AXIS_INCHES = 0.16, 0.075, 0.5
 
 
 def critical_difference(

@@ -30,8 +30,8 @@ from ._style import (
 )
 from .arguments import page_context_to_plot
 
-MAX_LABELED_POINTS = 60  # points that are named
-LEAF_INCHES = 0.135  # inches of a leaf
+MAX_LABELED_POINTS = 60  # points with labels
+LEAF_INCHES = 0.135  # height of a leaf
 
 
 def mds(
@@ -115,7 +115,7 @@ def _label_plane_points(ax: Axes, chart: Chart) -> None:
     ax.apply_aspect()
     size, unit = 0.85 * font_size_points("legend.fontsize"), POINTS_PER_INCH / ax.figure.dpi
     points = unit * ax.transData.transform([point for point, _, _ in labels])
-    points *= (1, -1)  # down, as on a page
+    points *= (1, -1)  # y points down, as on a page
     (left, low), (right, high) = unit * ax.bbox.get_points()
     widths = [estimate_text_width(text, size) for _, text, _ in labels]
     box = (left - size, -high - size, right + 4 * size, -low + size)

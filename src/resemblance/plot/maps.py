@@ -40,16 +40,14 @@ from ._style import (
 )
 from .arguments import measure_axis_label, page_context_to_plot
 
-MAX_SIDE_WITH_NUMBERS = 12  # representations along a side whose values are written into the cells
-MAP_SIDE_INCHES = (1.9, 4.6)  # of a map, in inches: least and most
-CELL_INCHES, NUMBERED_CELL_INCHES = 0.14, 0.31  # inches of a cell, without and with its value
-MAX_SQUARE_ASPECT = 4.0  # cells are squares up to this ratio of the sides
-MAX_VECTOR_CELLS = 10_000  # cells; more are stored as an image
-MIN_CELL_NAME_SIZE, MIN_MODEL_NAME_SIZE = (
-    4.8,
-    5.5,
-)  # sizes of letters: of names of cells, and of models
-COLOR_BAR_INCHES = 0.75  # inches of the colour bar
+MAX_SIDE_WITH_NUMBERS = 12  # cells along a side of a map with numbers in the cells
+MAP_SIDE_INCHES = (1.9, 4.6)  # smallest and largest side of a map
+CELL_INCHES, NUMBERED_CELL_INCHES = 0.14, 0.31  # side of a cell without and with a number
+MAX_SQUARE_ASPECT = 4.0  # up to this ratio of the sides, cells are squares
+MAX_VECTOR_CELLS = 10_000  # more cells are stored as an image
+# Smallest font sizes of cell names and model names
+MIN_CELL_NAME_SIZE, MIN_MODEL_NAME_SIZE = 4.8, 5.5
+COLOR_BAR_INCHES = 0.75  # width of the colour bar
 MAX_SIDE_NAME_LENGTH = 24  # characters of a name
 
 
@@ -232,7 +230,7 @@ def _draw_mesh(ax: Axes, heat: HeatMap) -> Any:
     mesh = ax.pcolormesh(*edges, cells, edgecolors="face", linewidth=0.1, **options)
     ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     ax.set_aspect("equal" if max(rows / columns, columns / rows) <= MAX_SQUARE_ASPECT else "auto")
-    ax.set_anchor("W")  # where the layout takes the names at the left to begin
+    ax.set_anchor("W")  # the layout assumes that the left names begin there
     ax.spines[:].set_visible(False)
     if not np.isfinite(values).all():
         ax.patch.set(facecolor=PALE_GRAY, hatch="//////", edgecolor=SLATE_GRAY, linewidth=0)

@@ -25,11 +25,11 @@ from ..sections.figures import Bars
 from ..sections.result import Result, opening_sentences
 from ..versions import DriftReport
 
-MAX_NOTEBOOK_CELLS = 4096  # of all maps together: a notebook keeps what it shows
+MAX_NOTEBOOK_CELLS = 4096  # cells of all maps, because a notebook stores the thumbnails
 MAX_NOTEBOOK_MAPS, MAX_NOTEBOOK_RANKS = 4, 10
 MAP_WIDTH_PIXELS, ROWS_WIDTH_PIXELS = 370, 440  # widths in pixels
 TEXT_COLOR, NOTEBOOK_BLUE, NOTEBOOK_RED = "#1c2530", "#0072B2", "#D55E00"
-# of the kinds of elements that say how they look
+# Attributes by CSS class, in place of a style sheet
 INLINE_STYLES: Mapping[str, Mapping[str, str]] = {
     "chart": {"fill": "currentColor", "font_family": "sans-serif", "font_size": "11"},
     "end": {"text_anchor": "end", "fill_opacity": ".7"},

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from ..base.formatting import decimals_for_column, format_decimals, format_number, with_minus_signs
 from ..sections.sections import Sign, Table, TableEntry
 
-MAX_NARROW_TEXT_LENGTH = 32  # characters of a text that needs a wide column
+MAX_NARROW_TEXT_LENGTH = 32  # characters; a longer text needs a wide column
 NUMBER_PATTERN = r"[-−]?(?:\d[\d.]*(?:e[-−]?\d+)?|∞)"
-# a number, a bound or an interval, with or without %, or of how many, or a number with its interval
+# A number, a bound or an interval, optionally with %, with "of" and a total, or with its interval
 # in brackets
 LEADING_NUMBER = re.compile(
     rf"(?:< )?({NUMBER_PATTERN})\s?%?(?: (?:to|±) {NUMBER_PATTERN}\s?%?| \({NUMBER_PATTERN} to "
@@ -161,7 +161,7 @@ def _number_cells(column: Sequence[TableEntry], figures: int | None) -> list[Tab
         for entry in column
     ]
     places = decimals_for_column([abs(v) for v in values if v is not None])
-    # A zero that is a whole number is exact, and written without decimals
+    # An integer 0 is exact, so it has no decimals
     exact = [isinstance(entry, int) and not entry for entry in column]
 
     def write(value: float) -> str:

@@ -40,10 +40,8 @@ from .maps import heat_map_svg
 from .rows import bar_rows_svg, box_rows_svg, strip_rows_svg
 from .svg import EMPTY_FIGURE_HTML, figure_note
 
-MAX_LINES_ALL_VISIBLE, INITIALLY_VISIBLE_LINES = (
-    10,
-    8,
-)  # lines that are all shown at first; how many of more are
+# Up to 10 lines are all visible at first; of more lines, the first 8
+MAX_LINES_ALL_VISIBLE, INITIALLY_VISIBLE_LINES = 10, 8
 
 
 class PlacedFigure(NamedTuple):

@@ -29,15 +29,15 @@ from .svg import (
 
 CHART_WIDTH, CHART_HEIGHT = 480.0, 290.0
 MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 46.0, 12.0, 12.0, 38.0
-MAX_POINTS_WITH_TITLES = 400  # points of a chart that say their values
-MAX_LABELED_POSITIONS = 12  # of a horizontal axis, at most so many have numbers of their own
-MAX_POINTS_WITH_MARKERS = 30  # points of a line that are marked
-MARKER_PATHS = (  # from the middle of a point, for about equal areas
+MAX_POINTS_WITH_TITLES = 400  # points of a chart with tooltips
+MAX_LABELED_POSITIONS = 12  # x values that are all numbered on the axis
+MAX_POINTS_WITH_MARKERS = 30  # points of a line with markers
+MARKER_PATHS = (  # around the middle of a point, with about equal areas
     "m-2.7 0a2.7 2.7 0 1 0 5.4 0a2.7 2.7 0 1 0-5.4 0z", "m-2.4-2.4h4.8v4.8h-4.8z",
     "m0-3.4l3.2 5.6h-6.4z",
     "m0-3.5l3.5 3.5l-3.5 3.5l-3.5-3.5z", "m0 3.4l3.2-5.6h-6.4z",
 )  # fmt: skip
-DASH_CLASSES = ("", "d1", "d2")  # of the tens of numbers
+DASH_CLASSES = ("", "d1", "d2")  # by the tens of the line number
 SMALL_CLOUD_SIDE, LARGE_CLOUD_SIDE = 150.0, 440.0  # sides of a cloud
 CLOUD_COLORS = 12
 POINT_LABEL_HEIGHT = 11.0  # height of a label

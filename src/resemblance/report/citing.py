@@ -25,7 +25,7 @@ COMBINING_ACCENTS = {"`": "\u0300", "'": "\u0301", '"': "\u0308", "^": "\u0302",
            "v": "\u030c", "c": "\u0327"}  # fmt: skip
 LATEX_ACCENT = re.compile(r"\\([`'\"^~vc])\{?(\w)\}?")
 VENUE_FIELDS = ("journal", "booktitle", "howpublished", "publisher", "institution")
-MAX_NAMED_AUTHORS = 3  # authors that are all named
+MAX_NAMED_AUTHORS = 3  # longer lists show the first author and "et al."
 
 
 def format_reference(key: str) -> str:

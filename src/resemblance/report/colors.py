@@ -12,8 +12,8 @@ import numpy as np
 
 from ..sections.figures import HeatMap
 
-MIN_DARK_LEVEL = 0.45  # of the levels: letters on darker ones are white
-N_COLOR_LEVELS = 100  # colours of a direction; the style sheet has a class for each
+MIN_DARK_LEVEL = 0.45  # fraction of the levels; text on darker levels is white
+N_COLOR_LEVELS = 100  # colours per direction, with a CSS class for each colour
 
 
 def color_limits(heat: HeatMap) -> tuple[float, float]:
@@ -113,10 +113,9 @@ def needs_white_text(step: int | None) -> bool:
 def color_palette(size: int = 256, *, opposite: bool = False) -> np.ndarray:
     """Return colours from pale sand through green to deep blue, shape (size, 3), RGB in 0..1.
 
-    Lightness falls evenly.
-
-    Steps are even in the perceptual colour space Oklab (Ottosson 2020), so equal steps look equal,
-    also in grey and in print. With ``opposite``, colours run from the same sand to brown.
+    Lightness falls evenly. Steps are even in the perceptual colour space Oklab (Ottosson 2020), so
+    equal steps look equal, also in grey and in print. With ``opposite``, colours run from the same
+    sand to brown.
     """
     t = np.linspace(0, 1, size)
     chroma_end, hue_turn, fall = (0.075, -55, 0.575) if opposite else (0.06, 165, 0.685)
@@ -148,7 +147,7 @@ def _oklab_to_srgb(lab: np.ndarray) -> np.ndarray:
     )
 
 
-TRANSPARENT_PIXEL = 255  # the pixel of a cell without a value
+TRANSPARENT_PIXEL = 255  # palette index of a cell without a value
 
 
 def png_of_levels(levels: Sequence[Sequence[int | None]]) -> str:

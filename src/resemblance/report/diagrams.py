@@ -24,16 +24,16 @@ from .svg import (
 )
 
 DIAGRAM_WIDTH = 480.0
-NAME_MARGIN, NUMBER_MARGIN = 150.0, 40.0  # room on each side: for a name, and for its number
-NAME_ROW_HEIGHT, TIE_BAR_SPACING = 16.0, 7.0  # heights of a name and of a bar
-AXIS_AREA_HEIGHT = 36.0  # height of what is above the axis
+NAME_MARGIN, NUMBER_MARGIN = 150.0, 40.0  # room for a name and for a number, on each side
+NAME_ROW_HEIGHT, TIE_BAR_SPACING = 16.0, 7.0  # heights of a name and a bar
+AXIS_AREA_HEIGHT = 36.0  # height of the area above the axis
 MAX_DIAGRAM_NAME_LENGTH = 22  # characters of a name
-MAX_NAMES_IN_TOOLTIP = 6  # names of a bar that the pointer reads; more are counted
+MAX_NAMES_IN_TOOLTIP = 6  # names under a bar; more names are only counted
 
 
 def critical_difference_svg(figure: Diagram) -> str:
-    """Draw a critical-difference diagram: the better half of the names at the left, the other half
-    at the right, and a line from every name to the value."""
+    """Draw a critical-difference diagram: names at two sides, the better half at the left, and a
+    line from each name to its value."""
     count = len(figure.names)
     if not count:
         return EMPTY_FIGURE_HTML
@@ -143,10 +143,11 @@ def _describe_ties(figure: Diagram) -> str:
     return f"{figure.title}: {figure.x} of {len(figure.names)}; {group_texts or 'none are joined'}"
 
 
-LEAF_HEIGHT, MIN_LEAF_HEIGHT = 17.0, 10.5  # heights of a leaf: of few leaves, of many
-MAX_LEAVES_AT_FULL_HEIGHT = 40  # leaves
-LEAF_NAME_MARGIN = 190.0  # room at the left
-MAX_LEAVES_IN_TOOLTIP = 3  # names of a branch that the pointer reads; more are counted
+# Heights of a leaf in a tree with few and with many leaves
+LEAF_HEIGHT, MIN_LEAF_HEIGHT = 17.0, 10.5
+MAX_LEAVES_AT_FULL_HEIGHT = 40
+LEAF_NAME_MARGIN = 190.0  # room for names at the left
+MAX_LEAVES_IN_TOOLTIP = 3  # names below a branch; more names are only counted
 
 
 class Branch(NamedTuple):

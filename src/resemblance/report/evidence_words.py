@@ -32,24 +32,22 @@ from ..inference.nulls import (
 )
 from ..inference.result import Evidence, scores_above_chance
 
-ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
-MAX_PAIRS_IN_NOTEBOOK = 6  # that a notebook shows one by one
-MAX_REASONS_IN_NOTEBOOK = 3  # of missing numbers that a notebook shows
-MAX_MEASURES_WITH_OWN_LINE = 8  # of more of them, not each gets a line of its own
+ALPHA = 0.05  # largest adjusted p-value of a pair significantly above chance
+MAX_PAIRS_IN_NOTEBOOK = 6  # pairs that a notebook lists one by one
+MAX_REASONS_IN_NOTEBOOK = 3  # reasons for missing numbers in a notebook
+MAX_MEASURES_WITH_OWN_LINE = 8  # with more measures, only the headline appears
 MISSING_VALUE = "–"
 EVIDENCE_COLUMNS = ("measure", "value", "{level} interval", "chance", "above chance", "p", "how")
 BETWEEN_MODELS_SUFFIX = " between models"
-MIN_LARGE_NUMBER, MAX_DECIMALS = (
-    10,
-    6,
-)  # numbers from there on have no set decimals; nor more of them than this
+# Numbers from 10 on have no fixed number of decimals; smaller numbers have at most 6 decimals
+MIN_LARGE_NUMBER, MAX_DECIMALS = 10, 6
 
 
 class PairResult(NamedTuple):
     """The value, interval and test of a measure for a pair; a missing number is NaN.
 
-    ``reason``: the reason for a missing value, or "". ``is_self``: whether the pair is a
-    representation with itself.
+    ``above``: the score above chance. ``how``: the null method. ``reason``: the reason for a
+    missing value, or "". ``is_self``: whether the pair is a representation with itself.
     """
 
     x: str
@@ -210,7 +208,7 @@ def describe_pair_result(reading: PairResult) -> str:
 def design_facts(evidence: Evidence) -> dict[str, str]:
     """Return by name: the number of samples, the null method, the smallest p-value, the
     intervals."""
-    is_map = len(_unordered_name_pairs(evidence)) > 1  # else there is nothing to adjust for
+    is_map = len(_unordered_name_pairs(evidence)) > 1  # a single pair needs no adjustment
     adjusted = (
         {"adjusted p": _merge_notes_of_measures(evidence, Evidence.adjust_method)} if is_map else {}
     )

@@ -32,18 +32,18 @@ from .svg import (
 MAP_WIDTH = 480.0
 COLOR_SCALE_WIDTH = 62.0  # room for the colour scale at the right
 AXIS_FONT_SIZE, MIN_AXIS_FONT_SIZE = 11.0, 9.0
-MIN_CELL_FONT_SIZE = 8.5  # font of numbers in cells
-MAX_SIDE_DRAWN_AS_PATHS = 40  # along a side; the cells of larger maps are a picture
-MAX_SIDE_WITH_TITLES = 20  # along a side of a map whose cells have titles
-CHARACTER_WIDTH_RATIO = 0.56  # of the font size: mean width of a character
+MIN_CELL_FONT_SIZE = 8.5  # smallest font size of numbers in cells
+MAX_SIDE_DRAWN_AS_PATHS = 40  # cells along a side; the cells of larger maps are an image
+MAX_SIDE_WITH_TITLES = 20  # cells along a side; without JavaScript, larger maps have no tooltips
+CHARACTER_WIDTH_RATIO = 0.56  # mean width of a character, relative to the font size
 MAX_AXIS_NAME_LENGTH = 24  # characters of a name along an axis
-MAX_HEIGHT_RATIO = 2.5  # of the width of the cells
+MAX_HEIGHT_RATIO = 2.5  # height of all cells, relative to their width
 COLOR_SCALE_STEPS = 32  # colours of a scale
 SMALL_CELL_SIDE = 22.0
-# of the lines in a hatched cell: where they begin, in cells, and how far they go right and up
+# Lines in a hatched cell: start (x, y) and length to the right and up, in units of cells
 DIAGONAL_HATCHING = ((0.0, 1.0, 1),)
 CORNER_HATCHING = ((0.0, 0.2, 0.2), (0.0, 0.4, 0.4), (0.6, 1.0, 0.4), (0.8, 1.0, 0.2))
-ZERO_TOLERANCE = 1e-9  # of the span of the colours: smaller numbers are 0 but for rounding
+ZERO_TOLERANCE = 1e-9  # relative to the colour span; smaller numbers are rounding noise around 0
 
 
 class ModelSpan(NamedTuple):
@@ -66,7 +66,7 @@ class AxisName(NamedTuple):
     name: str
     offset: float
     font: float
-    is_upright: bool  # against the direction of the axis
+    is_upright: bool  # rotated by 90 degrees
     is_muted: bool = False
 
 
@@ -142,7 +142,7 @@ def _map_frame(
     ]
     keys = "; arrow keys read single values" if "tabindex" in attributes else ""
     label = f"Heat map: {heat.title}{keys}"
-    # Few cells are not drawn large
+    # The style sheet limits the size of a map with few columns
     attributes |= {"style_": f"--columns:{max(len(heat.columns), 1)}", "kind": "chart matrix"}
     return svg_figure(MAP_WIDTH, cells.height + 8 + bottom.room, parts, label, style, **attributes)
 
@@ -406,7 +406,7 @@ def _color_scale_marks(
     return [color_level(heat, value, ends) for value in steps], ticks
 
 
-SIGNIFICANT_DIGITS = 4  # significant digits of a value, as many as the pointer reads
+SIGNIFICANT_DIGITS = 4  # significant digits of a value, as in tooltips
 
 
 class PageData(NamedTuple):

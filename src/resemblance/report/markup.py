@@ -16,7 +16,7 @@ LATEX_ESCAPES: Mapping[str, str] = {
     "<": r"\textless{}", ">": r"\textgreater{}", "≤": r"$\leq$", "≥": r"$\geq$",
     "·": r"$\cdot$", "→": r"$\rightarrow$", "✓": r"\checkmark{}", "±": r"$\pm$", "–": "--",
 }  # fmt: skip
-P_VALUE_BOUND = re.compile(r"< 1e-0*(\d+)")  # of a p-value
+P_VALUE_BOUND = re.compile(r"< 1e-0*(\d+)")  # a p-value given as a bound
 MARKDOWN_ESCAPES: Mapping[str, str] = {character: f"\\{character}" for character in "\\|*_`<>[]#$~"}
 
 

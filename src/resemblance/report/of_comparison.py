@@ -46,14 +46,8 @@ from .evidence_words import (
     measure_results,
 )
 
-PROVENANCE_SHOWN_ELSEWHERE = {
-    "rows",
-    "columns",
-    "models",
-    "data",
-    "inputs",
-    "caveats",
-}  # which have places of their own
+# Provenance that a page shows outside the settings
+PROVENANCE_SHOWN_ELSEWHERE = {"rows", "columns", "models", "data", "inputs", "caveats"}
 
 
 def result_from_comparison(
@@ -157,7 +151,8 @@ def comparison_sections(context: PageContext) -> Iterator[Section]:
         only_pair_position(context.comparison),
         _describe_comparison(context.comparison),
     )
-    notes = diagnostic_notes(comparison, exclude=CHANCE_KEY)  # which the tables and maps show
+    # The tables and maps show chance
+    notes = diagnostic_notes(comparison, exclude=CHANCE_KEY)
     if pair is None:
         yield first_section(context)
         yield from evidence_sections(context)

@@ -1,5 +1,5 @@
-"""A drift report as a result: kinds of change, samples, maps, drift measures, and what moved
-most."""
+"""A drift report as a result: kinds of change, samples, maps, drift measures, and largest
+movements."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ from .output import Output, color_by_tone
 from .terminal import text_table
 
 DRIFT_TITLE = "Drift between two versions"
-_DRIFT_TONES = {"drift": "bad", "changed, not counted": "warning"}  # of what drifts amount to
-MAX_CLASS_ROWS = 12  # in the table of classes
-MIN_DRAWN_RATIO, MAX_DRAWN_RATIO = (
-    0.1,
-    1e6,
-)  # times the threshold: drifts beyond are drawn at these ends
+_DRIFT_TONES = {"drift": "bad", "changed, not counted": "warning"}  # by the outcome of a drift
+MAX_CLASS_ROWS = 12  # rows in the table of classes
+# Multiples of the threshold; drifts outside are drawn at the end of the scale
+MIN_DRAWN_RATIO, MAX_DRAWN_RATIO = 0.1, 1e6
 SIDE_LABELS = {"geometry": "geometry", "coordinates": "coordinates", "index": "old index"}
 MAP_DESCRIPTIONS = {
     "identity": "none needed but a shift and a factor of scale",
@@ -109,7 +107,8 @@ def drift_output(report: DriftReport) -> Output:
 def suggest_next_step(report: DriftReport) -> list[str]:
     """Return advice about an index, if new queries no longer find the old neighbours."""
     has_lost = report.index.drifted and report.index.counts and report.reordered is None
-    if not has_lost or report.row_facts:  # whose remedies come first
+    # The remedies of row facts come first
+    if not has_lost or report.row_facts:
         return []
     return [
         "First ask rs.upgrade_index, or resemblance upgrade-index: a map of new queries may keep "

@@ -16,7 +16,7 @@ from .of_drift import drift_result, drift_tone
 from .output import Output, color_by_tone
 from .terminal import text_table
 
-LAYER_DRIFT_COLUMNS = {  # drifts in the table of layers, with their headings
+LAYER_DRIFT_COLUMNS = {  # drifts in the table of layers, and column headings
     "cka": "1 − CKA",
     "displacement": "displacement",
     "neighbors": "neighbours lost",

@@ -17,7 +17,7 @@ from .terminal import text_table
 UPGRADE_TITLE = "An old index under a new model"
 GOAL_LABELS = {"new_model": "the new model's answers", "old_model": "the old model's answers"}
 DECISION_TONES = {0: "good", 1: "bad", 4: "warning"}  # by the exit code of the decision
-MAX_GROUP_ROWS = 12  # in the table of groups, those with the lowest recall
+MAX_GROUP_ROWS = 12  # groups in the table, those with the lowest recall
 
 
 def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Result:

@@ -28,14 +28,13 @@ from .markup import tables_to_latex, tables_to_markdown
 from .tables import DEFAULT_TERMINAL_WIDTH, TONE_COLORS, TextTable, display_width, render_table
 
 OUTPUT_FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
-FORMAT_BY_SUFFIX = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
+FORMAT_BY_SUFFIX = {"md": "markdown", "tex": "latex"}  # formats of file suffixes with another name
 MARKUP_WRITERS: Mapping[str, Callable[[Sequence[Any]], str]] = {
     "markdown": tables_to_markdown,
     "latex": tables_to_latex,
 }
-FORMULA_PREFIXES = (
-    *"=+-@＝＋－＠",
-)  # how a formula begins in a spreadsheet; the wide ones in East Asia
+# Start of a formula in a spreadsheet; the wide characters are for East Asia
+FORMULA_PREFIXES = (*"=+-@＝＋－＠",)
 
 
 class Output(NamedTuple):
@@ -216,7 +215,7 @@ def _tolerate_closed_pipe() -> Iterator[None]:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except SystemExit:  # of rich, which has done the same
+    except SystemExit:  # rich handles a closed pipe in the same way, then exits
         pass
 
 
@@ -321,7 +320,7 @@ def print_tables(parts: Sequence[Any], target: Any = None) -> None:
     previous = "" if width is None else None
     with _tolerate_closed_pipe():
         for line in (line for part in parts for line in _printable_lines(part, width)):
-            if line.plain or previous != "":  # two empty lines are one
+            if line.plain or previous != "":  # merge empty lines
                 console.print(line, soft_wrap=True)
             previous = line.plain
 

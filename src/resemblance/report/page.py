@@ -58,8 +58,8 @@ COMMAND_BY_SUITE: Mapping[str, str] = {
     "compare": "resemblance compare",
     "evidence": "resemblance evidence",
 }
-MAX_EMBEDDED_CHARACTERS = 3_000_000  # characters of the document that a page holds
-MAX_LARGE_MAPS = 6  # more of them are smaller
+MAX_EMBEDDED_CHARACTERS = 3_000_000  # characters of the embedded document
+MAX_LARGE_MAPS = 6  # with more maps, maps are smaller
 
 
 def write_page(

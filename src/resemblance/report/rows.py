@@ -37,7 +37,7 @@ from .svg import (
 
 ROW_CHART_WIDTH = 480.0
 BAR_ROW_HEIGHT, BOX_ROW_HEIGHT, STRIP_ROW_HEIGHT = 21.0, 24.0, 24.0  # heights of a row
-N_GROUP_COLORS, LEGEND_NAMES_PER_LINE = 10, 3  # colours of groups, and their names side by side
+N_GROUP_COLORS, LEGEND_NAMES_PER_LINE = 10, 3  # colours of groups, and names per line of the legend
 ROW_NAME_MARGIN, ROW_NUMBER_MARGIN = 184.0, 46.0  # room at the left and at the right
 
 

@@ -13,27 +13,18 @@ import numpy as np
 
 from ..base.formatting import format_number
 
-LABEL_CHARACTER_WIDTH = 5.8  # mean width of a character in the size of labels
+LABEL_CHARACTER_WIDTH = 5.8  # mean width of a character in labels
 MAX_LABEL_LENGTH = 28  # characters of a name
-NAME_SEPARATORS = "./_- "  # between the words of a name
-NAME_TOKENS = re.compile(
-    r"[^\W_]+|[\W_]"
-)  # of a name: letters and digits, and single signs between them
+NAME_SEPARATORS = "./_- "  # separators between the words of a name
+# Words of letters and digits, and the single characters between words
+NAME_TOKENS = re.compile(r"[^\W_]+|[\W_]")
 EMPTY_FIGURE_HTML = '<p class="note">There is nothing to draw: nothing has a value.</p>'
-LABEL_DISTANCES = (0.75, 1.8, 3.0, 4.2, 5.4)  # how far from a point labels may be, in their heights
-LABEL_ANGLES = (
-    0,
-    180,
-    45,
-    -45,
-    135,
-    -135,
-    90,
-    -90,
-)  # degrees, in the order in which places are tried
-MARKER_RADIUS, LABEL_GAP = 4.0, 3.0  # half of the size of a point, and between labels in a line
-MAX_POINTS_WITH_LEADERS = 60  # of more points, no label is led away
-AXIS_OVERSHOOT = 0.02  # of an axis: how far beyond its end a value is drawn that lies far outside
+LABEL_DISTANCES = (0.75, 1.8, 3.0, 4.2, 5.4)  # between a point and the label, in label heights
+# Degrees, in the order in which label positions are tried
+LABEL_ANGLES = (0, 180, 45, -45, 135, -135, 90, -90)
+MARKER_RADIUS, LABEL_GAP = 4.0, 3.0  # radius of a point, and gap between labels in a row
+MAX_POINTS_WITH_LEADERS = 60  # with more points, no label has a leader line
+AXIS_OVERSHOOT = 0.02  # fraction of an axis by which an outlier is drawn beyond the end
 
 
 class AxisScale(NamedTuple):
@@ -166,7 +157,7 @@ def _surrounding_words(words: Sequence[str], start: int, stop: int, max_length: 
     """Return the words from ``start`` to ``stop``, with further words on the two sides as far as
     there is room."""
     size = len("".join(words[start:stop])) + 2
-    for step in range(2 * len(words)):  # to the left and to the right in turn
+    for step in range(2 * len(words)):  # alternate between left and right
         first, end = (start - 1, stop) if step % 2 == 0 else (start, stop + 1)
         new_size = len("".join(words[max(first, 0) : end])) + 2
         if first >= 0 and end <= len(words) and size < new_size <= max_length:

@@ -8,14 +8,11 @@ from typing import Any, NamedTuple
 
 from ..base.text import escape_control_characters
 
-DEFAULT_TERMINAL_WIDTH = 80  # of a terminal that does not report its width
-TABLE_INDENT, COLUMN_GAP, NARROW_COLUMN_GAPS = (
-    1,
-    3,
-    (2, 1),
-)  # spaces before a table and between its columns
+DEFAULT_TERMINAL_WIDTH = 80  # columns of a terminal that reports no width
+# Spaces before a table and between columns
+TABLE_INDENT, COLUMN_GAP, NARROW_COLUMN_GAPS = 1, 3, (2, 1)
 TONE_COLORS = {"good": "green", "warning": "yellow", "bad": "red"}  # the colours of verdicts
-UNLIMITED_WIDTH = 10**6  # columns of what is no terminal
+UNLIMITED_WIDTH = 10**6  # columns of an output that is no terminal
 
 
 class TextTable(NamedTuple):
@@ -28,7 +25,7 @@ class TextTable(NamedTuple):
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    right: frozenset[int] = frozenset()  # columns of numbers, which are never folded
+    right: frozenset[int] = frozenset()  # number columns, which are never folded
     has_header: bool = True
     as_blocks: bool = False
     tones: tuple[tuple[int, int, str], ...] = ()
@@ -110,7 +107,7 @@ def _rich_grid_lines(table: TextTable, widths: Sequence[int], gap: int) -> Itera
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    padding = (0, gap // 2, 0, (gap - 1) // 2)  # a column of the gap is of the box
+    padding = (0, gap // 2, 0, (gap - 1) // 2)  # the box takes one column of the gap
     grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding)
     grid.show_header = table.has_header
     for i, (name, width) in enumerate(zip(table.header, widths)):

@@ -42,16 +42,14 @@ from .comparing.tables import (
 from .evidence_words import describe_caveats, describe_significance, design_line, measure_results
 from .tables import COLUMN_GAP, DEFAULT_TERMINAL_WIDTH, TABLE_INDENT, TextTable, display_width
 
-MAX_MATRIX_SIDE, MAX_TABLE_LINES = (
-    8,
-    200,
-)  # representations whose matrix can still be read, and lines of tables
+# Representations in a legible matrix, and lines of all tables
+MAX_MATRIX_SIDE, MAX_TABLE_LINES = 8, 200
 VERDICT_TONES = {
     REPRODUCED: "good",
     PARTLY_REPRODUCED: "warning",
     CONTRADICTED: "warning",
     NOT_REPRODUCED: "bad",
-}  # of verdicts
+}
 EVERY_VALUE_HINT = "Every value: --format csv or json, --html FILE"
 
 
@@ -117,7 +115,8 @@ def comparison_tables(comparison: Comparison, *, is_whole: bool = False) -> list
     in place of the summary, as in files.
     """
     pair, sides = only_pair_position(comparison), (len(comparison.rows), len(comparison.columns))
-    notes = diagnostic_notes(comparison, exclude=CHANCE_KEY)  # which the tables show
+    # The tables show chance
+    notes = diagnostic_notes(comparison, exclude=CHANCE_KEY)
     diagnostics = [f"{spec}: {note}" for spec, note in notes.items()]
     caveats = [f"Note: {caveat}." for caveat in comparison.caveats]
     if pair is not None:
@@ -192,7 +191,7 @@ def evidence_tables(evidence: Evidence, *, is_whole: bool = False) -> list[Any]:
     if len(pairs) > MAX_TABLE_LINES and not is_whole:
         return [text_table(overview_table(evidence, results)), *lines, EVERY_VALUE_HINT]
     table = values_table(evidence, results)
-    column = table.columns.index("how") - 1  # of the p-value that decides
+    column = table.columns.index("how") - 1  # column of the decisive p-value
     outcomes = [(i, pair.is_beyond) for i, pair in enumerate(pairs) if pair.is_tested]
     tones = [(i, column, "good" if is_beyond else "warning") for i, is_beyond in outcomes]
     return [text_table(table, tones=tones), *lines]

@@ -8,7 +8,7 @@ from ..base.formatting import join_words
 from ..significance import SETTLING, Place, Places
 from .claims import NO_DATA, Claim
 
-TRIAL_SIZES = {  # suites and sizes
+TRIAL_SIZES = {  # (suite, size)
     ("resi", "slice"), ("resi", "paper-slice"), ("sensitivity", "small"), ("manifolds", "small"),
     ("stability", "small"), ("joint", "trial"),
 }  # fmt: skip
@@ -31,14 +31,14 @@ SIZE_DESCRIPTIONS: Mapping[tuple[str, str], str] = {
     ("manifolds", "default"): "up to 1,000 points, where the paper has 5,000",
     ("manifolds", "paper"): "up to 5,000 points, as in the paper",
 }
-MAX_NAMES_IN_HEADLINE = 5  # names that are listed
+MAX_NAMES_IN_HEADLINE = 5  # names listed in a sentence
 RESAMPLING_NOTE = (
     "Two measures cannot be told apart when the 95 % interval of the difference of their mean "
     "ranks contains 0: it is from samples of the cells of the same models, each with the ranks of "
     "all measures, and wide enough that the intervals of all pairs hold together; other models may "
     "order the measures otherwise."
 )
-MIN_COMPARED_MODELS = 10  # that are compared with each other: as many as the ReSi benchmark has
+MIN_COMPARED_MODELS = 10  # models compared with each other, as in the ReSi benchmark
 
 
 def is_trial(suite: str, size: str) -> bool:

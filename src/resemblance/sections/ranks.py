@@ -15,7 +15,8 @@ from .sections import RankRule
 
 ScoresByMeasure = Mapping[str, float | None]
 DEFAULT_RANK_RULE = RankRule()
-# Words in the name of a cell for one reading of an experiment: a quality, or a pooling of tokens.
+# Words in the name of a task that only say how an experiment is read: a quality, or a pooling of
+# tokens.
 READINGS = frozenset(
     {"spearman", "kendall", "spearman_jsd", "spearman_disagreement", "cls", "mean"}
 )

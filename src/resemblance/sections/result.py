@@ -33,12 +33,9 @@ RESULT_COLUMNS = (
     "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
     "note", "trial",
 )  # fmt: skip
-SUITES_WITH_EXTRA_FIELDS = {"drift"}  # suites whose files for programs hold more than a result
-SUITES_WITHOUT_SCORES = {
-    "joint",
-    "compare",
-    "evidence",
-}  # what has measures, but no scores of measures
+SUITES_WITH_EXTRA_FIELDS = {"drift"}  # suites with files that contain more than a result
+# Suites with measures, but without scores of measures
+SUITES_WITHOUT_SCORES = {"joint", "compare", "evidence"}
 
 
 class MissingValue(NamedTuple):

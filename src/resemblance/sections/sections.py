@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .claims import Claim
 from .figures import Figure
 
-TableEntry: TypeAlias = str | float | None  # of a table; None where there is no value
+TableEntry: TypeAlias = str | float | None  # entry of a table; None for a missing value
 TableRows: TypeAlias = tuple[tuple[TableEntry, ...], ...]
 
 FAILURES_TABLE = "failures"  # the table of failed comparisons, by measure and reason

@@ -54,12 +54,10 @@ from .stats import (
 
 MEASURE_SELECTOR, QUANTITY_SELECTOR = "measure", "show"
 VALUE_CHOICE, ABOVE_CHANCE_CHOICE = "value", "above chance"
-# representations of which a plane or a tree shows more than a number
+# Fewest representations for which a plane or a tree shows more than a number
 MIN_ARRANGED_REPRESENTATIONS = 3
-MAX_DEPTH_LINES, VISIBLE_DEPTH_LINES = (
-    10,
-    5,
-)  # pairs of models in the figure of depths, at all and at first
+# Pairs of models in the figure of depths, in total and visible at first
+MAX_DEPTH_LINES, VISIBLE_DEPTH_LINES = 10, 5
 CHANCE_DIAGNOSTIC = "chance"
 MAP_COLOR_NOTE = (
     "Dark blue is similar, whatever the direction of a measure. Rows are the first argument of the "
@@ -69,7 +67,7 @@ BEST_MATCH_TITLE = "Best match of each layer"
 PLANE_TITLE = "Plane"
 TREE_TITLE = "Tree"
 NOT_SIGNIFICANT_NOTE = f"not beyond chance (adjusted p > {ALPHA:g})"
-MAX_MEASURES_UNGROUPED = 4  # measures whose maps are not worth sections by family
+MAX_MEASURES_UNGROUPED = 4  # with more measures, each family has a section of maps
 COLOR_SCALE_END_LABELS = ("different", "similar")
 MapEntries = tuple[tuple[float | None, ...], ...]
 AGREEMENT_TITLE = "Do the measures agree?"
@@ -79,7 +77,7 @@ AGREEMENT_NOTE = (
     "each other."
 )
 CONSTANT_VALUES_REASON = "one of the two has the same value for all pairs"
-UNKNOWN_CORRELATION_DISTANCE = 1.0  # the distance of measures whose correlation is unknown
+UNKNOWN_CORRELATION_DISTANCE = 1.0  # distance of two measures with unknown correlation
 
 
 def first_section(context: PageContext) -> Section:
@@ -446,7 +444,7 @@ def map_entries(values: np.ndarray) -> MapEntries:
 
 def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:
     """Return the map of scores above chance: 0 at chance, 1 for the most similar value."""
-    scores = np.round(scores_above_chance(evidence, info), 3) + 0.0  # no −0
+    scores = np.round(scores_above_chance(evidence, info), 3) + 0.0  # turn −0 into 0
     numbers = scores[np.isfinite(scores)]
     low = min(0.0, float(numbers.min(initial=0.0)))
     high = float(numbers.max(initial=low)) if stretch and numbers.size else 1.0

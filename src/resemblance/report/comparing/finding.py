@@ -18,8 +18,8 @@ The rules, for the leading measure:
   only layer, at which a model is no closer to the first model than the copy is.
 - Chance is the chance level of each pair in the sentence; without named pairs, it is the mean over
   all pairs of the sentence, if known for all of them.
-- Measures of other families are named if the Spearman correlation of their scores with the leading
-  measure, over the pairs, is below 0.5; with fewer than six pairs, no measure is named.
+- Measures of other families are named if their ranking of the pairs has a Spearman correlation
+  below 0.5 with the ranking by the leading measure; with fewer than six pairs, no measure is named.
 - Missing values and uninformative values are counted.
 """
 
@@ -56,11 +56,11 @@ from .stats import (
     trained_curves,
 )
 
-# correlation of the orders of pairs: below it, measures disagree
+# Measures disagree if the rank correlation of the pairs is smaller
 MAX_DISAGREEMENT_CORRELATION = 0.5
 MAX_NAMES_IN_SENTENCE = 3  # measures, models or layers in one sentence
-MAX_LISTED_GROUP_MEMBERS = 6  # members of a group that a sentence lists
-TIE_TOLERANCE = 1e-9  # differences this close are a tie
+MAX_LISTED_GROUP_MEMBERS = 6  # members of a group in one sentence
+TIE_TOLERANCE = 1e-9  # smaller differences are ties
 IndexPairs = list[tuple[int, int]]
 
 

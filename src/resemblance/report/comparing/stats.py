@@ -46,11 +46,9 @@ from ..evidence_words import (
 )
 from ..svg import shorten_name
 
-MIN_PAIRS_FOR_CORRELATION = 6  # below this, whether two measures rank pairs alike is mostly chance
-MOST_VALUES_QUANTILE, OUTLIER_RATIO = (
-    0.9,
-    4.0,
-)  # a largest value so many times the quantile of most values is far beyond
+MIN_PAIRS_FOR_CORRELATION = 6  # with fewer pairs, a rank correlation is mostly chance
+# The largest value is an outlier if it exceeds 4 times the 0.9 quantile
+MOST_VALUES_QUANTILE, OUTLIER_RATIO = 0.9, 4.0
 
 
 class ColorScale(NamedTuple):
@@ -189,14 +187,13 @@ def summarized_pairs(comparison: Comparison) -> np.ndarray:
 def color_scale(
     values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False
 ) -> ColorScale:
-    """Return the limits of the colour scale: the range of the measure.
-
-    A colour means the same in every map.
+    """Return the limits of the colour scale: the range of the measure, so that a colour means the
+    same in every map.
 
     If an end of the range is infinite or far away (IMD reaches 18316), the extreme value or 0 takes
     its place; ``stretch`` puts the extreme values at the two ends. If a few values are far larger
-    than the rest, the scale ends before these outliers, to keep the contrast among the rest. Then
-    the scale has a note.
+    than the rest, the scale ends before these outliers, to keep the contrast among the rest. In all
+    these cases the scale has a note.
     """
     finite = values[np.isfinite(values)]
     smallest, largest = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
@@ -244,13 +241,11 @@ def extreme_pairs(comparison: Comparison, measure: str | Measure) -> tuple[tuple
     return tuple((comparison.rows[i], comparison.columns[j]) for i, j in places)
 
 
-LEADING_MEASURE_SPECS = (
-    "cka[estimator=debiased]",
-    "cka",
-)  # without a choice, the first of them leads
-EQUAL_DEPTH = "equal depth"  # of layers of models with as many layers
+# By default, the first of these measures leads
+LEADING_MEASURE_SPECS = ("cka[estimator=debiased]", "cka")
+EQUAL_DEPTH = "equal depth"  # matching of layers if models have equal numbers of layers
 MAX_SENTENCE_NAME_LENGTH = 60  # characters of a name in a sentence
-NEAR_TOP_MARGIN = 1e-3  # from the most similar value: more digits say nothing
+NEAR_TOP_MARGIN = 1e-3  # distance to the most similar value below which digits mean nothing
 
 
 class PageContext(NamedTuple):
@@ -313,9 +308,8 @@ def _format_score_near_top(info: MeasureInfo, reading: PairResult) -> str:
     if the score is not exactly this value; else return ""."""
     top = most_similar(info)
     ends = [abs(top - value) for value in (reading.value, reading.low, reading.high)]
-    if (
-        not max(ends) < NEAR_TOP_MARGIN or ends[0] <= DISPLAY_ROUNDING
-    ):  # also false for NaN and infinity
+    # "not <" instead of ">=" also covers NaN and infinity
+    if not max(ends) < NEAR_TOP_MARGIN or ends[0] <= DISPLAY_ROUNDING:
         return ""
     return (
         f"above {top - NEAR_TOP_MARGIN:g}"

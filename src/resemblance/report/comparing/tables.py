@@ -53,7 +53,7 @@ MEASURES_TABLE_COLUMNS = (
     "measure", "label", "family", "more similar is", "range", "smallest", "median", "largest",
     "chance", "most similar", "least similar", "seconds", "failed",
 )  # fmt: skip
-TERMINAL_COLUMNS = ("label", "measure", *MEASURES_TABLE_COLUMNS[5:11], "failed")  # in a terminal
+TERMINAL_COLUMNS = ("label", "measure", *MEASURES_TABLE_COLUMNS[5:11], "failed")  # on a terminal
 CHANCE_NOTE = (
     "Chance is the mean of the value over all orders of the samples of one side, where it has a "
     "closed form."
@@ -64,7 +64,7 @@ PAIR_SUMMARY_NOTE = (
     "over all pairs; what several measures share is counted for the first that needed it. "
     f"{CHANCE_NOTE}"
 )
-MAX_OPEN_INPUT_ROWS = 24  # more of them are listed only when a reader asks
+MAX_OPEN_INPUT_ROWS = 24  # a longer list is closed at first
 EVIDENCE_NOTE = (
     "Above chance is (value − chance) / (most similar value − chance): 0 at chance, 1 for the most "
     "similar there can be. p is the probability, under the null hypothesis, of a value at least as "
@@ -74,10 +74,8 @@ ADJUSTED_P_NOTE = (
     "Adjusted p-values hold for all pairs of a map at once, not for all measures. A pair is beyond "
     f"chance if its adjusted p is at most {ALPHA:g}."
 )
-MAX_OPEN_TABLE_ROWS, MAX_PAGE_TABLE_ROWS = (
-    24,
-    2000,
-)  # longer tables are closed at first, or left to files
+# Tables of more than 24 rows are closed at first; tables of more than 2000 rows are only in files
+MAX_OPEN_TABLE_ROWS, MAX_PAGE_TABLE_ROWS = 24, 2000
 PAIR_COLUMNS = ("x", "y")
 EVIDENCE_SCORE_COLUMNS = ("value", "{level} interval", "chance", "above chance", "p")
 MODEL_SOURCE_KEYS = ("source", "checkpoint", "model", "class", "architecture")
@@ -86,8 +84,8 @@ POOLING_KEYS = ("pool", "pooling")
 DATA_NAME_KEYS = ("name", "source", "dataset", "path")
 SAMPLE_COUNT_KEYS = ("n", "n_samples", "samples")
 SAMPLE_UNIT_KEYS = ("unit", "kind")
-MAX_MODELS_IN_SUBTITLE = 4  # models that the line under the title names
-MAX_ENTRIES_IN_CELL = 12  # entries of a list that a table writes
+MAX_MODELS_IN_SUBTITLE = 4  # models named under the title
+MAX_ENTRIES_IN_CELL = 12  # entries of a list in a table cell
 
 
 def measures_table(comparison: Comparison) -> Table:
@@ -174,7 +172,7 @@ def representations_table(comparison: Comparison) -> Table:
         for name, e in comparison.provenance[side].items()
     ]
     columns: tuple[str, ...] = ("name", "side", "features", "dtype", "computed in", "fingerprint")
-    if len(sides) == 1:  # that it is the rows says nothing
+    if len(sides) == 1:  # the column "side" would always be "rows"
         columns, rows = (columns[0], *columns[2:]), [(row[0], *row[2:]) for row in rows]
     title = count_with_noun(len(rows), "representation")
     return Table("all", title, columns, tuple(rows), is_closed=len(rows) > MAX_OPEN_INPUT_ROWS)
@@ -345,9 +343,8 @@ def _value_row(
     value, chance, above = map(finite_or_none, (pair.value, pair.chance, pair.above))
     p = format_pvalue(pair.pvalue, pair.how) if pair.is_tested else None
     adjusted = format_pvalue(pair.pvalue_familywise, pair.how) if pair.is_tested else None
-    chance = (
-        0 if chance is not None and abs(chance) < ROUNDING_NOISE else chance
-    )  # exact: no decimals
+    # An integer 0 is exact, so it has no decimals
+    chance = 0 if chance is not None and abs(chance) < ROUNDING_NOISE else chance
     scores = (value, _format_pair_interval(pair, places), chance, above, p)
     how = pair.how or pair.reason or None
     return (spec, pair.x, pair.y, *scores, *(() if is_one_way else (adjusted,)), how)
