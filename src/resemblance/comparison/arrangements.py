@@ -1,4 +1,4 @@
-"""How representations lie to each other: maps, trees, and the layers of models by their depth."""
+"""Arrangements of representations: plane embeddings, linkage trees, and curves over layer depth."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..base.text import snap_to_bounds
 from ..contracts._measure import Measure
 from .comparison import Comparison, complete_differences
 
-MIN_REPRESENTATIONS = 3  # representations of which a map or a tree can be made
+MIN_REPRESENTATIONS = 3  # fewest representations of a plane embedding or a tree
 
 
 class PlaneEmbedding(NamedTuple):
-    """Points in a plane whose distances are close to the differences between representations.
+    """Points in a plane whose distances approximate the differences between representations.
 
-    ``names``: which representations; those without a value for some pair are left out. ``points``:
-    (n, 2). ``share``: how much of the differences the plane shows, the two largest eigenvalues
-    among the sum of the positive ones, from 0 to 1.
+    ``names``: the representations with a value for all pairs. ``points``: (n, 2). ``share``: the
+    share of the differences that the plane shows, from 0 to 1: the two largest eigenvalues divided
+    by the sum of the positive eigenvalues.
     """
 
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class LinkageTree(NamedTuple):
 class DepthCurve(NamedTuple):
     """Values by depth: for each layer of ``model``, the value with a layer of ``other``.
 
-    ``partners``: which layer of the other it is compared with. A value is NaN where there is none.
+    ``partners``: the layer of ``other`` in each comparison. Missing values are NaN.
     """
 
     model: str
@@ -55,7 +55,8 @@ class DepthCurve(NamedTuple):
 
 
 def layers_by_model(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the positions of the layers of each model, by the name before the last slash.
+    """Return the positions of the layers of each model; the model is the name before the last
+    slash.
 
     Names without a slash belong to the model "".
     """
@@ -68,7 +69,7 @@ def layers_by_model(names: Sequence[str]) -> dict[str, list[int]]:
 def is_between_models(
     rows: Sequence[str], columns: Sequence[str], reference: str = ""
 ) -> np.ndarray:
-    """Return which pairs are layers of different models, as booleans (n_rows, n_columns).
+    """Return the pairs that are layers of different models, as booleans (n_rows, n_columns).
 
     Pairs with the model ``reference`` do not count. No pair counts unless all names are layers of
     several models, ``model/layer``.
@@ -86,7 +87,7 @@ def is_between_models(
 
 
 def layer_name(name: str) -> str:
-    """Return the name of a layer without that of its model."""
+    """Return the name of a layer without the name of its model."""
     return name.rpartition("/")[2]
 
 
@@ -95,12 +96,12 @@ def plane_embedding(comparison: Comparison, measure: str | Measure) -> PlaneEmbe
 
     .. math:: B = -\\tfrac12 H D^{\\circ 2} H
 
-    whose two leading eigenvectors, times the roots of their eigenvalues, are the coordinates; H
-    centres, D holds the differences, the mean of both directions. Each axis points to where its
-    coordinate farthest from 0 is positive.
+    The coordinates are the two leading eigenvectors of B times the square roots of their
+    eigenvalues. H is the centring matrix; D contains the differences, averaged over the two
+    directions. The sign of each axis makes the coordinate farthest from 0 positive.
 
-    Raises ``ValueError`` for a rectangle, and where fewer than three representations have a value
-    for all pairs.
+    Raises ``ValueError`` for a rectangular comparison, and if fewer than three representations have
+    a value for all pairs.
     """
     names, differences = complete_differences(comparison, measure, MIN_REPRESENTATIONS)
     centered = differences**2
@@ -127,10 +128,11 @@ def linkage_tree(comparison: Comparison, measure: str | Measure) -> LinkageTree:
 def equal_depth_curves(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
     """Return, for every two models with several layers, the values of layers of equal depth.
 
-    Of models with unlike numbers of layers, each layer of the first is compared with the layer of
-    the second at the nearest share of the depth: layer k of n with layer round(k (m - 1) / (n - 1))
-    of m, from 0, halves up. Models are those of the names ``model/layer``; the second model of each
-    pair comes later, or is among the columns of a rectangle.
+    If the models have different numbers of layers, each layer of the first model is compared with
+    the layer of the second model at the nearest relative depth: layer k of n with layer round(k (m
+    - 1) / (n - 1)) of m, from 0, halves up. Models are the first part of the names ``model/layer``.
+    The second model of a pair comes later in the list, or is among the columns of a rectangular
+    comparison.
     """
     values = _measure_matrix(comparison, measure)
     curves = []
@@ -142,12 +144,12 @@ def equal_depth_curves(comparison: Comparison, measure: str | Measure) -> tuple[
 
 
 def nearest_depths(count: int, n_other: int) -> list[int]:
-    """Return for each of ``count`` depths the nearest of ``n_other`` depths of the same range."""
+    """Return, for each of ``count`` depths, the nearest of ``n_other`` depths of the same range."""
     return [(2 * k * (n_other - 1) + count - 1) // (2 * (count - 1)) for k in range(count)]
 
 
 def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
-    """Return, for every two models with one layer each, the value of these layers."""
+    """Return, for every two models with one layer each, the value of the two layers."""
     values = _measure_matrix(comparison, measure)
     return tuple(
         _depth_curve(comparison, values, (model, other), [(i[0], j[0])])
@@ -157,10 +159,11 @@ def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[Depth
 
 
 def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
-    """Return, for every two models, the most similar layer of the second for each of the first.
+    """Return, for every two models, the most similar layer of the second model to each layer of the
+    first.
 
-    A layer without any value keeps its place: its value is NaN, its partner the first layer. Two
-    models without any value are left out.
+    A layer without any value stays in the curve: its value is NaN, its partner the first layer. Two
+    models without any value have no curve.
     """
     values, differences = _measure_matrix(comparison, measure), comparison.dissimilarity(measure)
     curves = []
@@ -178,7 +181,7 @@ def _measure_matrix(comparison: Comparison, measure: str | Measure) -> np.ndarra
     return snap_to_bounds(comparison.values[info.spec], info)
 
 
-ModelLayers = tuple[str, list[int]]  # a model, and the positions of its layers
+ModelLayers = tuple[str, list[int]]  # name of a model, positions of its layers
 
 
 def _layered_model_pairs(comparison: Comparison) -> list[tuple[ModelLayers, ModelLayers]]:

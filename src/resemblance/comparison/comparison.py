@@ -1,4 +1,5 @@
-"""The result of a comparison: one matrix per measure, with what is needed to trust it."""
+"""The result of a comparison: one score matrix per measure, with provenance, caveats and
+failures."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ from .provenance import fingerprints_by_name
 from .scores import CAVEAT_KEY, ScoreMatrix
 from .store import ScoreFile
 
-NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
+NOT_COMPUTED = "not computed"  # reason for pairs that an interrupted run did not reach
 
 
 class MeasureInfo(NamedTuple):
@@ -56,11 +57,11 @@ class MeasureInfo(NamedTuple):
         return f"{self.label} ({', '.join(words)})" if words else self.label
 
 
-AnyMeasure = str | Measure | MeasureInfo  # what names a measure of a result
+AnyMeasure = str | Measure | MeasureInfo  # ways to name a measure of a result
 
 
 class Failure(NamedTuple):
-    """A pair for which a measure has no value, and why."""
+    """A pair for which a measure has no value, with the reason."""
 
     measure: str
     x: str
@@ -70,8 +71,8 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Failures(Sequence[Failure]):
-    """The pairs of a comparison without a value, each made when it is asked for: most pairs of many
-    may fail for one reason."""
+    """The pairs of a comparison without a value, as a lazy sequence: millions of pairs may fail for
+    one reason."""
 
     comparison: Comparison
 
@@ -83,7 +84,7 @@ class Failures(Sequence[Failure]):
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """How many there are up to the end of each row, of all measures in turn."""
+        """Cumulative number of failures per (measure, row), measures one after another."""
         matrices = self.comparison.values.values()
         return np.cumsum(
             [0, *(n for values in matrices for n in np.isnan(values).sum(axis=1).tolist())]
@@ -103,7 +104,7 @@ class Failures(Sequence[Failure]):
         return self._at(spec, i, int(j))
 
     def _at(self, measure: str, i: int, j: int) -> Failure:
-        """Return why a pair has no value, with the names of its data in place of fingerprints."""
+        """Return the failure of a pair; its reason names the data instead of fingerprints."""
         comparison = self.comparison
         x, y, (rows, columns) = comparison.rows[i], comparison.columns[j], comparison._places
         unknown = comparison.absent.get(measure, NOT_COMPUTED)
@@ -124,7 +125,8 @@ class Failures(Sequence[Failure]):
 
 
 class Diagnostic(NamedTuple):
-    """What a measure records about a value, such as a recall, or why the value means little."""
+    """A diagnostic that a measure records about a value, such as a recall, or a caveat about the
+    value."""
 
     measure: str
     x: str
@@ -137,15 +139,16 @@ class Diagnostic(NamedTuple):
 class Comparison(MappingResult):
     """One matrix per measure over named representations: ``comparison["cka"]`` is (rows, columns).
 
-    ``comparison["cka", "x", "y"]`` is the value of one pair. A cell without a value is NaN and its
-    reason is in ``failures``. ``seconds`` is the time per measure; the cost of a shared
-    intermediate is charged to the first measure that uses it. ``provenance`` records the
-    fingerprints of the data, the versions and the precision of the computation. ``caveats`` say
-    what is doubtful about the data. ``numbers`` are what measures recorded about their values, a
-    matrix for each measure and name, NaN where a pair has none; ``pair_caveats`` say why values
-    mean little; ``diagnostics`` are both, one by one. All of them come from ``matrices``, the
-    scores of each measure by the data, and ``absent`` says of measures why they were not computed.
-    ``evidence``: how sure the scores are, after :func:`compare_models`, or None.
+    ``comparison["cka", "x", "y"]`` is the value of one pair. An entry without a value is NaN;
+    ``failures`` contains the reason. ``seconds`` is the time per measure; the first measure that
+    uses a shared intermediate bears the cost of the intermediate. ``provenance`` records the
+    fingerprints of the data, the versions and the precision of the computation. ``caveats`` are
+    doubts about the data. ``numbers`` are diagnostics of values, a matrix for each measure and
+    name, NaN for pairs without the diagnostic; ``pair_caveats`` are the reasons why values mean
+    little; ``diagnostics`` lists numbers and caveats together. All values come from ``matrices``,
+    the scores of each measure by fingerprints of the data; ``absent`` contains the reasons why
+    measures were not computed. ``evidence``: the evidence about the scores after
+    :func:`compare_models`, or None.
     """
 
     rows: tuple[str, ...]
@@ -163,7 +166,7 @@ class Comparison(MappingResult):
 
     @cached_property
     def numbers(self) -> Mapping[str, Mapping[str, np.ndarray]]:
-        """What measures recorded about their values, by measure and name."""
+        """The numeric diagnostics, by measure and name of the diagnostic."""
         return {
             spec: {name: self._by_name(numbers) for name, numbers in matrix.numbers.items()}
             for spec, matrix in self.matrices.items()
@@ -176,12 +179,12 @@ class Comparison(MappingResult):
 
     @cached_property
     def failures(self) -> Sequence[Failure]:
-        """The pairs without a value, and why."""
+        """The pairs without a value, with reasons."""
         return Failures(self)
 
     @cached_property
     def pair_caveats(self) -> tuple[Diagnostic, ...]:
-        """Why values mean little, in the order of the pairs."""
+        """The caveats about values, in the order of the pairs."""
         caveats = []
         for m in self.measures:
             if texts := self.matrices[m.spec].caveats:
@@ -193,7 +196,7 @@ class Comparison(MappingResult):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What is doubtful about the data, such as copies of samples."""
+        """Doubts about the data, such as copies of samples."""
         return tuple(self.provenance.get("caveats", ()))
 
     def keys(self) -> tuple[str, ...]:
@@ -203,9 +206,9 @@ class Comparison(MappingResult):
     def info(self, measure: AnyMeasure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
 
-        A :class:`Measure`, or an entry of ``measures``, is looked up by its specification only. A
-        string may also have its parameters in another order, or be a name or a label that only one
-        measure here has.
+        The function looks up a :class:`Measure`, or an entry of ``measures``, by specification
+        only. A string may also have its parameters in another order, or be a name or a label of a
+        single measure of the comparison.
         """
         name = measure.spec if isinstance(measure, MeasureInfo) else str(measure)
         matches = [m for m in self.measures if m.spec == name]
@@ -227,7 +230,7 @@ class Comparison(MappingResult):
     @overload
     def __getitem__(self, key: tuple[AnyMeasure, str, str]) -> float: ...
     def __getitem__(self, key: Any) -> Any:
-        """Return the values of a measure, or the one of ``comparison[measure, x, y]``.
+        """Return the values of a measure, or the value of ``comparison[measure, x, y]``.
 
         Raises ``KeyError`` for a measure or a name that the comparison does not have.
         """
@@ -243,7 +246,7 @@ class Comparison(MappingResult):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What measures recorded about their values: numbers, or why a value means little."""
+        """The diagnostics of all values: numbers, and caveats about values."""
         words = {(c.measure, c.x, c.y): c for c in self.pair_caveats}
         diagnostics = list[Diagnostic]()
         for m in self.measures:
@@ -264,8 +267,8 @@ class Comparison(MappingResult):
     def dissimilarity(self, measure: str | Measure) -> np.ndarray:
         """Return the matrix in which larger always means more different.
 
-        A similarity becomes the largest possible similarity minus itself; one without an upper
-        bound is negated.
+        A similarity becomes the largest possible similarity minus the similarity; a similarity
+        without an upper bound is negated.
         """
         return to_dissimilarity(self[measure], self.info(measure))
 
@@ -276,14 +279,15 @@ class Comparison(MappingResult):
             s_i = \frac{b_i - a_i}{\max(a_i, b_i)}
 
         over members m; s is the silhouette, with a the mean difference from the own cluster and b
-        that from the next. ``k``: the number of clusters, by default that of 2 to 10 with the
-        largest mean silhouette. Representations without a value for some pair are left out.
+        the mean difference from the next cluster. ``k``: the number of clusters, by default the
+        number from 2 to 10 with the largest mean silhouette. Representations without a value for
+        some pair are left out.
 
-        Raises ``ValueError`` for a rectangle, for k outside 2 to n - 1 and for fewer than three
-        representations, ``UndefinedError`` where nothing differs.
+        Raises ``ValueError`` for a rectangular comparison, for k outside 2 to n - 1 and for fewer
+        than three representations, ``UndefinedError`` if all differences are 0.
 
         Reference: Kaufman and Rousseeuw 1990 (PAM); Rousseeuw 1987. The best swaps end in a local
-        minimum, which was the best of all medoids wherever we tried all.
+        minimum; in every example where we tried all medoids, this minimum was the global minimum.
         """
         names, differences = complete_differences(self, measure, 3)
         result = cluster_by_medoids(names, differences, k)
@@ -298,27 +302,29 @@ class Comparison(MappingResult):
         n_permutations: int = GROUP_TEST_PERMUTATIONS,
         seed: int = 0,
     ) -> Permanova:
-        r"""Test whether networks of a group are closer to each other than to those of other groups.
+        r"""Test whether networks of a group are closer to each other than to networks of other
+        groups.
 
         .. math:: F = \frac{(T - W) / (g - 1)}{W / (n - g)}, \qquad
             T = \frac{1}{n} \sum_{i < j} d_{ij}^2, \quad
             W = \sum_g \frac{1}{n_g} \sum_{i < j \in g} d_{ij}^2
 
-        the F of an analysis of variance, for any measure. The networks are the unit: their labels
-        change places, in all ways where these are at most ``n_permutations``, else in so many
-        random ones. Few seeds cannot show much: of 3 + 3 networks no p-value is below 0.1, of 4 + 4
-        none below 0.029; see ``min_pvalue``.
+        the F of an analysis of variance, for any measure. The networks are the unit: the test
+        permutes their labels, in all ways if there are at most ``n_permutations``, else in
+        ``n_permutations`` random ways. With few seeds the test has little power: of 3 + 3 networks
+        no p-value is below 0.1, of 4 + 4 none below 0.029; see ``min_pvalue``.
 
         ``labels``: the group of each representation, in the order of ``rows`` or by name.
-        ``nested``: what several networks share, such as the model they were fine-tuned from; if all
-        of a block have one label, blocks change places as wholes, otherwise labels change places
-        inside blocks. Representations without a value for some pair are left out.
+        ``nested``: the block of each network, such as the model that several networks were
+        fine-tuned from. If every block has a single label, whole blocks are permuted; otherwise
+        labels are permuted within blocks. Representations without a value for some pair are left
+        out.
 
-        Raises ``ValueError`` for a rectangle, for labels of another length, for fewer than two
-        groups, groups of one network only, and blocks of several sizes that change places;
-        ``UndefinedError`` where nothing differs.
+        Raises ``ValueError`` for a rectangular comparison, for labels of another length, for fewer
+        than two groups, groups of one network only, and whole blocks of several sizes;
+        ``UndefinedError`` if all differences are 0.
 
-        Reference: Anderson 2001. Groups that are spread differently are noticed, too.
+        Reference: Anderson 2001. The test also detects groups with unequal spread.
         """
         group = group_labels("labels", self.rows, labels)
         block = group_labels("nested", self.rows, self.rows if nested is None else nested)
@@ -331,15 +337,15 @@ class Comparison(MappingResult):
         return replace(result, failures=self._incomplete(names))
 
     def _incomplete(self, names: Sequence[str]) -> tuple[LeftOut, ...]:
-        """Return the representations that are not among the names of the complete ones."""
+        """Return the representations outside ``names``, which lack a value for some pair."""
         missing = [name for name in self.rows if name not in set(names)]
         return tuple(LeftOut(name, "it has no value for some pair") for name in missing)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: measure, label, x, y, value, reason.
 
-        The value is None if it failed. If there are diagnostics, each record has all their names as
-        well, with None where the pair has no such diagnostic.
+        The value is None if the measure failed. If there are diagnostics, every record has the
+        names of all diagnostics as well, with None for a pair without the diagnostic.
         """
         reasons = {(f.measure, f.x, f.y): f.reason for f in self.failures}
         diagnostics = {diagnostic[:4]: diagnostic.value for diagnostic in self.diagnostics}
@@ -356,8 +362,8 @@ class Comparison(MappingResult):
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``).
 
-        The facts about a measure are its attributes, in forms that netCDF has: true is 1, and
-        parameters are a text of JSON.
+        The facts about a measure become attributes in netCDF types: true is 1, and parameters are
+        JSON text.
         """
         notes = {spec: {"diagnostics": note} for spec, note in diagnostic_notes(self).items()}
         data = {}
@@ -371,12 +377,13 @@ class Comparison(MappingResult):
 
     def save(self, path: str | Path) -> None:
         """Write one file that :func:`resemblance.load` reads and that ``compare(..., save=path)``
-        continues, whatever its suffix."""
+        continues, with any suffix."""
         save_scores(self, path, "Comparison")
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int]]:
-        """Where the matrices, which are all of the same data, have the rows and the columns."""
+        """The positions of the rows and of the columns in the matrices. All matrices have the same
+        data."""
         matrix = next(iter(self.matrices.values()))
         rows, columns = fingerprints_by_name(self.rows, self.columns, self.provenance)
         return [matrix.rows[name] for name in rows], [matrix.columns[name] for name in columns]
@@ -402,7 +409,8 @@ def _parameterless_names(info: MeasureInfo) -> tuple[str, str]:
 
 
 def _parse_specification(spec: str) -> tuple[str, dict[str, Any]] | str:
-    """Return the name and the parameters of a specification, or its text if it cannot be read."""
+    """Return the name and the parameters of a specification, or the text itself if parsing
+    fails."""
     name, bracket, parameters = spec.strip().partition("[")
     if not bracket or not parameters.endswith("]"):
         return spec
@@ -417,8 +425,9 @@ def complete_differences(
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """Return the representations with a value for all pairs, and their differences, symmetric.
 
-    Of those without some values, the one that lacks most is left out first. Raises ``ValueError``
-    for a rectangle, and where fewer than ``fewest`` representations have a value for all pairs.
+    The function drops incomplete representations one by one, starting with the most missing values.
+    Raises ``ValueError`` for a rectangular comparison, and if fewer than ``fewest`` representations
+    have a value for all pairs.
     """
     if comparison.rows != comparison.columns:
         raise ValueError(
@@ -438,24 +447,27 @@ def complete_differences(
         )
     names = tuple(comparison.rows[i] for i in positions)
     differences = differences[np.ix_(positions, positions)]
-    differences = differences - min(float(differences.min()), 0.0)  # similarities without a limit
+    # similarities without an upper bound
+    differences = differences - min(float(differences.min()), 0.0)
     np.fill_diagonal(differences, 0.0)
     return names, differences
 
 
 def most_similar(info: MeasureInfo) -> float:
-    """Return the most similar value that a measure can have, which may be infinite."""
+    """Return the value of the most similar pair that a measure allows, possibly infinite."""
     return info.range[1] if info.larger_is_more_similar else info.range[0]
 
 
 def unique_measure_title(comparison: Comparison, info: MeasureInfo) -> str:
-    """Return the title of a measure, or its specification if another one here has that title."""
+    """Return the title of a measure, or the specification if another measure of the comparison has
+    the same title."""
     titles = [m.title for m in comparison.measures]
     return info.title if titles.count(info.title) == 1 else info.spec
 
 
 def chance_matrix(comparison: Comparison, measure: str | Measure) -> np.ndarray:
-    """Return the chance of each pair, the mean over all orders of the samples; NaN if unknown."""
+    """Return the chance level of each pair, the mean over all permutations of the samples; NaN if
+    unknown."""
     shape = len(comparison.rows), len(comparison.columns)
     numbers = comparison.numbers.get(comparison.info(measure).spec, {})
     return np.array(numbers.get(CHANCE_KEY, np.full(shape, np.nan)))
@@ -476,7 +488,7 @@ def measure_info(measure: Measure) -> MeasureInfo:
 
 
 def save_scores(comparison: Comparison, path: str | Path, name: str) -> None:
-    """Write a comparison, with its evidence, as the saved result of a class."""
+    """Write a comparison and its evidence to a file, as the saved result of the class ``name``."""
     evidence = comparison.evidence
     entries, results = ({}, ()) if evidence is None else evidence.stored()
     warn_of_suffix(path)
@@ -498,7 +510,8 @@ def write_missing_scores(comparison: Comparison, store: ScoreFile) -> None:
 
 
 def comparison_description(comparison: Comparison) -> dict[str, Any]:
-    """Return what a file says of a comparison, as JSON takes it: infinite ranges become null."""
+    """Return the description of a comparison in a file, as JSON: infinite range ends become
+    null."""
     measures = [m._asdict() for m in comparison.measures]
     for entry in measures:
         entry["range"] = [end if np.isfinite(end) else None for end in entry["range"]]
@@ -511,7 +524,8 @@ def comparison_description(comparison: Comparison) -> dict[str, Any]:
 
 
 def to_dissimilarity(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
-    """Return values so that larger always means more different: directions are turned only here."""
+    """Return values so that larger always means more different; no other function reverses
+    directions."""
     if not info.larger_is_more_similar:
         return values
     return (info.range[1] if np.isfinite(info.range[1]) else 0.0) - values

@@ -1,4 +1,4 @@
-"""Many networks by the differences between them: clusters, and tests of groups."""
+"""Populations of networks, by their differences: clusters, and tests of groups."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ..significance.permutation import count_at_least, pvalue_of
 from ..significance.resampling import check_positive_integers
 
 GROUP_TEST_PERMUTATIONS = 9999
-DIVISIONS_PER_BATCH = 500  # divisions at a time
-MAX_TRIED_CLUSTERS = 10  # most clusters that are tried
+DIVISIONS_PER_BATCH = 500  # permuted divisions per batch
+MAX_TRIED_CLUSTERS = 10  # largest number of clusters tried
 MAX_MEDOID_SWAPS = 1000
-MIN_COST_REDUCTION = 1e-12  # of the cost: a swap that gains less is rounding
+MIN_COST_REDUCTION = 1e-12  # share of the cost; a smaller gain is rounding error
 
 
 class LeftOut(NamedTuple):
-    """A representation that was left out, and why."""
+    """A representation that was left out, with the reason."""
 
     name: str
     reason: str
@@ -39,13 +39,13 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Clusters(BaseResult):
-    """Representations divided around medoids, by one measure.
+    """Representations divided into clusters around medoids, by one measure.
 
-    ``labels`` (n,): the cluster of each of ``names``, 0 to k - 1. ``medoids``: the name in the
-    middle of each cluster. ``silhouette`` (n,), -1 to 1: how much nearer each is to its own cluster
-    than to the next one; 0 alone in a cluster. ``by_k``: the mean silhouette of each number of
-    clusters that was tried. One cluster is never found: whether there is more than one is what
-    :meth:`resemblance.Comparison.permanova` tests.
+    ``labels`` (n,): the cluster of each of ``names``, 0 to k - 1. ``medoids``: the central name of
+    each cluster. ``silhouette`` (n,), -1 to 1: how much nearer a representation is to its own
+    cluster than to the next cluster; 0 for the only member of a cluster. ``by_k``: the mean
+    silhouette of each number of clusters that was tried. Clustering never returns one cluster;
+    :meth:`resemblance.Comparison.permanova` tests whether there is more than one group.
     """
 
     names: tuple[str, ...]
@@ -73,7 +73,8 @@ class Clusters(BaseResult):
 
 
 def cluster_by_medoids(names: tuple[str, ...], differences: np.ndarray, k: int | None) -> Clusters:
-    """Divide representations by their differences (n, n), symmetric with a zero diagonal."""
+    """Divide representations into clusters by their differences (n, n), symmetric with a zero
+    diagonal."""
     from sklearn.metrics import silhouette_samples
 
     n = len(names)
@@ -101,10 +102,12 @@ def cluster_by_medoids(names: tuple[str, ...], differences: np.ndarray, k: int |
 
 
 def find_medoids(differences: np.ndarray, k: int) -> np.ndarray:
-    """Return the positions (k,), ascending, with a small sum of differences of all to the nearest.
+    """Return the positions of k medoids (k,), ascending, with a small sum of differences between
+    members and their nearest medoid.
 
-    Reference: Kaufman and Rousseeuw 1990, chapter 2: BUILD adds the medoid that gains most, then
-    the best swap of a medoid with another member is made until none gains.
+    Reference: Kaufman and Rousseeuw 1990, chapter 2. BUILD adds the medoid with the largest gain;
+    then SWAP exchanges a medoid with another member, the best exchange first, until no exchange
+    gains.
     """
     medoids = [int(differences.sum(axis=0).argmin())]
     while len(medoids) < k:
@@ -132,14 +135,15 @@ def find_medoids(differences: np.ndarray, k: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Permanova(BaseResult):
-    """Whether networks of a group are closer to each other than to those of other groups.
+    """Whether networks of a group are closer to each other than to networks of other groups.
 
-    ``f``: Anderson's pseudo-F, infinite where no group has a difference inside; ``share``: how much
-    of the squared differences lies between the groups, 0 to 1. ``within`` and ``between``: the mean
-    difference of two networks of one group, and of two groups; ``inside``: that of each group (NaN:
-    one network). ``pvalue``: how often as large an F comes from changing the labels, all divisions
-    where they are few (``is_exact``); ``min_pvalue``: the smallest p that these groups can give.
-    The test also notices groups that are equally placed but unequally spread: compare ``inside``.
+    ``f``: Anderson's pseudo-F, infinite if no group has a difference inside; ``share``: the share
+    of the squared differences that lies between the groups, 0 to 1. ``within`` and ``between``: the
+    mean difference of two networks of one group, and of two groups; ``inside``: the mean difference
+    within each group (NaN: one network). ``pvalue``: the share of permutations of the labels with
+    an F at least as large; ``is_exact``: whether all permutations were computed. ``min_pvalue``:
+    the smallest p-value that these groups can give. The test also detects groups with equal centres
+    and unequal spread: compare ``inside``.
     """
 
     names: tuple[str, ...]
@@ -167,7 +171,7 @@ class Permanova(BaseResult):
         return f"Permanova {sizes}: {means}; F {self.f:.3g}, {p}"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per group, of its mean difference inside, and one of all groups with
+        """Return one record per group with its mean difference inside, and one record ``all`` with
         the test: group, size, value, f, share, within, between, pvalue."""
         sizes = Counter(self.labels)
         names = ("f", "share", "within", "between", "pvalue")
@@ -184,9 +188,9 @@ class Permanova(BaseResult):
         return [*records, {"group": "all", "size": len(self.names), "value": self.within, **test}]
 
     def pairs(self) -> list[dict[str, Any]]:
-        """Return one record for every two groups, tested alone: x, y, f, share, within, between,
-        min_pvalue, pvalue, and pvalue_familywise, which is adjusted for their number (Holm 1979).
-        """
+        """Return one record per pair of groups, tested without the other groups: x, y, f, share,
+        within, between, min_pvalue, pvalue, and pvalue_familywise, adjusted for the number of pairs
+        (Holm 1979)."""
         records = []
         for x, y in itertools.combinations(dict.fromkeys(self.labels), 2):
             positions = [i for i, label in enumerate(self.labels) if label in (x, y)]
@@ -207,7 +211,7 @@ class Permanova(BaseResult):
 
 
 def group_labels(role: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
-    """Return the label of each name, of a mapping, a sequence or a Series."""
+    """Return the label of each name, from a mapping, a sequence or a Series."""
     if getattr(labels, "ndim", 1) != 1:
         raise ValueError(f"permanova: {role} must be one for each representation, not a table")
     remedy = ""
@@ -270,7 +274,7 @@ def permanova(
     is_same, distances = (observed[upper[0]] == observed[upper[1]]), differences[upper]
     ends = observed[upper[0]]
     ratio = (total - inner) / (len(kinds) - 1) * (len(labels) - len(kinds))
-    if total == 0:  # no two differ, nor do the groups
+    if total == 0:  # all differences are 0
         inner = total = 1.0
     return Permanova(
         names=names,
@@ -294,8 +298,8 @@ def permanova(
 
 
 def _within_group_squares(squares: np.ndarray, divisions: np.ndarray, groups: int) -> np.ndarray:
-    """Return the sum of squares within groups, sum_g sum_{i < j in g} d_ij^2 / n_g, of each of the
-    divisions (b, n) into groups 0, 1, ..."""
+    """Return the sum of squares within groups, sum_g sum_{i < j in g} d_ij^2 / n_g, of each
+    division in ``divisions`` (b, n) into groups 0, 1, ..."""
     total = np.zeros(len(divisions))
     for group in range(groups):
         members = (divisions == group).astype(float)
@@ -303,16 +307,15 @@ def _within_group_squares(squares: np.ndarray, divisions: np.ndarray, groups: in
     return total
 
 
-ExchangeStrata = list[
-    list[list[int]]
-]  # sets of units, which change places; a unit is positions of members
+# Sets of exchangeable units; a unit is a list of positions of members.
+ExchangeStrata = list[list[list[int]]]
 
 
 def _exchange_strata(observed: np.ndarray, nested: Sequence[Hashable] | None) -> ExchangeStrata:
-    """Return what may change places with what.
+    """Return the sets of units that may be permuted within the set.
 
-    Blocks that each have one label change places as wholes; where blocks have several, members
-    change places inside their block.
+    If every block has a single label, whole blocks are exchangeable. If a block has several labels,
+    members are exchangeable within their block.
     """
     if nested is None:
         return [[[i] for i in range(len(observed))]]
@@ -335,9 +338,10 @@ def _exchange_strata(observed: np.ndarray, nested: Sequence[Hashable] | None) ->
 def _count_divisions(
     observed: np.ndarray, strata: ExchangeStrata, groups: int
 ) -> tuple[float, float]:
-    """Return how many divisions there are, and the smallest p-value that all of them can give.
+    """Return the number of different divisions, and the smallest p-value that all divisions can
+    give.
 
-    Groups that have as many units in every stratum can change names, which is no other division.
+    Groups with equal numbers of units in every stratum can exchange names without a new division.
     """
     counts = [
         np.bincount([observed[unit[0]] for unit in units], minlength=groups) for units in strata
@@ -353,7 +357,7 @@ def _count_divisions(
 def _permuted_divisions(
     observed: np.ndarray, strata: ExchangeStrata, n_permutations: int, seed: int, is_exact: bool
 ) -> Iterator[np.ndarray]:
-    """Yield the divisions, all or ``n_permutations`` random ones, in batches of rows."""
+    """Yield all divisions or ``n_permutations`` random divisions, in batches of rows."""
     kinds = [[int(observed[unit[0]]) for unit in units] for units in strata]
     orders: Iterator[Sequence[Sequence[int]]]
     if is_exact:
@@ -375,7 +379,7 @@ def _permuted_divisions(
 
 
 def _multiset_permutations(sizes: Counter[int]) -> Iterator[tuple[int, ...]]:
-    """Yield the different orders of a multiset."""
+    """Yield the distinct permutations of a multiset."""
     if not +sizes:
         yield ()
     for label in +sizes:

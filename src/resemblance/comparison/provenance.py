@@ -1,4 +1,4 @@
-"""The data, the machine and the versions of libraries behind a run."""
+"""The data, the machine and the library versions behind a run."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ RUN_LIBRARIES = (
 
 
 def describe_machine() -> str:
-    """Return the processor, the number of its cores, and the system: "AMD EPYC 7B13, 2 cores, Linux
-    6.1 x86_64"."""
+    """Return the processor, the number of cores, and the system: "AMD EPYC 7B13, 2 cores, Linux 6.1
+    x86_64"."""
     cores = os.cpu_count() or 1
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     return f"{processor_name()}, {count_with_noun(cores, 'core')}, {system}"
 
 
 def processor_name(info: Path = Path("/proc/cpuinfo")) -> str:
-    """Return the name of the processor, or its architecture where the system has no name for it."""
+    """Return the name of the processor, or the architecture if the system has no name."""
     try:
         lines = info.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -46,8 +46,8 @@ def processor_name(info: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def environment_versions(modules: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the versions of this library, Python, what measures compute with, and other modules
-    by name."""
+    """Return the versions of this library, Python, the libraries that measures compute with, and
+    the given modules."""
     installed = library_versions()
     libraries = {name: installed[name] for name in MEASURE_LIBRARIES if name in installed}
     for name in set(modules) - set(libraries):
@@ -62,7 +62,7 @@ def environment_versions(modules: Iterable[str] = ()) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries that runs use, of those that are installed."""
+    """Return the versions of the installed libraries that runs use."""
     from .. import __version__
 
     versions = {"resemblance": __version__, "python": platform.python_version()}
@@ -99,7 +99,7 @@ def _data_identity(x: Representation) -> dict[str, Any]:
 def fingerprints_by_name(
     rows: Iterable[str], columns: Iterable[str], provenance: Mapping[str, Any]
 ) -> tuple[list[str], list[str]]:
-    """Return the fingerprints of the data with these names."""
+    """Return the fingerprints of the data with the given names of rows and of columns."""
     first, second = provenance["rows"], provenance["columns"]
     row_fingerprints = [first[name]["fingerprint"] for name in rows]
     return row_fingerprints, [second[name]["fingerprint"] for name in columns]

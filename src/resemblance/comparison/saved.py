@@ -1,4 +1,4 @@
-"""Comparisons read from the files of their scores."""
+"""Comparisons read from score files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .store import RECOMPUTE_REMEDY, ScoreFile, name_damaged_score_file
 
 
 def load_comparison(path: str | Path) -> Comparison:
-    """Read a saved comparison; pairs that an interrupted one lacks are in its ``failures``.
+    """Read a saved comparison; pairs that an interrupted run did not reach are in its ``failures``.
 
     Raises ``ValueError`` for a file that does not exist or is not a comparison.
     """
@@ -37,7 +37,7 @@ def load_comparison(path: str | Path) -> Comparison:
                 matrices[column.measure].put(column)
         comparison = Comparison(tuple(rows), tuple(columns), infos, matrices, provenance)
         if any(failure.reason == NOT_COMPUTED for failure in comparison.failures):
-            store.check_rows()  # of a damaged file, too, scores are missing
+            store.check_rows()  # a damaged file lacks scores too
         return comparison
 
 
@@ -48,10 +48,11 @@ def _measure_info_from_json(entry: dict[str, Any]) -> MeasureInfo:
 
 
 def range_checker(infos: Iterable[MeasureInfo], path: Path) -> Callable[[ScoreBatch], None]:
-    """Return a function that raises ``ValueError`` for values in a file that its measure cannot
-    have.
+    """Return a function that raises ``ValueError`` for values in a file outside the range of the
+    measure.
 
-    The range is the one that this library declares; for a user's own measure, that in the file.
+    The range is the range that this library declares; for a user's own measure, the range in the
+    file.
     """
     ranges = {(m.spec, m.version): _measure_range(m) for m in infos}
 
@@ -72,7 +73,7 @@ def range_checker(infos: Iterable[MeasureInfo], path: Path) -> Callable[[ScoreBa
 def _measure_range(info: MeasureInfo) -> tuple[float, float]:
     try:
         measure = get_measure(info.spec)
-    except ValueError:  # a user's own
+    except ValueError:  # a user's own measure
         return info.range
     is_same = (measure.label, measure.version) == (info.label, info.version)
     return measure.range if is_same else info.range

@@ -1,4 +1,5 @@
-"""Scores of one measure for pairs of data: columns of entries, and matrices that they fill in."""
+"""Scores of one measure for pairs of data: score batches, and score matrices filled from
+batches."""
 
 from __future__ import annotations
 
@@ -12,38 +13,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-MAX_MATRIX_BYTES_IN_MEMORY = (
-    2**28
-)  # bytes; a larger matrix is in a file, of which memory holds what is in use
-SCORES_PER_BATCH = 2**20  # of a column that a matrix yields, about
-MAX_COALESCED_SCORES = 512  # columns of fewer entries are joined
-VALUE_KIND = "value"  # the kind of what a measure returns; inference has other kinds
-CAVEAT_KEY = "caveat"  # the name of the diagnostic that says why a value means little
-RECORD_COLUMNS = (
-    "measure",
-    "label",
-    "x",
-    "y",
-    "value",
-    "reason",
-)  # no diagnostic may have these names
-# The start of the reason for a lack of memory: it depends on the machine, so another run tries
-# again.
+# Bytes. A larger matrix is a memory-mapped file, so only the pages in use are in memory.
+MAX_MATRIX_BYTES_IN_MEMORY = 2**28
+SCORES_PER_BATCH = 2**20  # approximate size of a batch that a matrix yields
+MAX_COALESCED_SCORES = 512  # smaller batches are joined
+VALUE_KIND = "value"  # the kind of a measure's value; inference has other kinds
+CAVEAT_KEY = "caveat"  # the name of the diagnostic with the caveat about a value
+# Names that no diagnostic may have.
+RECORD_COLUMNS = ("measure", "label", "x", "y", "value", "reason")
+# The start of the reason for a lack of memory. Memory depends on the machine, so another run tries
+# such pairs again.
 NO_MEMORY_REASON = "not enough memory"
-RETRY, PERMANENT = 1, 2  # how a pair failed: for lack of memory, or otherwise
+RETRY, PERMANENT = 1, 2  # kinds of failure: lack of memory, or any other reason
 
 
-PairIndices = tuple[np.ndarray, np.ndarray]  # of rows and of columns
+PairIndices = tuple[np.ndarray, np.ndarray]  # positions of rows, positions of columns
 
 
 class ScoreBatch(NamedTuple):
-    """Scores of a measure for pairs of data, an entry for each pair.
+    """Scores of a measure for pairs of data, one entry per pair.
 
-    ``data`` are fingerprints; ``x`` and ``y`` say which of them each entry is for. A value is NaN
-    where there is none, and ``reasons`` says why, by entry. ``numbers`` are the diagnostics, an
-    array for each name, NaN where an entry has none; ``caveats`` say why values mean little.
-    ``seconds`` is the time for all entries together. Numbers of another ``kind``, which inference
-    computes, such as values in the orders of a design, have shape (entries, numbers of each).
+    ``data`` are fingerprints; ``x`` and ``y`` are positions in ``data``, the pair of each entry. An
+    entry without a value is NaN; ``reasons`` contains the reason by entry. ``numbers`` are the
+    diagnostics, an array for each name, NaN for entries without the diagnostic; ``caveats`` are the
+    reasons why values mean little, by entry. ``seconds`` is the time for all entries together. A
+    batch of another ``kind``, which inference computes, such as values under the permutations of a
+    design, has values of shape (entries, numbers per entry).
     """
 
     measure: str
@@ -65,8 +60,8 @@ class ScoreBatch(NamedTuple):
 
 
 class PairScore(NamedTuple):
-    """One value of a measure for the data at two positions, or None and the reason, with its
-    diagnostics, its caveat if it has one, and the seconds it took."""
+    """One value of a measure for the data at two positions, or None and the reason, with
+    diagnostics, a caveat if there is one, and the time in seconds."""
 
     x: int
     y: int
@@ -80,7 +75,7 @@ class PairScore(NamedTuple):
 def score_batch(
     measure: str, version: int, data: tuple[str, ...], scores: Sequence[PairScore]
 ) -> ScoreBatch:
-    """Return scores as a column."""
+    """Return scores as one batch."""
     names = dict.fromkeys(name for score in scores for name in score.numbers)
     values = [math.nan if score.value is None else score.value for score in scores]
     x, y = np.array([score[:2] for score in scores], dtype=np.int32).reshape(-1, 2).T
@@ -99,7 +94,7 @@ def score_batch(
 
 
 def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
-    """Yield columns, consecutive ones of a measure that have few entries joined."""
+    """Yield score batches; consecutive small batches of a measure are joined."""
     for _, group in groupby(columns, key=lambda c: (*c[:2], c.kind, c.values.shape[1:])):
         batch, size = list[ScoreBatch](), 0
         for column in group:
@@ -113,7 +108,7 @@ def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
 
 
 def _concatenate_batches(columns: Sequence[ScoreBatch]) -> ScoreBatch:
-    """Return the entries of columns of one measure and kind as one column."""
+    """Join batches of one measure and kind into one batch."""
     if len(columns) == 1:
         return columns[0]
     starts = np.cumsum([0, *(c.size for c in columns)]).tolist()
@@ -135,15 +130,16 @@ def _concatenate_batches(columns: Sequence[ScoreBatch]) -> ScoreBatch:
 
 
 def nan_matrix(rows: int, columns: int) -> np.ndarray:
-    """Return a matrix of NaN; a large one is in a temporary file that nobody else sees.
+    """Return a matrix of NaN; a large matrix is a private temporary file.
 
-    It is in memory where the disk has no room: a map of a file that cannot grow ends the process.
+    If the disk has no room, the matrix is in memory: writing to a mapped file that cannot grow
+    kills the process.
     """
     size = 8 * rows * columns
     if size > MAX_MATRIX_BYTES_IN_MEMORY:
         with (
             suppress(OSError),
-            tempfile.TemporaryFile(prefix="resemblance-") as file,  # the map keeps it
+            tempfile.TemporaryFile(prefix="resemblance-") as file,  # the memory map keeps the file
         ):
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, size)
@@ -154,11 +150,11 @@ def nan_matrix(rows: int, columns: int) -> np.ndarray:
 
 
 class ScoreMatrix:
-    """The scores of a measure between distinct data, which columns fill in.
+    """The scores of a measure between distinct data, filled from score batches.
 
-    ``rows`` and ``columns`` are fingerprints, each of which counts once. A symmetric measure of one
-    list of data has each score in both places. An entry that has a value keeps it, and one that
-    failed fails for good unless memory was short.
+    ``rows`` and ``columns`` are fingerprints without repetition. A symmetric measure of one list of
+    data has each score at (i, j) and at (j, i). A value is never replaced. A failure is permanent
+    unless memory was short.
     """
 
     def __init__(
@@ -177,20 +173,20 @@ class ScoreMatrix:
         self.reasons: dict[tuple[int, int], str] = {}
         self.caveats: dict[tuple[int, int], str] = {}
         self.seconds = 0.0
-        self._failed: np.ndarray | None = None  # AGAIN and FOR_GOOD, from the first failure on
+        self._failed: np.ndarray | None = None  # RETRY and PERMANENT, from the first failure on
         self._last: tuple[tuple[str, ...], np.ndarray, np.ndarray] | None = None
 
     @property
     def data(self) -> tuple[str, ...]:
-        """The data of rows and columns, each once."""
+        """The fingerprints of rows and columns, without repetition."""
         return tuple(dict.fromkeys([*self.rows, *self.columns]))
 
     def emptied(self) -> ScoreMatrix:
-        """Return a matrix for the same scores without any."""
+        """Return an empty matrix for the same scores."""
         return ScoreMatrix(self.measure, self.version, self.symmetric, self.rows, self.columns)
 
     def put(self, column: ScoreBatch) -> None:
-        """Take in the entries of a column that are about this measure and these data."""
+        """Add the entries of a batch that belong to this measure and these data."""
         if (column.measure, column.version) != (self.measure, self.version):
             return
         if not len(self._places(column.data)[0]):
@@ -202,7 +198,7 @@ class ScoreMatrix:
         self.seconds += column.seconds * n_entries / max(1, column.size)
 
     def _put(self, column: ScoreBatch, x: np.ndarray, y: np.ndarray) -> int:
-        """Take in entries in these places; return their number."""
+        """Add the entries for the pairs (x, y); return the number of added entries."""
         rows, columns = self._places(column.data)
         i, j = rows[x], columns[y]
         entries = np.flatnonzero((i >= 0) & (j >= 0))
@@ -211,7 +207,7 @@ class ScoreMatrix:
             entries = entries[self._failed[i[entries], j[entries]] != PERMANENT]
         if not len(entries):
             return 0
-        entries = entries[::-1]  # of two entries for one pair the first counts
+        entries = entries[::-1]  # the first of two entries for one pair counts
         i, j, values = i[entries], j[entries], column.values[entries]
         has_value = ~np.isnan(values)
         places = i[has_value], j[has_value]
@@ -238,8 +234,9 @@ class ScoreMatrix:
         self.reasons[i, j] = reason
 
     def _places(self, data: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the row and the column of each of these data, -1 for none; empty arrays where no
-        entry is about them, as in most of many comparisons. Many columns in turn have the same."""
+        """Return the row and the column of each fingerprint in ``data``, -1 for none. Return empty
+        arrays if no entry can belong to the matrix. The result is cached, because consecutive
+        batches share ``data``."""
         if self._last is None or self._last[0] is not data:
             rows, columns = (
                 _positions_of_data(self.rows, data),
@@ -251,21 +248,20 @@ class ScoreMatrix:
         return self._last[1:]
 
     def missing(self) -> np.ndarray:
-        """Say for each entry whether it is to be computed: it has no value, and did not fail, or
+        """Return which entries need computation: entries without a value that did not fail, or
         failed for lack of memory."""
         missing: np.ndarray = np.isnan(self.values)
         return missing if self._failed is None else missing & (self._failed != PERMANENT)
 
     def columns_without(self, reference: ScoreMatrix | None = None) -> Iterator[ScoreBatch]:
-        """Yield the scores of each pair of data once, without those that another matrix has."""
+        """Yield the scores of each pair of data once, without scores that the ``reference`` matrix
+        has."""
         data = self.data
         places = {fingerprint: place for place, fingerprint in enumerate(data)}
         x, y = _positions_of_data(places, self.rows), _positions_of_data(places, self.columns)
         missing = None if reference is None else reference.missing()
-        step, seconds = (
-            max(1, SCORES_PER_BATCH // max(1, len(y))),
-            self.seconds,
-        )  # with the first column
+        # The first batch carries the time of all batches.
+        step, seconds = (max(1, SCORES_PER_BATCH // max(1, len(y))), self.seconds)
         for start in range(0, len(x), step):
             rows = slice(start, start + step)
             is_settled = ~np.isnan(self.values[rows])
@@ -282,7 +278,8 @@ class ScoreMatrix:
                 seconds = 0.0
 
     def _column(self, data: tuple[str, ...], sides: PairIndices, places: PairIndices) -> ScoreBatch:
-        """Return the scores in these places; ``sides``: which of the data rows and columns are."""
+        """Return the scores at ``places`` as a batch; ``sides``: the positions of rows and columns
+        in ``data``."""
         return ScoreBatch(
             self.measure,
             self.version,
@@ -301,13 +298,13 @@ def _positions_of_data(positions: Mapping[str, int], data: Iterable[str]) -> np.
 
 
 def _positions_with_text(entries: np.ndarray, texts: Mapping[int, str]) -> list[int]:
-    """Return where entries are that have a text."""
+    """Return the positions of entries that have a text."""
     return np.flatnonzero(np.isin(entries, list(texts))).tolist() if texts else []
 
 
 def _texts_at_positions(
     texts: Mapping[tuple[int, int], str], places: PairIndices
 ) -> dict[int, str]:
-    """Return the texts in these places by their order."""
+    """Return the texts at ``places``, keyed by their position in ``places``."""
     pairs = zip(*(side.tolist() for side in places)) if texts else ()
     return {entry: texts[pair] for entry, pair in enumerate(pairs) if pair in texts}

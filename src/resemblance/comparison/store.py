@@ -1,4 +1,5 @@
-"""Scores in one SQLite file that survives a kill and can be continued, without pickle."""
+"""Scores in one SQLite file that survives a kill and that a later run can continue, without
+pickle."""
 
 from __future__ import annotations
 
@@ -30,12 +31,13 @@ from .scores import (
 )
 
 SCORE_FILE_FORMAT = 9
-MAX_ROW_SCORES = 2**22  # entries of a row: SQLite has no values of more than 1 GB
-MIN_SHORT_ROWS_TO_JOIN = 16  # rows of few entries that are joined when the file is closed
-EVIDENCE_KEY = "evidence"  # the entry of a description that says how inference was made
-GLOBAL_KEY = ""  # in place of data: what follows from all of them, in the order of the description
-# The tables as SQLite records them. A row has the entries of a column. Blobs are last, and not read
-# with the rest.
+MAX_ROW_SCORES = 2**22  # entries of a row, as SQLite limits values to 1 GB
+MIN_SHORT_ROWS_TO_JOIN = 16  # number of short rows that are joined when the file is closed
+EVIDENCE_KEY = "evidence"  # the entry of a description with the settings of inference
+# Stands for the data of results computed from all data, in the order of the description.
+GLOBAL_KEY = ""
+# The tables as SQLite records the statements. A row contains the entries of a batch. Blobs come
+# last, so that a query for other columns does not read blobs.
 SCORES_TABLE_SQL = (
     "CREATE TABLE scores (id INTEGER PRIMARY KEY, checksum INTEGER, measure TEXT, "
     "version INTEGER, kind TEXT, size INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
@@ -45,30 +47,30 @@ HEADER_TABLE_SQL = (
     "description TEXT)"
 )
 RECOMPUTE_REMEDY = "delete the file, and compute its scores again"
-# What to do about an error of SQLite, by some words of it
+# Remedies for errors of SQLite, by words of the error.
 SQLITE_REMEDIES = {
     "malformed": f"; {RECOMPUTE_REMEDY}",
     "disk": "; is the disk full, or a quota used up?",
     "readonly": "; its folder cannot be written: rs.load reads the file there, or copy it",
 }
 LOCK_TIMEOUT_SECONDS = 60.0  # seconds to wait for another process
-LOCKLESS_VFS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
+LOCKLESS_VFS = "?vfs=unix-none"  # the SQLite interface to files without locks
 
 
 class ScoreFile:
-    """A file of scores, known by what they were computed from, and a description of a comparison.
+    """A file of scores keyed by measure, version and data fingerprints, plus the description of one
+    comparison.
 
-    A score is found again whenever the same measure, version and data are asked for, in whatever
-    comparison; the description is that of the last one. Writes are atomic (SQLite in WAL mode), so
-    a process killed at any moment leaves a file that can be read and continued, and two processes
-    on one machine may write at once. While the file is open, and after a kill, the latest scores
-    are in a second file, ``-wal``, which the next process to open it takes in.
+    A score is reused for the same measure, version and data in any comparison; the description is
+    the description of the last comparison. Writes are atomic (SQLite in WAL mode), so a process
+    killed at any moment leaves a file that a later run can read and continue, and two processes on
+    one machine may write at once. While the file is open, and after a kill, the latest scores are
+    in a second file, ``-wal``, which the next process that opens the file merges.
 
-    Where the file system has no locks, a file ``-held`` beside it lets one process have it at a
-    time, and there is no second file: see :mod:`resemblance.base.locks`. ``is_shared`` says whether
-    others can write meanwhile.
-
-    ``any_suffix``: the suffix may be that of a table, a page or a figure.
+    If the file system has no locks, a file ``-held`` beside the score file gives one process at a
+    time access, and there is no second file: see :mod:`resemblance.base.locks`. ``is_shared`` says
+    whether other processes can write meanwhile. ``any_suffix``: the suffix may be the suffix of a
+    table, a page or a figure.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False, any_suffix: bool = False):
@@ -99,7 +101,8 @@ class ScoreFile:
                 stack.callback(self._db.close)
                 self._check_format()
                 if not read_only:
-                    # The tables come before the log, so that nobody sees a file that lacks them.
+                    # Create the tables before the log, so that no process sees a file without
+                    # tables.
                     self._create()
                     self._write_ahead()
             self._open = stack.pop_all()
@@ -128,10 +131,10 @@ class ScoreFile:
         results: Iterable[ScoreBatch] = (),
         name: str = "Comparison",
     ) -> None:
-        """Record which comparison the scores are for, and what follows from all of them.
+        """Record the comparison that the scores are for, and results computed from all scores.
 
-        The last description counts, and its ``results``, which are of ``NOTHING``. ``name``: the
-        class of the result that the file holds.
+        A new description replaces the old description and its ``results``, which are stored under
+        ``GLOBAL_KEY``. ``name``: the class of the result in the file.
         """
         with self._writing():
             self._db.execute("DELETE FROM scores WHERE data = ?", [json.dumps([GLOBAL_KEY])])
@@ -142,7 +145,7 @@ class ScoreFile:
             self._insert(results)
 
     def description(self) -> dict[str, Any]:
-        """Return the description; ``ValueError`` if the file has none."""
+        """Return the description; raise ``ValueError`` if the file has none."""
         with name_damaged_score_file(self.path):
             entries = self._header()
             names = ["rows", "columns", "measures", "provenance"]
@@ -165,16 +168,17 @@ class ScoreFile:
         return entries
 
     def put(self, columns: Iterable[ScoreBatch]) -> None:
-        """Add scores, which are on disk within half a second of work.
+        """Add scores. The next call after a third of a second writes the scores to disk.
 
-        Of two for the same data the first counts, except that it failed for lack of memory.
+        The first of two scores for the same data counts, unless the first failed for lack of
+        memory.
         """
         self._pending.extend(columns)
         if time.monotonic() - self._written > 0.3:
             self.flush()
 
     def flush(self) -> None:
-        """Write the columns that were added, in one transaction."""
+        """Write the pending batches in one transaction."""
         with self._writing():
             self._insert(coalesce_batches(sorted(self._pending, key=lambda c: (c.measure, c.kind))))
         self._pending, self._written = [], time.monotonic()
@@ -182,17 +186,17 @@ class ScoreFile:
     def _insert(
         self, columns: Iterable[ScoreBatch], numbers: Iterable[int | None] = repeat(None)
     ) -> None:
-        """Write columns, in place of the rows with these numbers or as new rows."""
+        """Write batches, in place of the rows with these numbers or as new rows."""
         parts = map(_row_from_batch, columns)
         rows = ((number, row_checksum(*row), *row) for row, number in zip(parts, numbers))
         places = ", ".join("?" * 10)
         self._db.executemany(f"INSERT OR REPLACE INTO scores VALUES ({places})", rows)
 
     def _join_rows(self) -> None:
-        """Join rows of few entries that follow one another, in one transaction.
+        """Join consecutive short rows in one transaction.
 
-        Scores that take long come one by one, and it takes as long to read a row of one as of
-        hundreds. What cannot be read stays for those who ask for it.
+        Slow scores arrive one by one, and reading a row of one score takes as long as reading a row
+        of hundreds. Unreadable rows stay; the functions that read scores report the error.
         """
         kinds = (
             "SELECT measure, version, kind FROM scores WHERE size < ? "
@@ -206,7 +210,7 @@ class ScoreFile:
             ):
                 return
             with self._db:
-                self._db.execute("BEGIN IMMEDIATE")  # who closes the file meanwhile waits
+                self._db.execute("BEGIN IMMEDIATE")  # another process that closes the file waits
                 for kind in self._db.execute(
                     kinds, [MAX_COALESCED_SCORES, MIN_SHORT_ROWS_TO_JOIN]
                 ).fetchall():
@@ -218,7 +222,7 @@ class ScoreFile:
                             self._join([number for number, _ in run])
 
     def _join(self, numbers: Sequence[int]) -> None:
-        """Write the entries of these rows into the first of them; the rest end."""
+        """Write the entries of the numbered rows into the first row; delete the other rows."""
         ids = iter(numbers)
         self._insert(coalesce_batches(map(self._column, numbers)), ids)
         self._db.executemany("DELETE FROM scores WHERE id = ?", ([number] for number in ids))
@@ -226,10 +230,10 @@ class ScoreFile:
     def columns(
         self, ids: Iterable[str] | None = None, *, by_inference: bool = False
     ) -> Iterator[ScoreBatch]:
-        """Yield all scores, or those about data among the fingerprints ``ids``, and perhaps others.
+        """Yield all scores, or at least the scores of data among the fingerprints ``ids``.
 
-        ``by_inference``: those of other kinds than values. Raises ``ValueError`` for what cannot be
-        a score.
+        ``by_inference``: yield the kinds of inference instead of values. Raises ``ValueError`` for
+        rows that cannot be scores.
         """
         with name_damaged_score_file(self.path):
             for column in coalesce_batches(
@@ -240,17 +244,19 @@ class ScoreFile:
                 yield column
 
     def _read(self, data: set[str] | None, by_inference: bool) -> Iterator[ScoreBatch]:
-        """Yield the rows with any of these data."""
+        """Yield the rows that contain any of these data."""
         comparison = "<>" if by_inference else "="
         query = f"SELECT id, data FROM scores WHERE kind {comparison} ? ORDER BY measure, id"
-        # Statements end here, also when the caller stops: an open one keeps the file locked.
+        # Fetch all rows now: an open statement, left by a caller that stops early, would lock the
+        # file.
         for number, names in self._db.execute(query, [VALUE_KIND]).fetchall():
             if data is None or not data.isdisjoint(json.loads(names)):
                 yield self._column(number)
 
     def check_rows(self) -> None:
-        """Raise ``ValueError`` if the file is damaged where no query for scores looks: a row whose
-        kind or data have changed is not found, and one that its page has lost is nowhere."""
+        """Raise ``ValueError`` if the file is damaged in a place that score queries miss: a row
+        with a changed kind or changed data is not found, and neither is a row that its page has
+        lost."""
         with name_damaged_score_file(self.path):
             (state,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
             if state != "ok":
@@ -263,9 +269,9 @@ class ScoreFile:
         return _batch_from_row(*_verified_row(*row[1:]))
 
     def count(self, *, self_pairs: bool = False) -> int:
-        """Return how many scores there are; ``self_pairs``: of data with themselves.
+        """Return the number of scores; ``self_pairs``: only scores of data with themselves.
 
-        What failed for lack of memory does not count, and what two processes computed counts once.
+        Failures for lack of memory do not count. A score that two processes computed counts once.
         """
         names, pairs = dict[str, int](), defaultdict[tuple[str, int], list[np.ndarray]](list)
         for column in self.columns():
@@ -279,7 +285,8 @@ class ScoreFile:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Write in one transaction; ``OSError``, naming the file, if it cannot be written."""
+        """Write in one transaction; raise ``OSError`` with the name of the file if writing
+        fails."""
         try:
             with self._db:
                 yield
@@ -287,8 +294,9 @@ class ScoreFile:
             raise OSError(f"{self.path} cannot be written: {error}") from error
 
     def _check_format(self) -> None:
-        """Refuse the file of another version or program, whose statements might run in a query."""
-        # One statement reads one state of the file, even while another process creates it.
+        """Refuse a file of another version or program: a query might run statements stored in the
+        file."""
+        # A single statement reads a consistent state, even while another process creates the file.
         statements = "SELECT json_group_array(sql) FROM sqlite_master"
         number = "SELECT user_version FROM pragma_user_version"
         schema, version = self._db.execute(f"SELECT ({statements}), ({number})").fetchone()
@@ -306,11 +314,12 @@ class ScoreFile:
             )
 
     def _write_ahead(self) -> None:
-        """Switch to WAL, again and again until no other process holds the lock.
+        """Switch to WAL; retry until no other process holds the lock.
 
-        SQLite does not wait for this lock itself, which several processes may want in a new file.
+        SQLite does not wait for this lock itself, and several processes may want the lock of a new
+        file.
         """
-        if not self.is_shared:  # a log needs memory that processes share
+        if not self.is_shared:  # a log needs memory shared between processes
             self._db.execute("PRAGMA journal_mode=DELETE")
             return
         deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
@@ -324,15 +333,16 @@ class ScoreFile:
                 time.sleep(0.01)
 
     def _leave_one_file(self) -> None:
-        """Switch back from WAL, so that one file can be copied, and read in a read-only folder."""
+        """Switch back from WAL: a single file can be copied, and read in a read-only folder."""
         try:
             self._db.execute("PRAGMA busy_timeout = 0")
             self._db.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.OperationalError:  # another process has it open: the last one does it
+        except sqlite3.OperationalError:  # the last process that has the file open switches
             return
 
     def _create(self) -> None:
-        """Create the tables and set the format in one transaction, so that neither comes alone."""
+        """Create the tables and set the format in one transaction, so that a kill leaves all or
+        nothing."""
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
             self._db.execute(f"PRAGMA user_version = {SCORE_FILE_FORMAT}")
@@ -342,7 +352,8 @@ class ScoreFile:
 
 @contextmanager
 def name_damaged_score_file(path: Path) -> Iterator[None]:
-    """Turn any error that a damaged comparison file causes into a ``ValueError`` that names it."""
+    """Turn any error caused by a damaged comparison file into a ``ValueError`` with the name of the
+    file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -363,7 +374,8 @@ def _connect(path: Path, mode: str = "") -> sqlite3.Connection:
         check_same_thread=False,
     )
     connection.execute("PRAGMA trusted_schema = OFF")
-    if LOCKLESS_VFS in mode:  # so SQLite can read what a log holds that was left by a kill
+    # Exclusive mode lets SQLite read a log left by a kill.
+    if LOCKLESS_VFS in mode:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     return connection
 
@@ -390,7 +402,7 @@ def open_score_file_read_only(path: Path) -> sqlite3.Connection:
 
 
 def row_checksum(*row: Any) -> int:
-    """Return a number that tells a row from one of which a byte has changed."""
+    """Return a checksum that detects a changed byte in a row."""
     total = 0
     for entry in row:
         total = zlib.crc32(entry if isinstance(entry, bytes) else repr(entry).encode(), total)
@@ -398,14 +410,14 @@ def row_checksum(*row: Any) -> int:
 
 
 def _verified_row(checksum: Any, *row: Any) -> tuple[Any, ...]:
-    """Return a row as it was written; ``ValueError`` for another."""
+    """Return a row as written; raise ``ValueError`` if the checksum differs."""
     if checksum != row_checksum(*row):
         raise ValueError("a row has changed since it was written")
     return row
 
 
 def _row_from_batch(column: ScoreBatch) -> tuple[Any, ...]:
-    """Return the row of a column: numbers as arrays, with everything rare as JSON."""
+    """Return a batch as a row: pairs and numbers as arrays, all other fields as JSON."""
     pairs, places = np.stack([column.x, column.y]), dict[str, int]()
     index = np.full(len(column.data), -1, dtype="<i4")
     index[pairs] = 0
@@ -432,7 +444,7 @@ def _row_from_batch(column: ScoreBatch) -> tuple[Any, ...]:
 
 
 def _batch_from_row(*row: Any) -> ScoreBatch:
-    """Return the column of a row; ``ValueError`` for what cannot be one."""
+    """Return a row as a batch; raise ``ValueError`` for a row that cannot be a batch."""
     measure, version, kind, size, data, notes, pairs, numbers = row
     kinds: tuple[type, ...] = (str, int, str, int, str, str, bytes, bytes)
     if not all(map(isinstance, row, kinds)) or not 0 < size <= MAX_ROW_SCORES:
@@ -458,7 +470,7 @@ def _batch_from_row(*row: Any) -> ScoreBatch:
 
 
 def _unpack_positions(pairs: bytes, size: int, count: int) -> np.ndarray:
-    """Return the positions of both sides, shape (2, size)."""
+    """Return the positions of the rows and of the columns, shape (2, size)."""
     try:
         buffer = zlib.decompressobj().decompress(pairs, 8 * size + 1)
     except zlib.error as error:
@@ -477,7 +489,7 @@ def _texts_by_position(entry: Any, size: int) -> dict[int, str]:
 
 
 def _check_batch_values(column: ScoreBatch) -> None:
-    """Raise ``ValueError`` unless each entry has a finite value or a reason, not both."""
+    """Raise ``ValueError`` unless each entry has either a finite value or a reason."""
     has_reason = np.zeros(column.size, dtype=bool)
     has_reason[list(column.reasons)] = True
     is_finite = math.isfinite(column.seconds) and not any(

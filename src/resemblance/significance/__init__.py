@@ -1,5 +1,5 @@
-"""Could chance do as well? Rank correlation, means, intervals, permutation tests, and ranks of
-measures over many cells."""
+"""Statistics of plain numbers: rank correlation, means, intervals, permutation tests, and rankings
+of measures over many benchmark tasks."""
 
 from .permutation import attainable, exchanges, mantel, pairings, pairs_of, pvalue_of, stars
 from .ranks import average_ranks, rank_correlation, ranks_of_rows

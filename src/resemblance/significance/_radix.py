@@ -6,19 +6,20 @@ import numpy as np
 
 from ..base.compiled import compile_on_first_call
 
-# A key has the step of a value, of 2^32 from the lowest to the highest, above its position.
+# The upper half of a key is the step of the value, one of 2^32 steps from the lowest to the highest
+# value; the lower half is the position.
 SORT_STEPS = 2.0**32 - 2
 POSITION_MASK, STEP_SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
 RADIX_BITS, RADIX_DIGIT_MASK = np.uint64(11), np.uint64(2047)
-MAX_INSERTION_MOVES = 8  # per value, up to which values of the same step are sorted by insertion
+MAX_INSERTION_MOVES = 8  # moves per value; beyond, insertion sort within steps gives up
 
 
 @compile_on_first_call
 def radix_mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> np.ndarray:
-    """Ranks from 1 to n of fewer than 2^32 values from ``low`` to ``high``, low < high.
+    """Return the ranks from 1 to n of fewer than 2^32 values from ``low`` to ``high``, low < high.
 
-    Neighbours within ``rounding`` share their mean rank. No ranks, of shape (0,), where so many
-    values crowd together that another way is faster.
+    Neighbours within ``rounding`` share their mean rank. Return no ranks, shape (0,), if too many
+    values share a step: another algorithm is then faster.
     """
     n, reach = len(vector), high - low
     keys = radix_sort_keys(vector, low, reach)
@@ -26,7 +27,7 @@ def radix_mean_ranks(vector: np.ndarray, low: float, high: float, rounding: floa
         return np.empty(0)
     ranks, max_gap, start = np.empty(n), np.uint64(min(rounding / reach, 1.0) * SORT_STEPS + 2), 0
     for stop in range(1, n + 1):
-        # Only of steps so near each other that values may tie, the values are looked at.
+        # Compare values only if their steps are near enough for a tie.
         if stop < n and (keys[stop] >> STEP_SHIFT) - (keys[stop - 1] >> STEP_SHIFT) <= max_gap:
             gap = vector[keys[stop] & POSITION_MASK] - vector[keys[stop - 1] & POSITION_MASK]
             if not gap > rounding:
@@ -39,10 +40,11 @@ def radix_mean_ranks(vector: np.ndarray, low: float, high: float, rounding: floa
 
 @compile_on_first_call
 def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
-    """Keys in the order of the steps, those of the same step by position: three passes of a radix
-    sort, the lowest digit first.
+    """Return keys sorted by step, then by position, with three passes of a radix sort, the lowest
+    digit first.
 
-    Values are from ``low`` to ``low + reach``, and the lower half of a key is the position.
+    Values are from ``low`` to ``low + reach``. The lower half of a key is the position of the
+    value.
     """
     n = len(vector)
     keys, buffer, counts = (
@@ -51,7 +53,7 @@ def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
         np.zeros((3, 2048), np.int64),
     )
     for i in range(n):
-        # The quotient first, as the steps in a reach below 1e-299 are more than a number can be
+        # Divide first: with a reach below 1e-299 the number of steps per unit would overflow.
         step = np.uint64(np.int64((vector[i] - low) / reach * SORT_STEPS))
         keys[i] = step << STEP_SHIFT | np.uint64(i)
         counts[0, step & RADIX_DIGIT_MASK] += 1
@@ -71,7 +73,7 @@ def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
 
 @compile_on_first_call
 def _insertion_sort_within_steps(vector: np.ndarray, keys: np.ndarray) -> bool:
-    """Sort keys of the same step by their values, unless too many would have to move too far."""
+    """Sort keys of the same step by their values; return False if the sort needs too many moves."""
     moves = MAX_INSERTION_MOVES * len(keys)
     for i in range(1, len(keys)):
         key, j = keys[i], i

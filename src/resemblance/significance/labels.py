@@ -1,4 +1,4 @@
-"""Labels of samples as numbers."""
+"""Labels of samples as integer codes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..base.arrays import to_numpy
 def label_codes(caller: str, values: Any, n: int, role: str = "labels") -> np.ndarray:
     """Return labels as integers from 0, in the order of the sorted labels, by position.
 
-    Raises ``ValueError`` unless there is one for each of n samples, none is missing, and all are
-    numbers or all of one type.
+    Raises ``ValueError`` unless there is one label for each of n samples, no label is missing, and
+    all labels are numbers or all have one type.
     """
     array = _label_array(values)
     if array.shape != (n,):
@@ -47,7 +47,7 @@ def label_codes(caller: str, values: Any, n: int, role: str = "labels") -> np.nd
 
 
 def is_missing_label(value: Any) -> bool:
-    """Say whether a value is None, NaN, NaT or pandas.NA (whose equality is undefined)."""
+    """Return whether a value is None, NaN, NaT or pandas.NA (whose equality is undefined)."""
     try:
         return value is None or bool(value != value)
     except TypeError:
@@ -56,12 +56,12 @@ def is_missing_label(value: Any) -> bool:
 
 def _is_unusable_label(value: Any) -> bool:
     infinite = isinstance(value, float | np.floating) and not math.isfinite(value)
-    # That is what astype(str) makes of NaN
+    # astype(str) turns NaN into "nan"
     return infinite or is_missing_label(value) or (isinstance(value, str) and value == "nan")
 
 
 def _label_array(values: Any) -> np.ndarray:
-    """Labels as an array in which numbers, and None, have not become words."""
+    """Return labels as an array in which numbers, and None, have not become strings."""
     if hasattr(values, "__dlpack__"):
         return to_numpy(values)
     if not isinstance(values, list | tuple):

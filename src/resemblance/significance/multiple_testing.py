@@ -1,4 +1,4 @@
-"""Many tests at once: p-values that hold for all of them."""
+"""Multiple testing: p-values that control the error rate of many tests together."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .permutation import permutation_pvalues
 
 AdjustMethod = Literal["familywise", "fdr"] | None
 ADJUST_METHODS: tuple[AdjustMethod, ...] = (None, "familywise", "fdr")
-ADJUSTED_LEVEL = 0.05  # that a p-value should be able to reach after the adjustment
-MIN_RELATIVE_SPREAD = 1e-9  # of a value: no spread is smaller
+ADJUSTED_LEVEL = 0.05  # the level that an adjusted p-value should be able to reach
+MIN_RELATIVE_SPREAD = 1e-9  # smallest spread, relative to the value
 
 
 def step_down_max_t(
     observed: np.ndarray, drawn: np.ndarray, design: Design | None = None
 ) -> np.ndarray:
-    r"""Return p-values that hold for all tests at once: step-down maxT.
+    r"""Return familywise p-values by step-down maxT.
 
     .. math:: p_{(j)} = \max_{i \le j} \Pr\Bigl(\max_{k \ge i} T_{(k)} \ge t_{(i)}\Bigr),
         \qquad t_{(1)} \ge t_{(2)} \ge \dots
 
     ``observed`` t (tests,) and ``drawn`` T (draws, tests) are on one scale, on which larger values
-    are further from the null hypothesis; a draw is of all tests together. The probability is the
-    p-value that the ``design`` of the draws gives, without one (1 + those as large) / (1 + draws).
-    A draw that is NaN counts as one that is as large; a test whose value is NaN is left out and has
-    the p-value NaN.
+    are further from the null hypothesis; every draw covers all tests together. The probability is
+    the p-value that the ``design`` of the draws gives, or (1 + number as large) / (1 + draws)
+    without a design. A draw that is NaN counts as large; a test whose value is NaN is left out and
+    has the p-value NaN.
 
     Reference: Westfall and Young 1993, Algorithm 4.1.
     """
@@ -42,11 +42,11 @@ def step_down_max_t(
 
 
 def holm_adjust(pvalues: np.ndarray) -> np.ndarray:
-    r"""Return p-values that hold for all tests at once, however these depend on each other.
+    r"""Return familywise p-values for tests with any dependence.
 
     .. math:: \tilde p_{(j)} = \max_{i \le j} \min(1, (m - i + 1)\, p_{(i)})
 
-    for m tests in the order of their p-values (tests,). Tests without one (NaN) are left out.
+    for m tests in the order of their p-values (tests,). Tests without a p-value (NaN) are left out.
 
     Reference: Holm 1979.
     """
@@ -58,22 +58,24 @@ def holm_adjust(pvalues: np.ndarray) -> np.ndarray:
 def split_significance_level(
     pvalues: tuple[np.ndarray, np.ndarray], shares: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return p-values that hold for two groups of tests at once, from those adjusted in each.
+    r"""Return familywise p-values for two groups of tests together, from p-values adjusted in each
+    group.
 
     .. math:: \tilde p_i = \min\Bigl(\frac{p_i}{w},
         \max\bigl(p_i, \max_j \frac{p'_j}{w'}\bigr)\Bigr), \qquad w + w' = 1
 
-    for a test of the group with the p-values p and the share w of the level; p' and w' are those of
+    for a test of the group with the p-values p and the share w of the level; p' and w' belong to
     the other group. At any level :math:`\alpha` a group is tested at :math:`w \alpha`, and at the
-    whole :math:`\alpha` as soon as all tests of the other group are rejected at
-    :math:`w' \alpha`. If both groups have true null hypotheses, the first of them that is rejected
-    is rejected at :math:`w \alpha` or at :math:`w' \alpha`, which happens with a probability of
-    at most :math:`w \alpha + w' \alpha = \alpha`. If one group has all of them, it is tested at
-    no more than :math:`\alpha`. So the error rate of the family holds if that of each group does,
-    however the groups depend on each other, for shares that do not depend on the p-values. Tests
-    without one (NaN) keep none; a group without tests leaves the level to the other.
+    whole :math:`\alpha` as soon as all tests of the other group are rejected at :math:`w' \alpha`.
+    If both groups have true null hypotheses, the first rejected true hypothesis is rejected at
+    :math:`w \alpha` or at :math:`w' \alpha`, with a probability of at most :math:`w \alpha + w'
+    \alpha = \alpha`. If one group has all true null hypotheses, the group is tested at no more than
+    :math:`\alpha`. The familywise error rate therefore holds if the error rate of each group holds,
+    for any dependence between the groups, if the shares do not depend on the p-values. Tests
+    without a p-value (NaN) stay NaN; a group without tests leaves the whole level to the other
+    group.
 
-    Reference: Bretz et al. 2009, whose graph with two nodes this is.
+    Reference: Bretz et al. 2009; this procedure is their graph with two nodes.
     """
     arrays = [np.asarray(p, float) for p in pvalues]
     if not all((~np.isnan(p)).any() for p in arrays):
@@ -87,15 +89,16 @@ def split_significance_level(
 
 
 def permuted_level_share(n_permuted: int, count: int, min_pvalue: float) -> float:
-    r"""Return the share of the level for the permuted tests among others with finer p-values.
+    r"""Return the share of the level for permuted tests, if the remaining tests have finer
+    p-values.
 
     .. math:: w = \max\Bigl(\frac{d}{m}, \sqrt{a / 0.05}\Bigr)
 
-    for d permuted tests of m whose p-values are at least a. In proportion to their number, one of
-    105 tests by 999 permutations could have no p-value below 105 / 1000; with the second share its
-    smallest p-value, :math:`\sqrt{0.05\, a}`, lies as many times above a as below 0.05, and the
-    other tests lose little: a seventh of the level with 999 permutations. Permutations that are too
-    few for 5 % get no more than in proportion.
+    for d permuted tests of m whose p-values are at least a. With a share d / m, one of 105 tests by
+    999 permutations could have no p-value below 105 / 1000. With the second share its smallest
+    p-value, :math:`\sqrt{0.05\, a}`, is the geometric mean of a and 0.05, and the remaining tests
+    lose little: a seventh of the level with 999 permutations. If a is 5 % or more, the share is d /
+    m.
     """
     min_share = math.sqrt(min_pvalue / ADJUSTED_LEVEL) if min_pvalue < ADJUSTED_LEVEL else 0.0
     return max(n_permuted / count, min_share)
@@ -108,9 +111,10 @@ def _fill_in_order(values: np.ndarray, order: np.ndarray, count: int) -> np.ndar
 
 
 def adjust_pvalues(p: np.ndarray, adjust: AdjustMethod) -> np.ndarray:
-    """Return p-values adjusted for their number: by Holm, to false discovery rates, or not.
+    """Return p-values adjusted for the number of tests: by Holm, to false discovery rates, or
+    unchanged.
 
-    Raises ``ValueError`` for another way.
+    Raises ``ValueError`` for another method.
     """
     check_choice("adjust", adjust, ADJUST_METHODS)
     if adjust is None or not p.size:

@@ -1,5 +1,5 @@
-"""Which orders of the samples a null hypothesis allows: all of them, those inside groups, those of
-whole blocks, or shifts of a series in time."""
+"""Permutations of the samples under a null hypothesis: of all samples, within groups, of whole
+blocks, or shifts of a time series."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .permutation import count_at_least, count_orders
 from .resampling import check_positive_integers
 
 DESIGN_PERMUTATIONS = 999
-MIN_WINDOW_SAMPLES = 4  # samples of a window
+MIN_WINDOW_SAMPLES = 4  # fewest samples of a window
 
 
 class _ExchangeableUnits(NamedTuple):
-    """The samples or blocks that change places, one after the other: their rows, where each begins
-    among these, how many samples it has, and its group."""
+    """The exchangeable samples or blocks, one after another: their rows, the start of each unit in
+    ``rows``, its number of samples, and its group."""
 
     rows: np.ndarray
     start: np.ndarray
@@ -31,7 +31,7 @@ class _ExchangeableUnits(NamedTuple):
     group: np.ndarray
 
     def rows_of(self, units: np.ndarray) -> np.ndarray:
-        """Return the rows of units, one unit after the other."""
+        """Return the rows of units, one unit after another."""
         size = self.size[units]
         offsets = self.start[units] - (np.cumsum(size) - size)
         return self.rows[np.arange(size.sum()) + np.repeat(offsets, size)]
@@ -39,12 +39,12 @@ class _ExchangeableUnits(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The orders of n samples that are equally likely if two representations are unrelated.
+    """The permutations of n samples that are equally likely if two representations are unrelated.
 
-    ``groups`` and ``whole_blocks`` are numbers, one per sample: an order keeps each sample in its
-    group, and moves blocks as wholes. ``shifts`` > 0 is for a series in time: instead of orders,
-    windows of n - 2 ``shifts`` samples are moved against each other by up to so many steps (Harris
-    2020). Made by :func:`design_of`.
+    ``groups`` and ``whole_blocks`` are integers, one per sample: a permutation keeps each sample in
+    its group, and moves whole blocks. ``shifts`` > 0 is for a time series: instead of a
+    permutation, windows of n - 2 ``shifts`` samples are shifted against each other by up to
+    ``shifts`` steps (Harris 2020). :func:`design_of` makes a design.
     """
 
     n: int
@@ -56,7 +56,7 @@ class Design:
 
     @cached_property
     def count(self) -> float:
-        """How many orders there are, or shifts other than none; infinite beyond a float."""
+        """The number of permutations, or of nonzero shifts; infinite beyond a float."""
         if self.shifts:
             return 2 * self.shifts
         if self.is_free:
@@ -65,34 +65,36 @@ class Design:
 
     @property
     def is_exhaustive(self) -> bool:
-        """Whether all orders are visited, because they are no more than ``n_permutations``."""
+        """Whether the test visits all permutations, because there are at most
+        ``n_permutations``."""
         return not self.shifts and self.count <= self.n_permutations
 
     @property
     def is_free(self) -> bool:
-        """Whether every order of the samples is as likely."""
+        """Whether all permutations of the samples are equally likely."""
         return self.groups is None and self.whole_blocks is None and not self.shifts
 
     @property
     def total(self) -> int:
-        """How many values of a measure under the null hypothesis there are."""
+        """The number of values of a measure under the null hypothesis."""
         return int(self.count) if self.shifts or self.is_exhaustive else self.n_permutations
 
     @property
     def attainable(self) -> float:
-        """The smallest p-value there can be."""
+        """The smallest attainable p-value."""
         if self.shifts:
             return 1 / (self.shifts + 1)
         return 1 / self.total if self.is_exhaustive else 1 / (1 + self.n_permutations)
 
     def order(self, draw: int, name: str = "") -> np.ndarray:
-        """Return the rows in the order of a draw; each draw by itself, so any worker can.
+        """Return the rows in the permutation of a draw. Draws are independent, so any worker can
+        compute any draw.
 
-        Representations of different names ``name`` get independent orders, unless all orders are
-        visited: then the first one leaves everything in its place. A unit takes the place of
-        another one of its group, and the samples of a block stay in their order.
+        Representations with different ``name`` get independent permutations, unless all
+        permutations are visited: draw 0 is then the identity. A unit moves to the position of
+        another unit of its group, and the samples of a block keep their order.
 
-        Raises ``ValueError`` for a series, and ``IndexError`` for a draw that does not exist.
+        Raises ``ValueError`` for a time series, and ``IndexError`` for a draw that does not exist.
         """
         if self.shifts:
             raise ValueError("order: a series has windows instead of orders")
@@ -111,10 +113,10 @@ class Design:
         return order
 
     def windows(self, draw: int) -> tuple[slice, slice]:
-        """Return the rows of X and of Y that a shift compares; draw 0 is no shift, and 1 to
-        ``total`` are -1, 1, -2, 2, ... steps.
+        """Return the rows of X and of Y that a shift compares; draw 0 is no shift, and draws 1 to
+        ``total`` are shifts of -1, 1, -2, 2, ... steps.
 
-        Raises ``ValueError`` for orders, and ``IndexError`` for a draw that does not exist.
+        Raises ``ValueError`` for permutations, and ``IndexError`` for a draw that does not exist.
         """
         if not self.shifts:
             raise ValueError("windows: only a series has windows")
@@ -125,25 +127,27 @@ class Design:
         return slice(start, stop), slice(start + shift, stop + shift)
 
     def pvalue(self, observed: float, drawn: np.ndarray) -> float:
-        r"""Return the p-value of a value, one-sided in the direction of larger ones.
+        r"""Return the one-sided p-value of a value; larger values are further from the null
+        hypothesis.
 
         .. math:: p = \frac{1 + \#\{i : v_i \ge v\}}{1 + m}
 
-        ``drawn`` are the ``total`` values :math:`v_i` in all orders or shifts. Where all orders are
-        visited the first of them is the value observed, and is not counted again. A draw without a
-        value (NaN) counts as one that is as large, and a value that is NaN has the p-value NaN.
+        ``drawn`` are the ``total`` values :math:`v_i` under all permutations or shifts. If all
+        permutations are visited, the first value is the observed value, which is not counted again.
+        A draw without a value (NaN) counts as large. If the observed value is NaN, the p-value is
+        NaN.
 
-        Of shifts ``observed`` is the value on ``windows(0)``, and the two sides count as one (m is
-        ``shifts``), as in the proof of Harris 2020: series with one event in every ``shifts`` + 1
-        steps would have the smallest p-value of the plain rank, 1 / (2 ``shifts`` + 1), twice as
-        often as they may.
+        For shifts, ``observed`` is the value on ``windows(0)``, and the two directions count as one
+        (m is ``shifts``), as in the proof of Harris 2020. With m = 2 ``shifts``, series with one
+        event in every ``shifts`` + 1 steps would have the smallest p-value, 1 / (2 ``shifts`` + 1),
+        twice as often as allowed.
 
         References: Phipson and Smyth 2010; Harris 2020.
         """
         return float(self.pvalues(np.array([observed]), np.asarray(drawn, float)[:, None])[0])
 
     def pvalues(self, observed: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-        """Return the p-values, as of :meth:`pvalue`, of the values (tests,) among (draws,
+        """Return the p-values, as of :meth:`pvalue`, of the values (tests,) among the draws (draws,
         tests)."""
         null_values = drawn[1:] if self.is_exhaustive else drawn
         n_draws = self.shifts or len(null_values)
@@ -152,7 +156,8 @@ class Design:
 
     @cached_property
     def key(self) -> str:
-        """What identifies the orders, however many are drawn: the first ones are the same."""
+        """The identifier of the permutations. The key does not depend on the number of draws,
+        because the first draws are the same for any number."""
         if self.shifts:
             return f"shifts {self.shifts}"
         kinds = {"within": self.groups, "whole_blocks": self.whole_blocks}.items()
@@ -188,7 +193,8 @@ class Design:
         return self._units.rows_of(np.argsort(self._units.group, kind="stable"))
 
     def _nth(self, number: int) -> np.ndarray:
-        """Return the units of each group in the order of a number, counted group by group."""
+        """Return the units of each group in the permutation with the given number, counted group by
+        group."""
         unit_order = []
         for group in range(self._units.group.max() + 1):
             members = np.flatnonzero(self._units.group == group).tolist()
@@ -210,17 +216,18 @@ def design_of(
     seed: int = 0,
     caller: str = "evidence",
 ) -> Design:
-    """Return the orders that samples allow.
+    """Return the design: the permutations that the samples allow.
 
-    ``within``: a label for every sample; orders stay inside groups of equal labels.
+    ``within``: a label for every sample; permutations stay within groups of equal labels.
     ``whole_blocks``: a label for every sample; the samples of a block stay together and in their
-    order, and blocks of one size (inside a group, if there are groups) change places.
+    order, and blocks of one size (within a group, if there are groups) are permuted.
     ``time_series``: the samples are in the order of time, and windows are shifted by up to
-    ``max_shift`` steps, by default n // 4. One group, and blocks of one sample, are no restriction.
+    ``max_shift`` steps, by default n // 4. A single group, and blocks of one sample, are no
+    restriction.
 
     Raises ``ValueError`` for labels that do not fit, for blocks of different sizes or across
-    groups, for designs without a second order, for a time series with labels, for
-    ``max_shift`` without a time series, and for no permutation.
+    groups, for designs without a second permutation, for a time series with labels, for
+    ``max_shift`` without a time series, and for ``n_permutations`` below 1.
     """
     check_positive_integers(caller, n_permutations=n_permutations)
     if not isinstance(time_series, bool | np.bool_):
@@ -271,7 +278,8 @@ def _time_shifts(n: int, max_shift: int | None, caller: str) -> int:
 
 
 def _check_block_sizes(design: Design, caller: str) -> None:
-    """Raise ``ValueError`` unless blocks lie inside groups and are of one size in each."""
+    """Raise ``ValueError`` unless blocks lie within groups and all blocks of a group have one
+    size."""
     units = design._units
     if design.groups is not None:
         _check_blocks_in_groups(design.groups[units.rows], units, caller)

@@ -1,5 +1,4 @@
-"""Could chance do as well? Permutation tests of agreement, and the designs that keep together what
-models share."""
+"""Permutation tests of agreement, and designs that keep models with shared properties together."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ from .resampling import check_positive_integers
 
 PAIRING_PERMUTATIONS = 9999
 MANTEL_PERMUTATIONS = 1999
-CORRELATION_ROUNDING = 1e-12  # correlations that differ by less are equal
-MAX_EXPONENT = 709.0  # of a number of orders that a float can hold
+CORRELATION_ROUNDING = 1e-12  # correlations with a smaller difference are equal
+MAX_EXPONENT = 709.0  # logarithm of the largest number of permutations that a float can hold
 
 
 def mantel(
@@ -29,18 +28,18 @@ def mantel(
     n_permutations: int = PAIRING_PERMUTATIONS,
     seed: int = 0,
 ) -> float:
-    r"""Two-sided p-value of the Spearman correlation of two matrices, by permuting the models
-    (Mantel 1967).
+    r"""Return the two-sided p-value of the Spearman correlation of two matrices, by permuting the
+    models (Mantel 1967).
 
     .. math:: p = \min(1, 2 \min(p_{\ge}, p_{\le})), \qquad
         p_{\ge} = \frac{1 + \#\{\pi : \rho_\pi \ge \rho\}}{1 + \text{n\_permutations}}
 
     where :math:`\rho_\pi` correlates ``differences`` with ``expected[π][:, π]``. Pairs share
-    models, so they are not independent, and permuting them one by one would find significance that
-    is not there: models are permuted. ``differences`` and ``expected`` are (n, n); the pairs above
-    the diagonal count, with ``both_orders`` all. With n! <= draws every permutation is visited and
-    the p-value is exact (without the added ones). Missing differences are left out of every
-    correlation. NaN when there is no correlation to test.
+    models, so pairs are not independent, and permuting single pairs would find significance that is
+    not there: the test permutes models. ``differences`` and ``expected`` are (n, n); pairs above
+    the diagonal count, or all pairs with ``both_orders``. With n! <= ``n_permutations`` every
+    permutation is visited and the p-value is exact (without the added ones). Missing differences
+    are left out of every correlation. The result is NaN if there is no correlation to test.
     """
     n = len(expected)
     rows, columns = pairs_of(n, both_orders)
@@ -74,11 +73,11 @@ def pairings(
     n_permutations: int = PAIRING_PERMUTATIONS,
     seed: int = 0,
 ) -> float:
-    """Two-sided p-value of a Spearman correlation by permuting pairs, as if they were independent.
+    """Return the two-sided p-value of a Spearman correlation by permuting pairs as if independent.
 
-    What the authors of ReSi computed (``scipy.stats.permutation_test``, exact when every pairing
-    can be visited), here with a seed. Pairs that share a model are not independent: see
-    :func:`mantel`. NaN when there is no correlation.
+    The authors of ReSi computed this p-value (``scipy.stats.permutation_test``, exact if every
+    pairing can be visited); here the test has a seed. Pairs that share a model are not independent:
+    see :func:`mantel`. The result is NaN if there is no correlation.
     """
     is_known = ~(np.isnan(measured) | np.isnan(expected))
     if not is_known.any():
@@ -107,10 +106,10 @@ def stars(pvalue: float | None) -> str:
 
 
 def pvalue_of(observed: float, drawn: np.ndarray) -> float:
-    """Return the one-sided p-value of a value among those drawn by permuting: (1 + how many are as
-    large) / (1 + how many there are).
+    """Return the one-sided permutation p-value of a value: (1 + number of draws as large) / (1 +
+    number of draws).
 
-    A permutation without a value (NaN) counts as one that is as large.
+    A permutation without a value (NaN) counts as large.
     """
     return float(permutation_pvalues(observed, drawn))
 
@@ -121,10 +120,12 @@ def permutation_pvalues(observed: Any, drawn: np.ndarray) -> Any:
 
 
 def count_at_least(observed: Any, drawn: np.ndarray) -> Any:
-    """Return how many of the values drawn, along the first axis, are as large as those observed.
+    """Return the number of drawn values, along the first axis, that are at least as large as the
+    observed values.
 
-    What differs by rounding is equal: by less than 1e-12 of the value observed or of the median
-    size of those drawn, whichever is larger. A missing value (NaN) counts as one that is as large.
+    Values with a difference of rounding are equal: a difference below 1e-12 of the observed value
+    or of the median size of the drawn values, whichever is larger. A missing value (NaN) counts as
+    large.
     """
     size, sizes = (np.nan_to_num(np.abs(v), posinf=0.0) for v in (observed, drawn))
     slack = CORRELATION_ROUNDING * np.maximum(size, np.median(sizes, axis=0))
@@ -132,7 +133,8 @@ def count_at_least(observed: Any, drawn: np.ndarray) -> Any:
 
 
 def pairs_of(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns of the pairs of n models: those above the diagonal, or all."""
+    """Return the rows and columns of the pairs of n models: pairs above the diagonal, or all
+    pairs."""
     rows, columns = np.nonzero(~np.eye(n, dtype=bool)) if both_orders else np.triu_indices(n, 1)
     return rows, columns
 
@@ -140,7 +142,8 @@ def pairs_of(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
 def _permutation_batches(
     n: int, n_permutations: int, seed: int, exact: bool, batch: int = 2000
 ) -> Iterator[np.ndarray]:
-    """Yield all permutations of n, or ``n_permutations`` random ones, in batches of rows."""
+    """Yield all permutations of n, or ``n_permutations`` random permutations, in batches of
+    rows."""
     if exact:
         orders = itertools.permutations(range(n))
         while chunk := list(itertools.islice(orders, batch)):
@@ -164,20 +167,21 @@ def exchanges(
     n_permutations: int = MANTEL_PERMUTATIONS,
     seed: int = 0,
 ) -> np.ndarray:
-    """Return permutations of n models that keep what they share together, (draws, n).
+    """Return permutations of n models that keep shared properties together, (draws, n).
 
-    Without more, every order is as likely. ``crossed``: two seeds of every model, such as those of
-    pretraining and of fine-tuning: each kind changes places as wholes, independently. ``within``:
-    the seed and the layer of every model: seeds change places as wholes inside layers, and layers
-    stay where they are, because layers of one network are not exchangeable: all seeds have their
-    order in common. ``nested``: the block of every model, such as the model it was fine-tuned from:
-    blocks change places as wholes, and members inside each of them.
+    Without restrictions, all permutations are equally likely. ``crossed``: two seeds of every
+    model, such as the seeds of pretraining and of fine-tuning: the seeds of each kind are permuted
+    as wholes, independently of the other kind. ``within``: the seed and the layer of every model:
+    seeds are permuted as wholes, with the same permutation in every layer, and layers stay in
+    place, because layers of one network are not exchangeable. ``nested``: the block of every model,
+    such as the model it was fine-tuned from: whole blocks are permuted, and members within each
+    block.
 
-    Few seeds have few orders, and no p-value is smaller than one by their number: see
+    Few seeds have few permutations, and no p-value is smaller than 1 / number of permutations: see
     :func:`attainable`.
 
-    Raises ``ValueError`` unless there is one model for every seed and layer, or all blocks are of
-    one size, for fewer than one draw, and for more than one kind.
+    Raises ``ValueError`` unless there is one model for every seed and layer, or all blocks have one
+    size, for fewer than one draw, and for more than one restriction.
     """
     _check_one_restriction("exchanges", crossed, within, nested)
     check_positive_integers("exchanges", n=n, n_permutations=n_permutations)
@@ -210,10 +214,10 @@ def attainable(
     within: tuple[Sequence[Any], Sequence[Any]] | None = None,
     nested: Sequence[Any] | None = None,
 ) -> float:
-    """Return the smallest p-value that permuting n models can give: one by the number of their
-    orders, in (0, 1].
+    """Return the smallest p-value that permuting n models can give: 1 / number of permutations, in
+    (0, 1].
 
-    The arguments are those of :func:`exchanges`, and so are the errors. With fewer than four seeds
+    The arguments and the errors are the same as for :func:`exchanges`. With fewer than four seeds
     ``within`` layers no p-value can be 0.05 or less.
     """
     _check_one_restriction("attainable", crossed, within, nested)
@@ -233,7 +237,8 @@ def _check_one_restriction(function: str, *kinds: Any) -> None:
 
 
 def count_orders(sizes: Iterable[int]) -> float:
-    """Return how many orders sets of these sizes have together; infinite beyond a float."""
+    """Return the number of joint permutations of sets with the given sizes; infinite beyond a
+    float."""
     group_sizes = list(sizes)
     if sum(math.lgamma(size + 1) for size in group_sizes) > MAX_EXPONENT:
         return math.inf

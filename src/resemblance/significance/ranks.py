@@ -1,4 +1,4 @@
-"""Ranks, and the rank correlation that everything here uses."""
+"""Ranks, and Spearman's rank correlation."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 
 from ..base.arrays import Array, assign, device, namespace, scatter
 
-MIN_COMPILED_LENGTH = 500_000  # values from which on compiled code pays for being loaded
+MIN_COMPILED_LENGTH = 500_000  # length from which compiled code is worth its loading time
 
 
 def average_ranks(
     vector: Array, rounding: float = 0.0, compiled: int = MIN_COMPILED_LENGTH
 ) -> Array:
-    """Ranks from 1 to n of the values of a vector of any array library; equal values, with no more
-    than ``rounding`` between neighbours, share their mean rank.
+    """Return the ranks from 1 to n of the values of a vector of any array library. Tied values,
+    with at most ``rounding`` between neighbours, share their mean rank.
 
-    From ``compiled`` values on, NumPy arrays in double precision are ranked by compiled code where
+    From ``compiled`` values on, NumPy arrays in double precision are ranked by compiled code if
     numba is installed, several times as fast, with the same result.
     """
     if _uses_compiled_ranks(vector, compiled):
@@ -29,7 +29,7 @@ def average_ranks(
     order = xp.argsort(vector, stable=False)  # ties share a rank whatever their order
     sorted_values = xp.take(vector, order)
     is_new = sorted_values[1:] - sorted_values[:-1] > rounding
-    del sorted_values  # as large as all distances: at most four such vectors are alive at a time
+    del sorted_values  # free memory: at most four vectors of this size exist at a time
     ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=device(vector))
     if not bool(xp.all(is_new)):
         ranks = _mean_ranks_of_ties(ranks, is_new)
@@ -44,7 +44,7 @@ def _uses_compiled_ranks(vector: Array, compiled: int) -> bool:
 
 
 def _radix_ranks(vector: np.ndarray, rounding: float) -> np.ndarray:
-    """Ranks by a radix sort; none, of shape (0,), where that is no gain."""
+    """Return ranks by a radix sort, or no ranks, shape (0,), if the radix sort is not faster."""
     low, high = float(vector.min()), float(vector.max())
     if not 0 < high - low < math.inf:
         return np.empty(0)
@@ -54,12 +54,12 @@ def _radix_ranks(vector: np.ndarray, rounding: float) -> np.ndarray:
 
 
 def _mean_ranks_of_ties(ranks: Array, is_new: Array) -> Array:
-    """Replace the ranks of groups of ties by their mean; ``is_new`` says where, after the first, a
-    group begins."""
+    """Replace the ranks of groups of ties by their mean; ``is_new`` marks, from the second position
+    on, the start of a group."""
     xp = namespace(ranks)
     edge = xp.ones_like(is_new[:1])
     starts, ends = xp.concat([edge, is_new]), xp.concat([is_new, edge])
-    tied_positions = xp.nonzero(~(starts & ends))[0]  # usually few: only they are worked on
+    tied_positions = xp.nonzero(~(starts & ends))[0]  # usually few positions
     starts, ends, values = (xp.take(part, tied_positions) for part in (starts, ends, ranks))
     means = (values[starts] + values[ends]) / 2
     return assign(
@@ -70,27 +70,27 @@ def _mean_ranks_of_ties(ranks: Array, is_new: Array) -> Array:
 
 
 def ranks_of_rows(values: np.ndarray) -> np.ndarray:
-    """Ranks within every row, along the last axis; equal values share their mean rank.
+    """Return the ranks within every row, along the last axis; equal values share their mean rank.
 
-    Values may be infinite. A row with a NaN has no ranks: all are NaN.
+    Values may be infinite. If a row has a NaN, all ranks of the row are NaN.
     """
     order = np.argsort(values, axis=-1)
     sorted_values, ranks = np.take_along_axis(values, order, axis=-1), np.empty(np.shape(values))
     np.put_along_axis(ranks, order, np.arange(1.0, order.shape[-1] + 1), axis=-1)
     has_ties = ~(sorted_values[..., :-1] < sorted_values[..., 1:]).all(axis=-1)  # or a NaN
     if has_ties.any():
-        from scipy.stats import rankdata  # takes as long to import as the rest of the library
+        from scipy.stats import rankdata  # the import takes as long as the rest of the library
 
         ranks[has_ties] = rankdata(values[has_ties], axis=-1)
     return ranks
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Spearman's correlation, in [-1, 1], of the ranks ``a`` (n,) with the ranks ``b``, (n,) or (m,
-    n): a 0-d array, or (m,).
+    """Return Spearman's correlation, in [-1, 1], of the ranks ``a`` (n,) with the ranks ``b``, (n,)
+    or (m, n): a 0-d array, or (m,).
 
-    NaN for ranks that are all equal. Ranks are as large as their spread, so no digit is lost when
-    they are not centred first.
+    The correlation is NaN for ranks that are all equal. Ranks and their spread have the same
+    magnitude, so the function loses no digits without centring.
     """
     offset = len(a) * ((len(a) + 1) / 2) ** 2
     squares = b @ b if b.ndim == 1 else (b * b).sum(axis=-1)

@@ -1,5 +1,5 @@
-"""Parts of the samples and bootstrap samples: halves, groups to leave out, and the intervals that
-follow from them."""
+"""Resampling of samples: halves, leave-out groups, bootstrap samples, and the resulting
+intervals."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..base.rng import generator
 
 ResamplingKind = Literal["left_out", "groups", "halves"]
 N_GROUPS, N_HALVES = 20, 40
-BOOTSTRAP_SAMPLES = 2000  # of a bootstrap
-INTERVAL_95 = (0.025, 0.975)  # quantiles between which 95 % of the samples lie
+BOOTSTRAP_SAMPLES = 2000  # bootstrap replicates
+INTERVAL_95 = (0.025, 0.975)  # quantiles of a 95 % interval
 
 
 def sample_groups(
@@ -25,11 +25,11 @@ def sample_groups(
     series: bool = False,
     seed: int = 0,
 ) -> list[np.ndarray]:
-    """Return the rows of ``count`` groups of samples, to be left out one after the other.
+    """Return the rows of ``count`` groups of samples, for leaving out one group at a time.
 
     Every sample is in one group, and the rows of a group are in increasing order. Samples of a
-    block are in one group; groups of a series are runs in time. Fewer groups if there are fewer
-    samples or blocks.
+    block are in one group; groups of a series are runs in time. There are fewer groups if there are
+    fewer samples or blocks.
 
     Raises ``ValueError`` for fewer than two groups, samples or blocks.
     """
@@ -49,10 +49,10 @@ def sample_groups(
 def random_halves(
     n: int, *, n_resamples: int = N_HALVES, blocks: np.ndarray | None = None, seed: int = 0
 ) -> list[np.ndarray]:
-    """Return the rows of random halves of the samples, or of the blocks, each drawn by itself.
+    """Return the rows of independent random halves of the samples, or of the blocks.
 
-    The rows are in increasing order; of an odd number it is the larger half. Raises ``ValueError``
-    for fewer than two samples or blocks.
+    The rows are in increasing order; an odd number gives the larger half. Raises ``ValueError`` for
+    fewer than two samples or blocks.
     """
     units = _resampling_units("random_halves", n, blocks)
     check_positive_integers("random_halves", n_resamples=n_resamples)
@@ -64,20 +64,21 @@ def random_halves(
 
 
 def stratified_half(groups: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Return the rows of a random half of every group, in increasing order; the larger half of an
-    odd number."""
+    """Return the rows of a random half of every group, in increasing order; an odd number gives the
+    larger half."""
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
     halves = [random.choice(m, (len(m) + 1) // 2, replace=False) for m in members]
     return np.sort(np.concatenate([np.zeros(0, dtype=int), *halves]))
 
 
 def standard_error(values: Any, kind: ResamplingKind) -> Any:
-    r"""Return the standard error of a value from those without each part (last axis).
+    r"""Return the standard error of a value, from the values :math:`v_i` on g parts of the samples
+    (last axis).
 
-    Without each sample or group, :math:`v_i` of g: the jackknife, :math:`\sqrt{(g - 1)/g \sum (v_i
-    - \bar v)^2}`. On halves: their standard deviation :math:`\sqrt{\sum (v_i - \bar v)^2 / (g -
-    1)}`, for a half without replacement varies around the value of all samples as that varies
-    around its mean (exactly so for a mean).
+    Without each sample or group: the jackknife, :math:`\sqrt{(g - 1)/g \sum (v_i
+    - \bar v)^2}`. On halves: the standard deviation :math:`\sqrt{\sum (v_i - \bar v)^2 / (g -
+    1)}`, because a half without replacement varies around the value of all samples as the value of
+    all samples varies around its mean (exactly so for a mean).
 
     Raises ``ValueError`` for fewer than two values.
     """
@@ -98,8 +99,8 @@ def check_confidence_level(title: str, level: float) -> None:
 
 
 def half_width(values: Any, kind: ResamplingKind, confidence_level: float) -> Any:
-    """Return half the width of an interval: the standard error by a quantile of Student's t, with
-    one degree of freedom less than there are parts.
+    """Return half the width of a confidence interval: the standard error times a quantile of
+    Student's t, with (number of parts - 1) degrees of freedom.
 
     Raises ``ValueError`` for a level outside (0, 1) and for fewer than two parts.
     """
@@ -117,14 +118,14 @@ def clipped_interval(
     confidence_level: float,
     ends: tuple[float, float],
 ) -> tuple[float, float]:
-    """Return the ends of the interval that the values on parts give, inside the range."""
+    """Return the confidence interval from the values on parts, clipped to the range ``ends``."""
     half = float(half_width(values, kind, confidence_level))
     low, high = np.clip((value - half, value + half), *ends)
     return float(low), float(high)
 
 
 def _resampling_units(caller: str, n: int, blocks: np.ndarray | None) -> list[np.ndarray]:
-    """Return the rows of each block, or each row by itself."""
+    """Return the rows of each block, or every row as a separate unit."""
     if blocks is None:
         units = list(np.arange(n)[:, None])
     else:
@@ -139,7 +140,7 @@ def _resampling_units(caller: str, n: int, blocks: np.ndarray | None) -> list[np
 
 
 def known_mean(values: Any, axis: int = 0) -> np.ndarray:
-    """Return the mean along an axis of the values that are known (not NaN); NaN where none is."""
+    """Return the mean of the known (not NaN) values along an axis; NaN if no value is known."""
     table = np.asarray(values, float)
     is_known = ~np.isnan(table)
     with np.errstate(invalid="ignore"):
@@ -150,8 +151,7 @@ def known_mean(values: Any, axis: int = 0) -> np.ndarray:
 def percentile_interval(
     n_resamples: Any, ends: tuple[float, float] = INTERVAL_95
 ) -> tuple[float, float]:
-    """Return the quantiles ``ends`` of the draws that are known (not NaN); two NaN where none
-    is."""
+    """Return the quantiles ``ends`` of the known (not NaN) draws; two NaN if no draw is known."""
     values = np.asarray(n_resamples, float)
     known_values = values[~np.isnan(values)]
     if not len(known_values):
@@ -171,15 +171,15 @@ def bootstrap_counts(
 ) -> np.ndarray:
     """Return how often each of n models is in each bootstrap sample, (draws, n).
 
-    Without more, models are drawn one by one, with replacement. ``blocks``: of each model, what it
-    shares with others, such as its seed; whole blocks are drawn, because their members are not
-    independent. ``nested``: blocks are drawn, and then members inside each, as many as it has for
-    every time that it was drawn. ``crossed``: two things that each model shares with others, such
-    as the seeds of pretraining and of fine-tuning; both are drawn, and a model is there as often as
-    both of its seeds together (Owen 2007).
+    Without restrictions, single models are drawn with replacement. ``blocks``: the shared property
+    of each model, such as its seed; whole blocks are drawn, because the members of a block are not
+    independent. ``nested``: blocks are drawn first; then, for every draw of a block, the function
+    draws members of the block, as many as the block has. ``crossed``: two shared properties of each
+    model, such as the seeds of pretraining and of fine-tuning; the seeds of each kind are drawn,
+    and the count of a model is the product of the counts of its two seeds (Owen 2007).
 
     Raises ``ValueError`` for labels that do not fit, for fewer than two models or blocks, and for
-    more than one kind.
+    more than one restriction.
     """
     if sum(design is not None for design in (blocks, nested, crossed)) > 1:
         raise ValueError("bootstrap: one of blocks, nested and crossed, not more")
@@ -218,7 +218,7 @@ def _bootstrap_block_counts(
 
 
 def check_positive_integers(function: str, **numbers: Any) -> None:
-    """Raise ``ValueError`` for a number that is not a whole one of at least 1."""
+    """Raise ``ValueError`` unless all numbers are whole numbers of at least 1."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Ranks of measures within a cell, and their places over many: mean ranks, and who is ahead."""
+"""Ranks of measures within a benchmark task, and rank intervals of measures over many tasks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from .standings_gaps import (
     simultaneous_half_widths,
 )
 
-DECIMALS = 9  # of ranks: what differs by rounding is equal
-# Cells: in fewer, a measure may come first in all of them by chance, as 2 * 0.5**5 > 0.05.
+DECIMALS = 9  # decimals of ranks, so that values with a difference of rounding are equal
+# Fewest tasks: in fewer tasks a measure may rank first in all tasks by chance, as 2 * 0.5**5 >
+# 0.05.
 SETTLING = 6
 GapInterval: TypeAlias = tuple[float, float]
 
 
 class Ranking(NamedTuple):
-    """The ranks of a measure over many cells: their mean, their median, and all of them."""
+    """The ranks of a measure over many tasks: mean, median, and all ranks."""
 
     measure: str
     mean: float
@@ -40,19 +41,19 @@ class Ranking(NamedTuple):
 def rank_within(
     values: Mapping[str, float], incomplete: Iterable[str] = (), *, failures: str = "last"
 ) -> dict[str, float]:
-    """Rank measures within one cell, 1 for the largest value; values equal to 1e-9 share the best
+    """Rank measures within one task, 1 for the largest value; values equal to 1e-9 share the best
     rank.
 
-    ``incomplete`` are measures with failed comparisons. ``failures="last"``: they, and measures
-    without a value (NaN), rank behind all others, so that failing on hard cases gains nothing.
-    ``"unranked"``: a measure without a value has no rank, one with fewer comparisons is ranked as
-    if nothing were missing (the authors' way).
+    ``incomplete`` are measures with failed comparisons. ``failures="last"``: incomplete measures,
+    and measures without a value (NaN), rank behind all others, so a failure on a hard case gains
+    nothing. ``"unranked"``: a measure without a value has no rank, and an incomplete measure is
+    ranked as if no comparison were missing (the authors' way).
     """
     check_choice("failures", failures, ("last", "unranked"))
     last_measures = {m for m, v in values.items() if np.isnan(v)} | (
         set(incomplete) if failures == "last" else set()
     )
-    # Rounding must not decide.
+    # Ignore differences of rounding.
     scores = {m: round(v, DECIMALS) for m, v in values.items() if m not in last_measures}
     ranks = {m: 1.0 + sum(score > v for score in scores.values()) for m, v in scores.items()}
     if failures == "last":
@@ -61,10 +62,10 @@ def rank_within(
 
 
 def summarize(cells: Mapping[Any, Mapping[str, float]]) -> tuple[Ranking, ...]:
-    """Return the ranks of every measure over cells, best median first, then best mean.
+    """Return the ranks of every measure over tasks (``cells``), best median first, then best mean.
 
-    A measure without any rank is left out. Which differences are more than chance, says
-    :func:`resemblance.significance.places`.
+    A measure without any rank is left out. :func:`resemblance.significance.places` tests which
+    differences are significant.
     """
     names = dict.fromkeys(m for ranks in cells.values() for m in ranks)
     rankings = []
@@ -80,8 +81,8 @@ def summarize(cells: Mapping[Any, Mapping[str, float]]) -> tuple[Ranking, ...]:
 
 
 class Duel(NamedTuple):
-    """In how many cells one measure is ranked before another, of those in which both have a
-    rank."""
+    """The number of tasks in which one measure ranks before another, the number of ties, and the
+    number of tasks in which the two measures have a rank."""
 
     better: int
     tied: int
@@ -89,7 +90,7 @@ class Duel(NamedTuple):
 
 
 def duels(cells: Mapping[Hashable, Mapping[str, float]]) -> dict[tuple[str, str], Duel]:
-    """Return for every ordered pair of measures (a, b) in how many cells a beats b."""
+    """Return, for every ordered pair of measures (a, b), the number of tasks in which a beats b."""
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     for ranks in cells.values():
         for a, b in itertools.permutations(ranks, 2):
@@ -101,17 +102,17 @@ def duels(cells: Mapping[Hashable, Mapping[str, float]]) -> dict[tuple[str, str]
 
 
 class Place(NamedTuple):
-    """The place of a measure: the mean over groups of cells of its mean rank, 1 for the best, with
-    a 95 % interval.
+    """The rank of a measure: the mean over groups of tasks of its mean rank, 1 for the best, with a
+    95 % interval.
 
-    ``position``: 1 for the best mean rank. ``best`` and ``worst``: the places that the data leave
-    it, those behind all that are surely ahead and before all that are surely behind, so that the
-    interval is as wide as the measures are many that it is tied with. ``behind``: how far its rank
-    is behind that of the leader, on the mean over the cells where both have one, with its own 95 %
-    interval. ``simultaneous``: the interval of the same difference, wide enough that those of all
-    pairs of measures hold together with a confidence of 95 %; two NaN where they have too few cells
-    in common. ``is_tied``: it cannot be told from the leader, because that interval holds 0 or
-    there is none.
+    ``position``: 1 for the best mean rank. ``best`` and ``worst``: the rank interval. The best rank
+    follows all measures that are significantly better, the worst rank precedes all measures that
+    are significantly worse, so the interval widens with the number of tied measures. ``behind``:
+    the difference between the ranks of the measure and of the leader, averaged over the tasks where
+    the two have a rank, with its own 95 % interval. ``simultaneous``: the interval of the same
+    difference, wide enough that the intervals of all pairs of measures hold together with a
+    confidence of 95 %; two NaN if the two measures share too few tasks. ``is_tied``: the measure is
+    statistically tied with the leader, because ``simultaneous`` contains 0 or is unknown.
     """
 
     measure: str
@@ -129,14 +130,14 @@ class Place(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The places of all measures, best first.
+    """The ranks of all measures, best first.
 
-    ``before``: by two measures, the share of the samples of the cells in which the first has the
-    better mean rank, equal ones half. ``by_group``: mean ranks in every group. ``few``: the groups
-    of too few cells to decide anything. ``cells``: how many there are in the groups that decide, or
-    in all where none does. ``differences``: by two measures, the simultaneous interval of how far
-    the first is behind the second. ``groups``: the largest sets of measures next to each other in
-    this order of which no two can be told apart; every measure is in at least one.
+    ``before``: for two measures, the share of the bootstrap samples in which the first measure has
+    the better mean rank; a tie counts one half. ``by_group``: mean ranks in every group. ``few``:
+    the groups with too few tasks to decide. ``cells``: the number of tasks in the deciding groups,
+    or in all groups if no group decides. ``differences``: for two measures, the simultaneous
+    interval of the rank of the first minus the rank of the second. ``groups``: the largest sets of
+    consecutive measures in this order that are pairwise tied; every measure is in at least one set.
     """
 
     rows: tuple[Place, ...]
@@ -149,12 +150,12 @@ class Places(NamedTuple):
 
     @property
     def is_settling(self) -> bool:
-        """Whether there are enough cells for any order to be more than chance."""
+        """Whether there are enough tasks for any order to be significant."""
         return len(self.few) < len(self.by_group)
 
     def leader_without(self, group: str) -> tuple[str, ...]:
-        """Return the measures with the best mean rank over the other groups that decide; none
-        where there is no other."""
+        """Return the measures with the best mean rank over the deciding groups except ``group``;
+        none if there is no other deciding group."""
         group_ranks = [
             ranks for g, ranks in self.by_group.items() if g != group and g not in self.few
         ]
@@ -165,8 +166,8 @@ class Places(NamedTuple):
         return tuple(m for m, mean in means.items() if math.isclose(mean, lowest))
 
     def tied_with(self, measure: str) -> tuple[str, ...]:
-        """Return the other measures that cannot be told from this one, best first; ``ValueError``
-        for one without a place."""
+        """Return the other measures that are statistically tied with a measure, best first; raise
+        ``ValueError`` for a measure without a rank."""
         names = [place.measure for place in self.rows]
         if measure not in names:
             raise ValueError(f"no place for {measure!r}; there are {', '.join(names) or 'none'}")
@@ -182,27 +183,29 @@ def places(
     n_resamples: int = 2000,
     seed: int = 0,
 ) -> Places:
-    """Return where measures stand over the cells of one group, or of several that count alike, such
-    as suites.
+    """Rank measures over the tasks of one group, or of several groups with equal weight, such as
+    suites.
 
-    What is resampled are cells: each of ``n_resamples`` samples takes as many cells of every
-    stratum as it has, with replacement, and with each cell the ranks of all measures in it. So two
-    measures are compared in the same cells, by the interval of their difference; that their own
-    intervals overlap says nothing. The intervals of all differences hold at once with a confidence
-    of 95 % (see ``resemblance.significance.standings_gaps.simultaneous_half_widths``), and a pair
-    whose interval holds 0 is tied. They are for other cells of the same models: other models may
-    order the measures otherwise.
+    The bootstrap resamples tasks: each of ``n_resamples`` samples draws, with replacement, as many
+    tasks of every stratum as the stratum has, and keeps the ranks of all measures in a task
+    together. Two measures are therefore compared in the same tasks, by the interval of their
+    difference; an overlap of their own intervals says nothing. The intervals of all differences
+    hold simultaneously with a confidence of 95 % (see
+    ``resemblance.significance.standings_gaps.simultaneous_half_widths``), and a pair whose interval
+    contains 0 is tied. The intervals generalise to other tasks of the same models; other models may
+    order the measures differently.
 
-    ``groups``: by name, the ranks of every measure in every cell; a measure without a rank is
-    missing there, or NaN. Measures without any rank in some group are left out. ``strata``: by
-    group, the models that every cell is of; cells of the same models are a stratum, and so is a
-    group that is not in ``strata``. Cells that are the only ones of their models share a stratum.
-    Groups of fewer than six cells have mean ranks but decide nothing, since nothing can be inferred
-    about other cells from so few: taken as exact, they would make intervals too narrow, and their
-    own spread is unknown. Where all groups are as small, nothing can be told apart. No number
-    depends on the order of cells or measures.
+    ``groups``: by name, the ranks of every measure in every task; a measure without a rank is
+    absent from the task, or NaN. Measures without any rank in some group are left out. ``strata``:
+    by group, the models of every task. Tasks of the same models form a stratum; a group outside
+    ``strata`` is a single stratum. Tasks that are the only tasks of their models share a stratum.
 
-    Raises ``ValueError`` for strata of an unknown group, or without one of its cells.
+    Groups of fewer than six tasks have mean ranks but do not decide, because few tasks say nothing
+    about other tasks: treated as exact, such groups would make intervals too narrow, and their own
+    spread is unknown. If all groups are small, all measures are tied. No number depends on the
+    order of tasks or measures.
+
+    Raises ``ValueError`` for strata of an unknown group, or strata that lack a task of their group.
     """
     strata = strata or {}
     if unknown := sorted(set(strata) - set(groups)):
@@ -242,13 +245,13 @@ def places(
 
 
 def _measures_in_every_group(groups: Iterable[TaskRanks]) -> list[str]:
-    """The measures with a rank in every group, by name."""
+    """Return the measures with a rank in every group, sorted by name."""
     ranked = [set(_ranked_measures(cells)) for cells in groups]
     return sorted(set.intersection(*ranked)) if ranked else []
 
 
 def _ranked_measures(cells: TaskRanks) -> Iterator[str]:
-    """Every measure that has a rank, once for each of its ranks."""
+    """Yield every measure that has a rank, once per rank."""
     for ranks in cells.values():
         yield from (m for m, rank in ranks.items() if not math.isnan(rank))
 
@@ -256,12 +259,12 @@ def _ranked_measures(cells: TaskRanks) -> Iterator[str]:
 def _places_in_order(
     names: Sequence[str], samples: Sequence[BootstrapTasks], count: int, *, is_settling: bool
 ) -> Places:
-    """The places of measures that are in order."""
+    """Return the ranks of measures that are already in order."""
     pairs = measure_pairs(samples)
     gaps = pairs.gap.round(DECIMALS)
     is_settled = (pairs.common >= SETTLING) & ~np.isnan(gaps) & is_settling
     margin = simultaneous_half_widths(samples, pairs, is_settled)
-    # To the left of 0 and to the right, so that intervals of both orders are mirror images.
+    # Round both ends away from -0, so that the intervals of (a, b) and (b, a) are mirror images.
     low, high = (gaps - margin).round(DECIMALS) + 0.0, (gaps + margin).round(DECIMALS) + 0.0
     shares, leading = np.empty(len(gaps)), np.zeros((len(samples[0].times), 1))
     for part, gap_draws in bootstrap_gaps(samples, pairs):
@@ -285,7 +288,7 @@ def _place_rows(
     leading: np.ndarray,
     differences: Mapping[tuple[str, str], GapInterval],
 ) -> tuple[Place, ...]:
-    """The rows of the table, of which the leader is the first."""
+    """Return the rows of the table; the first row is the leader."""
     means, mean_draws = (
         _mean_ranks_over_groups(samples).round(DECIMALS),
         _bootstrap_mean_ranks(samples).round(DECIMALS),
@@ -305,12 +308,13 @@ def _place_rows(
 
 
 def _mean_ranks_over_groups(tables: Iterable[BootstrapTasks]) -> np.ndarray:
-    """Mean over groups of the mean ranks over cells, (measures,)."""
+    """Return the mean over groups of the mean ranks over tasks, (measures,)."""
     return np.mean([known_mean(table.ranks) for table in tables], axis=0)
 
 
 def _bootstrap_mean_ranks(tables: Iterable[BootstrapTasks]) -> np.ndarray:
-    """The same in every sample, (draws, measures); NaN where a sample has no rank."""
+    """Return the mean ranks over groups in every bootstrap sample, (draws, measures); NaN if a
+    sample has no rank."""
     means = []
     for table in tables:
         is_known = ~np.isnan(table.ranks)
@@ -322,14 +326,15 @@ def _bootstrap_mean_ranks(tables: Iterable[BootstrapTasks]) -> np.ndarray:
 
 
 def _share_of_positive_gaps(gaps: np.ndarray) -> np.ndarray:
-    """Share of the samples in which a gap is positive, zeros half; NaN where none is known."""
+    """Return the share of the bootstrap samples with a positive gap, zeros counting one half; NaN
+    if no gap is known."""
     return known_mean((1 + np.sign(gaps)) / 2)
 
 
 def _tied_runs(
     names: Sequence[str], differences: Mapping[tuple[str, str], GapInterval]
 ) -> tuple[tuple[str, ...], ...]:
-    """The largest runs of measures that are all tied with each other."""
+    """Return the largest runs of measures that are pairwise tied."""
     groups, end = [], 0
     for start in range(len(names)):
         stop = max(end, start + 1)
@@ -344,6 +349,6 @@ def _tied_runs(
 
 
 def _contains_zero(interval: GapInterval) -> bool:
-    """Whether an interval does not exclude 0; one that is not known does not."""
+    """Return whether an interval does not exclude 0; an unknown interval does not."""
     low, high = interval
     return not (low > 0 or high < 0)

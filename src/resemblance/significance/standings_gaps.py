@@ -1,4 +1,5 @@
-"""Samples of cells, and differences of mean ranks with intervals that hold for all pairs."""
+"""Bootstrap samples of tasks, and differences of mean ranks with simultaneous intervals for all
+pairs."""
 
 from __future__ import annotations
 
@@ -12,22 +13,23 @@ import numpy as np
 
 from ..base.rng import generator
 
-TaskRanks: TypeAlias = Mapping[Any, Mapping[str, float]]  # by cell, the ranks of measures in it
-TaskStrata: TypeAlias = Mapping[Any, str]  # by cell, the models that it is of
+TaskRanks: TypeAlias = Mapping[Any, Mapping[str, float]]  # by task, the ranks of measures
+TaskStrata: TypeAlias = Mapping[Any, str]  # by task, the models of the task
 GapFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (draws, pairs)
 
-MISSING_RANK = -1.0  # in place of a rank, while cells are put in order
-# degrees of freedom that the spread of a pair borrows from all pairs
+MISSING_RANK = -1.0  # stands for a missing rank while tasks are sorted
+# degrees of freedom that the variance of a pair borrows from all pairs
 PRIOR_DEGREES_OF_FREEDOM = 4.0
-SIMULTANEOUS_CONFIDENCE = 0.95  # of the samples in which all differences are inside their intervals
-MIN_RANK_SPREAD = 1e-9  # of mean ranks: a smaller spread is one of rounding
+SIMULTANEOUS_CONFIDENCE = 0.95  # share of the samples in which all intervals hold
+MIN_RANK_SPREAD = 1e-9  # smallest spread of mean ranks above rounding
 
 
 class BootstrapTasks(NamedTuple):
-    """The cells of a group, those of a stratum next to each other.
+    """The tasks of a group, with the tasks of a stratum next to each other, and their bootstrap
+    samples.
 
-    ``ranks``: (cells, measures), NaN where a measure has none. ``starts``: the first cell of every
-    stratum. ``times``: how often each cell is in each sample, (draws, cells).
+    ``ranks``: (tasks, measures), NaN for a missing rank. ``starts``: the first task of every
+    stratum. ``times``: how often each task is in each bootstrap sample, (draws, tasks).
     """
 
     ranks: np.ndarray
@@ -36,16 +38,16 @@ class BootstrapTasks(NamedTuple):
 
     @property
     def sizes(self) -> np.ndarray:
-        """The cells of every stratum, (strata,)."""
+        """The number of tasks of every stratum, (strata,)."""
         return np.diff(np.append(self.starts, len(self.ranks)))
 
     @property
     def is_complete(self) -> bool:
-        """Whether every measure has a rank in every cell."""
+        """Whether every measure has a rank in every task."""
         return not np.isnan(self.ranks).any()
 
     def of_strata(self, values: np.ndarray) -> np.ndarray:
-        """Return the sums of values of cells over every stratum, (strata, ...)."""
+        """Return the sums of values of tasks over every stratum, (strata, ...)."""
         return np.add.reduceat(values, self.starts, axis=0)
 
 
@@ -58,11 +60,11 @@ def bootstrap_tasks(
     n_resamples: int,
     seed: int,
 ) -> BootstrapTasks:
-    """Draw as many cells of every stratum as it has, with replacement.
+    """Draw, with replacement, as many tasks of every stratum as the stratum has.
 
-    Cells that are the only ones of their models share a stratum; if there is just one, it joins the
-    smallest other. Cells of a stratum are put in the order of their ranks, so that nothing depends
-    on their names, or on the order in which they come. Raises ``ValueError`` for a cell without a
+    Tasks that are the only tasks of their models share a stratum; a single such task joins the
+    smallest other stratum. Tasks of a stratum are sorted by their ranks, so that the result does
+    not depend on the names or the order of tasks. Raises ``ValueError`` for a task without a
     stratum.
     """
     stratum = _pool_single_task_strata(
@@ -83,7 +85,7 @@ def bootstrap_tasks(
 
 
 def _sortable_rank_row(ranks: Mapping[str, float], names: Sequence[str]) -> tuple[float, ...]:
-    """The ranks of a cell, which can be ordered also where some are missing."""
+    """Return the ranks of a task as a tuple that can be sorted even if some ranks are missing."""
     values = (ranks.get(name, np.nan) for name in names)
     return tuple(MISSING_RANK if np.isnan(value) else float(value) for value in values)
 
@@ -100,7 +102,7 @@ def _stratum_of_task(group: str, cell: Hashable, strata: TaskStrata | None) -> s
 
 
 def _pool_single_task_strata(strata: TaskStrata) -> dict[Hashable, str]:
-    """Return strata without any of a single cell, unless there is only one cell."""
+    """Return strata with at least two tasks each, unless there is only one task."""
     sizes = Counter(strata.values())
     single_strata = sorted(name for name, n in sizes.items() if n == 1)
     larger_strata = sorted((n, name) for name, n in sizes.items() if n > 1)
@@ -117,10 +119,11 @@ def _pool_single_task_strata(strata: TaskStrata) -> dict[Hashable, str]:
 class MeasurePairs(NamedTuple):
     """Every pair of measures, the first before the second in the order of names.
 
-    ``gap``: how far the second is behind the first, on the mean over groups of the mean over the
-    cells where both have a rank; NaN where a group has no such cell. ``variance`` of that, from the
-    spread within strata, ``freedom``: its degrees of freedom, ``scale``: what it would be if every
-    cell had variance 1. ``common``: how many cells both have a rank in.
+    ``gap``: the rank of the second measure minus the rank of the first, averaged over the tasks
+    where both have a rank, then over groups; NaN if a group has no such task. ``variance``: the
+    variance of ``gap``, from the spread within strata; ``freedom``: the degrees of freedom of
+    ``variance``; ``scale``: the variance if every task had variance 1. ``common``: the number of
+    tasks where both measures have a rank.
     """
 
     first: np.ndarray
@@ -133,7 +136,7 @@ class MeasurePairs(NamedTuple):
 
 
 def measure_pairs(tables: Sequence[BootstrapTasks]) -> MeasurePairs:
-    """Return what is known of all pairs without samples."""
+    """Return the gaps of all pairs and their variances, without bootstrap samples."""
     first, second = np.triu_indices(tables[0].ranks.shape[1], 1)
     gap, variance, squared, scale, common = np.zeros((5, len(first)))
     for table in tables:
@@ -156,10 +159,12 @@ def measure_pairs(tables: Sequence[BootstrapTasks]) -> MeasurePairs:
 
 
 class LinearGaps(NamedTuple):
-    """The mean gap of every pair over the cells of a group where both have a rank, how many these
-    are, and what each cell adds to deviations of the mean, (cells, pairs).
+    """The mean gap of every pair over the tasks of a group where both measures have a rank, the
+    number of such tasks, and the contribution of each task to deviations of the mean, (tasks,
+    pairs).
 
-    The mean is a ratio where ranks are missing, and the parts are those of its linear form.
+    If ranks are missing, the mean is a ratio, and the contributions are the terms of its
+    linearisation.
     """
 
     mean: np.ndarray
@@ -177,7 +182,7 @@ def _linear_gaps(table: BootstrapTasks, first: np.ndarray, second: np.ndarray) -
 
 
 def _center_in_strata(table: BootstrapTasks, values: np.ndarray) -> np.ndarray:
-    """Values of cells minus their means over the stratum."""
+    """Return the values of tasks minus the mean over their stratum."""
     means = table.of_strata(values) / table.sizes[:, None]
     return values - np.repeat(means, table.sizes, axis=0)
 
@@ -189,18 +194,18 @@ def _degrees_of_freedom(sizes: np.ndarray) -> np.ndarray:
 def simultaneous_half_widths(
     tables: Sequence[BootstrapTasks], pairs: MeasurePairs, is_settled: np.ndarray
 ) -> np.ndarray:
-    r"""Return how far every gap may be from its expectation, all at once with a confidence of 95 %;
-    NaN for pairs that are not ``is_settled``.
+    r"""Return the half-widths of simultaneous 95 % intervals of all gaps; NaN for pairs that are
+    not ``is_settled``.
 
     .. math:: |d_{ij} - \mathrm{E}\, d_{ij}| \le s_{ij}\, t^{-1}_{\nu_{ij}}(\Phi(q)), \qquad
         q = Q_{0.95}\Bigl(\max_{i<j} \frac{|d^*_{ij} - d_{ij}|}{s_{ij}}\Bigr)
 
-    d is the gap of a pair, d* that of a sample, s its standard error and ν the degrees of freedom
-    of s. The quantile q of the largest deviation over all pairs is what independent or dependent
-    pairs need; Student's t takes the place of the normal distribution, since standard errors of few
-    cells are uncertain. Strata of few cells vary too little in samples, by (n - 1) / n, which is
-    made up for. A difference that is the same in all cells has the margin of what it borrows, 0
-    where no pair varies.
+    d is the gap of a pair, d* the gap in a bootstrap sample, s the standard error and ν the degrees
+    of freedom of s. The quantile q of the largest deviation over all pairs allows for any
+    dependence of the pairs. Student's t replaces the normal distribution, because standard errors
+    of few tasks are uncertain. Strata of few tasks vary too little in bootstrap samples, by (n - 1)
+    / n; the deviations are corrected for this factor. If a difference is the same in all tasks, its
+    half-width comes from the borrowed variance; it is 0 if no pair varies.
     """
     from scipy.stats import norm, t
 
@@ -219,10 +224,11 @@ def simultaneous_half_widths(
 def _moderated_standard_errors(
     pairs: MeasurePairs, is_settled: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The standard error of every pair, and its degrees of freedom.
+    """Return the standard error of every pair, and its degrees of freedom.
 
-    Among many pairs some spread little over few cells by chance. So each borrows from all, as if
-    ``BORROWED`` degrees of freedom came from their mean (the moderated t of Smyth 2004).
+    Among many pairs some have a small spread over few tasks by chance. The variance of a pair is
+    therefore averaged with the mean over all pairs, which has the weight of
+    ``PRIOR_DEGREES_OF_FREEDOM`` degrees of freedom (the moderated t of Smyth 2004).
     """
     varies = is_settled & (pairs.variance > MIN_RANK_SPREAD**2)
     if not varies.any():
@@ -240,12 +246,14 @@ def _moderated_standard_errors(
 def bootstrap_gaps(
     tables: Sequence[BootstrapTasks], pairs: MeasurePairs
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield pairs and their gaps in every sample, (draws, pairs); NaN where a sample has none."""
+    """Yield pairs and their gaps in every bootstrap sample, (draws, pairs); NaN if a sample has no
+    gap."""
     return _mean_over_groups([_gap_function(table) for table in tables], pairs)
 
 
 def _gap_function(table: BootstrapTasks) -> GapFunction:
-    """The mean gaps of pairs in every sample; where no rank is missing from the means."""
+    """Return the function that computes the mean gaps of pairs in every bootstrap sample; if no
+    rank is missing, from the mean ranks."""
     if table.is_complete:
         return partial(_rank_differences, table.times @ table.ranks / len(table.ranks))
     return partial(_bootstrap_pair_gaps, table)
@@ -262,7 +270,8 @@ def _bootstrap_pair_gaps(
 
 
 def _bootstrap_deviations(table: BootstrapTasks) -> GapFunction:
-    """How far gaps in samples are from those of all cells, to first order."""
+    """Return the function that computes the deviations of bootstrap gaps from the gaps over all
+    tasks, to first order."""
     if table.is_complete:
         return partial(
             _rank_differences, _stratified_deviations(table, table.ranks / len(table.ranks))
@@ -271,8 +280,8 @@ def _bootstrap_deviations(table: BootstrapTasks) -> GapFunction:
 
 
 def _stratified_deviations(table: BootstrapTasks, parts: np.ndarray) -> np.ndarray:
-    """How far sums over the cells of samples are from that over all cells, (draws, ...), with the
-    variance that independent cells have."""
+    """Return the deviations of bootstrap sums over tasks from the sum over all tasks, (draws, ...),
+    scaled to the variance of independent tasks."""
     sizes = np.repeat(table.sizes, table.sizes)[:, None]
     return table.times @ (
         _center_in_strata(table, parts) * np.sqrt(sizes / _degrees_of_freedom(sizes))
@@ -280,22 +289,22 @@ def _stratified_deviations(table: BootstrapTasks, parts: np.ndarray) -> np.ndarr
 
 
 def _rank_differences(values: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Values of the second measures minus those of the first, by row."""
+    """Return the values of the second measures minus the values of the first, by row."""
     return values[:, second] - values[:, first]
 
 
 def _mean_over_groups(
     gap_functions: Sequence[GapFunction], pairs: MeasurePairs
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield the pairs of one measure after the other, so that not all samples are held at once,
-    with the mean over groups of what each has in every sample."""
+    """Yield the pairs of one first measure after another, with the mean over groups of their gaps
+    or deviations in every bootstrap sample. Yielding by measure bounds the memory."""
     for part in _pairs_by_first_measure(pairs):
         places = pairs.first[part], pairs.second[part]
         yield part, np.mean([gap_function(*places) for gap_function in gap_functions], axis=0)
 
 
 def _pairs_by_first_measure(pairs: MeasurePairs) -> Iterator[slice]:
-    """Yield where the pairs of each first measure are."""
+    """Yield the slice of the pairs of each first measure."""
     edges = np.flatnonzero(np.diff(pairs.first, prepend=-1, append=-1))
     for start, stop in itertools.pairwise(edges):
         yield slice(int(start), int(stop))

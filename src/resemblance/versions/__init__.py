@@ -1,4 +1,4 @@
-"""Drift between two versions of a representation: how much, in what way, and what becomes of an
+"""Drift between two versions of a representation: its size, its kind, and the consequences for an
 index."""
 
 from ._drift import drift

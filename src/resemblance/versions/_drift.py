@@ -1,4 +1,4 @@
-"""Drift: how much, and in what way, a representation changed between two versions of a model."""
+"""Drift: how much, and in which way, a representation changed between two versions of a model."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ from .verdict import (
 )
 
 MAX_MOVED_SAMPLES, PICTURED_SAMPLES, LOSS_DRAWS = 10, 150, 20
-FINDINGS_COST = 5  # what the findings take, in draws
+FINDINGS_COST = 5  # time of the findings, in draws
 
 
 def drift(
@@ -85,83 +85,85 @@ def drift(
     max_samples: int = 1000,
     progress: Progress = True,
 ) -> DriftReport:
-    """Say how, and how much, ``current`` differs from ``reference``, on the same samples.
+    """Measure and name the differences between ``current`` and ``reference`` on the same samples.
 
-    The drifts are a table: debiased CKA, Procrustes, the leading subspace, the spectrum and the
-    number of directions; of the coordinates, how far samples moved, the cosine dissimilarities
-    (RDM), sliced Wasserstein, and MMD; and the share of nearest neighbours that are lost, when
-    everything is embedded again and when new queries search old vectors. The findings name what
-    happened: a translation, a change of scale, a rotation (reflections included), another linear
-    map, a loss of dimensions, of neighbours, of class structure, and which classes moved otherwise
-    than the rest. A loss of neighbours that the map accounts for is not named, so nothing is named
-    twice. First come facts of the rows that no map explains (``row_facts``): rows that are
-    equal to the last bit, as in a half-migrated index, or equal up to their lengths, zeros, copies,
-    outliers, packed bits, other inputs.
+    The table of drifts has three kinds of rows. Geometry: debiased CKA, Procrustes, the leading
+    subspace, the spectrum, the number of directions, and the share of nearest neighbours lost after
+    all vectors are re-embedded. Coordinates: displacement of the samples, cosine dissimilarities
+    (RDM), sliced Wasserstein, and MMD. Index: the share of nearest neighbours lost when new queries
+    search old vectors. The findings name the kind of change: a translation, a change of scale, a
+    rotation (reflections included), another linear map, a loss of dimensions, of neighbours or of
+    class structure, and classes that moved differently from the rest. A loss of neighbours that the
+    map explains is not named, so no change is named twice. The report begins with facts of the rows
+    that no map explains (``row_facts``): rows that are equal to the last bit, as in a half-migrated
+    index, or equal up to their lengths, zeros, copies, outliers, packed bits, other inputs.
 
     Parameters
     ----------
-    reference, current : (n, d) and (n, e) with the same samples in the same order; widths may
+    reference, current : (n, d) and (n, e) with the same samples in the same order. Widths may
         differ: the narrower version is padded with zeros, and displacement, sliced Wasserstein and
-        MMD, which compare column by column, have no value; another width is itself drift of the
+        MMD, which compare column by column, have no value. A different width is itself drift of the
         coordinates. Representations with ids must have the same ids.
-    paired : whether the rows are the same samples. With ``paired=False`` they are batches of other
-        samples by one model, (n, d) and (m, d), such as the traffic of two days: tests by
-        permutation of the pooled rows (energy distance, MMD, a classifier, the spectra), a
-        Kolmogorov-Smirnov test of every feature, and tests of the classes say whether the
+    paired : whether the rows are the same samples. With ``paired=False`` the rows are two batches
+        of different samples by one model, (n, d) and (m, d), such as the traffic of two days.
+        Permutation tests of the pooled rows (energy distance, MMD, a classifier, the spectra), a
+        Kolmogorov-Smirnov test of every feature, and tests of the classes decide whether the
         distributions differ, at 5 % for all tests together (Bonferroni). Rows of the table that
-        need pairs have no value and say so.
-    purpose : what the representation is for, which decides what counts as drift. ``"index"``, the
-        strictest: old vectors are searched with new ones, so the geometry, the coordinates (a
-        rotation, translation or change of scale is drift) and the neighbours that new queries lose
-        among old vectors count. ``"head"``: a classifier trained on the old version reads the new
-        one; geometry and coordinates count. ``"geometry"``: only what a rotation, a translation and
-        a factor of scale do not undo counts; "no drift" then says nothing about old vectors or
-        heads. The report judges all three in any case. Rows in another order are drift for every
-        purpose.
-    labels : n classes, for the loss of class structure and the classes that moved: their means are
-        those of all samples, also of those that are thinned out.
+        need pairs have no value and give the reason.
+    purpose : the use of the representation, which decides which drifts count. ``"index"``, the
+        strictest: new vectors search old vectors, so the geometry, the coordinates (a rotation,
+        translation or change of scale is drift) and the neighbours that new queries lose among old
+        vectors count. ``"head"``: a classifier trained on the old version reads the new version;
+        geometry and coordinates count. ``"geometry"``: only changes that a rotation, a translation
+        and a factor of scale cannot undo count; "no drift" then says nothing about old vectors or
+        heads. The report judges all three purposes in any case. Rows in another order are drift for
+        every purpose.
+    labels : n classes, for the loss of class structure and the classes that moved. Class means use
+        all samples, including samples that ``max_samples`` drops.
     batch_labels : the m classes of ``current``, with ``paired=False`` and ``labels``.
-    threshold : a number between 0 and 1, with which all drifts on a scale from 0 to 1 and all
-        losses are compared; or ``"calibrated"``: each has a threshold of its own, the 95th
-        percentile of what the reference gives against itself with noise of size ``tolerance`` (of
+    threshold : a number between 0 and 1, the threshold of all drifts on a scale from 0 to 1 and of
+        all losses; or ``"calibrated"``: each drift has its own threshold, the 95th percentile of
+        the drift between the reference and a copy with random noise of size ``tolerance`` (of
         classes that moved, ``tolerance`` itself). For drifts of distributions (MMD, Wasserstein,
-        spectrum, directions) one random half of the samples against the other counts if it gives
-        more.
-    tolerance : size of that noise in radii of the reference, alike in all directions that its
-        samples span.
-    n_resamples : number of random halves for intervals, and of halves and noise for thresholds (of
-        losses: at most 20).
+        spectrum, directions) the drift between two random halves of the samples replaces the
+        threshold if it is larger.
+    tolerance : size of the noise in radii of the reference, equal in all directions that the
+        reference's samples span.
+    n_resamples : number of random halves for intervals, and of halves and noise draws for
+        thresholds (at most 20 for losses).
     k : neighbours of every sample; fewer if n < 4k.
-    max_samples : more samples than this are thinned out at random, by ``seed``; the settings say
-        how many were used. Neighbours of 200 to 500 of them are looked up among all samples. All
-        values are checked for NaN.
-    seed : of the halves, of the noise, and of the samples that are kept.
-    progress : show a bar on standard error if that is a terminal, or call ``progress(done,
-        total)``.
+    max_samples : largest number of samples; a larger n is subsampled at random with ``seed``, and
+        the settings contain the number of samples used. Neighbours of 200 to 500 of the samples are
+        searched among all samples. All values are checked for NaN.
+    seed : seed of the halves, of the noise, and of the subsample.
+    progress : show a bar on standard error if standard error is a terminal, or call
+        ``progress(done, total)``.
 
     Each drift is above a calibrated threshold in 5 % of the cases where the change is exactly as
-    large as ``tolerance``; the verdict takes any of a dozen drifts, so it says "drift" there in up
-    to about 27 %, and in about 40 % with ``n_resamples=10``. At 0.8 of the tolerance few
-    changes are called drift, at 1.2 times the tolerance nearly all (docs/validity.md).
+    large as ``tolerance``. The verdict is "drift" if any of a dozen drifts is above its threshold,
+    so at that size the verdict is "drift" in up to about 27 %, and in about 40 % with
+    ``n_resamples=10``. At 0.8 of the tolerance few changes are called drift, at 1.2 times the
+    tolerance nearly all (docs/validity.md).
 
-    Intervals of drifts are 95 % of the estimates from random halves without replacement: a
+    Intervals of drifts contain 95 % of the estimates from random halves without replacement: a
     bootstrap draws samples twice, and the zero distances between copies look like agreement.
     Findings use held-out residuals of nested maps, and 99 % intervals: bootstraps of one number per
-    sample, or for shift, scale and effective rank a jackknife over five parts of the samples. A
-    kind is named when its interval excludes none of it and it is not negligible. With fewer samples
-    than directions some kinds cannot be told apart; the findings say which were not assessed.
+    sample, or for shift, scale and effective rank a jackknife over five parts of the samples. The
+    report names a kind of change when its interval excludes no change and the amount is not
+    negligible. With fewer samples than directions some kinds cannot be distinguished; the findings
+    list the kinds that were not assessed.
 
-    Data are divided by one common scale. With d > 2n they are first turned into the 2n dimensions
-    that both span. With m samples used, about O(draws · m d min(m, d)) time and O(n d) times some
-    thousands for neighbours; files stay on disk but for m rows and one block.
+    Data are divided by one common scale. With d > 2n both versions are first rotated into the 2n
+    dimensions that they span together. With m samples used, about O(draws · m d min(m, d)) time and
+    O(n d) times some thousands for neighbours; files stay on disk except for m rows and one block.
 
     Raises ``ValueError`` for versions that cannot be compared or whose sizes differ by more than
     1e50, :class:`~resemblance.UndefinedError` for NaN, and for a reference that is constant or
     whose samples differ by less than rounding.
 
-    Reference: Raju 2026, Section 10, for most of the drifts. There CKA is called debiased and is
-    not, Procrustes drift is the root (kept here with its square: it alone grows linearly with a
-    small change), and thresholds are fixed.
+    Reference: Raju 2026, Section 10, for most of the drifts. The paper's "debiased" CKA is not
+    debiased, its Procrustes drift is the square root (kept here beside the square: only the root
+    grows linearly with a small change), and its thresholds are fixed.
     """
     limit = validate_threshold(threshold)
     check_parameters(
@@ -227,7 +229,7 @@ def drift(
 def _drift_settings(
     sample: PairedSample, rules: DriftRules, widths: tuple[int, int], has_labels: bool
 ) -> dict[str, Any]:
-    """By what the same samples were compared."""
+    """Return the settings of a paired comparison: sample counts, widths, thresholds and seed."""
     return {
         "labels": has_labels,
         "paired": True,
@@ -252,7 +254,7 @@ def _drift_between_batches(
     max_samples: int,
     progress: Progress,
 ) -> DriftReport:
-    """Compare batches of other samples."""
+    """Return the drift report of two batches of different samples."""
     seed, max_samples = int(seed), int(max_samples)
     x, y, classes, names = validate_batches(reference, current, labels)
     batches = version_rows(x), version_rows(y)
@@ -311,7 +313,8 @@ def _drift_between_batches(
 
 
 def _joint_principal_plane(x: np.ndarray, y: np.ndarray) -> dict[str, list[tuple[float, float]]]:
-    """The first rows of both batches in the plane of largest variance of all."""
+    """Project the first rows of each batch onto the first two principal components of the pooled
+    rows."""
     pooled = np.concatenate([x, y])
     center = pooled.mean(axis=0)
     axes = np.linalg.svd(pooled - center, full_matrices=False)[2][:2].T
@@ -348,7 +351,8 @@ def _draw_paired_sample(
 def _measure_paired_sample(
     sample: PairedSample, rules: DriftRules, names: Mapping[int, Hashable], progress: Progress
 ) -> tuple[tuple[DriftTest, ...], Diagnosis, RowPermutation | None, tuple[MovedClass, ...]]:
-    """The drifts, the findings, whether the rows are the same in another order, and the classes."""
+    """Return the drifts, the findings, the permutation of the rows (or None), and the moved
+    classes."""
     n, width = len(sample.all[0].source), sample.all[0].width
     noise = 0
     if rules.threshold is None:
@@ -389,7 +393,8 @@ def _measure_paired_sample(
 def _class_changes(
     sample: PairedSample, diagnosis: Diagnosis, names: Mapping[int, Hashable]
 ) -> tuple[Finding, tuple[MovedClass, ...]]:
-    """Whether classes moved otherwise than the rest, and all classes."""
+    """Return the finding about classes that moved differently from the rest, and the shift of every
+    class."""
     if sample.groups is None:
         return unassessed_finding("moved_classes", "it needs labels"), ()
     means = version_class_means(_sample_blocks_with_map(sample, sample.groups, diagnosis), names)
@@ -399,10 +404,10 @@ def _class_changes(
 def _sample_blocks_with_map(
     sample: PairedSample, groups: np.ndarray, diagnosis: Diagnosis
 ) -> Iterator[ClassBlock]:
-    """All samples with their classes, before, after, and where the map of most classes puts them;
-    where other samples have no map, only those in use.
+    """Yield blocks of classes, rows before, rows after, and rows mapped by the map of most classes.
 
-    Where every class has a shift of its own, most have none.
+    The blocks contain all samples, or only the subsample if the map is unknown for other rows. If
+    every class has its own shift, the map of most classes is the identity.
     """
     (before, after), classes = sample.all, groups[sample.rows]
     has_shifts = diagnosis.fit.name == "classes"
@@ -442,7 +447,8 @@ def _find_lost_neighbors(
 
 
 def _collapsed_diagnosis(y: np.ndarray) -> Diagnosis:
-    """What is found when all samples of the current version are one point."""
+    """Return the diagnosis of a current version that is a single point: the only finding is a
+    collapse."""
     reason = "all samples of the current version are the same point"
     findings = {kind: unassessed_finding(kind, reason) for kind in CHANGE_NAMES}
     findings["collapse"] = replace(findings["collapse"], named=True, exceeds_threshold=True)
@@ -457,7 +463,8 @@ def _apply_loss_thresholds(
     sample: PairedSample,
     rules: DriftRules,
 ) -> tuple[Finding, ...]:
-    """The findings with thresholds for losses, and whether they are above them."""
+    """Return the findings, with a threshold for every loss and whether the loss exceeds the
+    threshold."""
     by_name = {row.name: row for row in rows}
     limits: dict[str, float | None] = dict.fromkeys(LOSS_KINDS, rules.threshold)
     limits["neighbours"] = by_name["neighbours"].threshold
@@ -477,7 +484,8 @@ def _apply_loss_thresholds(
 
 
 def _class_loss_threshold(sample: PairedSample, rules: DriftRules) -> float:
-    """The 95th percentile of the loss of class structure under noise of the tolerance."""
+    """Return the 95th percentile of the loss of class structure under noise of size
+    ``tolerance``."""
     versions = noisy_versions(sample.x, rules, min(rules.n_resamples, LOSS_DRAWS))
     losses = (
         class_loss_finding(sample.x, version, sample.classes, rules.seed) for version in versions
@@ -486,8 +494,8 @@ def _class_loss_threshold(sample: PairedSample, rules: DriftRules) -> float:
 
 
 def _exceeds_threshold(finding: Finding, limit: float | None) -> bool:
-    """Whether a loss is above its threshold: it must also be named, but for that of neighbours, as
-    what the map accounts for is lost all the same."""
+    """Return whether a loss is above its threshold. The loss must also be named, except a loss of
+    neighbours: neighbours are lost even when the map explains the loss."""
     counts = finding.named or (finding.kind == "neighbours" and finding.assessed)
     return counts and (finding.amount is None or limit is None or finding.amount > limit)
 
@@ -504,7 +512,8 @@ def _version_provenance(x: Representation) -> dict[str, Any]:
 def _drift_picture(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis
 ) -> dict[str, list[tuple[float, float]]]:
-    """The first samples in the plane of largest variance: before, after, and as mapped."""
+    """Project the first samples onto the plane of largest variance: before, after, and as
+    mapped."""
     center = y.mean(axis=0)
     pooled = np.concatenate([x - x.mean(axis=0), y - center])
     axes = np.linalg.svd(pooled, full_matrices=False)[2][:2].T

@@ -1,4 +1,4 @@
-"""A new embedding model and an old index: keep, map, re-rank or re-embed."""
+"""A new embedding model and an old index: keep the index, map vectors, re-rank or re-embed."""
 
 from __future__ import annotations
 
@@ -47,31 +47,30 @@ from .upgrade_inputs import (
 from .ways import ServingMethods, build_serving_methods
 
 DOCUMENT_NAMES = ("documents by the old model", "documents by the new model")
-FACT_REMEDIES = {  # of facts of the rows, in place of those for two versions
+# remedies for facts of the rows, in place of the remedies for two versions
+FACT_REMEDIES = {
     "equal rows": "Two models in one index? Embed the other rows by one model.",
     "other inputs": "Give the same documents in the same order by both models.",
     "unrelated rows": "Give the same documents in the same order by both models.",
 }
-BREAK_EVEN_OPTIONS = (
-    "orthogonal",
-    "affine",
-)  # options whose break-even is said although another one is chosen
+# Options with a break-even sentence even if another option is chosen.
+BREAK_EVEN_OPTIONS = ("orthogonal", "affine")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IndexUpgrade(BaseResult):
-    """What to do with an old index under a new model: what :func:`upgrade_index` returns.
+    """The decision about an old index under a new model, returned by :func:`upgrade_index`.
 
     ``decision`` is "stay", "keep", "normalize", "cut", "map queries", "map documents", "re-rank",
-    "re-embed a part", "re-embed" or "undecided". ``option`` is the name of the option that is
-    chosen, or None. ``groups`` are those whose documents are to be re-embedded all the same.
-    ``options`` has every option with its recalls and its cost, the cheapest first. ``changed`` is
-    the share of the old answers that re-embedding everything would change anyway, None where it is
-    unknown. ``curve`` (option, documents, recall) is continued to the size of a larger index.
-    ``gain`` says what the new model gains in relevant documents, None without ``relevant``.
-    ``maps`` has the maps of queries and of documents by the name of their option. ``row_facts`` is
-    what the rows of the documents show: equal rows, zeros, copies, far rows, packed bits.
-    ``conclusion`` and ``details`` are the decision in words.
+    "re-embed a part", "re-embed" or "undecided". ``option`` is the name of the chosen option, or
+    None. ``groups`` names the groups whose documents need re-embedding even so. ``options`` lists
+    every option with its recalls and its cost, the cheapest first. ``changed`` is the share of the
+    old answers that re-embedding all documents would change, None if unknown. ``curve`` (option,
+    documents, recall) is extrapolated to the size of a larger index. ``gain`` is the gain of the
+    new model in relevant documents, None without ``relevant``. ``maps`` contains the maps of
+    queries and of documents by the name of their option. ``row_facts`` describes the rows of the
+    documents: equal rows, zeros, copies, far rows, packed bits. ``conclusion`` and ``details`` are
+    the decision in words.
     """
 
     decision: str
@@ -87,32 +86,32 @@ class IndexUpgrade(BaseResult):
     row_facts: tuple[Fact, ...]
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
-    caveats: tuple[str, ...] = ()  # what is doubtful about the vectors, such as copies
+    caveats: tuple[str, ...] = ()  # doubts about the vectors, such as copies
 
     @property
     def failures(self) -> tuple[Option, ...]:
-        """The options that were not assessed, each with the reason."""
+        """The options that were not assessed, with their reasons."""
         return tuple(o for o in self.options if o.new_model is None and o.old_model is None)
 
     def summary(self) -> str:
-        """Return the conclusion, then what is doubtful about the vectors, and the details."""
+        """Return the conclusion, the caveats about the vectors, and the details, one per line."""
         return "\n".join((self.conclusion, *(f"  {x}" for x in (*self.caveats, *self.details))))
 
     @property
     def code(self) -> int:
-        """The exit code of the command: 0 where no document is re-embedded, 1 for a part or all, 4
-        if the data do not decide."""
+        """The exit code of the command: 0 if no document is re-embedded, 1 if some or all documents
+        are re-embedded, 4 if the data do not decide."""
         return DECISION_EXIT_CODES[self.decision]
 
     def map(self, name: str = "") -> IndexMap:
-        """Return the map of the option that is chosen, or of an option by its name.
+        """Return the map of the chosen option, or of the option with the given name.
 
-        ``side`` of the map says of which rows it is: "queries" by the new model, to be asked in the
-        old index, or "documents" of the old index, to be searched by new queries. Call the map with
-        such rows (n, e); ``before``, ``matrix``, ``factor`` and ``after`` are its numbers: ``after
-        + factor * (rows - before) @ matrix``. Normalise mapped documents if the new model does.
-
-        Raises ``ValueError`` for an option without a map.
+        ``side`` of the map names its input: "queries" by the new model, which then search the old
+        index, or "documents" of the old index, which new queries then search. Call the map with
+        rows of that kind (n, e). The map computes ``after + factor * (rows - before) @ matrix``,
+        from its attributes ``before``, ``matrix``, ``factor`` and ``after``. Normalise mapped
+        documents if the new model normalises vectors. Raises ``ValueError`` for an option without a
+        map.
         """
         option_name = name or self.option or self.decision
         base = next(
@@ -124,8 +123,9 @@ class IndexUpgrade(BaseResult):
         return self.maps[base]
 
     def break_even(self, option: str) -> float | None:
-        """Return after how many queries re-embedding all documents costs less than what the option
-        loses; None without prices, without its recall, and for options that embed documents."""
+        """Return the number of queries after which re-embedding all documents costs less than the
+        losses of an option. Return None without prices, without a recall of the option, and for
+        options that embed documents."""
         cost_per_document, cost_per_miss = (
             self.settings["cost_per_document"],
             self.settings["cost_per_miss"],
@@ -144,10 +144,10 @@ class IndexUpgrade(BaseResult):
 
         ``target``: the answers that queries should find, as for :func:`upgrade_index`. ``value``,
         ``low`` and ``high`` are the recall and its interval; ``worst_value`` and ``worst_low`` are
-        those of the group ``worst_group``. ``n_parameters``: fitted parameters of the map.
-        ``candidates``: documents that the new model re-ranks for each query. ``embeds``: documents
-        that are re-embedded at once. ``rebuild``: whether stored vectors change. ``reason``: why
-        there is no value; otherwise None.
+        the recall and the lower bound of the group ``worst_group``. ``n_parameters``: fitted
+        parameters of the map. ``candidates``: documents that the new model re-ranks for each query.
+        ``embeds``: documents that are re-embedded at once. ``rebuild``: whether stored vectors
+        change. ``reason``: why there is no value; otherwise None.
         """
         records = []
         for option in self.options:
@@ -201,69 +201,71 @@ def upgrade_index(
     seed: int = 0,
     progress: Progress = True,
 ) -> IndexUpgrade:
-    """Say what to do with an index of an old embedding model under a new one.
+    """Decide whether to keep, map, re-rank or re-embed an old index under a new embedding model.
 
     The options are, in order of cost: keep the index; normalise or cut its vectors; map new queries
     to the old vectors; map the old vectors to the new model; re-rank the first 20 to 200 candidates
-    by the new model; re-embed a part of the documents and map the others; re-embed all documents.
-    Maps are a rotation ("orthogonal": the polar factor of the cross-covariance, with a shift and a
-    factor of size) and a ridge regression ("affine"). Maps are fitted to half of the documents; a
-    document that is mapped took no part in the fit of its map. Each option is judged by its recall,
-    the share of the k right documents that a query finds, by two truths: ``new_model``, what the
-    new model would find if all documents were re-embedded, and ``old_model``, what the old query
-    finds in the old index. Neighbours are exact. A document that is as near as the k-th right one
-    is right.
+    with the new model; re-embed a part of the documents and map the other documents; re-embed all
+    documents. The map is a rotation ("orthogonal": the polar factor of the cross-covariance, with a
+    shift and a factor of size) or a ridge regression ("affine"). Maps are fitted to half of the
+    documents; the fit of a map excludes every document that the map is applied to. Each option is
+    scored by its recall, the share of the k correct documents that a query finds, against two
+    definitions of correct: ``new_model``, the answers of the new model if all documents were
+    re-embedded, and ``old_model``, the answers of the old query in the old index. Neighbours are
+    exact. A document that is as near as the k-th correct document is correct.
 
     Parameters
     ----------
-    old, new : (m, d) and (m, e), vectors of the same m documents by both models: arrays, or
-        ``.npy`` files read by ``numpy.load(..., mmap_mode="r")``, which stay on disk.
+    old, new : (m, d) and (m, e), vectors of the same m documents by the old and by the new model:
+        arrays, or ``.npy`` files read by ``numpy.load(..., mmap_mode="r")``, which stay on disk.
     old_queries, new_queries : (q, d) and (q, e), the same queries by the old and by the new model,
-        at least 20. A query that is a document needs ids on both sides: its own document is then
-        left out of the search and of the fits.
-    index : (N, d), all old vectors, where the m documents are a sample of them. Without it the m
-        documents are the index.
+        at least 20. A query that is also a document needs ids in queries and documents: the search
+        and the fits then leave out the query's own document.
+    index : (N, d), all old vectors, if the m documents are a sample of the index. Without ``index``
+        the m documents are the index.
     embed : a function of positions in the index, (p,), that returns their new vectors, (p, e). For
-        200 queries (40 for each group, if that is more) it embeds what each way of asking returns
-        at a depth of 5k, less than 5k · (3 + 2 · number of maps) documents a query. Without it
-        recall among m/8, m/4, m/2 and m documents is continued to N as a line of its logit in log
-        size: in nine cases tried that was never too low, and too high by up to 0.043, so it may say
-        "re-embed", never "keep" or "map queries"; m must be at least 1,000.
+        200 queries (40 for each group, if that is more) ``upgrade_index`` embeds the documents that
+        every option returns at a depth of 5k, less than 5k · (3 + 2 · number of maps) documents per
+        query. Without ``embed`` the recall among m/8, m/4, m/2 and m documents is extrapolated to
+        N, linearly in logit recall and log size. In nine trials the estimate was never too low, and
+        too high by up to 0.043, so it may lead to "re-embed", never to "keep" or "map queries"; m
+        must be at least 1,000.
     k : documents that a query returns.
-    groups : q labels, such as classes or languages: every group must be served.
-    target : the truth that decides.
-    min_recall : the recall that is enough, between 0 and 1.
-    maps : which maps to fit. "affine" needs 2 max(d, e) documents.
-    metric : how the index measures nearness: "euclidean"; "cosine", which ignores lengths; or
-        "inner", the inner product, which prefers long vectors.
-    relevant : ids of queries mapped to ids of relevant documents, one or several each, at least 20
-        queries; positions where there are no ids. The new model is then compared with the old one
-        on these documents. If it is not shown to find more, the decision is "stay".
-    cost_per_document, cost_per_miss : what embedding one document costs, and what one lost document
-        of one query costs, in the same unit; both or none.
+    groups : q labels, such as classes or languages: every group must reach the recall.
+    target : the definition of correct documents that decides.
+    min_recall : the recall that suffices, between 0 and 1.
+    maps : the maps to fit. "affine" needs 2 max(d, e) documents.
+    metric : the metric of the index: "euclidean"; "cosine", which ignores lengths; or "inner", the
+        inner product, which prefers long vectors.
+    relevant : ids of queries mapped to ids of relevant documents, one or several each, for at least
+        20 queries; without ids, positions. The new model is then compared with the old model on
+        these documents. If the new model does not find significantly more, the decision is "stay".
+    cost_per_document, cost_per_miss : cost of embedding one document, and cost of one lost document
+        of one query, in the same unit; give both or neither.
     confidence_level : confidence of the intervals, over queries: Student's t after one more query
         of recall 0 (lower bound) or of recall 1 (upper bound). The interval of each option is for
         that option alone.
-    seed : of the halves, the queries with a pool and the documents of the curve.
-    progress : show a bar on standard error if that is a terminal, or call
+    seed : seed of the halves, of the queries with a pool and of the documents of the curve.
+    progress : show a bar on standard error if standard error is a terminal, or call
         ``progress(done, total)``.
 
     The decision is the cheapest option whose lower bounds are at least ``min_recall``, for all
     queries and for every group of 20 or more (all groups together at ``confidence_level``). If an
-    option fails only in groups with less than half of the queries, these are to be re-embedded and
-    put into the index. Re-ranking more than a tenth of the documents is measured, but not chosen.
-    In a pool a right document may be missing: how far recall fell from depth 2k to 5k is taken off
-    the lower bound. ``docs/upgrade.md`` has the exit codes of all decisions.
+    option fails only in groups with less than half of the queries, re-embed the documents of those
+    groups and put the new vectors into the index. Re-ranking more than a tenth of the documents is
+    measured, but not chosen. In a pool a correct document may be missing: the drop of the recall
+    from depth 2k to 5k is subtracted from the lower bound. ``docs/upgrade.md`` has the exit codes
+    of all decisions.
 
-    Needs O(q (N + m) (d + e)) time for each way, and memory for one block of rows.
+    Needs O(q (N + m) (d + e)) time for each option, and memory for one block of rows.
 
     Raises ``ValueError`` for vectors that do not belong together, too few queries, unknown ids in
     ``relevant``, and more than 5 % of queries without ids that equal a document;
     :class:`~resemblance.UndefinedError` for NaN, for documents that are one point, and for
     documents or cosines that differ by less than rounding.
 
-    Reference: the problem is that of Drift-Adapter (Vejendla 2025), whose recall relative to
-    re-embedding is ``new_model`` here; the maps are Schönemann 1966 and ridge regression.
+    Reference: Drift-Adapter (Vejendla 2025) states the problem; its recall relative to re-embedding
+    is ``new_model`` here. The maps are Schönemann 1966 and ridge regression.
     """
     check_upgrade_options(target, min_recall, confidence_level, k, seed, maps, metric)
     check_prices(cost_per_document, cost_per_miss)
@@ -307,7 +309,7 @@ def upgrade_index(
 def _build_upgrade(
     task: UpgradeTask, methods: ServingMethods, recalls: OptionRecalls, settings: dict[str, Any]
 ) -> IndexUpgrade:
-    """Return the decision with all options and sentences."""
+    """Return the upgrade: the decision, all options, and the sentences."""
     options = _ordered_options(task, methods, recalls)
     target, min_recall, widths = settings["target"], settings["min_recall"], settings["widths"]
     is_estimate = target == "new_model" and settings["truth"] == "estimate"
@@ -354,7 +356,7 @@ def _ordered_options(
 
 
 def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
-    """Say what each way gives, how that is known, and when embedding everything again pays."""
+    """Yield sentences: recall per option, how the recall is known, and when re-embedding pays."""
     target, settings = result.settings["target"], result.settings
     recalls = [getattr(option, target) for option in result.options if getattr(option, target)]
     yield from (
@@ -410,7 +412,7 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
 
 
 def _map_sentence(result: IndexUpgrade) -> Iterator[str]:
-    """Say for which side the map of the chosen option is."""
+    """Yield the sentence that says whether the chosen option maps queries or documents."""
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name
     if name in result.maps:

@@ -1,4 +1,4 @@
-"""What to do with an old index, decided from recalls and said in sentences."""
+"""The decision about an old index, derived from recalls and worded in sentences."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from .index_options import (
 )
 from .relevance import RelevanceGain
 
-MAX_EXTRAPOLATION_EXCESS = 0.043  # the most by which a continued recall was too high, of nine tried
-OPTION_PHRASES = {  # what an option is, and its verb
+# largest overestimate of an extrapolated recall, in nine trials
+MAX_EXTRAPOLATION_EXCESS = 0.043
+OPTION_PHRASES = {  # a phrase for each option, and the verb of the phrase
     "keep": ("new queries as they are", "find"),
     "normalize": ("stored vectors that are normalised", "give"),
     "cut": ("vectors that are cut to the same width", "give"),
@@ -31,7 +32,7 @@ OPTION_PHRASES = {  # what an option is, and its verb
     "documents_affine": ("documents mapped by an affine map", "give"),
     OLD_QUERIES: ("old queries by the old model", "find"),
 }
-OPTION_INSTRUCTIONS = {  # what to do
+OPTION_INSTRUCTIONS = {  # instructions to the user
     "keep": "Keep the index, and ask it with new queries as they are",
     "normalize": "Normalise the stored vectors, and ask with normalised new queries",
     "orthogonal": "Keep the index, and map new queries by a rotation",
@@ -42,8 +43,8 @@ OPTION_INSTRUCTIONS = {  # what to do
 
 
 class Decision(NamedTuple):
-    """What to do, one of the decisions of :data:`.CODES`; by which option; and the groups whose
-    documents are to be re-embedded."""
+    """One decision of :data:`.DECISION_EXIT_CODES`, the name of the chosen option, and the groups
+    whose documents need re-embedding."""
 
     name: str
     option: str | None = None
@@ -58,11 +59,11 @@ def choose_option(
     documents: float = np.inf,
     gain: RelevanceGain | None = None,
 ) -> Decision:
-    """Return the first option whose lower bounds, of all queries and of every group, are at least
-    ``min_recall``; else the one that fails in some groups only; else re-embed.
+    """Return the first option whose lower bounds, over all queries and in every group, are at least
+    ``min_recall``; otherwise the first option that fails in some groups only; otherwise re-embed.
 
-    An estimate for a larger index is no ground to keep it, nor is a new model that is not shown to
-    find more of the relevant documents a ground to change.
+    An estimate for a larger index cannot justify keeping the index. A new model that does not find
+    significantly more relevant documents cannot justify a change.
     """
     if gain is not None and gain.low <= 0:
         return Decision("stay")
@@ -112,7 +113,7 @@ def upgrade_verdict(
     widths: tuple[int, int],
     gain: RelevanceGain | None = None,
 ) -> str:
-    """Say in a sentence or two what to do, and what it gives."""
+    """Return the decision, and the recall of the chosen option, in one or two sentences."""
     if decision.name == "stay" and gain is not None:
         return f"Stay with the old model: the new one {format_gain(gain)}."
     recalls = {o.name: getattr(o, target) for o in options}
@@ -146,7 +147,8 @@ def _no_cheap_option_verdict(
     min_recall: float,
     target_phrase: str,
 ) -> str:
-    """Say that no cheaper option is shown to find enough, and the best of them."""
+    """Return the sentence that no cheaper option is shown to reach ``min_recall``, with the best
+    option."""
     recalls = {o: getattr(o, target) for o in options if o.decision != "re-embed"}
     known_recalls = {option: recall for option, recall in recalls.items() if recall is not None}
     best_option = max(known_recalls, key=lambda option: known_recalls[option].value, default=None)
@@ -172,7 +174,7 @@ def _no_cheap_option_verdict(
 
 
 def option_instruction(option: Option, widths: tuple[int, int]) -> str:
-    """Say what to do to take an option."""
+    """Return the instruction that carries out an option."""
     old_width, new_width = widths
     if option.name == "cut":
         vectors = (
@@ -197,7 +199,7 @@ def option_instruction(option: Option, widths: tuple[int, int]) -> str:
 
 
 def option_phrase(option: Option) -> str:
-    """Name an option by a phrase."""
+    """Return a noun phrase for an option."""
     if option.candidates:
         return f"re-ranking {option.candidates} candidates of {OPTION_PHRASES[option.base][0]}"
     if option.decision == "re-embed a part":
@@ -208,18 +210,18 @@ def option_phrase(option: Option) -> str:
 
 
 def option_verb(option: Option) -> str:
-    """Return the verb that follows the name of an option."""
+    """Return the verb that follows the phrase of an option."""
     return OPTION_PHRASES[option.name][1] if option.name in OPTION_PHRASES else "finds"
 
 
 def format_recall(recall: Recall) -> str:
-    """Write a recall with its interval."""
+    """Format a recall with its interval."""
     value, low, high = map(format_percent, (recall.value, recall.low, recall.high))
     return f"{value} ({low} to {high})"
 
 
 def format_gain(gain: RelevanceGain) -> str:
-    """Say whether the new model finds more of the relevant documents than the old one."""
+    """Return a phrase that compares the new with the old model in recall of relevant documents."""
     new_recall, old_recall = format_percent(gain.new), format_percent(gain.old)
     comparison = f"{new_recall} of the relevant documents, the old one {old_recall}"
     percents = (f"{100 * value:+.1f}".replace("-", "−") for value in gain[2:5])
@@ -234,7 +236,7 @@ def format_gain(gain: RelevanceGain) -> str:
 
 
 def format_option_recalls(option: Option, target: Goal) -> str:
-    """Say what one option gives by both truths, and in the worst group."""
+    """Return a sentence with the recalls of one option for both targets, and in the worst group."""
     name = option_phrase(option)
     subject = f"{name[0].upper()}{name[1:]} {option_verb(option)}"
     recalls = [
@@ -254,8 +256,9 @@ def format_option_recalls(option: Option, target: Goal) -> str:
 
 
 def format_candidate_recalls(options: Sequence[Option]) -> str:
-    """Say how many of the new model's answers are among the candidates of the best way; "" without
-    any."""
+    """Return the sentence about re-ranking: the share of the new model's answers among the
+    candidates of the best option, for each number of candidates. Return "" if no option
+    re-ranks."""
     reranked = [o for o in options if o.candidates and o.new_model is not None]
     if not reranked:
         return ""

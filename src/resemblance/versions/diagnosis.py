@@ -1,10 +1,10 @@
-"""What kind of change happened between two versions: maps of growing freedom and their residuals.
+"""The kind of change between two versions: nested maps of increasing freedom and their residuals.
 
 Samples are rows of NumPy arrays of one width; both versions are centred before maps are fitted.
-Maps are judged on samples they were not fitted to, so a richer map that only fits noise explains
-less, not more. Where the reference has as many directions as samples (``is_underdetermined``) there
-is no such sample: a rotation is then judged on the samples it was fitted to, corrected for what it
-fits by chance, and a linear map is not assessed.
+Maps are judged on held-out samples, so a richer map that only fits noise explains less, not more.
+If the reference has as many directions as samples (``is_underdetermined``), no held-out sample is
+informative: a rotation is then judged on the samples of its fit, corrected for the share of
+variance that it fits by chance, and a linear map is not assessed.
 """
 
 from __future__ import annotations
@@ -33,22 +33,25 @@ from .maps import (
 )
 from .shifts import scale_finding, translation_finding
 
-MIN_ROTATION_EXPLAINED = 0.98  # of the change, which a rotation of a wide reference must explain
-MIN_UNDONE_SHARE = 0.5  # of what a linear map does, which the map back must undo
+# share of the change that a rotation of a wide reference must explain
+MIN_ROTATION_EXPLAINED = 0.98
+MIN_UNDONE_SHARE = 0.5  # share of the effect of a linear map that the inverse map must undo
 SEPARATE_SHIFTS_REASON = "separate shifts of the classes explain the change better"
 SIMPLER_MAP_PHRASES = {
     "identity": "a shift and a factor of scale explain",
     "rotation": "a rotation explains",
 }
-# Of the variance; beyond it, a wide reference may have gone through a linear map.
+# Share of the variance; above this share, a wide reference may have gone through a linear map.
 MAX_UNEXPLAINED_SHARE = 0.05
 
 
 class Diagnosis(NamedTuple):
-    """All findings but that of neighbours, the chosen map, and what nested maps leave unexplained.
+    """All findings except the loss of neighbours, the chosen map, and the unexplained variance of
+    the nested maps.
 
-    ``mapped``: where the map puts the samples, each as fitted to others; ``whole``: the map for
-    other rows, if that is known; ``beyond``: the words for what it does.
+    ``mapped``: the mapped samples, with every sample mapped by a fit to other samples; ``whole``:
+    the map for rows outside the subsample, if known; ``beyond``: a phrase for the effect of the
+    map.
     """
 
     findings: tuple[Finding, ...]
@@ -61,7 +64,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Diagnosis:
-    """Say what happened between x and y, both (n, d) and not constant."""
+    """Return the diagnosis of the change from x to y, both (n, d) and not constant."""
     fits = _assessable_map_fits(x, y, seed)
     ladder, base = unexplained_variance_ladder(x, y, fits), x
     classwise = (
@@ -79,7 +82,8 @@ def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
         fit = classwise
     else:
         collapse, parts = collapse_finding(x, y, fits.get("linear"), seed)
-        if parts:  # what is left of the reference is compared with the current version
+        # compare the part of the reference that remains with the current version
+        if parts:
             base, fits = _closest_reference_part([x.mean(axis=0) + part for part in parts], y, seed)
         rotation, linear, fit = _choose_nested_map(base, y, fits, seed)
     scale, factor = scale_finding(base, y, fit, seed)
@@ -100,7 +104,8 @@ def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
 
 
 def _fit_chosen_map(x: np.ndarray, y: np.ndarray, fit: MapFit, factor: float) -> AffineMap | None:
-    """The chosen map, fitted to all samples; of shifts of classes there is none for others."""
+    """Return the chosen map fitted to all samples, or None for shifts of classes, which do not
+    apply to other rows."""
     if fit.name == "classes":
         return None
     u, v = x.mean(axis=0), y.mean(axis=0)
@@ -108,7 +113,7 @@ def _fit_chosen_map(x: np.ndarray, y: np.ndarray, fit: MapFit, factor: float) ->
 
 
 def _assessable_map_fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, MapFit]:
-    """The maps that these samples can judge."""
+    """Return the fits of the maps that these samples can assess."""
     if not is_underdetermined(x):
         return {
             name: cross_validate_map(name, fit, x, y, seed)
@@ -123,7 +128,8 @@ def _assessable_map_fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, M
 def _closest_reference_part(
     parts: list[np.ndarray], y: np.ndarray, seed: int
 ) -> tuple[np.ndarray, dict[str, MapFit]]:
-    """The part of the reference that a rigid map brings clearly closest to y, and its maps."""
+    """Return the part of the reference that a rigid map brings clearly closest to y, and its
+    maps."""
     candidates = [(part, _assessable_map_fits(part, y, seed)) for part in parts]
     residuals = [
         min(float(fits[name].residual.mean()) for name in ("identity", "rotation"))
@@ -139,7 +145,8 @@ def _closest_reference_part(
 def _choose_nested_map(
     x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: int
 ) -> tuple[Finding, Finding, MapFit]:
-    """The rotation, the linear map, and the simplest map that explains as much as any."""
+    """Return the rotation, the linear map, and the simplest map that explains as much as any other
+    map."""
     if "linear" not in fits:
         rotation = _wide_rotation(x, y, fits, seed)
         base = fits["rotation" if rotation.named else "identity"]
@@ -164,7 +171,8 @@ def _is_richer_map_better(simple_fit: MapFit, rich_fit: MapFit, seed: int) -> bo
 
 
 def _explained_gain(kind: str, simple_fit: MapFit, rich_fit: MapFit, seed: int) -> Finding:
-    """How much more of the variance a richer map explains than a simpler one."""
+    """Return the additional share of the variance that a richer map explains beyond a simpler
+    map."""
     gain = simple_fit.residual - rich_fit.residual
     low, high = bootstrap_mean_interval(gain, seed, kind)
     amount = float(gain.mean())
@@ -176,11 +184,11 @@ def _explained_gain(kind: str, simple_fit: MapFit, rich_fit: MapFit, seed: int) 
 
 
 def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: int) -> Finding:
-    """The rotation of a reference with as many directions as samples, named when it explains nearly
-    all of the change.
+    """Return the rotation of a reference with as many directions as samples, named when it explains
+    nearly all of the change.
 
-    It fits a change at random too, but for the share of it that changes angles and lengths within
-    the space of the samples, which is half of what lies there.
+    A rotation also fits a random change, except the share of the change that alters angles and
+    lengths within the space of the samples. That share is half of the change inside the space.
     """
     identity, rotation = fits["identity"], fits["rotation"]
     gain = _explained_gain("rotation", identity, rotation, seed)
@@ -202,11 +210,11 @@ def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: 
 def _linear_map_beyond_noise(
     x: np.ndarray, y: np.ndarray, base: MapFit, linear: MapFit, seed: int
 ) -> Finding:
-    """The linear map, unless noise in the reference would look like it.
+    """Return the linear map, not named if noise in the reference would look the same.
 
-    Least squares shrink the directions in which the reference is noisy. A map that stretches a
-    direction is undone by the map fitted from the current version back, so their effects are
-    opposite; what noise shrinks, both shrink.
+    Least squares shrink the directions in which the reference is noisy. If a map stretches a
+    direction, the map fitted from the current version back undoes the stretch: the two effects are
+    opposite. If noise shrinks a direction, the map and the map back both shrink the direction.
     """
     gain = _explained_gain("linear", base, linear, seed)
     if not gain.named:
@@ -235,7 +243,8 @@ def _linear_map_beyond_noise(
 
 
 def _rotation_angle(x: np.ndarray, y: np.ndarray, rotation: Finding) -> Finding:
-    """The angle of a rotation: that of the mean cosine between samples before and after it."""
+    """Return the finding with the angle of a rotation, from the mean cosine between samples before
+    and after the rotation."""
     if rotation.amount is None:
         return rotation
     if not rotation.named:

@@ -1,5 +1,5 @@
 """Facts about the rows of two versions that no map explains: equal rows, other lengths, zeros,
-copies, far rows, packed bits, other inputs. They are counted before maps are fitted."""
+copies, far rows, packed bits, other inputs. Facts are counted before maps are fitted."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from .relation import MIN_RELATION_ROWS, RELATION_LEVEL, is_related
 from .retrieval import Rows, column_medians
 from .two_samples import energy_test, to_typical_units
 
-# of the rows: a smaller one is no fact, but for zeros of one version and far rows
+# Share of the rows; a smaller share is no fact, except for zeros in one version and far rows.
 MIN_FACT_SHARE = 0.01
-FAR_ROW_RATIO = 1e6  # times the median distance from the middle
-FACT_SAMPLE_ROWS = 500  # rows by which a middle and the values are known
-# times the rounding of a value: directions that differ by less are equal
+FAR_ROW_RATIO = 1e6  # times the median distance from the centre
+# Number of rows that estimate the centre and the typical values.
+FACT_SAMPLE_ROWS = 500
+# Times the rounding error of a value; directions that differ by less are equal.
 PARALLEL_ROUNDING_FACTOR = 16
-# in data so rounded that rows may be equal though the inputs or the model changed
+# Largest number of distinct values in coarsely rounded data: rows may be equal there although the
+# inputs or the model changed.
 MAX_COARSE_VALUES = 256
 BITS_BY_TYPE = {"uint16": 16, "uint32": 32, "uint64": 64, "int32": 32, "int64": 64}  # bits by type
 EXPLANATORY_FACTS = (
     "packed bits", "other inputs", "equal rows", "lengths", "leading columns", "chosen columns",
     "order of columns",
 )  # fmt: skip
-FEWEST_ROWS = 10  # by which columns are told apart
+FEWEST_ROWS = 10  # fewest rows that identify columns
 VersionNames = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Fact:
-    """What rows show before any map is fitted: the kind, how many rows it concerns of how many, a
-    sentence, and what to do about it."""
+    """A fact about rows, found before any map is fitted: kind, number of rows concerned, number of
+    all rows, a sentence, and a remedy."""
 
     kind: str
     count: int
@@ -45,22 +47,24 @@ class Fact:
 
     @property
     def explains(self) -> bool:
-        """Whether it takes the place of one map of all rows."""
+        """Whether the fact explains the change in place of one map of all rows."""
         return self.kind in EXPLANATORY_FACTS
 
     @property
     def sentences(self) -> str:
-        """The fact and the remedy."""
+        """The sentence of the fact, followed by the remedy."""
         return f"{self.sentence} {self.remedy}"
 
 
 def has_copied_rows(facts: Sequence[Fact]) -> bool:
-    """Return whether copies of rows are among the facts, which caveats do not repeat."""
+    """Return whether the facts include copies of rows; the caveats then do not repeat the
+    copies."""
     return any(fact.kind == "copies" for fact in facts)
 
 
 class RowStatistics(NamedTuple):
-    """The rows of one version: lengths, distances from the middle, and hashes, (n,) each."""
+    """Statistics of the rows of one version: lengths, distances from the centre, and hashes, (n,)
+    each."""
 
     name: str
     lengths: np.ndarray
@@ -69,21 +73,22 @@ class RowStatistics(NamedTuple):
 
 
 class RowPairComparison(NamedTuple):
-    """The rows of one version beside those of the other, in the columns that both have."""
+    """Comparison of each row of one version with the same row of the other version, in the common
+    columns."""
 
-    equal: np.ndarray  # (n,), to the last bit of the lower precision
-    parallel: np.ndarray  # (n,), no zeros, and equal but for their lengths
-    factors: np.ndarray  # (n,), the length of the second by that of the first
+    equal: np.ndarray  # (n,), equal to the last bit of the lower precision
+    parallel: np.ndarray  # (n,), not zero, and equal up to length
+    factors: np.ndarray  # (n,), length of the second divided by length of the first
     is_some: np.ndarray  # (n,), zero in neither version
 
 
 def find_version_facts(
     x: Rows, y: Rows, names: VersionNames = ("reference", "current version"), seed: int = 0
 ) -> tuple[Fact, ...]:
-    """Return what rows show of two versions of the same n samples, most important first.
+    """Return the facts about the rows of two versions of the same n samples, most important first.
 
     Equal rows, rows that are equal up to their lengths, zeros and copies are facts if they are 1 %
-    of the rows or more, but not all: one map of all rows explains the rest.
+    of the rows or more, but not all rows: one map of all rows explains a change of all rows.
     """
     bits = packed_bits(x, y, names)
     if bits is not None:
@@ -106,7 +111,7 @@ def find_version_facts(
 def _scan_row_pairs(
     x: Rows, y: Rows, names: VersionNames
 ) -> tuple[RowPairComparison, tuple[RowStatistics, RowStatistics]]:
-    """Count in one pass over both versions, block by block."""
+    """Compare the rows of two versions and compute their statistics in one pass, block by block."""
     width, lower = min(x.width, y.width), max((x, y), key=_source_rounding)
     scales = [_power_of_two_scale(v) for v in (x, y)]
     centers = [
@@ -129,7 +134,7 @@ def _scan_row_pairs(
 def _compare_row_block(
     a: np.ndarray, b: np.ndarray, scales: list[float], lower: Rows
 ) -> tuple[Any, ...]:
-    """Compare rows: equal, parallel, factors of length, zero in neither."""
+    """Compare rows of two blocks: equal, parallel, ratio of lengths, zero in neither."""
     is_equal = (_cast_to_lower_precision(a, lower) == _cast_to_lower_precision(b, lower)).all(
         axis=1
     )
@@ -152,7 +157,7 @@ def _evenly_spaced_rows(x: Rows) -> np.ndarray:
 
 
 def _power_of_two_scale(x: Rows) -> float:
-    """A power of two that brings typical values near 1."""
+    """Return a power of two that brings typical values near 1."""
     size = float(np.median(np.abs(x.take(_evenly_spaced_rows(x))).max(axis=1)))
     return float(2.0 ** -np.clip(np.frexp(size)[1], -1000, 1000)) if size else 1.0
 
@@ -181,7 +186,7 @@ def _row_lengths(rows: np.ndarray) -> np.ndarray:
 
 
 def _row_hashes(rows: np.ndarray) -> np.ndarray:
-    """A hash of 64 bits of every row: a sum of products of its bits with odd numbers."""
+    """Return a 64-bit hash of every row: the sum of products of the bits with odd numbers."""
     integers = generator(0, "hashes of rows").integers(2**63, size=rows.shape[1], dtype=np.uint64)
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)
     bits ^= bits >> np.uint64(32)
@@ -205,14 +210,15 @@ def _format_row_count(count: int, n: int) -> str:
 def _equal_row_facts(
     pairs: RowPairComparison, x: Rows, y: Rows, names: VersionNames
 ) -> tuple[Fact, ...]:
-    """Rows that are equal, or equal but for their lengths or in the columns that both have."""
+    """Return facts about rows that are equal, equal up to length, or equal in the common
+    columns."""
     n, rounding = len(pairs.equal), 64 * max(_source_rounding(x), _source_rounding(y))
     if x.width != y.width:
         leading = _leading_columns_fact(pairs, x, y, names, rounding)
         return leading or _chosen_columns(x, y, names, rounding)
     is_equal, is_parallel = pairs.equal & pairs.is_some, pairs.parallel & ~pairs.equal
     factors, n_parallel = pairs.factors[pairs.parallel], int(is_parallel.sum())
-    if (is_equal | is_parallel | ~pairs.is_some).all():  # zeros are a fact of their own
+    if (is_equal | is_parallel | ~pairs.is_some).all():  # zeros are a separate fact
         is_one = not len(factors) or np.ptp(factors) <= rounding * factors.max()
         return () if is_one else (_other_lengths_fact(n_parallel, n, is_all=True),)
     facts = (
@@ -267,7 +273,8 @@ def _leading_columns_fact(
 
 
 def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> tuple[Fact, ...]:
-    """Columns of one version that are columns of the other, in other places."""
+    """Return the fact that the columns of one version are columns of the other, in other
+    positions."""
     is_y_wider = y.width > x.width
     wide_rows, narrow_rows = (y, x) if is_y_wider else (x, y)
     wide_name, narrow_name = names[::-1] if is_y_wider else names
@@ -323,8 +330,9 @@ def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> t
 
 
 def _columns_of(narrow_rows: np.ndarray, wide_rows: np.ndarray) -> np.ndarray | None:
-    """Return the column of the wider rows that correlates most with each column of the narrower
-    ones, (d,); None where one column would serve two, or where all are in their places."""
+    """Return, for each column of the narrower rows, the wider column that correlates most, (d,).
+    Return None if two narrower columns would share a wider column, or if all columns are in their
+    positions."""
     if len(narrow_rows) < FEWEST_ROWS or narrow_rows.shape[1] < 2:
         return None
     a, b = (_in_unit_columns(v) for v in (narrow_rows, wide_rows))
@@ -364,8 +372,8 @@ def _other_lengths_fact(count: int, n: int, *, is_all: bool) -> Fact:
 
 
 def packed_bits(x: Rows, y: Rows, names: VersionNames) -> Fact | None:
-    """Bytes of bits, eight to a number, beside vectors of eight times the width; or wider words of
-    bits, by the type of the numbers."""
+    """Return the fact that one version holds packed bits: bytes beside vectors of eight times the
+    width, or wider integers, recognised by their data type. Return None for other data."""
     sides = ((names[0], x, y.width), (names[1], y, x.width))
     for name, rows, width in sides:
         if (size := BITS_BY_TYPE.get(_source_dtype_name(rows))) and rows.width == -(
@@ -439,7 +447,8 @@ def _format_side_counts(counts: Sequence[int], sides: Sequence[RowStatistics]) -
 def _side_fact(
     kind: str, counts: Sequence[int], sides: Sequence[RowStatistics], predicate: str, remedy: str
 ) -> tuple[Fact, ...]:
-    """A fact about the rows of each version by itself, with the larger of the two counts."""
+    """Return a fact about the rows of each version separately, with the larger of the two
+    counts."""
     side = int(np.argmax(counts))
     text = f"{_format_side_counts(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {predicate}"
     return (Fact(kind, counts[side], len(sides[side].hashes), text, remedy),)
@@ -450,7 +459,7 @@ def _any_notable_share(counts: Sequence[int], sides: Sequence[RowStatistics]) ->
 
 
 def _zero_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
-    """Rows of zeros, few if only one version has them."""
+    """Return the fact about rows of zeros; a few zeros are a fact if only one version has zeros."""
     counts = [int((side.lengths == 0).sum()) for side in sides]
     has_one = min(counts) == 0 < max(counts)
     if max(counts) == len(sides[int(np.argmax(counts))].hashes):
@@ -465,7 +474,7 @@ def _zero_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
 
 
 def _copied_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
-    """Rows, no zeros, that occur twice or more in a version."""
+    """Return the fact about nonzero rows that occur twice or more in a version."""
     counts = []
     for side in sides:
         _, inverse, times = np.unique(side.hashes, return_inverse=True, return_counts=True)
@@ -502,7 +511,7 @@ def _far_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
 def find_batch_facts(
     x: Rows, y: Rows, names: VersionNames = ("reference", "current batch")
 ) -> tuple[Fact, ...]:
-    """Return what rows show of two sets of rows of one width that are not the same samples."""
+    """Return the facts about two sets of rows of one width that are not the same samples."""
     sides = [_batch_row_statistics(rows, name) for rows, name in zip((x, y), names)]
     is_shared = np.isin(sides[1].hashes, sides[0].hashes) & (sides[1].lengths > 0)
     shared_facts: tuple[Fact, ...] = ()

@@ -1,4 +1,4 @@
-"""A kind of change: whether it is named, how much of it there is, and how sure that is."""
+"""One kind of change: whether the change is named, its amount, and the interval of the amount."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ CHANGE_NAMES = {
     "neighbours": "loss of neighbours", "classes": "loss of class structure",
     "moved_classes": "classes moved",
 }  # fmt: skip
-MIN_WRITTEN_VALUE = 1e-9  # what is smaller is shown as 0
+MIN_WRITTEN_VALUE = 1e-9  # smaller values are shown as 0
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of change: whether it is named, its amount and interval, and a sentence about it.
+    """One kind of change: whether it is named, its amount and interval, and a sentence.
 
-    ``amount`` is ``None`` when the kind was not assessed or has no number: the sentence says why.
-    ``threshold`` is that of a loss, ``exceeds_threshold`` whether the loss is above it.
-    ``explained``: there is a loss, and it is not named because the map that was chosen accounts for
-    it.
+    ``amount`` is ``None`` if the kind was not assessed or has no number: the sentence gives the
+    reason. ``threshold`` belongs to a loss; ``exceeds_threshold`` says whether the loss is above
+    the threshold. ``explained``: there is a loss, but the loss is not named because the chosen map
+    explains it.
     """
 
     kind: str
@@ -55,18 +55,19 @@ class Finding:
 
 
 def format_change(finding: Finding) -> str:
-    """Name a kind of change, and the classes that moved."""
+    """Return the name of a kind of change, with the names of the classes that moved."""
     name = CHANGE_NAMES[finding.kind]
     return f"{name}: {finding.sentence}" if finding.kind == "moved_classes" else name
 
 
 def unassessed_finding(kind: str, reason: str) -> Finding:
-    """A kind of change that these data, or this call, cannot show."""
+    """Return a finding without amount, for a kind of change that the data or the call cannot
+    show."""
     return Finding(kind, False, None, None, None, reason)
 
 
 def format_distinct_percents(share: float, other_share: float) -> tuple[str, str]:
-    """Write two shares as percentages, with so many digits that unequal ones differ."""
+    """Format two shares as percentages, with enough digits to distinguish unequal shares."""
     if share == other_share or format_percent(share) != format_percent(other_share):
         return format_percent(share), format_percent(other_share)
     for digits in range(2, 15):
@@ -83,7 +84,8 @@ def bootstrap_mean_interval(
     confidence_level: float = FINDING_CONFIDENCE,
     size: int | None = None,
 ) -> tuple[float, float]:
-    """Bootstrap interval of the mean of one number per sample, or of ``size`` of them."""
+    """Return the bootstrap interval of the mean of one number per sample, or of ``size``
+    samples."""
     draws = generator(seed, "interval", *labels).integers(
         len(values), size=(BOOTSTRAP_REPLICATES, size or len(values))
     )
@@ -93,10 +95,11 @@ def bootstrap_mean_interval(
 
 
 def leave_out_half_width(estimates: Sequence[np.ndarray]) -> float:
-    """Half the width of the interval of an estimate, from its values with one part left out.
+    """Return half the width of the jackknife interval of an estimate, from estimates without each
+    part.
 
-    The values are numbers or vectors, of which the deviations add up as squares. This is the
-    interval of :func:`~resemblance.significance.resampling.half_width`.
+    The estimates are numbers or vectors; squared deviations of vector entries add up. The interval
+    is :func:`~resemblance.significance.resampling.half_width`.
     """
     values = np.stack([np.atleast_1d(e) for e in estimates], axis=-1)
     return float(np.linalg.norm(half_width(values, "groups", FINDING_CONFIDENCE)))

@@ -15,17 +15,17 @@ from .retrieval import MAX_BLOCK_ROWS
 from .stored import StoredRows, scale_to_unit_length
 
 MAP_RIDGE_PENALTIES = np.logspace(-8, 1, 40)  # times the mean variance of a direction
-MAX_FREEDOM_SHARE = 0.9  # of the documents: a ridge that fits more numbers is not tried
+MAX_FREEDOM_SHARE = 0.9  # share of the documents; a ridge with more degrees of freedom is not tried
 MapSide = Literal["queries", "documents"]
 
 
 class IndexMap(NamedTuple):
     """A map between the vectors of two models: ``after + factor * (rows - before) @ matrix``.
 
-    ``side`` says of which rows: of "queries" by the new model, to the space of the old index; or of
-    "documents" by the old model, to the space of the new one. One is not the inverse of the other.
-    ``normalize`` says whether rows have length 1 before they are mapped, as they have where the
-    metric is the cosine; calling the map does so.
+    ``side`` names the rows that the map accepts: "queries" by the new model, mapped to the space of
+    the old index; or "documents" by the old model, mapped to the space of the new model. The two
+    maps are not inverse to each other. ``normalize`` says whether calling the map first scales rows
+    to length 1, as for the cosine metric.
     """
 
     before: np.ndarray
@@ -36,7 +36,7 @@ class IndexMap(NamedTuple):
     normalize: bool
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """Return mapped rows, of the width of the other model.
+        """Return mapped rows, with the width of the other model.
 
         Raises ``ValueError`` for rows of another width.
         """
@@ -51,7 +51,7 @@ class IndexMap(NamedTuple):
         return self.after + self.factor * ((rows - self.before) @ self.matrix)
 
     def save(self, path: str | Path) -> None:
-        """Write the map to a file of :func:`numpy.savez`, with an array for each of its numbers."""
+        """Write the map to a file of :func:`numpy.savez`, one array per attribute."""
         with atomic_write(Path(path)) as partial, partial.open("wb") as file:
             np.savez(file, **self._asdict())
 
@@ -59,7 +59,8 @@ class IndexMap(NamedTuple):
 def make_index_map(
     fit: AffineMap, side: MapSide, units: tuple[float, float], normalize: bool = False
 ) -> IndexMap:
-    """Return a fitted map for vectors in their own units; ``units``: those of rows and results."""
+    """Return a fitted map for vectors in original units; ``units``: the units of rows and of
+    results."""
     before, after = (1.0, 1.0) if normalize else units
     matrix = np.eye(len(fit.before)) if fit.matrix is None else fit.matrix
     factor = fit.factor * (after / before)
@@ -67,22 +68,22 @@ def make_index_map(
 
 
 class DocumentMoments(NamedTuple):
-    """Means of the vectors x and y of documents, covariance of x, and of x with y."""
+    """Means of the document vectors x and y, covariance of x, and cross-covariance of x and y."""
 
     n: int
     x: np.ndarray  # (e,)
     y: np.ndarray  # (d,)
     spread: np.ndarray  # (e, e)
     cross: np.ndarray  # (e, d)
-    variance: float  # of y, in all directions together
+    variance: float  # total variance of y
 
 
 def compute_document_moments(
     x: StoredRows, y: StoredRows, rows: np.ndarray, models: tuple[str, str]
 ) -> DocumentMoments:
-    """Return the moments of some documents, which are read in blocks.
+    """Return the moments of the documents ``rows``, read in blocks.
 
-    Raises :class:`UndefinedError` if all of them are one point by one of the models.
+    Raises :class:`UndefinedError` if all documents are one point by one of the models.
     """
     starts = range(0, len(rows), MAX_BLOCK_ROWS)
     origins = [vectors.take(rows[:MAX_BLOCK_ROWS]).mean(axis=0) for vectors in (x, y)]
@@ -112,22 +113,23 @@ def compute_document_moments(
 
 
 def fit_orthogonal_map(m: DocumentMoments) -> AffineMap:
-    """The rotation, reflections included, that brings x closest to y, with a shift and the ratio of
-    their sizes: the polar factor of the cross-covariance."""
+    """Return the rotation, reflections included, that brings x closest to y, with a shift and the
+    ratio of the sizes. The rotation is the polar factor of the cross-covariance."""
     u, _, vt = np.linalg.svd(m.cross, full_matrices=False)
     return AffineMap(m.x, u @ vt, float(np.sqrt(m.variance / np.trace(m.spread))), m.y)
 
 
 def fit_affine_map(m: DocumentMoments) -> AffineMap:
-    """The ridge regression of y on x, with the penalty of the smallest generalised cross-validation
-    (Golub, Heath and Wahba 1979), in closed form."""
+    """Return the ridge regression of y on x, with the penalty that minimises generalised
+    cross-validation (Golub, Heath and Wahba 1979), in closed form."""
     sizes, directions = np.linalg.eigh(m.spread)
     sizes = np.maximum(sizes, 0.0)
     weights = directions.T @ m.cross
     power = (weights**2).sum(axis=1)
 
     def error(ridge: float) -> float:
-        """The generalised cross-validation error, infinite for too much freedom."""
+        """Return the generalised cross-validation error, infinite for too many degrees of
+        freedom."""
         freedom = (sizes / (sizes + ridge)).sum() + 1
         explained = (power * (2 / (sizes + ridge) - sizes / (sizes + ridge) ** 2)).sum()
         residual = (m.variance - explained) / (1 - freedom / m.n) ** 2
@@ -144,7 +146,7 @@ INDEX_MAP_FITS: Mapping[str, Callable[[DocumentMoments], AffineMap]] = {
 
 
 def count_free_parameters(name: str, d: int, e: int) -> int:
-    """How many free numbers an option has that maps vectors, shift and size apart."""
+    """Return the number of free parameters of an option's map, without shift and size."""
     rank = min(d, e)
     sizes = {"orthogonal": rank * (rank - 1) // 2, "affine": d * e}
     return sizes.get(name.removeprefix("documents_"), 0)
@@ -153,7 +155,7 @@ def count_free_parameters(name: str, d: int, e: int) -> int:
 def fit_index_maps(
     names: tuple[str, ...], x: StoredRows, y: StoredRows, rows: np.ndarray, models: tuple[str, str]
 ) -> dict[str, AffineMap]:
-    """Return maps from x to y by name, fitted to some documents."""
+    """Return maps from x to y by name, fitted to the documents ``rows``."""
     if not names:
         return {}
     moments = compute_document_moments(x, y, rows, models)

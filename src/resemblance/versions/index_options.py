@@ -1,4 +1,4 @@
-"""Options for an old index under a new model, in order of cost, and what each of them asks for."""
+"""Options for an old index under a new model, in order of cost, with their recalls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DECISION_EXIT_CODES = {  # exit codes of the command by decision, in order of co
     "stay": 0, "keep": 0, "normalize": 0, "cut": 0, "map queries": 0, "map documents": 0,
     "re-rank": 0, "re-embed a part": 1, "re-embed": 1, "undecided": 4,
 }  # fmt: skip
-DECISION_BY_METHOD = {  # by the ways to serve new queries, in order of cost
+DECISION_BY_METHOD = {  # decision for each way to serve new queries, in order of cost
     "keep": "keep", "normalize": "normalize", "cut": "cut",
     "orthogonal": "map queries", "affine": "map queries",
     "documents_orthogonal": "map documents", "documents_affine": "map documents",
@@ -26,14 +26,14 @@ DECISION_BY_OPTION = {
     "part": "re-embed a part",
     "re-embed": "re-embed",
 }
-OLD_QUERIES = "old_queries"  # candidates that the old model finds, for the new one to re-rank
+OLD_QUERIES = "old_queries"  # candidates that the old model finds and the new model re-ranks
 CANDIDATE_COUNTS = (20, 50, 100, 200)  # documents of the old index that the new model re-ranks
 MIN_DOCUMENTS_PER_CANDIDATE = 10  # re-ranking more than one document in ten is no option
-REEMBEDDED_SHARES = (0.25, 0.5, 0.75)  # of the documents, re-embedded
+REEMBEDDED_SHARES = (0.25, 0.5, 0.75)  # shares of re-embedded documents
 
 
 class GroupRecall(NamedTuple):
-    """The recall of the queries of one group; ``low`` is None where they are fewer than 20."""
+    """The recall of the queries of one group; ``low`` is None for fewer than 20 queries."""
 
     group: Hashable
     value: float
@@ -42,11 +42,11 @@ class GroupRecall(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """The share of the k right documents that queries find, averaged over queries, with its
+    """The share of the k correct documents that queries find, averaged over queries, with its
     interval.
 
-    The bounds of groups hold for all groups at once. ``hidden`` is what more documents in the pool
-    might still take away, which ``low`` allows for.
+    The bounds of groups hold for all groups simultaneously. ``hidden`` is the further loss of
+    recall that a deeper pool might reveal; ``low`` already allows for this loss.
     """
 
     value: float
@@ -58,18 +58,18 @@ class Recall(NamedTuple):
 
     @property
     def worst(self) -> GroupRecall | None:
-        """The group with the lowest recall of those with 20 queries at least."""
+        """The group with the lowest recall among groups with at least 20 queries."""
         assessed = [group for group in self.groups if group.low is not None]
         return min(assessed, key=lambda group: group.value, default=None)
 
 
 class Option(NamedTuple):
-    """An option for an old index, its recall by both truths, and why one is not assessed.
+    """An option for an old index, its recall for both targets, and why a recall is missing.
 
-    ``n_parameters``: how many parameters were fitted. ``base``: the option whose candidates are
-    re-ranked, or whose map the other documents take. ``candidates``: how many documents the new
-    model re-ranks, 0 for none. ``embeds``: how many documents are re-embedded before any query is
-    asked. ``rebuild``: whether stored vectors change.
+    ``n_parameters``: number of fitted parameters. ``base``: the option whose candidates are
+    re-ranked, or whose map is applied to the documents that are not re-embedded. ``candidates``:
+    number of documents that the new model re-ranks, 0 for none. ``embeds``: number of documents
+    that are re-embedded before the first query. ``rebuild``: whether stored vectors change.
     """
 
     name: str
@@ -84,12 +84,12 @@ class Option(NamedTuple):
 
     @property
     def decision(self) -> str:
-        """The decision that takes the option."""
+        """The decision that corresponds to the option."""
         return DECISION_BY_OPTION[self.name.partition("[")[0]]
 
 
 def rerank_option_name(base: str, candidates: int) -> str:
-    """Return the name of the option that re-ranks the first candidates of another one."""
+    """Return the name of the option that re-ranks the first candidates of another option."""
     return f"rerank[{base}, {candidates}]"
 
 
@@ -108,10 +108,10 @@ def assemble_options(
 ) -> tuple[Option, ...]:
     """Return all options, the cheapest first.
 
-    ``numbers``: the free numbers of each way that was asked for. ``recalls``: by truth and option.
-    ``reasons``: why an option is not assessed, ``unknown_reason`` for all others. ``sizes``:
-    documents of the index, and those re-embedded for a part of it. ``rebuilt_names``: ways that
-    change stored vectors.
+    ``numbers``: the free parameters of each requested method. ``recalls``: recalls by target and
+    option. ``reasons``: why an option is not assessed, with ``unknown_reason`` for all other
+    options. ``sizes``: number of documents in the index, and number of documents that a partial
+    re-embedding counts from. ``rebuilt_names``: methods that change stored vectors.
     """
     index_size, n_documents = sizes
 

@@ -20,11 +20,9 @@ from .stored import StoredRows
 SearchMetric = Literal["euclidean", "cosine", "inner"]
 SEARCH_METRICS = ("euclidean", "cosine", "inner")
 SearchProgress = Callable[[float], None]
-CENTER_SAMPLE_ROWS = 4096  # rows of which the middle is a centre
-POINTS_PER_SEARCH_BLOCK, POINTS_PER_COMPARISON = (
-    500,
-    50,
-)  # points that are asked, and compared with what they found, at a time
+CENTER_SAMPLE_ROWS = 4096  # number of rows that define the centre
+# Number of points per block of a search, and per block of a comparison with the retrieved rows.
+POINTS_PER_SEARCH_BLOCK, POINTS_PER_COMPARISON = (500, 50)
 
 
 def search_nearest_rows(
@@ -35,9 +33,10 @@ def search_nearest_rows(
     metric: SearchMetric,
     tick: SearchProgress = lambda _: None,
 ) -> np.ndarray:
-    """Return the k nearest rows of every point, the nearest first, without the row of ``own_rows``.
+    """Return the k nearest rows of every point, the nearest first, without the point's own row
+    (``own_rows``).
 
-    ``tick`` is called with the share of the rows that one block has.
+    ``tick`` is called after each block with the block's share of all rows.
     """
     n = len(rows.source)
 
@@ -58,7 +57,7 @@ def search_blocks(
     k: int,
     metric: SearchMetric,
 ) -> np.ndarray:
-    """Return the k nearest rows of every point among the rows of some blocks, about a centre."""
+    """Return the k nearest rows of every point among blocks of rows, computed about ``center``."""
     if metric != "inner":
         return find_nearest_rows(points, own_rows, blocks, center, k)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
@@ -77,7 +76,7 @@ def search_blocks(
 
 
 def _keep_largest(best: np.ndarray, rows: np.ndarray, products: np.ndarray, start: int) -> None:
-    """Keep, in place, the k largest products of those before and those of another block."""
+    """Merge the k largest products so far with the products of another block, in place."""
     k = best.shape[1]
     indices = np.broadcast_to(np.arange(start, start + products.shape[1]), products.shape)
     values = np.concatenate([best, products], axis=1)
@@ -93,9 +92,9 @@ def match_true_neighbors(
     take: RowLookup,
     metric: SearchMetric,
 ) -> np.ndarray:
-    """Return which rows that are found, (points, depth), are as near as the last of the true ones.
+    """Return which retrieved rows, (points, depth), are as near as the farthest true neighbour.
 
-    ``true`` and ``retrieved`` are indices of rows; ``take`` gives the rows in the version that
+    ``true`` and ``retrieved`` are indices of rows; ``take`` returns the rows in the version that
     decides.
     """
     if metric != "inner":
@@ -121,5 +120,6 @@ def match_true_neighbors(
 
 
 def recall_at_count(right: np.ndarray, count: int, k: int) -> np.ndarray:
-    """Return the share of the k right rows that are among the first ``count`` of each point."""
+    """Return the share of the k correct rows among the first ``count`` retrieved rows of each
+    point."""
     return np.asarray(np.minimum(right[:, :count].sum(axis=1), k) / k)

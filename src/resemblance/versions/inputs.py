@@ -1,4 +1,4 @@
-"""The inputs of :func:`resemblance.drift`, checked and brought to one unit and width."""
+"""Check the inputs of :func:`resemblance.drift`, and bring both versions to one unit and width."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ..data.representation import Representation, as_representation, check_same_
 from ..intermediates.digits import check_digits
 from .verdict import SIDES_BY_PURPOSE
 
-# Versions whose sizes differ by more are in different units, and squares of them overflow.
+# Versions with a larger ratio of sizes are in different units, and their squares overflow.
 MAX_UNIT_RATIO = 1e50
 MIN_PARAMETER_VALUES = {"n_resamples": 10, "k": 1, "max_samples": 20, "seed": 0}
 
 
 def validate_threshold(threshold: Any) -> float | None:
-    """A number, or None for calibrated thresholds."""
+    """Return the threshold as a number, or None for calibrated thresholds."""
     if isinstance(threshold, str) and threshold == "calibrated":
         return None
     is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
@@ -44,7 +44,7 @@ def validate_threshold(threshold: Any) -> float | None:
 
 
 def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
-    """Raise ``ValueError`` for what no data could be judged by."""
+    """Raise ``ValueError`` for parameters outside their ranges."""
     check_share("drift: tolerance", tolerance)
     check_choice("drift: purpose", purpose, SIDES_BY_PURPOSE)
     for name, value in counts.items():
@@ -52,20 +52,20 @@ def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
 
 
 def check_flag(role: str, value: Any) -> bool:
-    """Return a flag; raise ``ValueError`` for anything but True and False."""
+    """Return a flag; raise ``ValueError`` for values other than True and False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{role} must be True or False; got {value!r}")
     return bool(value)
 
 
 def check_share(role: str, value: Any) -> None:
-    """Raise ``ValueError`` for what is no number between 0 and 1."""
+    """Raise ``ValueError`` unless the value is a number between 0 and 1."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
         raise ValueError(f"{role} must be a number between 0 and 1; got {value!r}")
 
 
 def check_min_count(role: str, value: Any, minimum: int) -> None:
-    """Raise ``ValueError`` for what is no whole number, or too small."""
+    """Raise ``ValueError`` unless the value is a whole number of at least ``minimum``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < minimum:
         raise ValueError(f"{role} must be at least {minimum} and a whole number; got {value!r}")
 
@@ -73,8 +73,8 @@ def check_min_count(role: str, value: Any, minimum: int) -> None:
 def validate_versions(
     reference: Any, current: Any, labels: Any
 ) -> tuple[Representation, Representation, np.ndarray | None]:
-    """Return both versions, and the classes as integers from 0; raise ``ValueError`` if they cannot
-    be compared."""
+    """Return both versions, and the classes as integers from 0; raise ``ValueError`` if the
+    versions cannot be compared."""
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     require_features("drift", x, y)
     (n, _), (m, _) = x.shape, y.shape
@@ -99,11 +99,11 @@ def validate_versions(
 def columns_by_model(
     old: Sequence[Representation], new: Sequence[Representation]
 ) -> tuple[tuple[Representation, ...], tuple[Representation, ...]]:
-    """Return vectors of an old and of a new model, documents first, those of each model with their
-    columns in one order, that of the old model where names are equal.
+    """Return the vectors of an old and of a new model, documents first, with matching columns.
 
-    Raises ``ValueError`` for other names within a model, and for names of both of which some are
-    equal and some not.
+    The columns of all vectors of a model are in one order. If old and new columns have equal names,
+    the new model's columns follow the order of the old model. Raises ``ValueError`` if names differ
+    within a model, or if some names of the two models are equal and some are not.
     """
     document_pair = align_columns("upgrade_index", (old[0], new[0]))
     return tuple(
@@ -113,8 +113,8 @@ def columns_by_model(
 
 
 def common_unit(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the largest value of both; raise ``ValueError`` if the reference is constant or the
-    sizes cannot be compared."""
+    """Return the largest absolute value of both versions; raise ``ValueError`` if the reference is
+    constant or the sizes cannot be compared."""
     unit = max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0
     before, after = (float(np.abs(data / unit - data[:1] / unit).max()) for data in (x, y))
     if not np.ptp(x / unit, axis=0).any() and not np.ptp(x, axis=0).any():
@@ -133,8 +133,8 @@ def common_unit(x: np.ndarray, y: np.ndarray) -> float:
 def to_common_space(
     x: np.ndarray, y: np.ndarray, unit: float
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return both in the same dimensions, at most 2n, and in one unit of size, and whether
-    dimensions were left out."""
+    """Return both versions in the same dimensions, at most 2n, and in one unit, and whether
+    dimensions were dropped."""
     width = max(x.shape[1], y.shape[1])
     a, b = (np.pad(data / unit, ((0, 0), (0, width - data.shape[1]))) for data in (x, y))
     if width <= 2 * len(x):

@@ -1,4 +1,4 @@
-"""What no map gives back: lost dimensions, neighbours, classes."""
+"""Losses that no map undoes: dimensions, neighbours, class structure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .maps import (
 )
 from .retrieval import NeighborLosses
 
-# with fewer samples per direction than this, a linear discriminant is shrunk
+# below this number of samples per direction, the linear discriminant is shrunk
 MIN_SAMPLES_PER_DIRECTION = 3
 
 
@@ -32,14 +32,15 @@ RemainingParts = tuple[np.ndarray, ...]
 def collapse_finding(
     x: np.ndarray, y: np.ndarray, linear: MapFit | None, seed: int
 ) -> tuple[Finding, RemainingParts]:
-    """Return the lost dimensions, and the reference without them, about its mean, by where the rest
-    arrives or comes from.
+    """Return the loss of dimensions, and the reference without the lost dimensions: its projections
+    on the output and on the input directions of the linear map, or one projection without a linear
+    map.
 
-    They are lost when the effective rank falls, the reference can be predicted from the current
-    version clearly worse than the other way round, and some direction keeps less than a tenth of
-    the gain of another. An invertible map may lower the effective rank too, but nothing is lost.
-    Without a linear map to judge (``None``: too few samples), they are lost when fewer components
-    than before hold all but a millionth of the variance of each.
+    Dimensions are lost if three conditions hold: the effective rank falls; the current version
+    predicts the reference clearly worse than the reverse; and some direction keeps less than a
+    tenth of the gain of another direction. An invertible map may lower the effective rank too, but
+    loses nothing. Without a linear map (``None``: too few samples), dimensions are lost if fewer
+    components than before hold more than a millionth of the variance.
     """
     before, after = _effective_dimension(x), _effective_dimension(y)
     log_ratios = [
@@ -98,8 +99,8 @@ def _part_kept_by_components(x: np.ndarray, y: np.ndarray) -> tuple[RemainingPar
 
 
 def neighbor_loss_finding(losses: NeighborLosses, k: int, map_phrase: str, seed: int) -> Finding:
-    """Return the neighbours that are lost when everything is embedded again, named if they are lost
-    beyond the chosen map too."""
+    """Return the loss of neighbours after all vectors are re-embedded, named if the chosen map does
+    not explain the loss."""
     smaller_losses = min(losses.reembedded, losses.mapped, key=np.mean)
     low, high = bootstrap_mean_interval(losses.reembedded, seed, "neighbours")
     is_named = (
@@ -134,8 +135,8 @@ def neighbor_loss_finding(losses: NeighborLosses, k: int, map_phrase: str, seed:
 def class_loss_finding(
     x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
 ) -> Finding:
-    """Return the loss of accuracy of a linear discriminant, which no invertible linear map changes
-    unless the discriminant is shrunk."""
+    """Return the loss of accuracy of a linear discriminant. No invertible linear map changes this
+    accuracy unless the discriminant is shrunk."""
     if classes is None:
         return unassessed_finding("classes", "it needs labels")
     is_shrunk = len(x) < MIN_SAMPLES_PER_DIRECTION * max(count_components(x), count_components(y))
@@ -151,7 +152,8 @@ def class_loss_finding(
 def classify_by_discriminant(
     x: np.ndarray, classes: np.ndarray, is_shrunk: bool, seed: int
 ) -> np.ndarray:
-    """Return, as 1 or 0, which samples a discriminant fitted to others classifies correctly."""
+    """Return 1 for every sample that a discriminant fitted to other samples classifies correctly,
+    else 0."""
     is_correct = np.zeros(len(x))
     for train, test in cross_validation_folds(len(x), seed):
         labels = np.unique(classes[train])
@@ -164,8 +166,8 @@ def classify_by_discriminant(
 
 
 def _shrunk_covariance(residuals: np.ndarray, is_shrunk: bool) -> np.ndarray:
-    """Return the covariance within classes, made invertible; if ``is_shrunk``, towards a sphere by
-    the amount that pays (Ledoit & Wolf)."""
+    """Return the covariance within classes, made invertible. If ``is_shrunk``, shrink the
+    covariance towards a sphere by the optimal amount (Ledoit & Wolf)."""
     n, d = residuals.shape
     covariance, weight = residuals.T @ residuals / n, 1e-9
     if is_shrunk:

@@ -1,4 +1,4 @@
-"""Maps of growing freedom from one version to another, judged on samples outside the fit."""
+"""Nested maps of increasing freedom from one version to another, judged on held-out samples."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ import numpy as np
 from ..significance.resampling import sample_groups
 
 MAP_FOLDS = 5
-# Components with less than this share of the variance, as rounding leaves them, are none.
+# Components below this share of the variance count as rounding errors.
 MIN_COMPONENT_SHARE = 1e-6
 MatrixFitter = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 
 
 class MapFit(NamedTuple):
-    """A map from reference to current by its name, with centred predictions and residuals, and the
-    matrices without each fold."""
+    """A fitted map from reference to current: name, centred predictions, residuals, and the
+    matrices fitted without each fold."""
 
     name: str
-    predicted: np.ndarray  # (n, d), for samples the map was not fitted to
-    target: np.ndarray  # (n, d), the current version minus the mean of the samples fitted to
-    size: float  # factor, not negative, that brings the predictions closest to the targets
+    predicted: np.ndarray  # (n, d), held-out predictions
+    # target: (n, d), the current version minus the mean of the training samples
+    target: np.ndarray
+    size: float  # nonnegative factor that brings the predictions closest to the targets
     residual: np.ndarray  # (n,), squared, 1 on average for a map that explains nothing
-    matrices: tuple[np.ndarray | None, ...] = ()  # (d, d); None for the map that changes nothing
+    matrices: tuple[np.ndarray | None, ...] = ()  # (d, d); None for the identity
 
     @property
     def is_in_sample(self) -> bool:
-        """Whether it is judged on the samples it was fitted to."""
+        """Whether the map is judged on the samples of its fit."""
         return len(self.matrices) == 1
 
 
 class AffineMap(NamedTuple):
-    """A map for any rows: linear about the mean of the reference, to the mean of the current."""
+    """A map for any rows: linear about the mean of the reference, then shifted to the current
+    mean."""
 
     before: np.ndarray  # (d,)
-    matrix: np.ndarray | None  # (d, d), None for the map that changes nothing
+    matrix: np.ndarray | None  # (d, d), None for the identity
     factor: float
     after: np.ndarray  # (d,)
 
@@ -45,14 +47,14 @@ class AffineMap(NamedTuple):
 
 
 def fit_identity(x: np.ndarray, y: np.ndarray) -> None:
-    """The map that changes nothing."""
+    """Return None, the matrix of the identity."""
 
 
 def fit_rotation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The orthogonal map, reflections included, that brings x closest to y (Procrustes).
+    """Return the orthogonal map, reflections included, that brings x closest to y (Procrustes).
 
-    With fewer samples than features it is that of a space of n dimensions that holds x, and 0
-    outside.
+    With fewer samples than features the map is orthogonal on an n-dimensional space that contains
+    x, and 0 outside this space.
     """
     if len(x) >= x.shape[1]:
         u, _, vt = np.linalg.svd(x.T @ y)
@@ -63,7 +65,7 @@ def fit_rotation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def fit_linear_map(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The linear map that brings x closest to y, of least size if many do."""
+    """Return the linear map that brings x closest to y; the smallest if several maps do."""
     return np.linalg.lstsq(x, y, rcond=1e-10)[0]
 
 
@@ -75,12 +77,12 @@ NESTED_MAP_FITTERS: dict[str, MatrixFitter] = {
 
 
 def apply_matrix(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:
-    """Map the rows of x."""
+    """Multiply the rows of x by a matrix; None is the identity."""
     return x if matrix is None else np.asarray(x @ matrix)
 
 
 def cross_validation_folds(n: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the samples to fit to and those to judge on, each sample being judged on once."""
+    """Yield (training samples, test samples); every sample is a test sample once."""
     for test in sample_groups(n, count=MAP_FOLDS, seed=seed):
         yield np.setdiff1d(np.arange(n), test), test
 
@@ -93,9 +95,9 @@ def cross_validate_map(
     seed: int,
     labels: np.ndarray | None = None,
 ) -> MapFit:
-    """Fit a map to some samples and apply it to the others.
+    """Fit a map to the training samples of each fold and apply the map to the test samples.
 
-    With ``labels`` each class may also shift by itself.
+    With ``labels`` the samples of each class may also share a shift.
     """
     predicted, target, matrices = np.zeros_like(y), np.zeros_like(y), []
     groups = None if labels is None else np.unique(labels, return_inverse=True)[1]
@@ -113,7 +115,8 @@ def cross_validate_map(
 
 
 def fit_map_in_sample(name: str, fit: MatrixFitter, x: np.ndarray, y: np.ndarray) -> MapFit:
-    """Fit a map to all samples and judge it on the same; ``matrices`` then holds it alone."""
+    """Fit a map to all samples and judge the map on the same samples; ``matrices`` then has one
+    matrix."""
     a, b = x - x.mean(axis=0), y - y.mean(axis=0)
     matrix = fit(a, b)
     return _evaluate_map(name, apply_matrix(a, matrix), b, [matrix])
@@ -129,45 +132,47 @@ def _evaluate_map(
 
 
 def nonnegligible_directions(x: np.ndarray) -> np.ndarray:
-    """Orthonormal directions (d, r) of the components of x that are not negligible."""
+    """Return orthonormal directions (d, r) of the non-negligible principal components of x."""
     _, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
     return vt[s**2 > MIN_COMPONENT_SHARE * (s**2).sum()].T
 
 
 def principal_variance_shares(x: np.ndarray) -> np.ndarray:
-    """Shares of the variance of the principal components, largest first, without negligible
-    ones."""
+    """Return the variance shares of the principal components, largest first, without negligible
+    components."""
     a = x - x.mean(axis=0)
     sizes = np.linalg.eigvalsh(a.T @ a if len(a) > a.shape[1] else a @ a.T)[::-1]
     return sizes[sizes > MIN_COMPONENT_SHARE * sizes.sum()] / sizes.sum()
 
 
 def rms_radius(x: np.ndarray) -> float:
-    """Root mean square distance from the mean, 1 for a point."""
+    """Return the root mean square distance from the mean, or 1 for a point."""
     return float(np.sqrt(x.var(axis=0).sum())) or 1.0
 
 
 def count_components(x: np.ndarray) -> int:
-    """How many components are not negligible."""
+    """Return the number of non-negligible principal components."""
     return len(principal_variance_shares(x))
 
 
 def chance_explained_share(change: np.ndarray, basis: np.ndarray) -> float:
-    """Share of a change that no fitted rotation removes: half of what the samples span."""
+    """Return the share of a random change that no fitted rotation removes: half of the share that
+    lies in the span of the samples."""
     share = float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0))
     return max(0.5 * share, 1 / len(change) ** 2)
 
 
 def is_underdetermined(x: np.ndarray) -> bool:
-    """Whether x has so many directions that a map fitted to four fifths of the samples says nothing
-    about the others."""
+    """Return whether x has too many directions: a map fitted to four fifths of the samples then
+    says nothing about the remaining fifth."""
     return count_components(x) >= len(x) - -(-len(x) // MAP_FOLDS) - 1
 
 
 def unexplained_variance_ladder(
     x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit]
 ) -> tuple[tuple[str, float], ...]:
-    """Share of the variance of the current version that nested maps leave unexplained."""
+    """Return the share of the variance of the current version that each nested map leaves
+    unexplained."""
     spread = y - y.mean(axis=0)
     total = (spread**2).sum()
     residual_share = ((spread - (x - x.mean(axis=0))) ** 2).sum() / total

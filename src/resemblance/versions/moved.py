@@ -1,4 +1,4 @@
-"""Which samples and which classes changed most."""
+"""The samples and the classes that changed most."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .diagnosis import Diagnosis
 from .findings import FINDING_CONFIDENCE, MIN_NAMED_CHANGE, Finding, unassessed_finding
 from .maps import NESTED_MAP_FITTERS, AffineMap, rms_radius
 
-MAX_NAMED_CLASSES = 3  # classes that moved are named, at most
-ROBUST_FIT_ROUNDS = 5  # in which the classes that moved lose their weight
-MIN_DISTANCE_RATIO = 5  # times the usual distance, which errors of the map make
+MAX_NAMED_CLASSES = 3  # largest number of moved classes in a sentence
+ROBUST_FIT_ROUNDS = 5  # reweighting rounds, which reduce the weight of moved classes
+MIN_DISTANCE_RATIO = 5  # times the typical distance, which errors of the map cause
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A sample and how far it moved, in radii of the current version: as it is, and beyond what the
-    map explains."""
+    """A sample with its displacement and its displacement beyond the map, in radii of the current
+    version."""
 
     index: int
     id: Hashable | None
@@ -34,8 +34,8 @@ class Moved:
 
 @dataclass(frozen=True)
 class RowPermutation:
-    """Rows in another order: the share of samples in another's place, and whether all rows are
-    equal ``exactly`` or nearly."""
+    """Rows in another order: the share of samples in the position of another sample, and whether
+    the rows of the two versions are equal ``exactly`` or nearly."""
 
     share: float
     exactly: bool
@@ -43,10 +43,10 @@ class RowPermutation:
 
 @dataclass(frozen=True)
 class MovedClass:
-    """A class: how far its mean moved, and the class whose mean is nearest, before and after.
+    """A class: the displacement of its mean, and the class with the nearest mean, before and after.
 
-    ``moved`` and ``unexplained`` (beyond the map) are in radii of the current version, distances in
-    radii of their own.
+    ``moved`` and ``unexplained`` (beyond the map) are in radii of the current version. The
+    distances to the nearest class are in radii of the version that the distance is measured in.
     """
 
     label: Hashable
@@ -62,7 +62,7 @@ class MovedClass:
 def rank_moved_samples(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis, rows: np.ndarray, ids: Any, labels: Any
 ) -> list[Moved]:
-    """How far every sample moved."""
+    """Return the displacement of every sample, in the order of the samples."""
     residuals = diagnosis.fit.target - diagnosis.scale * diagnosis.fit.predicted
     distances, residual_distances = (
         np.linalg.norm(vectors, axis=1) / rms_radius(y) for vectors in (y - x, residuals)
@@ -74,10 +74,10 @@ def rank_moved_samples(
 
 
 class ClassMeans(NamedTuple):
-    """Means of the classes that have samples: before, after, and where the map puts them.
+    """Means of the classes that have samples: before, after, and mapped.
 
-    ``scatter`` is the mean squared distance of the samples of a class from the mean of what the map
-    leaves of it, infinite for one sample.
+    ``scatter`` is the mean squared distance between the residuals of the map in a class and the
+    mean residual of the class, infinite for one sample.
     """
 
     labels: list[Hashable]
@@ -92,9 +92,9 @@ ClassBlock = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def version_class_means(blocks: Iterable[ClassBlock], names: Mapping[int, Hashable]) -> ClassMeans:
-    """Return the means of classes numbered from 0, from one pass over parts of the samples.
+    """Return the means of classes numbered from 0, from one pass over blocks of samples.
 
-    A part is the numbers of the classes, and the samples before, after, and as mapped.
+    A block contains the class numbers, and the samples before, after, and as mapped.
     """
     from scipy.sparse import csr_array
 
@@ -126,12 +126,14 @@ def version_class_means(blocks: Iterable[ClassBlock], names: Mapping[int, Hashab
 def find_moved_classes(
     means: ClassMeans, radii: tuple[float, float]
 ) -> tuple[Finding, tuple[MovedClass, ...]]:
-    """Return whether classes moved otherwise than the rest, and how far every class moved.
+    """Return the finding about classes that moved differently from the rest, and the shift of every
+    class.
 
-    A class moved when its mean is farther from where the map puts it than its own scatter makes it,
-    at 99 % for all classes together, and than ``MIN_DISTANCE_RATIO`` times the distance that is
-    usual: of 378 simulated pairs of versions in which none moved, one named a class. First are
-    the classes that came closest to another one or went farthest from it.
+    A class moved if the distance between its mean and its mapped mean exceeds two limits: the
+    distance that the scatter of the class explains, at 99 % for all classes together, and
+    ``MIN_DISTANCE_RATIO`` times the typical distance. Among 378 simulated pairs of versions without
+    moved classes, one pair named a class. The classes whose distance to the nearest class changed
+    most come first.
     """
     if len(means.labels) < 2:
         return unassessed_finding("moved_classes", "it needs two classes"), ()
@@ -192,8 +194,8 @@ def _moved_classes_finding(
 def class_mean_shifts(
     x: np.ndarray, y: np.ndarray, classes: tuple[np.ndarray, np.ndarray], names: Sequence[Hashable]
 ) -> tuple[MovedClass, ...]:
-    """How far the means of classes are apart in rows of other samples, those first that are
-    farthest; of classes in both, two at least."""
+    """Return the distance between the means of each class in two batches of different samples, the
+    farthest first. Only classes of the two batches count, at least two."""
     codes = np.intersect1d(*classes).tolist()
     if len(codes) < 2:
         return ()
@@ -214,10 +216,10 @@ def class_mean_shifts(
 def majority_class_map(
     x: np.ndarray, y: np.ndarray, classes: np.ndarray, name: str, factor: float
 ) -> AffineMap:
-    """Return the map of a kind that brings most classes to where they are.
+    """Return the map of the given kind that fits most classes, by iterative reweighting.
 
-    Every sample weighs as one over the distance at which the map leaves its class, so that classes
-    that moved do not bend it.
+    The weight of a sample is inverse to the distance between its class mean and the mapped mean, so
+    moved classes do not distort the map.
     """
     groups = np.unique(classes, return_inverse=True)[1]
     weights = np.ones(len(x))
@@ -235,7 +237,7 @@ def majority_class_map(
 def _nearest_class_means(
     labels: Sequence[Hashable], means: np.ndarray, unit: float
 ) -> tuple[list[Hashable], list[float]]:
-    """The class whose mean is nearest to that of each, and its distance."""
+    """Return, for each class, the class with the nearest mean and the distance of the two means."""
     points = means - means.mean(axis=0)
     neighbors = np.empty(len(points), dtype=np.int64)
     for (start, stop), block in zip(row_blocks(len(points)), squared_distance_blocks(points)):

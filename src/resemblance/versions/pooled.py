@@ -1,4 +1,4 @@
-"""Recalls of options for a large index, from a pool of its documents that are re-embedded."""
+"""Recalls of options for a large index, from a pool of documents that the user re-embeds."""
 
 from __future__ import annotations
 
@@ -32,13 +32,11 @@ from .retrieval import column_medians
 from .upgrade_inputs import MIN_QUERIES, UpgradeTask
 from .ways import ServingMethods
 
-MIN_POOL_QUERIES, POOL_DEPTHS = (
-    200,
-    (2, 5),
-)  # queries with a pool of documents, at least; its depths, in neighbours
-# Of the squared distance to the mean: below, two vectors are of one document in two precisions
+# Fewest queries with a pool of documents; the depths of the pool, in multiples of k.
+MIN_POOL_QUERIES, POOL_DEPTHS = (200, (2, 5))
+# Share of the squared distance to the mean; closer vectors are one document in two precisions.
 SAME_DOCUMENT_TOLERANCE = 0.04
-CHECKED_DOCUMENTS = 20  # documents by which a function is checked that embeds them
+CHECKED_DOCUMENTS = 20  # documents that check the user's embedding function
 EMBED_BATCH_SIZE = 4096  # documents embedded at a time
 EmbedFunction = Callable[[np.ndarray], Any]
 
@@ -46,8 +44,8 @@ EmbedFunction = Callable[[np.ndarray], Any]
 def pooled_recalls(
     task: UpgradeTask, methods: ServingMethods, embed: EmbedFunction, tick: SearchProgress
 ) -> OptionRecalls:
-    """Return recalls by what the new model would find, among the documents that any way returns
-    from the old index at some depth."""
+    """Return recalls of the new model's answers, within the pool of documents that any option
+    returns from the old index at some depth."""
     hits = search_by_methods(task, methods.ways, task.k, tick, 0.4)
     true = hits[OLD_QUERIES]
     check_no_own_documents(task, true)
@@ -116,8 +114,8 @@ def _recalls_from_pool(
 
 
 def _check_embed(task: UpgradeTask, embed: EmbedFunction) -> None:
-    """Raise ``ValueError`` if a function gives other vectors of documents, found in the index, than
-    those by the new model."""
+    """Raise ``ValueError`` if the embedding function returns other vectors than the new model for
+    documents of the index."""
     documents = np.linspace(0, len(task.old.source) - 1, CHECKED_DOCUMENTS).astype(int)
     old_vectors, new_vectors = task.old.take(documents), task.new.take(documents)
     neighbors = search_nearest_rows(
@@ -147,7 +145,8 @@ def _check_embed(task: UpgradeTask, embed: EmbedFunction) -> None:
 
 
 def _are_same_documents(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Say which rows of a are those of b, computed with other batches or in another precision."""
+    """Return which rows of a equal the rows of b up to the rounding of other batches or
+    precisions."""
     if a.shape != b.shape:
         return np.zeros(len(a), bool)
     return np.asarray(
@@ -157,7 +156,7 @@ def _are_same_documents(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _embed_in_batches(task: UpgradeTask, embed: EmbedFunction, rows: np.ndarray) -> np.ndarray:
-    """Return the new vectors of documents, which a user's function embeds in batches."""
+    """Return the new vectors of documents, from the user's function, in batches."""
     blocks, width = [], task.new.width
     for batch in np.split(rows, range(EMBED_BATCH_SIZE, len(rows), EMBED_BATCH_SIZE)):
         vectors = as_representation(embed(batch.copy()), "what embed returned")

@@ -1,4 +1,5 @@
-"""Recalls of options for an old index: measured among all documents, or continued from a sample."""
+"""Recalls of options for an old index: measured among all documents, or extrapolated from a
+sample."""
 
 from __future__ import annotations
 
@@ -31,13 +32,11 @@ from .stored import StoredRows
 from .upgrade_inputs import MIN_QUERIES, UpgradeTask
 from .ways import ServingMethod, ServingMethods, partially_reembedded_rows
 
-MAX_CURVE_DOCUMENTS, CURVE_FRACTIONS = (
-    50_000,
-    (8, 4, 2, 1),
-)  # documents for the curve at most, and shares of them
+# Most documents for the curve, and the divisors of this number.
+MAX_CURVE_DOCUMENTS, CURVE_FRACTIONS = (50_000, (8, 4, 2, 1))
 MIN_CURVE_DOCUMENTS = 1000  # documents for a curve
-MAX_OWN_DOCUMENT_SHARE = 0.05  # queries that may be documents by chance
-# of the squared distance to the second nearest: below, two vectors are of one document
+MAX_OWN_DOCUMENT_SHARE = 0.05  # largest share of queries that may equal documents by chance
+# share of the squared distance to the second nearest row; a closer row is a copy
 COPY_TOLERANCE = 1e-4
 
 RecallByOption = dict[str, Recall]
@@ -46,9 +45,9 @@ HitsByMethod = dict[str, np.ndarray]
 
 
 class OptionRecalls(NamedTuple):
-    """Recalls of each option by both truths, the share of the old answers that the new model
-    changes, if known, the recalls (way, documents, recall) that an estimate continues, and what the
-    new model gains."""
+    """Recalls of each option for both targets, the share of the old answers that the new model
+    changes (if known), the curve (option, documents, recall) behind an estimate, and the new
+    model's gain."""
 
     new_model: RecallByOption
     old_model: RecallByOption
@@ -60,7 +59,8 @@ class OptionRecalls(NamedTuple):
 def measure_recalls(
     task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> OptionRecalls:
-    """Return the recalls of all options among the documents, which are the whole index."""
+    """Return the recalls of all options among the documents, if the documents are the whole
+    index."""
     depth = min(max(CANDIDATE_COUNTS), len(task.old.source) - 1)
     hits = search_by_methods(task, methods.ways, depth, tick, 0.6)
     true = hits[OLD_QUERIES][:, : task.k]
@@ -88,8 +88,9 @@ def search_by_methods(
     share: float,
     query_indices: Any = None,
 ) -> HitsByMethod:
-    """Return the nearest documents by every way, and by old queries; ways of the same stored
-    vectors share a pass over them. ``query_indices``: the queries asked, all without it."""
+    """Return the nearest documents of every method and of old queries. Methods that change stored
+    vectors in the same way share one pass. ``query_indices``: the queries to search for, default
+    all."""
     rows = np.arange(len(task.a)) if query_indices is None else query_indices
     all_methods = {OLD_QUERIES: ServingMethod(task.a), **methods}
     passes: dict[int, list[str]] = {}
@@ -125,7 +126,8 @@ def reranked_recalls(
     take: Callable[[np.ndarray], np.ndarray],
     query_indices: np.ndarray | None = None,
 ) -> RecallByOption:
-    """Return the recall of the new model's answers by every way, and among its candidates."""
+    """Return the recall of the new model's answers by every method, and among the candidates of a
+    method."""
     recalls: RecallByOption = {}
     points = task.b if query_indices is None else task.b[query_indices]
     for name, retrieved in hits.items():
@@ -144,7 +146,7 @@ def reranked_recalls(
 
 
 def old_answer_recalls(task: UpgradeTask, hits: HitsByMethod, true: np.ndarray) -> RecallByOption:
-    """Return the recall of the old model's answers by every way."""
+    """Return the recall of the old model's answers by every method."""
     return {
         name: _answer_recall(task, task.a, true, retrieved[:, : task.k], task.whole)
         for name, retrieved in hits.items()
@@ -162,8 +164,8 @@ def _answer_recall(
 def _partial_reembedding_hits(
     task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> list[tuple[str, np.ndarray]]:
-    """Return what new queries find where a part of the documents is re-embedded and the others are
-    mapped: first those to which the map was fitted."""
+    """Return the retrieved documents after a partial re-embedding, for several shares; other
+    documents are mapped. The documents that fitted the map are re-embedded first."""
     names = [name for name in methods.maps if name.startswith("documents")]
     n = len(task.old.source)
     if not names:
@@ -188,7 +190,7 @@ def _partial_reembedding_hits(
 def measure_relevance_gain(
     task: UpgradeTask, true: np.ndarray, best: np.ndarray
 ) -> RelevanceGain | None:
-    """Return what the new model gains in relevant documents, None where none are named."""
+    """Return the gain of the new model in relevant documents, None without relevant documents."""
     if task.relevant is None:
         return None
     old_recalls, new_recalls = (
@@ -210,7 +212,8 @@ def measure_relevance_gain(
 
 
 def check_no_own_documents(task: UpgradeTask, true: np.ndarray) -> None:
-    """Raise ``ValueError`` if many queries are documents, whose own document would be found."""
+    """Raise ``ValueError`` if many queries are documents: such a query would retrieve its own
+    document."""
     n_copies = int(have_copy_among_nearest(task.a, true, task.whole).sum())
     if n_copies > MAX_OWN_DOCUMENT_SHARE * len(true):
         raise ValueError(
@@ -223,7 +226,7 @@ def check_no_own_documents(task: UpgradeTask, true: np.ndarray) -> None:
 def have_copy_among_nearest(
     points: np.ndarray, neighbors: np.ndarray, index: StoredRows
 ) -> np.ndarray:
-    """Say of which points one of their nearest rows is a copy, rounded otherwise perhaps."""
+    """Return which points have a copy among their nearest rows, up to rounding."""
     distances = np.sort(squared_distances_to_rows(points, index.take(neighbors)), axis=1)
     return np.asarray(distances[:, 0] <= COPY_TOLERANCE * distances[:, :2][:, -1])
 
@@ -237,7 +240,8 @@ def summarize_recall(
     query_indices: np.ndarray | None = None,
     hidden: float = 0.0,
 ) -> Recall:
-    """Return the mean over queries, ``query_indices`` of them, with its interval and by group."""
+    """Return the mean recall over queries, or over ``query_indices``, with intervals, overall and
+    by group."""
     rows: list[GroupRecall] = []
     if task.groups is not None:
         groups = task.groups if query_indices is None else task.groups[query_indices]
@@ -259,10 +263,10 @@ def summarize_recall(
 
 
 def mean_share_interval(values: np.ndarray, confidence_level: float) -> tuple[float, float]:
-    """Return the ends of an interval of a mean of shares.
+    """Return the ends of a confidence interval of a mean of shares.
 
-    The lower end is that of Student's t after one more query of recall 0, the upper end after one
-    more of recall 1: a rare kind of query that fails may be missing among few queries.
+    The lower end is the end of Student's interval after adding one query of recall 0, the upper end
+    after adding one query of recall 1: few queries may miss a rare kind of query that fails.
     """
     from scipy.special import stdtrit
 
@@ -284,8 +288,8 @@ def mean_share_interval(values: np.ndarray, confidence_level: float) -> tuple[fl
 def extrapolate_recalls(
     task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> OptionRecalls:
-    """Return recalls of the old model's answers, and those of the new model's answers continued
-    from the documents by both models to the size of the index."""
+    """Return measured recalls of the old model's answers, and recalls of the new model's answers
+    extrapolated from the documents with new vectors to the size of the index."""
     hits = search_by_methods(task, methods.ways, task.k, tick, 0.6)
     true = hits[OLD_QUERIES]
     check_no_own_documents(task, true)
@@ -302,7 +306,7 @@ def extrapolate_recalls(
 
 
 def sample_relevance_gain(task: UpgradeTask, best: np.ndarray) -> RelevanceGain | None:
-    """Return what the new model gains among the documents by both models."""
+    """Return the gain of the new model among the documents with vectors of the two models."""
     if task.relevant is None:
         return None
     true = search_nearest_rows(task.a, task.selves, task.old, task.k, task.metric)
@@ -312,8 +316,8 @@ def sample_relevance_gain(task: UpgradeTask, best: np.ndarray) -> RelevanceGain 
 def _recall_estimates(
     task: UpgradeTask, methods: ServingMethods, sample: int
 ) -> tuple[RecallByOption, RecallCurve]:
-    """Recall by what the new model finds among ever more of the documents, and its continuation to
-    the size of the index."""
+    """Return the recall of the new model's answers extrapolated to the size of the index, and the
+    curve of recalls among increasing numbers of documents."""
     n, size = len(task.old.source), len(task.whole.source)
     order = generator(task.seed, "documents", n).permutation(n)[:sample]
     counts = [sample // fraction for fraction in CURVE_FRACTIONS]
@@ -343,7 +347,7 @@ def _recall_estimates(
 def _recalls_among_documents(
     task: UpgradeTask, methods: ServingMethods, rows: np.ndarray, depth: int
 ) -> dict[str, np.ndarray]:
-    """Return, among some documents by both models, the recalls of queries by every option."""
+    """Return the recalls of queries by every option among the documents ``rows``."""
     old_rows, new_rows, k = task.old.take(rows), task.new.take(rows), task.k
     indices = np.searchsorted(rows, task.selves).clip(max=len(rows) - 1)
     own_rows = np.where(rows[indices] == task.selves, indices, -1)
@@ -371,7 +375,7 @@ def _recalls_among_documents(
 
 
 def recall_at_index_size(sizes: Sequence[int], values: Sequence[float], size: int) -> float:
-    """Return the recall expected in an index of some size: its logit is a line in log size."""
+    """Extrapolate a recall to an index of ``size`` documents: the logit is linear in log size."""
     logits = np.clip(values, 1e-3, 1 - 1e-3)
     slope, confidence_level = np.polyfit(np.log(sizes), np.log(logits / (1 - logits)), 1)
     return float(1 / (1 + np.exp(-(confidence_level + slope * np.log(size)))))

@@ -1,4 +1,4 @@
-"""Whether rows belong together at all: a test by permutation."""
+"""Permutation test of whether the rows of two arrays are related."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..base.rng import generator
 from .two_samples import to_typical_units
 
 RELATION_PERMUTATIONS, RELATION_LEVEL = 199, 0.01
-# a squared distance correlation, above chance, from which on nothing is permuted
+# squared distance correlation above chance that ends the permutations early
 MIN_DISTANCE_CORRELATION = 0.2
-MIN_RELATION_ROWS = 50  # rows for a test of their relation
+MIN_RELATION_ROWS = 50  # fewest rows for the test
 
 
 def is_related(x: np.ndarray, y: np.ndarray, seed: int) -> bool:
-    """Whether distances between rows of x go with those of y more than in other orders, by the
-    distance covariance (Székely, Rizzo and Bakirov 2007) and permutations of the rows."""
+    """Return whether the distances between rows of x correlate with the distances between rows of y
+    more than under permutation, by the distance covariance (Székely, Rizzo and Bakirov 2007)."""
     a, b = (
         _double_centered_matrix(cdist(v, v)) for v in (to_typical_units(x), to_typical_units(y))
     )

@@ -1,4 +1,4 @@
-"""Whether a new model finds more of the documents that are known to be relevant."""
+"""Whether a new model finds more of the documents known to be relevant."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 from ..data.representation import Representation
 
-MIN_RELEVANT_QUERIES = 20  # queries with relevant documents
+MIN_RELEVANT_QUERIES = 20  # fewest queries with relevant documents
 
 
 class RelevanceGain(NamedTuple):
-    """Recall of relevant documents by the old and by the new model, and their difference, with its
+    """Recall of relevant documents by the old and by the new model, and their difference with its
     interval over queries.
 
-    The recall of a query is the share of its relevant documents among the k that are found, of k
-    where more are relevant.
+    The recall of a query is the share of its relevant documents among the k retrieved documents. If
+    more than k documents are relevant, the share is relative to k.
     """
 
     old: float
@@ -31,10 +31,10 @@ class RelevanceGain(NamedTuple):
 def relevant_positions(
     relevant: Any, queries: Representation, documents: Representation
 ) -> dict[int, np.ndarray]:
-    """Return the positions of the relevant documents of each query by its position.
+    """Return the positions of the relevant documents of each query, keyed by the query's position.
 
-    Ids are those of the representations, positions without ids. Raises ``ValueError`` for unknown
-    ids, and for queries without documents.
+    Ids are the ids of the representations, or positions without ids. Raises ``ValueError`` for
+    unknown ids, and for queries without documents.
     """
     if not isinstance(relevant, Mapping):
         raise ValueError(
@@ -86,7 +86,7 @@ def _check_known_ids(
 
 
 def relevant_recalls(relevant: Mapping[int, np.ndarray], retrieved: np.ndarray) -> np.ndarray:
-    """Return the recall of each query with relevant documents, from the k rows that are found."""
+    """Return the recall of each query with relevant documents, from the k retrieved rows."""
     k = retrieved.shape[1]
     return np.array(
         [

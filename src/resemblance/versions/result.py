@@ -1,4 +1,4 @@
-"""The report of a comparison of two versions: the verdict, and everything it rests on."""
+"""The report of a comparison of two versions: the verdict and the measurements behind it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from .verdict import Judgement, purpose_sentences
 
 @dataclass(frozen=True, repr=False)
 class DriftReport(BaseResult):
-    """What :func:`drift` returns. ``drifted`` says whether there is drift; all else says why, and
-    in what way.
+    """The result of :func:`drift`: ``drifted`` says whether there is drift; the other fields
+    explain the drift.
 
-    ``conclusion`` is the verdict in words. ``geometry`` judges what no rotation, translation or
-    factor of scale changes, ``coordinates`` where the samples are, ``index`` the neighbours that
-    new queries lose among old vectors. ``settings["purpose"]`` says which of them count.
+    ``conclusion`` is the verdict in words. ``geometry`` judges the part of the change that no
+    rotation, translation or factor of scale undoes, ``coordinates`` the positions of the samples,
+    ``index`` the neighbours that new queries lose among old vectors. ``settings["purpose"]`` says
+    which judgements count.
     """
 
     drifted: bool
     conclusion: str
-    row_facts: tuple[Fact, ...]  # what the rows show before any map: equal, zero or packed rows
+    row_facts: tuple[Fact, ...]  # facts of the rows: equal, zero or packed rows
     geometry: Judgement
     coordinates: Judgement
     index: Judgement
@@ -37,41 +38,41 @@ class DriftReport(BaseResult):
     findings: tuple[Finding, ...]
     reordered: (
         RowPermutation | None
-    )  # whether the current version has (nearly) the same rows, moved
-    map: str  # the map from reference to current that was chosen, "" for other samples
-    unexplained: float | None  # share of the variance of the current version that it leaves
-    unexplained_by_map: tuple[tuple[str, float], ...]  # the same share for maps of growing freedom
-    moved: tuple[Moved, ...]  # the samples farthest from where the map puts them
-    displaced: tuple[Moved, ...]  # the samples farthest from where they were
-    class_shifts: tuple[MovedClass, ...]  # with labels: every class, and the class nearest to it
-    features: tuple[MovedFeature, ...]  # of other samples: columns with another distribution
+    )  # whether the current version has (nearly) the same rows in another order
+    map: str  # the chosen map from reference to current, "" for other samples
+    unexplained: float | None  # share of the current variance that the map leaves
+    unexplained_by_map: tuple[tuple[str, float], ...]  # the same share for nested maps
+    moved: tuple[Moved, ...]  # the samples farthest from their mapped positions
+    displaced: tuple[Moved, ...]  # the samples farthest from their old positions
+    class_shifts: tuple[MovedClass, ...]  # with labels: every class and its nearest class
+    features: tuple[MovedFeature, ...]  # unpaired batches: columns with another distribution
     projection: dict[str, list[tuple[float, float]]]  # samples in the plane of largest variance
     settings: dict[str, Any]
     provenance: dict[str, Any]  # versions of libraries; file, shape and fingerprint of the data
-    caveats: tuple[str, ...] = ()  # what is doubtful about the data, such as copies of samples
+    caveats: tuple[str, ...] = ()  # doubts about the data, such as copies of samples
 
     _derived: ClassVar[tuple[str, ...]] = ("changes",)
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """The kinds of change that happened."""
+        """The kinds of change that the findings name."""
         return tuple(f.kind for f in self.findings if f.named)
 
     @property
     def details(self) -> tuple[str, ...]:
-        """A sentence about the geometry, the coordinates, and new queries against old vectors
-        each."""
+        """Three sentences, about the geometry, the coordinates, and new queries against old
+        vectors."""
         return purpose_sentences(
             self.settings["purpose"], (self.geometry, self.coordinates, self.index)
         )
 
     @property
     def failures(self) -> tuple[DriftTest, ...]:
-        """The rows of the table without a value, each with the reason."""
+        """The rows of the table without a value, with their reasons."""
         return tuple(d for d in self.drifts if d.value is None)
 
     def summary(self) -> str:
-        """Return the conclusion, then what is doubtful about the data, and the details."""
+        """Return the conclusion, the caveats about the data, and the details, one per line."""
         return "\n".join((self.conclusion, *(f"  {x}" for x in (*self.caveats, *self.details))))
 
     def records(self) -> list[dict[str, Any]]:

@@ -1,9 +1,9 @@
-"""Which nearest neighbours a change loses: some samples are looked up among all, in blocks, so that
-a memory-mapped file is never in memory as a whole.
+"""Nearest neighbours that a change loses. The search reads rows in blocks, so a memory-mapped file
+is never in memory as a whole.
 
-Neighbours are the k other samples at the smallest Euclidean distance. One that is found is right if
-it is at most as far, in the version that decides, as the k-th nearest there: so ties are no losses,
-however a search orders them.
+Neighbours are the k other samples at the smallest Euclidean distance. A retrieved row is correct if
+it is at most as far, in the version that decides, as the k-th nearest row there. Ties are therefore
+no losses, whatever the order of a search.
 """
 
 from __future__ import annotations
@@ -20,37 +20,32 @@ from ..base.rng import generator
 from ..data.representation import Representation, representation_title
 from .maps import AffineMap
 
-MAX_LOOKED_UP_SAMPLES, MIN_LOOKED_UP_SAMPLES = (
-    500,
-    200,
-)  # samples looked up: many, unless each is compared with a lot of numbers
-MAX_SEARCH_PRODUCTS = 5 * 10**10  # products for one search of all that are looked up
-MAX_NOISE_DRAWS = 20  # versions with noise, for thresholds
-# Products of lengths may be so many times a squared distance that is computed from them: of its 16
-# digits 10 are left.
+# Number of queries: many, or fewer if a query is compared with a large amount of data.
+MAX_LOOKED_UP_SAMPLES, MIN_LOOKED_UP_SAMPLES = (500, 200)
+MAX_SEARCH_PRODUCTS = 5 * 10**10  # multiplications for one search of all queries
+MAX_NOISE_DRAWS = 20  # most versions with noise, for thresholds
+# Largest ratio of a product of lengths to the squared distance computed from the product. At this
+# ratio 10 of 16 digits are left.
 MAX_CANCELLATION_RATIO = 2.0**20
-MAX_POINT_LENGTH = 2.0**300  # length of a point in units of the rows; one beyond is brought nearer
-SAFE_SIZE_RANGE = 2.0**-300, 2.0**300  # sizes whose squares keep their digits
-# Distances are equal that differ by less than so many times the rounding of the vectors, and than
-# this share of them.
+# largest length of a point in units of the rows; farther points are moved nearer
+MAX_POINT_LENGTH = 2.0**300
+SAFE_SIZE_RANGE = 2.0**-300, 2.0**300  # sizes whose squares neither overflow nor underflow
+# Distances are tied if they differ by less than this multiple of the rounding of the vectors, and
+# by less than this share of the distance.
 TIE_ROUNDING_FACTOR, TIE_DISTANCE_TOLERANCE = 16, 1e-9
-SAME_PLACE_RADIUS, MIN_PERMUTED_SHARE = (
-    0.1,
-    0.95,
-)  # of the distance to the k-th neighbour; of the samples
-POINTS_PER_PRODUCT = 500  # compared with a block at a time
-MAX_BLOCK_VALUES, MAX_BLOCK_ROWS = (
-    2**22,
-    2**13,
-)  # in a block, at most: 32 MB in double precision; and rows
+# Share of the distance to the nearest neighbour; share of the samples.
+SAME_PLACE_RADIUS, MIN_PERMUTED_SHARE = (0.1, 0.95)
+POINTS_PER_PRODUCT = 500  # points per matrix product with a block
+# Most values in a block, 32 MB in double precision, and most rows.
+MAX_BLOCK_VALUES, MAX_BLOCK_ROWS = (2**22, 2**13)
 
 RowBlocks = Iterable[tuple[int, np.ndarray]]
 RowLookup = Callable[[np.ndarray], np.ndarray]
 
 
 class Rows(NamedTuple):
-    """The rows of a version as given, on disk if they are there, and how they count: in which
-    precision, unit, and width."""
+    """The rows of a version as given, on disk or in memory, with the precision, unit and width in
+    which the comparison uses the rows."""
 
     source: np.ndarray
     precision: str
@@ -58,17 +53,17 @@ class Rows(NamedTuple):
     width: int
 
     def take(self, indices: np.ndarray) -> np.ndarray:
-        """These rows, shape (..., width) for indices of any shape."""
+        """Return the rows at ``indices`` of any shape, with shape (..., width)."""
         return self._counted(self.source[indices.ravel()]).reshape(*indices.shape, self.width)
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the index of the first row and the rows of one block after the other."""
+        """Yield the index of the first row and the rows of each block."""
         height = max(1, min(MAX_BLOCK_ROWS, MAX_BLOCK_VALUES // self.source.shape[1]))
         for start in range(0, len(self.source), height):
             yield start, self.part(start, start + height)
 
     def part(self, start: int, stop: int) -> np.ndarray:
-        """Rows that follow each other."""
+        """Return the rows from ``start`` to ``stop``."""
         return self._counted(self.source[start:stop])
 
     def _counted(self, rows: np.ndarray) -> np.ndarray:
@@ -78,8 +73,8 @@ class Rows(NamedTuple):
 
 
 class PairedSample(NamedTuple):
-    """The samples in use, of both versions in one unit and width, with their rows; all rows of both
-    versions, and their classes."""
+    """The subsample of both versions in one unit and width, with its row indices and queries; and
+    all rows of both versions with their classes."""
 
     x: np.ndarray
     y: np.ndarray
@@ -88,27 +83,28 @@ class PairedSample(NamedTuple):
     queries: np.ndarray
     k: int
     all: tuple[Rows, Rows]
-    is_reduced: bool  # to fewer dimensions than there are
+    is_reduced: bool  # whether dimensions were dropped
 
     @property
     def widths(self) -> tuple[int, int]:
-        """How many columns the versions have."""
+        """The number of columns of the reference and of the current version."""
         before, after = self.all
         return before.source.shape[1], after.source.shape[1]
 
     @property
     def classes(self) -> np.ndarray | None:
-        """The classes of the samples in use."""
+        """The classes of the subsample."""
         return None if self.groups is None else self.groups[self.rows]
 
 
 def same_rows(x: Rows, y: Rows) -> bool:
-    """Whether both hold exactly the same rows, as often as each other, in whatever order."""
+    """Return whether two versions contain exactly the same rows, with the same counts, in any
+    order."""
     return x.source.shape == y.source.shape and _row_digest_sum(x) == _row_digest_sum(y)
 
 
 def _row_digest_sum(rows: Rows) -> int:
-    """The sum of the digests of all rows, the same in any order."""
+    """Return the sum of the hashes of all rows, which does not depend on their order."""
     return sum(
         int.from_bytes(blake2b(row.tobytes(), digest_size=32).digest(), "big")
         for _, block in rows._replace(unit=1.0).blocks()
@@ -117,8 +113,8 @@ def _row_digest_sum(rows: Rows) -> int:
 
 
 def version_rows(x: Representation) -> Rows:
-    """Return the rows of a representation; raise :class:`UndefinedError`, naming the first row with
-    a NaN or an infinite value."""
+    """Return the rows of a representation; raise :class:`UndefinedError`, with the first row that
+    has a NaN or an infinite value."""
     rows = Rows(to_numpy(x.source), x.dtype, 1.0, x.shape[1])
     for start, block in rows.blocks():
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
@@ -132,23 +128,23 @@ def version_rows(x: Representation) -> Rows:
 
 
 class NeighborLosses(NamedTuple):
-    """Shares of the k nearest neighbours lost, one per sample that was looked up, and what noise
-    makes of the same."""
+    """Shares of the k nearest neighbours lost, for each query, and the same losses under noise."""
 
-    old_index: np.ndarray | None  # of new rows among old ones; None if the widths differ
-    reembedded: np.ndarray  # of new rows among new ones
-    # of new rows among old ones that went through the map, against new ones among new ones
+    old_index: np.ndarray | None  # new queries search old rows; None if the widths differ
+    reembedded: np.ndarray  # new queries search new rows
+    # new queries search mapped old rows, relative to new queries that search new rows
     mapped: np.ndarray
     noise_old_index: np.ndarray
     noise_reembedded: np.ndarray
     among: int
     mapped_among: int
-    # share of the samples that are where another one was: 0 unless nearly all are where one was
+    # share of samples in the position of another sample; 0 unless nearly all samples are in an old
+    # position
     moved: float
 
 
 def choose_queries(n_used: int, n: int, d: int, seed: int) -> np.ndarray:
-    """Positions, among the samples used, of those that are looked up."""
+    """Return the positions of the queries in the subsample."""
     count = min(
         n_used,
         max(MIN_LOOKED_UP_SAMPLES, min(MAX_LOOKED_UP_SAMPLES, MAX_SEARCH_PRODUCTS // (n * d))),
@@ -157,23 +153,25 @@ def choose_queries(n_used: int, n: int, d: int, seed: int) -> np.ndarray:
 
 
 def affordable_noise_draws(n_resamples: int, queries: int, n: int, d: int) -> int:
-    """How many versions with noise are affordable, at least one."""
+    """Return the affordable number of versions with noise, at least one."""
     return max(1, min(n_resamples, MAX_NOISE_DRAWS, MAX_SEARCH_PRODUCTS // (5 * queries * n * d)))
 
 
 def column_medians(rows: np.ndarray) -> np.ndarray:
-    """A centre for :func:`find_nearest_rows`: the median of each column, which no far row moves."""
+    """Return the median of each column: a centre for :func:`find_nearest_rows` that is robust to
+    far rows."""
     return np.asarray(np.median(rows, axis=0))
 
 
 def find_nearest_rows(
     points: np.ndarray, own_rows: np.ndarray, blocks: RowBlocks, center: np.ndarray, k: int
 ) -> np.ndarray:
-    """Indices of the k rows nearest to every point, without the point itself, the row of
-    ``own_rows``, the nearest first; shape (len(points), k).
+    """Return the indices of the k rows nearest to every point, the nearest first, without the
+    point's own row (``own_rows``); shape (len(points), k).
 
-    Distances come from products about the ``centre``, the :func:`column_medians` of the rows. A
-    distance that is so short that the products lose its digits is computed again from differences.
+    Distances come from products about ``center``, the :func:`column_medians` of the rows. If a
+    distance is too short for the digits of the products, the distance is computed again from
+    differences.
     """
     best, rows = np.full((len(points), k), np.inf), np.zeros((len(points), k), dtype=np.int64)
     p, factor = points - center, 0.0
@@ -193,7 +191,7 @@ def find_nearest_rows(
 
 
 def _scale_far_points(points: np.ndarray, factor: float) -> np.ndarray:
-    """Points times a factor, those far beyond all rows brought nearer in their direction."""
+    """Multiply points by a factor; move points far beyond all rows nearer along their direction."""
     lengths = np.abs(points).max(axis=1, initial=0.0)
     with np.errstate(over="ignore"):
         factors = np.minimum(1.0, MAX_POINT_LENGTH / np.maximum(lengths * factor, 1.0))
@@ -201,7 +199,7 @@ def _scale_far_points(points: np.ndarray, factor: float) -> np.ndarray:
 
 
 def _nearby_power_of_two(size: float) -> float:
-    """A power of two near a size, by which a division loses no digits."""
+    """Return a power of two near a size; dividing by a power of two loses no digits."""
     if size == 0 or not np.isfinite(size):
         return 1.0
     return float(2.0 ** np.clip(np.frexp(size)[1], -1021, 1021))
@@ -210,12 +208,12 @@ def _nearby_power_of_two(size: float) -> float:
 def _nearest_in_block(
     points: np.ndarray, block: np.ndarray, squares: np.ndarray, own_rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of the k rows of a block nearest to each point, or of all, and keys in the order of
-    their distances.
+    """Return the columns of the k rows of a block nearest to each point (or of all rows), and sort
+    keys in the order of the distances.
 
-    A key is the squared distance minus the squared length of the point, in units of that length,
-    so at least -1 up to rounding. Where the distance is far shorter than the length, and the key
-    would be rounding, it is minus the squared length by the squared distance, below -400,000.
+    A key is (squared distance - squared length of the point) / squared length of the point, so a
+    key is at least -1 up to rounding. If the distance is far shorter than the length, this key
+    would be rounding error; the key is then -(squared length / squared distance), below -400,000.
     """
     closeness = _negated_squared_distances(points, block, squares, own_rows)
     k = min(k, closeness.shape[1])
@@ -229,7 +227,7 @@ def _nearest_in_block(
     keys[point_indices, slots] = _short_distance_keys(lengths[point_indices, 0], distances)
     last = best.argmin(axis=1)
     slack = 4 * (block.shape[1] + 8) * np.finfo(np.float64).eps
-    for i in np.flatnonzero(is_short[np.arange(len(keys)), last]):  # others may be as near
+    for i in np.flatnonzero(is_short[np.arange(len(keys)), last]):  # other rows may be as near
         rows = np.flatnonzero(closeness[i] >= best[i, last[i]] - slack * sizes[i].max())
         distances = _squared_row_lengths(block[rows] - points[i])
         nearest = np.argpartition(distances, k - 1)[:k]
@@ -238,13 +236,14 @@ def _nearest_in_block(
 
 
 def _short_distance_keys(length: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """The keys of squared distances that are far shorter than the squared length of the point."""
+    """Return the keys of squared distances that are far shorter than the squared length of the
+    point."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(-length / distances)
 
 
 def _squared_row_lengths(rows: np.ndarray) -> np.ndarray:
-    """The squared lengths of rows; those that overflow are infinite."""
+    """Return the squared lengths of rows, infinite on overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(np.einsum("...d,...d->...", rows, rows))
 
@@ -252,7 +251,7 @@ def _squared_row_lengths(rows: np.ndarray) -> np.ndarray:
 def _negated_squared_distances(
     points: np.ndarray, block: np.ndarray, squares: np.ndarray, own_rows: np.ndarray
 ) -> np.ndarray:
-    """Minus the squared distances, up to a constant of every point; what overflows is far away."""
+    """Return the negated squared distances, up to a constant per point; -inf on overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         closeness = (2 * points) @ block.T
         closeness -= squares
@@ -265,7 +264,7 @@ def _negated_squared_distances(
 def _merge_nearest(
     best: np.ndarray, rows: np.ndarray, keys: np.ndarray, columns: np.ndarray, start: int
 ) -> None:
-    """Keep, in place, the k smallest keys of those before and those of another block."""
+    """Merge the k smallest keys so far with the keys of another block, in place."""
     k = best.shape[1]
     values = np.concatenate([best, keys], axis=1)
     indices = np.concatenate([rows, columns + start], axis=1)
@@ -277,20 +276,22 @@ def _merge_nearest(
 def lost_neighbor_share(
     points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: RowLookup
 ) -> np.ndarray:
-    """Share of the nearest rows that are farther from a point than its farthest true neighbour."""
+    """Return the share of retrieved rows that are farther from a point than its farthest true
+    neighbour."""
     return np.asarray(are_lost_neighbors(points, true, retrieved, take).mean(axis=1))
 
 
 def are_lost_neighbors(
     points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: RowLookup
 ) -> np.ndarray:
-    """Say which of the nearest rows are farther from a point than its farthest true neighbour.
+    """Return which retrieved rows are farther from a point than its farthest true neighbour.
 
     ``true`` (len(points), k) and ``retrieved`` (len(points), any) are indices of rows; ``take``
-    gives them in the version that decides. Squared distances are compared by their differences from
-    that of one true neighbour, which keep their digits wherever points and rows are: |b − p|² − |o
-    − p|² = (b − o) · (b − p + o − p). Two rows are tied when rounding of the vectors can explain
-    the difference, and it is a billionth of the squared distance at most.
+    returns the rows in the version that decides. The function compares the excess of squared
+    distances over the squared distance of one true neighbour, which keeps its digits for any
+    position of points and rows: |b − p|² − |o − p|² = (b − o) · (b − p + o − p). Two rows are tied
+    if rounding of the vectors can explain the difference and the difference is at most a billionth
+    of the squared distance.
     """
     are_farther = np.empty(retrieved.shape, bool)
     for batch in (slice(i, i + 50) for i in range(0, len(points), 50)):
@@ -299,7 +300,8 @@ def are_lost_neighbors(
         factor = 1 / _nearby_power_of_two(float(np.abs(neighbors - point).max(initial=0.0)))
         if (
             not SAFE_SIZE_RANGE[0] < factor < SAFE_SIZE_RANGE[1]
-        ):  # else squares keep their digits as they are
+            # Rescale only sizes whose squares would lose digits.
+        ):
             neighbors, candidates, point = neighbors * factor, candidates * factor, point * factor
         limit = _squared_distance_excess(neighbors, neighbors[:, :1], point).max(axis=1)
         radius, size = (
@@ -314,7 +316,8 @@ def are_lost_neighbors(
 
 
 def _squared_distance_excess(rows: np.ndarray, origin: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """By how much the squared distance of rows to a point is above that of the origin."""
+    """Return the squared distance of rows to a point minus the squared distance of the origin to
+    the point."""
     with np.errstate(over="ignore", invalid="ignore"):
         ends = rows - point
         ends += origin - point
@@ -322,7 +325,7 @@ def _squared_distance_excess(rows: np.ndarray, origin: np.ndarray, point: np.nda
 
 
 def squared_distances_to_rows(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Squared distances from every point to its rows, shapes (m, d) and (m, k, d)."""
+    """Return the squared distances from every point to its rows, shapes (m, d) and (m, k, d)."""
     with np.errstate(over="ignore"):
         return ((rows - points[:, None]) ** 2).sum(axis=2)
 
@@ -336,12 +339,13 @@ def measure_neighbor_losses(
     seed: int,
     tick: Callable[[float], None],
 ) -> NeighborLosses:
-    """Look up the queries in both versions, across the two, and in versions with noise.
+    """Search the neighbours of the queries in both versions, across versions, and in versions with
+    noise.
 
-    ``mapped`` is where the map puts the samples in use, each as fitted to others; ``affine_map`` is
-    the map for all rows, or ``None``: then it is judged among the samples in use. ``frame``: the
-    directions of the noise times its length, or ``None`` for no noise. ``tick`` is called with how
-    many points were looked up.
+    ``mapped`` contains the mapped subsample, with every sample mapped by a fit to other samples;
+    ``affine_map`` is the map for all rows, or ``None`` to judge the map within the subsample.
+    ``frame``: the directions of the noise times its length, or ``None`` for no noise. ``tick`` is
+    called with the number of points searched.
     """
     (x, y), queries = sample.all, sample.queries
     is_same = x.source.shape[1] == y.source.shape[1]
@@ -393,8 +397,8 @@ def measure_neighbor_losses(
 
 
 def _map_losses_in_sample(sample: PairedSample, mapped: np.ndarray) -> np.ndarray:
-    """Neighbours of new rows among new ones that are lost among mapped old ones, of the samples in
-    use."""
+    """Return the share of new neighbours that new queries lose among mapped old rows, within the
+    subsample."""
     own_rows, center = np.searchsorted(sample.rows, sample.queries), column_medians(sample.y)
     points = sample.y[own_rows]
     true, retrieved = (
@@ -407,7 +411,8 @@ def _map_losses_in_sample(sample: PairedSample, mapped: np.ndarray) -> np.ndarra
 def _mapped_row_blocks(
     x: Rows, affine_map: AffineMap, sample_rows: np.ndarray, mapped: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Old rows through the map: those it was fitted to as a map fitted to others puts them."""
+    """Yield blocks of mapped old rows. For rows that fitted the map, use the mapped rows of a fit
+    to other rows."""
     for start, block in x.blocks():
         rows = affine_map(block)
         indices = np.flatnonzero((sample_rows >= start) & (sample_rows < start + len(rows)))
@@ -430,10 +435,12 @@ def _neighbor_noise(frame: np.ndarray, count: int, seed: int, draw: int, start: 
 def _share_in_other_place(
     sample: PairedSample, a: np.ndarray, b: np.ndarray, true: np.ndarray, old_neighbors: np.ndarray
 ) -> float:
-    """Share of the samples that are where another one was, if nearly all are where one was, else 0.
+    """Return the share of samples in the old position of another sample, if nearly all samples are
+    in an old position, else 0.
 
-    A sample that is where another one was and still is, is a copy of it, not one in another place.
-    Where most samples have copies, as in classes, only the same rows are in another order.
+    If the other sample is still in that position, the sample is a copy and not in another place. If
+    most samples have copies, as in classes, the function returns 0 unless the versions contain the
+    same rows.
     """
     (x, y), nearest_before, distance = sample.all, np.empty(len(a)), np.empty(len(a))
     nearest_rows = np.empty(len(a), dtype=np.int64)

@@ -29,25 +29,24 @@ from .maps import (
 
 
 class ScaleFactors(NamedTuple):
-    """Factors of scale between mapped and current samples: of sizes, and of least squares."""
+    """Factors of scale between mapped and current samples: a ratio of sizes, and two regression
+    slopes."""
 
     ratio: float
     slope: float
-    inverse: float  # 1 over the slope of the mapped samples on the current ones
+    inverse: float  # 1 / slope of the mapped samples on the current samples
 
     @property
     def sure(self) -> float:
-        """Return the factor nearest to 1 that some share of noise in each version allows.
-
-        These are Frisch's bounds.
-        """
+        """Return the factor nearest to 1 that noise in the two versions can explain, within
+        Frisch's bounds."""
         return _factor_closer_to_one(self.slope, self.inverse)
 
     @property
     def likely(self) -> float:
-        """Return the factor nearest to 1.
+        """Return the ratio or the slope, whichever is nearer to 1.
 
-        Noise makes the ratio of sizes too large, lost samples make the slope too small.
+        Noise makes the ratio of sizes too large; lost samples make the slope too small.
         """
         return _factor_closer_to_one(self.ratio, self.slope)
 
@@ -63,7 +62,7 @@ def compute_scale_factors(
 ) -> ScaleFactors:
     """Return the factors of scale of y against the mapped x.
 
-    ``slope``: one from samples that it was not fitted to.
+    ``slope``: a slope from held-out samples, if known.
     """
     a, b = apply_matrix(x - x.mean(axis=0), matrix), y - y.mean(axis=0)
     ratio = float(np.sqrt((b**2).sum() / ((a**2).sum() or 1.0)))
@@ -77,11 +76,11 @@ def remaining_shift(
     factor: float,
     basis: np.ndarray | None,
 ) -> np.ndarray:
-    """The shift that is left after a map about the origin.
+    """Return the shift that remains after a map about the origin.
 
-    Where the samples span only some directions, the ``basis``, the mean of x may point where the
-    map is not known: then it is the smallest shift that any rotation with the same effect on the
-    samples leaves.
+    If the samples span only some directions (``basis``), the mean of x may have a component outside
+    the span, where the map is unknown. The function then returns the smallest shift of all
+    rotations with the same effect on the samples.
     """
     u, v = means
     if matrix is None or basis is None:
@@ -99,8 +98,8 @@ def remaining_shift(
 
 
 def scale_finding(x: np.ndarray, y: np.ndarray, fit: MapFit, seed: int) -> tuple[Finding, float]:
-    """Return the factor of scale, named when it exceeds what noise in either version and other
-    samples would give."""
+    """Return the factor of scale, named if it exceeds the effect of noise in either version and of
+    resampling."""
     if fit.name == "linear":
         return unassessed_finding("scale", "part of the linear map"), fit.size
     factors_left = compute_scale_factors(x, y, _matrix_about_origin(x, y, fit), fit.size)
@@ -120,9 +119,10 @@ def scale_finding(x: np.ndarray, y: np.ndarray, fit: MapFit, seed: int) -> tuple
 def translation_finding(
     x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: MapFit, factor: float, seed: int
 ) -> Finding:
-    """Return the shift in radii of the current version, named when other samples would give one.
+    """Return the shift in radii of the current version, named if it exceeds the effect of
+    resampling.
 
-    ``base`` is the part of x that the chosen map was fitted to, all of it unless dimensions were
+    ``base`` is the part of x that the chosen map was fitted to: all of x unless dimensions were
     lost.
     """
     if fit.name == "linear":
@@ -162,13 +162,14 @@ def translation_finding(
 
 
 def _fold_matrices(fit: MapFit) -> tuple[np.ndarray | None, ...]:
-    """The map without each fold; one that was fitted to all samples is taken as it is."""
+    """Return the matrix of the map without each fold; a map fitted to all samples repeats its
+    matrix."""
     return fit.matrices * MAP_FOLDS if fit.is_in_sample else fit.matrices
 
 
 def _mean_position_error(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: MapFit) -> float:
-    """How far off a rotation that was fitted to all samples may put their mean: its leverage times
-    what is left."""
+    """Return the error of the mean's position after a rotation fitted to all samples: the leverage
+    of the mean times the residual."""
     a, b = base - base.mean(axis=0), y - y.mean(axis=0)
     basis = nonnegligible_directions(base)
     residual = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean())
@@ -179,5 +180,5 @@ def _mean_position_error(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Ma
 
 
 def _matrix_about_origin(x: np.ndarray, y: np.ndarray, fit: MapFit) -> np.ndarray | None:
-    """The chosen map of all samples; shifts of classes change nothing about the origin."""
+    """Return the matrix of the chosen map, fitted to all samples; None for shifts of classes."""
     return NESTED_MAP_FITTERS.get(fit.name, fit_identity)(x - x.mean(axis=0), y - y.mean(axis=0))

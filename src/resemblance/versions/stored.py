@@ -1,4 +1,4 @@
-"""Stored vectors and what is done to them before a search: a unit, a length of 1, a cut, a map."""
+"""Stored vectors and the changes before a search: a unit, normalisation, a cut, a map."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from ..base.exceptions import UndefinedError
 from .retrieval import Rows
 
-RowChange = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of rows, at their positions
-MIN_SAFE_SIZE, MAX_SAFE_SIZE = 1e-50, 1e50  # sizes whose squares keep their digits
+RowChange = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (rows, positions) -> changed rows
+MIN_SAFE_SIZE, MAX_SAFE_SIZE = 1e-50, 1e50  # sizes whose squares neither overflow nor underflow
 UNIT_CHECK_ROWS, UNIT_LENGTH_TOLERANCE, NEARLY_ALL_SHARE = 200, 0.01, 0.95
 EQUAL_LENGTH_TOLERANCE = 64 * np.finfo(np.float64).eps
 
 
 class ChangedRows(NamedTuple):
-    """Rows of a version that are changed as they are read, block by block."""
+    """Rows of a version that are changed block by block while they are read."""
 
     rows: StoredRows
     change: RowChange
@@ -25,17 +25,17 @@ class ChangedRows(NamedTuple):
 
     @property
     def source(self) -> np.ndarray:
-        """The rows as they were given."""
+        """The unchanged rows, as given."""
         return self.rows.source
 
     def take(self, indices: np.ndarray) -> np.ndarray:
-        """These rows, shape (..., width) for indices of any shape."""
+        """Return the changed rows at ``indices`` of any shape, with shape (..., width)."""
         flat_indices = indices.ravel()
         changed_rows = self.change(self.rows.take(flat_indices), flat_indices)
         return changed_rows.reshape(*indices.shape, self.width)
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the index of the first row and the rows of one block after the other."""
+        """Yield the index of the first row and the changed rows of each block."""
         for start, block in self.rows.blocks():
             yield start, self.change(block, np.arange(start, start + len(block)))
 
@@ -44,12 +44,12 @@ StoredRows: TypeAlias = "Rows | ChangedRows"
 
 
 def unchanged_rows(rows: StoredRows) -> Rows:
-    """Return rows without a change, in their unit."""
+    """Return the rows without changes, in their unit."""
     return unchanged_rows(rows.rows) if isinstance(rows, ChangedRows) else rows
 
 
 def scale_to_unit_length(rows: np.ndarray, positions: np.ndarray | None = None) -> np.ndarray:
-    """Return rows of length 1; rows of zeros stay."""
+    """Return rows scaled to length 1; rows of zeros stay zero."""
     max_values = np.abs(rows).max(axis=1, keepdims=True)
     rows = rows / np.where(max_values > 0, max_values, 1.0)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -57,9 +57,9 @@ def scale_to_unit_length(rows: np.ndarray, positions: np.ndarray | None = None) 
 
 
 def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
-    """Return rows of length 1.
+    """Return stored rows scaled to length 1.
 
-    Raises :class:`UndefinedError` where the directions of different rows differ by rounding only.
+    Raises :class:`UndefinedError` if the directions of different rows differ by rounding only.
     """
     normalized = ChangedRows(rows, scale_to_unit_length, rows.width)
     indices = np.linspace(0, len(rows.source) - 1, UNIT_CHECK_ROWS).astype(int)
@@ -79,14 +79,14 @@ def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
 
 
 def power_of_two_unit(size: float) -> float:
-    """Return 1, or a power of two near a size whose square would lose its digits."""
+    """Return 1, or a power of two near a size whose square would overflow or underflow."""
     if size == 0 or MIN_SAFE_SIZE <= size <= MAX_SAFE_SIZE:
         return 1.0
     return float(2.0 ** np.clip(np.frexp(size)[1], -1021, 1021))
 
 
 def are_normalized(rows: StoredRows | np.ndarray) -> bool:
-    """Return whether nearly all of some rows have length 1."""
+    """Return whether nearly all rows have length 1."""
     if not isinstance(rows, np.ndarray):
         rows = rows.take(np.linspace(0, len(rows.source) - 1, UNIT_CHECK_ROWS).astype(int))
     return bool(

@@ -1,4 +1,4 @@
-"""The table of drifts: one number each, its interval, and the threshold it is compared with."""
+"""The table of drifts: the value of each drift, its interval, and its threshold."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ SUBSPACE_COMPONENTS = 5
 
 @dataclass(frozen=True)
 class DriftTest:
-    """One number for how far the current version is from the reference: 0 for none.
+    """One measure of how far the current version is from the reference; 0 means no change.
 
-    ``aspect`` is the side it is on: "geometry" if no rotation, translation or factor of scale
-    changes it, "index" for the neighbours that new queries lose among old vectors, else
-    "coordinates". ``paired`` says whether it matters which sample is which; ``is_share`` that a
-    number can judge it. ``value`` is ``None``, with the ``reason``, where there is no number.
+    ``aspect`` is "geometry" if no rotation, translation or factor of scale affects the value,
+    "index" for the neighbours that new queries lose among old vectors, else "coordinates".
+    ``paired`` says whether the value depends on the pairing of samples; ``is_share`` whether a
+    fixed number between 0 and 1 can be the threshold. ``value`` is ``None`` if there is no number;
+    ``reason`` says why.
     """
 
     name: str
@@ -59,8 +60,8 @@ class DriftTest:
     paired: bool
     is_share: bool
     reason: str = ""
-    confidence_level: float = 0.95  # of the interval
-    pvalue: float | None = None  # of a test by permutation, where the samples are not the same
+    confidence_level: float = 0.95  # confidence of the interval
+    pvalue: float | None = None  # p-value of a permutation test, for batches of different samples
 
     def _repr_html_(self) -> str:
         fields = {name.replace("_", " "): value for name, value in vars(self).items()}
@@ -93,7 +94,10 @@ def _defined_radius(x: Representation) -> float:
 
 
 def _subspace_change(x: Representation, y: Representation) -> float:
-    """Of as many components as the reference has: those of rounding are none."""
+    """Return 1 minus the overlap of the leading subspaces.
+
+    The number of components is at most the number of the reference's non-negligible components.
+    """
     variance = to_numpy(decomposition(x).singular) ** 2
     if 0 in (len(variance), len(decomposition(y).singular)):
         raise UndefinedError("all components of one version are rounding")
@@ -102,7 +106,7 @@ def _subspace_change(x: Representation, y: Representation) -> float:
 
 
 class DriftRow(NamedTuple):
-    """A line of the table: what :class:`DriftTest` says of it before anything is computed."""
+    """A row of the table before any computation: the fixed fields of :class:`DriftTest`."""
 
     name: str
     label: str
@@ -138,7 +142,8 @@ DRIFT_ROWS = (
     ),
     DriftRow("mmd", "MMD", "coordinates", False, False),
 )
-COLUMNWISE_DRIFTS = ("displacement", "sliced_wasserstein", "mmd")  # column i of both is the same
+# drifts that compare column i with column i
+COLUMNWISE_DRIFTS = ("displacement", "sliced_wasserstein", "mmd")
 SEARCH_DRIFT_ROWS = (
     DriftRow("neighbours", "Neighbours lost, everything embedded again", "geometry", True, True),
     DriftRow("old_index", "Neighbours lost, new queries on old vectors", "index", True, True),
@@ -159,8 +164,8 @@ DRIFT_FUNCTIONS: dict[str, Callable[[Representation, Representation], Any]] = {
 
 
 class DriftRules(NamedTuple):
-    """How drifts are judged: by a number or, without one, by what noise of size ``tolerance`` gives
-    the reference."""
+    """The rules that judge drifts: a fixed threshold or, without a threshold, the drift that noise
+    of size ``tolerance`` causes in the reference."""
 
     threshold: float | None
     tolerance: float
@@ -169,10 +174,10 @@ class DriftRules(NamedTuple):
 
 
 def noisy_versions(x: np.ndarray, rules: DriftRules, n_resamples: int) -> Iterator[np.ndarray]:
-    """Yield x with noise of ``tolerance`` times its radius, alike in all directions that its
+    """Yield x with noise of ``tolerance`` times its radius, equal in all directions that the
     samples span.
 
-    The noise turns with the data: it is W U Vᵀ with W random and U S Vᵀ the centred data.
+    The noise rotates with the data: the noise is W U Vᵀ with W random and U S Vᵀ the centred data.
     """
     u, vt, length = _noise_basis(x, rules.tolerance)
     frame = u @ vt
@@ -182,8 +187,8 @@ def noisy_versions(x: np.ndarray, rules: DriftRules, n_resamples: int) -> Iterat
 
 
 def noise_frame(x: np.ndarray, tolerance: float) -> np.ndarray:
-    """The same directions times the size of the noise in each, for noise in any number of rows;
-    shape (r, d)."""
+    """Return the directions of the noise times its size, for noise in any number of rows; shape (r,
+    d)."""
     u, vt, length = _noise_basis(x, tolerance)
     peaks = np.abs(u).argmax(axis=0)
     return length * np.sign(u[peaks, np.arange(len(vt))])[:, None] * vt
@@ -205,13 +210,13 @@ def drift_table(
     rules: DriftRules,
     tick: Callable[[float], None],
 ) -> tuple[DriftTest, ...]:
-    """The drifts with intervals from halves of the samples, compared with their thresholds;
-    ``tick`` after each draw.
+    """Return the drifts with their thresholds, and with intervals from random halves of the
+    samples. ``tick`` is called after each draw.
 
-    ``widths``: how many columns the versions had before the narrower version was padded with
-    zeros. With two widths a drift that compares column by column has no value. Calibrated
-    thresholds are the 95th percentile of each drift of the reference against itself with noise, and
-    where samples are not paired of one half of it against the other, whichever is larger.
+    ``widths``: the number of columns of each version before padding with zeros. With two widths a
+    drift that compares column by column has no value. Calibrated thresholds are the 95th percentile
+    of each drift between the reference and a copy with noise. For unpaired drifts the 95th
+    percentile between two halves of the reference counts instead if it is larger.
     """
     versions = Representation(x), Representation(y)
     rows = [
@@ -228,7 +233,8 @@ def drift_table(
         _append_drift_values(half_values, (half_reference, Representation(y[half])), rows)
         if rules.threshold is None:
             unpaired = [row for row in rows if not row.paired]
-            equal_half = Representation(x[half[: len(other_half)]])  # of an odd number, one fewer
+            # Two halves of equal size; an odd number of samples drops one sample.
+            equal_half = Representation(x[half[: len(other_half)]])
             _append_drift_values(halves, (equal_half, Representation(other_half)), unpaired)
             _append_drift_values(noise, (versions[0], Representation(noisy_sample)), rows)
         tick(1)
@@ -278,7 +284,7 @@ def _drift_from_values(
     try:
         value = max(0.0, _drift_value(row, versions))
     except UndefinedError as error:
-        # Drift if the reference has a value, and the current version has not.
+        # The row counts as drift if the reference has a value and the current version has none.
         return _drift_without_value(
             row, str(error), exceeds_threshold=_is_defined(row, versions[0])
         )
@@ -317,8 +323,8 @@ def _drift_without_value(row: DriftRow, reason: str, *, exceeds_threshold: bool)
 
 
 def neighbor_loss_drifts(losses: NeighborLosses | None, rules: DriftRules) -> tuple[DriftTest, ...]:
-    """The losses of neighbours as drifts; ``None`` when all samples of the current version are one
-    point."""
+    """Return the losses of neighbours as drifts; ``losses`` is ``None`` if all samples of the
+    current version are one point."""
     if losses is None:
         reason = "all samples of the current version are one point: none is nearer than another"
         return tuple(

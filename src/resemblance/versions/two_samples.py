@@ -1,5 +1,5 @@
-"""Two-sample tests: whether two sets of rows, of other samples, have one distribution, by
-permutation of the pooled rows."""
+"""Two-sample tests by permutation of the pooled rows: whether two sets of different samples have
+one distribution."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ from scipy.spatial.distance import cdist
 from ..base.rng import generator
 from .maps import cross_validation_folds, principal_variance_shares
 
-PRODUCT_PERMUTATIONS, SPECTRUM_PERMUTATIONS = (
-    999,
-    199,
-)  # of products, and where each needs an eigendecomposition
-MAX_POOLED_COMPONENTS = 100  # of the pooled rows, which a classifier and the spectra see
-CLASSIFIER_PENALTY = 0.1  # of the classifier, in variances of a component
-MAX_ROW_LENGTH_RATIO = 10  # typical lengths, to which farther rows are brought
+# Permutations of tests by matrix products, and of tests that need an eigendecomposition.
+PRODUCT_PERMUTATIONS, SPECTRUM_PERMUTATIONS = (999, 199)
+MAX_POOLED_COMPONENTS = 100  # components of the pooled rows for the classifier and the spectra
+CLASSIFIER_PENALTY = 0.1  # ridge penalty of the classifier, in variances of a component
+MAX_ROW_LENGTH_RATIO = 10  # in typical lengths; farther rows are moved to this distance
 
 
 class TwoSampleResult(NamedTuple):
-    """A statistic, its p-value, and what permuted rows give."""
+    """A test statistic, its p-value, and its values under permutation."""
 
     value: float
     pvalue: float
     permuted: np.ndarray
 
     def limit(self, level: float) -> float:
-        """The value above which the p-value is at most the level."""
-        index = int(level * (len(self.permuted) + 1)) - 1  # permuted values that may be as large
+        """Return the critical value: above this value the p-value is at most the level."""
+        # number of permuted values that may be as large
+        index = int(level * (len(self.permuted) + 1)) - 1
         return float(np.sort(self.permuted)[::-1][max(0, index)])
 
 
 def to_typical_units(x: np.ndarray) -> np.ndarray:
-    """Rows about their middle in units of a typical row; far rows are brought nearer, so that none
-    decides alone."""
+    """Return rows about their median in units of a typical row. Far rows are moved nearer, so that
+    no row decides alone."""
     centered = x - np.median(x, axis=0)
     max_values = np.abs(centered).max(axis=1)
     unit = float(np.median(max_values)) or float(max_values.max()) or 1.0
@@ -50,14 +49,15 @@ def to_typical_units(x: np.ndarray) -> np.ndarray:
 def energy_test(
     pooled: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
-    """The energy distance (Székely and Rizzo 2004) of the first n pooled rows and the others."""
+    """Test the energy distance (Székely and Rizzo 2004) between the first n pooled rows and the
+    rest."""
     return _pairwise_similarity_test(-cdist(pooled, pooled), n, seed, n_permutations)
 
 
 def mmd_test(
     pooled: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
-    """The maximum mean discrepancy (Gretton et al. 2012), with a Gaussian kernel as wide as
+    """Test the maximum mean discrepancy (Gretton et al. 2012), with a Gaussian kernel as wide as
     the median distance."""
     squares = cdist(pooled, pooled, "sqeuclidean")
     width = float(np.median(squares[np.triu_indices(len(pooled), 1)])) or 1.0
@@ -69,8 +69,8 @@ def mmd_test(
 def _pairwise_similarity_test(
     similarity: np.ndarray, n: int, seed: int, n_permutations: int
 ) -> TwoSampleResult:
-    """wᵀ S w with w = 1/n for the first n rows and -1/(N - n) for the others: how much more similar
-    rows are inside than between both."""
+    """Test wᵀ S w with w = 1/n for the first n rows and -1/(N - n) for the rest: the similarity
+    within sets minus the similarity between sets."""
     m = len(similarity) - n
     weights = np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
     permuted_weights = weights[_pooled_permutations(n + m, n, n_permutations, seed)].T
@@ -78,22 +78,24 @@ def _pairwise_similarity_test(
 
 
 def _pooled_permutations(total: int, n: int, permutations: int, seed: int) -> np.ndarray:
-    """Orders of the pooled rows, the given one first."""
+    """Return permutations of the pooled rows, the identity first."""
     random = generator(seed, "pooled rows", n)
     orders = [np.arange(total), *(random.permutation(total) for _ in range(permutations))]
     return np.array(orders)
 
 
 def permutation_test_result(values: np.ndarray) -> TwoSampleResult:
-    """The first value, with the share of all that are as large up to rounding."""
+    """Return the first value as the statistic; its p-value is the share of values that are at least
+    as large, up to rounding."""
     slack = 1e-10 * float(np.abs(values).max(initial=0.0))
     p = float((values >= values[0] - slack).mean())
     return TwoSampleResult(float(values[0]), p, values[1:])
 
 
 def pooled_components(pooled: np.ndarray) -> np.ndarray:
-    """The leading principal components of the pooled rows, at most ``COMPONENTS`` and a quarter of
-    the rows; those of rounding are none."""
+    """Return the leading principal components of the pooled rows: at most
+    ``MAX_POOLED_COMPONENTS``, at most a quarter of the rows, and no components of rounding
+    error."""
     u, s, _ = np.linalg.svd(pooled - pooled.mean(axis=0), full_matrices=False)
     n_components = min(
         MAX_POOLED_COMPONENTS, max(1, len(pooled) // 4), int((s > 1e-6 * s.max(initial=0.0)).sum())
@@ -104,9 +106,9 @@ def pooled_components(pooled: np.ndarray) -> np.ndarray:
 def classifier_test(
     components: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
-    """How well a linear classifier tells the two apart on rows that it was not fitted to: the share
-    of pairs of rows that it puts in the right order, 0.5 for one distribution (a classifier
-    two-sample test, Lopez-Paz and Oquab 2017).
+    """Test how well a linear classifier separates the two sets on held-out rows. The statistic is
+    the share of pairs of rows in the right order, 0.5 for one distribution (a classifier two-sample
+    test, Lopez-Paz and Oquab 2017).
 
     The classifier is a ridge regression of the membership on components of unit variance.
     """
@@ -129,7 +131,7 @@ def classifier_test(
 def spectrum_test(
     components: np.ndarray, n: int, value: Callable[[np.ndarray, np.ndarray], float], seed: int
 ) -> TwoSampleResult:
-    """A function of the shares of variance of the components of both."""
+    """Test a function of the variance shares of the components of the two sets."""
     values = [
         value(
             principal_variance_shares(components[order[:n]]),
@@ -141,7 +143,8 @@ def spectrum_test(
 
 
 def class_shares_test(x_counts: np.ndarray, y_counts: np.ndarray, seed: int) -> TwoSampleResult:
-    """Half the summed difference of the shares of classes, from the counts of both."""
+    """Test half the summed absolute difference of the class shares, from the class counts of the
+    two sets."""
     n, counts = int(x_counts.sum()), x_counts + y_counts
     random = generator(seed, "pooled labels", n)
     drawn_counts = random.multivariate_hypergeometric(counts, n, size=PRODUCT_PERMUTATIONS)
@@ -151,8 +154,8 @@ def class_shares_test(x_counts: np.ndarray, y_counts: np.ndarray, seed: int) -> 
 
 
 def feature_tests(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The Kolmogorov-Smirnov distance of every feature, and p-values by its distribution for large
-    samples."""
+    """Return the Kolmogorov-Smirnov distance of every feature, and p-values from the asymptotic
+    distribution."""
     from scipy.stats import kstwo
 
     n, m = len(x), len(y)

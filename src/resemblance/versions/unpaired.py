@@ -1,4 +1,4 @@
-"""Drift between batches of other samples: whether two sets of rows have one distribution."""
+"""Drift between batches of different samples: whether two sets of rows have one distribution."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from .two_samples import (
     to_typical_units,
 )
 
-BATCH_TEST_LEVEL = 0.05  # of all tests together
-MIN_BATCH_ROWS = 20  # rows of a batch
-MIN_CLASS_ROWS = 10  # rows of a class in either batch, for a test of the class
+BATCH_TEST_LEVEL = 0.05  # significance level of all tests together
+MIN_BATCH_ROWS = 20  # fewest rows of a batch
+MIN_CLASS_ROWS = 10  # fewest rows of a class in either batch, for a test of the class
 NEEDS_PAIRS_REASON = "it needs the same samples in both"
 TEST_DRIFT_ROWS = (
     DriftRow("energy", "Energy distance", "coordinates", False, False),
@@ -54,8 +54,8 @@ SPECTRUM_DISTANCES = {
 
 
 class MovedFeature(NamedTuple):
-    """A feature with another distribution: its column, the largest difference of the two
-    cumulative shares (Kolmogorov-Smirnov), its adjusted p-value, and both means."""
+    """A feature with another distribution: its column, the largest difference of the two cumulative
+    shares (Kolmogorov-Smirnov), its adjusted p-value, and the means before and after."""
 
     column: int
     distance: float
@@ -65,7 +65,8 @@ class MovedFeature(NamedTuple):
 
 
 class BatchPair(NamedTuple):
-    """Rows of both batches that are used, and their classes as integers, with names."""
+    """The subsampled rows of both batches, with their classes as integers and the names of the
+    classes."""
 
     x: np.ndarray
     y: np.ndarray
@@ -74,7 +75,7 @@ class BatchPair(NamedTuple):
 
 
 class BatchDifferences(NamedTuple):
-    """What the tests show: drifts, features, classes, findings, and the number of tests."""
+    """The results of the tests: drifts, features, classes, findings, and the number of tests."""
 
     drifts: tuple[DriftTest, ...]
     features: tuple[MovedFeature, ...]
@@ -86,10 +87,10 @@ class BatchDifferences(NamedTuple):
 def validate_batches(
     reference: Any, current: Any, labels: tuple[Any, Any]
 ) -> tuple[Representation, Representation, tuple[np.ndarray, np.ndarray] | None, tuple[Any, ...]]:
-    """Return both batches, and their classes as integers with names; raise ``ValueError`` if they
-    cannot be compared.
+    """Return both batches, and their classes as integers with names; raise ``ValueError`` if the
+    batches cannot be compared.
 
-    ``labels``: the classes of each batch, or None for both.
+    ``labels``: the classes of each batch, or (None, None).
     """
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     require_features("drift", x, y)
@@ -123,13 +124,13 @@ def validate_batches(
 
 
 def sample_batch_rows(rows: Rows, max_samples: int, seed: int, side: str) -> np.ndarray:
-    """Indices of the rows of a batch that are used."""
+    """Return the indices of a random subsample of a batch."""
     n = len(rows.source)
     return np.sort(generator(seed, "samples", side, n).permutation(n)[:max_samples])
 
 
 def find_batch_differences(batches: BatchPair, seed: int) -> BatchDifferences:
-    """Test both batches, all tests together at ``LEVEL`` (Bonferroni)."""
+    """Test two batches for differences, all tests together at ``BATCH_TEST_LEVEL`` (Bonferroni)."""
     x, y, classes, _ = batches
     n, pooled = len(x), to_typical_units(np.concatenate([x, y]))
     components = pooled_components(pooled)
@@ -168,7 +169,7 @@ def find_batch_differences(batches: BatchPair, seed: int) -> BatchDifferences:
 
 
 def _unpaired_drift_rows() -> tuple[DriftRow, ...]:
-    """Rows of the table that need no pairs, and those of tests."""
+    """Return the rows of the table that need no pairs, and the rows of tests."""
     unpaired = {row.name: row for row in DRIFT_ROWS if not row.paired}
     return (*TEST_DRIFT_ROWS, *unpaired.values())
 
@@ -199,7 +200,7 @@ def _tested_drift(row: DriftRow, value: float, p: float, limit: float, exceeds: 
 
 
 def _order_drifts_by_side(drifts: Sequence[DriftTest]) -> tuple[DriftTest, ...]:
-    """All drifts by side: those without a number have the reason."""
+    """Return all drifts ordered by side; a drift without a number has a reason."""
     by_name = {drift.name: drift for drift in drifts}
     other_reason = "the energy distance and MMD judge distributions of other samples"
     table = []
@@ -223,7 +224,7 @@ def _order_drifts_by_side(drifts: Sequence[DriftTest]) -> tuple[DriftTest, ...]:
 def _class_differences(
     batches: BatchPair, pooled: np.ndarray, level: float, seed: int
 ) -> tuple[list[DriftTest], Finding, tuple[MovedClass, ...]]:
-    """Whether the shares of classes changed, and which classes have other rows."""
+    """Test whether the class shares changed, and which classes have other rows."""
     assert batches.classes is not None
     reference_classes, current_classes = batches.classes
     count = len(batches.names)
@@ -273,7 +274,7 @@ def _class_differences(
 
 
 def _permutations_for_level(level: float, tests: int) -> int:
-    """Permutations that let one of so many tests fall below a level."""
+    """Return a number of permutations that lets one of ``tests`` tests fall below the level."""
     return int(min(9999, max(999, 2 * tests / level)))
 
 

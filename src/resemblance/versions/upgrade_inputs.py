@@ -1,4 +1,5 @@
-"""The inputs of :func:`resemblance.upgrade_index`, checked and brought to one unit and metric."""
+"""Check the inputs of :func:`resemblance.upgrade_index`, and bring the vectors to one unit and
+metric."""
 
 from __future__ import annotations
 
@@ -35,31 +36,31 @@ from .stored import (
     scale_to_unit_length,
 )
 
-MIN_QUERIES = 20  # queries, and queries of a group that is judged
-MAX_VECTOR_VALUE = 1e100  # values whose squares are still far from overflow
+MIN_QUERIES = 20  # fewest queries, overall and in a group that is judged
+MAX_VECTOR_VALUE = 1e100  # squares of such values are far from overflow
 MAP_NAMES = ("orthogonal", "affine")
 
 
 class NewColumns(NamedTuple):
-    """The columns of the new model: the documents with their names, and the order that the columns
-    were put in, if they were moved."""
+    """The columns of the new model: the documents with their column names, and the permutation that
+    was applied to the columns, if any."""
 
     documents: Representation
     order: tuple[int, ...] | None
 
     @classmethod
     def of(cls, original_names: FeatureNames, documents: Representation) -> NewColumns:
-        """Return the columns of documents, which were in the order of other names before."""
+        """Return the columns of ``documents``, with the permutation from the original names."""
         names = documents.features
         if original_names is None or names is None or original_names == names:
             return cls(documents, None)
         return cls(documents, tuple(map(original_names.index, names)))
 
     def in_order(self, vectors: Representation) -> Representation:
-        """Return more vectors by the new model with their columns in the same order: by their
-        names; without names, in the order that the model gave to the documents, too.
+        """Return further vectors of the new model with their columns in the order of the documents.
 
-        Raises ``ValueError`` for columns of other names.
+        The function orders columns by name; without names, it applies the permutation of the
+        documents. Raises ``ValueError`` for columns with other names.
         """
         if vectors.features is None and self.order is not None:
             return reorder_columns(vectors, self.order, representation_title(self.documents))
@@ -69,19 +70,19 @@ class NewColumns(NamedTuple):
 
 
 class UpgradeTask(NamedTuple):
-    """Documents by both models, the old index, queries by both models, and what is asked.
+    """Documents and queries with vectors of the two models, the old index, and the options.
 
-    ``units``: of vectors by the old and by the new model. Vectors have length 1 where the metric is
-    the cosine.
+    ``units``: units of the vectors of the old and of the new model. Vectors have length 1 if the
+    metric is the cosine.
     """
 
     old: StoredRows
     new: StoredRows
     whole: StoredRows  # the index
     a: np.ndarray  # (q, d), queries by the old model
-    b: np.ndarray  # (q, e), by the new one
-    selves: np.ndarray  # (q,), which document a query is, -1 for none
-    places: np.ndarray  # the same in the index
+    b: np.ndarray  # (q, e), queries by the new model
+    selves: np.ndarray  # (q,), position of the query's own document, -1 for none
+    places: np.ndarray  # position of the same document in the index
     groups: np.ndarray | None
     names: tuple[Hashable, ...]
     k: int
@@ -91,11 +92,11 @@ class UpgradeTask(NamedTuple):
     units: tuple[float, float]
     relevant: Mapping[int, np.ndarray] | None
     columns: NewColumns
-    caveats: tuple[str, ...]  # what is doubtful about the vectors, besides copies
+    caveats: tuple[str, ...]  # doubts about the vectors, besides copies
     copies: tuple[str, ...]  # copies of documents
 
     def new_rows(self, vectors: Representation) -> StoredRows:
-        """Return more documents by the new model, in its unit, metric and order of columns."""
+        """Return further documents of the new model, in its unit, metric and order of columns."""
         vectors = self.columns.in_order(vectors)
         rows = version_rows(vectors)._replace(unit=self.units[1])
         return normalize_stored_rows(rows) if self.metric == "cosine" else rows
@@ -104,7 +105,7 @@ class UpgradeTask(NamedTuple):
 def check_upgrade_options(
     target: Any, min_recall: Any, confidence_level: Any, k: Any, seed: Any, maps: Any, metric: Any
 ) -> None:
-    """Raise ``ValueError`` for options that no data could be judged by."""
+    """Raise ``ValueError`` for options outside their ranges and for unknown names."""
     check_choice("upgrade_index: target", target, TRUTH_PHRASES)
     check_choice("upgrade_index: metric", metric, SEARCH_METRICS)
     check_share("upgrade_index: min_recall", min_recall)
@@ -122,7 +123,7 @@ def check_upgrade_options(
 
 
 def check_prices(cost_per_document: Any, cost_per_miss: Any) -> None:
-    """Raise ``ValueError`` unless both prices are positive numbers, or none is given."""
+    """Raise ``ValueError`` unless both prices are positive numbers or both are None."""
     if (cost_per_document is None) != (cost_per_miss is None):
         raise ValueError(
             "upgrade_index: cost_per_document and cost_per_miss are needed together, in the same "
@@ -147,7 +148,8 @@ def build_upgrade_task(
     confidence_level: float,
     seed: int,
 ) -> UpgradeTask:
-    """Return documents, index and queries; raise ``ValueError`` if they do not belong together."""
+    """Return documents, index and queries as a task; raise ``ValueError`` if the arrays do not
+    belong together."""
     x, y, a, b, z = _documents_and_queries(old, new, (old_queries, new_queries), index)
     _check_query_counts(x, a, z, k, index is not None)
     for documents in (x, y):
@@ -201,7 +203,7 @@ def build_upgrade_task(
 def _documents_and_queries(
     old: Any, new: Any, queries: tuple[Any, Any], index: Any
 ) -> tuple[Representation, ...]:
-    """Return the documents by both models, the queries by both, and the index."""
+    """Return the documents of the two models, the queries of the two models, and the index."""
     x, y = as_representation(old, "old"), as_representation(new, "new")
     a, b = (as_representation(q, f"queries by {n}") for q, n in zip(queries, ("old", "new")))
     z = x if index is None else as_representation(index, "index")
@@ -255,8 +257,8 @@ def _check_query_counts(
 
 
 def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[float, float]:
-    """Return the units of the vectors of both models; raise ``ValueError`` for values so large that
-    their squares overflow."""
+    """Return the units of the vectors of the two models; raise ``ValueError`` for values whose
+    squares overflow."""
     sizes = {
         name: max(max(block.max(), -block.min()) for _, block in vectors.blocks())
         for name, vectors in rows.items()
@@ -270,7 +272,7 @@ def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[f
 
 
 def _check_normalization(rows: Mapping[str, Rows], points: list[np.ndarray]) -> None:
-    """Raise ``ValueError`` if some of the vectors of a model are normalised and others are not."""
+    """Raise ``ValueError`` if some vectors of a model are normalised and others are not."""
     vectors_by_model: tuple[dict[str, Rows | np.ndarray], ...] = (
         {"old": rows["old"], "queries by old": points[0]},
         {"new": rows["new"], "queries by new": points[1]},
@@ -295,7 +297,7 @@ def _query_group_names(numbers: np.ndarray, groups: Any) -> tuple[Hashable, ...]
 
 
 def _own_document_positions(queries: Representation, documents: Representation) -> np.ndarray:
-    """Return which document each query is by its id, -1 for none."""
+    """Return the position of the document with the id of each query, -1 for none."""
     if queries.ids is None or documents.ids is None:
         return np.full(queries.shape[0], -1)
     positions = {name: position for position, name in enumerate(documents.ids)}

@@ -1,4 +1,4 @@
-"""What counts as drift for which purpose, and the verdict in words."""
+"""Which changes count as drift for which purpose, and the verdict in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .moved import RowPermutation
 from .table import DriftSide, DriftTest
 
 DriftPurpose = Literal["index", "head", "geometry"]
-SIDES_BY_PURPOSE: dict[str, tuple[DriftSide, ...]] = {  # what counts for each, the strictest first
+# sides that count, the strictest purpose first
+SIDES_BY_PURPOSE: dict[str, tuple[DriftSide, ...]] = {
     "index": ("geometry", "coordinates", "index"), "head": ("geometry", "coordinates"),
     "geometry": ("geometry",),
 }  # fmt: skip
@@ -33,8 +34,8 @@ COORDINATE_CHANGES = (
 
 @dataclass(frozen=True)
 class Judgement:
-    """One side of the change: whether something is above its threshold, and whether that counts for
-    the purpose."""
+    """The judgement of one side of the change: whether a value is above its threshold, and whether
+    the side counts for the purpose."""
 
     drifted: bool
     counts: bool
@@ -48,11 +49,11 @@ def judge_versions(
     widths: tuple[int, int],
     k: int,
 ) -> dict[DriftSide, Judgement]:
-    """Judge the geometry, the coordinates, and old vectors that new queries search."""
+    """Judge the geometry, the coordinates, and the search of new queries in old vectors."""
     width_note = (
         f"the width changed from {widths[0]} to {widths[1]}" if widths[0] != widths[1] else ""
     )
-    # That of neighbours is a row of its own.
+    # The loss of neighbours has its own row of the table.
     losses = [format_change(f) for f in findings if f.exceeds_threshold and f.kind != "neighbours"]
     geometry = _format_exceeded_tests([d for d in rows if d.aspect == "geometry"], losses)
     coordinates = _format_exceeded_tests(
@@ -101,14 +102,14 @@ def _search_sentence(test: DriftTest, width_note: str, k: int) -> str:
 
 
 def purpose_sentences(purpose: str, sides: Sequence[Judgement]) -> tuple[str, ...]:
-    """A sentence for every side, which says when a change does not count."""
+    """Return a sentence for every side, with a note if a change does not count for the purpose."""
     note = f"; not counted for {PURPOSE_NAMES[purpose]}"
     return tuple(f"{j.sentence}{'' if j.counts or not j.drifted else note}." for j in sides)
 
 
 def has_drifted(sides: dict[DriftSide, Judgement], order: RowPermutation | None) -> bool:
-    """Whether a side that counts changed, or the rows are in another order, so that other samples
-    were compared."""
+    """Return whether a side that counts changed, or the rows are in another order, so that
+    different samples were compared."""
     return order is not None or any(j.drifted and j.counts for j in sides.values())
 
 
@@ -119,11 +120,11 @@ def drift_verdict(
     order: RowPermutation | None,
     facts: Sequence[Fact] = (),
 ) -> str:
-    """Say whether there is drift for the purpose, what the rows show, what happened, and what
-    changed without counting.
+    """Return the verdict: drift or not for the purpose, the facts of the rows, the named changes,
+    and changes that do not count.
 
-    A fact that explains the change takes the place of maps of all rows, unless classes moved, and
-    of what undoes them.
+    A fact that explains the change replaces the named changes, unless classes moved, and the advice
+    on undoing the change.
     """
     drift = has_drifted(sides, order)
     headline = (
@@ -143,7 +144,7 @@ def drift_verdict(
 
 
 def judge_batches(purpose: str, rows: Sequence[DriftTest]) -> dict[DriftSide, Judgement]:
-    """Judge batches of other samples: what the tests of each side show."""
+    """Judge batches of different samples from the tests of each side."""
     counts = SIDES_BY_PURPOSE[purpose]
     sides: dict[DriftSide, Judgement] = {}
     for side, name in (("geometry", "Geometry"), ("coordinates", "Coordinates")):
@@ -165,7 +166,8 @@ def batch_verdict(
     features: Sequence[int],
     level: float,
 ) -> str:
-    """Say whether batches of other samples have one distribution, and what differs."""
+    """Return the sentences that say whether batches of different samples have one distribution, and
+    which tests differ."""
     drift = has_drifted(sides, None)
     headline = f"{'Drift' if drift else 'No drift beyond chance'} for {PURPOSE_NAMES[purpose]}."
     tests = [d for d in rows if d.pvalue is not None]
@@ -190,7 +192,8 @@ def batch_verdict(
 
 
 def _short_test_label(test: DriftTest) -> str:
-    """The label of a test without its explanation, in small letters but for an acronym."""
+    """Return the label of a test without its explanation, with a small first letter except for an
+    acronym."""
     name = test.label.partition(":")[0].partition(",")[0]
     return name if name.isupper() else f"{name[0].lower()}{name[1:]}"
 
@@ -210,8 +213,8 @@ def _format_named_changes(findings: Sequence[Finding]) -> list[str]:
 
 
 def _consequences(sides: dict[DriftSide, Judgement], findings: Sequence[Finding]) -> list[str]:
-    """What a user of the old coordinates has to know: that a change there does not count, or how it
-    is undone."""
+    """Return the consequences for users of the old coordinates: that a change does not count, or
+    how to undo the change."""
     geometry, coordinates, index = (sides[side] for side in ("geometry", "coordinates", "index"))
     changes = ", ".join(
         CHANGE_NAMES[f.kind] for f in findings if f.named and f.kind in COORDINATE_CHANGES

@@ -1,4 +1,4 @@
-"""Ways to serve queries of a new model from stored vectors of an old one."""
+"""Methods that serve queries of a new model from stored vectors of an old model."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from .stored import ChangedRows, StoredRows, are_normalized, scale_to_unit_lengt
 from .upgrade_inputs import UpgradeTask
 
 FITTED_MAP_NAMES = ("orthogonal", "affine")
-MIN_MAP_DOCUMENTS = 20  # documents to which maps are fitted
+MIN_MAP_DOCUMENTS = 20  # fewest documents for the fit of maps
 
 
 class VectorChange(NamedTuple):
-    """A change of stored vectors: of those of the index, and of the documents by both models, each
-    of which is changed by a map that was fitted to others."""
+    """A change of stored vectors: one function for vectors of the index, and one for the
+    documents with vectors of the two models, which maps every document with a map fitted to
+    other documents."""
 
     width: int
     of_index: Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -34,13 +35,13 @@ class VectorChange(NamedTuple):
 
 
 class ServingMethod(NamedTuple):
-    """Queries as they are asked, and the change of the stored vectors; None for no change."""
+    """The query vectors of a method, and its change of the stored vectors; None for no change."""
 
     points: np.ndarray
     change: VectorChange | None = None
 
     def stored(self, task: UpgradeTask) -> StoredRows:
-        """Return the vectors of the index as they are searched."""
+        """Return the vectors of the index as the method searches them."""
         if self.change is None:
             return task.whole
         is_sample = task.whole is task.old
@@ -49,9 +50,10 @@ class ServingMethod(NamedTuple):
 
 
 class ServingMethods(NamedTuple):
-    """All ways that the vectors allow, why others are not assessed, and the maps by their names.
+    """All methods that the vectors allow, the reasons why other methods are not assessed, and the
+    maps by name.
 
-    ``half``: the documents to which the maps are fitted. ``free``: those that are no queries.
+    ``half``: the documents that fit the maps. ``free``: the documents that are not queries.
     """
 
     ways: Mapping[str, ServingMethod]
@@ -63,14 +65,14 @@ class ServingMethods(NamedTuple):
 
     @property
     def rebuilt(self) -> frozenset[str]:
-        """The ways that change stored vectors."""
+        """The methods that change stored vectors."""
         return frozenset(name for name, method in self.ways.items() if method.change is not None)
 
 
 def build_serving_methods(task: UpgradeTask, maps: Sequence[str]) -> ServingMethods:
-    """Return the ways to serve new queries, with maps fitted to half of the documents.
+    """Return the methods that serve new queries, with maps fitted to half of the documents.
 
-    Raises ``ValueError`` where too few documents are no queries.
+    Raises ``ValueError`` if too few documents are not queries.
     """
     free_rows = np.setdiff1d(np.arange(len(task.old.source)), task.selves)
     if len(free_rows) < MIN_MAP_DOCUMENTS:
@@ -110,8 +112,8 @@ def build_serving_methods(task: UpgradeTask, maps: Sequence[str]) -> ServingMeth
 def cross_fitted_change(
     task: UpgradeTask, fits: tuple[AffineMap, AffineMap], half: np.ndarray
 ) -> VectorChange:
-    """Return the change of documents by two maps: the second one for the documents to which the
-    first was fitted."""
+    """Return the change of documents by two cross-fitted maps: the second map changes the documents
+    that fitted the first map."""
     is_in_half = np.zeros(len(task.old.source), bool)
     is_in_half[half] = True
     normalizer = _mapped_row_normalizer(task)
@@ -128,8 +130,8 @@ def cross_fitted_change(
 def partially_reembedded_rows(
     task: UpgradeTask, names: Sequence[str], reembedded_rows: np.ndarray, free_rows: np.ndarray
 ) -> ChangedRows:
-    """Return documents of which some have their new vectors and the others are mapped, by a map
-    fitted to the new vectors of documents that are no queries."""
+    """Return documents with new vectors for a part and mapped vectors for the rest. The map is
+    fitted to the re-embedded documents that are not queries."""
     name = "affine" if "documents_affine" in names else "orthogonal"
     fit_rows = np.intersect1d(reembedded_rows, free_rows)
     fit = fit_index_maps((name,), task.old, task.new, fit_rows, ("old", "new"))[name]
@@ -147,12 +149,13 @@ def partially_reembedded_rows(
 
 
 def _mapped_row_normalizer(task: UpgradeTask) -> Callable[[np.ndarray], np.ndarray]:
-    """Return what is done to mapped documents: a length of 1 where the new model has it."""
+    """Return the function for mapped documents: scaling to length 1 if the new model normalises
+    vectors, else the identity."""
     return scale_to_unit_length if are_normalized(task.new) else lambda rows: rows
 
 
 def _methods_without_maps(task: UpgradeTask) -> tuple[dict[str, ServingMethod], dict[str, str]]:
-    """Return the ways that fit nothing, and why others do not apply."""
+    """Return the methods that fit no map, and the reasons why others do not apply."""
     d, e = task.old.width, task.new.width
     methods, reasons = dict[str, ServingMethod](), dict[str, str]()
     is_unit = are_normalized(task.new)
