@@ -1,5 +1,5 @@
-"""What a measure or statistic claims, tried on small data: the same properties for those of the
-catalogue and for a user's own; and what a result can do."""
+"""Checks of declared properties on small data, for measures and statistics of the catalogue and for
+a user's own functions; and checks of results, figures, suites, commands and readers."""
 
 from .checking import check_measure, check_statistic
 from .commands import check_command

@@ -1,5 +1,5 @@
-"""Checks of a measure on arrays of other libraries: the values of NumPy, and gradients where they
-are claimed."""
+"""Checks of a measure on arrays of other libraries: equal values as with NumPy, and gradients where
+the measure declares gradients."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from .trial import (
     with_matching_labels,
 )
 
-GRADIENT_STEP = 1e-6  # of a difference quotient, in units of the data
-MAX_QUOTIENT_ERROR = 1e-4  # how far a difference quotient may be from a derivative
+GRADIENT_STEP = 1e-6  # step of a difference quotient, in units of the data
+MAX_QUOTIENT_ERROR = 1e-4  # largest difference between a difference quotient and a derivative
 NO_TORCH = "PyTorch is not installed"
 NO_STRICT = "array-api-strict is not installed"
 
 
 def array_library_checks() -> dict[str, CheckFunction]:
-    """Return the checks that need another array library, by their names."""
+    """Return the checks that need another array library, by name."""
     return {
         "PyTorch": same_on_tensors,
         "array API": same_on_standard_arrays,
@@ -44,7 +44,7 @@ def array_library_checks() -> dict[str, CheckFunction]:
 
 
 def same_on_tensors(trial: CheckContext) -> CheckResult:
-    """Check that tensors give the value of arrays, and stay as they are."""
+    """Check that PyTorch tensors give the same value as NumPy arrays, and remain unchanged."""
     if not _has_torch():
         return "", None, NO_TORCH
     import torch
@@ -53,8 +53,8 @@ def same_on_tensors(trial: CheckContext) -> CheckResult:
 
 
 def same_on_standard_arrays(trial: CheckContext) -> CheckResult:
-    """Check that arrays which have no more than the array API standard give the value of arrays of
-    NumPy, without being written to."""
+    """Check that read-only arrays with no more than the array API standard give the same value as
+    NumPy arrays."""
     if importlib.util.find_spec("array_api_strict") is None:
         return "", None, NO_STRICT
     import array_api_strict
@@ -70,13 +70,14 @@ def same_on_standard_arrays(trial: CheckContext) -> CheckResult:
 def _same_for_converted_arrays(
     trial: CheckContext, convert: Callable[[np.ndarray], Any]
 ) -> CheckResult:
-    """Check the values of arrays of another library, for inputs of several shapes."""
+    """Check that converted arrays of another library give the same values, for inputs of several
+    shapes."""
     for inputs in trial.shapes():
         expected, entry = (
             call_outcome(trial.entry, *inputs).value,
             with_matching_labels(trial.entry, len(inputs[0])),
         )
-        if np.isnan(expected):  # which other checks are about
+        if np.isnan(expected):  # other checks report missing values
             continue
         converted_inputs = [convert(a) if np.ndim(a) == 2 else a for a in inputs]
         try:
@@ -98,8 +99,8 @@ def _same_for_converted_arrays(
 
 
 def gradient(trial: CheckContext) -> CheckResult:
-    """Check the derivative in a generic direction against a difference quotient, on each side, for
-    pairs of several shapes."""
+    """Check the derivative in a generic direction against a difference quotient, for X and for Y,
+    and for pairs of several shapes."""
     if not trial.entry.differentiable:
         return "not claimed", None, "none is recorded where it is not claimed"
     if not _has_torch():
@@ -111,7 +112,7 @@ def gradient(trial: CheckContext) -> CheckResult:
             with warnings_as_errors():
                 warnings.simplefilter(
                     "ignore", UserWarning
-                )  # of conversions, which are the finding
+                )  # warnings of conversions, which the check reports itself
                 slope = _directional_derivative(trial, pair, side)
         except Exception as error:
             if isinstance(error, UndefinedError) and shape > 0:
@@ -128,8 +129,8 @@ def gradient(trial: CheckContext) -> CheckResult:
 
 
 def finite_gradient(trial: CheckContext) -> CheckResult:
-    """Check that gradients are finite, or refused, where distances, ranks or singular values
-    degenerate; the detail names what is refused though it has a value."""
+    """Check that gradients are finite or refused where distances, ranks or singular values
+    degenerate. The detail names data with a value and a refused gradient."""
     if not trial.entry.differentiable:
         return "not claimed", None, "none is recorded where it is not claimed"
     if not _has_torch():
@@ -142,7 +143,7 @@ def finite_gradient(trial: CheckContext) -> CheckResult:
                 gradients = _gradients(trial.entry, x, y)
         except Exception as error:
             if np.isnan(call_outcome(trial.entry, x, y).value):
-                continue  # which other checks are about
+                continue  # other checks report missing values
             if not isinstance(error, ValueError):
                 raise
             refused_kinds.append(kind)

@@ -1,5 +1,5 @@
-"""Checks of how a measure or statistic behaves as a function: what it depends on, what it changes,
-how it travels."""
+"""Checks of the behavior of a measure or statistic as a function: dependencies, side effects, and
+transfer to other processes."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ from .trial import (
     warnings_as_errors,
 )
 
-MAX_SINGLE_PRECISION_CHANGE = 1e-4  # what rounding the data to single precision may change
-NEAR_OFFSET, FAR_OFFSET = 1e5, 1e8  # offsets: all digits that count are left with both
-MAX_OFFSET_CHANGE = 0.02  # share of a value that a larger offset may change, as it tends to a limit
-OFFSET_STEP = 3.0  # added to the far offset: it leaves all differences, and rounds products anew
-MAX_ROUNDING_SHARE = 1e-3  # share of a value that may be rounding
+MAX_SINGLE_PRECISION_CHANGE = 1e-4  # largest change from rounding the data to single precision
+NEAR_OFFSET, FAR_OFFSET = 1e5, 1e8  # offsets that keep all digits that count
+# share of a value that a larger offset may change, as the value tends to a limit
+MAX_OFFSET_CHANGE = 0.02
+OFFSET_STEP = 3.0  # added to the far offset: all differences stay, but products round differently
+MAX_ROUNDING_SHARE = 1e-3  # largest share of rounding error in a value
 LOST_DIGITS_REMEDY = "centre inside, or raise rs.UndefinedError"
-IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError")  # which is no fault of a variant
-MAX_PAIR_SECONDS = 1.0  # seconds for a pair of small representations
+IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError")  # a missing library is no fault of a variant
+MAX_PAIR_SECONDS = 1.0  # most seconds for a pair of small representations
 
 
 def behavior_checks() -> dict[str, CheckFunction]:
-    """Return the checks of what every measure and statistic has without claiming it, by their
-    names."""
+    """Return the checks of properties that every measure and statistic must have without declaring
+    the properties, by name."""
     return {
         "order of samples": order_of_samples,
         "inputs unchanged": inputs_unchanged,
@@ -60,7 +61,7 @@ def behavior_checks() -> dict[str, CheckFunction]:
 
 
 def order_of_samples(trial: CheckContext) -> CheckResult:
-    """Check that another order of the samples, of all inputs alike, changes nothing."""
+    """Check that the value stays the same if the samples of all inputs are permuted together."""
     value_before, order = (
         trial.value(*trial.inputs()),
         generator(1, "order").permutation(trial.samples),
@@ -70,13 +71,14 @@ def order_of_samples(trial: CheckContext) -> CheckResult:
     detail = f"m(X, Y) = {value_before:.6g}, reordered {value_after:.6g}"
     if abs(value_after - value_before) <= max(1e-7, trial.rounding) * max(1, abs(value_before)):
         return "", True, ""
-    if depends_on_sample_positions(trial):  # for positions, so that another order is another draw
+    # random numbers belong to positions, so a permutation changes the draw
+    if depends_on_sample_positions(trial):
         return "", None, f"draws for each position: {detail}"
     return "", False, detail
 
 
 def depends_on_sample_positions(trial: CheckContext) -> bool:
-    """Say whether another seed gives another value."""
+    """Return whether another seed gives another value."""
     m = trial.entry
     if "seed" not in m.defaults:
         return False
@@ -86,7 +88,7 @@ def depends_on_sample_positions(trial: CheckContext) -> bool:
 
 
 def inputs_unchanged(trial: CheckContext) -> CheckResult:
-    """Check that arrays which cannot be written to are enough, and others stay as they are."""
+    """Check that the function accepts read-only arrays, and does not change writable arrays."""
     original = trial.inputs()
     for is_writable in (True, False):
         inputs = tuple(map(copy_if_array, original))
@@ -107,8 +109,7 @@ def inputs_unchanged(trial: CheckContext) -> CheckResult:
 
 
 def same_with_and_without_cache(trial: CheckContext) -> CheckResult:
-    """Check that the value is the same, to the last bit, whether intermediates are cached or
-    not."""
+    """Check that the value is the same, to the last bit, with and without cached intermediates."""
     inputs = trial.inputs()
     if trial.value(*inputs) != trial.value(*inputs):
         return "", None, "not deterministic"
@@ -126,7 +127,7 @@ def same_with_and_without_cache(trial: CheckContext) -> CheckResult:
 
 
 def stable_in_single_precision(trial: CheckContext) -> CheckResult:
-    """Check that rounding the data to single precision changes the value no more than that."""
+    """Check that rounding the data to single precision changes the value by rounding only."""
     inputs = trial.inputs()
     rounded = (a.astype(np.float32) if np.ndim(a) == 2 else a for a in inputs)
     double, single = trial.value(*inputs), trial.value(*rounded)
@@ -136,11 +137,12 @@ def stable_in_single_precision(trial: CheckContext) -> CheckResult:
 
 
 def lost_digits(trial: CheckContext) -> CheckResult:
-    """Check that far from the origin, in one feature or in all, a value keeps its digits, or is
-    refused: the offset hides the differences between the samples, and rounding would decide.
+    """Check that data far from the origin, in one feature or in all features, give a value with
+    enough digits or a refusal. A large offset hides the differences between samples, so rounding
+    might decide.
 
-    Where translations count, the value may follow the offset, but not end at "identical", nor be
-    another one where nothing but the rounding changes.
+    If translations affect the measure, the value may change with the offset. But the value may not
+    reach "identical", and may not change when only the rounding changes.
     """
     inputs, follows = trial.inputs(), ""
     is_fixed = getattr(trial.entry, "deterministic", True)
@@ -166,12 +168,13 @@ def lost_digits(trial: CheckContext) -> CheckResult:
 
 
 def _differ(a: float, b: float, share: float) -> bool:
-    """Say whether two values differ by more than this share; NaN, a refusal, differs from none."""
+    """Return whether two values differ by more than ``share``; NaN (a refusal) differs from no
+    value."""
     return abs(a - b) > share * max(abs(a), 0.1)
 
 
 def _is_most_similar(trial: CheckContext, value: float) -> bool:
-    """Say whether a measure has its most similar value; a statistic has none."""
+    """Return whether a value is the most similar value of a measure; False for a statistic."""
     m = trial.entry
     if not isinstance(m, Measure):
         return False
@@ -179,7 +182,7 @@ def _is_most_similar(trial: CheckContext, value: float) -> bool:
 
 
 def _with_offset(inputs: tuple[Any, ...], columns: slice, offset: float) -> tuple[Any, ...]:
-    """Return inputs whose arrays of features have this offset in some columns."""
+    """Return the inputs, with an offset added to some columns of all feature arrays."""
     shifted = tuple(a.copy() if np.ndim(a) == 2 else a for a in inputs)
     for array in shifted:
         if np.ndim(array) == 2:
@@ -198,7 +201,7 @@ def is_deterministic(trial: CheckContext) -> CheckResult:
 
 
 def global_generator(trial: CheckContext) -> CheckResult:
-    """Check that the random numbers of other programs are left alone."""
+    """Check that the function does not touch the global random generators of other programs."""
     numpy_state, random_state = np.random.get_state(), random.getstate()  # noqa: NPY002 - what is checked
     try:
         np.random.seed(5)  # noqa: NPY002
@@ -235,7 +238,8 @@ def different_widths(trial: CheckContext) -> CheckResult:
 
 
 def handles_few_samples(trial: CheckContext) -> CheckResult:
-    """Check that from the smallest number of samples on there is a value, or a reason why not."""
+    """Check that every number of samples from ``min_samples`` on gives a value or a refusal, and
+    that fewer samples give a refusal."""
     fewest = trial.entry.min_samples
     for n in range(max(1, fewest - 1), fewest + 4):
         reply = call_outcome(trial.entry, *trial._replace(samples=n).inputs())
@@ -249,7 +253,8 @@ def handles_few_samples(trial: CheckContext) -> CheckResult:
 
 
 def takes_every_parameter_choice(trial: CheckContext) -> CheckResult:
-    """Check that the measure takes every choice of every parameter, and itself its defaults."""
+    """Check that the function accepts every choice of every parameter, with other parameters at
+    their current values."""
     total = 0
     for parameters in _parameter_choices(trial):
         variant, total = trial.entry.with_parameters(**parameters), total + 1
@@ -263,7 +268,7 @@ def takes_every_parameter_choice(trial: CheckContext) -> CheckResult:
 
 
 def _parameter_choices(trial: CheckContext) -> Iterator[dict[str, Any]]:
-    """Yield each choice of each parameter, and each other parameter as it is."""
+    """Yield each choice of each parameter, one parameter at a time."""
     m = trial.entry
     hints, values = typing.get_type_hints(m.function), {**m.defaults, **dict(m.parameters)}
     for name in m.defaults.keys() - {"labels"}:
@@ -272,7 +277,8 @@ def _parameter_choices(trial: CheckContext) -> Iterator[dict[str, Any]]:
 
 
 def survives_pickling(trial: CheckContext) -> CheckResult:
-    """Check that a worker process can have the measure, from a user's file by loading it anew."""
+    """Check that a worker process can unpickle the measure, for a user's file by loading the file
+    again."""
     m = trial.entry
     try:
         copy = pickle.loads(pickle.dumps(m))
@@ -287,7 +293,7 @@ def survives_pickling(trial: CheckContext) -> CheckResult:
 
 
 def _reload_from_user_file(module: str, name: str, parameters: Any, file: str | None) -> Any:
-    """Return the measure as a worker gets it, who has not run the file."""
+    """Return the measure as a worker process restores it, without having run the user's file."""
     try:
         return restore_function(module, name, parameters, file)
     finally:
@@ -295,7 +301,7 @@ def _reload_from_user_file(module: str, name: str, parameters: Any, file: str | 
 
 
 def has_documentation(trial: CheckContext) -> CheckResult:
-    """Check that there is a sentence that says what the measure is, and a reference."""
+    """Check that there is a docstring that says what the function computes, and a citation."""
     m = trial.entry
     missing_parts = [
         part for part, text in (("docstring", m.summary), ("citation", m.citation)) if not text
@@ -305,7 +311,7 @@ def has_documentation(trial: CheckContext) -> CheckResult:
 
 
 def report_speed(trial: CheckContext) -> CheckResult:
-    """Report how long a pair takes; slow is not wrong."""
+    """Report the time for one pair; a slow function is not a failure."""
     inputs = trial.inputs()
     start = time.perf_counter()
     trial.value(*inputs)

@@ -1,4 +1,4 @@
-"""All checks of a measure, and of a statistic."""
+"""Run all checks of a measure or of a statistic."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def check_measure(
 ) -> tuple[Outcome, ...]:
     """Return the outcome of every check of a measure, on small data without special symmetry.
 
-    Claims are checked in both directions: what is claimed must hold, and an invariance, a symmetry
-    or an identity that holds without being claimed is a failure, too, if it holds on data wider
-    than every parameter that may be a number of components or neighbours. The triangle inequality
-    is searched for violations; that none was found proves nothing. Hostile data must give a finite
-    number in the range, or a ``ValueError`` that says why not. ``progress(name, done, total)`` is
-    called after each check. Where generic data give no number, that is the only outcome.
+    Claims are checked in two directions: a declared property must hold, and an invariance, a
+    symmetry or an identity that holds without being declared is also a failure, if it holds on data
+    wider than every parameter that may be a number of components or neighbours. The triangle
+    inequality is searched for violations; finding none proves nothing. Hostile data must give a
+    finite number in the range, or a ``ValueError`` with the reason. ``progress(name, done, total)``
+    is called after each check. If generic data give no number, the result has only this outcome.
 
-    Raises ``ValueError`` for a measure that does not exist, ``ImportError`` for one whose optional
-    dependency is not installed.
+    Raises ``ValueError`` for a measure that does not exist, ``ImportError`` for a measure whose
+    optional dependency is not installed.
     """
     entry = get_measure(measure)
     require_measure_extra(entry)
@@ -57,10 +57,12 @@ def check_statistic(
     """Return the outcome of every check of a statistic of one representation, on small data without
     special symmetry.
 
-    They are those of :func:`check_measure`, as far as there is one representation: claims in both
-    directions, with every array of features changed alike; hostile data; and that no number, such
-    as a constant of 0.1 in the place of 1, makes a value of rounding. What a larger value is more
-    of is tried by destroying it: with each feature in an order of its own, for example.
+    The checks of :func:`check_measure` that need only one representation apply: claims in two
+    directions, with the same change of every array of features, and hostile data. A further check
+    tests that no value is rounding error, whatever number multiplies the data, such as a constant
+    of 0.1 in place of 1. The direction of a statistic (the quantity of which a larger value has
+    more) is tested by destroying this quantity, for example by permuting each feature
+    independently.
 
     Raises ``ValueError`` for a statistic that does not exist.
     """
@@ -79,26 +81,26 @@ def _run_checks(
     return tuple(sorted(outcomes, key=_failure_order))
 
 
-# Why others fail: a measure with chance in it breaks claims that it would hold. In this order.
+# Checks that make other checks fail, in this order: a random measure breaks claims that hold
+# without randomness.
 ROOT_CAUSE_CHECKS = ("deterministic", "global generator untouched", "inputs unchanged")
 
 
 def _failure_order(outcome: Outcome) -> int:
-    """Return the place of an outcome: what causes others to fail comes first, if it fails."""
+    """Return the sort key of an outcome: failed checks that make other checks fail come first."""
     if outcome.holds is not False or outcome.check not in ROOT_CAUSE_CHECKS:
         return len(ROOT_CAUSE_CHECKS)
     return ROOT_CAUSE_CHECKS.index(outcome.check)
 
 
 def applicable_checks(entry: Measure | Statistic) -> dict[str, CheckFunction]:
-    """Return all checks of a measure or statistic, by their names, in the order in which they are
-    made."""
+    """Return all checks of a measure or statistic, by name, in the order of execution."""
     hostile: dict[str, CheckFunction] = {
         f"hostile: {g}": partial(hostile_data, group=g) for g in HOSTILE_GROUPS
     }
     if isinstance(entry, Statistic):
         checks = statistic_claims(entry) | behavior_checks() | {"PyTorch": same_on_tensors}
-        if entry.family == "trials":  # whose order is that of recording
+        if entry.family == "trials":  # trials have the order of the recording
             del checks["order of samples"]
         return {
             GENERIC_DATA_CHECK: generic_data,
@@ -120,7 +122,7 @@ def applicable_checks(entry: Measure | Statistic) -> dict[str, CheckFunction]:
 
 
 def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -> Iterator[Outcome]:
-    """Yield the outcomes of checks; no more than the first where there is no number to check."""
+    """Yield the outcomes of checks; stop after the first outcome if generic data give no number."""
     forget_values()
     for name, check in checks.items():
         try:
@@ -128,7 +130,8 @@ def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -
         except (
             Exception,
             SystemExit,
-        ) as error:  # of the user's function: whatever it is, it is the outcome
+            # Any error of the user's function is the outcome of the check.
+        ) as error:
             ruling = "", False, format_user_error(error, trial.entry)
         yield Outcome(name, *ruling)
         if name == GENERIC_DATA_CHECK and not ruling[1]:
@@ -136,15 +139,16 @@ def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -
 
 
 def generic_data(trial: CheckContext) -> CheckResult:
-    """Check that there is a number for generic data without special symmetry; that it is in the
-    range is another check."""
+    """Check that generic data without special symmetry give a finite number; another check tests
+    the range."""
     reply = call_outcome(trial.entry, *trial.inputs())
     is_number = math.isfinite(reply.value)
     return "", is_number, "" if is_number else reply.fault or reply.refusal
 
 
 def hostile_data(trial: CheckContext, *, group: str) -> CheckResult:
-    """Check that data that break formulas have a number in the range, or a reason why not."""
+    """Check that data that break formulas give a number in the range, or a refusal with the
+    reason."""
     pairs, faults = hostile_pairs(), []
     for case in HOSTILE_GROUPS[group]:
         x, y = map(trial.suited, pairs[case])

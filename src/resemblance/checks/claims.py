@@ -1,5 +1,5 @@
-"""Checks of what a measure claims, in both directions: what is claimed holds, and what holds is
-claimed, as users find measures by their claims."""
+"""Checks of the claims of a measure, in two directions: declared properties hold, and properties
+that hold are declared, because users search for measures by claims."""
 
 from __future__ import annotations
 
@@ -27,19 +27,17 @@ from .trial import (
 )
 
 TRANSFORMED_SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
-SELF = "X"  # as a partner of itself
+SELF = "X"  # X as its own partner
 UNCLAIMED_HINT = "holds on all generic data: claim it, so that users can search for it"
 STREAMABLE_HINT = "holds on all generic data: a claim of it lets the measure be streamed"
 SCALE_SAFE_HINT = "; the intermediates points.unit and points.unit_rows are safe at every scale"
-MAX_LOST_SHARE, NEGLIGIBLE_VALUE = (
-    1e-6,
-    1e-2,
-)  # share of a value that extremes may cost; what is no value to lose from
-CHECK_NOISE_LEVELS = (0.05, 0.3, 3.0)  # of noise, in units of the data
+# Share of a value that extreme scales may change; smaller values count as this value.
+MAX_LOST_SHARE, NEGLIGIBLE_VALUE = (1e-6, 1e-2)
+CHECK_NOISE_LEVELS = (0.05, 0.3, 3.0)  # noise levels, in units of the data
 
 
 def claim_checks(measure: Measure) -> dict[str, CheckFunction]:
-    """Return the checks of what a measure claims, by their names."""
+    """Return the checks of the claims of a measure, by name."""
     checks: dict[str, CheckFunction] = {
         f"invariant to {name.replace('_', ' ')}": partial(measure_is_invariant, name=name)
         for name in INVARIANCES
@@ -70,14 +68,14 @@ def measure_is_invariant(trial: CheckContext, name: str) -> CheckResult:
 def joint_invariance(trial: CheckContext, name: str) -> CheckResult:
     """Check m(TX, TY) = m(X, Y) for generic orthogonal maps T of the samples that keep means.
 
-    Not to claim it is no failure: whoever does promises that the measure can be streamed.
+    A missing claim is no failure: the claim promises that the measure can be streamed.
     """
     ruling = compare_claim_to_behavior(trial, name in trial.entry.invariant_to, _joint_change)
     return ("not claimed", None, STREAMABLE_HINT) if ruling[2] == UNCLAIMED_HINT else ruling
 
 
 def measure_at_every_scale(trial: CheckContext) -> CheckResult:
-    """Check that a claimed invariance to scaling holds where squares over- or underflow."""
+    """Check that a declared invariance to scaling holds where squares overflow or underflow."""
     scaled = [f"{side} times {scale:g}" for scale in EXTREME_SCALES for side in ("X", "Y", "both")]
     extremes = ["largest", "nearly overflowing", "as far apart as can be"]
     claim, holds, detail = _extreme_pairs_keep_value(trial, [*scaled, *extremes])
@@ -85,8 +83,8 @@ def measure_at_every_scale(trial: CheckContext) -> CheckResult:
 
 
 def measure_at_huge_offset(trial: CheckContext) -> CheckResult:
-    """Check that of data far from the origin a measure that ignores where they are loses no more
-    digits than the data."""
+    """Check that a translation-invariant measure loses no more digits than data far from the
+    origin."""
     return _extreme_pairs_keep_value(trial, ["huge offset"])
 
 
@@ -108,7 +106,7 @@ def measure_values_in_range(trial: CheckContext) -> CheckResult:
 
 
 def self_comparison_reaches_end(trial: CheckContext) -> CheckResult:
-    """Check that X with itself is at the end of the range, for X of many kinds."""
+    """Check that X compared with itself reaches the end of the range, for X of many kinds."""
     m = trial.entry
     end, n_values, change = m.range[m.larger_is_more_similar], 0, ""
     for kind, x in varied_representations(trial.samples):
@@ -117,7 +115,7 @@ def self_comparison_reaches_end(trial: CheckContext) -> CheckResult:
         except UndefinedError:
             continue
         n_values += 1
-        if not abs(value - end) <= max(1e-7, trial.rounding):  # infinite ends are none
+        if not abs(value - end) <= max(1e-7, trial.rounding):  # an infinite end is never reached
             change = change or f"m(X, X) = {value:.6g}, not {end:g} ({kind})"
     if not n_values:
         return _claim_text(m.identity), None, "m(X, X) has no value for any X"
@@ -125,7 +123,7 @@ def self_comparison_reaches_end(trial: CheckContext) -> CheckResult:
 
 
 def self_is_most_similar(trial: CheckContext) -> CheckResult:
-    """Check that nothing is more similar to X than X."""
+    """Check that no representation is more similar to X than X itself."""
     m = trial.entry
     change = ""
     for seed, name, reply in _partner_replies(trial, trial.entry.range):
@@ -143,7 +141,7 @@ def self_is_most_similar(trial: CheckContext) -> CheckResult:
 
 
 def noise_lowers_similarity(trial: CheckContext) -> CheckResult:
-    """Check that, on average, X with much noise is less similar to X than X with a little."""
+    """Check that, on average, X with strong noise is less similar to X than X with weak noise."""
     m = trial.entry
     values = [_add_generic_noise(trial, level) for level in CHECK_NOISE_LEVELS]
     step = values[-1] - values[0]
@@ -159,7 +157,7 @@ def noise_lowers_similarity(trial: CheckContext) -> CheckResult:
 
 
 def triangle_inequality(trial: CheckContext) -> CheckResult:
-    """Check m(X, Z) <= m(X, Y) + m(Y, Z); that no violation was found proves nothing."""
+    """Check m(X, Z) <= m(X, Y) + m(Y, Z); finding no violation proves nothing."""
     m = trial.entry
     if m.larger_is_more_similar:
         return "claimed", False, "a similarity is no metric: set metric=False"
@@ -179,22 +177,23 @@ def triangle_inequality(trial: CheckContext) -> CheckResult:
 def compare_claim_to_behavior(
     trial: CheckContext, is_claimed: bool, change: Callable[[CheckContext], str]
 ) -> CheckResult:
-    """Return the outcome of a claim, or of its absence.
+    """Return the outcome of a claim, or of a missing claim.
 
-    Where nothing changes on small data, wide data decide about what is not claimed, and about what
-    is where small data are no wider than a parameter.
+    If small data show no change, wide data decide about a missing claim, and about a claim if the
+    small data are no wider than a parameter.
     """
     counterexample = change(trial)
     if not counterexample and not (is_claimed and trial.most < trial.features):
         wide_trial = trial.wide()
-        with suppress(ValueError):  # of a measure that refuses them
+        with suppress(ValueError):  # the measure refuses wide data
             if counterexample := change(wide_trial):
                 counterexample += f", of {wide_trial.features} features"
     return _claim_result(is_claimed, counterexample)
 
 
 def _extreme_pairs_keep_value(trial: CheckContext, cases: list[str]) -> CheckResult:
-    """Check that hostile pairs have the value of the generic ones that they are made of."""
+    """Check that hostile pairs have the same value as the generic pairs that they are scaled
+    from."""
     pairs = hostile_pairs()
     value_before = trial.value(*map(trial.suited, pairs["generic"]))
     for case in cases:
@@ -207,7 +206,7 @@ def _extreme_pairs_keep_value(trial: CheckContext, cases: list[str]) -> CheckRes
 
 
 def _claim_result(is_claimed: bool, counterexample: str) -> CheckResult:
-    """Return the outcome of a claim that one counterexample refutes, or of its absence."""
+    """Return the outcome of a claim, which one counterexample refutes, or of a missing claim."""
     holds = is_claimed == (not counterexample)
     detail = counterexample or ("" if is_claimed else UNCLAIMED_HINT)
     return _claim_text(is_claimed), holds, detail
@@ -227,19 +226,20 @@ def equation(expression: str, value_after: float, value_before: float, seed: int
 
 
 def forget_values() -> None:
-    """Forget what was computed for several checks of a measure: another run computes it again."""
+    """Clear the cached values that several checks of a measure share: a new run computes them
+    again."""
     _generic_value.cache_clear()
     _partner_replies.cache_clear()
 
 
 @lru_cache(maxsize=8)
 def _generic_value(trial: CheckContext, seed: int) -> float:
-    """Return the value of generic data, which many checks change."""
+    """Return the value of generic data, which many checks compare with changed data."""
     return trial.value(*trial.inputs(seed))
 
 
 def _find_change_of_measure(trial: CheckContext, name: str) -> str:
-    """Return the first transformation of a group that changes a value."""
+    """Return the first transformation of a group that changes a value, in words; "" for none."""
     for seed in trial.seeds:
         rng = generator(seed, "members of groups")
         x, y = trial.inputs(seed)
@@ -281,8 +281,9 @@ def _comparison_pair(trial: CheckContext, seed: int) -> tuple[np.ndarray, np.nda
 def _partner_replies(
     trial: CheckContext, claimed_range: tuple[float, float]
 ) -> list[tuple[int, str, CallOutcome]]:
-    """Return what X of each seed gives with representations that are related, unrelated and
-    opposite to it, X itself first: two checks look at that. The range decides what is a fault."""
+    """Return the outcomes of X for each seed with related, unrelated and opposite partners, X
+    itself first. Two checks share the cached outcomes. The range decides which outcomes are
+    faults."""
     return [
         (seed, name, call_outcome(trial.entry, x.copy(), partner.copy()))
         for seed, name, x, partner in _comparison_partners(trial)
@@ -293,7 +294,7 @@ def _comparison_partners(trial: CheckContext) -> Iterator[tuple[int, str, np.nda
     for seed in trial.seeds:
         x, y = _comparison_pair(trial, seed)
         noise = generator(seed, "noise").standard_normal(x.shape)
-        common = noise + 2 * noise[:, :1]  # features that have something in common
+        common = noise + 2 * noise[:, :1]  # features with a common component
         partners = {SELF: x, "Y": y, "noise": noise, "common noise": common, "-X": -x, "X³": x**3}
         for name, partner in (partners | {"X reversed": x[::-1]}).items():
             yield seed, name, trial.suited(x), trial.suited(partner)
@@ -310,8 +311,8 @@ def _add_generic_noise(trial: CheckContext, level: float) -> float:
 
 
 def _metric_test_triples(trial: CheckContext) -> Iterator[Triple]:
-    """Yield what distances violate the triangle inequality on, rows of probabilities where
-    needed."""
+    """Yield triples on which distances tend to violate the triangle inequality, as rows of
+    probabilities if the measure needs probabilities."""
     for triple in chain(
         non_metric_triples(trial.samples), triples_between_endpoints(trial.samples)
     ):
@@ -325,11 +326,13 @@ def _are_probabilities(triple: Triple) -> bool:
 
 
 def _triangle_violation(trial: CheckContext, triple: Triple) -> str:
-    """Return where the direct way is longer than the one over a third representation."""
+    """Return the violation of the triangle inequality: a direct distance longer than the way over a
+    third representation; "" for none."""
     arrays, lengths = dict(zip("XYZ", triple[1:])), dict[tuple[str, str], float]()
 
     def length(a: str, b: str) -> float:
-        """Return m(a, b), once; of a symmetric measure m(b, a) is the same, by another check."""
+        """Return m(a, b), computed once. For a symmetric measure m(b, a) is reused; another check
+        tests the symmetry."""
         if trial.entry.symmetric and (b, a) in lengths:
             return lengths[b, a]
         if (a, b) not in lengths:

@@ -1,4 +1,4 @@
-"""What every command can do, tried on one line: help, formats, refusals, files, interruptions."""
+"""Checks of a command on one command line: help, formats, refusals, files, interruptions."""
 
 from __future__ import annotations
 
@@ -40,20 +40,21 @@ def check_command(
     extra_options: Collection[str] = (),
     free_options: Collection[str] = (),
 ) -> tuple[Outcome, ...]:
-    """Return the outcome of every check of a command, tried on a ``line`` of it that succeeds.
+    """Return the outcome of every check of a command, run with a ``line`` that succeeds.
 
     The help names every option. The answer is on standard output alone, fits 80 columns, and is
-    JSON and CSV where the command has these formats. Unknown options, missing files and wrong
-    values are exit code 2 with one line that begins with "error: " and names them. A file that
-    exists is replaced, and no input is. An interruption is exit code 130 without a traceback, after
-    which the same line gives the same answer. Each option has the words of a function.
+    JSON and CSV if the command has these formats. Unknown options, missing files and wrong values
+    give exit code 2 with one line that begins with "error: " and names the fault. An existing
+    output file is replaced, but never an input. An interruption gives exit code 130 without a
+    traceback, and the same line then gives the same answer. Each option is named like a parameter
+    of a function.
 
-    ``line`` has no name of the program. ``run`` takes its words and returns the exit code; default:
-    the app. Each run has a copy of ``folder``, and its files, as current folder.
-    ``functions``: what does the same in Python; each option is a parameter of one of them, or the
-    name of one, but for ``extra_options``. ``free_options`` take any text.
+    ``line`` omits the name of the program. ``run`` takes the words of a line and returns the exit
+    code; default: the app. Each run has a copy of ``folder`` with its files as current folder.
+    ``functions``: the Python functions with the same effect; each option is a parameter of such a
+    function, or the name of a function, except ``extra_options``. ``free_options`` take any text.
 
-    Raises ``ValueError`` where the app has no such command.
+    Raises ``ValueError`` if the app has no such command.
     """
     words, command = shlex.split(line), _command_of_app(app)
     n_names = 0
@@ -83,7 +84,7 @@ def _command_of_app(app: typer.Typer) -> Any:
 
 
 class CommandRun(NamedTuple):
-    """How a command ended, what it wrote, and in how many pieces."""
+    """The exit code of a command, its output, and the number of writes."""
 
     code: object
     out: str
@@ -92,31 +93,33 @@ class CommandRun(NamedTuple):
 
 
 class NotApplicable(Exception):
-    """A command has nothing that a check tries."""
+    """The command has no feature that the check tests."""
 
 
 class InterruptibleText(io.StringIO):
-    """A stream that raises ``KeyboardInterrupt`` in place of one piece; both share the count."""
+    """A stream that raises ``KeyboardInterrupt`` at a chosen write; standard output and standard
+    error share the count of writes."""
 
     def __init__(self, count: list[int], interrupted_at: int, is_terminal: bool) -> None:
         super().__init__()
         self.count, self.interrupted_at, self.is_terminal = count, interrupted_at, is_terminal
 
     def write(self, text: str) -> int:
-        """Add a text."""
+        """Write a text."""
         self.count[0] += 1
         if self.count[0] == self.interrupted_at:
             raise KeyboardInterrupt
         return super().write(text)
 
     def isatty(self) -> bool:
-        """Return whether it is to be taken for a terminal."""
+        """Return whether the stream poses as a terminal."""
         return self.is_terminal
 
 
 @dataclass(frozen=True)
 class CommandTrial:
-    """A command, with a line that succeeds, of which the first words are its name."""
+    """A command with a line that succeeds; the first words of the line are the name of the
+    command."""
 
     command: Any
     words: list[str]
@@ -139,7 +142,7 @@ class CommandTrial:
         return [*self.words, *(["--quiet"] if "--quiet" in self.options else [])]
 
     def named_files(self) -> list[tuple[int, str]]:
-        """Return the files that words of the line name, with the positions of the words."""
+        """Return the existing files in the words of the line, with the positions of the words."""
         return [
             (position, file)
             for position, word in enumerate(self.words)
@@ -149,7 +152,7 @@ class CommandTrial:
 
     @contextmanager
     def in_copy(self) -> Iterator[None]:
-        """Go to a copy of the folder."""
+        """Change to a copy of the folder."""
         with tempfile.TemporaryDirectory() as place:
             copy = Path(place) / "copy"
             if self.folder is None:
@@ -160,7 +163,7 @@ class CommandTrial:
                 yield
 
     def require_format(self, name: str) -> None:
-        """Raise where the command does not write this format."""
+        """Raise :class:`NotApplicable` if the command does not write this format."""
         help_text = getattr(self.options.get("--format"), "help", None) or ""
         if not re.search(rf"\b{name}\b", help_text):
             raise NotApplicable(f"it has no --format {name}")
@@ -172,7 +175,7 @@ class CommandTrial:
         is_terminal: bool = False,
         columns: int = TERMINAL_COLUMNS,
     ) -> CommandRun:
-        """Run words in the current folder."""
+        """Run words in the current folder; return the exit code and the output."""
         count = [0]
         out, err = (
             InterruptibleText(count, interrupted_at, is_terminal),
@@ -301,7 +304,8 @@ def _problem_of_missing_files(trial: CommandTrial) -> str:
 
 
 def _problem_of_wrong_values(trial: CommandTrial) -> str:
-    """Give options what is no number, no choice, no file, and no place for one."""
+    """Give each option a value that is no number, no choice, no file, and no possible output
+    path."""
     for name, parameter in trial.options.items():
         if parameter.is_flag or name.removeprefix("--") in trial.free_options:
             continue
@@ -341,7 +345,8 @@ def _problem_of_input_as_output(trial: CommandTrial) -> str:
 
 
 def _problem_of_interruption(trial: CommandTrial) -> str:
-    """Interrupt the command where it first writes something, and half way, and run it again."""
+    """Interrupt the command at its first write and at half of its writes, then run the command
+    again."""
     whole = trial.result(trial.words)
     for piece in sorted({1, max(1, whole.pieces // 2)}):
         with trial.in_copy():
@@ -366,7 +371,8 @@ def _problem_of_option_words(trial: CommandTrial) -> str:
         known |= set(inspect.signature(function).parameters)
     for option in trial.options:
         name = option.removeprefix("--")
-        words = {name.replace("-", "_"), f"{name.replace('-', '_')}s"}  # --domain of domains
+        # such as --domain for domains
+        words = {name.replace("-", "_"), f"{name.replace('-', '_')}s"}
         if name not in trial.extra_options and not words & known:
             return f"no function has the word of {option}"
     return ""

@@ -1,5 +1,5 @@
-"""Small data on which properties of measures and statistics are tried: without any special
-symmetry, or of many kinds."""
+"""Small data for checks of measures and statistics: data without special symmetry, and data of many
+kinds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 from ..base.rng import generator
 from ..data.representation import Representation
 
-REPEATS = 4  # of a stimulus, at least, in data for measures that read repeats
-NOISE = 0.3  # of repeats, in units of the data
+REPEATS = 4  # fewest repeats of a stimulus, in data for measures that read repeats
+NOISE = 0.3  # noise of repeats, in units of the data
 
 
 class Triple(NamedTuple):
-    """Three representations on which distances that are no metric tend to fail."""
+    """Three representations on which non-metric distances tend to violate the triangle
+    inequality."""
 
     name: str
     x: np.ndarray
@@ -29,7 +30,7 @@ def generic_pair(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return two related representations, (n, d) and (n, e), without any special symmetry.
 
-    Their rows are in four clusters and can be read as logits.
+    The rows are in four clusters and can be read as logits.
     """
     rng = generator(seed, "generic pair")
     latent = rng.standard_normal((n, 5)) + 2 * rng.standard_normal((4, 5))[rng.integers(4, size=n)]
@@ -44,8 +45,8 @@ def generic_pair(
 def generic_classes(
     n: int = 60, d: int = 6, classes: int = 4, seed: int = 0
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return a representation (n, d) in classes, without any special symmetry, and all that a
-    statistic of it may need, by name."""
+    """Return a representation (n, d) in classes, without any special symmetry, and all further
+    inputs of statistics, by name."""
     rng = generator(seed, "with classes")
     labels = rng.permutation(np.arange(n) % classes)
     x = rng.standard_normal((classes, d))[labels]
@@ -71,7 +72,7 @@ def generic_labels(n: int) -> tuple[int, ...]:
 
 
 def stimuli(n: int) -> tuple[int, ...]:
-    """Return the stimulus of each of n rows, in a generic order: each stimulus has four repeats, or
+    """Return the stimulus of each of n rows, in a generic order. Each stimulus has four repeats, or
     the next larger number that divides n."""
     repeats = next((r for r in range(REPEATS, n) if n % r == 0), n)
     return tuple(generator(9, "stimuli").permutation(np.arange(n) % (n // repeats)).tolist())
@@ -81,8 +82,11 @@ def repeated_pair(
     n: int = 60, d: int = 6, e: int = 6, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return two related representations, (n, d) and (n, e), whose rows are responses to
-    :func:`stimuli`: a row of a generic pair for each stimulus, and noise with a covariance of its
-    own."""
+    :func:`stimuli`.
+
+    The response to a stimulus is a row of a generic pair plus noise; the covariance of the noise
+    depends on the stimulus.
+    """
     rng, names = generator(seed, "repeated pair"), np.array(stimuli(n))
     noisy = []
     for rows in generic_pair(n, d, e, seed):
@@ -95,7 +99,7 @@ def repeated_pair(
 
 def with_repeats(entry: Any, x: Any) -> Any:
     """Return an array or a representation with the ids of :func:`stimuli`, if the measure reads
-    repeats; ids that a representation has, and data for all other measures, stay as they are."""
+    repeats. Existing ids, and data for all other measures, stay unchanged."""
     if getattr(entry, "takes", "") != "repeats":
         return x
     representation = x if isinstance(x, Representation) else Representation(x)
@@ -131,7 +135,8 @@ def varied_representations(n: int = 60) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def degenerate_pairs(n: int = 60) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield pairs where distances, ranks or singular values degenerate, so that gradients may."""
+    """Yield pairs with degenerate distances, ranks or singular values, where gradients may be
+    undefined."""
     (x, y), rng = generic_pair(n), generator(0, "degenerate pairs")
     for kind, z in varied_representations(n):
         yield kind, z, y
@@ -147,7 +152,7 @@ def degenerate_pairs(n: int = 60) -> Iterator[tuple[str, np.ndarray, np.ndarray]
 
 
 def triples_between_endpoints(n: int = 60, seeds: int = 20) -> Iterator[Triple]:
-    """Yield generic representations with one that is near or between them."""
+    """Yield triples of two generic representations and a third near X or between X and Z."""
     for seed in range(seeds):
         rng = generator(seed, "paths")
         x, z = generic_pair(n, seed=seed)
@@ -156,19 +161,20 @@ def triples_between_endpoints(n: int = 60, seeds: int = 20) -> Iterator[Triple]:
 
 
 def non_metric_triples(n: int = 60) -> Iterator[Triple]:
-    """Yield triples that violate the triangle inequality for distances that are no metric."""
+    """Yield triples that violate the triangle inequality for non-metric distances."""
     x = generic_pair(n)[0]
     step = 0.05 * generator(0, "step").standard_normal(x.shape)
     features = generator(0, "joint").standard_normal((n, 2))
     first, joint, second = features[:, :1], features, features[:, 1:]
     column, ones = x[:, :1], np.ones((n, 1))
     sure = [np.tile(p, (n, 1)) for p in ([1.0, 0.0], [0.5, 0.5], [0.0, 1.0])]
-    # The square of the whole way exceeds the sum of the squares of its halves.
+    # The square of the whole distance exceeds the sum of the squares of its halves.
     yield Triple("three points of a line", x, x + step, x + 2 * step)
     # 1 bit directly, 0.62 bits in two steps.
     yield Triple("certain, undecided, certain of the other", *sure)
     yield Triple("the same as logits", *(100 * p for p in sure))
-    # Neighbours in two numbers are close in both; those in one say nothing about the other.
+    # Neighbours in two numbers are close in each number; neighbours in one number say nothing about
+    # the other number.
     yield Triple("two independent numbers and both", first, joint, second)
     yield Triple("the same with a constant", *(np.c_[a, ones] for a in (first, joint, second)))
     yield Triple("two small shifts", x, x + 0.1, x + 0.2)
@@ -178,8 +184,8 @@ def non_metric_triples(n: int = 60) -> Iterator[Triple]:
 
 
 def random_walk_in_plane(n: int = 8) -> Triple:
-    """Return two steps of noise from n points of the plane; the seed is the first whose topology
-    violates the inequality in both directions."""
+    """Return a triple of n points of the plane and two successive steps of noise. The seed is the
+    first whose topology violates the triangle inequality in both directions."""
     rng = generator(57, "walk")
     x = rng.standard_normal((n, 2))
     y = x + 0.3 * rng.standard_normal(x.shape)

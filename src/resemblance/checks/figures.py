@@ -1,4 +1,4 @@
-"""What every figure can do, tried on one: the drawing of a page and that of matplotlib agree."""
+"""Checks of a figure: the drawing on a page and the drawing by matplotlib agree."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from ..base.extras import import_optional
 from ..base.rendering import cell_colors, figure_svgs, figure_types, paint_figure
 from .trial import Outcome
 
-PIXEL = 0.2  # positions on a page have one decimal
-COLOR_TOLERANCE, TEXT_TOLERANCE = 0.02, 0.005 + 1e-9  # of a colour; of a number with two decimals
-POSITIONS = ("x", "y", "cx", "cy", "d", "points")  # attributes with places of an SVG
-TIE_OVERHANG = 3.0  # how far a bar of ties reaches beyond its marks
+PIXEL = 0.2  # tolerance of positions, which have one decimal on a page
+# tolerances of a colour and of a number with two decimals
+COLOR_TOLERANCE, TEXT_TOLERANCE = 0.02, 0.005 + 1e-9
+POSITIONS = ("x", "y", "cx", "cy", "d", "points")  # SVG attributes that contain positions
+TIE_OVERHANG = 3.0  # overhang of a bar of ties beyond its marks
 KINDS_WITH_ALL_NAMES = ("Bars", "Boxes", "Dendrogram", "Diagram")
 Element: TypeAlias = ElementTree.Element
 Axes: TypeAlias = Any  # matplotlib.axes.Axes
@@ -28,19 +29,20 @@ Problems: TypeAlias = Iterator[str]
 def check_figure(figure: Any, axes: Any = None) -> tuple[Outcome, ...]:
     """Return the outcome of every check of a figure of ``resemblance.sections``.
 
-    A text for screen readers names the title, and each text that the pointer reads has words. All
-    marks are finite, inside the drawing of the page and inside the axes of matplotlib. Both show
-    the same numbers at the same places, the names in the order of the figure, and the names of the
-    axes; what has no value has no mark, and is hatched, left as a gap, or named without a number. A
-    check of what matplotlib does not draw, such as a row of clouds, decides nothing.
+    A text for screen readers contains the title, and each tooltip has words. All marks are finite,
+    inside the drawing of the page and inside the axes of matplotlib. The page and matplotlib show
+    the same numbers at the same positions, the names in the order of the figure, and the names of
+    the axes. A missing value has no mark, and is hatched, left as a gap, or named without a number.
+    A check of a drawing that matplotlib does not make, such as a row of clouds, decides nothing.
 
     Parameters
     ----------
-    figure : a figure, such as one of ``rs.drift(x, y)``'s page, of any of its kinds. Those in a
+    figure : a figure, such as a figure of ``rs.drift(x, y)``'s page, of any kind. Figures in a
         selector are checked one by one.
-    axes : axes of matplotlib with a drawing of the same figure; by default it is painted here.
+    axes : axes of matplotlib with a drawing of the same figure; by default the function draws the
+        figure.
 
-    Raises ``TypeError`` for what is no figure.
+    Raises ``TypeError`` for an object that is not a figure.
     """
     if type(figure) not in figure_types().values():
         raise TypeError(f"check_figure: {type(figure).__name__} is no kind of figure")
@@ -140,7 +142,7 @@ def _page_position_problems(figure: Any, svgs: list[Element]) -> Problems:
 
 
 def _outside_of_cells(svg: Element) -> Iterator[Element]:
-    """Yield the elements whose places are those of the drawing, not of a transformed group."""
+    """Yield the elements in coordinates of the drawing, not in a transformed group."""
     for child in svg:
         if "transform" not in child.attrib:
             yield child
@@ -183,7 +185,7 @@ def _name_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
 
 
 def _names_of(figure: Any) -> list[str]:
-    """Return the names of a figure in the order in which they are drawn."""
+    """Return the names of a figure in the order of drawing."""
     match type(figure).__name__:
         case "HeatMap":
             return list(figure.rows)
@@ -198,11 +200,12 @@ def _names_of(figure: Any) -> list[str]:
 
 def _names_on_page(figure: Any, svg: Element) -> list[str]:
     match type(figure).__name__:
-        case "Chart":  # the legend stands beside the drawing
+        case "Chart":  # the legend is outside the drawing
             return []
         case "HeatMap":
             left = [t for t in svg.iter("text") if "transform" not in t.attrib]
-            layers = _texts(t for t in left if t.get("class") == "end")  # with names of models
+            # names of layers beside names of models
+            layers = _texts(t for t in left if t.get("class") == "end")
             return layers or _texts(t for t in left if t.get("class") == "end name")
         case "Diagram":
             return [_texts(arm.iter("text"))[1] for arm in _elements(svg, "branch arm")]
@@ -217,7 +220,8 @@ def _names_painted(figure: Any, ax: Axes) -> list[str]:
         case "Chart":
             texts = [t.get_text() for t in ax.get_legend().get_texts()] if ax.get_legend() else []
             count = len(_names_of(figure))
-            return texts[:count] if len(texts) >= count else []  # of many, a legend has the number
+            # a legend of many lines has only their number
+            return texts[:count] if len(texts) >= count else []
         case "HeatMap":
             labels = ax.get_yticklabels(which="minor") or ax.get_yticklabels()
             return [label.get_text() for label in labels]
@@ -228,7 +232,7 @@ def _names_painted(figure: Any, ax: Axes) -> list[str]:
 
 
 def _is_short_for(text: str, name: str) -> bool:
-    """Say whether a text is a name, perhaps cut where it has "…", or the layer of model/layer."""
+    """Return whether a text is a name, possibly cut at "…", or the layer of model/layer."""
     text, name = text.replace(r"\$", "$"), " ".join(name.split())
     pieces = text.split("…")
     return text in (name, name.rpartition("/")[2]) or (
@@ -362,10 +366,11 @@ def _chart_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
 
 
 def _plane_problems(groups: Sequence[Element], lines: Sequence[Any]) -> Problems:
-    """Compare up to a shift and one scale, as both axes have no numbers."""
+    """Compare points up to a shift and a scale, because the axes of a plane have no numbers."""
     page = np.concatenate([_path_starts(_elements(group, "marks")) for group in groups])
     painted = np.concatenate([line.get_xydata() for line in lines])
-    painted = painted[np.isfinite(painted).all(axis=1)] * [1, -1]  # down, as on a page
+    # the vertical axis of a page points down
+    painted = painted[np.isfinite(painted).all(axis=1)] * [1, -1]
     if len(page) != len(painted):
         yield f"{len(page)} points on the page, {len(painted)} by matplotlib"
         return
@@ -396,7 +401,7 @@ def _bars_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
     _, first = np.unique(dots[:, 1], return_index=True)
     dots = dots[first]
     ends = (figure.span or (-np.inf, np.inf)) if figure.log_x else (-np.inf, np.inf)
-    is_inside = np.clip(dots[:, 0], *ends) == dots[:, 0]  # else a page draws it at the end
+    is_inside = np.clip(dots[:, 0], *ends) == dots[:, 0]  # the page draws other marks at the end
     page = np.array([float(dot.get("cx", "")) for dot in _elements(svg, "dot")])
     if len(page) != len(dots):
         yield f"{len(page)} marks on the page, {len(dots)} by matplotlib"
@@ -453,7 +458,8 @@ NUMBER_CHECKS: Mapping[str, Callable[[Any, Element, Axes], Problems]] = {
 
 
 def _differences(page: Any, painted: Any, what: str) -> Problems:
-    """Yield what differs between places of a page and those of matplotlib on the page."""
+    """Yield the differences between positions on a page and matplotlib's positions in page
+    coordinates."""
     page, painted = np.array(page, dtype=float), np.array(painted, dtype=float)
     if page.shape != painted.shape:
         yield f"{len(page)} {what} on the page, {len(painted)} by matplotlib"
@@ -477,12 +483,12 @@ def _numbers(text: str) -> list[float]:
 
 
 def _path_starts(paths: Sequence[Element]) -> np.ndarray:
-    """Return where paths begin, (n, 2)."""
+    """Return the start points of paths, (n, 2)."""
     return np.array([_numbers(path.get("d", ""))[:2] for path in paths]).reshape(-1, 2)
 
 
 def _cells(svg: Element, kinds: Sequence[str]) -> set[tuple[int, int]]:
-    """Return row and column of the cells of a map that have one of these classes."""
+    """Return the row and column of the cells of a heat map with a class in ``kinds``."""
     group = svg.find(".//g[@class='cells']")
     paths = [path for path in (() if group is None else group) if path.get("class") in kinds]
     runs = [run for path in paths for run in re.findall(r"M(\d+) (\d+)h(\d+)", path.get("d", ""))]
@@ -490,14 +496,15 @@ def _cells(svg: Element, kinds: Sequence[str]) -> set[tuple[int, int]]:
 
 
 def _axis_of_page(svg: Element, kind: str, *, is_log: bool = False) -> Callable[[Any], np.ndarray]:
-    """Return the map from values to places along an axis of a page, by the numbers at the axis."""
+    """Return the map from values to positions along an axis of a page, fitted to the tick
+    labels."""
     ticks = []
     for text in svg.iter("text"):
         words = (text.text or "").replace("−", "-")
         if text.get("class") == kind and re.fullmatch(r"-?[\d.]+(e-?\d+)?", words):
             ticks.append((float(words), float(text.get("x" if kind == "mid" else "y", ""))))
     values, places = np.array(ticks).T
-    places = places if kind == "mid" else places - 3.5  # a number stands beside its line
+    places = places if kind == "mid" else places - 3.5  # a tick label is 3.5 below its line
     scale = np.log10 if is_log else np.asarray
     line = np.polyfit(scale(values), places, 1)
     return lambda values: np.polyval(line, scale(np.asarray(values, dtype=float)))

@@ -1,4 +1,4 @@
-"""Generic members of the groups that measures may be invariant to."""
+"""Random elements of the transformation groups that measures may be invariant to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def random_orthogonal_matrix(d: int, rng: np.random.Generator) -> np.ndarray:
 def apply_random_transformation(
     x: np.ndarray, invariance: str, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return x after a generic member of a group of ``INVARIANCES``, another one each time."""
+    """Return x after a random element of a group of ``INVARIANCES``; every call draws a new
+    element."""
     d = x.shape[1]
     linear_map = (
         random_orthogonal_matrix(d, rng)
@@ -37,7 +38,7 @@ def apply_random_transformation(
 def rotate_samples_jointly(
     x: np.ndarray, y: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both after one orthogonal map of the samples, which leaves the means as they are."""
+    """Return x and y after the same orthogonal map of the samples, which keeps the means."""
     n = len(x)
     basis = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, n - 1))])[0]
     mean, complement = basis[:, :1], basis[:, 1:]

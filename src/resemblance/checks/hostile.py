@@ -10,9 +10,10 @@ import numpy as np
 from ..base.rng import generator
 
 HOSTILE_SAMPLES, HOSTILE_FEATURES = 40, 6
+# Largest value that measures accept.
 LARGEST_ACCEPTED_VALUE = float(np.finfo(np.float64).max) / (
     16 * (HOSTILE_SAMPLES + HOSTILE_FEATURES)
-)  # that is not refused
+)
 EXTREME_SCALES = (1e-150, 1e-30, 1e30, 1e150)
 HOSTILE_GROUPS: Mapping[str, tuple[str, ...]] = {
     "shapes": (
@@ -49,7 +50,7 @@ NamedPairs = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 class BaseArrays(NamedTuple):
-    """What the cases are made of: two related arrays (N, D), and a matrix that mixes columns."""
+    """The arrays behind all cases: two related arrays (N, D), and a matrix that mixes columns."""
 
     x: np.ndarray
     y: np.ndarray
@@ -57,7 +58,7 @@ class BaseArrays(NamedTuple):
 
 
 def correlated_arrays() -> BaseArrays:
-    """Return two related arrays of correlated columns."""
+    """Return two related arrays with correlated columns."""
     rng = generator(0, "hostile")
     mix = rng.standard_normal((HOSTILE_FEATURES, HOSTILE_FEATURES))
     x = rng.standard_normal((HOSTILE_SAMPLES, HOSTILE_FEATURES)) @ mix
@@ -70,7 +71,7 @@ def correlated_arrays() -> BaseArrays:
 
 
 def hostile_pairs() -> NamedPairs:
-    """Return pairs that break formulas, by what is the matter with them."""
+    """Return pairs that break formulas, by the name of the problem."""
     s = correlated_arrays()
     return (
         shape_pairs(s)
@@ -83,7 +84,7 @@ def hostile_pairs() -> NamedPairs:
 
 
 def shape_pairs(s: BaseArrays) -> NamedPairs:
-    """Return few samples, many features, different widths."""
+    """Return pairs with few samples, many features, or different widths."""
     x, y, _ = s
     wide_pair = generator(0, "wide").standard_normal((2, 20, 50))
     return {
@@ -102,7 +103,7 @@ def shape_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def repetition_pairs(s: BaseArrays) -> NamedPairs:
-    """Return rows and columns that are equal, or combinations of each other."""
+    """Return pairs with equal rows or columns, or linear combinations of rows or columns."""
     x, y, mix = s
     constant_x, constant_y = (np.repeat(a[:1], HOSTILE_SAMPLES, axis=0) for a in (x, y))
     return {
@@ -124,7 +125,7 @@ def repetition_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def zero_pairs(s: BaseArrays) -> NamedPairs:
-    """Return rows of zeros, and nothing but zeros."""
+    """Return pairs with rows of zeros, or only zeros."""
     x, y, _ = s
     row = np.arange(HOSTILE_SAMPLES)[:, None]
     return {
@@ -138,7 +139,7 @@ def zero_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def position_pairs(s: BaseArrays) -> NamedPairs:
-    """Return data far from the origin, and those that are not finite."""
+    """Return pairs far from the origin, and pairs with values that are not finite."""
     x, y, _ = s
     offset = generator(0, "offset").standard_normal((1, HOSTILE_FEATURES))
     third = np.arange(HOSTILE_FEATURES) == 2
@@ -151,7 +152,7 @@ def position_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def scale_pairs(s: BaseArrays) -> NamedPairs:
-    """Return numbers whose squares, or they themselves, over- or underflow."""
+    """Return pairs of numbers that overflow or underflow, or that have such squares."""
     x, y, _ = s
     columns, rows = (
         np.logspace(-100, 100, HOSTILE_FEATURES),

@@ -1,4 +1,5 @@
-"""Checks of what an order of the samples of one side does: to the value, and to intermediates."""
+"""Checks of a permutation of the samples of one representation: its effect on the value and on
+intermediates."""
 
 from __future__ import annotations
 
@@ -14,22 +15,22 @@ from .claims import compare_claim_to_behavior, equation
 from .data import with_repeats
 from .trial import CheckContext, CheckFunction, CheckResult, call_checked, warnings_as_errors
 
-TIED_DECIMALS = 0  # of rounded data, in which values and distances are tied
+TIED_DECIMALS = 0  # decimals of rounded data with tied values and distances
 
 
 def pairing_checks() -> dict[str, CheckFunction]:
-    """Return the checks of what an order of the samples of one side does, by their names."""
+    """Return the checks of permutations of the samples of one representation, by name."""
     return {"needs no pairing": needs_no_pairing, "axes of intermediates": declared_axes}
 
 
 def needs_no_pairing(trial: CheckContext) -> CheckResult:
-    """Check m(X, PY) = m(X, Y) for orders P of the samples, where ``needs_pairing`` is False."""
+    """Check m(X, PY) = m(X, Y) for permutations P of the samples, if ``needs_pairing`` is False."""
     return compare_claim_to_behavior(trial, not trial.entry.needs_pairing, _pairing_change)
 
 
 def declared_axes(trial: CheckContext) -> CheckResult:
-    """Check that intermediates that move along their declared axes give the value of intermediates
-    of the reordered array, with generic data and with ties."""
+    """Check that intermediates permuted along their declared axes give the same value as
+    intermediates of the permuted array, with generic data and with ties."""
     for seed in trial.seeds:
         for kind, decimals in (("generic", 16), ("tied", TIED_DECIMALS)):
             x, y = (trial.suited(array.round(decimals)) for array in trial.inputs(seed))
@@ -37,7 +38,7 @@ def declared_axes(trial: CheckContext) -> CheckResult:
             a, b, reordered = (
                 with_repeats(trial.entry, Representation(array)) for array in (x, y, y[order])
             )
-            _value_or_nan(trial, a, b)  # which fills the intermediates of y
+            _value_or_nan(trial, a, b)  # fills the cache of y
             moved = _value_or_nan(trial, a, permute_representation(b, order, with_source=True))
             expected = _value_or_nan(trial, a, reordered)
             if not trial.same(moved, expected) and not np.isnan([moved, expected]).all():

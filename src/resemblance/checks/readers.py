@@ -1,4 +1,4 @@
-"""What every function does that reads a file of a user: its value, or an error with a remedy."""
+"""Checks of a function that reads a user's file: the right value, or an error with a remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .results import are_equal
 from .trial import Outcome
 
-# A clause of a message that says what to do
+# A clause of a message that states a remedy.
 REMEDY_PATTERN = re.compile(
     r"(?:^|[;:.,(]|\b(?:and|or|may|you|please)) ?(?:add|be|call|check|choose|convert|copy|delete"
     r"|download|extract|get|give|install|list|load|make|mean|mend|name|open|pass|read|remove"
@@ -28,7 +28,7 @@ IT_RETURNS = "it returns"
 
 
 class _Reading(NamedTuple):
-    """A reader, a good file or folder in a folder of its own, and what the reader returns."""
+    """A reader, a good file or folder in a separate folder, and the expected return value."""
 
     read: Callable[[Any], Any]
     path: Path
@@ -37,28 +37,29 @@ class _Reading(NamedTuple):
 
 
 class _Undecided(Exception):
-    """Why a check decides nothing."""
+    """The reason why a check decides nothing."""
 
 
 def check_reader(
     read: Callable[[Any], Any], path: str | Path, expected: Any, *, has_lines: bool = False
 ) -> tuple[Outcome, ...]:
-    """Return the outcome of every check of a function that reads a file or a folder of a user.
+    """Return the outcome of every check of a function that reads a user's file or folder.
 
     The file is copied into a folder that is removed afterwards. The reader returns ``expected``,
-    from a path as text and as ``Path``, and twice. A missing file, a folder in its place, an empty
-    file, half of it, a picture and a page of HTML under its name, and a file that may not be read
-    each end in a ``ValueError`` (or ``FileNotFoundError``, where nothing is there) that names the
-    path and says what to do. Of a folder each file is damaged in turn. The reader changes nothing,
-    and leaves nothing behind.
+    from a path as text and as ``Path``, and a second time. Each of the following ends in a
+    ``ValueError`` (or ``FileNotFoundError``, if the path does not exist) with the path and a
+    remedy: a missing file, a folder in place of the file, an empty file, half of the file, a
+    picture and a page of HTML under the same name, and a file without read permission. In a folder
+    each file is damaged separately. The reader changes no files and leaves no files behind.
 
-    ``read``: called with the path alone; it returns what can be compared: numbers, texts, arrays,
-    and lists, tuples and dictionaries of these. What is read only when it is needed must be read
-    here. ``has_lines``: any lines are a good file, so that half of it, or a page, decides nothing
-    when it is read. Permissions decide nothing for a user who may read every file.
+    ``read``: called with the path alone; it returns comparable values: numbers, texts, arrays, and
+    lists, tuples and dictionaries of comparable values. A reader that loads data lazily must load
+    the data in ``read``. ``has_lines``: any lines are a good file, so half of the file, or a page,
+    decides nothing if the reader accepts it. The permission check decides nothing for a user who
+    may read every file.
     """
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what a damaged file may also be
+        warnings.simplefilter("ignore")  # warnings of damaged files
         return tuple(_outcomes(read, Path(path), expected, has_lines, Path(folder)))
 
 
@@ -142,7 +143,7 @@ def _problem_of_another_format(reading: _Reading) -> str:
 
 
 def _problem_of_content(reading: _Reading, title: str, change: Callable[[bytes], bytes]) -> str:
-    """Return what is wrong when each file in turn has another content."""
+    """Return the problem if one file at a time has a changed content, or ""."""
     for file in _files_of(reading.path):
         content = file.read_bytes()
         file.write_bytes(change(content))
@@ -173,7 +174,7 @@ def _problem_of_permission(reading: _Reading) -> str:
 
 
 def _problem_of_refusal(reading: _Reading, path: Path, missing: bool = False) -> str:
-    """Return what is wrong with the error that a path ends in."""
+    """Return the problem with the error that reading a path raises, or ""."""
     before = _content_of(path.parent)
     try:
         value = reading.read(path)
@@ -193,7 +194,7 @@ def _problem_of_refusal(reading: _Reading, path: Path, missing: bool = False) ->
 
 
 def _files_of(path: Path) -> list[Path]:
-    """Return the file, or the files of a folder, without the hidden ones."""
+    """Return the file, or the files of a folder except hidden files."""
     if not path.is_dir():
         return [path]
     files = (file for file in path.rglob("[!.]*") if file.is_file())
@@ -201,11 +202,11 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _content_of(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return the time of change and the content of all files below a folder, by name."""
+    """Return the modification time and the content of all files in a folder, by name."""
     files = {}
     for path in folder.rglob("*"):
         content = b""
-        with suppress(OSError):  # a folder, or what may not be read
+        with suppress(OSError):  # a folder, or a file without read permission
             content = path.read_bytes()
         files[path.relative_to(folder).as_posix()] = (path.stat().st_mtime_ns, content)
     return files

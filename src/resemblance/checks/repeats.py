@@ -12,16 +12,15 @@ from .trial import CheckContext, CheckFunction, CheckResult, warnings_as_errors
 
 
 def repeats(measure: Measure) -> dict[str, CheckFunction]:
-    """Return the checks of a measure that reads repeats, by their names; none for other
-    measures."""
+    """Return the checks of a measure that reads repeats, by name; none for other measures."""
     if measure.takes != "repeats":
         return {}
     return {"order of repeats": order_of_repeats, "without repeats": without_repeats}
 
 
 def order_of_repeats(trial: CheckContext) -> CheckResult:
-    """Check that another order of the repeats of X, within each stimulus, changes nothing: no
-    repeat of X belongs to a repeat of Y."""
+    """Check that permuting the repeats of X within each stimulus does not change the value: repeats
+    of X are not paired with repeats of Y."""
     x, y = trial.inputs()
     names, order = np.array(stimuli(trial.samples)), np.arange(trial.samples)
     for name in np.unique(names):
@@ -34,7 +33,7 @@ def order_of_repeats(trial: CheckContext) -> CheckResult:
 
 
 def without_repeats(trial: CheckContext) -> CheckResult:
-    """Check that rows without ids, and rows with an id each, are refused."""
+    """Check that the measure refuses rows without ids, and rows with unique ids."""
     names = [f"stimulus {i}" for i in range(trial.samples)]
     for case, ids in (("rows without ids", None), ("one row of each stimulus", names)):
         x, y = (Representation(a, ids=ids) for a in trial.inputs())

@@ -1,4 +1,4 @@
-"""What every result can do, tried on one: words, tables, a page, figures, files and mappings."""
+"""Checks of a result: summary, tables, page, figures, files and mapping."""
 
 from __future__ import annotations
 
@@ -26,17 +26,16 @@ UNKNOWN_NAME = "no such name"
 def check_result(result: BaseResult) -> tuple[Outcome, ...]:
     """Return the outcome of every check of a result, in a folder that is removed afterwards.
 
-    A result says its verdict, and its caveats are in the table of a terminal, the page and JSON.
-    Records, a data frame and files of tables have the same rows. A figure can be drawn. A file of
-    any suffix gives back an equal result; a damaged file gives a ``ValueError`` that names it. A
-    mapping has the entries that it lists. A check whose extra is not installed decides nothing.
-
-    Raises ``TypeError`` for what is no result.
+    A result has a summary, and its caveats are in the terminal table, the page and JSON. Records, a
+    data frame and table files have the same rows. A figure can be drawn. A file with any suffix
+    loads as an equal result; a damaged file gives a ``ValueError`` with the name of the file. A
+    mapping has the entries that it lists. If an extra is not installed, its check decides nothing.
+    Raises ``TypeError`` for an object that is not a result.
     """
     if not isinstance(result, BaseResult):
         raise TypeError(f"check_result: {type(result).__name__} is no class of results")
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of suffixes, and of what is drawn
+        warnings.simplefilter("ignore")  # warnings of suffixes and of drawings
         return tuple(_outcomes(result, Path(folder)))
 
 
@@ -106,7 +105,7 @@ def _problem_of_tables(result: BaseResult, folder: Path) -> str:
 
 
 def _problem_of_csv(result: BaseResult, path: Path) -> str:
-    """Compare a table with the records, where the table has the columns of the records."""
+    """Compare a table with the records, if the table has the columns of the records."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     records = result.records()
@@ -196,7 +195,7 @@ def _problem_of_dataset(result: BaseResult, folder: Path) -> str:
 
 
 def are_equal(value: Any, other: Any) -> bool:
-    """Say whether two values are equal, where None and NaN are the same."""
+    """Return whether two values are equal; None and NaN are equal."""
     if isinstance(value, dict) and isinstance(other, dict):
         return value.keys() == other.keys() and all(are_equal(value[k], other[k]) for k in value)
     if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):

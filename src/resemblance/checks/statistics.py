@@ -1,4 +1,4 @@
-"""Checks of what a statistic of one representation claims, and of data that break its formula."""
+"""Checks of the claims of a statistic of one representation, and of data that break its formula."""
 
 from __future__ import annotations
 
@@ -16,15 +16,12 @@ from .claims import MAX_LOST_SHARE, NEGLIGIBLE_VALUE, compare_claim_to_behavior
 from .groups import apply_random_transformation
 from .trial import CheckContext, CheckFunction, CheckResult, call_outcome
 
-FEATURE_INPUTS = (
-    "X",
-    "replicate",
-    "control",
-)  # the inputs that a map of the features changes alike
+# Inputs that a map of the features changes together.
+FEATURE_INPUTS = ("X", "replicate", "control")
 CLASS_INPUTS = ("labels", "conditions")
 EXTREME_STATISTIC_SCALES = (1e-150, 1e150)
-ROUNDING_FACTORS = (1.0, 0.1, 1 / 3, 0.7, 1.3)  # some of which rounding leaves as they are
-# share of a value that is rounding, where little but rounding is left of the data
+ROUNDING_FACTORS = (1.0, 0.1, 1 / 3, 0.7, 1.3)  # factors with and without rounding error
+# Largest share of rounding error in a value of data with little but rounding error.
 MAX_ROUNDING_SPREAD = 1e-3
 REPEATED_ROW = np.array([0.3, -1.7, 0.1, 2.9, 1 / 3, 0.7])
 REPEATED_DATA: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -40,7 +37,7 @@ REPEATED_DATA: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def statistic_claims(statistic: Statistic) -> dict[str, CheckFunction]:
-    """Return the checks of what a statistic claims, by their names."""
+    """Return the checks of the claims of a statistic, by name."""
     checks: dict[str, CheckFunction] = {
         f"invariant to {name.replace('_', ' ')}": partial(statistic_is_invariant, name=name)
         for name in INVARIANCES
@@ -56,7 +53,7 @@ def statistic_claims(statistic: Statistic) -> dict[str, CheckFunction]:
 
 
 def hostile_statistic_checks(statistic: Statistic) -> dict[str, CheckFunction]:
-    """Return the checks of data that break a formula of one representation, by their names."""
+    """Return the checks of data that break a formula of one representation, by name."""
     checks: dict[str, CheckFunction] = {"hostile: rounding": no_value_of_rounding}
     if {*CLASS_INPUTS} & {*statistic.needs}:
         checks["hostile: labels"] = hostile_labels
@@ -74,7 +71,7 @@ def statistic_is_invariant(trial: CheckContext, name: str) -> CheckResult:
 
 
 def _find_change_of_statistic(trial: CheckContext, name: str) -> str:
-    """Return the first transformation of a group that changes a value."""
+    """Return the first transformation of a group that changes a value, in words; "" for none."""
     for seed in trial.seeds:
         inputs, rng = trial.inputs(seed), generator(seed, "members of groups")
         value_before = trial.value(*inputs)
@@ -92,7 +89,7 @@ def _find_change_of_statistic(trial: CheckContext, name: str) -> str:
 def change_rows_together(
     trial: CheckContext, inputs: tuple[Any, ...], change: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[Any, ...]:
-    """Return inputs after one change of the rows of all their arrays of features together."""
+    """Return the inputs after one change of the stacked rows of all feature arrays."""
     places = [i for i, name in enumerate(("X", *trial.entry.needs)) if name in FEATURE_INPUTS]
     rows = change(np.concatenate([inputs[i] for i in places]))
     parts = np.split(rows, np.cumsum([len(inputs[i]) for i in places])[:-1])
@@ -101,7 +98,8 @@ def change_rows_together(
 
 
 def statistic_values_in_range(trial: CheckContext) -> CheckResult:
-    """Check that values of data with classes, of noise, and of maps of both are in the range."""
+    """Check that values of data with classes, of noise, and of functions of the data are in the
+    range."""
     low, high = trial.entry.range
     for seed in trial.seeds:
         x, *data = trial.inputs(seed)
@@ -116,12 +114,12 @@ def statistic_values_in_range(trial: CheckContext) -> CheckResult:
 
 
 def damage_lowers_stability(trial: CheckContext) -> CheckResult:
-    """Check that less of what the statistic is about makes it less stable, for data of all seeds;
-    where it does so for some only, nothing is decided."""
+    """Check that destroying the measured structure makes the statistic less stable, for the data of
+    all seeds; if only some seeds show the effect, the check decides nothing."""
     is_larger = bool(trial.entry.larger_is_more_stable)
     claim = "larger" if is_larger else "smaller"
     is_of_trials = trial.entry.family == "trials"
-    # Few features, or conditions, have much in common by chance.
+    # With few features or conditions, chance similarity is high.
     trial = trial._replace(
         features=12,
         samples=max(1000 if is_of_trials else 80, trial.samples),
@@ -143,9 +141,9 @@ def damage_lowers_stability(trial: CheckContext) -> CheckResult:
 
 
 def _destroy_structure(trial: CheckContext, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return inputs with less of what the statistic is about: each feature in an order of its own,
-    no common shift from the controls, an encoder that depends on the smallest change, or later
-    trials that are the opposite of the earlier ones."""
+    """Return inputs with less of the structure that the statistic measures: each feature permuted
+    independently, no common shift from the controls, a discontinuous encoder, or later trials with
+    the opposite sign of earlier trials."""
     (x, *data), rng = inputs, generator(1, "destroyed")
     needs = dict(zip(trial.entry.needs, data))
     if "encoder" in needs:
@@ -160,20 +158,20 @@ def _destroy_structure(trial: CheckContext, inputs: tuple[Any, ...]) -> tuple[An
 
 
 def discontinuous_encoder(x: np.ndarray) -> np.ndarray:
-    """Return what the smallest change of an input changes wholly."""
+    """Return outputs that change completely with the smallest change of an input."""
     return np.asarray(20 * np.sin(20 * x))
 
 
 def statistic_at_every_scale(trial: CheckContext) -> CheckResult:
-    """Check that a claimed invariance to scaling holds where squares over- or underflow."""
+    """Check that a declared invariance to scaling holds where squares overflow or underflow."""
     return _statistic_keeps_value(
         trial, {f"X times {c:g}": partial(np.multiply, c) for c in EXTREME_STATISTIC_SCALES}
     )
 
 
 def statistic_at_huge_offset(trial: CheckContext) -> CheckResult:
-    """Check that of data far from the origin a statistic that ignores where they are loses no more
-    digits than the data."""
+    """Check that a translation-invariant statistic loses no more digits than data far from the
+    origin."""
     offset = 1e6 * generator(0, "offset").standard_normal((1, trial.features))
     return _statistic_keeps_value(trial, {"huge offset": partial(np.add, offset)})
 
@@ -196,7 +194,7 @@ def _statistic_keeps_value(
 
 
 def inputs_from_pair(trial: CheckContext, x: np.ndarray, y: np.ndarray) -> tuple[Any, ...]:
-    """Return what a statistic is called with, of two arrays that break formulas."""
+    """Return the arguments of a statistic, made from two arrays that break formulas."""
     n_shared = min(x.shape[1], y.shape[1])
     data: dict[str, Any] = dict.fromkeys(CLASS_INPUTS, np.arange(len(x)) % trial.classes)
     data |= {"replicate": y, "control": y[:, :n_shared], "encoder": np.tanh}
@@ -205,11 +203,12 @@ def inputs_from_pair(trial: CheckContext, x: np.ndarray, y: np.ndarray) -> tuple
 
 
 def no_value_of_rounding(trial: CheckContext) -> CheckResult:
-    """Check that data which repeat themselves have a value, the same one if scale changes nothing,
-    or have none, whatever number they are multiplied with: the mean of 0.1 is off by rounding."""
+    """Check that degenerate repeated data either have a value for every factor, the same value for
+    a scale-invariant statistic, or no value for any factor. A value that is rounding error would
+    depend on the factor, because the mean of a constant 0.1 is off by rounding."""
     is_scaled = "isotropic_scaling" in trial.entry.invariant_to
     factors = [*ROUNDING_FACTORS, 1e-30, 1e30] if is_scaled else [*ROUNDING_FACTORS]
-    if "encoder" in trial.entry.needs:  # which makes something else of every number
+    if "encoder" in trial.entry.needs:  # an encoder changes with every factor
         factors = [1e-30]
     for kind in REPEATED_DATA:
         values = []
@@ -231,7 +230,7 @@ def no_value_of_rounding(trial: CheckContext) -> CheckResult:
 def _repeated_inputs(
     trial: CheckContext, kind: str, factors: list[float]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield inputs that repeat themselves, times each factor; controls have twice their size."""
+    """Yield degenerate repeated inputs times each factor; controls are twice as large."""
     inputs = dict(zip(("X", *trial.entry.needs), trial.inputs()))
     classes = next((inputs[name] for name in CLASS_INPUTS if name in inputs), None)
     if classes is None:
@@ -247,8 +246,8 @@ def _repeated_inputs(
 
 
 def hostile_labels(trial: CheckContext) -> CheckResult:
-    """Check that labels of one class, of classes of one sample, and of as many classes as samples
-    have a number in the range, or a reason why not."""
+    """Check that labels of one class, with a class of one sample, and with a class for each sample
+    give a number in the range, or a refusal with the reason."""
     (x, *data), samples = trial.inputs(), np.arange(trial.samples)
     kinds = {
         "one class": 0 * samples,

@@ -1,4 +1,4 @@
-"""What every suite can do, tried on one: it runs, continues, repeats itself and names mistakes."""
+"""Checks of a benchmark suite: it runs, resumes, reproduces its scores and names mistakes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .trial import Outcome
 
 RUN_CHECK = "a run"
 FAILING_REASON = "this measure always fails"
-PACK_ROUNDING = 1e-6  # what a score on a pack may lose
-SUITE_SCORES_METHOD = "scores"  # of its result, by test and cell
+PACK_ROUNDING = 1e-6  # rounding of a score on a feature pack
+SUITE_SCORES_METHOD = "scores"  # method of a suite's result that returns scores by task
 
-Scores = Mapping[Any, Mapping[str, float | None]]  # by cell and measure
-RunSuite = Callable[..., Any]  # as resemblance.bench.run for one benchmark
-WritePack = Callable[[Path, Path], Any]  # from a study and a folder: what a suite takes as a pack
+Scores = Mapping[Any, Mapping[str, float | None]]  # by task and measure
+RunSuite = Callable[..., Any]  # such as resemblance.bench.run for one benchmark
+WritePack = Callable[[Path, Path], Any]  # (study, folder) -> feature pack
 
 
 def check_suite(
@@ -39,25 +39,26 @@ def check_suite(
     """Return the outcome of every check of a suite, in folders that are removed afterwards.
 
     A run scores the measures, and its result passes :func:`check_result`. The folder of the study
-    holds the result, a second run there computes no comparison again, and one that is interrupted
-    is continued, with equal scores. A study elsewhere, by two processes, has equal scores, too. An
-    unknown measure, size or other word of an option is a ``ValueError`` that names it and what
-    there is. A pack gives the scores of the study that it was packed from. A measure that fails is
-    among the failures, with its reason, and the others keep their scores.
+    contains the result. A second run in the folder computes no comparison again. An interrupted run
+    resumes with equal scores. A study in another folder, with two processes, has equal scores. An
+    unknown measure, size or other word of an option is a ``ValueError`` with the word and the valid
+    words. A feature pack gives the scores of its study. A measure that fails is among the failures,
+    with its reason, and the other measures keep their scores.
 
     Parameters
     ----------
-    run : the suite, such as ``functools.partial(rs.bench.run, "manifolds")``. It is called with the
-        folder of a study, or None, and with ``measures``, ``progress``, ``jobs`` and the options;
-        its result has ``scores()``, by cell and measure.
-    measures : two or more that the suite takes.
-    write_pack : called with the folder of a finished study and an empty folder; returns a pack,
-        with which ``run`` is called as ``pack``, without options. Default: no packs.
+    run : the suite, such as ``functools.partial(rs.bench.run, "manifolds")``. ``check_suite`` calls
+        ``run`` with the folder of a study, or None, and with ``measures``, ``progress``, ``jobs``
+        and the options; the result has ``scores()``, by task and measure.
+    measures : two or more measures that the suite accepts.
+    write_pack : called with the folder of a finished study and an empty folder; returns a feature
+        pack. ``check_suite`` then calls ``run`` with ``pack`` and without options. Default: no
+        packs.
     progress : called with (name, done, total) after each check.
-    options : of every run, such as ``size="small"``. Those that are a word, or a list of words, are
-        also tried with a word that does not exist.
+    options : options of every run, such as ``size="small"``. Options with a word, or a list of
+        words, are also tested with an unknown word.
 
-    Where a run fails, that is the only outcome.
+    If a run fails, the result has only this outcome.
     """
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -73,8 +74,8 @@ def check_suite(
 
 @dataclass
 class _SuiteTrial:
-    """A suite with its options, and its first run: the result, how often a measure was called up to
-    every step of its progress, and in all."""
+    """A suite with its options, and its first run: the result, the calls of a measure in total, and
+    the number of calls up to every progress step."""
 
     run: RunSuite
     folder: Path
@@ -89,17 +90,17 @@ class _SuiteTrial:
         return self.folder / "study"
 
     def start(self, study: Path | None, **options: Any) -> Any:
-        """Run the suite with the measures, and one that counts how often it is called."""
+        """Run the suite with the measures and a measure that counts its calls."""
         selection = (*self.measures, _counted_measure(self.calls))
         return self.run(study, **{"measures": selection, **self.options, **options})
 
     def difference(self, result: Any) -> str:
-        """Say where the scores of a result are not those of the first run."""
+        """Return the difference between the scores of a result and of the first run, or ""."""
         return _difference(result.scores(), self.result.scores())
 
 
 def _suite_checks(trial: _SuiteTrial, write_pack: WritePack | None) -> dict[str, partial[str]]:
-    """Return the checks by name; each returns what is wrong, or nothing."""
+    """Return the checks by name; each check returns a problem or ""."""
     functions = {
         RUN_CHECK: _problem_of_run,
         "its result": _problem_of_result,
@@ -115,7 +116,7 @@ def _suite_checks(trial: _SuiteTrial, write_pack: WritePack | None) -> dict[str,
             checks[f"unknown: {name}"] = partial(_problem_of_unknown_word, trial, name, value)
     if write_pack is not None:
         checks["a pack"] = partial(_problem_of_pack, trial, write_pack)
-    # the last, for it writes another result into the study
+    # the last check, because it overwrites the result of the study
     checks["a measure that fails"] = partial(_problem_of_failing_measure, trial)
     return checks
 
@@ -171,11 +172,12 @@ def _problem_of_second_run(trial: _SuiteTrial) -> str:
 
 
 class _InterruptedError(Exception):
-    """What stops a run."""
+    """The exception that stops a run."""
 
 
 def _problem_of_interruption(trial: _SuiteTrial) -> str:
-    """Interrupt a run when some of its comparisons are made, if its progress says so."""
+    """Interrupt a run after some of its comparisons, at a step of its progress, and resume the
+    run."""
     before, steps = len(trial.calls), trial.calls_by_step
     if not steps:
         return "it never calls progress"
@@ -247,7 +249,7 @@ def _problem_of_pack(trial: _SuiteTrial, write_pack: WritePack) -> str:
 
 
 def _counted_measure(calls: list[None]) -> Measure:
-    """Return a measure that notes its calls, on any data."""
+    """Return a measure that records its calls, for any data."""
 
     @measure(
         label="Counted", family="descriptive", larger_is_more_similar=False, range=(0, math.inf),
@@ -274,7 +276,8 @@ def _failing_measure() -> Measure:
 
 
 def _difference(scores: Scores, expected: Scores, rounding: float = 0.0) -> str:
-    """Say in which cell scores are not what is expected; None and NaN are the same."""
+    """Return the first difference between scores and expected scores, or ""; None and NaN are
+    equal."""
     if scores.keys() != expected.keys():
         return f"it has the cells {list(scores)!r:.200} instead of {list(expected)!r:.200}"
     for cell, of_cell in expected.items():

@@ -1,5 +1,5 @@
-"""Checks on data with many equal distances and more features than samples, where a rounding that
-orders equal distances shows."""
+"""Checks on data with many equal distances and more features than samples, which reveal rounding
+that orders equal distances."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..base.rng import generator
 from .behavior import depends_on_sample_positions
 from .trial import CheckContext, CheckResult, permute_context_samples
 
-EXTRA_FEATURES = 20  # features more than samples
+EXTRA_FEATURES = 20  # number of features above the number of samples
 
 
 def ties_in_wide_data(trial: CheckContext) -> CheckResult:
-    """Check that of categories, bits and counts in more columns than samples neither another order
-    of the samples nor columns of zeros change the value.
+    """Check that neither a permutation of the samples nor columns of zeros change the value of
+    categories, bits and counts with more columns than samples.
 
-    Columns of zeros are added where ``orthogonal`` is claimed, unless they change the value of
-    generic data, too: then the measure counts columns.
+    The check adds columns of zeros if the measure claims ``orthogonal``, unless the columns also
+    change the value of generic data: such a measure counts columns.
     """
     adds_zeros = "orthogonal" in trial.entry.invariant_to and not _depends_on_column_count(trial)
     order = generator(1, "order of ties").permutation(trial.samples)

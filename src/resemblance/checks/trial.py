@@ -1,5 +1,5 @@
-"""A measure or statistic on trial: ready for small data, its answer to them, and the outcome of a
-check."""
+"""The context of a check: a measure or statistic adapted to small data, the outcome of a call, and
+the outcome of a check."""
 
 from __future__ import annotations
 
@@ -31,21 +31,19 @@ from .data import (
 )
 
 CHECK_SAMPLES = 60
-CHECK_NEIGHBORS = 10  # as many as small data have
-MAX_CHECK_SAMPLES = 100  # samples that no trial has
+CHECK_NEIGHBORS = 10  # number of neighbours that small data allow
+MAX_CHECK_SAMPLES = 100  # above the number of samples of any check
 CHECK_FEATURES = 6
-WIDE_CHECK_FEATURES, MAX_COUNT_PARAMETER = (
-    64,
-    100,
-)  # features of wide data; a parameter that is no more may be a number of them
-DEFAULT_VALUE_ROUNDING = 1e-6  # of a value, which a user's formula may lose
+# Features of wide data; a parameter up to this maximum may be a number of features.
+WIDE_CHECK_FEATURES, MAX_COUNT_PARAMETER = (64, 100)
+DEFAULT_VALUE_ROUNDING = 1e-6  # relative rounding error that a user's formula may have
 
 
 class Outcome(NamedTuple):
-    """What came of one check of a measure or statistic.
+    """The outcome of one check of a measure or statistic.
 
-    ``holds`` is None where the check decides nothing; then ``detail`` says why. Otherwise
-    ``detail`` has the values that show a failure, or that show why something is not claimed.
+    ``holds`` is None if the check decides nothing; then ``detail`` gives the reason. Otherwise
+    ``detail`` contains the values that show a failure, or that show why a property is not declared.
     """
 
     check: str
@@ -55,10 +53,10 @@ class Outcome(NamedTuple):
 
 
 class CheckContext(NamedTuple):
-    """A measure or statistic with what it needs for small data, and how they are drawn.
+    """A measure or statistic, and the settings of the small data for its checks.
 
-    ``rounding``: what may be lost of a value, relative to it or to 1. ``seeds``: of the data on
-    which claims are tried. ``classes``: of the labels that a statistic needs.
+    ``rounding``: the allowed rounding error, relative to the value or to 1. ``seeds``: seeds of the
+    data that test claims. ``classes``: number of classes of the labels that a statistic needs.
     """
 
     entry: Any  # a measure or a statistic
@@ -70,8 +68,8 @@ class CheckContext(NamedTuple):
     classes: int = 4
 
     def inputs(self, seed: int = 0) -> tuple[Any, ...]:
-        """Return what it is called with: two related representations for a measure, one and what
-        else it needs for a statistic."""
+        """Return the arguments of the function: two related representations for a measure; one
+        representation and the further inputs for a statistic."""
         if isinstance(self.entry, Statistic):
             shape = self.samples, self.features, self.classes
             x, data = generic_classes(*shape, seed)
@@ -79,15 +77,15 @@ class CheckContext(NamedTuple):
         return self.pair(self.samples, self.features, self.features, seed)
 
     def pair(self, n: int, d: int, e: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Return two related representations of these shapes, with repeats for a measure that reads
-        repeats."""
+        """Return two related representations of the given shapes, with repeats for a measure that
+        reads repeats."""
         input_kind = getattr(self.entry, "takes", "features")
         x, y = (repeated_pair if input_kind == "repeats" else generic_pair)(n, d, e, seed)
         return self.suited(x), self.suited(y)
 
     def shapes(self) -> list[tuple[Any, ...]]:
-        """Return inputs of a measure with more samples than features, with fewer, and of two
-        widths; those of a statistic."""
+        """Return inputs of a measure with more samples than features, with fewer samples than
+        features, and with two widths; for a statistic, only its inputs."""
         if isinstance(self.entry, Statistic):
             return [self.inputs()]
         n_samples = self.entry.min_samples + 8
@@ -106,20 +104,21 @@ class CheckContext(NamedTuple):
         return max((v for v in values if type(v) is int and v <= MAX_COUNT_PARAMETER), default=0)
 
     def wide(self) -> CheckContext:
-        """Return the trial on data that are wider than every such parameter: with no more features
-        than components, a part of them is the whole."""
+        """Return the context with data wider than every number of components: in narrower data, all
+        components together are the whole representation."""
         features = max(WIDE_CHECK_FEATURES, 2 * self.most)
         samples = max(self.samples, 3 * features + 8)
         return self._replace(features=features, samples=samples, seeds=range(1))
 
     def suited(self, x: np.ndarray) -> np.ndarray:
-        """Return the same data, as probabilities where only these are taken."""
+        """Return the data, converted to probabilities if the function accepts only
+        probabilities."""
         return softmax_rows(x) if self.takes_probabilities else x
 
     def value(self, *inputs: Any) -> float:
-        """Return what the function gives for inputs, held against no range.
+        """Return the value of the function, without a check of the range.
 
-        They are copied, as the function may write into its own.
+        The inputs are copied, because the function may write into its arguments.
         """
         with warnings_as_errors():
             return scalar(
@@ -129,23 +128,23 @@ class CheckContext(NamedTuple):
             )
 
     def value_or_nan(self, *inputs: Any) -> float:
-        """Return the value, or NaN where the data are refused."""
+        """Return the value, or NaN if the function refuses the data."""
         try:
             return self.value(*inputs)
         except ValueError:
             return math.nan
 
     def same(self, a: float, b: float) -> bool:
-        """Return whether two values differ by no more than rounding; NaN is the same as nothing."""
+        """Return whether two values differ by rounding at most; NaN equals no value."""
         return abs(a - b) <= self.rounding * max(1.0, abs(b))
 
 
-CheckResult = tuple[str, bool | None, str]  # what is claimed, whether it holds, the detail
+CheckResult = tuple[str, bool | None, str]  # the claim, whether the claim holds, the detail
 CheckFunction = Callable[[CheckContext], CheckResult]
 
 
 class CallOutcome(NamedTuple):
-    """What a measure or statistic does with its inputs: a value, or a refusal, or a fault."""
+    """The outcome of calling a measure or statistic: a value, a refusal, or a fault."""
 
     value: float = math.nan
     refusal: str = ""
@@ -155,8 +154,8 @@ class CallOutcome(NamedTuple):
 def measure_check_context(
     measure: Measure, samples: int = CHECK_SAMPLES, rounding: float = DEFAULT_VALUE_ROUNDING
 ) -> CheckContext:
-    """Return a measure ready for small data: with fewer neighbours, with labels, with rows of
-    probabilities where it takes no others."""
+    """Return the context of a measure, adapted to small data: with fewer neighbours, with labels,
+    with rows of probabilities if the measure accepts no other rows."""
     measure = limit_neighbors(measure)
     labels = dict(measure.parameters).get("labels", ())
     samples = len(labels) or max(samples, measure.min_samples + 1)
@@ -172,8 +171,8 @@ def measure_check_context(
 def statistic_check_context(
     statistic: Statistic, rounding: float = DEFAULT_VALUE_ROUNDING
 ) -> CheckContext:
-    """Return a statistic ready for small data: with two classes, with rows of probabilities where
-    it takes no others."""
+    """Return the context of a statistic, adapted to small data: with two classes if the statistic
+    refuses more, with rows of probabilities if the statistic accepts no other rows."""
     samples = max(CHECK_SAMPLES, statistic.min_samples + 1)
     takes_probabilities = ("outputs", "probabilities") in statistic.parameters
     trial = CheckContext(statistic, samples, rounding, takes_probabilities)
@@ -186,13 +185,13 @@ def statistic_check_context(
 
 
 def limit_neighbors(measure: Measure) -> Measure:
-    """Return a measure with no more neighbours than small data have."""
+    """Return the measure with no more neighbours than small data allow."""
     has_k = "k" in measure.defaults and measure.min_samples > MAX_CHECK_SAMPLES
     return measure.with_parameters(k=CHECK_NEIGHBORS) if has_k else measure
 
 
 def with_matching_labels(entry: Any, samples: int) -> Any:
-    """Return a measure with labels of so many samples, if it takes labels of another number."""
+    """Return a measure with labels of ``samples`` samples, if its labels have another length."""
     labels = dict(entry.parameters).get("labels")
     if labels is None or len(labels) == samples:
         return entry
@@ -202,7 +201,7 @@ def with_matching_labels(entry: Any, samples: int) -> Any:
 def permute_context_samples(
     trial: CheckContext, order: np.ndarray, inputs: tuple[Any, ...]
 ) -> tuple[CheckContext, tuple[Any, ...]]:
-    """Return the trial and inputs with the samples in another order, with their labels and ids."""
+    """Return the context and the inputs with the samples permuted, together with labels and ids."""
     entry, labels = trial.entry, dict(trial.entry.parameters).get("labels")
     if labels:
         entry = entry.with_parameters(labels=[labels[i] for i in order])
@@ -219,18 +218,18 @@ def permute_context_samples(
 
 
 def input_names(entry: Measure | Statistic) -> tuple[str, ...]:
-    """Return what the inputs of a measure or statistic are called."""
+    """Return the names of the inputs of a measure or statistic."""
     return ("X", *entry.needs) if isinstance(entry, Statistic) else ("X", "Y")
 
 
 def copy_if_array(value: Any) -> Any:
-    """Return a copy of an array, and anything else as it is."""
+    """Return a copy of an array, and any other value unchanged."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
 @contextmanager
 def warnings_as_errors() -> Iterator[None]:
-    """Let warnings of numerical trouble be errors, and those of small data be silent."""
+    """Turn numerical warnings into errors, and silence warnings about small data."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("ignore", UninformativeWarning)
@@ -238,9 +237,9 @@ def warnings_as_errors() -> Iterator[None]:
 
 
 def call_outcome(entry: Measure | Statistic, *inputs: Any) -> CallOutcome:
-    """Return what a measure or statistic does with its inputs.
+    """Return the outcome of calling a measure or statistic with these inputs.
 
-    Its function is called directly, since ``evaluate`` refuses what is a fault: NaN, infinity, and
+    The wrapped function is called directly, because ``evaluate`` refuses faults: NaN, infinity, and
     values outside the claimed range.
     """
     entry = with_matching_labels(entry, len(inputs[0]))
@@ -249,7 +248,7 @@ def call_outcome(entry: Measure | Statistic, *inputs: Any) -> CallOutcome:
             value = call_checked(entry, *inputs)
     except ValueError as error:
         return CallOutcome(refusal=str(error))
-    except (Exception, SystemExit) as error:  # whatever it is, it is the finding
+    except (Exception, SystemExit) as error:  # any error is the finding
         return CallOutcome(fault=format_user_error(error, entry))
     kind = type(value).__name__
     if getattr(value, "shape", ()) != () or not isinstance(
@@ -266,8 +265,8 @@ def call_outcome(entry: Measure | Statistic, *inputs: Any) -> CallOutcome:
 
 
 def call_checked(entry: Measure | Statistic, x: Any, *extra_inputs: Any) -> Any:
-    """Return what the function of a measure or statistic gives for inputs, which are checked
-    first; the rows of arrays for a measure of repeats get the ids of :func:`stimuli`."""
+    """Return the value of the function of a measure or statistic, after a check of the inputs. For
+    a measure that reads repeats, the rows of arrays get the ids of :func:`stimuli`."""
     a, parameters = as_argument(with_repeats(entry, x), "X"), dict(entry.parameters)
     if isinstance(entry, Statistic):
         data = entry.prepare(a, *extra_inputs)
@@ -280,7 +279,8 @@ def call_checked(entry: Measure | Statistic, x: Any, *extra_inputs: Any) -> Any:
 
 
 def format_user_error(error: BaseException, entry: DeclaredFunction) -> str:
-    """Return an error in one line, with the line of the user's file that it came through."""
+    """Return an error in one line, with the line number in the user's file where the error
+    occurred."""
     file = getattr(inspect.unwrap(entry.function), "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f.lineno for f in frames if file is not None and f.filename == file.co_filename]
