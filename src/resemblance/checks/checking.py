@@ -59,10 +59,9 @@ def check_statistic(
 
     The checks of :func:`check_measure` that need only one representation apply: claims in two
     directions, with the same change of every array of features, and hostile data. A further check
-    tests that no value is rounding error, whatever number multiplies the data, such as a constant
-    of 0.1 in place of 1. The direction of a statistic (the quantity of which a larger value has
-    more) is tested by destroying this quantity, for example by permuting each feature
-    independently.
+    multiplies degenerate data by numbers, such as a constant of 0.1 in place of 1, and tests that
+    no value is rounding error. The direction of a statistic is tested by destroying the structure
+    that the statistic measures, for example by permuting each feature independently.
 
     Raises ``ValueError`` for a statistic that does not exist.
     """
@@ -127,11 +126,8 @@ def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -
     for name, check in checks.items():
         try:
             ruling = check(trial)
-        except (
-            Exception,
-            SystemExit,
-            # Any error of the user's function is the outcome of the check.
-        ) as error:
+        # Any error of the user's function is the outcome of the check.
+        except (Exception, SystemExit) as error:
             ruling = "", False, format_user_error(error, trial.entry)
         yield Outcome(name, *ruling)
         if name == GENERIC_DATA_CHECK and not ruling[1]:

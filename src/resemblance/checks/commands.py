@@ -1,4 +1,4 @@
-"""Checks of a command on one command line: help, formats, refusals, files, interruptions."""
+"""Checks of a command on a command line: help, formats, refusals, files, interruptions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_command(
 
     The help names every option. The answer is on standard output alone, fits 80 columns, and is
     JSON and CSV if the command has these formats. Unknown options, missing files and wrong values
-    give exit code 2 with one line that begins with "error: " and names the fault. An existing
+    give exit code 2 with a single line that begins with "error: " and names the fault. An existing
     output file is replaced, but never an input. An interruption gives exit code 130 without a
     traceback, and the same line then gives the same answer. Each option is named like a parameter
     of a function.

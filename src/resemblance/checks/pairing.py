@@ -1,4 +1,4 @@
-"""Checks of a permutation of the samples of one representation: its effect on the value and on
+"""Checks of the effect of permuting the samples of one representation, on the value and on
 intermediates."""
 
 from __future__ import annotations

@@ -46,17 +46,17 @@ def check_reader(
     """Return the outcome of every check of a function that reads a user's file or folder.
 
     The file is copied into a folder that is removed afterwards. The reader returns ``expected``,
-    from a path as text and as ``Path``, and a second time. Each of the following ends in a
-    ``ValueError`` (or ``FileNotFoundError``, if the path does not exist) with the path and a
-    remedy: a missing file, a folder in place of the file, an empty file, half of the file, a
-    picture and a page of HTML under the same name, and a file without read permission. In a folder
-    each file is damaged separately. The reader changes no files and leaves no files behind.
+    from a path as text and as ``Path``, and a second time. The reader raises a ``ValueError`` (or
+    ``FileNotFoundError``, if the path does not exist) with the path and a remedy for a missing
+    file, a folder in place of the file, an empty file, half of the file, a picture and a page of
+    HTML under the same name, and a file without read permission. In a folder every file is damaged
+    separately. The reader changes no files and leaves no files behind.
 
-    ``read``: called with the path alone; it returns comparable values: numbers, texts, arrays, and
+    ``read``: called with the path alone; returns comparable values: numbers, texts, arrays, and
     lists, tuples and dictionaries of comparable values. A reader that loads data lazily must load
     the data in ``read``. ``has_lines``: any lines are a good file, so half of the file, or a page,
-    decides nothing if the reader accepts it. The permission check decides nothing for a user who
-    may read every file.
+    decides nothing if the reader accepts the content. The permission check decides nothing for a
+    user who may read every file.
     """
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of damaged files

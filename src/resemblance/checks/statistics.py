@@ -230,7 +230,7 @@ def no_value_of_rounding(trial: CheckContext) -> CheckResult:
 def _repeated_inputs(
     trial: CheckContext, kind: str, factors: list[float]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield degenerate repeated inputs times each factor; controls are twice as large."""
+    """Yield degenerate repeated inputs times every factor; controls are twice as large."""
     inputs = dict(zip(("X", *trial.entry.needs), trial.inputs()))
     classes = next((inputs[name] for name in CLASS_INPUTS if name in inputs), None)
     if classes is None:

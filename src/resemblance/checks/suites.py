@@ -1,4 +1,4 @@
-"""Checks of a benchmark suite: it runs, resumes, reproduces its scores and names mistakes."""
+"""Checks of a benchmark suite: a suite runs, resumes, reproduces its scores and names mistakes."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def check_suite(
     contains the result. A second run in the folder computes no comparison again. An interrupted run
     resumes with equal scores. A study in another folder, with two processes, has equal scores. An
     unknown measure, size or other word of an option is a ``ValueError`` with the word and the valid
-    words. A feature pack gives the scores of its study. A measure that fails is among the failures,
-    with its reason, and the other measures keep their scores.
+    words. A feature pack gives the same scores as the study. A measure that fails is among the
+    failures, with the reason, and the remaining measures keep their scores.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def check_suite(
     write_pack : called with the folder of a finished study and an empty folder; returns a feature
         pack. ``check_suite`` then calls ``run`` with ``pack`` and without options. Default: no
         packs.
-    progress : called with (name, done, total) after each check.
+    progress : called with (name, done, total) after every check.
     options : options of every run, such as ``size="small"``. Options with a word, or a list of
         words, are also tested with an unknown word.
 
@@ -74,7 +74,7 @@ def check_suite(
 
 @dataclass
 class _SuiteTrial:
-    """A suite with its options, and its first run: the result, the calls of a measure in total, and
+    """A suite with the options, and the first run: the result, the calls of a measure in total, and
     the number of calls up to every progress step."""
 
     run: RunSuite
@@ -100,7 +100,7 @@ class _SuiteTrial:
 
 
 def _suite_checks(trial: _SuiteTrial, write_pack: WritePack | None) -> dict[str, partial[str]]:
-    """Return the checks by name; each check returns a problem or ""."""
+    """Return the checks by name; a check returns a problem or ""."""
     functions = {
         RUN_CHECK: _problem_of_run,
         "its result": _problem_of_result,
@@ -176,8 +176,7 @@ class _InterruptedError(Exception):
 
 
 def _problem_of_interruption(trial: _SuiteTrial) -> str:
-    """Interrupt a run after some of its comparisons, at a step of its progress, and resume the
-    run."""
+    """Interrupt a run at a step of its progress, after some comparisons, and resume the run."""
     before, steps = len(trial.calls), trial.calls_by_step
     if not steps:
         return "it never calls progress"

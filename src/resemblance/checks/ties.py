@@ -20,7 +20,7 @@ def ties_in_wide_data(trial: CheckContext) -> CheckResult:
     categories, bits and counts with more columns than samples.
 
     The check adds columns of zeros if the measure claims ``orthogonal``, unless the columns also
-    change the value of generic data: such a measure counts columns.
+    change the value of generic data: the measure then counts columns.
     """
     adds_zeros = "orthogonal" in trial.entry.invariant_to and not _depends_on_column_count(trial)
     order = generator(1, "order of ties").permutation(trial.samples)

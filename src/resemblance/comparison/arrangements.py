@@ -17,7 +17,7 @@ MIN_REPRESENTATIONS = 3  # fewest representations of a plane embedding or a tree
 
 
 class PlaneEmbedding(NamedTuple):
-    """Points in a plane whose distances approximate the differences between representations.
+    """Points in a plane; distances between points approximate differences between representations.
 
     ``names``: the representations with a value for all pairs. ``points``: (n, 2). ``share``: the
     share of the differences that the plane shows, from 0 to 1: the two largest eigenvalues divided
@@ -42,9 +42,9 @@ class LinkageTree(NamedTuple):
 
 
 class DepthCurve(NamedTuple):
-    """Values by depth: for each layer of ``model``, the value with a layer of ``other``.
+    """Values by depth: the values of the layers of ``model`` with layers of ``other``.
 
-    ``partners``: the layer of ``other`` in each comparison. Missing values are NaN.
+    ``partners``: the compared layers of ``other``. Missing values are NaN.
     """
 
     model: str
@@ -55,8 +55,7 @@ class DepthCurve(NamedTuple):
 
 
 def layers_by_model(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the positions of the layers of each model; the model is the name before the last
-    slash.
+    """Return the positions of the layers by model; the model is the name before the last slash.
 
     Names without a slash belong to the model "".
     """
@@ -98,7 +97,7 @@ def plane_embedding(comparison: Comparison, measure: str | Measure) -> PlaneEmbe
 
     The coordinates are the two leading eigenvectors of B times the square roots of their
     eigenvalues. H is the centring matrix; D contains the differences, averaged over the two
-    directions. The sign of each axis makes the coordinate farthest from 0 positive.
+    directions. Axes are signed so that the coordinate farthest from 0 is positive.
 
     Raises ``ValueError`` for a rectangular comparison, and if fewer than three representations have
     a value for all pairs.
@@ -128,8 +127,8 @@ def linkage_tree(comparison: Comparison, measure: str | Measure) -> LinkageTree:
 def equal_depth_curves(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
     """Return, for every two models with several layers, the values of layers of equal depth.
 
-    If the models have different numbers of layers, each layer of the first model is compared with
-    the layer of the second model at the nearest relative depth: layer k of n with layer round(k (m
+    If the models have different numbers of layers, a layer of the first model is compared with the
+    layer of the second model at the nearest relative depth: layer k of n with layer round(k (m
     - 1) / (n - 1)) of m, from 0, halves up. Models are the first part of the names ``model/layer``.
     The second model of a pair comes later in the list, or is among the columns of a rectangular
     comparison.
@@ -144,12 +143,13 @@ def equal_depth_curves(comparison: Comparison, measure: str | Measure) -> tuple[
 
 
 def nearest_depths(count: int, n_other: int) -> list[int]:
-    """Return, for each of ``count`` depths, the nearest of ``n_other`` depths of the same range."""
+    """Return the nearest of ``n_other`` depths for every depth among ``count`` depths of the same
+    range."""
     return [(2 * k * (n_other - 1) + count - 1) // (2 * (count - 1)) for k in range(count)]
 
 
 def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
-    """Return, for every two models with one layer each, the value of the two layers."""
+    """Return, for every two models with a single layer, the value of the two layers."""
     values = _measure_matrix(comparison, measure)
     return tuple(
         _depth_curve(comparison, values, (model, other), [(i[0], j[0])])
@@ -159,11 +159,11 @@ def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[Depth
 
 
 def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
-    """Return, for every two models, the most similar layer of the second model to each layer of the
-    first.
+    """Return, for every two models, the layer of the second model that is most similar to every
+    layer of the first.
 
-    A layer without any value stays in the curve: its value is NaN, its partner the first layer. Two
-    models without any value have no curve.
+    A layer without any value stays in the curve, with the value NaN and the first layer as partner.
+    Two models without any value have no curve.
     """
     values, differences = _measure_matrix(comparison, measure), comparison.dissimilarity(measure)
     curves = []

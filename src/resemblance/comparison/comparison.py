@@ -1,5 +1,4 @@
-"""The result of a comparison: one score matrix per measure, with provenance, caveats and
-failures."""
+"""The result of a comparison: score matrices by measure, with provenance, caveats and failures."""
 
 from __future__ import annotations
 
@@ -72,7 +71,7 @@ class Failure(NamedTuple):
 @dataclass(frozen=True, eq=False, repr=False)
 class Failures(Sequence[Failure]):
     """The pairs of a comparison without a value, as a lazy sequence: millions of pairs may fail for
-    one reason."""
+    the same reason."""
 
     comparison: Comparison
 
@@ -104,7 +103,7 @@ class Failures(Sequence[Failure]):
         return self._at(spec, i, int(j))
 
     def _at(self, measure: str, i: int, j: int) -> Failure:
-        """Return the failure of a pair; its reason names the data instead of fingerprints."""
+        """Return the failure of a pair; the reason names the data instead of fingerprints."""
         comparison = self.comparison
         x, y, (rows, columns) = comparison.rows[i], comparison.columns[j], comparison._places
         unknown = comparison.absent.get(measure, NOT_COMPUTED)
@@ -125,8 +124,7 @@ class Failures(Sequence[Failure]):
 
 
 class Diagnostic(NamedTuple):
-    """A diagnostic that a measure records about a value, such as a recall, or a caveat about the
-    value."""
+    """A diagnostic of a value that the measure records: a number such as a recall, or a caveat."""
 
     measure: str
     x: str
@@ -143,12 +141,12 @@ class Comparison(MappingResult):
     ``failures`` contains the reason. ``seconds`` is the time per measure; the first measure that
     uses a shared intermediate bears the cost of the intermediate. ``provenance`` records the
     fingerprints of the data, the versions and the precision of the computation. ``caveats`` are
-    doubts about the data. ``numbers`` are diagnostics of values, a matrix for each measure and
-    name, NaN for pairs without the diagnostic; ``pair_caveats`` are the reasons why values mean
-    little; ``diagnostics`` lists numbers and caveats together. All values come from ``matrices``,
-    the scores of each measure by fingerprints of the data; ``absent`` contains the reasons why
-    measures were not computed. ``evidence``: the evidence about the scores after
-    :func:`compare_models`, or None.
+    doubts about the data. ``numbers`` are diagnostics of values: matrices by measure and name, NaN
+    for pairs without the diagnostic; ``pair_caveats`` are the reasons why values mean little;
+    ``diagnostics`` lists numbers and caveats together. All values come from ``matrices``, the
+    scores by measure and fingerprints of the data; ``absent`` contains the reasons why measures
+    were not computed. ``evidence``: the evidence about the scores after :func:`compare_models`, or
+    None.
     """
 
     rows: tuple[str, ...]
@@ -161,7 +159,7 @@ class Comparison(MappingResult):
 
     @cached_property
     def values(self) -> Mapping[str, np.ndarray]:
-        """The values of each measure, shape (rows, columns)."""
+        """The values by measure, shape (rows, columns)."""
         return {spec: self._by_name(matrix.values) for spec, matrix in self.matrices.items()}
 
     @cached_property
@@ -174,7 +172,7 @@ class Comparison(MappingResult):
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """The time of each measure."""
+        """The time in seconds by measure."""
         return {spec: matrix.seconds for spec, matrix in self.matrices.items()}
 
     @cached_property
@@ -207,8 +205,8 @@ class Comparison(MappingResult):
         """Return the description of a measure of this comparison.
 
         The function looks up a :class:`Measure`, or an entry of ``measures``, by specification
-        only. A string may also have its parameters in another order, or be a name or a label of a
-        single measure of the comparison.
+        only. A string may also list the parameters in another order, or be a name or a label that
+        only a single measure of the comparison has.
         """
         name = measure.spec if isinstance(measure, MeasureInfo) else str(measure)
         matches = [m for m in self.measures if m.spec == name]
@@ -314,14 +312,14 @@ class Comparison(MappingResult):
         ``n_permutations`` random ways. With few seeds the test has little power: of 3 + 3 networks
         no p-value is below 0.1, of 4 + 4 none below 0.029; see ``min_pvalue``.
 
-        ``labels``: the group of each representation, in the order of ``rows`` or by name.
-        ``nested``: the block of each network, such as the model that several networks were
+        ``labels``: the groups of the representations, in the order of ``rows`` or by name.
+        ``nested``: the blocks of the networks, such as the model that several networks were
         fine-tuned from. If every block has a single label, whole blocks are permuted; otherwise
         labels are permuted within blocks. Representations without a value for some pair are left
         out.
 
         Raises ``ValueError`` for a rectangular comparison, for labels of another length, for fewer
-        than two groups, groups of one network only, and whole blocks of several sizes;
+        than two groups, only groups of a single network, and whole blocks of several sizes;
         ``UndefinedError`` if all differences are 0.
 
         Reference: Anderson 2001. The test also detects groups with unequal spread.
@@ -376,7 +374,7 @@ class Comparison(MappingResult):
         )
 
     def save(self, path: str | Path) -> None:
-        """Write one file that :func:`resemblance.load` reads and that ``compare(..., save=path)``
+        """Write a file that :func:`resemblance.load` reads and that ``compare(..., save=path)``
         continues, with any suffix."""
         save_scores(self, path, "Comparison")
 
@@ -389,14 +387,14 @@ class Comparison(MappingResult):
         return [matrix.rows[name] for name in rows], [matrix.columns[name] for name in columns]
 
     def _by_name(self, numbers: np.ndarray) -> np.ndarray:
-        """Return numbers of a matrix with a row and a column for each name."""
+        """Return numbers of a matrix with rows and columns by name."""
         if self._places != tuple(list(range(size)) for size in numbers.shape):
             numbers = numbers[np.ix_(*self._places)]
         numbers.flags.writeable = False
         return numbers
 
     def summary(self) -> str:
-        """Return a line for each measure: the smallest and the largest value, and notes."""
+        """Return a line per measure: the smallest and the largest value, and notes."""
         return summary_text(self)
 
     def _repr_html_(self) -> str:
@@ -425,9 +423,9 @@ def complete_differences(
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """Return the representations with a value for all pairs, and their differences, symmetric.
 
-    The function drops incomplete representations one by one, starting with the most missing values.
-    Raises ``ValueError`` for a rectangular comparison, and if fewer than ``fewest`` representations
-    have a value for all pairs.
+    The function repeatedly drops the representation with the most missing values. Raises
+    ``ValueError`` for a rectangular comparison, and if fewer than ``fewest`` representations have a
+    value for all pairs.
     """
     if comparison.rows != comparison.columns:
         raise ValueError(
@@ -447,7 +445,7 @@ def complete_differences(
         )
     names = tuple(comparison.rows[i] for i in positions)
     differences = differences[np.ix_(positions, positions)]
-    # similarities without an upper bound
+    # Similarities without an upper bound give negative differences: shift the smallest to 0.
     differences = differences - min(float(differences.min()), 0.0)
     np.fill_diagonal(differences, 0.0)
     return names, differences
@@ -466,7 +464,7 @@ def unique_measure_title(comparison: Comparison, info: MeasureInfo) -> str:
 
 
 def chance_matrix(comparison: Comparison, measure: str | Measure) -> np.ndarray:
-    """Return the chance level of each pair, the mean over all permutations of the samples; NaN if
+    """Return the chance levels of all pairs, the mean over all permutations of the samples; NaN if
     unknown."""
     shape = len(comparison.rows), len(comparison.columns)
     numbers = comparison.numbers.get(comparison.info(measure).spec, {})
@@ -488,7 +486,7 @@ def measure_info(measure: Measure) -> MeasureInfo:
 
 
 def save_scores(comparison: Comparison, path: str | Path, name: str) -> None:
-    """Write a comparison and its evidence to a file, as the saved result of the class ``name``."""
+    """Write a comparison with evidence to a file, as the saved result of the class ``name``."""
     evidence = comparison.evidence
     entries, results = ({}, ()) if evidence is None else evidence.stored()
     warn_of_suffix(path)

@@ -39,12 +39,12 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Clusters(BaseResult):
-    """Representations divided into clusters around medoids, by one measure.
+    """Representations divided into clusters around medoids, by a measure.
 
-    ``labels`` (n,): the cluster of each of ``names``, 0 to k - 1. ``medoids``: the central name of
-    each cluster. ``silhouette`` (n,), -1 to 1: how much nearer a representation is to its own
-    cluster than to the next cluster; 0 for the only member of a cluster. ``by_k``: the mean
-    silhouette of each number of clusters that was tried. Clustering never returns one cluster;
+    ``labels`` (n,): the clusters of ``names``, 0 to k - 1. ``medoids``: the names of the central
+    representations, by cluster. ``silhouette`` (n,), -1 to 1: how much nearer a representation is
+    to the own cluster than to the next cluster; 0 for the only member of a cluster. ``by_k``: the
+    mean silhouette by number of clusters. Clustering never returns a single cluster;
     :meth:`resemblance.Comparison.permanova` tests whether there is more than one group.
     """
 
@@ -139,11 +139,11 @@ class Permanova(BaseResult):
 
     ``f``: Anderson's pseudo-F, infinite if no group has a difference inside; ``share``: the share
     of the squared differences that lies between the groups, 0 to 1. ``within`` and ``between``: the
-    mean difference of two networks of one group, and of two groups; ``inside``: the mean difference
-    within each group (NaN: one network). ``pvalue``: the share of permutations of the labels with
-    an F at least as large; ``is_exact``: whether all permutations were computed. ``min_pvalue``:
-    the smallest p-value that these groups can give. The test also detects groups with equal centres
-    and unequal spread: compare ``inside``.
+    mean difference of two networks of the same group, and of different groups; ``inside``: the mean
+    difference by group (NaN: a single network). ``pvalue``: the share of permutations of the labels
+    with an F at least as large; ``is_exact``: whether all permutations were computed.
+    ``min_pvalue``: the smallest p-value that the groups can give. The test also detects groups with
+    equal centres and unequal spread: compare ``inside``.
     """
 
     names: tuple[str, ...]
@@ -171,8 +171,8 @@ class Permanova(BaseResult):
         return f"Permanova {sizes}: {means}; F {self.f:.3g}, {p}"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per group with its mean difference inside, and one record ``all`` with
-        the test: group, size, value, f, share, within, between, pvalue."""
+        """Return a record per group with the mean difference inside, and a record ``all`` with the
+        test: group, size, value, f, share, within, between, pvalue."""
         sizes = Counter(self.labels)
         names = ("f", "share", "within", "between", "pvalue")
         records = [
@@ -211,7 +211,7 @@ class Permanova(BaseResult):
 
 
 def group_labels(role: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
-    """Return the label of each name, from a mapping, a sequence or a Series."""
+    """Return labels by name, from a mapping, a sequence or a Series."""
     if getattr(labels, "ndim", 1) != 1:
         raise ValueError(f"permanova: {role} must be one for each representation, not a table")
     remedy = ""
@@ -298,8 +298,8 @@ def permanova(
 
 
 def _within_group_squares(squares: np.ndarray, divisions: np.ndarray, groups: int) -> np.ndarray:
-    """Return the sum of squares within groups, sum_g sum_{i < j in g} d_ij^2 / n_g, of each
-    division in ``divisions`` (b, n) into groups 0, 1, ..."""
+    """Return the sum of squares within groups, sum_g sum_{i < j in g} d_ij^2 / n_g, for
+    ``divisions`` (b, n) into groups 0, 1, ..."""
     total = np.zeros(len(divisions))
     for group in range(groups):
         members = (divisions == group).astype(float)

@@ -1,5 +1,4 @@
-"""Scores of one measure for pairs of data: score batches, and score matrices filled from
-batches."""
+"""Scores of a measure for pairs of data: score batches, and score matrices filled from batches."""
 
 from __future__ import annotations
 
@@ -31,14 +30,14 @@ PairIndices = tuple[np.ndarray, np.ndarray]  # positions of rows, positions of c
 
 
 class ScoreBatch(NamedTuple):
-    """Scores of a measure for pairs of data, one entry per pair.
+    """Scores of a measure for pairs of data, an entry per pair.
 
-    ``data`` are fingerprints; ``x`` and ``y`` are positions in ``data``, the pair of each entry. An
+    ``data`` are fingerprints; ``x`` and ``y`` are positions in ``data``, the pair of an entry. An
     entry without a value is NaN; ``reasons`` contains the reason by entry. ``numbers`` are the
-    diagnostics, an array for each name, NaN for entries without the diagnostic; ``caveats`` are the
-    reasons why values mean little, by entry. ``seconds`` is the time for all entries together. A
-    batch of another ``kind``, which inference computes, such as values under the permutations of a
-    design, has values of shape (entries, numbers per entry).
+    diagnostics, arrays by name, NaN for entries without the diagnostic; ``caveats`` are the reasons
+    why values mean little, by entry. ``seconds`` is the time for all entries together. A batch of
+    another ``kind``, which inference computes, such as values under the permutations of a design,
+    has values of shape (entries, numbers per entry).
     """
 
     measure: str
@@ -60,8 +59,8 @@ class ScoreBatch(NamedTuple):
 
 
 class PairScore(NamedTuple):
-    """One value of a measure for the data at two positions, or None and the reason, with
-    diagnostics, a caveat if there is one, and the time in seconds."""
+    """A value of a measure for the data at two positions, or None and the reason, with diagnostics,
+    a caveat if there is one, and the time in seconds."""
 
     x: int
     y: int
@@ -75,7 +74,7 @@ class PairScore(NamedTuple):
 def score_batch(
     measure: str, version: int, data: tuple[str, ...], scores: Sequence[PairScore]
 ) -> ScoreBatch:
-    """Return scores as one batch."""
+    """Return scores as a batch."""
     names = dict.fromkeys(name for score in scores for name in score.numbers)
     values = [math.nan if score.value is None else score.value for score in scores]
     x, y = np.array([score[:2] for score in scores], dtype=np.int32).reshape(-1, 2).T
@@ -108,7 +107,7 @@ def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
 
 
 def _concatenate_batches(columns: Sequence[ScoreBatch]) -> ScoreBatch:
-    """Join batches of one measure and kind into one batch."""
+    """Join batches of the same measure and kind into a single batch."""
     if len(columns) == 1:
         return columns[0]
     starts = np.cumsum([0, *(c.size for c in columns)]).tolist()
@@ -152,9 +151,9 @@ def nan_matrix(rows: int, columns: int) -> np.ndarray:
 class ScoreMatrix:
     """The scores of a measure between distinct data, filled from score batches.
 
-    ``rows`` and ``columns`` are fingerprints without repetition. A symmetric measure of one list of
-    data has each score at (i, j) and at (j, i). A value is never replaced. A failure is permanent
-    unless memory was short.
+    ``rows`` and ``columns`` are fingerprints without repetition. A symmetric measure of a single
+    list of data has every score at (i, j) and at (j, i). A value is never replaced. A failure is
+    permanent unless memory was short.
     """
 
     def __init__(
@@ -186,7 +185,7 @@ class ScoreMatrix:
         return ScoreMatrix(self.measure, self.version, self.symmetric, self.rows, self.columns)
 
     def put(self, column: ScoreBatch) -> None:
-        """Add the entries of a batch that belong to this measure and these data."""
+        """Add the entries of a batch that belong to the measure and the data of the matrix."""
         if (column.measure, column.version) != (self.measure, self.version):
             return
         if not len(self._places(column.data)[0]):
@@ -234,8 +233,8 @@ class ScoreMatrix:
         self.reasons[i, j] = reason
 
     def _places(self, data: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the row and the column of each fingerprint in ``data``, -1 for none. Return empty
-        arrays if no entry can belong to the matrix. The result is cached, because consecutive
+        """Return the rows and the columns of the fingerprints in ``data``, -1 for none. Return
+        empty arrays if no entry can belong to the matrix. The result is cached, because consecutive
         batches share ``data``."""
         if self._last is None or self._last[0] is not data:
             rows, columns = (
@@ -254,7 +253,7 @@ class ScoreMatrix:
         return missing if self._failed is None else missing & (self._failed != PERMANENT)
 
     def columns_without(self, reference: ScoreMatrix | None = None) -> Iterator[ScoreBatch]:
-        """Yield the scores of each pair of data once, without scores that the ``reference`` matrix
+        """Yield the scores of every pair of data once, without scores that the ``reference`` matrix
         has."""
         data = self.data
         places = {fingerprint: place for place, fingerprint in enumerate(data)}

@@ -1,4 +1,4 @@
-"""Scores in one SQLite file that survives a kill and that a later run can continue, without
+"""Scores in a single SQLite file that survives a kill and that a later run can continue, without
 pickle."""
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ LOCKLESS_VFS = "?vfs=unix-none"  # the SQLite interface to files without locks
 
 
 class ScoreFile:
-    """A file of scores keyed by measure, version and data fingerprints, plus the description of one
+    """A file of scores keyed by measure, version and data fingerprints, plus the description of a
     comparison.
 
     A score is reused for the same measure, version and data in any comparison; the description is
     the description of the last comparison. Writes are atomic (SQLite in WAL mode), so a process
     killed at any moment leaves a file that a later run can read and continue, and two processes on
-    one machine may write at once. While the file is open, and after a kill, the latest scores are
-    in a second file, ``-wal``, which the next process that opens the file merges.
+    the same machine may write at once. While the file is open, and after a kill, the latest scores
+    are in a second file, ``-wal``, which the next process that opens the file merges.
 
-    If the file system has no locks, a file ``-held`` beside the score file gives one process at a
-    time access, and there is no second file: see :mod:`resemblance.base.locks`. ``is_shared`` says
-    whether other processes can write meanwhile. ``any_suffix``: the suffix may be the suffix of a
-    table, a page or a figure.
+    If the file system has no locks, a file ``-held`` beside the score file gives only a single
+    process access at a time, and there is no second file: see :mod:`resemblance.base.locks`.
+    ``is_shared`` says whether other processes can write meanwhile. ``any_suffix``: the suffix may
+    be the suffix of a table, a page or a figure.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False, any_suffix: bool = False):
@@ -133,8 +133,8 @@ class ScoreFile:
     ) -> None:
         """Record the comparison that the scores are for, and results computed from all scores.
 
-        A new description replaces the old description and its ``results``, which are stored under
-        ``GLOBAL_KEY``. ``name``: the class of the result in the file.
+        A new description replaces the old description and the old ``results``. The file stores
+        ``results`` under ``GLOBAL_KEY``. ``name``: the class of the result in the file.
         """
         with self._writing():
             self._db.execute("DELETE FROM scores WHERE data = ?", [json.dumps([GLOBAL_KEY])])
@@ -168,7 +168,8 @@ class ScoreFile:
         return entries
 
     def put(self, columns: Iterable[ScoreBatch]) -> None:
-        """Add scores. The next call after a third of a second writes the scores to disk.
+        """Add scores. If 0.3 seconds have passed since the last write, write all added scores to
+        disk.
 
         The first of two scores for the same data counts, unless the first failed for lack of
         memory.
@@ -186,7 +187,7 @@ class ScoreFile:
     def _insert(
         self, columns: Iterable[ScoreBatch], numbers: Iterable[int | None] = repeat(None)
     ) -> None:
-        """Write batches, in place of the rows with these numbers or as new rows."""
+        """Write batches as new rows, or in place of the rows with the given numbers."""
         parts = map(_row_from_batch, columns)
         rows = ((number, row_checksum(*row), *row) for row, number in zip(parts, numbers))
         places = ", ".join("?" * 10)
@@ -195,8 +196,9 @@ class ScoreFile:
     def _join_rows(self) -> None:
         """Join consecutive short rows in one transaction.
 
-        Slow scores arrive one by one, and reading a row of one score takes as long as reading a row
-        of hundreds. Unreadable rows stay; the functions that read scores report the error.
+        Slow scores arrive separately, and reading a row with a single score takes as long as
+        reading a row with hundreds. Unreadable rows stay; the functions that read scores report the
+        error.
         """
         kinds = (
             "SELECT measure, version, kind FROM scores WHERE size < ? "
@@ -244,7 +246,7 @@ class ScoreFile:
                 yield column
 
     def _read(self, data: set[str] | None, by_inference: bool) -> Iterator[ScoreBatch]:
-        """Yield the rows that contain any of these data."""
+        """Yield the rows that contain any fingerprint in ``data``."""
         comparison = "<>" if by_inference else "="
         query = f"SELECT id, data FROM scores WHERE kind {comparison} ? ORDER BY measure, id"
         # Fetch all rows now: an open statement, left by a caller that stops early, would lock the
@@ -255,8 +257,8 @@ class ScoreFile:
 
     def check_rows(self) -> None:
         """Raise ``ValueError`` if the file is damaged in a place that score queries miss: a row
-        with a changed kind or changed data is not found, and neither is a row that its page has
-        lost."""
+        with a changed kind or changed data is not found, and neither is a row missing from its
+        page."""
         with name_damaged_score_file(self.path):
             (state,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
             if state != "ok":
@@ -489,7 +491,7 @@ def _texts_by_position(entry: Any, size: int) -> dict[int, str]:
 
 
 def _check_batch_values(column: ScoreBatch) -> None:
-    """Raise ``ValueError`` unless each entry has either a finite value or a reason."""
+    """Raise ``ValueError`` unless every entry has either a finite value or a reason."""
     has_reason = np.zeros(column.size, dtype=bool)
     has_reason[list(column.reasons)] = True
     is_finite = math.isfinite(column.seconds) and not any(

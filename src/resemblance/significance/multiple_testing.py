@@ -28,8 +28,8 @@ def step_down_max_t(
     ``observed`` t (tests,) and ``drawn`` T (draws, tests) are on one scale, on which larger values
     are further from the null hypothesis; every draw covers all tests together. The probability is
     the p-value that the ``design`` of the draws gives, or (1 + number as large) / (1 + draws)
-    without a design. A draw that is NaN counts as large; a test whose value is NaN is left out and
-    has the p-value NaN.
+    without a design. A draw that is NaN counts as at least as large; a test whose value is NaN is
+    left out and has the p-value NaN.
 
     Reference: Westfall and Young 1993, Algorithm 4.1.
     """
@@ -58,8 +58,8 @@ def holm_adjust(pvalues: np.ndarray) -> np.ndarray:
 def split_significance_level(
     pvalues: tuple[np.ndarray, np.ndarray], shares: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return familywise p-values for two groups of tests together, from p-values adjusted in each
-    group.
+    r"""Return familywise p-values for two groups of tests together, from p-values adjusted within
+    the groups.
 
     .. math:: \tilde p_i = \min\Bigl(\frac{p_i}{w},
         \max\bigl(p_i, \max_j \frac{p'_j}{w'}\bigr)\Bigr), \qquad w + w' = 1

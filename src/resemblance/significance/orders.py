@@ -22,8 +22,8 @@ MIN_WINDOW_SAMPLES = 4  # fewest samples of a window
 
 
 class _ExchangeableUnits(NamedTuple):
-    """The exchangeable samples or blocks, one after another: their rows, the start of each unit in
-    ``rows``, its number of samples, and its group."""
+    """The exchangeable samples or blocks, one after another: the rows, and for every unit the start
+    in ``rows``, the number of samples, and the group."""
 
     rows: np.ndarray
     start: np.ndarray
@@ -41,8 +41,8 @@ class _ExchangeableUnits(NamedTuple):
 class Design:
     """The permutations of n samples that are equally likely if two representations are unrelated.
 
-    ``groups`` and ``whole_blocks`` are integers, one per sample: a permutation keeps each sample in
-    its group, and moves whole blocks. ``shifts`` > 0 is for a time series: instead of a
+    ``groups`` and ``whole_blocks`` are integers, one per sample: a permutation keeps every sample
+    in its group, and moves whole blocks. ``shifts`` > 0 is for a time series: instead of a
     permutation, windows of n - 2 ``shifts`` samples are shifted against each other by up to
     ``shifts`` steps (Harris 2020). :func:`design_of` makes a design.
     """
@@ -134,8 +134,8 @@ class Design:
 
         ``drawn`` are the ``total`` values :math:`v_i` under all permutations or shifts. If all
         permutations are visited, the first value is the observed value, which is not counted again.
-        A draw without a value (NaN) counts as large. If the observed value is NaN, the p-value is
-        NaN.
+        A draw without a value (NaN) counts as at least as large. If the observed value is NaN, the
+        p-value is NaN.
 
         For shifts, ``observed`` is the value on ``windows(0)``, and the two directions count as one
         (m is ``shifts``), as in the proof of Harris 2020. With m = 2 ``shifts``, series with one
@@ -193,8 +193,8 @@ class Design:
         return self._units.rows_of(np.argsort(self._units.group, kind="stable"))
 
     def _nth(self, number: int) -> np.ndarray:
-        """Return the units of each group in the permutation with the given number, counted group by
-        group."""
+        """Return the units of every group in the permutation with the given number, counted group
+        by group."""
         unit_order = []
         for group in range(self._units.group.max() + 1):
             members = np.flatnonzero(self._units.group == group).tolist()

@@ -109,7 +109,7 @@ def pvalue_of(observed: float, drawn: np.ndarray) -> float:
     """Return the one-sided permutation p-value of a value: (1 + number of draws as large) / (1 +
     number of draws).
 
-    A permutation without a value (NaN) counts as large.
+    A permutation without a value (NaN) counts as at least as large.
     """
     return float(permutation_pvalues(observed, drawn))
 
@@ -125,7 +125,7 @@ def count_at_least(observed: Any, drawn: np.ndarray) -> Any:
 
     Values with a difference of rounding are equal: a difference below 1e-12 of the observed value
     or of the median size of the drawn values, whichever is larger. A missing value (NaN) counts as
-    large.
+    at least as large.
     """
     size, sizes = (np.nan_to_num(np.abs(v), posinf=0.0) for v in (observed, drawn))
     slack = CORRELATION_ROUNDING * np.maximum(size, np.median(sizes, axis=0))
@@ -174,8 +174,7 @@ def exchanges(
     as wholes, independently of the other kind. ``within``: the seed and the layer of every model:
     seeds are permuted as wholes, with the same permutation in every layer, and layers stay in
     place, because layers of one network are not exchangeable. ``nested``: the block of every model,
-    such as the model it was fine-tuned from: whole blocks are permuted, and members within each
-    block.
+    such as the model before fine-tuning: whole blocks are permuted, and members within each block.
 
     Few seeds have few permutations, and no p-value is smaller than 1 / number of permutations: see
     :func:`attainable`.

@@ -25,7 +25,7 @@ def sample_groups(
     series: bool = False,
     seed: int = 0,
 ) -> list[np.ndarray]:
-    """Return the rows of ``count`` groups of samples, for leaving out one group at a time.
+    """Return the rows of ``count`` groups of samples, for leaving out group after group.
 
     Every sample is in one group, and the rows of a group are in increasing order. Samples of a
     block are in one group; groups of a series are runs in time. There are fewer groups if there are
@@ -125,7 +125,7 @@ def clipped_interval(
 
 
 def _resampling_units(caller: str, n: int, blocks: np.ndarray | None) -> list[np.ndarray]:
-    """Return the rows of each block, or every row as a separate unit."""
+    """Return the rows of every block, or every row as a separate unit."""
     if blocks is None:
         units = list(np.arange(n)[:, None])
     else:
@@ -172,11 +172,12 @@ def bootstrap_counts(
     """Return how often each of n models is in each bootstrap sample, (draws, n).
 
     Without restrictions, single models are drawn with replacement. ``blocks``: the shared property
-    of each model, such as its seed; whole blocks are drawn, because the members of a block are not
+    of every model, such as the seed; whole blocks are drawn, because the members of a block are not
     independent. ``nested``: blocks are drawn first; then, for every draw of a block, the function
-    draws members of the block, as many as the block has. ``crossed``: two shared properties of each
-    model, such as the seeds of pretraining and of fine-tuning; the seeds of each kind are drawn,
-    and the count of a model is the product of the counts of its two seeds (Owen 2007).
+    draws members of the block, as many as the block has. ``crossed``: two shared properties of
+    every model, such as the seeds of pretraining and of fine-tuning; the seeds of the two kinds are
+    drawn separately, and the count of a model is the product of the counts of its two seeds (Owen
+    2007).
 
     Raises ``ValueError`` for labels that do not fit, for fewer than two models or blocks, and for
     more than one restriction.

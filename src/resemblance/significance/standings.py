@@ -23,8 +23,7 @@ from .standings_gaps import (
 )
 
 DECIMALS = 9  # decimals of ranks, so that values with a difference of rounding are equal
-# Fewest tasks: in fewer tasks a measure may rank first in all tasks by chance, as 2 * 0.5**5 >
-# 0.05.
+# Fewest tasks. In five tasks a measure may rank first everywhere by chance: 2 * 0.5**5 > 0.05.
 SETTLING = 6
 GapInterval: TypeAlias = tuple[float, float]
 

@@ -29,7 +29,7 @@ class BootstrapTasks(NamedTuple):
     samples.
 
     ``ranks``: (tasks, measures), NaN for a missing rank. ``starts``: the first task of every
-    stratum. ``times``: how often each task is in each bootstrap sample, (draws, tasks).
+    stratum. ``times``: how often every task is in every bootstrap sample, (draws, tasks).
     """
 
     ranks: np.ndarray
@@ -120,10 +120,10 @@ class MeasurePairs(NamedTuple):
     """Every pair of measures, the first before the second in the order of names.
 
     ``gap``: the rank of the second measure minus the rank of the first, averaged over the tasks
-    where both have a rank, then over groups; NaN if a group has no such task. ``variance``: the
+    where the two have a rank, then over groups; NaN if a group has no such task. ``variance``: the
     variance of ``gap``, from the spread within strata; ``freedom``: the degrees of freedom of
     ``variance``; ``scale``: the variance if every task had variance 1. ``common``: the number of
-    tasks where both measures have a rank.
+    tasks where the two measures have a rank.
     """
 
     first: np.ndarray
@@ -159,8 +159,8 @@ def measure_pairs(tables: Sequence[BootstrapTasks]) -> MeasurePairs:
 
 
 class LinearGaps(NamedTuple):
-    """The mean gap of every pair over the tasks of a group where both measures have a rank, the
-    number of such tasks, and the contribution of each task to deviations of the mean, (tasks,
+    """The mean gap of every pair over the tasks of a group where the two measures have a rank, the
+    number of these tasks, and the contributions of the tasks to deviations of the mean, (tasks,
     pairs).
 
     If ranks are missing, the mean is a ratio, and the contributions are the terms of its
@@ -205,7 +205,7 @@ def simultaneous_half_widths(
     dependence of the pairs. Student's t replaces the normal distribution, because standard errors
     of few tasks are uncertain. Strata of few tasks vary too little in bootstrap samples, by (n - 1)
     / n; the deviations are corrected for this factor. If a difference is the same in all tasks, its
-    half-width comes from the borrowed variance; it is 0 if no pair varies.
+    half-width comes from the borrowed variance; the half-width is 0 if no pair varies.
     """
     from scipy.stats import norm, t
 
@@ -296,15 +296,15 @@ def _rank_differences(values: np.ndarray, first: np.ndarray, second: np.ndarray)
 def _mean_over_groups(
     gap_functions: Sequence[GapFunction], pairs: MeasurePairs
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield the pairs of one first measure after another, with the mean over groups of their gaps
-    or deviations in every bootstrap sample. Yielding by measure bounds the memory."""
+    """Yield the pairs first measure by first measure, with the mean over groups of their gaps or
+    deviations in every bootstrap sample. Yielding by measure bounds the memory."""
     for part in _pairs_by_first_measure(pairs):
         places = pairs.first[part], pairs.second[part]
         yield part, np.mean([gap_function(*places) for gap_function in gap_functions], axis=0)
 
 
 def _pairs_by_first_measure(pairs: MeasurePairs) -> Iterator[slice]:
-    """Yield the slice of the pairs of each first measure."""
+    """Yield the slice of the pairs of every first measure."""
     edges = np.flatnonzero(np.diff(pairs.first, prepend=-1, append=-1))
     for start, stop in itertools.pairwise(edges):
         yield slice(int(start), int(stop))

@@ -43,7 +43,7 @@ OPTION_INSTRUCTIONS = {  # instructions to the user
 
 
 class Decision(NamedTuple):
-    """One decision of :data:`.DECISION_EXIT_CODES`, the name of the chosen option, and the groups
+    """A decision of :data:`.DECISION_EXIT_CODES`, the name of the chosen option, and the groups
     whose documents need re-embedding."""
 
     name: str
@@ -113,7 +113,7 @@ def upgrade_verdict(
     widths: tuple[int, int],
     gain: RelevanceGain | None = None,
 ) -> str:
-    """Return the decision, and the recall of the chosen option, in one or two sentences."""
+    """Return the decision, and the recall of the chosen option, in a sentence or two."""
     if decision.name == "stay" and gain is not None:
         return f"Stay with the old model: the new one {format_gain(gain)}."
     recalls = {o.name: getattr(o, target) for o in options}
@@ -215,7 +215,7 @@ def option_verb(option: Option) -> str:
 
 
 def format_recall(recall: Recall) -> str:
-    """Format a recall with its interval."""
+    """Format a recall with the interval."""
     value, low, high = map(format_percent, (recall.value, recall.low, recall.high))
     return f"{value} ({low} to {high})"
 
@@ -236,7 +236,8 @@ def format_gain(gain: RelevanceGain) -> str:
 
 
 def format_option_recalls(option: Option, target: Goal) -> str:
-    """Return a sentence with the recalls of one option for both targets, and in the worst group."""
+    """Return a sentence with the recalls of an option for the two targets, and in the worst
+    group."""
     name = option_phrase(option)
     subject = f"{name[0].upper()}{name[1:]} {option_verb(option)}"
     recalls = [
@@ -257,8 +258,7 @@ def format_option_recalls(option: Option, target: Goal) -> str:
 
 def format_candidate_recalls(options: Sequence[Option]) -> str:
     """Return the sentence about re-ranking: the share of the new model's answers among the
-    candidates of the best option, for each number of candidates. Return "" if no option
-    re-ranks."""
+    candidates of the best option, by number of candidates. Return "" if no option re-ranks."""
     reranked = [o for o in options if o.candidates and o.new_model is not None]
     if not reranked:
         return ""

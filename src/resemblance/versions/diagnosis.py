@@ -1,10 +1,10 @@
 """The kind of change between two versions: nested maps of increasing freedom and their residuals.
 
-Samples are rows of NumPy arrays of one width; both versions are centred before maps are fitted.
+Samples are rows of NumPy arrays of equal width; the versions are centred before maps are fitted.
 Maps are judged on held-out samples, so a richer map that only fits noise explains less, not more.
 If the reference has as many directions as samples (``is_underdetermined``), no held-out sample is
 informative: a rotation is then judged on the samples of its fit, corrected for the share of
-variance that it fits by chance, and a linear map is not assessed.
+variance that a rotation fits by chance, and a linear map is not assessed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Diagnosis:
-    """Return the diagnosis of the change from x to y, both (n, d) and not constant."""
+    """Return the diagnosis of the change from x to y, (n, d) arrays that are not constant."""
     fits = _assessable_map_fits(x, y, seed)
     ladder, base = unexplained_variance_ladder(x, y, fits), x
     classwise = (
@@ -128,8 +128,8 @@ def _assessable_map_fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, M
 def _closest_reference_part(
     parts: list[np.ndarray], y: np.ndarray, seed: int
 ) -> tuple[np.ndarray, dict[str, MapFit]]:
-    """Return the part of the reference that a rigid map brings clearly closest to y, and its
-    maps."""
+    """Return the part of the reference that a rigid map brings clearly closest to y, with the
+    fitted maps."""
     candidates = [(part, _assessable_map_fits(part, y, seed)) for part in parts]
     residuals = [
         min(float(fits[name].residual.mean()) for name in ("identity", "rotation"))

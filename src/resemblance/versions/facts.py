@@ -47,7 +47,7 @@ class Fact:
 
     @property
     def explains(self) -> bool:
-        """Whether the fact explains the change in place of one map of all rows."""
+        """Whether the fact explains the change, in place of a map of all rows."""
         return self.kind in EXPLANATORY_FACTS
 
     @property
@@ -63,8 +63,8 @@ def has_copied_rows(facts: Sequence[Fact]) -> bool:
 
 
 class RowStatistics(NamedTuple):
-    """Statistics of the rows of one version: lengths, distances from the centre, and hashes, (n,)
-    each."""
+    """Statistics of the rows of a version: lengths, distances from the centre, and hashes, each
+    (n,)."""
 
     name: str
     lengths: np.ndarray
@@ -73,8 +73,7 @@ class RowStatistics(NamedTuple):
 
 
 class RowPairComparison(NamedTuple):
-    """Comparison of each row of one version with the same row of the other version, in the common
-    columns."""
+    """Comparison of the rows of two versions at the same position, in the common columns."""
 
     equal: np.ndarray  # (n,), equal to the last bit of the lower precision
     parallel: np.ndarray  # (n,), not zero, and equal up to length
@@ -87,8 +86,8 @@ def find_version_facts(
 ) -> tuple[Fact, ...]:
     """Return the facts about the rows of two versions of the same n samples, most important first.
 
-    Equal rows, rows that are equal up to their lengths, zeros and copies are facts if they are 1 %
-    of the rows or more, but not all rows: one map of all rows explains a change of all rows.
+    Equal rows, rows that are equal up to their lengths, zeros and copies are facts if at least 1 %
+    of the rows are affected, but not all rows: a map of all rows explains a change of all rows.
     """
     bits = packed_bits(x, y, names)
     if bits is not None:
@@ -111,7 +110,8 @@ def find_version_facts(
 def _scan_row_pairs(
     x: Rows, y: Rows, names: VersionNames
 ) -> tuple[RowPairComparison, tuple[RowStatistics, RowStatistics]]:
-    """Compare the rows of two versions and compute their statistics in one pass, block by block."""
+    """Compare the rows of two versions and compute row statistics in a single pass, block by
+    block."""
     width, lower = min(x.width, y.width), max((x, y), key=_source_rounding)
     scales = [_power_of_two_scale(v) for v in (x, y)]
     centers = [
@@ -273,8 +273,7 @@ def _leading_columns_fact(
 
 
 def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> tuple[Fact, ...]:
-    """Return the fact that the columns of one version are columns of the other, in other
-    positions."""
+    """Return the fact that a version consists of columns of the other version in new positions."""
     is_y_wider = y.width > x.width
     wide_rows, narrow_rows = (y, x) if is_y_wider else (x, y)
     wide_name, narrow_name = names[::-1] if is_y_wider else names
@@ -330,7 +329,7 @@ def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> t
 
 
 def _columns_of(narrow_rows: np.ndarray, wide_rows: np.ndarray) -> np.ndarray | None:
-    """Return, for each column of the narrower rows, the wider column that correlates most, (d,).
+    """Return, for every column of the narrower rows, the wider column that correlates most, (d,).
     Return None if two narrower columns would share a wider column, or if all columns are in their
     positions."""
     if len(narrow_rows) < FEWEST_ROWS or narrow_rows.shape[1] < 2:
@@ -447,8 +446,7 @@ def _format_side_counts(counts: Sequence[int], sides: Sequence[RowStatistics]) -
 def _side_fact(
     kind: str, counts: Sequence[int], sides: Sequence[RowStatistics], predicate: str, remedy: str
 ) -> tuple[Fact, ...]:
-    """Return a fact about the rows of each version separately, with the larger of the two
-    counts."""
+    """Return a fact about the rows of separate versions, with the larger of the two counts."""
     side = int(np.argmax(counts))
     text = f"{_format_side_counts(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {predicate}"
     return (Fact(kind, counts[side], len(sides[side].hashes), text, remedy),)

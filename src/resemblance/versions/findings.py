@@ -1,4 +1,4 @@
-"""One kind of change: whether the change is named, its amount, and the interval of the amount."""
+"""Findings about kinds of change: named or not, the amount, and the interval of the amount."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MIN_WRITTEN_VALUE = 1e-9  # smaller values are shown as 0
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of change: whether it is named, its amount and interval, and a sentence.
+    """A kind of change: named or not, the amount with its interval, and a sentence.
 
     ``amount`` is ``None`` if the kind was not assessed or has no number: the sentence gives the
     reason. ``threshold`` belongs to a loss; ``exceeds_threshold`` says whether the loss is above
     the threshold. ``explained``: there is a loss, but the loss is not named because the chosen map
-    explains it.
+    explains the loss.
     """
 
     kind: str
@@ -84,8 +84,7 @@ def bootstrap_mean_interval(
     confidence_level: float = FINDING_CONFIDENCE,
     size: int | None = None,
 ) -> tuple[float, float]:
-    """Return the bootstrap interval of the mean of one number per sample, or of ``size``
-    samples."""
+    """Return the bootstrap interval of the mean of a number per sample, or of ``size`` samples."""
     draws = generator(seed, "interval", *labels).integers(
         len(values), size=(BOOTSTRAP_REPLICATES, size or len(values))
     )
@@ -95,8 +94,8 @@ def bootstrap_mean_interval(
 
 
 def leave_out_half_width(estimates: Sequence[np.ndarray]) -> float:
-    """Return half the width of the jackknife interval of an estimate, from estimates without each
-    part.
+    """Return half the width of the jackknife interval of an estimate, from leave-one-part-out
+    estimates.
 
     The estimates are numbers or vectors; squared deviations of vector entries add up. The interval
     is :func:`~resemblance.significance.resampling.half_width`.

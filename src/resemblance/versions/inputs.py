@@ -1,4 +1,5 @@
-"""Check the inputs of :func:`resemblance.drift`, and bring both versions to one unit and width."""
+"""Check the inputs of :func:`resemblance.drift`, and bring the two versions to a common unit and
+width."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def check_min_count(role: str, value: Any, minimum: int) -> None:
 def validate_versions(
     reference: Any, current: Any, labels: Any
 ) -> tuple[Representation, Representation, np.ndarray | None]:
-    """Return both versions, and the classes as integers from 0; raise ``ValueError`` if the
+    """Return the two versions, and the classes as integers from 0; raise ``ValueError`` if the
     versions cannot be compared."""
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     require_features("drift", x, y)
@@ -101,7 +102,7 @@ def columns_by_model(
 ) -> tuple[tuple[Representation, ...], tuple[Representation, ...]]:
     """Return the vectors of an old and of a new model, documents first, with matching columns.
 
-    The columns of all vectors of a model are in one order. If old and new columns have equal names,
+    All vectors of a model have the same order of columns. If old and new columns have equal names,
     the new model's columns follow the order of the old model. Raises ``ValueError`` if names differ
     within a model, or if some names of the two models are equal and some are not.
     """
@@ -113,8 +114,8 @@ def columns_by_model(
 
 
 def common_unit(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the largest absolute value of both versions; raise ``ValueError`` if the reference is
-    constant or the sizes cannot be compared."""
+    """Return the largest absolute value of the two versions; raise ``ValueError`` if the reference
+    is constant or the sizes cannot be compared."""
     unit = max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0
     before, after = (float(np.abs(data / unit - data[:1] / unit).max()) for data in (x, y))
     if not np.ptp(x / unit, axis=0).any() and not np.ptp(x, axis=0).any():
@@ -133,7 +134,7 @@ def common_unit(x: np.ndarray, y: np.ndarray) -> float:
 def to_common_space(
     x: np.ndarray, y: np.ndarray, unit: float
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return both versions in the same dimensions, at most 2n, and in one unit, and whether
+    """Return the two versions in the same dimensions, at most 2n, and in a common unit, and whether
     dimensions were dropped."""
     width = max(x.shape[1], y.shape[1])
     a, b = (np.pad(data / unit, ((0, 0), (0, width - data.shape[1]))) for data in (x, y))

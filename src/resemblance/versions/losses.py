@@ -39,8 +39,9 @@ def collapse_finding(
     Dimensions are lost if three conditions hold: the effective rank falls; the current version
     predicts the reference clearly worse than the reverse; and some direction keeps less than a
     tenth of the gain of another direction. An invertible map may lower the effective rank too, but
-    loses nothing. Without a linear map (``None``: too few samples), dimensions are lost if fewer
-    components than before hold more than a millionth of the variance.
+    loses nothing. Without a linear map (``None``: too few samples), a single condition replaces the
+    last two: the number of components with more than a millionth of the variance falls by more than
+    a tenth.
     """
     before, after = _effective_dimension(x), _effective_dimension(y)
     log_ratios = [

@@ -1,4 +1,4 @@
-"""Nested maps of increasing freedom from one version to another, judged on held-out samples."""
+"""Nested maps of increasing freedom between two versions, judged on held-out samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MatrixFitter = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 
 class MapFit(NamedTuple):
     """A fitted map from reference to current: name, centred predictions, residuals, and the
-    matrices fitted without each fold."""
+    matrices of the cross-validation folds."""
 
     name: str
     predicted: np.ndarray  # (n, d), held-out predictions
@@ -29,7 +29,7 @@ class MapFit(NamedTuple):
 
     @property
     def is_in_sample(self) -> bool:
-        """Whether the map is judged on the samples of its fit."""
+        """Whether the map is judged on the samples of the fit."""
         return len(self.matrices) == 1
 
 
@@ -115,8 +115,8 @@ def cross_validate_map(
 
 
 def fit_map_in_sample(name: str, fit: MatrixFitter, x: np.ndarray, y: np.ndarray) -> MapFit:
-    """Fit a map to all samples and judge the map on the same samples; ``matrices`` then has one
-    matrix."""
+    """Fit a map to all samples and judge the map on the same samples; ``matrices`` then has a
+    single matrix."""
     a, b = x - x.mean(axis=0), y - y.mean(axis=0)
     matrix = fit(a, b)
     return _evaluate_map(name, apply_matrix(a, matrix), b, [matrix])
@@ -171,8 +171,8 @@ def is_underdetermined(x: np.ndarray) -> bool:
 def unexplained_variance_ladder(
     x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit]
 ) -> tuple[tuple[str, float], ...]:
-    """Return the share of the variance of the current version that each nested map leaves
-    unexplained."""
+    """Return the share of the variance of the current version that nested maps leave unexplained,
+    by map."""
     spread = y - y.mean(axis=0)
     total = (spread**2).sum()
     residual_share = ((spread - (x - x.mean(axis=0))) ** 2).sum() / total

@@ -22,7 +22,7 @@ MIN_DISTANCE_RATIO = 5  # times the typical distance, which errors of the map ca
 
 @dataclass(frozen=True)
 class Moved:
-    """A sample with its displacement and its displacement beyond the map, in radii of the current
+    """A sample with the displacement and the displacement beyond the map, in radii of the current
     version."""
 
     index: int
@@ -43,7 +43,7 @@ class RowPermutation:
 
 @dataclass(frozen=True)
 class MovedClass:
-    """A class: the displacement of its mean, and the class with the nearest mean, before and after.
+    """A class: the displacement of the mean, and the class with the nearest mean, before and after.
 
     ``moved`` and ``unexplained`` (beyond the map) are in radii of the current version. The
     distances to the nearest class are in radii of the version that the distance is measured in.
@@ -92,7 +92,7 @@ ClassBlock = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def version_class_means(blocks: Iterable[ClassBlock], names: Mapping[int, Hashable]) -> ClassMeans:
-    """Return the means of classes numbered from 0, from one pass over blocks of samples.
+    """Return the means of classes numbered from 0, from a single pass over blocks of samples.
 
     A block contains the class numbers, and the samples before, after, and as mapped.
     """
@@ -129,11 +129,11 @@ def find_moved_classes(
     """Return the finding about classes that moved differently from the rest, and the shift of every
     class.
 
-    A class moved if the distance between its mean and its mapped mean exceeds two limits: the
+    A class moved if the distance between the mean and the mapped mean exceeds two limits: the
     distance that the scatter of the class explains, at 99 % for all classes together, and
     ``MIN_DISTANCE_RATIO`` times the typical distance. Among 378 simulated pairs of versions without
-    moved classes, one pair named a class. The classes whose distance to the nearest class changed
-    most come first.
+    moved classes, a single pair named a class. The classes whose distance to the nearest class
+    changed most come first.
     """
     if len(means.labels) < 2:
         return unassessed_finding("moved_classes", "it needs two classes"), ()
@@ -194,8 +194,8 @@ def _moved_classes_finding(
 def class_mean_shifts(
     x: np.ndarray, y: np.ndarray, classes: tuple[np.ndarray, np.ndarray], names: Sequence[Hashable]
 ) -> tuple[MovedClass, ...]:
-    """Return the distance between the means of each class in two batches of different samples, the
-    farthest first. Only classes of the two batches count, at least two."""
+    """Return the distances between class means in two batches of different samples, the farthest
+    first. Only classes of the two batches count, at least two."""
     codes = np.intersect1d(*classes).tolist()
     if len(codes) < 2:
         return ()
@@ -218,8 +218,8 @@ def majority_class_map(
 ) -> AffineMap:
     """Return the map of the given kind that fits most classes, by iterative reweighting.
 
-    The weight of a sample is inverse to the distance between its class mean and the mapped mean, so
-    moved classes do not distort the map.
+    The weight of a sample is inverse to the distance between the mean and the mapped mean of the
+    class, so moved classes do not distort the map.
     """
     groups = np.unique(classes, return_inverse=True)[1]
     weights = np.ones(len(x))
@@ -237,7 +237,8 @@ def majority_class_map(
 def _nearest_class_means(
     labels: Sequence[Hashable], means: np.ndarray, unit: float
 ) -> tuple[list[Hashable], list[float]]:
-    """Return, for each class, the class with the nearest mean and the distance of the two means."""
+    """Return, for every class, the class with the nearest mean and the distance of the two
+    means."""
     points = means - means.mean(axis=0)
     neighbors = np.empty(len(points), dtype=np.int64)
     for (start, stop), block in zip(row_blocks(len(points)), squared_distance_blocks(points)):

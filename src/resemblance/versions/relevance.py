@@ -13,10 +13,10 @@ MIN_RELEVANT_QUERIES = 20  # fewest queries with relevant documents
 
 
 class RelevanceGain(NamedTuple):
-    """Recall of relevant documents by the old and by the new model, and their difference with its
+    """Recall of relevant documents by the old and by the new model, and the difference with an
     interval over queries.
 
-    The recall of a query is the share of its relevant documents among the k retrieved documents. If
+    The recall of a query is the share of the relevant documents among the k retrieved documents. If
     more than k documents are relevant, the share is relative to k.
     """
 
@@ -31,7 +31,7 @@ class RelevanceGain(NamedTuple):
 def relevant_positions(
     relevant: Any, queries: Representation, documents: Representation
 ) -> dict[int, np.ndarray]:
-    """Return the positions of the relevant documents of each query, keyed by the query's position.
+    """Return the positions of the relevant documents, keyed by the position of the query.
 
     Ids are the ids of the representations, or positions without ids. Raises ``ValueError`` for
     unknown ids, and for queries without documents.
@@ -86,7 +86,7 @@ def _check_known_ids(
 
 
 def relevant_recalls(relevant: Mapping[int, np.ndarray], retrieved: np.ndarray) -> np.ndarray:
-    """Return the recall of each query with relevant documents, from the k retrieved rows."""
+    """Return the recalls of queries with relevant documents, from the k retrieved rows."""
     k = retrieved.shape[1]
     return np.array(
         [

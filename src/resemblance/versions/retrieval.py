@@ -2,8 +2,8 @@
 is never in memory as a whole.
 
 Neighbours are the k other samples at the smallest Euclidean distance. A retrieved row is correct if
-it is at most as far, in the version that decides, as the k-th nearest row there. Ties are therefore
-no losses, whatever the order of a search.
+the row is at most as far, in the version that decides, as the k-th nearest row in that version.
+Ties are therefore no losses, whatever the order of a search.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Rows(NamedTuple):
         return self._counted(self.source[indices.ravel()]).reshape(*indices.shape, self.width)
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the index of the first row and the rows of each block."""
+        """Yield blocks of rows with the index of the first row."""
         height = max(1, min(MAX_BLOCK_ROWS, MAX_BLOCK_VALUES // self.source.shape[1]))
         for start in range(0, len(self.source), height):
             yield start, self.part(start, start + height)
@@ -73,8 +73,8 @@ class Rows(NamedTuple):
 
 
 class PairedSample(NamedTuple):
-    """The subsample of both versions in one unit and width, with its row indices and queries; and
-    all rows of both versions with their classes."""
+    """The subsample of the two versions in a common unit and width, with row indices and queries;
+    and all rows of the two versions with their classes."""
 
     x: np.ndarray
     y: np.ndarray
@@ -128,7 +128,7 @@ def version_rows(x: Representation) -> Rows:
 
 
 class NeighborLosses(NamedTuple):
-    """Shares of the k nearest neighbours lost, for each query, and the same losses under noise."""
+    """Shares of the k nearest neighbours lost, by query, and the same losses under noise."""
 
     old_index: np.ndarray | None  # new queries search old rows; None if the widths differ
     reembedded: np.ndarray  # new queries search new rows
@@ -288,7 +288,7 @@ def are_lost_neighbors(
 
     ``true`` (len(points), k) and ``retrieved`` (len(points), any) are indices of rows; ``take``
     returns the rows in the version that decides. The function compares the excess of squared
-    distances over the squared distance of one true neighbour, which keeps its digits for any
+    distances over the squared distance of a true neighbour. This excess keeps its digits for any
     position of points and rows: |b − p|² − |o − p|² = (b − o) · (b − p + o − p). Two rows are tied
     if rounding of the vectors can explain the difference and the difference is at most a billionth
     of the squared distance.
@@ -298,10 +298,8 @@ def are_lost_neighbors(
         neighbors, candidates = take(true[batch]), take(retrieved[batch])
         point = points[batch, None]
         factor = 1 / _nearby_power_of_two(float(np.abs(neighbors - point).max(initial=0.0)))
-        if (
-            not SAFE_SIZE_RANGE[0] < factor < SAFE_SIZE_RANGE[1]
-            # Rescale only sizes whose squares would lose digits.
-        ):
+        # Rescale only sizes with squares that would lose digits.
+        if not SAFE_SIZE_RANGE[0] < factor < SAFE_SIZE_RANGE[1]:
             neighbors, candidates, point = neighbors * factor, candidates * factor, point * factor
         limit = _squared_distance_excess(neighbors, neighbors[:, :1], point).max(axis=1)
         radius, size = (
@@ -339,13 +337,13 @@ def measure_neighbor_losses(
     seed: int,
     tick: Callable[[float], None],
 ) -> NeighborLosses:
-    """Search the neighbours of the queries in both versions, across versions, and in versions with
+    """Search the neighbours of the queries within versions, across versions, and in versions with
     noise.
 
     ``mapped`` contains the mapped subsample, with every sample mapped by a fit to other samples;
     ``affine_map`` is the map for all rows, or ``None`` to judge the map within the subsample.
-    ``frame``: the directions of the noise times its length, or ``None`` for no noise. ``tick`` is
-    called with the number of points searched.
+    ``frame``: the directions of the noise times the length of the noise, or ``None`` for no noise.
+    ``tick`` is called with the number of points searched.
     """
     (x, y), queries = sample.all, sample.queries
     is_same = x.source.shape[1] == y.source.shape[1]

@@ -35,7 +35,7 @@ class ChangedRows(NamedTuple):
         return changed_rows.reshape(*indices.shape, self.width)
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the index of the first row and the changed rows of each block."""
+        """Yield blocks of changed rows with the index of the first row."""
         for start, block in self.rows.blocks():
             yield start, self.change(block, np.arange(start, start + len(block)))
 

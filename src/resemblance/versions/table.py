@@ -1,4 +1,4 @@
-"""The table of drifts: the value of each drift, its interval, and its threshold."""
+"""The table of drifts: values, intervals, and thresholds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SUBSPACE_COMPONENTS = 5
 
 @dataclass(frozen=True)
 class DriftTest:
-    """One measure of how far the current version is from the reference; 0 means no change.
+    """A measure of the distance between the current version and the reference; 0 means no change.
 
     ``aspect`` is "geometry" if no rotation, translation or factor of scale affects the value,
     "index" for the neighbours that new queries lose among old vectors, else "coordinates".
@@ -187,8 +187,8 @@ def noisy_versions(x: np.ndarray, rules: DriftRules, n_resamples: int) -> Iterat
 
 
 def noise_frame(x: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return the directions of the noise times its size, for noise in any number of rows; shape (r,
-    d)."""
+    """Return the directions of the noise times the size of the noise, for any number of rows; shape
+    (r, d)."""
     u, vt, length = _noise_basis(x, tolerance)
     peaks = np.abs(u).argmax(axis=0)
     return length * np.sign(u[peaks, np.arange(len(vt))])[:, None] * vt
@@ -213,10 +213,10 @@ def drift_table(
     """Return the drifts with their thresholds, and with intervals from random halves of the
     samples. ``tick`` is called after each draw.
 
-    ``widths``: the number of columns of each version before padding with zeros. With two widths a
-    drift that compares column by column has no value. Calibrated thresholds are the 95th percentile
-    of each drift between the reference and a copy with noise. For unpaired drifts the 95th
-    percentile between two halves of the reference counts instead if it is larger.
+    ``widths``: the numbers of columns of the two versions before padding with zeros. With two
+    widths a drift that compares column by column has no value. A calibrated threshold is the 95th
+    percentile of a drift between the reference and copies with noise. For unpaired drifts the 95th
+    percentile between two halves of the reference counts instead if that percentile is larger.
     """
     versions = Representation(x), Representation(y)
     rows = [
@@ -324,7 +324,7 @@ def _drift_without_value(row: DriftRow, reason: str, *, exceeds_threshold: bool)
 
 def neighbor_loss_drifts(losses: NeighborLosses | None, rules: DriftRules) -> tuple[DriftTest, ...]:
     """Return the losses of neighbours as drifts; ``losses`` is ``None`` if all samples of the
-    current version are one point."""
+    current version are a single point."""
     if losses is None:
         reason = "all samples of the current version are one point: none is nearer than another"
         return tuple(

@@ -1,5 +1,5 @@
 """Two-sample tests by permutation of the pooled rows: whether two sets of different samples have
-one distribution."""
+the same distribution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_ROW_LENGTH_RATIO = 10  # in typical lengths; farther rows are moved to this 
 
 
 class TwoSampleResult(NamedTuple):
-    """A test statistic, its p-value, and its values under permutation."""
+    """A test statistic with the p-value, and the values under permutation."""
 
     value: float
     pvalue: float
@@ -107,8 +107,8 @@ def classifier_test(
     components: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
     """Test how well a linear classifier separates the two sets on held-out rows. The statistic is
-    the share of pairs of rows in the right order, 0.5 for one distribution (a classifier two-sample
-    test, Lopez-Paz and Oquab 2017).
+    the share of pairs of rows in the right order, 0.5 for equal distributions (a classifier
+    two-sample test, Lopez-Paz and Oquab 2017).
 
     The classifier is a ridge regression of the membership on components of unit variance.
     """

@@ -1,4 +1,5 @@
-"""Drift between batches of different samples: whether two sets of rows have one distribution."""
+"""Drift between batches of different samples: whether two sets of rows have the same
+distribution."""
 
 from __future__ import annotations
 
@@ -54,8 +55,8 @@ SPECTRUM_DISTANCES = {
 
 
 class MovedFeature(NamedTuple):
-    """A feature with another distribution: its column, the largest difference of the two cumulative
-    shares (Kolmogorov-Smirnov), its adjusted p-value, and the means before and after."""
+    """A feature with another distribution: column, largest difference of the two cumulative shares
+    (Kolmogorov-Smirnov), adjusted p-value, and the means before and after."""
 
     column: int
     distance: float
@@ -65,8 +66,7 @@ class MovedFeature(NamedTuple):
 
 
 class BatchPair(NamedTuple):
-    """The subsampled rows of both batches, with their classes as integers and the names of the
-    classes."""
+    """The subsampled rows of two batches, with classes as integers and the names of the classes."""
 
     x: np.ndarray
     y: np.ndarray
@@ -87,10 +87,10 @@ class BatchDifferences(NamedTuple):
 def validate_batches(
     reference: Any, current: Any, labels: tuple[Any, Any]
 ) -> tuple[Representation, Representation, tuple[np.ndarray, np.ndarray] | None, tuple[Any, ...]]:
-    """Return both batches, and their classes as integers with names; raise ``ValueError`` if the
+    """Return the two batches, and their classes as integers with names; raise ``ValueError`` if the
     batches cannot be compared.
 
-    ``labels``: the classes of each batch, or (None, None).
+    ``labels``: the classes of the two batches, or (None, None).
     """
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     require_features("drift", x, y)

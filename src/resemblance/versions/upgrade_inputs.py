@@ -1,4 +1,4 @@
-"""Check the inputs of :func:`resemblance.upgrade_index`, and bring the vectors to one unit and
+"""Check the inputs of :func:`resemblance.upgrade_index`, and bring the vectors to a common unit and
 metric."""
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class NewColumns(NamedTuple):
     def in_order(self, vectors: Representation) -> Representation:
         """Return further vectors of the new model with their columns in the order of the documents.
 
-        The function orders columns by name; without names, it applies the permutation of the
-        documents. Raises ``ValueError`` for columns with other names.
+        The function orders columns by name; without names, the function applies the permutation of
+        the documents. Raises ``ValueError`` for columns with other names.
         """
         if vectors.features is None and self.order is not None:
             return reorder_columns(vectors, self.order, representation_title(self.documents))
@@ -96,7 +96,8 @@ class UpgradeTask(NamedTuple):
     copies: tuple[str, ...]  # copies of documents
 
     def new_rows(self, vectors: Representation) -> StoredRows:
-        """Return further documents of the new model, in its unit, metric and order of columns."""
+        """Return further documents of the new model, in the model's unit, metric and order of
+        columns."""
         vectors = self.columns.in_order(vectors)
         rows = version_rows(vectors)._replace(unit=self.units[1])
         return normalize_stored_rows(rows) if self.metric == "cosine" else rows
@@ -123,7 +124,7 @@ def check_upgrade_options(
 
 
 def check_prices(cost_per_document: Any, cost_per_miss: Any) -> None:
-    """Raise ``ValueError`` unless both prices are positive numbers or both are None."""
+    """Raise ``ValueError`` unless the two prices are positive numbers or None together."""
     if (cost_per_document is None) != (cost_per_miss is None):
         raise ValueError(
             "upgrade_index: cost_per_document and cost_per_miss are needed together, in the same "
@@ -272,7 +273,8 @@ def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[f
 
 
 def _check_normalization(rows: Mapping[str, Rows], points: list[np.ndarray]) -> None:
-    """Raise ``ValueError`` if some vectors of a model are normalised and others are not."""
+    """Raise ``ValueError`` if a model has normalised vectors beside vectors that are not
+    normalised."""
     vectors_by_model: tuple[dict[str, Rows | np.ndarray], ...] = (
         {"old": rows["old"], "queries by old": points[0]},
         {"new": rows["new"], "queries by new": points[1]},
@@ -297,7 +299,7 @@ def _query_group_names(numbers: np.ndarray, groups: Any) -> tuple[Hashable, ...]
 
 
 def _own_document_positions(queries: Representation, documents: Representation) -> np.ndarray:
-    """Return the position of the document with the id of each query, -1 for none."""
+    """Return the positions of the documents with the ids of the queries, -1 for none."""
     if queries.ids is None or documents.ids is None:
         return np.full(queries.shape[0], -1)
     positions = {name: position for position, name in enumerate(documents.ids)}

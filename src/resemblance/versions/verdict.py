@@ -34,7 +34,7 @@ COORDINATE_CHANGES = (
 
 @dataclass(frozen=True)
 class Judgement:
-    """The judgement of one side of the change: whether a value is above its threshold, and whether
+    """The judgement of a side of the change: whether a value is above the threshold, and whether
     the side counts for the purpose."""
 
     drifted: bool
@@ -144,7 +144,7 @@ def drift_verdict(
 
 
 def judge_batches(purpose: str, rows: Sequence[DriftTest]) -> dict[DriftSide, Judgement]:
-    """Judge batches of different samples from the tests of each side."""
+    """Judge batches of different samples from the tests, by side."""
     counts = SIDES_BY_PURPOSE[purpose]
     sides: dict[DriftSide, Judgement] = {}
     for side, name in (("geometry", "Geometry"), ("coordinates", "Coordinates")):
@@ -166,8 +166,8 @@ def batch_verdict(
     features: Sequence[int],
     level: float,
 ) -> str:
-    """Return the sentences that say whether batches of different samples have one distribution, and
-    which tests differ."""
+    """Return the sentences that say whether batches of different samples have the same
+    distribution, and which tests differ."""
     drift = has_drifted(sides, None)
     headline = f"{'Drift' if drift else 'No drift beyond chance'} for {PURPOSE_NAMES[purpose]}."
     tests = [d for d in rows if d.pvalue is not None]
@@ -192,7 +192,7 @@ def batch_verdict(
 
 
 def _short_test_label(test: DriftTest) -> str:
-    """Return the label of a test without its explanation, with a small first letter except for an
+    """Return the label of a test without the explanation, with a small first letter except for an
     acronym."""
     name = test.label.partition(":")[0].partition(",")[0]
     return name if name.isupper() else f"{name[0].lower()}{name[1:]}"

@@ -25,8 +25,8 @@ MIN_MAP_DOCUMENTS = 20  # fewest documents for the fit of maps
 
 
 class VectorChange(NamedTuple):
-    """A change of stored vectors: one function for vectors of the index, and one for the
-    documents with vectors of the two models, which maps every document with a map fitted to
+    """A change of stored vectors: a function for vectors of the index, and a function for the
+    documents with vectors of the two models. The latter maps every document with a map fitted to
     other documents."""
 
     width: int
@@ -35,7 +35,7 @@ class VectorChange(NamedTuple):
 
 
 class ServingMethod(NamedTuple):
-    """The query vectors of a method, and its change of the stored vectors; None for no change."""
+    """The query vectors of a method, and the change of the stored vectors; None for no change."""
 
     points: np.ndarray
     change: VectorChange | None = None
@@ -155,7 +155,7 @@ def _mapped_row_normalizer(task: UpgradeTask) -> Callable[[np.ndarray], np.ndarr
 
 
 def _methods_without_maps(task: UpgradeTask) -> tuple[dict[str, ServingMethod], dict[str, str]]:
-    """Return the methods that fit no map, and the reasons why others do not apply."""
+    """Return the methods that fit no map, and the reasons why other methods do not apply."""
     d, e = task.old.width, task.new.width
     methods, reasons = dict[str, ServingMethod](), dict[str, str]()
     is_unit = are_normalized(task.new)
