@@ -51,7 +51,7 @@ def range_checker(infos: Iterable[MeasureInfo], path: Path) -> Callable[[ScoreBa
     """Return a function that raises ``ValueError`` for values in a file outside the range of the
     measure.
 
-    The range is the range that this library declares; for a user's own measure, the range in the
+    The range is the declared range of this library; for a user's own measure, the range in the
     file.
     """
     ranges = {(m.spec, m.version): _measure_range(m) for m in infos}

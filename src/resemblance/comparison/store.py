@@ -32,7 +32,7 @@ from .scores import (
 
 SCORE_FILE_FORMAT = 9
 MAX_ROW_SCORES = 2**22  # entries of a row, as SQLite limits values to 1 GB
-MIN_SHORT_ROWS_TO_JOIN = 16  # number of short rows that are joined when the file is closed
+MIN_SHORT_ROWS_TO_JOIN = 16  # fewest short rows that closing the file joins
 EVIDENCE_KEY = "evidence"  # the entry of a description with the settings of inference
 # Stands for the data of results computed from all data, in the order of the description.
 GLOBAL_KEY = ""

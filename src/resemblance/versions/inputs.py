@@ -102,9 +102,9 @@ def columns_by_model(
 ) -> tuple[tuple[Representation, ...], tuple[Representation, ...]]:
     """Return the vectors of an old and of a new model, documents first, with matching columns.
 
-    All vectors of a model have the same order of columns. If old and new columns have equal names,
-    the new model's columns follow the order of the old model. Raises ``ValueError`` if names differ
-    within a model, or if some names of the two models are equal and some are not.
+    All vectors of a model get the same order of columns: the order of the old model, if old and new
+    names are equal. Raises ``ValueError`` if names differ within a model, or if only some names of
+    the two models are equal.
     """
     document_pair = align_columns("upgrade_index", (old[0], new[0]))
     return tuple(

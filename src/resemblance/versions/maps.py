@@ -53,8 +53,8 @@ def fit_identity(x: np.ndarray, y: np.ndarray) -> None:
 def fit_rotation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the orthogonal map, reflections included, that brings x closest to y (Procrustes).
 
-    With fewer samples than features the map is orthogonal on an n-dimensional space that contains
-    x, and 0 outside this space.
+    With fewer samples than features the map is orthogonal on an n-dimensional space around x, and 0
+    outside.
     """
     if len(x) >= x.shape[1]:
         u, _, vt = np.linalg.svd(x.T @ y)

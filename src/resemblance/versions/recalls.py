@@ -32,7 +32,7 @@ from .stored import StoredRows
 from .upgrade_inputs import MIN_QUERIES, UpgradeTask
 from .ways import ServingMethod, ServingMethods, partially_reembedded_rows
 
-# Most documents for the curve, and the divisors of this number.
+# Most documents for the curve, and the divisors of the number of documents.
 MAX_CURVE_DOCUMENTS, CURVE_FRACTIONS = (50_000, (8, 4, 2, 1))
 MIN_CURVE_DOCUMENTS = 1000  # documents for a curve
 MAX_OWN_DOCUMENT_SHARE = 0.05  # largest share of queries that may equal documents by chance

@@ -22,9 +22,9 @@ class DriftReport(BaseResult):
     """The result of :func:`drift`: ``drifted`` says whether there is drift; the other fields
     explain the drift.
 
-    ``conclusion`` is the verdict in words. ``geometry`` judges the part of the change that no
-    rotation, translation or factor of scale undoes, ``coordinates`` the positions of the samples,
-    ``index`` the neighbours that new queries lose among old vectors. ``settings["purpose"]`` says
+    ``conclusion`` is the verdict in words. ``geometry`` judges changes that no rotation,
+    translation or factor of scale undoes, ``coordinates`` the positions of the samples, ``index``
+    the loss of neighbours when new queries search old vectors. ``settings["purpose"]`` decides
     which judgements count.
     """
 

@@ -44,7 +44,8 @@ class ScaleFactors(NamedTuple):
 
     @property
     def likely(self) -> float:
-        """Return the ratio or the slope, whichever is nearer to 1.
+        """Return the ratio or the slope, whichever is nearer to 1; return 1 if 1 lies between the
+        two.
 
         Noise makes the ratio of sizes too large; lost samples make the slope too small.
         """

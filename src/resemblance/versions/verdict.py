@@ -1,4 +1,4 @@
-"""Which changes count as drift for which purpose, and the verdict in words."""
+"""The changes that count as drift for a purpose, and the verdict in words."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def purpose_sentences(purpose: str, sides: Sequence[Judgement]) -> tuple[str, ..
 
 
 def has_drifted(sides: dict[DriftSide, Judgement], order: RowPermutation | None) -> bool:
-    """Return whether a side that counts changed, or the rows are in another order, so that
+    """Return whether a side with ``counts`` changed, or the rows are in another order, so that
     different samples were compared."""
     return order is not None or any(j.drifted and j.counts for j in sides.values())
 
