@@ -42,8 +42,8 @@ MAX_PAIR_SECONDS = 1.0  # most seconds for a pair of small representations
 
 
 def behavior_checks() -> dict[str, CheckFunction]:
-    """Return the checks of properties that every measure and statistic must have without declaring
-    the properties, by name."""
+    """Return the checks of properties required of every measure and statistic without a claim, by
+    name."""
     return {
         "order of samples": order_of_samples,
         "inputs unchanged": inputs_unchanged,

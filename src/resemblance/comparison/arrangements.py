@@ -20,8 +20,8 @@ class PlaneEmbedding(NamedTuple):
     """Points in a plane; distances between points approximate differences between representations.
 
     ``names``: the representations with a value for all pairs. ``points``: (n, 2). ``share``: the
-    share of the differences that the plane shows, from 0 to 1: the two largest eigenvalues divided
-    by the sum of the positive eigenvalues.
+    share of the differences in the plane, from 0 to 1: the two largest eigenvalues divided by the
+    sum of the positive eigenvalues.
     """
 
     names: tuple[str, ...]
@@ -159,8 +159,8 @@ def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[Depth
 
 
 def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
-    """Return, for every two models, the layer of the second model that is most similar to every
-    layer of the first.
+    """For every two models and every layer of the first model, return the most similar layer of the
+    second model.
 
     A layer without any value stays in the curve, with the value NaN and the first layer as partner.
     Two models without any value have no curve.

@@ -60,7 +60,7 @@ AnyMeasure = str | Measure | MeasureInfo  # ways to name a measure of a result
 
 
 class Failure(NamedTuple):
-    """A pair for which a measure has no value, with the reason."""
+    """A pair without a value of a measure, with the reason."""
 
     measure: str
     x: str
@@ -230,7 +230,7 @@ class Comparison(MappingResult):
     def __getitem__(self, key: Any) -> Any:
         """Return the values of a measure, or the value of ``comparison[measure, x, y]``.
 
-        Raises ``KeyError`` for a measure or a name that the comparison does not have.
+        Raises ``KeyError`` for a measure or a name outside the comparison.
         """
         if not isinstance(key, tuple) or isinstance(key, MeasureInfo):
             return self.values[self.info(key).spec]
@@ -472,7 +472,7 @@ def chance_matrix(comparison: Comparison, measure: str | Measure) -> np.ndarray:
 
 
 def measure_info(measure: Measure) -> MeasureInfo:
-    """Return the facts about a measure that a result keeps."""
+    """Return the facts about a measure for a result."""
     return MeasureInfo(
         measure.spec,
         measure.label,
@@ -496,7 +496,7 @@ def save_scores(comparison: Comparison, path: str | Path, name: str) -> None:
 
 
 def write_missing_scores(comparison: Comparison, store: ScoreFile) -> None:
-    """Add the scores that a file does not have."""
+    """Add the scores missing from a file."""
     stored_matrices = {spec: scores.emptied() for spec, scores in comparison.matrices.items()}
     for column in store.columns(
         {name for scores in stored_matrices.values() for name in scores.data}

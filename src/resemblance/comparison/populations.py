@@ -28,7 +28,7 @@ MIN_COST_REDUCTION = 1e-12  # share of the cost; a smaller gain is rounding erro
 
 
 class LeftOut(NamedTuple):
-    """A representation that was left out, with the reason."""
+    """A representation left out of an analysis, with the reason."""
 
     name: str
     reason: str
@@ -138,8 +138,8 @@ class Permanova(BaseResult):
     """Whether networks of a group are closer to each other than to networks of other groups.
 
     ``f``: Anderson's pseudo-F, infinite if no group has a difference inside; ``share``: the share
-    of the squared differences that lies between the groups, 0 to 1. ``within`` and ``between``: the
-    mean difference of two networks of the same group, and of different groups; ``inside``: the mean
+    of the squared differences between the groups, 0 to 1. ``within`` and ``between``: the mean
+    difference of two networks of the same group, and of different groups; ``inside``: the mean
     difference by group (NaN: a single network). ``pvalue``: the share of permutations of the labels
     with an F at least as large; ``is_exact``: whether all permutations were computed.
     ``min_pvalue``: the smallest p-value that the groups can give. The test also detects groups with

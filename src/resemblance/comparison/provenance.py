@@ -62,7 +62,7 @@ def environment_versions(modules: Iterable[str] = ()) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def library_versions() -> dict[str, str]:
-    """Return the versions of the installed libraries that runs use."""
+    """Return the versions of the installed libraries used by runs."""
     from .. import __version__
 
     versions = {"resemblance": __version__, "python": platform.python_version()}

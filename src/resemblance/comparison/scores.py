@@ -253,8 +253,8 @@ class ScoreMatrix:
         return missing if self._failed is None else missing & (self._failed != PERMANENT)
 
     def columns_without(self, reference: ScoreMatrix | None = None) -> Iterator[ScoreBatch]:
-        """Yield the scores of every pair of data once, without scores that the ``reference`` matrix
-        has."""
+        """Yield the scores of every pair of data once, without scores of the ``reference``
+        matrix."""
         data = self.data
         places = {fingerprint: place for place, fingerprint in enumerate(data)}
         x, y = _positions_of_data(places, self.rows), _positions_of_data(places, self.columns)
@@ -297,7 +297,7 @@ def _positions_of_data(positions: Mapping[str, int], data: Iterable[str]) -> np.
 
 
 def _positions_with_text(entries: np.ndarray, texts: Mapping[int, str]) -> list[int]:
-    """Return the positions of entries that have a text."""
+    """Return the positions of entries with a text."""
     return np.flatnonzero(np.isin(entries, list(texts))).tolist() if texts else []
 
 

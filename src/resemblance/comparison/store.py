@@ -273,7 +273,7 @@ class ScoreFile:
     def count(self, *, self_pairs: bool = False) -> int:
         """Return the number of scores; ``self_pairs``: only scores of data with themselves.
 
-        Failures for lack of memory do not count. A score that two processes computed counts once.
+        Failures for lack of memory do not count. A score computed by two processes counts once.
         """
         names, pairs = dict[str, int](), defaultdict[tuple[str, int], list[np.ndarray]](list)
         for column in self.columns():
@@ -404,7 +404,7 @@ def open_score_file_read_only(path: Path) -> sqlite3.Connection:
 
 
 def row_checksum(*row: Any) -> int:
-    """Return a checksum that detects a changed byte in a row."""
+    """Return a checksum to detect a changed byte in a row."""
     total = 0
     for entry in row:
         total = zlib.crc32(entry if isinstance(entry, bytes) else repr(entry).encode(), total)

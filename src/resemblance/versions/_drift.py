@@ -110,7 +110,7 @@ def drift(
         Kolmogorov-Smirnov test of every feature, and tests of the classes decide whether the
         distributions differ, at 5 % for all tests together (Bonferroni). Rows of the table that
         need pairs have no value and give the reason.
-    purpose : the use of the representation, which decides which drifts count. ``"index"``, the
+    purpose : the use of the representation, which decides on the drifts to count. ``"index"``, the
         strictest: new vectors search old vectors, so the geometry, the coordinates (a rotation,
         translation or change of scale is drift) and the neighbours that new queries lose among old
         vectors count. ``"head"``: a classifier trained on the old version reads the new version;
@@ -118,17 +118,17 @@ def drift(
         and a factor of scale cannot undo count; "no drift" then says nothing about old vectors or
         heads. The report judges all three purposes in any case. Rows in another order are drift for
         every purpose.
-    labels : n classes, for the loss of class structure and the classes that moved. Class means use
-        all samples, including samples that ``max_samples`` drops.
+    labels : n classes, for the loss of class structure and the moved classes. Class means use all
+        samples, including samples dropped by ``max_samples``.
     batch_labels : the m classes of ``current``, with ``paired=False`` and ``labels``.
     threshold : a number between 0 and 1, the threshold of all drifts on a scale from 0 to 1 and of
         all losses; or ``"calibrated"``: each drift has its own threshold, the 95th percentile of
-        the drift between the reference and a copy with random noise of size ``tolerance`` (of
-        classes that moved, ``tolerance`` itself). For drifts of distributions (MMD, Wasserstein,
-        spectrum, directions) the drift between two random halves of the samples replaces the
-        threshold if it is larger.
-    tolerance : size of the noise in radii of the reference, equal in all directions that the
-        reference's samples span.
+        the drift between the reference and a copy with random noise of size ``tolerance`` (of moved
+        classes, ``tolerance`` itself). For drifts of distributions (MMD, Wasserstein, spectrum,
+        directions) the drift between two random halves of the samples replaces the threshold if it
+        is larger.
+    tolerance : size of the noise in radii of the reference, equal in all directions of the span of
+        the reference.
     n_resamples : number of random halves for intervals, and of halves and noise draws for
         thresholds (at most 20 for losses).
     k : neighbours of every sample; fewer if n < 4k.
@@ -151,7 +151,7 @@ def drift(
     sample, or for shift, scale and effective rank a jackknife over five parts of the samples. The
     report names a kind of change when its interval excludes no change and the amount is not
     negligible. With fewer samples than directions some kinds cannot be distinguished; the findings
-    list the kinds that were not assessed.
+    list the kinds without an assessment.
 
     Data are divided by one common scale. With d > 2n both versions are first rotated into the 2n
     dimensions that they span together. With m samples used, about O(draws · m d min(m, d)) time and

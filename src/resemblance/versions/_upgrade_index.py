@@ -90,7 +90,7 @@ class IndexUpgrade(BaseResult):
 
     @property
     def failures(self) -> tuple[Option, ...]:
-        """The options that were not assessed, with their reasons."""
+        """The options without an assessment, with their reasons."""
         return tuple(o for o in self.options if o.new_model is None and o.old_model is None)
 
     def summary(self) -> str:
@@ -108,10 +108,9 @@ class IndexUpgrade(BaseResult):
 
         ``side`` of the map names its input: "queries" by the new model, which then search the old
         index, or "documents" of the old index, which new queries then search. Call the map with
-        rows of that kind (n, e). The map computes ``after + factor * (rows - before) @ matrix``,
-        from its attributes ``before``, ``matrix``, ``factor`` and ``after``. Normalise mapped
-        documents if the new model normalises vectors. Raises ``ValueError`` for an option without a
-        map.
+        such rows (n, e). The map computes ``after + factor * (rows - before) @ matrix``, from its
+        attributes ``before``, ``matrix``, ``factor`` and ``after``. Normalise mapped documents if
+        the new model normalises vectors. Raises ``ValueError`` for an option without a map.
         """
         option_name = name or self.option or self.decision
         base = next(
@@ -146,8 +145,8 @@ class IndexUpgrade(BaseResult):
         ``low`` and ``high`` are the recall and its interval; ``worst_value`` and ``worst_low`` are
         the recall and the lower bound of the group ``worst_group``. ``n_parameters``: fitted
         parameters of the map. ``candidates``: documents that the new model re-ranks for each query.
-        ``embeds``: documents that are re-embedded at once. ``rebuild``: whether stored vectors
-        change. ``reason``: why there is no value; otherwise None.
+        ``embeds``: documents to re-embed at once. ``rebuild``: whether stored vectors change.
+        ``reason``: why there is no value; otherwise None.
         """
         records = []
         for option in self.options:
@@ -219,8 +218,8 @@ def upgrade_index(
     old, new : (m, d) and (m, e), vectors of the same m documents by the old and by the new model:
         arrays, or ``.npy`` files read by ``numpy.load(..., mmap_mode="r")``, which stay on disk.
     old_queries, new_queries : (q, d) and (q, e), the same queries by the old and by the new model,
-        at least 20. A query that is also a document needs ids in queries and documents: the search
-        and the fits then leave out the query's own document.
+        at least 20. If a query is also a document, queries and documents need ids: the search and
+        the fits then leave out the query's own document.
     index : (N, d), all old vectors, if the m documents are a sample of the index. Without ``index``
         the m documents are the index.
     embed : a function of positions in the index, (p,), that returns their new vectors, (p, e). For
@@ -230,10 +229,10 @@ def upgrade_index(
         N, linearly in logit recall and log size. In nine trials the estimate was never too low, and
         too high by up to 0.043, so it may lead to "re-embed", never to "keep" or "map queries"; m
         must be at least 1,000.
-    k : documents that a query returns.
+    k : number of documents returned per query.
     groups : q labels, such as classes or languages: every group must reach the recall.
-    target : the definition of correct documents that decides.
-    min_recall : the recall that suffices, between 0 and 1.
+    target : the deciding definition of correct documents.
+    min_recall : the sufficient recall, between 0 and 1.
     maps : the maps to fit. "affine" needs 2 max(d, e) documents.
     metric : the metric of the index: "euclidean"; "cosine", which ignores lengths; or "inner", the
         inner product, which prefers long vectors.
@@ -243,8 +242,8 @@ def upgrade_index(
     cost_per_document, cost_per_miss : cost of embedding one document, and cost of one lost document
         of one query, in the same unit; give both or neither.
     confidence_level : confidence of the intervals, over queries: Student's t after one more query
-        of recall 0 (lower bound) or of recall 1 (upper bound). The interval of each option is for
-        that option alone.
+        of recall 0 (lower bound) or of recall 1 (upper bound). The interval holds for a single
+        option, not for all options together.
     seed : seed of the halves, of the queries with a pool and of the documents of the curve.
     progress : show a bar on standard error if standard error is a terminal, or call
         ``progress(done, total)``.

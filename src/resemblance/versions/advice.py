@@ -174,7 +174,7 @@ def _no_cheap_option_verdict(
 
 
 def option_instruction(option: Option, widths: tuple[int, int]) -> str:
-    """Return the instruction that carries out an option."""
+    """Return the instruction for an option."""
     old_width, new_width = widths
     if option.name == "cut":
         vectors = (
@@ -210,7 +210,7 @@ def option_phrase(option: Option) -> str:
 
 
 def option_verb(option: Option) -> str:
-    """Return the verb that follows the phrase of an option."""
+    """Return the verb for the phrase of an option."""
     return OPTION_PHRASES[option.name][1] if option.name in OPTION_PHRASES else "finds"
 
 

@@ -1,7 +1,7 @@
 """The kind of change between two versions: nested maps of increasing freedom and their residuals.
 
 Samples are rows of NumPy arrays of equal width; the versions are centred before maps are fitted.
-Maps are judged on held-out samples, so a richer map that only fits noise explains less, not more.
+Maps are judged on held-out samples, so a richer map explains less, not more, if it only fits noise.
 If the reference has as many directions as samples (``is_underdetermined``), no held-out sample is
 informative: a rotation is then judged on the samples of its fit, corrected for the share of
 variance that a rotation fits by chance, and a linear map is not assessed.
@@ -64,7 +64,7 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Diagnosis:
-    """Return the diagnosis of the change from x to y, (n, d) arrays that are not constant."""
+    """Return the diagnosis of the change from x to y, (n, d) arrays, not constant."""
     fits = _assessable_map_fits(x, y, seed)
     ladder, base = unexplained_variance_ladder(x, y, fits), x
     classwise = (
@@ -113,7 +113,7 @@ def _fit_chosen_map(x: np.ndarray, y: np.ndarray, fit: MapFit, factor: float) ->
 
 
 def _assessable_map_fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, MapFit]:
-    """Return the fits of the maps that these samples can assess."""
+    """Return the fits of the maps that the samples can assess."""
     if not is_underdetermined(x):
         return {
             name: cross_validate_map(name, fit, x, y, seed)
@@ -188,7 +188,8 @@ def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: 
     nearly all of the change.
 
     A rotation also fits a random change, except the share of the change that alters angles and
-    lengths within the space of the samples. That share is half of the change inside the space.
+    lengths within the space of the samples. The excepted share is half of the change inside the
+    space.
     """
     identity, rotation = fits["identity"], fits["rotation"]
     gain = _explained_gain("rotation", identity, rotation, seed)

@@ -86,8 +86,8 @@ def find_version_facts(
 ) -> tuple[Fact, ...]:
     """Return the facts about the rows of two versions of the same n samples, most important first.
 
-    Equal rows, rows that are equal up to their lengths, zeros and copies are facts if at least 1 %
-    of the rows are affected, but not all rows: a map of all rows explains a change of all rows.
+    Equal rows, rows equal up to length, zeros and copies are facts if at least 1 % of the rows are
+    affected, but not all rows: a map of all rows explains a change of all rows.
     """
     bits = packed_bits(x, y, names)
     if bits is not None:
@@ -157,7 +157,7 @@ def _evenly_spaced_rows(x: Rows) -> np.ndarray:
 
 
 def _power_of_two_scale(x: Rows) -> float:
-    """Return a power of two that brings typical values near 1."""
+    """Return a power of two to bring typical values near 1."""
     size = float(np.median(np.abs(x.take(_evenly_spaced_rows(x))).max(axis=1)))
     return float(2.0 ** -np.clip(np.frexp(size)[1], -1000, 1000)) if size else 1.0
 
@@ -210,7 +210,7 @@ def _format_row_count(count: int, n: int) -> str:
 def _equal_row_facts(
     pairs: RowPairComparison, x: Rows, y: Rows, names: VersionNames
 ) -> tuple[Fact, ...]:
-    """Return facts about rows that are equal, equal up to length, or equal in the common
+    """Return facts about equal rows, rows equal up to length, and rows equal in the common
     columns."""
     n, rounding = len(pairs.equal), 64 * max(_source_rounding(x), _source_rounding(y))
     if x.width != y.width:
@@ -472,7 +472,7 @@ def _zero_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
 
 
 def _copied_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
-    """Return the fact about nonzero rows that occur twice or more in a version."""
+    """Return the fact about nonzero rows with copies in the same version."""
     counts = []
     for side in sides:
         _, inverse, times = np.unique(side.hashes, return_inverse=True, return_counts=True)
@@ -509,7 +509,7 @@ def _far_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
 def find_batch_facts(
     x: Rows, y: Rows, names: VersionNames = ("reference", "current batch")
 ) -> tuple[Fact, ...]:
-    """Return the facts about two sets of rows of one width that are not the same samples."""
+    """Return the facts about two sets of rows of one width from different samples."""
     sides = [_batch_row_statistics(rows, name) for rows, name in zip((x, y), names)]
     is_shared = np.isin(sides[1].hashes, sides[0].hashes) & (sides[1].lengths > 0)
     shared_facts: tuple[Fact, ...] = ()

@@ -50,12 +50,12 @@ class Finding:
 
     @property
     def assessed(self) -> bool:
-        """Whether the data could show this kind of change."""
+        """Whether the data could show the kind of change."""
         return self.named or self.amount is not None
 
 
 def format_change(finding: Finding) -> str:
-    """Return the name of a kind of change, with the names of the classes that moved."""
+    """Return the name of a kind of change, with the names of the moved classes."""
     name = CHANGE_NAMES[finding.kind]
     return f"{name}: {finding.sentence}" if finding.kind == "moved_classes" else name
 

@@ -46,7 +46,7 @@ class Recall(NamedTuple):
     interval.
 
     The bounds of groups hold for all groups simultaneously. ``hidden`` is the further loss of
-    recall that a deeper pool might reveal; ``low`` already allows for this loss.
+    recall in a deeper pool; ``low`` already allows for the loss.
     """
 
     value: float
@@ -67,9 +67,9 @@ class Option(NamedTuple):
     """An option for an old index, its recall for both targets, and why a recall is missing.
 
     ``n_parameters``: number of fitted parameters. ``base``: the option whose candidates are
-    re-ranked, or whose map is applied to the documents that are not re-embedded. ``candidates``:
-    number of documents that the new model re-ranks, 0 for none. ``embeds``: number of documents
-    that are re-embedded before the first query. ``rebuild``: whether stored vectors change.
+    re-ranked, or whose map is applied to the remaining documents. ``candidates``: number of
+    documents re-ranked by the new model, 0 for none. ``embeds``: number of documents to re-embed
+    before the first query. ``rebuild``: whether stored vectors change.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Option(NamedTuple):
 
     @property
     def decision(self) -> str:
-        """The decision that corresponds to the option."""
+        """The decision for the option."""
         return DECISION_BY_OPTION[self.name.partition("[")[0]]
 
 
@@ -110,8 +110,8 @@ def assemble_options(
 
     ``numbers``: the free parameters of each requested method. ``recalls``: recalls by target and
     option. ``reasons``: why an option is not assessed, with ``unknown_reason`` for all other
-    options. ``sizes``: number of documents in the index, and number of documents that a partial
-    re-embedding counts from. ``rebuilt_names``: methods that change stored vectors.
+    options. ``sizes``: number of documents in the index, and base number for the shares of a
+    partial re-embedding. ``rebuilt_names``: methods that change stored vectors.
     """
     index_size, n_documents = sizes
 

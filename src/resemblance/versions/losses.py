@@ -136,7 +136,7 @@ def neighbor_loss_finding(losses: NeighborLosses, k: int, map_phrase: str, seed:
 def class_loss_finding(
     x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
 ) -> Finding:
-    """Return the loss of accuracy of a linear discriminant. No invertible linear map changes this
+    """Return the loss of accuracy of a linear discriminant. No invertible linear map changes the
     accuracy unless the discriminant is shrunk."""
     if classes is None:
         return unassessed_finding("classes", "it needs labels")

@@ -156,8 +156,8 @@ def count_components(x: np.ndarray) -> int:
 
 
 def chance_explained_share(change: np.ndarray, basis: np.ndarray) -> float:
-    """Return the share of a random change that no fitted rotation removes: half of the share that
-    lies in the span of the samples."""
+    """Return the share of a random change that no fitted rotation removes: half of the share in the
+    span of the samples."""
     share = float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0))
     return max(0.5 * share, 1 / len(change) ** 2)
 
@@ -171,8 +171,8 @@ def is_underdetermined(x: np.ndarray) -> bool:
 def unexplained_variance_ladder(
     x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit]
 ) -> tuple[tuple[str, float], ...]:
-    """Return the share of the variance of the current version that nested maps leave unexplained,
-    by map."""
+    """Return the share of the variance of the current version left unexplained by nested maps, by
+    map."""
     spread = y - y.mean(axis=0)
     total = (spread**2).sum()
     residual_share = ((spread - (x - x.mean(axis=0))) ** 2).sum() / total

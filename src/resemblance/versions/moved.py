@@ -1,4 +1,4 @@
-"""The samples and the classes that changed most."""
+"""The samples and the classes with the largest change."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MovedClass:
     """A class: the displacement of the mean, and the class with the nearest mean, before and after.
 
     ``moved`` and ``unexplained`` (beyond the map) are in radii of the current version. The
-    distances to the nearest class are in radii of the version that the distance is measured in.
+    distances to the nearest class are in radii of their own version.
     """
 
     label: Hashable
@@ -74,7 +74,7 @@ def rank_moved_samples(
 
 
 class ClassMeans(NamedTuple):
-    """Means of the classes that have samples: before, after, and mapped.
+    """Means of the classes with samples: before, after, and mapped.
 
     ``scatter`` is the mean squared distance between the residuals of the map in a class and the
     mean residual of the class, infinite for one sample.
@@ -130,7 +130,7 @@ def find_moved_classes(
     class.
 
     A class moved if the distance between the mean and the mapped mean exceeds two limits: the
-    distance that the scatter of the class explains, at 99 % for all classes together, and
+    distance explained by the scatter of the class, at 99 % for all classes together, and
     ``MIN_DISTANCE_RATIO`` times the typical distance. Among 378 simulated pairs of versions without
     moved classes, a single pair named a class. The classes whose distance to the nearest class
     changed most come first.

@@ -1,4 +1,4 @@
-"""Recalls of options for a large index, from a pool of documents that the user re-embeds."""
+"""Recalls of options for a large index, from a pool of documents re-embedded by the user."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def pooled_recalls(
 def _recalls_from_pool(
     task: UpgradeTask, embed: EmbedFunction, hits: HitsByMethod, query_indices: np.ndarray
 ) -> tuple[RecallByOption, float]:
-    """Return the recalls of options, and the share of old answers that the new model changes."""
+    """Return the recalls of options, and the share of old answers changed by the new model."""
     retrieved = {name: rows if name != "keep" else rows[:, : task.k] for name, rows in hits.items()}
     pool = np.unique(np.concatenate([rows.ravel() for rows in retrieved.values()]))
     vectors = _embed_in_batches(task, embed, pool)

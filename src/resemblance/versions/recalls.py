@@ -45,9 +45,9 @@ HitsByMethod = dict[str, np.ndarray]
 
 
 class OptionRecalls(NamedTuple):
-    """Recalls of each option for both targets, the share of the old answers that the new model
-    changes (if known), the curve (option, documents, recall) behind an estimate, and the new
-    model's gain."""
+    """Recalls of each option for both targets, the share of the old answers changed by the new
+    model (if known), the curve (option, documents, recall) behind an estimate, and the new model's
+    gain."""
 
     new_model: RecallByOption
     old_model: RecallByOption
@@ -88,9 +88,8 @@ def search_by_methods(
     share: float,
     query_indices: Any = None,
 ) -> HitsByMethod:
-    """Return the nearest documents of every method and of old queries. Methods that change stored
-    vectors in the same way share one pass. ``query_indices``: the queries to search for, default
-    all."""
+    """Return the nearest documents of every method and of old queries. Methods with the same stored
+    vectors share one pass. ``query_indices``: the queries to search for, default all."""
     rows = np.arange(len(task.a)) if query_indices is None else query_indices
     all_methods = {OLD_QUERIES: ServingMethod(task.a), **methods}
     passes: dict[int, list[str]] = {}
@@ -165,7 +164,7 @@ def _partial_reembedding_hits(
     task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> list[tuple[str, np.ndarray]]:
     """Return the retrieved documents after a partial re-embedding, for several shares; other
-    documents are mapped. The documents that fitted the map are re-embedded first."""
+    documents are mapped. The documents used to fit the map are re-embedded first."""
     names = [name for name in methods.maps if name.startswith("documents")]
     n = len(task.old.source)
     if not names:

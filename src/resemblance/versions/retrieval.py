@@ -1,5 +1,5 @@
-"""Nearest neighbours that a change loses. The search reads rows in blocks, so a memory-mapped file
-is never in memory as a whole.
+"""Nearest neighbours lost by a change. The search reads rows in blocks, so a memory-mapped file is
+never in memory as a whole.
 
 Neighbours are the k other samples at the smallest Euclidean distance. A retrieved row is correct if
 the row is at most as far, in the version that decides, as the k-th nearest row in that version.
@@ -113,8 +113,8 @@ def _row_digest_sum(rows: Rows) -> int:
 
 
 def version_rows(x: Representation) -> Rows:
-    """Return the rows of a representation; raise :class:`UndefinedError`, with the first row that
-    has a NaN or an infinite value."""
+    """Return the rows of a representation; raise :class:`UndefinedError`, with the position of the
+    first NaN or infinite value."""
     rows = Rows(to_numpy(x.source), x.dtype, 1.0, x.shape[1])
     for start, block in rows.blocks():
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
@@ -158,8 +158,8 @@ def affordable_noise_draws(n_resamples: int, queries: int, n: int, d: int) -> in
 
 
 def column_medians(rows: np.ndarray) -> np.ndarray:
-    """Return the median of each column: a centre for :func:`find_nearest_rows` that is robust to
-    far rows."""
+    """Return the median of each column: a centre for :func:`find_nearest_rows`, robust to far
+    rows."""
     return np.asarray(np.median(rows, axis=0))
 
 
@@ -212,8 +212,8 @@ def _nearest_in_block(
     keys in the order of the distances.
 
     A key is (squared distance - squared length of the point) / squared length of the point, so a
-    key is at least -1 up to rounding. If the distance is far shorter than the length, this key
-    would be rounding error; the key is then -(squared length / squared distance), below -400,000.
+    key is at least -1 up to rounding. If the distance is far shorter than the length, the key would
+    be rounding error; the key is then -(squared length / squared distance), below -400,000.
     """
     closeness = _negated_squared_distances(points, block, squares, own_rows)
     k = min(k, closeness.shape[1])
@@ -288,7 +288,7 @@ def are_lost_neighbors(
 
     ``true`` (len(points), k) and ``retrieved`` (len(points), any) are indices of rows; ``take``
     returns the rows in the version that decides. The function compares the excess of squared
-    distances over the squared distance of a true neighbour. This excess keeps its digits for any
+    distances over the squared distance of a true neighbour. The excess keeps its digits for any
     position of points and rows: |b − p|² − |o − p|² = (b − o) · (b − p + o − p). Two rows are tied
     if rounding of the vectors can explain the difference and the difference is at most a billionth
     of the squared distance.
@@ -436,9 +436,9 @@ def _share_in_other_place(
     """Return the share of samples in the old position of another sample, if nearly all samples are
     in an old position, else 0.
 
-    If the other sample is still in that position, the sample is a copy and not in another place. If
-    most samples have copies, as in classes, the function returns 0 unless the versions contain the
-    same rows.
+    If the other sample is still in the old position, the sample is a copy and not in another place.
+    If most samples have copies, as in classes, the function returns 0 unless the versions contain
+    the same rows.
     """
     (x, y), nearest_before, distance = sample.all, np.empty(len(a)), np.empty(len(a))
     nearest_rows = np.empty(len(a), dtype=np.int64)

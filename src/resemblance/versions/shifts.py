@@ -1,4 +1,4 @@
-"""The shift and the factor of scale that remain after a map about the origin."""
+"""The remaining shift and factor of scale after a map about the origin."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def remaining_shift(
     factor: float,
     basis: np.ndarray | None,
 ) -> np.ndarray:
-    """Return the shift that remains after a map about the origin.
+    """Return the remaining shift after a map about the origin.
 
     If the samples span only some directions (``basis``), the mean of x may have a component outside
     the span, where the map is unknown. The function then returns the smallest shift of all

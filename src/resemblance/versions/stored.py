@@ -17,7 +17,7 @@ EQUAL_LENGTH_TOLERANCE = 64 * np.finfo(np.float64).eps
 
 
 class ChangedRows(NamedTuple):
-    """Rows of a version that are changed block by block while they are read."""
+    """Rows of a version, changed block by block on reading."""
 
     rows: StoredRows
     change: RowChange

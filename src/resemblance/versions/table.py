@@ -164,8 +164,8 @@ DRIFT_FUNCTIONS: dict[str, Callable[[Representation, Representation], Any]] = {
 
 
 class DriftRules(NamedTuple):
-    """The rules that judge drifts: a fixed threshold or, without a threshold, the drift that noise
-    of size ``tolerance`` causes in the reference."""
+    """The rules that judge drifts: a fixed threshold or, without a threshold, the drift of the
+    reference under noise of size ``tolerance``."""
 
     threshold: float | None
     tolerance: float
@@ -216,7 +216,7 @@ def drift_table(
     ``widths``: the numbers of columns of the two versions before padding with zeros. With two
     widths a drift that compares column by column has no value. A calibrated threshold is the 95th
     percentile of a drift between the reference and copies with noise. For unpaired drifts the 95th
-    percentile between two halves of the reference counts instead if that percentile is larger.
+    percentile between two halves of the reference counts instead if larger.
     """
     versions = Representation(x), Representation(y)
     rows = [

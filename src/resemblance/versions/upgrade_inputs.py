@@ -42,8 +42,8 @@ MAP_NAMES = ("orthogonal", "affine")
 
 
 class NewColumns(NamedTuple):
-    """The columns of the new model: the documents with their column names, and the permutation that
-    was applied to the columns, if any."""
+    """The columns of the new model: the documents with their column names, and the permutation of
+    the columns, if any."""
 
     documents: Representation
     order: tuple[int, ...] | None

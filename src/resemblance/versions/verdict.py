@@ -120,8 +120,8 @@ def drift_verdict(
     order: RowPermutation | None,
     facts: Sequence[Fact] = (),
 ) -> str:
-    """Return the verdict: drift or not for the purpose, the facts of the rows, the named changes,
-    and changes that do not count.
+    """Return the verdict: drift or not, the facts of the rows, the named changes, and changes that
+    do not count.
 
     A fact that explains the change replaces the named changes, unless classes moved, and the advice
     on undoing the change.

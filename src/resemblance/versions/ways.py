@@ -53,7 +53,7 @@ class ServingMethods(NamedTuple):
     """All methods that the vectors allow, the reasons why other methods are not assessed, and the
     maps by name.
 
-    ``half``: the documents that fit the maps. ``free``: the documents that are not queries.
+    ``half``: the documents used to fit the maps. ``free``: the documents that are not queries.
     """
 
     ways: Mapping[str, ServingMethod]
