@@ -83,8 +83,8 @@ def measure_at_every_scale(trial: CheckContext) -> CheckResult:
 
 
 def measure_at_huge_offset(trial: CheckContext) -> CheckResult:
-    """Check that a translation-invariant measure loses no more digits than data far from the
-    origin."""
+    """Check that a translation-invariant measure of data far from the origin loses no more digits
+    than the data."""
     return _extreme_pairs_keep_value(trial, ["huge offset"])
 
 

@@ -170,8 +170,8 @@ def statistic_at_every_scale(trial: CheckContext) -> CheckResult:
 
 
 def statistic_at_huge_offset(trial: CheckContext) -> CheckResult:
-    """Check that a translation-invariant statistic loses no more digits than data far from the
-    origin."""
+    """Check that a translation-invariant statistic of data far from the origin loses no more digits
+    than the data."""
     offset = 1e6 * generator(0, "offset").standard_normal((1, trial.features))
     return _statistic_keeps_value(trial, {"huge offset": partial(np.add, offset)})
 

@@ -40,7 +40,7 @@ def check_suite(
 
     A run scores the measures, and its result passes :func:`check_result`. The folder of the study
     contains the result. A second run in the folder computes no comparison again. An interrupted run
-    resumes with equal scores. A study in another folder, with two processes, has equal scores. An
+    resumes with equal scores. A run without a folder, with two processes, has equal scores. An
     unknown measure, size or other word of an option is a ``ValueError`` with the word and the valid
     words. A feature pack gives the same scores as the study. A measure that fails is among the
     failures, with the reason, and the remaining measures keep their scores.
