@@ -1,7 +1,8 @@
-"""Benchmarks of measures: each puts measures to a test whose outcome is known.
+"""Benchmarks of measures: every benchmark tests similarity measures on models or data with a known
+answer.
 
 :func:`run` runs a benchmark, :func:`combine` ranks the measures that several benchmarks share, and
-:func:`rank` ranks a measure among all others without training anything.
+:func:`rank` ranks a measure among all other measures without training a model.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SUITES", "combine", "rank", "run"]
 
-SUITES: Mapping[str, str] = {  # packages, and what they are called
+SUITES: Mapping[str, str] = {  # subpackage and title of every benchmark
     "resi": "ReSi (Klabunde et al. 2025)",
     "sensitivity": "Sensitivity and specificity (Ding et al. 2021)",
     "manifolds": "Manifolds (Islam et al. 2025)",
     "stability": "Stability (Raju 2026)",
 }
-_HOMES = {"combine": "joint", "rank": "ranking.measure_ranks"}  # modules that are imported late
+# Modules that are imported on first use.
+_HOMES = {"combine": "joint", "rank": "ranking.measure_ranks"}
 
 
 def run(
@@ -72,7 +74,7 @@ def run(
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module of a function when the function is asked for."""
+    """Import a public function on first access."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)

@@ -1,6 +1,7 @@
-"""Cases: what a suite compares, and what it expects of the differences. A suite is a list of them.
+"""Tasks of a suite: the representations to compare, the expected differences and the scoring rule.
 
-One case is one cell of a suite: one number for every measure, by one :class:`~..grounding.Rule`.
+A suite is a list of ``Case`` objects. A ``Case`` is one task: one :class:`~..grounding.Rule` turns
+the differences of every measure into one score per measure.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from .grounding import Rule, apply
 
 
 class Part(NamedTuple):
-    """Representations that are compared with each other, and what is expected of them.
+    """Representations to compare with each other, and the expected differences between the
+    representations.
 
-    ``rows`` are compared with ``columns``, or all ``rows`` with each other. ``expected``: what the
-    blocks of the rule take, such as the group of each representation. ``name``: of the model whose
-    layers the rows are; empty where they are of several. ``weight``: of the part in the score.
-    ``maps``: the shapes of those rows that are maps of channels. ``draws``: where the columns are
-    of several draws, how many each has; differences are rounded draw by draw.
+    ``rows`` are compared with ``columns``, or all ``rows`` with each other if ``columns`` is None.
+    ``expected``: the argument of the block function of the rule, such as the group of each
+    representation. ``name``: the model whose layers are the rows; empty if the rows come from
+    several models. ``weight``: the weight of this part in the score of the task. ``maps``: by row
+    name, the shapes of the layers that are feature maps. ``draws``: the number of columns per
+    random draw, if the columns come from several draws; the rule rounds the differences of each
+    draw separately.
     """
 
     rows: Mapping[str, Representation]
@@ -36,21 +40,24 @@ class Part(NamedTuple):
 
     @property
     def key(self) -> tuple[tuple[Representation, ...], ...]:
-        """What is compared: parts of several cases that share it are compared once."""
+        """The compared representations. Parts of several tasks with the same key are compared
+        once."""
         sides = (self.rows,) if self.columns is None else (self.rows, self.columns)
         return tuple(tuple(side.values()) for side in sides)
 
 
 class Case(NamedTuple):
-    """What the measures are scored by in one cell of a suite.
+    """One task of a suite: the parts to compare and the rule that scores a measure.
 
-    ``cell``: the words that name it in its ``test``. ``parts``: compared each by itself; a score is
-    the mean of their values. ``models``: that it is of; cells of the same models are resampled
-    together. ``left_out``: the names of measures that take too long here. ``is_by_part``: measures
-    are ranked in every part, and their ranks averaged. ``reliability``: how far what is expected
-    repeats on other inputs of the same kind, 1 for entirely, as where it follows from how inputs
-    were made; None where it follows from how models were made, or is not known. ``measures``: by
-    which it is compared where these are not those of the run, such as one at several parameters.
+    ``cell``: the words that name the task within its ``test``. ``parts``: compared separately; the
+    score of a measure is the mean over parts. ``models``: the name of the models behind the task;
+    tasks with the same models are resampled together. ``left_out``: the names of measures that are
+    too slow for the task. ``is_by_part``: rank the measures within every part and average the
+    ranks. ``reliability``: how well the expected differences repeat on other inputs of the same
+    kind. 1: perfectly, for example because the construction of the inputs determines the
+    expectation. None: the expectation depends on how models were made and not on inputs, or the
+    reliability is unknown. ``measures``: the measures of the task if different from the measures of
+    the run, such as one measure with several parameters.
     """
 
     test: str
@@ -65,16 +72,17 @@ class Case(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The test and the words of the cell."""
+        """The test and the words of the task."""
         return task_key(self.test, self.cell)
 
 
 class Score(NamedTuple):
-    """How well a measure does in a cell; larger is better.
+    """The score of one measure in one task; larger is better.
 
-    ``value``: the mean of ``parts``; NaN with a ``reason`` where there is none. ``pairs``: how many
-    it rests on; ``failed``: for how many more the measure has no value. ``pvalue``: of a
-    correlation with what is predicted. ``reliability``: that of the case.
+    ``value``: the mean of ``parts``; NaN with a ``reason`` if the measure has no score. ``pairs``:
+    the number of pairs behind the score. ``failed``: the number of further pairs for which the
+    measure has no value. ``pvalue``: of a correlation with the predicted differences.
+    ``reliability``: the reliability of the task.
     """
 
     test: str
@@ -91,23 +99,25 @@ class Score(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The test and the words of the cell."""
+        """The test and the words of the task."""
         return task_key(self.test, self.cell)
 
 
 def task_key(test: str, cell: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of a cell with its test before them, where they do not begin with it."""
+    """Return the words of a task, preceded by the test unless the words already begin with the
+    test."""
     return cell if cell[:1] == (test,) else (test, *cell)
 
 
 def task_name(words: Iterable[str]) -> str:
-    """Return the name of a cell: its words between slashes."""
+    """Return the name of a task: its words joined by slashes; a slash or percent sign within a word
+    is percent-encoded."""
     return "/".join(word.replace("%", "%25").replace("/", "%2F") for word in words)
 
 
 def score_against_reference(rule: Rule, differences: np.ndarray, expected: Any) -> float:
-    """Return the value of a reference that is compared with others, by its differences from
-    them."""
+    """Score one reference that is compared with n other representations, given the vector of n
+    differences."""
     if rule.rounded is not None:
         differences = rule.rounded(differences)
     if rule.is_complete and np.isnan(differences).any():

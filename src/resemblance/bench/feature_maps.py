@@ -1,14 +1,17 @@
-"""Layers that are maps of channels: the comparisons that they need, merged into one.
+"""Compare layers that are feature maps (channels x height x width), and merge the partial
+comparisons.
 
-Measures see maps in one of two ways, by their ``rows_of_maps``. For "samples", each map is one row,
-flattened, whatever its size. For "positions", the two maps of a pair are brought to the smaller
-height and the smaller width of both, and each position is a row with the channels as its columns.
-So a pair of layers has its size, and all pairs of one size are a comparison.
+A measure reads feature maps in one of two ways, declared by ``rows_of_maps``. With "samples", a
+flattened map is one row, whatever the map size. With "positions", the two maps of a pair are
+resized to the smaller height and the smaller width, and every position is a row with the channels
+as columns. The size therefore depends on the pair of layers, and all pairs of one size are one
+comparison.
 
-Of more than ``MAX_COMPARED_POSITIONS`` rows, every (rows // ``MAX_COMPARED_POSITIONS``)-th is
-compared, from the first on. For 5,000 maps of 7 x 7 the step is 49, so that it is the top left
-position of every map; Appendix B.1 of the ReSi paper calls it "every 49th value". The paper's text
-and the authors' code agree in this, so both protocols do it.
+If a comparison has more than ``MAX_COMPARED_POSITIONS`` rows, only every (rows //
+``MAX_COMPARED_POSITIONS``)-th row is compared, beginning with the first. For 5,000 maps of 7 x 7
+the step is 49, so the comparison uses the top left position of every map; Appendix B.1 of the ReSi
+paper calls the rule "every 49th value". The text of the paper and the authors' code agree here, so
+both protocols follow the rule.
 """
 
 from __future__ import annotations
@@ -33,15 +36,15 @@ from ..data.model_features import MapShape
 from ..data.representation import Representation, fingerprint
 from .case import Part
 
-MAX_COMPARED_POSITIONS = 5000  # rows above which every (rows // MOST)-th is compared
-N_MAPS_PER_BLOCK = 64  # samples whose maps are brought to another size at a time
+MAX_COMPARED_POSITIONS = 5000  # larger comparisons are subsampled
+N_MAPS_PER_BLOCK = 64  # samples whose maps are resized at a time
 MapSize = tuple[int, int]  # height and width
 
 
 class ComparisonChunk(NamedTuple):
-    """A comparison that a part of a case needs: its rows and columns by name, and measures.
+    """One comparison that a part of a task needs: named rows and columns, and measures.
 
-    ``counted``: of several pieces, the pairs of positions in the part whose values this one gives.
+    ``counted``: the (row, column) index pairs of the part that take their values from this chunk.
     """
 
     rows: Mapping[str, Representation]
@@ -53,12 +56,14 @@ class ComparisonChunk(NamedTuple):
 def split_by_map_size(
     part: Part, measures: Sequence[Measure], folder: Path | None = None
 ) -> tuple[ComparisonChunk, ...]:
-    """Return the comparisons that a part of a case needs, which :func:`merge_chunks` makes one of.
+    """Return the comparisons that a part of a task needs; :func:`merge_chunks` merges their
+    results.
 
-    That is one for the measures of samples, and one per size of maps for those of positions; a
-    layer that is no map is one of 1 x 1 positions in a pair with a map. Without maps it is one
-    comparison of the part as it is. ``folder``: where rows that are positions are kept, to be read
-    when they are needed; without it they stay in memory.
+    Without feature maps, the result is one comparison of the whole part. With feature maps, the
+    result is one comparison for the measures of samples, and one comparison per map size for the
+    measures of positions. A layer that is not a feature map counts as a map of 1 x 1 positions when
+    it is paired with a map. ``folder``: where position rows are stored as files, to be read when
+    needed; without a folder the rows stay in memory.
     """
     if not part.maps:
         return (ComparisonChunk(part.rows, tuple(measures), part.columns),)
@@ -80,7 +85,10 @@ def split_by_map_size(
 def layer_pairs_by_map_size(
     shapes: Sequence[MapShape | None],
 ) -> dict[MapSize | None, frozenset[tuple[int, int]]]:
-    """Return the pairs of layers by the size at which they are compared; None: both are no maps."""
+    """Group the pairs of layers by the map size at which the pair is compared.
+
+    The key None holds the pairs in which neither layer is a feature map.
+    """
     pairs: dict[MapSize | None, set[tuple[int, int]]] = {}
     for i, x in enumerate(shapes):
         for j, y in enumerate(shapes):
@@ -96,7 +104,8 @@ def layer_pairs_by_map_size(
 def _positions_as_rows(
     x: Representation, map_shape: MapShape | None, size: MapSize | None, folder: Path | None
 ) -> Representation:
-    """Return the positions of maps brought to a size as rows, all or every (rows // MOST)-th."""
+    """Resize feature maps and return their positions as rows, subsampled by
+    :func:`position_step`."""
     n, width = x.shape
     shape = map_shape or (width, 1, 1)
     if size is None or (position_step(n, size) == 1 and shape[1:] == size == (1, 1)):
@@ -113,13 +122,13 @@ def _positions_as_rows(
 
 
 def position_step(n: int, size: MapSize) -> int:
-    """Return the step between the positions of n maps that are compared."""
+    """Return the step between compared positions for n maps of this size."""
     height, width = size
     return max(1, n * height * width // MAX_COMPARED_POSITIONS)
 
 
 def _resized_map_rows(x: Representation, shape: MapShape, size: MapSize) -> np.ndarray:
-    """Return the rows in the precision of the data, in blocks of samples."""
+    """Compute the position rows in the precision of the data, one block of samples at a time."""
     n, n_positions, source = x.shape[0], size[0] * size[1], to_numpy(x.source)
     indices = np.arange(0, n * n_positions, position_step(n, size))
     rows = np.empty((len(indices), shape[0]), np.promote_types(source.dtype, np.float32))
@@ -134,7 +143,8 @@ def _resized_map_rows(x: Representation, shape: MapShape, size: MapSize) -> np.n
 
 
 def _position_ids(x: Representation, size: MapSize) -> list[tuple[Any, int]] | None:
-    """Return (id of the sample, number of the position) for each row."""
+    """Return (sample id, position index) for each row; None if the representation has no sample
+    ids."""
     if x.ids is None:
         return None
     n, n_positions = x.shape[0], size[0] * size[1]
@@ -146,9 +156,10 @@ def _position_ids(x: Representation, size: MapSize) -> list[tuple[Any, int]] | N
 
 @contextmanager
 def scratch_folder(save: str | Path | None) -> Iterator[Path | None]:
-    """Yield a folder beside the file of a comparison, while it is needed; None without a file.
+    """Create a temporary folder beside the comparison file, and remove it at the end of the block;
+    yield None without a file.
 
-    It lies there because workers on other machines read it, too.
+    The folder lies beside the file because workers on other machines read the folder too.
     """
     if save is None:
         yield None
@@ -170,10 +181,10 @@ def merge_chunks(
     comparisons: Sequence[Comparison],
     measures: Sequence[Measure],
 ) -> Comparison:
-    """Return the comparison of a part that the comparisons of its pieces make.
+    """Merge the comparisons of the chunks of a part into one comparison of the part.
 
-    Values, failures and diagnostics are of the pairs that count in each piece; seconds are the
-    share of these pairs. The provenance is that of the layers as they are stored.
+    Values, failures and diagnostics come from the pairs that each chunk counts. Seconds are
+    multiplied by the share of counted pairs. The provenance describes the layers as stored.
     """
     if not part.maps:
         return comparisons[0]
@@ -213,7 +224,8 @@ def merge_chunks(
 
 
 def _part_provenance(rows: Mapping[str, Representation]) -> dict[str, Any]:
-    """Return the provenance of a comparison of these representations by their names."""
+    """Return the provenance of a comparison of these representations, keyed by their names in the
+    part."""
     layers = list(rows.values())
     identities = {name: comparison_provenance([r], [])["rows"][r.name] for name, r in rows.items()}
     return {**comparison_provenance(layers, []), "rows": identities, "columns": identities}

@@ -1,8 +1,9 @@
-r"""What is expected of pairs of representations, and how well measured differences agree with it.
+r"""Expected differences of pairs of representations, and scores of how well measured differences
+agree.
 
-A :class:`Block` is a set of pairs that may be ranked against each other, with the difference
-expected of each. A quality sees two vectors per block, the measured and the expected differences,
-and is averaged over blocks.
+A :class:`Block` is a set of pairs that may be ranked against each other, with the expected
+difference of every pair. A quality function maps two vectors per block, the measured and the
+expected differences, to a score. A rule averages the scores over blocks.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from ..significance import pairs_of, rank_correlation, ranks_of_rows
 
 
 class Block(NamedTuple):
-    """Pairs (row, column) of a matrix of differences, and the difference expected of each (only its
-    order counts)."""
+    """Pairs (row, column) of a matrix of differences, and the expected difference of each pair
+    (only the order of the expected differences counts)."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -32,23 +33,23 @@ ExpectedBlocks = tuple[Block, ...]
 
 
 def by_prediction(expected: np.ndarray, *, both_orders: bool = False) -> ExpectedBlocks:
-    """One block of all pairs of models, which are expected to differ as much as their predictions
-    do.
+    """Return one block of all pairs of models, with the differences of their predictions as
+    expectation.
 
-    ``expected``: (n, n) symmetric. ``both_orders``: of an asymmetric measure, (i, j) and (j, i) are
-    two pairs.
+    ``expected``: symmetric, (n, n). ``both_orders``: count (i, j) and (j, i) as two pairs, for an
+    asymmetric measure.
     """
     rows, columns = pairs_of(len(expected), both_orders)
     return (Block(rows, columns, np.asarray(expected, float)[rows, columns]),)
 
 
 def by_group(groups: Sequence[object], *, both_orders: bool = False) -> ExpectedBlocks:
-    """One block per group: pairs inside it (expected difference 0) and of a member with an outsider
-    (1).
+    """Return one block per group: pairs within the group (expected difference 0), and pairs of a
+    member and an outsider (expected difference 1).
 
-    ``groups``: the group of each of n models. ``both_orders``: of an asymmetric measure also
-    (outsider, member), and both orders inside; without it, inside pairs in the order of the list
-    and (member, outsider).
+    ``groups``: the group of each of n models. ``both_orders``: for an asymmetric measure, add
+    (outsider, member) and both orders of every pair within the group. Without ``both_orders``,
+    pairs within the group follow the order of the list, and mixed pairs are (member, outsider).
     """
     return tuple(
         _group_block(np.array([g == group for g in groups]), both_orders)
@@ -57,8 +58,8 @@ def by_group(groups: Sequence[object], *, both_orders: bool = False) -> Expected
 
 
 def by_anchor(groups: Sequence[object]) -> ExpectedBlocks:
-    """One block per model: its pairs with the others of its group (0) and with outsiders (1),
-    itself first (Eq. 7)."""
+    """Return one block per model, the anchor: pairs (anchor, other) with the rest of its group (0)
+    and with outsiders (1) (Eq. 7)."""
     blocks = []
     for anchor, group in enumerate(groups):
         others = np.array([i for i in range(len(groups)) if i != anchor], dtype=int)
@@ -68,14 +69,15 @@ def by_anchor(groups: Sequence[object]) -> ExpectedBlocks:
 
 
 def by_distance(layers: int) -> ExpectedBlocks:
-    """One block of all pairs of layers (lower, upper), expected to differ as their positions do."""
+    """Return one block of all pairs of layers (lower, upper); the expected difference is the
+    distance of the layer indices."""
     rows, columns = pairs_of(layers, both_orders=False)
     return (Block(rows, columns, (columns - rows).astype(float)),)
 
 
 def by_nesting(layers: int) -> ExpectedBlocks:
-    """One block per pair of layers (1) with all pairs that lie between them (0): the nested tuples
-    of Eq. 8."""
+    """Return one block per pair of layers: the pair itself (expected difference 1) and all pairs
+    that lie between its two layers (0), the nested tuples of Eq. 8."""
     rows, columns = pairs_of(layers, both_orders=False)
     blocks = []
     for i, j in zip(rows, columns):
@@ -86,8 +88,8 @@ def by_nesting(layers: int) -> ExpectedBlocks:
 
 
 def by_source(layers: int) -> ExpectedBlocks:
-    """One block per layer and side: its pairs with all layers above it, or below it, at their
-    distances."""
+    """Return two blocks per layer: its pairs with all layers above, and its pairs with all layers
+    below. The expected difference is the distance of the layer indices."""
     blocks = []
     for source in range(layers):
         for targets in (np.arange(source + 1, layers), np.arange(source)):
@@ -112,8 +114,8 @@ def _group_block(members: np.ndarray, both_orders: bool) -> Block:
 
 
 class BlockScore(NamedTuple):
-    """A quality of one block, and the weight it has in the average over blocks. NaN: there is
-    nothing to compare."""
+    """The score of one block, and the weight of the block in the average over blocks. NaN: the
+    block has nothing to compare."""
 
     value: float
     weight: float = 1.0
@@ -123,11 +125,11 @@ BlockQuality = Callable[[np.ndarray, np.ndarray], BlockScore]
 
 
 def spearman(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    r"""Spearman's rank correlation of measured and expected differences, in [-1, 1], 1 for the same
+    r"""Spearman's rank correlation of measured and expected differences, in [-1, 1]; 1 for equal
     order.
 
-    Pearson's correlation of the ranks, ties sharing their mean rank. Pairs that were not measured
-    (NaN) are left out. NaN with fewer than two pairs, or when all measured or all expected
+    Pearson's correlation of the ranks; ties share their mean rank. Pairs without a measured
+    difference (NaN) are left out. NaN with fewer than two pairs, or if all measured or all expected
     differences are equal.
     """
     measured, expected = _complete_pairs(measured, expected)
@@ -138,24 +140,24 @@ def spearman(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def conformity(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    r"""Share of comparisons of two pairs in which the one expected to differ less does not differ
-    more, in [0, 1].
+    r"""Share of comparisons of two pairs in which the pair with the smaller expected difference
+    does not have the larger measured difference, in [0, 1].
 
-    Equal differences conform, as the paper's :math:`\le` says (Klabunde et al. 2025, Eqs. 7 and 8).
-    Pairs that were not measured are left out. The weight is the number of comparisons, so that the
-    average over blocks is the share of all comparisons of all blocks.
+    Equal differences conform, because the paper's inequality is :math:`\le` (Klabunde et al. 2025,
+    Eqs. 7 and 8). Pairs without a measured difference are left out. The weight is the number of
+    comparisons, so the average over blocks is the share among all comparisons of all blocks.
     """
     return _conformity_with_ties(*_complete_pairs(measured, expected), ties=True)
 
 
 def auprc(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Area under the precision-recall curve for finding the pairs expected to be alike by small
-    differences, in [0, 1].
+    """Area under the precision-recall curve for retrieving the similar pairs (expected difference
+    0) by small measured differences, in [0, 1].
 
     Average precision: the sum of precisions over the steps of recall, without interpolation; equal
-    differences share one threshold. A measure that does not know gets about the share of such
-    pairs, not one half. Pairs that were not measured are left out; NaN if no pair of either kind
-    remains.
+    differences share one threshold. An uninformative measure scores about the share of similar
+    pairs, not one half. Pairs without a measured difference are left out; NaN unless both similar
+    and dissimilar pairs remain.
     """
     measured, expected = _complete_pairs(measured, expected)
     positives = expected == 0
@@ -166,9 +168,10 @@ def auprc(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """Conformity as the authors' code computes it for tests 3 to 5: equal differences do not
-    conform; every block counts 1.
+    conform, and every block has weight 1.
 
-    It compares largest - difference, which makes all finite differences equal when one is infinite.
+    The code compares (largest difference - difference), which makes all finite differences equal if
+    one difference is infinite.
     """
     measured, expected = _complete_pairs(measured, expected)
     with np.errstate(invalid="ignore"):
@@ -188,17 +191,17 @@ def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockSc
 
 
 def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Spearman correlation as the authors' code computes it for test 6: no value when a difference
-    is missing."""
+    """Spearman's correlation as the authors' code computes it for test 6: NaN if any difference is
+    missing."""
     return BlockScore(np.nan) if np.isnan(measured).any() else spearman(measured, expected)
 
 
 def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """AUPRC as the authors' code computes it for distances: scored by (largest - difference) /
-    largest.
+    """AUPRC as the authors' code computes it for distances: the score of a pair is (largest -
+    difference) / largest.
 
-    The same as :func:`auprc` except when all differences are negative, which turns the order round,
-    or when one is infinite, which leaves no value.
+    Equal to :func:`auprc` except in two cases. If all differences are negative, the order is
+    reversed. If a difference is infinite, the result is NaN.
     """
     measured, expected = _complete_pairs(measured, expected)
     positives = expected == 0
@@ -209,8 +212,8 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """AUPRC as the authors' code computes it for similarities, scored as they are: none when
-    one is infinite."""
+    """AUPRC as the authors' code computes it for similarities, without rescaling: NaN if a value is
+    infinite."""
     values, _ = _complete_pairs(measured, expected)
     return auprc(measured, expected) if np.isfinite(values).all() else BlockScore(np.nan)
 
@@ -221,7 +224,7 @@ def _complete_pairs(measured: np.ndarray, expected: np.ndarray) -> tuple[np.ndar
 
 
 def _conformity_with_ties(measured: np.ndarray, expected: np.ndarray, ties: bool) -> BlockScore:
-    # In the order of expectation, every pair is compared with those of strictly larger expectation.
+    # Sorted by expectation, each pair is compared with all pairs of strictly larger expectation.
     is_smaller = expected[:, None] < expected[None, :]
     conforms = (
         measured[:, None] <= measured[None, :] if ties else measured[:, None] < measured[None, :]
@@ -240,7 +243,8 @@ def _average_precision(positive: np.ndarray, score: np.ndarray) -> float:
 
 
 def pooled(agreements: Sequence[BlockScore]) -> float:
-    """Mean weighted by what each block rests on; blocks without a value are left out."""
+    """Return the mean of block scores, weighted by the block weights; blocks without a score are
+    left out."""
     scores = [a for a in agreements if a.weight > 0 and not np.isnan(a.value)]
     return (
         float(np.average([a.value for a in scores], weights=[a.weight for a in scores]))
@@ -250,18 +254,19 @@ def pooled(agreements: Sequence[BlockScore]) -> float:
 
 
 def complete_mean(agreements: Sequence[BlockScore]) -> float:
-    """Mean over blocks, NaN if one of them has no value."""
+    """Return the unweighted mean of block scores; NaN if any block has no score."""
     return float(np.mean([a.value for a in agreements])) if agreements else np.nan
 
 
 class Rule(NamedTuple):
-    """How one number is made of a matrix of differences: which blocks, which quality of each, which
-    average.
+    """How a matrix of differences becomes one score: a block function, a quality function for every
+    block, and an average over blocks.
 
-    ``of_similarities``: the quality of a measure that is larger for what is more similar, where it
-    is another. ``is_complete``: a measure that lacks one of the differences has no score; otherwise
-    it is scored by the others. ``rounded``: returns differences without what is rounding.
-    ``pvalue``: from the differences, what is expected, and whether both orders of a pair count.
+    ``of_similarities``: the quality for measures on which larger values mean more similar, if that
+    quality differs. ``is_complete``: a measure with a missing difference has no score; if False,
+    the score uses the remaining differences. ``rounded``: a function that removes rounding error
+    from differences. ``pvalue``: a function of the differences, the expected differences and
+    whether both orders of a pair count.
     """
 
     blocks: Callable[..., ExpectedBlocks]
@@ -273,14 +278,14 @@ class Rule(NamedTuple):
     pvalue: Callable[[np.ndarray, np.ndarray, bool], float | None] | None = None
 
     def of(self, larger_is_more_similar: bool) -> Rule:
-        """Return the rule for measures of one direction."""
+        """Return the rule for measures of one direction (similarities or distances)."""
         if self.of_similarities is None or not larger_is_more_similar:
             return self
         return self._replace(quality=self.of_similarities)
 
 
 def apply(rule: Rule, differences: np.ndarray, blocks: ExpectedBlocks) -> float:
-    """Return the average of a quality over the blocks of a matrix of differences."""
+    """Return the score of a matrix of differences: the average of the quality over blocks."""
     return rule.average([rule.quality(differences[b.rows, b.columns], b.expected) for b in blocks])
 
 
@@ -288,29 +293,31 @@ def apply(rule: Rule, differences: np.ndarray, blocks: ExpectedBlocks) -> float:
 
 
 def by_reference(expected: Sequence[float], *, both_orders: bool = False) -> ExpectedBlocks:
-    """One block for a (1, n) matrix: a reference against n others, which are expected to differ
-    from it so much, in the one order that it has."""
+    """Return one block for a (1, n) matrix: one reference against n representations, with these
+    expected differences. ``both_orders`` has no effect, since a (1, n) matrix has one order
+    only."""
     columns = np.arange(len(expected))
     return (Block(np.zeros_like(columns), columns, np.asarray(expected, float)),)
 
 
 def kendall(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    r"""Kendall's rank correlation :math:`\tau_b` of measured and expected differences, in [-1, 1],
-    1 for one order.
+    r"""Kendall's rank correlation :math:`\tau_b` of measured and expected differences, in [-1, 1];
+    1 for equal order.
 
-    Pairs that were not measured (NaN) are left out. NaN with fewer than two pairs, or when all
+    Pairs without a measured difference (NaN) are left out. NaN with fewer than two pairs, or if all
     measured or all expected differences are equal.
     """
     measured, expected = _complete_pairs(measured, expected)
     if len(measured) < 2 or np.ptp(expected) == 0 or (measured == measured[0]).all():
         return BlockScore(np.nan)
     tau = kendalltau(measured, expected).statistic
-    return BlockScore(round(float(tau), 12))  # the same order gives 1, not 0.9999999999999999
+    # Without rounding, equal order would give 0.9999999999999999 instead of 1.
+    return BlockScore(round(float(tau), 12))
 
 
 def concordance(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Conformity in which equal differences count half, so that a measure that tells nothing apart
-    gets one half."""
+    """Conformity in which equal differences count one half, so a measure whose differences are all
+    equal scores one half."""
     measured, expected = _complete_pairs(measured, expected)
     with_ties, without_ties = (
         _conformity_with_ties(measured, expected, ties=ties) for ties in (True, False)

@@ -1,4 +1,5 @@
-"""One ranking of measures over several suites, and which conclusions of their papers hold."""
+"""Combine the results of several suites: one ranking of measures, and the conclusions of the
+papers."""
 
 from __future__ import annotations
 
@@ -39,39 +40,38 @@ from . import SUITES
 from .grounding import spearman
 from .loading import load_study
 
-MeasureRanksByTask: TypeAlias = Mapping[
-    tuple[str, str], Mapping[str, float]
-]  # by test, and cell of it
+# Ranks of measures, by test and task.
+MeasureRanksByTask: TypeAlias = Mapping[tuple[str, str], Mapping[str, float]]
 COMBINED_SECTION, COMBINED_TITLE = "standing", "All suites together"
-REPEATED_FACTS = ("domains", "protocol")  # facts of a study that its section repeats
+REPEATED_FACTS = ("domains", "protocol")  # facts of a study that its section on the page repeats
 
 
 def combine(*studies: str | Path) -> Result:
-    r"""Return one ranking of measures over several studies, each of another suite.
+    r"""Return one ranking of measures over the studies of several suites.
 
     ``studies``: two or more folders with results, such as ``combine("resi", "manifolds")``.
 
-    Measures that take part in all of them are ranked anew among each other in every cell: equal
-    values share the mean of their ranks, and measures without a value come last. Cells in which all
-    are equal do not count. A suite has the same weight as any other, however many cells it has: the
-    place of a measure is by the mean over suites of its mean rank over cells,
+    The measures that all studies share are ranked again among each other in every task. Equal
+    scores share their mean rank, and measures without a score rank last. Tasks in which all
+    measures tie do not count. Every suite has the same weight, whatever its number of tasks:
+    measures are ordered by the mean over suites of the mean rank over tasks,
 
     .. math:: \bar r = \frac{1}{S} \sum_{s=1}^{S} \frac{1}{C_s} \sum_{c=1}^{C_s} r_{sc}
 
-    with rank :math:`r_{sc}` in cell :math:`c` of :math:`C_s` cells of suite :math:`s` of
-    :math:`S`. A suite of fewer than six cells does not count; its mean ranks are shown.
+    with rank :math:`r_{sc}` in task :math:`c` of :math:`C_s` tasks of suite :math:`s` of :math:`S`.
+    A suite of fewer than six tasks does not count; the page shows its mean ranks.
 
-    Intervals come from 2000 samples of the cells, drawn within the models that they share, the same
-    for all measures (see :func:`resemblance.significance.places`). They say which measures other
-    cells of the same models may order otherwise, all pairs at once; they are too narrow for other
-    models and data.
+    Intervals come from 2000 bootstrap samples of the tasks, drawn jointly for tasks of the same
+    models, the same samples for all measures (see :func:`resemblance.significance.places`). The
+    intervals are simultaneous for all pairs: they show which measures could change order on other
+    tasks of the same models. They are too narrow for other models and data.
 
-    A study of a trial size is left out, and the result says so; when fewer than two others remain
-    the whole ranking is a trial, without places, intervals and verdicts.
+    A study of a trial size is left out, and the result says so. If fewer than two other studies
+    remain, the whole ranking is a trial, without rank intervals and verdicts.
 
     Raises ``ValueError`` for fewer than two suites, two studies of the same suite, a folder without
-    a result, a suite without a cell that tells measures apart, and when fewer than two measures
-    take part in all.
+    a result, a suite in which all measures tie in every task, and fewer than two measures that all
+    studies share.
     """
     results = [_read_suite_result(folder) for folder in studies]
     ranks = combine_rankings(results)
@@ -84,7 +84,7 @@ def combine(*studies: str | Path) -> Result:
 
 
 def combined_result(ranks: CombinedRanking, remarks: tuple[str, ...] = ()) -> Result:
-    """Return joint ranks as a result, which a page shows; ``remarks`` come before its numbers."""
+    """Return a combined ranking as a result for a page; ``remarks`` precede its numbers."""
     section = _trial_combined_section(ranks) if ranks.is_trial else _combined_section(ranks)
     sentences = (
         headline(ranks.places, ranks.labels),
@@ -126,12 +126,12 @@ def _read_suite_result(folder: str | Path) -> Result:
 
 
 class CombinedRanking(NamedTuple):
-    """The measures that studies have in common, ranked among each other.
+    """The measures that several studies share, ranked among each other.
 
-    ``is_trial``: all studies are only for trying out, or all but one. ``labels``: of the measures,
-    by specification. ``cells``: by suite and cell, the rank of every measure, equal ones sharing
-    the mean of their ranks; cells without any order are left out. ``tied``: how many of these there
-    were.
+    ``is_trial``: at most one of the studies is not a trial. ``labels``: of the measures, by
+    specification. ``cells``: by suite and task, the rank of every measure; ties share their mean
+    rank, and tasks in which all measures tie are left out. ``tied``: by suite, the number of tasks
+    left out.
     """
 
     studies: tuple[Result, ...]
@@ -142,15 +142,15 @@ class CombinedRanking(NamedTuple):
     places: Places
 
     def agreement(self, suite: str, other: str) -> float:
-        """Return Spearman's correlation of the mean ranks that two suites give."""
+        """Return Spearman's correlation between the mean ranks in two suites."""
         means = self.places.by_group
         sides = (np.array([means[s][p.measure] for p in self.places.rows]) for s in (suite, other))
         return float(spearman(*sides).value)
 
 
 def combine_rankings(studies: Sequence[Result]) -> CombinedRanking:
-    """Return the ranks of the measures that all studies have, without trials unless there are too
-    few other studies; ``ValueError`` when there is nothing to rank."""
+    """Rank the measures that all studies share. Trial studies are left out, unless fewer than two
+    other studies remain; ``ValueError`` if there is nothing to rank."""
     _check_distinct_suites(studies)
     full_studies = tuple(study for study in studies if not study.is_trial)
     is_trial = len(full_studies) < 2
@@ -189,8 +189,8 @@ def _check_distinct_suites(studies: Sequence[Result]) -> None:
 
 
 def share_tied_ranks(ranks: MeasureRanksByTask) -> MeasureRanksByTask:
-    """Return ranks of which equal ones share their mean, so that chance is in the middle, of the
-    cells that have any order."""
+    """Give tied measures their mean rank, so that chance is the middle rank; drop tasks in which
+    all measures tie."""
     cells = {}
     for cell, cell_ranks in ranks.items():
         mean_ranks = ranks_of_rows(np.round(list(cell_ranks.values()), DECIMALS))
@@ -205,8 +205,8 @@ def _shared_measure_labels(studies: Sequence[Result], specs: set[str]) -> dict[s
 
 
 def _catalogue_label(spec: str, label: str) -> str:
-    """Return what the catalogue calls a measure, since suites differ, or what a suite calls one
-    that is not in it."""
+    """Return the catalogue's label of a measure, because labels differ between suites; the suite's
+    label for a measure outside the catalogue."""
     try:
         return get_measure(spec).label
     except ValueError:
@@ -217,7 +217,7 @@ def _catalogue_label(spec: str, label: str) -> str:
 
 
 def describe_study(study: Result) -> str:
-    """Return a study in words: "stability, small: for trying out"."""
+    """Return the suite and the size of a study in words: "stability, small: for trying out"."""
     return (
         f"{study.suite}, "
         f"{describe_run_size(study.suite, study.size) if study.size else USER_MODELS_NOTE}"
@@ -225,7 +225,7 @@ def describe_study(study: Result) -> str:
 
 
 def _suite_disagreements(ranks: CombinedRanking) -> Iterator[str]:
-    """Yield who leads in each suite, and which suites agree the least."""
+    """Yield sentences: the leader in each suite, and the two suites with the least agreement."""
     leaders = dict[str, str]()
     for suite, means in ranks.places.by_group.items():
         best_mean = min(means.values())
@@ -299,7 +299,8 @@ def _combined_record(
 
 
 def _trial_combined_section(ranks: CombinedRanking) -> Section:
-    """Mean ranks without places, intervals or order, by the name of the measure."""
+    """Return the section of a trial: mean ranks without intervals or order, sorted by the name of
+    the measure."""
     means = ranks.places.by_group
     records: list[dict[str, TableEntry]] = [
         {

@@ -1,4 +1,4 @@
-"""The reader of all saved results: files of scores, documents, and folders of studies."""
+"""Load all saved results: score files, JSON documents and study folders."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..base.results import (
 )
 from ..sections.result import Result, read_result_document
 
-# How the files of scores and of streams begin
+# Magic bytes of score files (SQLite) and of saved streams (ZIP).
 SQLITE_MAGIC, ZIP_MAGIC = b"SQLite format 3\0", b"PK\3\4"
-STUDY_RESULT_FILE = "result.json"  # of the folder of a study
+STUDY_RESULT_FILE = "result.json"  # in the folder of a study
 STUDY_REMEDY = "remove it and run the suite again: what was computed is kept"
-# By class, the module of a result that is saved as a document
+# By class name, the module of every result that is saved as a JSON document.
 RESULT_MODULES: Mapping[str, str] = {
     "ModelScores": "inference",
     "Clusters": "comparison.populations",
@@ -40,12 +40,11 @@ RESULT_MODULES: Mapping[str, str] = {
 
 
 def load(path: str | Path) -> Any:
-    """Return the result or the stream that a file holds: what ``save`` wrote, or ``save=`` in a
-    call.
+    """Load a result or a stream that ``save`` (or ``save=`` in a call) wrote.
 
-    A folder is that of a study, whose result is returned. The content of a file says what it is,
-    not its suffix, and no code in a file is run. A comparison that was interrupted has the pairs
-    that it lacks in its ``failures``.
+    If ``path`` is the folder of a study, the result of the study is returned. The content of a file
+    determines its type, not its suffix, and opening a file never runs code. The missing pairs of an
+    interrupted comparison are in its ``failures``.
 
     Raises ``ValueError`` for a path without a file, and for a file that is damaged, of another
     version, or of another program.
@@ -74,9 +73,9 @@ def load(path: str | Path) -> Any:
 
 
 def load_study(study: str | Path) -> Any:
-    """Return the result of the study in a folder.
+    """Load the result of a study from its folder.
 
-    Raises ``ValueError`` for a folder without a result, and for one that cannot be read.
+    Raises ``ValueError`` for a folder without a result, and for a result that cannot be read.
     """
     folder = Path(study)
     if (folder / STUDY_RESULT_FILE).exists():
