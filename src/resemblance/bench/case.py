@@ -22,12 +22,11 @@ class Part(NamedTuple):
     representations.
 
     ``rows`` are compared with ``columns``, or all ``rows`` with each other if ``columns`` is None.
-    ``expected``: the argument of the block function of the rule, such as the group of each
+    ``expected``: the argument of the block function of the rule, such as the group of every
     representation. ``name``: the model whose layers are the rows; empty if the rows come from
-    several models. ``weight``: the weight of this part in the score of the task. ``maps``: by row
-    name, the shapes of the layers that are feature maps. ``draws``: the number of columns per
-    random draw, if the columns come from several draws; the rule rounds the differences of each
-    draw separately.
+    several models. ``weight``: the weight of the part in the score of the task. ``maps``: by row
+    name, the shapes of layers that are feature maps. ``draws``: the number of columns per random
+    draw, if the columns come from several draws; differences are rounded draw by draw.
     """
 
     rows: Mapping[str, Representation]
@@ -47,17 +46,16 @@ class Part(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One task of a suite: the parts to compare and the rule that scores a measure.
+    """A task of a suite: the parts to compare and the rule that scores a measure.
 
-    ``cell``: the words that name the task within its ``test``. ``parts``: compared separately; the
-    score of a measure is the mean over parts. ``models``: the name of the models behind the task;
-    tasks with the same models are resampled together. ``left_out``: the names of measures that are
-    too slow for the task. ``is_by_part``: rank the measures within every part and average the
-    ranks. ``reliability``: how well the expected differences repeat on other inputs of the same
-    kind. 1: perfectly, for example because the construction of the inputs determines the
-    expectation. None: the expectation depends on how models were made and not on inputs, or the
-    reliability is unknown. ``measures``: the measures of the task if different from the measures of
-    the run, such as one measure with several parameters.
+    ``cell``: the words that name the task within ``test``. ``parts``: compared separately; a score
+    is the mean over parts. ``models``: the models behind the task; tasks of the same models form a
+    stratum of the bootstrap. ``left_out``: names of measures that are too slow for the task.
+    ``is_by_part``: rank the measures within every part and average the ranks. ``reliability``: how
+    well the expected differences repeat on other inputs of the same kind. 1 is perfect, for example
+    if the construction of the inputs fixes the expectation. None: the expectation follows from how
+    models were made, or the reliability is unknown. ``measures``: the measures of the task, if
+    different from the measures of the run, such as a measure with several parameters.
     """
 
     test: str
@@ -77,11 +75,11 @@ class Case(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The score of one measure in one task; larger is better.
+    """The score of a measure in a task; larger is better.
 
     ``value``: the mean of ``parts``; NaN with a ``reason`` if the measure has no score. ``pairs``:
     the number of pairs behind the score. ``failed``: the number of further pairs for which the
-    measure has no value. ``pvalue``: of a correlation with the predicted differences.
+    measure has no value. ``pvalue``: of the correlation with the predicted differences.
     ``reliability``: the reliability of the task.
     """
 
@@ -116,7 +114,7 @@ def task_name(words: Iterable[str]) -> str:
 
 
 def score_against_reference(rule: Rule, differences: np.ndarray, expected: Any) -> float:
-    """Score one reference that is compared with n other representations, given the vector of n
+    """Score a reference that is compared with n other representations, given the vector of n
     differences."""
     if rule.rounded is not None:
         differences = rule.rounded(differences)

@@ -52,19 +52,19 @@ def combine(*studies: str | Path) -> Result:
     ``studies``: two or more folders with results, such as ``combine("resi", "manifolds")``.
 
     The measures that all studies share are ranked again among each other in every task. Equal
-    scores share their mean rank, and measures without a score rank last. Tasks in which all
-    measures tie do not count. Every suite has the same weight, whatever its number of tasks:
-    measures are ordered by the mean over suites of the mean rank over tasks,
+    scores share the mean rank, and measures without a score rank last. Tasks in which all measures
+    tie do not count. Every suite has the same weight, whatever its number of tasks: measures are
+    ordered by the mean over suites of the mean rank over tasks,
 
     .. math:: \bar r = \frac{1}{S} \sum_{s=1}^{S} \frac{1}{C_s} \sum_{c=1}^{C_s} r_{sc}
 
     with rank :math:`r_{sc}` in task :math:`c` of :math:`C_s` tasks of suite :math:`s` of :math:`S`.
     A suite of fewer than six tasks does not count; the page shows its mean ranks.
 
-    Intervals come from 2000 bootstrap samples of the tasks, drawn jointly for tasks of the same
-    models, the same samples for all measures (see :func:`resemblance.significance.places`). The
-    intervals are simultaneous for all pairs: they show which measures could change order on other
-    tasks of the same models. They are too narrow for other models and data.
+    Intervals come from 2000 bootstrap samples of the tasks, stratified by the models that tasks
+    share, the same samples for all measures (see :func:`resemblance.significance.places`). The
+    intervals hold for all pairs at once. They show which measures could change order on other tasks
+    of the same models; they are too narrow for other models and data.
 
     A study of a trial size is left out, and the result says so. If fewer than two other studies
     remain, the whole ranking is a trial, without rank intervals and verdicts.

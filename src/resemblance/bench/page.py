@@ -1,5 +1,5 @@
-"""What the pages of all suites show of their scores: every score, the times of comparisons, what
-failed, what the measures claim; and the page of a suite of one's own."""
+"""Sections for the pages of all suites: scores, run times, failures and declared properties of
+measures; and the page of a user's own suite."""
 
 from __future__ import annotations
 
@@ -64,8 +64,11 @@ CLAIM_YES, CLAIM_NO, CLAIM_UNKNOWN = "●", "·", "?"
 
 
 class ScoreColumn(NamedTuple):
-    """A column of the table of scores: the test and the words of its cell, the headings, what the
-    pointer reads, what it is in every selector, and why nobody has a score there."""
+    """A column of the table of scores.
+
+    The test and the words of the task, two levels of headings, the tooltip, the option of the
+    column in every selector, and the reason if no measure has a score.
+    """
 
     test: str
     cell: TaskKey
@@ -85,10 +88,11 @@ def scores_section(
     name: str = "scores",
     title: str = "Scores by test",
 ) -> Section:
-    """Return every score: a row per measure, in the order of the ranking, and a column per cell.
+    """Return the table of all scores: a row per measure in the order of the ranking, a column per
+    task.
 
-    ``has_complete``: the best of a column are complete, without failed comparisons. ``about``: what
-    stars mean, where there are any.
+    ``has_complete``: frame the best score of a column only among measures without failed
+    comparisons. ``about``: the meaning of the stars, if the table has stars.
     """
     scores = {(s.test, s.cell, s.measure): s for s in overview.scores}
     table = [[scores.get((c.test, c.cell, spec)) for c in columns] for spec in overview.order]
@@ -113,7 +117,7 @@ def scores_section(
             if (value := row[j]) is not None
             and not (has_complete and (score := table[i][j]) and score.failed)
         }
-        # averages of equal numbers differ by rounding
+        # averages of equal scores differ by rounding error
         framed_cells += [
             (i, j + 1) for i, v in values_by_row.items() if v >= max(values_by_row.values()) - 1e-9
         ]
@@ -144,14 +148,14 @@ def scores_section(
 
 
 def _column_choices(columns: Sequence[ScoreColumn]) -> dict[str, list[str]]:
-    """Return what every column is in the selectors that leave a choice."""
+    """Return the option of every column in the selectors that have more than one option."""
     names = dict.fromkeys(name for column in columns for name in column.choices)
     choices = {name: [column.choices.get(name, "") for column in columns] for name in names}
     return {name: words for name, words in choices.items() if len({*words} - {""}) > 1}
 
 
 def column_letter(position: int) -> str:
-    """Return a, b, ..., z, aa, ab, ..."""
+    """Return the letters of a footnote: a, b, ..., z, aa, ab, ..."""
     prefix = column_letter(position // 26 - 1) if position >= 26 else ""
     return prefix + "abcdefghijklmnopqrstuvwxyz"[position % 26]
 
@@ -159,8 +163,10 @@ def column_letter(position: int) -> str:
 def data_table(
     overview: ScoreOverview, name: str, scores: Iterable[Score], words: Sequence[str]
 ) -> Table:
-    """Return all numbers of some scores, with p-values and the pairs that they rest on; ``words``:
-    what those of a cell are."""
+    """Return the scores as a data table, with p-values, numbers of pairs and ranks.
+
+    ``words``: the column headings for the words of a task.
+    """
     ranks = {} if overview.is_trial else overview.ranks
     records = [
         {
@@ -184,8 +190,10 @@ def data_table(
 
 
 def times_section(overview: ScoreOverview, seconds: Mapping[str, Mapping[str, float]]) -> Section:
-    """Return the milliseconds that a comparison takes under every measure, the fastest first;
-    ``seconds``: by group, then by measure."""
+    """Return the mean milliseconds of a comparison with every measure, the fastest measure first.
+
+    ``seconds``: by group, then by measure.
+    """
     times = {
         spec: {
             group: 1000 * by_measure[spec] if spec in by_measure else None
@@ -217,7 +225,8 @@ def times_section(overview: ScoreOverview, seconds: Mapping[str, Mapping[str, fl
 
 
 def log_scale_fraction(value: float, low: float, high: float) -> float:
-    """Return where a positive number lies between two others on a logarithmic scale, 0 to 1."""
+    """Return the position of a positive number between two others on a logarithmic scale, 0 to
+    1."""
     if value <= 0 or high <= low:
         return 0.0
     return round(math.log(value / low) / math.log(high / low), 2)
@@ -226,8 +235,10 @@ def log_scale_fraction(value: float, low: float, high: float) -> float:
 def failures_section(
     names: Mapping[str, str], failures: Iterable[FailedComparisons], reasons: Mapping[str, str] = {}
 ) -> Section:
-    """Return the failed comparisons by measure and reason, the most frequent first; ``reasons``:
-    why measures were left out, by name."""
+    """Return the numbers of failed comparisons by measure and reason, the most frequent first.
+
+    ``reasons``: why measures were left out, by name.
+    """
     by_reason: dict[tuple[str, str], list[FailedComparisons]] = defaultdict(list)
     for failure in failures:
         by_reason[names.get(failure.measure, failure.measure), failure.reason].append(failure)
@@ -272,7 +283,7 @@ def _failed_tests_text(failures: Iterable[FailedComparisons]) -> str:
 
 
 def measures_section(overview: ScoreOverview) -> Section:
-    """Return what every measure claims, in the order in which the measures were given."""
+    """Return the declared properties of every measure, in the order of the run."""
     table = Table.of(
         [_claims_record(overview.names[info.spec], info) for info in overview.measures],
         "claims",
@@ -324,7 +335,7 @@ def _claim_mark(claim: bool | None) -> str:
 def compared_inputs_section(
     representations: Mapping[str, Mapping[str, object]], about: str
 ) -> Section:
-    """Return the representations that were compared and their fingerprints."""
+    """Return the compared representations and their fingerprints."""
     keys = ("n_samples", "n_features", "dtype", "computed_in", "fingerprint")
     heads = ("representation", "samples", "features", "type", "computed in", "fingerprint")
     records = [
@@ -343,8 +354,11 @@ def _number_or_text(value: object) -> TableEntry:
 
 
 def noise_remark(reliabilities: Mapping[str, float | None]) -> str:
-    """Say in which cells measures are not ranked since what is expected is noise; nothing without
-    such a cell. ``reliabilities``: by the name of a cell."""
+    """Return a sentence that lists the unranked tasks, in which the expected differences are mostly
+    noise; "" without such tasks.
+
+    ``reliabilities``: by the name of a task.
+    """
     cells = [
         f"{name} ({value:.2f})"
         for name, value in reliabilities.items()
@@ -369,12 +383,12 @@ def result_of_cases(
     memory: int | str = "half",
     progress: StageProgress | None = None,
 ) -> Result:
-    """Score measures by the cases of a suite of one's own, and return the result, which
-    :func:`resemblance.report.write_page` shows: where the measures rank, every score, times and
-    failures.
+    """Score measures on the tasks of your own suite.
 
-    ``title``, ``about``: the heading of its page, and the paragraph below it. ``save``: file that
-    keeps every comparison. The others are those of :func:`resemblance.compare`.
+    Returns a result with rankings, all scores, run times and failures;
+    :func:`resemblance.report.write_page` writes its page. ``title``, ``about``: the heading of the
+    page and the paragraph below. ``save``: a file for every comparison. The remaining parameters
+    are the parameters of :func:`resemblance.compare`.
     """
     selection = get_measures(measures)
     options = {"save": save, "executor": executor, "memory": memory, "progress": progress}

@@ -1,8 +1,8 @@
-"""Every suite on pinned features: a finished study becomes a pack, and measures run on packs.
+"""Feature packs: store the features of a finished study as a pack, and run every suite on packs.
 
-The module ``suite`` of a suite has three functions for it: ``pin`` writes what its measures see,
-and what they are held to, into the folder of a pack; ``cases_of`` reads it as the cells in which
-measures are ranked, ``run_pinned`` runs the suite on it.
+The module ``suite`` of every suite has three functions for packs. ``pin`` writes the features and
+the expected differences into the folder of a pack. ``cases_of`` reads a pack as tasks.
+``run_pinned`` runs the suite on a pack.
 """
 
 from __future__ import annotations
@@ -35,19 +35,22 @@ from .scoring import score
 from .study import StageProgress, purpose
 from .study_models import model_folder
 
-LayersByPooling = Mapping[str, list[str]]  # by pooling, in the order of the network
-PACK_MODELS_FOLDER = "models"  # the folder of a pack with the models, as `read_models` reads them
+LayersByPooling = Mapping[str, list[str]]  # by pooling, layer names in network order
+PACK_MODELS_FOLDER = "models"  # models in the folder of a pack, read by `read_models`
 MIN_PACK_SAMPLES = 20
 
 
-# What determines the cells of a pack: a cell is there if one of these has a value in it.
+# A task belongs to a pack if at least one of these measures has a score in the task.
 TASK_CHECK_MEASURES = ("cka", "procrustes", "jaccard", "rsa")
 
 
 class FrozenFeatures(NamedTuple):
-    """The content of a pack for its suite: a folder, what the suite noted of it, the name by which
-    a study remembers it, and the SHA-256 of its manifest. ``with_intervals``: whether a run on it
-    also computes what scores do not depend on, the intervals and p-values of single experiments."""
+    """The content of a pack, as its suite reads the pack.
+
+    The folder, the facts that the suite stored, the name that identifies the pack in a study, and
+    the SHA-256 of the manifest. ``with_intervals``: a run also computes intervals and p-values of
+    single experiments, which no score depends on.
+    """
 
     folder: Path
     facts: Mapping[str, Any]
@@ -56,27 +59,27 @@ class FrozenFeatures(NamedTuple):
     with_intervals: bool = True
 
     def named(self, result: Result) -> Result:
-        """Return the result of a run on this content with the name of the pack as its size."""
+        """Return the result of a run on this pack, with the name of the pack as the size."""
         provenance = {"pack": self.identity, "manifest": self.manifest}
         return replace(result, size=self.identity, provenance=provenance | dict(result.provenance))
 
 
 class Reduction(NamedTuple):
-    """How a pack is smaller than its study: fewer samples, the same for all models of a data set,
-    and arrays in half precision."""
+    """How a pack is smaller than its study: a subsample, the same for all models of a data set, and
+    arrays in half precision."""
 
     samples: int | None = None
     half: bool = False
 
     def rows(self, dataset: str, n: int) -> np.ndarray:
-        """Return which of n samples of a data set stay, in their order."""
+        """Return the sorted indices of the samples to keep, out of n samples of a data set."""
         if self.samples is None or self.samples >= n:
             return np.arange(n)
         g = generator(0, "pack", dataset)
         return np.sort(g.permutation(n)[: self.samples])
 
     def array(self, values: np.ndarray, dataset: str) -> np.ndarray:
-        """Return an array of samples with the rows and in the precision that stay."""
+        """Return the kept rows of an array, in half precision if the pack uses half precision."""
         subset: np.ndarray = values[self.rows(dataset, len(values))]
         if self.half and subset.dtype.kind == "f":
             subset = subset.astype(np.float16)
@@ -84,8 +87,8 @@ class Reduction(NamedTuple):
 
 
 class PackTask(NamedTuple):
-    """A cell in which a pack ranks measures: its test, its name, how many parts it has, and the
-    models that it shares with others of its name."""
+    """A task in which a pack ranks measures: test, name, number of parts, and the models that
+    define its stratum in the bootstrap."""
 
     test: str
     cell: str
@@ -102,13 +105,13 @@ def build_pack(
     max_samples: int | None = None,
     half: bool = False,
 ) -> tuple[Path, Manifest]:
-    """Write the pinned features of a finished study as a pack; return its archive and manifest.
+    """Write the features of a finished study as a pack; return the archive and the manifest.
 
-    ``target``: a folder, or a file that ends in ``.tar.xz``. ``name``: by default the suite and
-    the size of the study. ``max_samples``: how many samples of each model stay, by default all;
-    ``half``: keep arrays in half precision.
+    ``target``: a folder, or a file name that ends in ``.tar.xz``. ``name``: by default the suite
+    and the size of the study. ``max_samples``: the number of samples per model, by default all.
+    ``half``: store arrays in half precision.
 
-    Raises ``ValueError`` for a folder that is no finished study of trained models.
+    Raises ``ValueError`` for a folder that is not a finished study of trained models.
     """
     study_purpose = purpose(study)
     if study_purpose.models is not None:
@@ -158,15 +161,15 @@ def run_pack(
     progress: StageProgress | None = None,
     with_intervals: bool = True,
 ) -> Result:
-    """Run measures on a pack with the suite that it is of, or continue such a run in a folder.
+    """Run measures on a pack with the suite of the pack, or continue a run in a folder.
 
-    Nothing is trained, and PyTorch is not needed. The result is of the size ``NAME@VERSION`` of the
-    pack. ``measures``: by default those of :func:`resemblance.preset` ``"default"``.
-    ``with_intervals``: also what scores do not depend on, the intervals and p-values of single
-    experiments. ``executor``: of ``concurrent.futures``; by default this
-    process computes. ``folder``: the folder of the study.
+    Nothing is trained, and PyTorch is not needed. The size of the result is the name of the pack,
+    ``NAME@VERSION``. ``measures``: by default those of :func:`resemblance.preset` ``"default"``.
+    ``with_intervals``: also compute intervals and p-values of single experiments, which no score
+    depends on. ``executor``: of ``concurrent.futures``; by default this process computes.
+    ``folder``: the folder of the study.
 
-    Raises ``ValueError`` for a folder that is a study of something else.
+    Raises ``ValueError`` if the folder holds a study of something else.
     """
     selection = get_measures(("default",) if measures is None else measures)
     features = pack_content(pack, with_intervals)
@@ -179,7 +182,8 @@ def run_pack(
 
 
 def pack_tasks(pack: Pack) -> tuple[PackTask, ...]:
-    """Return the cells in which a pack ranks measures; ``ValueError`` for one without them."""
+    """Return the tasks in which a pack ranks measures; ``ValueError`` if the manifest lists no
+    tasks."""
     try:
         cells: tuple[PackTask, ...] = decode_record(
             tuple[PackTask, ...], pack.manifest.facts["cells"]
@@ -201,7 +205,7 @@ def pack_content(pack: Pack, with_intervals: bool = True) -> FrozenFeatures:
 
 
 def pack_cases(pack: Pack) -> list[Case]:
-    """Return what the measures are ranked by on a pack."""
+    """Return the tasks of a pack as cases."""
     cases: list[Case] = _suite_module(pack.manifest.suite).cases_of(pack_content(pack))
     return cases
 
@@ -212,7 +216,7 @@ def _suite_module(suite: str) -> Any:
 
 
 def tasks_with_scores(suite: str, features: FrozenFeatures) -> Iterator[PackTask]:
-    """Yield the cells of a pack in which one of a few usual measures has a score."""
+    """Yield the tasks of a pack in which at least one of ``TASK_CHECK_MEASURES`` has a score."""
     cases = _suite_module(suite).cases_of(features)
     keys = {
         (row.test, row.cell)
@@ -231,8 +235,11 @@ def tasks_with_scores(suite: str, features: FrozenFeatures) -> Iterator[PackTask
 def pack_facts(
     size: str, plan: Iterable[Recipe], reliabilities: Mapping[str, float | None]
 ) -> dict[str, Any]:
-    """Return what a pack must remember of trained models; ``reliabilities``: by cell, None where
-    what is expected does not depend on inputs."""
+    """Return the facts about trained models that a pack stores: size, recipe fingerprints,
+    reliabilities.
+
+    ``reliabilities``: by task; None if the expected differences do not depend on inputs.
+    """
     return {
         "size": size,
         "recipes": {r.name: r.fingerprint for r in plan},
@@ -255,10 +262,10 @@ def copy_model_to_pack(
 ) -> None:
     """Copy a trained model into a pack, without weights and records.
 
-    ``layers_of``: which layers stay, from the traits. ``extra``: further traits. Accuracies remain
-    those of all samples.
+    ``layers_of``: selects the layers to keep, given the traits. ``extra``: additional traits.
+    Accuracies stay the accuracies on all samples.
 
-    Raises ``ValueError`` for a model that the study does not have.
+    Raises ``ValueError`` for a model that the study lacks.
     """
     source, target = model_folder(study, recipe), pack / PACK_MODELS_FOLDER / recipe.name
     if not (source / TRAITS_FILE).exists():

@@ -1,4 +1,4 @@
-"""Point clouds whose true similarity is known: rolls, rings, clusters and spots."""
+"""Point clouds with known similarity: rolls, rings, clusters and spots."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..base.rng import generator
 from .synthetic import check_minimum_sizes
 
 N_RINGS = 5
-N_CLUSTER_BLOCKS, POINTS_PER_CLUSTER_BLOCK = 60, 5  # the clusters are made of 60 blocks of 5 points
+N_CLUSTER_BLOCKS, POINTS_PER_CLUSTER_BLOCK = 60, 5  # 60 blocks of 5 points form the clusters
 CUBE_DISTANCE = 1.1  # between the centres of the two uniform spots before one of them moves
 
 
 class CloudPair(NamedTuple):
-    """Two clouds with the same samples in the same order."""
+    """Two point clouds of the same samples, row by row."""
 
     first: np.ndarray
     second: np.ndarray
 
 
 class SpotClouds(NamedTuple):
-    """A Gaussian spot, the same spot with noise, and an independent one."""
+    """A Gaussian spot, the same spot with noise, and an independent spot."""
 
     reference: np.ndarray
     perturbed: np.ndarray
@@ -35,9 +35,9 @@ def swiss_roll_s_curve(r: float, *, n: int = 1000) -> CloudPair:
     .. math:: \big(z \cos z,\; z \sin z\big),\; z = \tfrac{3 \pi}{2} (1 + 2 t) \qquad
         \big(\sin z,\; \operatorname{sgn}(z) (\cos z - 1)\big),\; z = 3 \pi (t - r)
 
-    for n values of t from 0 to 1. Both are curves without a crossing, except an S-curve with r far
-    from 1/2, which winds around more than once: at r = 1/2 it keeps all neighbourhoods of the
-    roll, at r = 0 and 1 points that are far apart on the roll meet.
+    for n values of t from 0 to 1. The roll never crosses itself. The S-curve crosses itself only
+    with r far from 1/2, where the curve winds around more than once. At r = 1/2 the S-curve keeps
+    all neighbourhoods of the roll; at r = 0 and 1, points that are far apart on the roll meet.
 
     Raises ``ValueError`` for r outside [0, 1] or n < 2.
 
@@ -57,9 +57,9 @@ def swiss_roll_s_curve(r: float, *, n: int = 1000) -> CloudPair:
 def rings(large: int, *, points: int = 100) -> np.ndarray:
     """Return five rings, (5 * ``points``, 2), of which the first ``large`` coincide at radius 1.
 
-    The others have the radii 1.25, 0.75, 1.5 and 0.5, in this order: ``rings(1)`` is five rings,
-    ``rings(5)`` is one, whose points are exact duplicates. The more rings coincide, the less
-    similar the cloud is to ``rings(1)``.
+    The other rings have the radii 1.25, 0.75, 1.5 and 0.5, in this order: ``rings(1)`` is five
+    rings, and ``rings(5)`` is a single ring with exact duplicates of every point. The more rings
+    coincide, the less similar the cloud is to ``rings(1)``.
 
     Raises ``ValueError`` unless ``large`` is 1 to 5.
 
@@ -74,19 +74,20 @@ def rings(large: int, *, points: int = 100) -> np.ndarray:
 
 
 def ring_radii(large: int) -> tuple[float, ...]:
-    """Return the radii of five rings: 1 for the first ``large``, the others outside and inside."""
+    """Return the radii of five rings: 1 for the first ``large`` rings, then alternately outside and
+    inside."""
     return (1.0,) * large + (1.25, 0.75, 1.5, 0.5)[: N_RINGS - large]
 
 
 def clusters(count: int, *, seed: int = 7) -> np.ndarray:
     """Return 300 normal points in ``count`` clusters around the origin, (300, 2).
 
-    Block i of 60, five points each, moves by 10 in the direction of the angle 2π (i mod ``count``)
-    / ``count``; a single cluster does not move. The more clusters there are, the less similar the
-    cloud is to ``clusters(1)``.
+    The points form 60 blocks of five points. Block i moves by 10 in the direction of the angle 2π
+    (i mod ``count``) / ``count``; a single cluster does not move. The more clusters, the less
+    similar the cloud is to ``clusters(1)``.
 
-    The points are those of the original experiment, which drew them from NumPy's legacy generator
-    with seed 7. That generator is frozen, so the numbers are the same everywhere.
+    The points equal the points of the original experiment, which used NumPy's legacy generator with
+    seed 7. The legacy generator is frozen, so the numbers are the same on every machine.
 
     Raises ``ValueError`` unless ``count`` is 1 to 60.
 
@@ -112,11 +113,12 @@ def clusters(count: int, *, seed: int = 7) -> np.ndarray:
 
 
 def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> SpotClouds:
-    """Return a standard normal cloud, the same with noise, and an independent one, all (n, d).
+    """Return a standard normal cloud, the same cloud with noise, and an independent cloud, all (n,
+    d).
 
-    The perturbed spot is the reference plus ``noise`` times another cloud, so that their similarity
-    depends on neither n nor d. The lost spot, whose samples correspond to none of the reference, is
-    not similar to it at all.
+    The perturbed spot is the reference plus ``noise`` times another cloud, so its similarity to the
+    reference depends on neither n nor d. The samples of the lost spot
+    correspond to no samples of the reference, so the lost spot is not similar to the reference.
 
     Raises ``ValueError`` for n < 2, d < 1, or noise below 0.
 
@@ -134,10 +136,11 @@ def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> Spot
 
 
 def uniform_spots(n: int, d: int, t: float, *, seed: int = 0) -> np.ndarray:
-    """Return two uniform cubes of side 1 with n points each, the second moved by t, (2 n, d).
+    """Return two uniform cubes of side 1 with n points per cube, the second moved by t, (2 n, d).
 
-    The first is centred on the origin, the second on (1.1 + t, 0, ...): the cubes never touch, so
-    moving one changes no neighbourhood as long as all neighbours are in the same cube.
+    The first cube is centred on the origin, the second on (1.1 + t, 0, ...). The cubes never touch,
+    so moving the second cube changes no neighbourhood as long as all neighbours are in the same
+    cube.
 
     Raises ``ValueError`` for n < 2, d < 1, or t below 0.
 

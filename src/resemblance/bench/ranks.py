@@ -1,4 +1,4 @@
-"""How the measures of a suite rank: in every cell, and over all of them."""
+"""Rank the measures of a suite, in every task and over all tasks."""
 
 from __future__ import annotations
 
@@ -21,23 +21,21 @@ from ..significance import Place, Places, Ranking, duels, places, summarize
 from .case import Case, Score, task_name
 from .reliability import is_reliable
 
-TaskKey = tuple[str, ...]  # the test, and the words of a case
-TaskFilters = Mapping[
-    str, Callable[[TaskKey], bool]
-]  # of cells, such as those of a domain of models
-ScoresAndRulesByTask = Mapping[
-    TaskKey, tuple[ScoresByMeasure, RankRule]
-]  # scores, and how they are ranked
+TaskKey = tuple[str, ...]  # the test and the words of a task
+# Predicates that select tasks, such as the tasks of a domain.
+TaskFilters = Mapping[str, Callable[[TaskKey], bool]]
+# By task, the scores of measures and the rule for ranking.
+ScoresAndRulesByTask = Mapping[TaskKey, tuple[ScoresByMeasure, RankRule]]
 
 
 class ScoreOverview(NamedTuple):
-    """The scores of a run, with what follows from their ranks.
+    """The scores of a run, and the ranks computed from the scores.
 
-    ``cells``: those with scores. ``names``: by specification, what a measure is
-    called here. ``order``: of the measures on a page: best mean rank first, those without a rank
-    last; of a trial, whose order says nothing, as they were given. ``usual``: specifications and
-    labels of the suite's own measures; others are marked. ``is_sure``: intervals and ties mean
-    something, as they do neither in a trial nor in too few cells.
+    ``cells``: tasks with scores. ``names``: labels of measures on the page, by specification.
+    ``order``: of the measures on a page, best mean rank first, unranked measures last; in a trial,
+    the order of the run, because ranks of a trial mean nothing. ``usual``: specifications and
+    labels of the suite's default measures; the page marks other measures. ``is_sure``: intervals
+    and ties are meaningful, which is false for a trial and for too few tasks.
     """
 
     scores: tuple[Score, ...]
@@ -67,8 +65,10 @@ def summarize_scores(
     *,
     is_trial: bool,
 ) -> ScoreOverview:
-    """Return what pages show of the scores of a suite; ``cells``: see
-    :func:`tasks_with_rank_rules`."""
+    """Rank the measures of a suite and return the content of its pages.
+
+    ``cells``: see :func:`tasks_with_rank_rules`.
+    """
     infos = tuple(measures)
     names = distinct_labels({m.spec: m.label for m in infos})
     by_cell = {cell: rank_measures_of_task(*ranked) for cell, ranked in cells.items()}
@@ -93,7 +93,7 @@ def summarize_scores(
 
 
 def tasks_with_rank_rules(cases: Iterable[Case], scores: Iterable[Score]) -> ScoresAndRulesByTask:
-    """Return the cells of cases that have scores, by test and words."""
+    """Return the tasks that have scores, by test and words, with the rule for ranking."""
     by_cell: dict[TaskKey, list[Score]] = defaultdict(list)
     for score in scores:
         by_cell[score.key].append(score)
@@ -115,15 +115,16 @@ def rank_rule(
     is_shared: bool = False,
     is_ranked: bool = False,
 ) -> RankRule:
-    """Return how the measures of a cell are ranked by their scores there.
+    """Return the rule that ranks the measures of a task by their scores.
 
-    A cell whose expected differences do not repeat on other inputs is shown and not ranked, unless
-    it ``is_ranked`` all the same.
+    A task with unreliable expected differences is shown and not ranked, unless ``is_ranked`` is
+    True.
     """
     count = max(len(s.parts) for s in scores) if is_by_part else 1
     parts = tuple(
+        # With a single part, the score of the part equals the score of the task.
         {s.measure: finite_or_none(s.parts[i]) if i < len(s.parts) else None for s in scores}
-        for i in range(count if count > 1 else 0)  # the score of a single part is that of the cell
+        for i in range(count if count > 1 else 0)
     )
     incomplete = tuple(s.measure for s in scores if s.failed)
     is_ranked = is_ranked or is_reliable(scores[0].reliability)
@@ -131,8 +132,10 @@ def rank_rule(
 
 
 def add_scores(section: Section, cells: ScoresAndRulesByTask, words: int = 1) -> Section:
-    """Return a section with the scores of cells, and the rules by which these are ranked; the first
-    ``words`` of a cell, such as its test, are not part of its name."""
+    """Return a section with the scores of tasks and the rules for ranking.
+
+    The name of a task omits its first ``words`` words, such as the test.
+    """
     return section._replace(
         scores={task_name(cell[words:]): scores for cell, (scores, _) in cells.items()},
         rules={task_name(cell[words:]): rule for cell, (_, rule) in cells.items()},
@@ -140,7 +143,7 @@ def add_scores(section: Section, cells: ScoresAndRulesByTask, words: int = 1) ->
 
 
 def catalogue_measure(info: MeasureInfo) -> Measure | None:
-    """Return the measure of the catalogue that a result is of; None for one of a user."""
+    """Return the catalogue measure behind a result; None for a user's own measure."""
     try:
         measure = get_measure(info.spec)
     except ValueError:
@@ -149,8 +152,8 @@ def catalogue_measure(info: MeasureInfo) -> Measure | None:
 
 
 def measure_signs(overview: ScoreOverview, order: Iterable[str]) -> tuple[Sign, ...]:
-    """Return the note at the name of every measure in the first column of a table: what it is
-    called in full, and whether it is not one of the suite."""
+    """Return the note for every measure in the first column of a table: the full name, and a mark
+    if the measure is not a default measure of the suite."""
     infos, signs = {m.spec: m for m in overview.measures}, list[Sign]()
     for row, info in enumerate(infos[spec] for spec in order):
         measure, mark = catalogue_measure(info), ""
@@ -167,8 +170,11 @@ def measure_signs(overview: ScoreOverview, order: Iterable[str]) -> tuple[Sign, 
 def ranking_section(
     overview: ScoreOverview, groups: TaskFilters, about: str = "", *, kind: str = "group"
 ) -> Section:
-    """Return the overall ranking, with intervals where they mean something, and the mean ranks in
-    every group of cells; ``about``: what a cell is; ``kind``: what the groups are."""
+    """Return the overall ranking, with intervals if meaningful, and the mean ranks per group of
+    tasks.
+
+    ``about``: describes a task. ``kind``: the noun for a group.
+    """
     ranked_specs = {place.measure for place in overview.places.rows}
     order = [spec for spec in overview.order if spec in ranked_specs]
     figures = mean_rank_figures(
@@ -230,13 +236,14 @@ def _ranking_table(overview: ScoreOverview, groups: TaskFilters, kind: str) -> T
 def _rankings(
     overview: ScoreOverview, is_in: Callable[[TaskKey], bool] = bool
 ) -> tuple[Ranking, ...]:
-    """Return the mean ranks of measures over all experiments, or those of a group."""
+    """Return the mean ranks of measures over all experiments, or over the tasks that ``is_in``
+    selects."""
     ranks = {cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)}
     return summarize(average_readings(ranks))
 
 
 def _tie_record(place: Place | None, overview: ScoreOverview) -> dict[str, str | None]:
-    """How far a measure is behind the leader, and what it cannot be told from."""
+    """Return the interval of the rank difference from the leader, and the tied measures."""
     if place is None:
         return {"behind": None, "tied with": None}
     low, high = place.simultaneous
@@ -253,7 +260,7 @@ def distribution_section(
     *,
     kind: str = "group",
 ) -> Section:
-    """Return the ranks of every measure as boxes, a figure for each group of cells."""
+    """Return box plots of the ranks of every measure, a figure per group of tasks."""
     figures = (_rank_box_figure(overview, name, is_in, text_of) for name, is_in in groups.items())
     order = (
         ""
@@ -294,7 +301,8 @@ def _rank_box_figure(
 
 
 def win_probability_section(overview: ScoreOverview) -> Section | None:
-    """Return how sure it is that one measure is before another; nothing where cells do not say."""
+    """Return a heat map with the probability that a measure ranks before another; None if intervals
+    are not meaningful."""
     if not overview.is_sure:
         return None
     names, probabilities = overview.names, overview.places.before

@@ -1,4 +1,5 @@
-"""How far the differences that a test expects of models repeat on other inputs of the same kind."""
+"""Reliability of the differences that a test expects between models: the correlation with the
+expectation on other inputs of the same kind."""
 
 from __future__ import annotations
 
@@ -17,24 +18,25 @@ from ..significance import known_mean
 from .grounding import spearman
 
 N_HALVINGS = 50
-RELIABILITY_DIGITS = 6  # of a reliability
-MIN_INPUTS = 4  # inputs, of which a half can differ from another
-RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
-LEAST_RELIABILITY = 0.5  # below it measures are not ranked
+RELIABILITY_DIGITS = 6  # a reliability is rounded to this number of digits
+MIN_INPUTS = 4  # two different halves need at least two inputs per half
+RELIABILITY = "reliability"  # reliabilities of tasks, in the manifest of a pack
+LEAST_RELIABILITY = 0.5  # below this reliability, a task does not rank measures
 DisagreementByInput = Callable[[Representation, Representation], np.ndarray]
 
 
 def reliability(
     values: np.ndarray, expected: Callable[[np.ndarray], np.ndarray] = np.asarray
 ) -> float | None:
-    r"""Return how far an order of expected differences repeats on as many other inputs.
+    r"""Return the split-half reliability of expected differences, corrected to the full number of
+    inputs.
 
     .. math:: \frac{2 r}{1 + r}
 
-    r is Spearman's correlation between the differences that halves of the inputs predict, the mean
-    over 50 halvings; a negative one is returned as it is. ``values``: (models or pairs, inputs);
-    ``expected``: the differences of pairs that follow from their means over inputs. At most 1; None
-    for fewer than four inputs, and where differences are all equal.
+    r is Spearman's correlation between the differences that two halves of the inputs predict,
+    averaged over 50 random halvings; a negative r is returned without correction. ``values``:
+    (models or pairs, inputs). ``expected``: maps the means over inputs to the expected differences
+    of pairs. At most 1; None for fewer than four inputs, and if all differences are equal.
 
     Reference: Spearman 1910; Brown 1910.
     """
@@ -51,7 +53,7 @@ def reliability(
 
 
 def is_reliable(reliability: float | None) -> bool:
-    """Whether what is expected repeats on other inputs, or does not depend on them."""
+    """Whether the expected differences repeat on other inputs, or do not depend on inputs."""
     return reliability is None or reliability >= LEAST_RELIABILITY
 
 
@@ -66,7 +68,8 @@ def _divergence_by_input(x: Representation, y: Representation) -> np.ndarray:
 
 
 def _values_from_left_out_means(mean: float, means: np.ndarray) -> np.ndarray:
-    """Return values by their mean and the means without each."""
+    """Return the value of every input (jackknife pseudo-values), given the mean and the
+    leave-one-out means."""
     return len(means) * mean - (len(means) - 1) * means
 
 

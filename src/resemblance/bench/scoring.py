@@ -1,7 +1,8 @@
-"""From cases to scores: all comparisons in one run, then one number a measure and case.
+"""Score measures in tasks: run all comparisons at once, then compute one score per measure and
+task.
 
-A failed comparison counts where its pair is used, and nowhere else. What becomes of it says the
-rule: a measure that lacks a difference has no score (``is_complete``), or is scored by the others.
+A failed comparison affects only the tasks that use its pair. The rule decides about a missing
+difference: the measure has no score (``is_complete``), or the score uses the remaining differences.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def score(
     memory: int | str = "half",
     progress: StageProgress | None = None,
 ) -> tuple[Score, ...]:
-    """Return the score of every measure in every case, but of those that a case leaves out."""
+    """Return the score of every measure in every task, except the measures that the task leaves
+    out."""
     comparisons = compare_cases(cases, measures, memory=memory, progress=progress)
     return tuple(row for case in cases for row in scores_in_case(case, comparisons))
 
@@ -50,7 +52,7 @@ def score(
 
 
 def distinct_parts(cases: Iterable[Case]) -> list[Part]:
-    """Return what cases compare, each once."""
+    """Return the parts of all tasks, without repetition."""
     return list({part.key: part for case in cases for part in case.parts}.values())
 
 
@@ -65,11 +67,12 @@ def compare_cases(
     folder: Path | None = None,
     stored_only: bool = False,
 ) -> ComparisonsByPart:
-    """Compare all parts of all cases in one run, so that no case waits for the one before it.
+    """Compare all parts of all tasks in one run, so that no task waits for the previous task.
 
-    ``folder``: where rows that are positions of maps are kept. ``stored_only``: what ``save`` lacks
-    has no value. The others as for :func:`resemblance.compare`; ``progress`` is called with
-    ("comparing", done, total), and a line on standard error says how long work takes that is long.
+    ``folder``: where position rows of feature maps are stored. ``stored_only``: compute nothing; a
+    comparison that ``save`` lacks has no value. The remaining parameters are the parameters of
+    :func:`resemblance.compare`. ``progress`` is called with ("comparing", done, total), and long
+    work is announced with an estimate on standard error.
     """
     measures_by_part = dict[tuple[object, ...], list[Measure]]()
     for case in cases:
@@ -113,7 +116,7 @@ def compare_cases(
 
 
 def _n_comparisons(chunk: ComparisonChunk) -> int:
-    """Return how many comparisons a piece needs."""
+    """Return the number of comparisons of a chunk."""
     rows, orders = len(chunk.rows), [1 if m.symmetric else 2 for m in chunk.measures]
     if chunk.columns is not None:
         return rows * len(chunk.columns) * len(orders)
@@ -124,7 +127,7 @@ def _n_comparisons(chunk: ComparisonChunk) -> int:
 
 
 def scores_in_case(case: Case, comparisons_by_part: ComparisonsByPart) -> Iterator[Score]:
-    """Yield the score of every measure that a case was compared by."""
+    """Yield the score of every measure that was compared in a task."""
     comparisons = [
         comparisons_by_part[part.key] for part in case.parts if part.key in comparisons_by_part
     ]
@@ -172,7 +175,8 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
 def _pairs_with_values(
     differences: np.ndarray, blocks: Iterable[Block], symmetric: bool
 ) -> list[bool]:
-    """Whether each pair that the blocks use, counted once, has a value."""
+    """Return whether a value exists, for every pair that the blocks use; every pair is counted
+    once."""
     pairs = {(i, j) for b in blocks for i, j in zip(b.rows.tolist(), b.columns.tolist())}
     if symmetric and len(differences) == differences.shape[1]:
         pairs = {(min(i, j), max(i, j)) for i, j in pairs}
@@ -196,7 +200,7 @@ def failure_without_count(score: Score) -> str:
 
 
 class FailedComparisons(NamedTuple):
-    """How many comparisons of a measure failed in a test of some models, and the most frequent
+    """The number of failed comparisons of a measure in a test of some models, and the most frequent
     reason."""
 
     measure: str
@@ -209,8 +213,10 @@ class FailedComparisons(NamedTuple):
 def failed_comparisons(
     cases: Iterable[Case], comparisons: ComparisonsByPart, words: Callable[[Case], tuple[str, str]]
 ) -> list[FailedComparisons]:
-    """Return the failures of every measure in every test; ``words``: the test and the models of a
-    case."""
+    """Return the failures of every measure in every test.
+
+    ``words``: a function from a task to its test and models.
+    """
     parts = dict.fromkeys((words(case), part.key) for case in cases for part in case.parts)
     reasons: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for task, key in parts:
@@ -242,7 +248,8 @@ def mean_comparison_seconds(
 
 
 def seconds_per_pair(comparison: Comparison) -> dict[str, float]:
-    """Return the mean seconds of a pair, by measure; pairs of a square are counted once."""
+    """Return the mean seconds per pair, by measure; a square comparison with a symmetric measure
+    computes every pair once."""
     rows, columns = len(comparison.rows), len(comparison.columns)
     is_square = comparison.rows == comparison.columns
     pairs = {

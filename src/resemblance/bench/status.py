@@ -1,5 +1,5 @@
-"""How far a study is, and when, by which commands, on which machines and with which versions it
-was run."""
+"""Progress of a study, and the record of its runs: dates, commands, machines and library
+versions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .study_models import model_folder
 
 
 class StudyStatus(NamedTuple):
-    """How far a study is.
+    """The progress of a study.
 
-    ``planned``: how many models it needs; 0 when that is not known. ``parts``: finished
-    pieces of other work, such as disturbed models. ``alone``: how many of the ``comparisons`` are
-    of a representation with itself; a page counts the others only. ``scores``: of measures in
-    cells, in the result. ``last``: line of the log.
+    ``planned``: the number of models that the study needs; 0 if unknown. ``parts``: finished pieces
+    of other work, such as perturbed models. ``alone``: the number of ``comparisons`` of a
+    representation with itself, which pages do not count. ``scores``: the number of scores of
+    measures in tasks, in the result. ``last``: the last line of the log.
     """
 
     suite: str
@@ -45,9 +45,10 @@ class StudyStatus(NamedTuple):
 def status(
     folder: str | Path, plan: Callable[[Purpose], Sequence[Recipe]] | None = None
 ) -> StudyStatus:
-    """Return how far a study is; ``plan`` says which models are needed for its purpose.
+    """Return the progress of a study.
 
-    Raises ``ValueError`` for a folder that is no study.
+    ``plan``: a function from the purpose of the study to the recipes of the models that it needs.
+    Raises ``ValueError`` for a folder that is not a study.
     """
     path, study_purpose = Path(folder), purpose(folder)
     recipes = plan(study_purpose) if plan and study_purpose.models is None else ()
@@ -57,7 +58,7 @@ def status(
         else sum(1 for _ in path.glob(f"models/**/seed*/{TRAITS_FILE}"))
     )
     comparisons, n_self_pairs, store = 0, 0, path / "comparisons.db"
-    if store.exists() and store.stat().st_size:  # something was written
+    if store.exists() and store.stat().st_size:  # the file has content
         with ScoreFile(store, read_only=True) as score_file:
             comparisons, n_self_pairs = score_file.count(), score_file.count(self_pairs=True)
     has_result, lines = (path / "result.json").exists(), list[str]()
@@ -86,9 +87,9 @@ RUN_RECORD_FILE = "record.json"
 
 
 class RunRecord(NamedTuple):
-    """What all runs of a study were, each once: a run that repeats another changes nothing.
+    """The record of all runs of a study, without repetition: repeating a run changes nothing.
 
-    ``begun``: when the first ended, in UTC. ``versions``: of libraries, as "torch 2.13.0".
+    ``begun``: the end of the first run, in UTC. ``versions``: of libraries, such as "torch 2.13.0".
     """
 
     begun: str
@@ -98,7 +99,8 @@ class RunRecord(NamedTuple):
 
 
 def record_run(folder: Path, command: str) -> RunRecord:
-    """Note that a command ran a study here and now, and return all that is known of its runs."""
+    """Add a run with this command on this machine to the record of a study; return the whole
+    record."""
     record = _read_run_record(folder) or RunRecord(datetime.now(UTC).isoformat(timespec="seconds"))
     new_record = RunRecord(
         record.begun,
@@ -116,8 +118,8 @@ def record_run(folder: Path, command: str) -> RunRecord:
 
 
 def provenance_of_runs(folder: Path) -> dict[str, str]:
-    """Return what is known of the runs of a study, by the names that a page shows; nothing for a
-    study without a record."""
+    """Return the record of the runs of a study, by the headings of a page; empty without a
+    record."""
     if (record := _read_run_record(folder)) is None:
         return {}
     words = {
@@ -130,7 +132,7 @@ def provenance_of_runs(folder: Path) -> dict[str, str]:
 
 
 def _append_words(entries: tuple[str, ...], *words: str) -> tuple[str, ...]:
-    """Return words with more of them, each once, without empty ones."""
+    """Append words, and drop duplicates and empty words."""
     return tuple(filter(None, dict.fromkeys((*entries, *words))))
 
 

@@ -1,18 +1,18 @@
-"""A study: a folder that remembers what it is for, is used by one process at a time, and can always
-be continued.
+"""A study: a folder that records its purpose, is locked by one process at a time, and can always be
+continued.
 
 ::
 
     study/
-      study.json                       what it is for: see Purpose
+      study.json                       the purpose: see Purpose
       models/<domain>/.../seed0/     a trained model: traits, weights, outputs, labels, layers
       checkpoints/                     of trainings in progress
-      canary/<hash>.npy                layers of a disturbed model, and what they are (.json)
-      probes/<hash>.json               what the probes of a model answer
+      canary/<hash>.npy                layers of a perturbed model, and a description (.json)
+      probes/<hash>.json               the results of the probes of a model
       comparisons.db                   every comparison, by measure, version and data
       result.json                      the result of the last run
-      record.json                      when, where and by which commands it was run
-      log.txt                          when what was done
+      record.json                      dates, machines and commands of the runs
+      log.txt                          every step, with its time
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from ..sections.claims import Claim
 from ..sections.result import Result
 
 STUDY_FORMAT = 3
-StageProgress = Callable[[str, int, int], None]  # stage, how much is done, of how much
-ClaimJudge = Callable[[Any], Iterable[Claim]]  # what judges the claims of a section from its facts
-# What a run leaves that is killed at its start.
+StageProgress = Callable[[str, int, int], None]  # stage, amount done, total amount
+ClaimJudge = Callable[[Any], Iterable[Claim]]  # maps the facts of a section to judged claims
+# Files that remain if a run is killed at its start.
 LOCK_FILE_PATTERN = re.compile(r"\.lock(-journal)?|\.held(-removal)?|\.study\.json-\d+")
-# What a killed process leaves unfinished, and where.
+# Unfinished files that a killed process leaves behind, and their locations.
 UNFINISHED_FILE_PATTERN = re.compile(
     r"\.(partial-seed\d+|rows|[0-9a-f]{24}\.(json|npy)|(study|result|record)\.json|index\.html)-\d+"
 )
@@ -51,11 +51,11 @@ UNFINISHED_FILE_GLOBS = (".*-*", "models/**/.*-*", "canary/.*-*", "probes/.*-*")
 
 
 class Purpose(NamedTuple):
-    """What a study is for: a suite at a size, with models that it trains or those in a folder.
+    """The purpose of a study: a suite, a size, and the origin of the models.
 
-    ``models``: the folder of a user's own models, or the name of a pack; None when the study trains
-    its models, or needs none. ``size``: empty where models of a user's own leave no choice.
-    ``more``: what else a suite remembers, as JSON can hold it.
+    ``models``: the folder of a user's own models, or the name of a pack; None if the study trains
+    its models, or needs no models. ``size``: empty if the user's own models leave no choice.
+    ``more``: further entries that a suite stores, JSON-serialisable.
     """
 
     suite: str
@@ -64,18 +64,18 @@ class Purpose(NamedTuple):
     more: Mapping[str, Any] = {}
 
 
-JoinPurposes = Callable[
-    [Purpose, Purpose], Purpose
-]  # what a study was for, and what it is wanted for
+# Joins the stored purpose of a study with the purpose of a run.
+JoinPurposes = Callable[[Purpose, Purpose], Purpose]
 
 
 def keep_wanted_purpose(study_purpose: Purpose, run_purpose: Purpose) -> Purpose:
-    """Return what is wanted: nothing else of the same suite and models needs another folder."""
+    """Return the purpose of the run: with the same suite and models, any run may use the same
+    folder."""
     return run_purpose
 
 
 def purpose(folder: str | Path) -> Purpose:
-    """Return what a study is for; ``ValueError`` for a folder that is no study."""
+    """Read the purpose of a study; ``ValueError`` for a folder that is not a study."""
     if not (Path(folder) / "study.json").exists():
         raise ValueError(f"{folder} is not a study: it has no study.json")
 
@@ -95,8 +95,10 @@ def purpose(folder: str | Path) -> Purpose:
 def save_purpose(
     folder: Path, run_purpose: Purpose, join: JoinPurposes = keep_wanted_purpose
 ) -> Purpose:
-    """Note what a study is for, and return it, joined with what it was for before; ``ValueError``
-    where another folder is needed."""
+    """Save the purpose of a study, joined with the stored purpose, and return the joined purpose.
+
+    Raises ``ValueError`` if the run needs another folder.
+    """
     study_purpose = join_purpose(folder, run_purpose, join)
     text = json.dumps({"format": STUDY_FORMAT, **study_purpose._asdict()}, ensure_ascii=False)
     write_atomically(folder / "study.json", text + "\n")
@@ -106,8 +108,10 @@ def save_purpose(
 def join_purpose(
     folder: Path, run_purpose: Purpose, join: JoinPurposes = keep_wanted_purpose
 ) -> Purpose:
-    """Return what a study is for with what is wanted; ``ValueError`` where another folder is
-    needed, as for another suite, and for other models."""
+    """Return the stored purpose of a study joined with the purpose of a run.
+
+    Raises ``ValueError`` if the run needs another folder, because the suite or the models differ.
+    """
     if not (folder / "study.json").exists():
         return run_purpose
     study_purpose = purpose(folder)
@@ -120,7 +124,7 @@ def join_purpose(
 
 
 def check_equal_purpose(old: str | None, new: str | None) -> None:
-    """Raise ``ValueError`` where a study of one thing is asked for another."""
+    """Raise ``ValueError`` if the stored entry and the entry of the run differ."""
     if old != new:
         raise ValueError(
             f"is a study of {old or 'trained models'}; use another folder for "
@@ -129,10 +133,11 @@ def check_equal_purpose(old: str | None, new: str | None) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Check before the work that a folder can hold a study: it is one, is empty, or does not exist.
+    """Check before a run that a folder can hold a study: the folder is a study, is empty, or does
+    not exist.
 
-    Raises ``ValueError`` for a folder with somebody else's files, which a study would overwrite,
-    and for a path that no file and no page could name.
+    Raises ``ValueError`` for a folder with other files, which a study could overwrite, and for a
+    path that cannot be encoded as UTF-8.
     """
     try:
         str(folder.absolute()).encode()
@@ -158,11 +163,12 @@ def check_folder(folder: Path) -> None:
 def add_claims(
     result: Result, judges: Mapping[str, ClaimJudge] | None, facts: Mapping[str, Any]
 ) -> Result:
-    """Return a result whose sections have the claims that are judged by their facts.
+    """Return a result with judged claims in its sections.
 
-    ``judges``, ``facts``: by the name of a section; one without both has no claims.
+    ``judges``, ``facts``: by the name of a section; a section without a judge or without facts gets
+    no claims.
 
-    Raises ``ValueError`` when a judge returns anything but claims.
+    Raises ``ValueError`` if a judge returns anything but claims.
     """
     judges = judges or {}
     sections = [
@@ -194,17 +200,18 @@ def _check_section_claims(section: str, claims: object) -> tuple[Claim, ...]:
 def study_folder(
     folder: str | Path | None, run_purpose: Purpose, join: JoinPurposes = keep_wanted_purpose
 ) -> Iterator[tuple[Path, Purpose]]:
-    """Hold a study for a run: check it, make it, lock it, remember what it is for and clean up.
+    """Prepare the folder of a study for a run: check, create and lock the folder, save the purpose,
+    remove unfinished files.
 
-    Without a folder it is a temporary one. Raises ``ValueError`` as ``check_folder``,
+    Without a folder, a temporary folder is used. Raises ``ValueError`` as ``check_folder``,
     ``lock_folder`` and ``save_purpose`` do.
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as temporary:
             yield Path(temporary), run_purpose
         return
-    # absolute, for workers may have another working folder; links in it stay, for the place that
-    # they lead to may have another name on another machine
+    # The path is absolute because workers may have another working folder. Links stay unresolved
+    # because the target may have another name on another machine.
     path = Path(folder).absolute()
     check_folder(path)
     path.mkdir(parents=True, exist_ok=True)
@@ -215,18 +222,19 @@ def study_folder(
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether a process holds the lock of a study."""
+    """Whether a process holds the lock of a study."""
     try:
         with lock_folder(folder, patience=0):
             return False
     except ValueError:
         return True
-    except (sqlite3.OperationalError, OSError):  # in a folder that nobody can write to
+    except (sqlite3.OperationalError, OSError):  # the folder is read-only
         return False
 
 
 def remove_unfinished_files(folder: Path) -> None:
-    """Remove what killed processes left unfinished: only names that we give, where we give them."""
+    """Remove unfinished files of killed processes: only file names that a study creates, only in
+    their usual places."""
     for pattern in UNFINISHED_FILE_GLOBS:
         parent, _, suffix = pattern.partition("/")
         if suffix and (folder / parent).is_symlink():
@@ -237,6 +245,6 @@ def remove_unfinished_files(folder: Path) -> None:
 
 
 def append_to_log(folder: Path, line: str) -> None:
-    """Add a line to the log of a study."""
+    """Append a line with a timestamp to the log of a study."""
     with (folder / "log.txt").open("a", encoding="utf-8") as file:
         file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}\n")

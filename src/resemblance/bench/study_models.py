@@ -1,5 +1,5 @@
-"""The models of a study: what is missing is trained, pretrained models before those that need them;
-and which can be compared with each other."""
+"""The models of a study: train missing models, pretrained models first; and group models into
+families whose members can be compared."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from .study import StageProgress, append_to_log
 from .training import DATASETS, DOMAINS
 from .training.loop import Checkpoint, TrainingEnvironment
 
-TrainingOutcome = str | Exception  # a line for the log, or why a model could not be trained
+TrainingOutcome = str | Exception  # a line for the log, or the exception of a failed training
 
 
 def train_plan(
     folder: Path, plan: Sequence[Recipe], executor: Executor | None, progress: StageProgress
 ) -> None:
-    """Train every model of the plan that the study does not have.
+    """Train every model of the plan that the study lacks.
 
-    Pretrained models come first, once each, whether the plan lists them or only models that start
-    from them. All others follow; fine-tuned models start from the weights that the study keeps. So
-    a recipe gives the same model whatever the order, the number of processes and of attempts.
+    Pretrained models come first and are trained once, even if only fine-tuned models of the plan
+    refer to them. All other models follow; fine-tuned models start from the stored weights. A
+    recipe therefore gives the same model whatever the order, the number of processes and the number
+    of attempts.
 
-    Raises what the first training raises that fails.
+    Raises the exception of the first failed training.
     """
     for _, outcome in _train_parents_first(folder, plan, executor, progress, None):
         if isinstance(outcome, Exception):
@@ -50,10 +51,10 @@ def train_possible(
     progress: StageProgress,
     resources: TrainingEnvironment | None = None,
 ) -> dict[str, str]:
-    """Train as :func:`train_plan` does, but go on when a training fails; return why, by the name of
-    its model.
+    """Train as :func:`train_plan` does, but continue after a failed training; return the reasons of
+    failures, by model name.
 
-    ``resources``: for models on real data. What ends the whole run is an interrupt, and a pool that
+    ``resources``: for models on real data. Only an interrupt ends the whole run, or a pool that
     lost a worker and cannot be replaced (see :func:`resemblance.engine.workers.run_calls`).
     """
     failures = dict[str, str]()
@@ -73,7 +74,8 @@ def _train_parents_first(
     progress: StageProgress,
     resources: TrainingEnvironment | None,
 ) -> Iterator[tuple[Recipe, TrainingOutcome]]:
-    """Yield what becomes of every model that is missing, pretrained ones first."""
+    """Train missing models, pretrained models first; yield every recipe with the outcome of its
+    training."""
     plan = add_parent_recipes(plan)
     missing_recipes = [recipe for recipe in plan if not is_trained(folder, recipe)]
     for domain in {recipe.domain for recipe in missing_recipes}:
@@ -92,7 +94,8 @@ def _train_parents_first(
         ]
         for call, future in run_calls(calls, executor, partial(append_to_log, folder)):
             error = future.exception()
-            if isinstance(error, BrokenExecutor):  # no other training could go on either
+            # A broken executor cannot run any other training either.
+            if isinstance(error, BrokenExecutor):
                 raise error
             outcome = error if isinstance(error, Exception) else future.result()
             if isinstance(outcome, str):
@@ -103,9 +106,10 @@ def _train_parents_first(
 
 
 def add_parent_recipes(plan: Iterable[Recipe]) -> list[Recipe]:
-    """Return a plan with the pretrained models that its fine-tuned ones start from.
+    """Return a plan extended by the pretrained models that its fine-tuned models start from.
 
-    Raises ``ValueError`` when two different recipes have one name, and so one place in a study.
+    Raises ``ValueError`` if two different recipes have the same name, and so the same folder in a
+    study.
     """
     recipes = dict[str, Recipe]()
     for recipe in plan:
@@ -121,11 +125,11 @@ def add_parent_recipes(plan: Iterable[Recipe]) -> list[Recipe]:
 
 
 def load_weights(folder: Path, child: Recipe) -> dict[str, np.ndarray]:
-    """Return the weights of the pretrained model in a folder, for the recipe of a model that starts
-    from them.
+    """Load the weights of a pretrained model, for a child recipe that starts from the pretrained
+    model.
 
-    Raises ``ValueError`` when the model is not there, damaged, or of another recipe than the child
-    was planned with.
+    Raises ``ValueError`` if the model is missing or damaged, or was trained with another recipe
+    than the parent recipe of the child.
     """
     parent = child.parent
     if parent is None:
@@ -145,15 +149,16 @@ def train_one(
     parent: Path | None = None,
     resources: TrainingEnvironment | None = None,
 ) -> str:
-    """Train one model, run the inputs of its benchmark through it, write both, and return a line
-    for the log.
+    """Train a model, run the benchmark inputs through the model, write model and outputs, and
+    return a line for the log.
 
-    ``parent`` is the folder of the pretrained model that a fine-tuned one starts from;
-    ``resources``, what a model on real data needs, which is read instead of trained where they name
-    an archive of trained models. Its checkpoint is removed once the model is written.
+    ``parent``: the folder of the pretrained model that a fine-tuned model starts from.
+    ``resources``: needed by a model on real data; if ``resources`` names an archive of trained
+    models, the model is read from the archive instead of trained. The checkpoint is removed after
+    the model is written.
 
-    Raises ``ValueError`` for a model on real data without resources, and for one whose training
-    diverged; and what the training raises.
+    Raises ``ValueError`` for a model on real data without resources, and for a diverged training;
+    and the exceptions of the training.
     """
     start_time = time.perf_counter()
     is_read = resources is not None and resources.archive is not None
@@ -179,14 +184,14 @@ def _check_finite_outputs(recipe: Recipe, extraction: ModelOutputs) -> None:
 
 
 def model_folder(study: Path, recipe: Recipe) -> Path:
-    """Return the folder of a model inside a study."""
+    """Return the folder of a model in a study."""
     return study / "models" / recipe.name
 
 
 def is_trained(folder: Path, recipe: Recipe) -> bool:
-    """Whether a study has the model of a recipe, complete and undamaged.
+    """Whether a study contains the model of a recipe, complete and undamaged.
 
-    Arrays are read only if their size or time of change is not what was recorded of them.
+    Arrays are read only if the size or the modification time differs from the recorded value.
     """
     model = model_folder(folder, recipe)
     try:
@@ -196,7 +201,8 @@ def is_trained(folder: Path, recipe: Recipe) -> bool:
 
 
 def is_written(folder: Path, recipe: Recipe) -> bool:
-    """Whether a study has a model of a recipe by its traits, without a look at its arrays."""
+    """Whether a study contains the model of a recipe according to its traits; arrays are not
+    checked."""
     try:
         return _fingerprint_in_folder(model_folder(folder, recipe)) == recipe.fingerprint
     except (ValueError, OSError):
@@ -204,13 +210,13 @@ def is_written(folder: Path, recipe: Recipe) -> bool:
 
 
 def _fingerprint_in_folder(model: Path) -> str | None:
-    """Return the fingerprint of the recipe of the model in a folder."""
+    """Return the recipe fingerprint that is stored with the model in a folder."""
     file, description = model / TRAITS_FILE, "an object of traits"
     return read_document(file, lambda traits: traits.get("recipe"), description)
 
 
 def _holds_recipe(model: Path, recipe: Recipe) -> bool:
-    """Whether a folder holds a model of this recipe, with all its parts and undamaged weights."""
+    """Whether a folder contains the model of this recipe, with all files and undamaged weights."""
     try:
         return _fingerprint_in_folder(model) == recipe.fingerprint and is_complete(model)
     except (ValueError, OSError):
@@ -218,7 +224,7 @@ def _holds_recipe(model: Path, recipe: Recipe) -> bool:
 
 
 def study_models(folder: Path, plan: Iterable[Recipe]) -> tuple[ModelFeatures, ...]:
-    """Return the models of the trained models of a plan."""
+    """Return the features of the trained models of a plan."""
     return tuple(s for recipe in plan for s in read_model(model_folder(folder, recipe)))
 
 
@@ -226,7 +232,7 @@ def study_models(folder: Path, plan: Iterable[Recipe]) -> tuple[ModelFeatures, .
 
 
 class ModelFamily(NamedTuple):
-    """What models that are compared with each other have in common."""
+    """The properties that comparable models share: domain, data set, architecture and pooling."""
 
     domain: str
     dataset: str
@@ -239,20 +245,20 @@ class ModelFamily(NamedTuple):
 
     @property
     def short(self) -> str:
-        """A readable name without what goes without saying."""
+        """A short readable name; the domain is replaced by the title of a known data set."""
         dataset, architecture = display_names(self.dataset, self.architecture)
         name = dataset if self.dataset in DATASETS else self.domain
         return " ".join(part for part in (name, architecture, self.pooling) if part)
 
     @property
     def title(self) -> str:
-        """A readable name."""
+        """The full name, with parts joined by slashes."""
         return "/".join(part for part in self if part)
 
 
 def display_names(dataset: str, architecture: str) -> tuple[str, str]:
-    """Return what a data set and an architecture are called on pages: as in the ReSi paper, where
-    they are its own."""
+    """Return the display names of a data set and an architecture; the names of the ReSi paper for
+    its own data sets and architectures."""
     dataset_info = DATASETS.get(dataset)
     if dataset_info is None:
         return dataset, architecture

@@ -1,4 +1,5 @@
-"""Subjects without a network, for which the right answer of a similarity measure is known."""
+"""Synthetic models without a network, for which the right answer of a similarity measure is
+known."""
 
 from __future__ import annotations
 
@@ -13,16 +14,14 @@ from ..data.model_features import ModelFeatures
 from ..data.representation import Representation
 from ..models.recipe import model_name
 
-GROUPED_SETTINGS = (
-    "labels",
-    "shortcut",
-    "augmentation",
-)  # settings in which groups of models are compared
+# Settings in which groups of models are compared.
+GROUPED_SETTINGS = ("labels", "shortcut", "augmentation")
 LOGIT_STD = 3.0  # standard deviation of the logits
 
 
 def check_minimum_sizes(**sizes: tuple[int, int]) -> None:
-    """Raise ``ValueError`` unless each size, a pair (size, smallest), is a large enough integer."""
+    """Raise ``ValueError`` unless every size, a pair (size, minimum), is an integer of at least the
+    minimum."""
     for name, (size, smallest) in sizes.items():
         if not isinstance(size, int | np.integer) or size < smallest:
             raise ValueError(f"{name} must be a whole number, at least {smallest}; got {size!r}")
@@ -38,13 +37,13 @@ def tight_groups(
     setting: str = "labels",
     seed: int = 0,
 ) -> tuple[ModelFeatures, ...]:
-    """Return ``groups * members`` models, nearly equal within a group and unlike across groups.
+    """Return ``groups * members`` models, nearly equal within a group and dissimilar across groups.
 
-    A group has one prototype, independent normal numbers (``samples``, ``features``); its members
-    are the prototype with independent noise, ``noise`` times as large. Any sensible measure finds
-    all pairs within a group more similar than any other: conformity 1 and AUPRC 1. The groups also
-    differ in spread and in the length of the mean, so that this holds for most measures that
-    compare one number per representation.
+    Every group has a prototype, an array (``samples``, ``features``) of independent normal numbers.
+    The members of a group are the prototype plus independent noise, ``noise`` times as large. Any
+    sensible measure finds all pairs within a group more similar than any other pair: conformity 1
+    and AUPRC 1. The groups also differ in spread and in the length of the mean, so most measures
+    that compare a single number per representation reach the same scores.
 
     ``setting``: "labels" or "augmentation", where the first group is the normal models, or
     "shortcut". Strengths go from 0 to 1 in equal steps; accuracies are invented and fall with the
@@ -81,10 +80,11 @@ def independent_noise(
     setting: str = "labels",
     seed: int = 0,
 ) -> tuple[ModelFeatures, ...]:
-    """Return ``groups * members`` models of independent numbers, whose groups mean nothing.
+    """Return ``groups * members`` models of independent normal numbers, whose groups have no
+    meaning.
 
     All measures are at chance: conformity is about 1/2, and AUPRC about the share of pairs within a
-    group. Settings, strengths, accuracies and errors are those of :func:`tight_groups`.
+    group. Settings, strengths, accuracies and exceptions are as in :func:`tight_groups`.
     """
     check_minimum_sizes(
         groups=(groups, 2), members=(members, 2), samples=(samples, 2), features=(features, 1)
@@ -106,17 +106,17 @@ def noise_walk(
     keep: float = 0.8,
     seed: int = 0,
 ) -> tuple[ModelFeatures, ...]:
-    r"""Return models, one by default, in which each layer is the previous one with new noise.
+    r"""Return models (by default one) in which every layer is the previous layer plus new noise.
 
     .. math:: X_{l+1} = \kappa X_l + \sqrt{1 - \kappa^2}\, E_l, \qquad
         X_0, E_l \sim \mathcal{N}(0, 1)
 
-    with :math:`\kappa` = ``keep``, so that all layers have the same distribution and two of them
-    correlate by :math:`\kappa^{|l - m|}`: any sensible measure falls with the distance of the
-    layers, wherever they are. Measures that compare one number per representation see no order.
+    with :math:`\kappa` = ``keep``. All layers have the same distribution, and two layers correlate
+    by :math:`\kappa^{|l - m|}`, so any sensible measure falls with the distance of the layers at
+    every depth. Measures that compare a single number per representation find no order.
 
     Layers are (``samples``, ``features``), named "layer0" and so on; the setting is "layers".
-    Raises ``ValueError`` for fewer than three layers, whose order says nothing, and for ``keep``
+    Raises ``ValueError`` for fewer than three layers, which have no order to test, and for ``keep``
     outside (0, 1).
     """
     check_minimum_sizes(
@@ -142,16 +142,16 @@ def noise_walk(
 def graded_outputs(
     *, models: int = 10, samples: int = 100, features: int = 10, classes: int = 4, seed: int = 0
 ) -> tuple[ModelFeatures, ...]:
-    r"""Return models whose representations and outputs differ by the same hidden number.
+    r"""Return models whose representations and outputs depend on the same hidden number.
 
     .. math:: X_t = \cos(\pi t / 2)\, A + \sin(\pi t / 2)\, B, \qquad Y_t = X_t W
 
     with normal numbers in A and B, (``samples``, ``features``), and W, (``features``, ``classes``),
-    and ``models`` values of t from 0 to 1 at unequal distances (the trait "hidden"). Two models
-    correlate by :math:`\cos(\pi (t - s) / 2)` in representations and in logits Y, so that
-    differences of both grow with the distance of t. So does the difference of accuracies, since the
-    true class is what the first model predicts: Spearman's correlation is near 1 in the tests of
-    outputs and of accuracies.
+    and ``models`` values of t from 0 to 1 with unequal steps (the trait "hidden"). The
+    representations of two models correlate by :math:`\cos(\pi (t - s) / 2)`, and so do the logits
+    Y, so differences in representations and in outputs grow with the distance of t. The difference
+    of accuracies grows too, because the prediction of the first model is the true class: Spearman's
+    correlation is near 1 in the tests of outputs and of accuracies.
 
     The setting is "normal". Raises ``ValueError`` for fewer than three models, two classes or two
     samples.
@@ -181,7 +181,8 @@ def _standard_normal(rows: int, columns: int, seed: int, *labels: str | int) -> 
 
 
 def _synthetic_traits(dataset: str, setting: str, strength: float, seed: int) -> dict[str, Any]:
-    """Return the traits of a model; groups compared with normal models begin with these."""
+    """Return the traits of a model; strength 0 of a setting that is compared with normal models
+    gives the setting "normal"."""
     if setting not in (*GROUPED_SETTINGS, "normal", "layers") or (
         strength and setting not in GROUPED_SETTINGS
     ):

@@ -1,4 +1,5 @@
-"""The board: scores of measures on packs, read from files, joined and ranked."""
+"""The leaderboard: read the scores of measures on feature packs from files, combine the scores, and
+rank measures."""
 
 from .ranking import Board, board_of, read_board
 from .score_file import MeasureCard, PackScores, ScoredCell, read_scores, write_scores

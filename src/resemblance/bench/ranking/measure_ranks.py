@@ -1,4 +1,5 @@
-"""Measures among all others: scores on the packs of a series, and where the scores stand."""
+"""Rank your measures among all other measures: score the measures on a series of packs, and find
+the rank intervals."""
 
 from __future__ import annotations
 
@@ -41,12 +42,12 @@ PLACE_NAMES = ("measure", "position", "best", "worst", "mean", "low", "high", "i
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeasureRanks(BaseResult):
-    """Where measures stand among all others: what :func:`resemblance.bench.rank` returns.
+    """The ranks of measures among all other measures, returned by :func:`resemblance.bench.rank`.
 
-    ``standings``: of each measure its place, ties, neighbors and cost. ``rows``: of each measure
-    the record of the leaderboard. ``labels``: by specification, the labels of all measures that are
-    ranked. ``scores``: of the measures on the packs. ``ranking``: the whole ranking, which the page
-    shows; None for the ranking of one benchmark, whose page shows the records.
+    ``standings``: for every measure its rank interval, ties, neighbours and cost. ``rows``: for
+    every measure the record of the leaderboard. ``labels``: of all ranked measures, by
+    specification. ``scores``: of the measures on the packs. ``ranking``: the whole ranking, for the
+    page; None for the ranking of a single benchmark, where the page shows the records.
     """
 
     standings: tuple[MeasureRank, ...]
@@ -59,17 +60,17 @@ class MeasureRanks(BaseResult):
 
     @property
     def failures(self) -> tuple[Unplaced, ...]:
-        """The measures without a place, and why."""
+        """The measures without a rank, and the reasons."""
         return tuple(
             Unplaced(s.spec, missing_place_reason(s)) for s in self.standings if s.place is None
         )
 
     def summary(self) -> str:
-        """Say where each measure stands, in one paragraph each."""
+        """Return the rank interval of every measure, a paragraph per measure."""
         return "\n".join((*map(rank_sentence, self.standings), *self.caveats))
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the record of each measure in the leaderboard."""
+        """Return the leaderboard record of every measure."""
         return [dict(row) for row in self.rows]
 
     def _table_parts(self) -> list[Any]:
@@ -94,31 +95,32 @@ def rank(
     progress: StageProgress | None = None,
     save: str | Path | None = None,
 ) -> MeasureRanks:
-    r"""Score measures on pinned features, and return where they stand among all others.
+    r"""Score measures on feature packs, and rank the measures among all other measures.
 
-    Nothing is trained, and the scores of the other measures are known. A measure has a rank
-    :math:`r_{sc}`, 1 for the best, in each cell :math:`c` of each suite :math:`s`. Its mean rank is
+    Nothing is trained, and the scores of the other measures are stored. A measure has a rank
+    :math:`r_{sc}`, 1 for the best, in every task :math:`c` of every suite :math:`s`. Its mean rank
+    is
 
     .. math:: \bar r = \frac{1}{S} \sum_{s=1}^{S} \frac{1}{C_s} \sum_{c=1}^{C_s} r_{sc}
 
-    over the :math:`S` suites with at least six cells that tell the measures apart, of which
-    :math:`C_s` are in suite :math:`s`.
+    over the :math:`S` suites with at least six tasks in which measures differ, :math:`C_s` tasks in
+    suite :math:`s`.
 
     Parameters
     ----------
     measures : one or more measures: names, specifications such as ``"cka[kernel=rbf]"``, or
         measures of your own.
     packs : the series of the packs, such as "compact" for "resi-compact@1".
-    against : a file of scores (.jsonl); its measures are ranked, too, on the packs of the file.
-    benchmark : rank in the cells of this benchmark alone: "resi", "sensitivity", "manifolds" or
+    against : a score file (.jsonl); its measures are ranked too, on the packs of the file.
+    benchmark : rank in the tasks of this benchmark alone: "resi", "sensitivity", "manifolds" or
         "stability".
     jobs : number of processes, or an executor of ``concurrent.futures``; by default this process
         computes.
-    progress : called with a stage, how much of the stage is done, and of how much.
-    save : a file (.jsonl) to which the scores are added, one line for each measure.
+    progress : called with a stage, the amount done, and the total amount.
+    save : a file (.jsonl) to which the scores are added, a line per measure.
 
     Raises ``ValueError`` for no measure, for an unknown benchmark or series, for a measure that
-    packs cannot score, and for files of something else.
+    packs cannot score, and for files of another kind.
     """
     if benchmark is not None:
         check_choice("bench.rank: benchmark", benchmark, SUITES)
@@ -126,7 +128,8 @@ def rank(
     if not entries:
         raise ValueError("bench.rank needs a measure, such as rs.bench.rank('cka'); got none")
     if save is not None:
-        read_scores_if_any(save)  # a file of something else is an error before the work
+        # Report a file of another kind before the work starts.
+        read_scores_if_any(save)
     opened_packs = packs_of(packs, () if against is None else read_scores(against))
     suite_packs = _packs_of_suite(opened_packs, benchmark)
     reference_scores = _reference_scores(opened_packs, against, packs)
@@ -143,8 +146,10 @@ def ranks_on_board(
     scores: tuple[PackScores, ...],
     benchmark: str | None = None,
 ) -> MeasureRanks:
-    """Return where measures stand on a board, in all cells or in those of a benchmark; ``scores``:
-    of the measures."""
+    """Return the ranks of measures on a leaderboard, over all tasks or the tasks of a benchmark.
+
+    ``scores``: of the measures.
+    """
     subset = whole_suite_subset(board, benchmark)
     specs = {measure.spec for measure in measures}
     standings = tuple(rank_of(board, subset, measure.spec) for measure in measures)
@@ -173,7 +178,8 @@ def _packs_of_suite(packs: Sequence[Pack], benchmark: str | None) -> list[Pack]:
 def _reference_scores(
     packs: Sequence[Pack], against: str | Path | None, series: str
 ) -> list[PackScores]:
-    """Return the known scores on packs: the scores that ship, and the scores to rank against."""
+    """Return the stored scores on packs: the scores that ship with the library, and the scores in
+    ``against``."""
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
     files = () if against is None else (against,)
     scores = newest_scores(read_all_scores(*files, packs=series))
@@ -181,7 +187,7 @@ def _reference_scores(
 
 
 def _measure_rank_record(standing: MeasureRank) -> dict[str, Any]:
-    """Return a standing as JSON can hold it, with names for what its parts hold."""
+    """Return a measure's rank as a JSON document, with named entries instead of tuples."""
     document = standing._asdict()
     document["place"] = standing.place and _serialize_rank_interval(standing.place)
     for side in ("above", "below"):

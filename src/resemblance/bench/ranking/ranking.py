@@ -1,4 +1,4 @@
-"""The ranks and places of all measures on a series of packs, from their scores in files."""
+"""The leaderboard: rank all measures on a series of packs, from the scores in files."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ..packs import Pack, list_packs, open_pack
 from ..reliability import is_reliable
 from .score_file import MeasureCard, PackScores, read_scores
 
-SHIPPED = Path(__file__).with_name("scores.jsonl")  # the scores of the measures of this library
+SHIPPED = Path(__file__).with_name("scores.jsonl")  # scores of the measures of this library
 DEFAULT_PACK_SERIES = "compact"  # the packs that ship with the library
-ScoresByCell = dict[str, dict[str, float | None]]  # by cell, then by specification
+ScoresByCell = dict[str, dict[str, float | None]]  # by task, then by specification
 
 
 class Board(NamedTuple):
-    """The scores of measures on packs, one pack of every suite, joined.
+    """The leaderboard: the scores of measures on a pack of every suite, combined.
 
-    ``results``: by suite, the scores of all measures that have some there. ``cards``: by
-    specification, what measures claim. ``scores``: by suite and specification. ``ranks``: of the
-    measures that have scores in all suites. ``unranked``: by suite and cell, the reliability of
-    what is expected in cells where it is too low to rank measures by it.
+    ``results``: by suite, the scores of all measures with scores in the suite. ``cards``: by
+    specification, the declared properties of measures. ``scores``: by suite and specification.
+    ``ranks``: of the measures that have scores in all suites. ``unranked``: by suite and task, the
+    reliability of the expected differences in tasks that are too unreliable to rank measures.
     """
 
     results: Mapping[str, Result]
@@ -38,11 +38,11 @@ class Board(NamedTuple):
 
 
 def read_board(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> Board:
-    """Return the board of a series of packs, from the scores that ship with the library and those
-    in score files.
+    """Read the leaderboard of a series of packs, from the scores that ship with the library and
+    from score files.
 
-    Of several versions of a measure the one that was computed last counts, and a file of yours
-    before the scores that ship.
+    If a measure has scores of several versions, the most recently computed version counts; your
+    files override the scores that ship.
 
     Raises ``ValueError`` for a series without scores.
     """
@@ -53,11 +53,12 @@ def read_board(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> Board:
 
 
 def read_all_scores(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> tuple[PackScores, ...]:
-    """Return all scores on a series of packs, also those of earlier versions, which come first: the
-    scores that ship with the library, and those in score files.
+    """Read all scores on a series of packs, oldest first: the scores that ship with the library,
+    and the scores in files.
 
-    Raises ``ValueError`` for a file without scores on packs of the series, and for scores on a
-    version of a pack that ships which this version of the library does not know.
+    Scores on earlier pack versions are included. Raises ``ValueError`` for a file without scores on
+    packs of the series, and for scores on a version of a shipped pack that this version of the
+    library does not know.
     """
     scores = list(_scores_in_series(SHIPPED, packs)) if SHIPPED.is_file() else []
     for file in files:
@@ -70,13 +71,14 @@ def read_all_scores(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> tup
 
 
 def _score_age(scores: PackScores) -> tuple[int, str, int]:
-    """Return what orders scores: versions of measures of users are hashes, so dates go first."""
+    """Return the sort key for the age of scores. The version of a user's measure is a hash, so the
+    date comes before the version."""
     return scores.pack_version, scores.environment.get("date", ""), scores.measure.version
 
 
 def _check_known_pack_versions(pack_scores: Iterable[PackScores]) -> None:
-    """Raise ``ValueError`` for scores on an unknown version of a known pack: they would displace
-    all scores of their suite."""
+    """Raise ``ValueError`` for scores on an unknown version of a known pack, which would displace
+    all scores of the suite."""
     manifests = {p.identity: p.manifest for p in list_packs()}
     names = {identity.partition("@")[0] for identity in manifests}
     for scores in pack_scores:
@@ -101,19 +103,19 @@ def newest_scores(pack_scores: Sequence[PackScores]) -> tuple[PackScores, ...]:
 
 
 def pack_series(pack: str) -> str:
-    """Return the series of a pack: "compact" of "resi-compact@1"."""
+    """Return the series of a pack: "compact" for "resi-compact@1"."""
     return pack.partition("@")[0].partition("-")[2]
 
 
 def board_of(scores: Iterable[PackScores]) -> Board:
-    """Return the board of scores, later ones in place of earlier ones of the same measure.
+    """Build the leaderboard from scores; later scores replace earlier scores of the same measure.
 
-    The version of a measure is that of its last scores: scores of different versions, such as on
-    two packs, are never mixed, and those of another version are left out. A measure without a score
-    in any cell is not ranked.
+    The version of a measure is the version of its last scores. Scores of other versions are left
+    out, so scores of different versions, such as on two packs, are never mixed. A measure without a
+    score in any task is not ranked.
 
-    Raises ``ValueError`` for scores on different packs of one suite, and for scores whose cells
-    differ.
+    Raises ``ValueError`` for scores on different packs of one suite, and for scores with different
+    tasks.
     """
     by_suite: dict[str, dict[str, PackScores]] = {}
     pack_scores = tuple(scores)
@@ -148,7 +150,8 @@ def board_of(scores: Iterable[PackScores]) -> Board:
 
 
 def _unreliable_tasks(scores: Iterable[PackScores]) -> dict[tuple[str, str], float]:
-    """Return the reliability of cells where it is too low to rank measures, by test and cell."""
+    """Return the reliability of tasks that are too unreliable to rank measures, by test and
+    task."""
     cells = (cell for entry in scores for cell in entry.cells)
     return {
         (cell.test, cell.cell): cell.reliability
@@ -158,17 +161,18 @@ def _unreliable_tasks(scores: Iterable[PackScores]) -> dict[tuple[str, str], flo
 
 
 def _select_measure_scores(scores: Mapping[str, PackScores], specs: set[str]) -> list[PackScores]:
-    """Return the scores of some measures, or all where these have none."""
+    """Return the scores of the selected measures; all scores if the selected measures have no
+    scores."""
     return [entry for spec, entry in scores.items() if spec in specs] or list(scores.values())
 
 
 def join_measure_scores(
     pack_scores: Sequence[PackScores], unranked_tasks: Iterable[tuple[str, str]] = ()
 ) -> Result:
-    """Return the scores of several measures on one pack as one result, without tables; those in
-    ``unranked_tasks`` cells are not ranked.
+    """Combine the scores of several measures on a pack into one result without tables.
 
-    Raises ``ValueError`` for scores on different packs or in different cells.
+    Tasks in ``unranked_tasks`` are not ranked. Raises ``ValueError`` for scores on different packs
+    or in different tasks.
     """
     first = pack_scores[0]
     for other in pack_scores[1:]:
@@ -212,13 +216,13 @@ def _check_equal_results(first: PackScores, second: PackScores) -> None:
 def packs_of(
     packs: str = DEFAULT_PACK_SERIES, scores: Iterable[PackScores] = ()
 ) -> tuple[Pack, ...]:
-    """Return the packs of a series, opened: the newest version of each, in the order of suites.
+    """Open the packs of a series: the newest version of every pack, in the order of suites.
 
-    Known are the packs that ship with the library, and those that ``scores`` are on, which may be
-    in the cache.
+    The function knows the packs that ship with the library, and the packs of ``scores``, which may
+    be in the cache.
 
-    Raises ``ValueError`` for a series of which no packs are known, and for a pack whose manifest is
-    not that of its scores.
+    Raises ``ValueError`` for a series without known packs, and for a pack whose manifest differs
+    from the manifest in its scores.
     """
     entries = [(p.version, p.suite, p.identity) for p in list_packs()]
     entries += [(s.pack_version, s.suite, s.pack) for s in scores]

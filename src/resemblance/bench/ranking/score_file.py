@@ -1,12 +1,12 @@
-"""Score files: the scores of measures on packs, one measure a line.
+"""Score files: the scores of measures on packs, a line per measure.
 
 ::
 
     {"pack": "resi-compact@1", "manifest": "7d87…", "suite": "resi", "cells": [["labels", …], …]}
     {"measure": {"spec": "cka", …}, "code": "b1c2…", "scores": {"resi-compact@1": {…}}}
 
-The lines of packs come first and name the cells. The line of a measure has its values in these
-cells. Measures are ranked when files are read, so a new measure changes one line.
+The lines of packs come first and name the tasks. The line of a measure has its scores in these
+tasks. Measures are ranked when files are read, so a new measure changes a single line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCORE_FILE_REMEDY = "make it by resemblance rank NAME --save FILE"
 
 
 class MeasureCard(NamedTuple):
-    """The name, the version and the claims of a measure."""
+    """The name, the version and the declared properties of a measure."""
 
     spec: str
     label: str
@@ -46,12 +46,13 @@ class MeasureCard(NamedTuple):
 
 
 class ScoredCell(NamedTuple):
-    """The score of a measure in one cell; larger is better, None with a reason where it has none.
+    """The score of a measure in a task; larger is better; None with a reason if the measure has no
+    score.
 
-    ``parts``: scores in parts of the cell, such as single models. ``is_incomplete``: some
-    comparisons of the cell failed. ``models``: the models of the cell. ``reliability``: how far the
-    expected differences of the cell repeat on other inputs; None where it is not known, or where
-    the expectation does not depend on inputs.
+    ``parts``: scores in parts of the task, such as single models. ``is_incomplete``: some
+    comparisons of the task failed. ``models``: the models of the task. ``reliability``: how well
+    the expected differences of the task repeat on other inputs; None if unknown, or if the
+    expectation does not depend on inputs.
     """
 
     test: str
@@ -65,11 +66,12 @@ class ScoredCell(NamedTuple):
 
 
 class PackScores(NamedTuple):
-    """The scores of one version of one measure on one pack.
+    """The scores of a version of a measure on a pack.
 
-    ``pack``: "resi-compact@1"; ``manifest``: the SHA-256 of its manifest, so that scores on other
-    data of the same name are never mixed. ``code``: the SHA-256 of the code of the measure.
-    ``seconds``: CPU time of the whole run. ``environment``: versions of libraries and the machine.
+    ``pack``: such as "resi-compact@1". ``manifest``: the SHA-256 of the manifest of the pack, so
+    that scores on different data of the same name are never mixed. ``code``: the SHA-256 of the
+    code of the measure. ``seconds``: CPU time of the whole run. ``environment``: versions of
+    libraries and the machine.
     """
 
     pack: str
@@ -83,21 +85,21 @@ class PackScores(NamedTuple):
 
     @property
     def has_values(self) -> bool:
-        """Whether the measure has a score in any cell."""
+        """Whether the measure has a score in any task."""
         return any(cell.value is not None for cell in self.cells)
 
     @property
     def pack_version(self) -> int:
-        """The version of the pack: 1 of "resi-compact@1"; 0 where there is none."""
+        """The version of the pack: 1 for "resi-compact@1"; 0 without a version."""
         version = self.pack.rpartition("@")[2]
         return int(version) if version.isdecimal() else 0
 
 
 class PackWithTasks(NamedTuple):
-    """A pack and its cells: the line of a pack in a score file.
+    """A pack and its tasks: the line of a pack in a score file.
 
-    ``cells``: test, name and models of each. ``reliability``: of the cells where it is known, by
-    test and name.
+    ``cells``: test, name and models of every task. ``reliability``: of tasks with known
+    reliability, by test and name.
     """
 
     pack: str
@@ -111,9 +113,9 @@ class PackWithTasks(NamedTuple):
 
 
 def read_scores(path: str | Path) -> tuple[PackScores, ...]:
-    """Return the scores in a file, by measure and then by pack.
+    """Read the scores in a file, sorted by measure and then by pack.
 
-    Raises ``ValueError`` with the file and the line for anything else than a score file.
+    Raises ``ValueError`` with the file and the line for any other content.
     """
     file = Path(path)
     try:
@@ -166,7 +168,8 @@ def _parse_measure_scores(
 def _parse_task_score(
     test: str, cell: str, models: str, value: Any, reliability: float | None
 ) -> ScoredCell:
-    if isinstance(value, float):  # nearly all
+    # Nearly all scores are plain numbers.
+    if isinstance(value, float):
         return ScoredCell(test, cell, value, models=models, reliability=reliability)
     score, parts, is_incomplete, reason = value
     scored_cell = ScoredCell(
@@ -180,12 +183,13 @@ def _parse_task_score(
 
 
 def write_scores(path: str | Path, scores: Iterable[PackScores]) -> Path:
-    """Add scores to a file, at once; return its path.
+    """Add scores to a file in one atomic write; return the path.
 
-    The line of a measure is replaced; scores on other packs stay if the same code computed them.
+    The new line of a measure replaces the old line; old scores on other packs stay if the same code
+    computed them.
 
-    Raises ``ValueError`` for a file of something else, and for scores on another pack of the same
-    name than those in the file.
+    Raises ``ValueError`` for a file of another kind, and if the file has scores on a different pack
+    of the same name.
     """
     file, new_scores = Path(path), {(s.measure.spec, s.pack): s for s in scores}
     codes = {s.measure.spec: (s.measure, s.code) for s in new_scores.values()}
@@ -202,13 +206,13 @@ def write_scores(path: str | Path, scores: Iterable[PackScores]) -> Path:
 
 
 def read_scores_if_any(path: str | Path) -> tuple[PackScores, ...]:
-    """Return the scores in a file; none where the file does not exist yet, or is empty."""
+    """Read the scores in a file; no scores if the file does not exist yet, or is empty."""
     file = Path(path)
     return read_scores(file) if file.exists() and file.stat().st_size else ()
 
 
 def _score_documents(scores: Iterable[PackScores], file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a file in their order: packs by name, then measures by specification."""
+    """Yield the documents of a file in order: packs by name, then measures by specification."""
     packs, measures = dict[str, PackWithTasks](), dict[str, list[PackScores]]()
     for entry in sorted(scores, key=lambda s: (s.measure.spec, s.pack)):
         packs[entry.pack] = _join_pack_tasks(packs.get(entry.pack), _pack_with_tasks(entry), file)
@@ -232,7 +236,7 @@ def _pack_with_tasks(scores: PackScores) -> PackWithTasks:
 
 
 def _join_pack_tasks(pack: PackWithTasks | None, other: PackWithTasks, file: Path) -> PackWithTasks:
-    """Return a pack with what either knows of the reliability of its cells."""
+    """Merge two records of the same pack, with all known reliabilities of its tasks."""
     if pack is None:
         return other
     if pack[:4] != other[:4]:
@@ -245,7 +249,8 @@ def _join_pack_tasks(pack: PackWithTasks | None, other: PackWithTasks, file: Pat
 
 
 def _measure_entry(scores: PackScores) -> dict[str, Any]:
-    """Return the scores on one pack: a number for each cell, and a list where there is more."""
+    """Return the scores on a pack: a number per task, or a list if the score has parts, failures or
+    a reason."""
     values = [
         [c.value, list(c.parts), c.is_incomplete, c.reason]
         if c.parts or c.is_incomplete or c.reason or c.value is None

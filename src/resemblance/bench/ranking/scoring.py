@@ -1,4 +1,4 @@
-"""From measures and packs to scores in all cells of the packs."""
+"""Score measures in all tasks of feature packs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from ..study import StageProgress
 from .score_file import MeasureCard, PackScores, ScoredCell
 
 TOO_SLOW_REASON = "left out: it takes too long on so many samples"
-SCORE_DIGITS = 12  # of scores that are kept
-PACKS_STAGE = "packs"  # of progress, where processes report no stages of their own
+SCORE_DIGITS = 12  # stored scores are rounded to this number of digits
+PACKS_STAGE = "packs"  # progress stage if worker processes report no stages
 
 
 def score(
@@ -40,12 +40,12 @@ def score(
 ) -> PackScores:
     """Run a measure on a pack, and return its scores.
 
-    Scores are kept to 12 digits. Cells are those of the pack, whatever the measure: where it has no
-    value it has a reason.
+    Scores are rounded to 12 digits. The tasks are the tasks of the pack, whatever the measure: a
+    task without a score has a reason.
 
-    Raises ``ValueError`` for a measure of outputs, for packs hold layers, for a measure that reads
-    repeats, for packs hold each sample once, and for cells that the pack does not know, which
-    another version of the suite would have.
+    Raises ``ValueError`` for a measure of outputs, because packs contain layers; for a measure that
+    needs repeats, because packs contain every sample once; and for a task that the pack does not
+    list, which happens with another version of the suite.
     """
     entry = get_measure(measure) if isinstance(measure, str) else measure
     if entry.family == "outputs":
@@ -79,8 +79,8 @@ def score(
 def score_pack_tasks(
     pack: Pack, cases: Iterable[Case], rows: Iterable[Score]
 ) -> tuple[ScoredCell, ...]:
-    """Return the scores of one measure in all cells of a pack; ``ValueError`` for a score in a cell
-    that the pack does not have."""
+    """Return the scores of a measure in all tasks of a pack; ``ValueError`` for a score in a task
+    that the pack does not list."""
     complete_tasks = {(c.test, task_name(c.cell)) for c in cases if c.rule.is_complete}
     rows_by_task = {(row.test, task_name(row.cell)): row for row in rows}
     expected = {(cell.test, cell.cell): cell for cell in pack_tasks(pack)}
@@ -119,7 +119,7 @@ def _round_score(value: float) -> float | None:
 
 
 def measure_card(measure: Measure) -> MeasureCard:
-    """Return the name, the version and the claims of a measure."""
+    """Return the name, the version and the declared properties of a measure."""
     low, high = (float(end) if math.isfinite(end) else None for end in measure.range)
     return MeasureCard(
         measure.spec,
@@ -138,8 +138,8 @@ def measure_card(measure: Measure) -> MeasureCard:
 
 
 def measure_code_hash(measure: Measure) -> str:
-    """Return the SHA-256 of what computes a measure: its function without the docstring, or the
-    whole file of a user."""
+    """Return the SHA-256 of the code of a measure: its function without the docstring, or the whole
+    file for a user's own measure."""
     if measure.function.__module__.partition(".")[0] == __package__.partition(".")[0]:
         lines = inspect.getsource(measure.function).splitlines()
         (function,) = ast.parse("\n".join(lines)).body
@@ -160,11 +160,11 @@ def score_all(
     executor: Executor | None = None,
     progress: StageProgress | None = None,
 ) -> Iterator[PackScores]:
-    """Yield the scores of each measure on its pack, as they are ready.
+    """Yield the scores of every (measure, pack) pair in ``work``, in the order of completion.
 
-    Each is computed in one process on one thread, so that CPU times can be compared, and each
-    warning is given once, however many packs and processes there are. ``progress``:
-    called with a stage, how much of it is done, and of how much.
+    Every pair runs in a single process on a single thread, so that CPU times are comparable. Every
+    warning is given once, whatever the number of packs and processes. ``progress``: called with a
+    stage, the amount done, and the total amount.
     """
     calls = [
         WorkerCall(
@@ -186,7 +186,7 @@ def score_all(
 
 
 def _suite_progress(pack: Pack, progress: StageProgress | None) -> StageProgress | None:
-    """Return what shows the stages of a suite, each with the name of the suite."""
+    """Return a progress function that prefixes every stage with the name of the suite."""
     return progress and (
         lambda stage, done, total: progress(f"{pack.manifest.suite}: {stage}", done, total)
     )
@@ -198,7 +198,7 @@ def score_packs(
     executor: Executor | None = None,
     progress: StageProgress | None = None,
 ) -> tuple[PackScores, ...]:
-    """Return the scores of all measures on all packs, by measure and then by pack."""
+    """Return the scores of all measures on all packs, sorted by measure and then by pack."""
     places, specs = list(packs), list(measures)
     work = [(measure, pack) for pack in places for measure in specs]
     order = {pack.manifest.identity: i for i, pack in enumerate(places)}
@@ -210,12 +210,13 @@ def score_packs(
 def _score_with_warnings(
     measure: Measure, pack: Pack, progress: StageProgress | None
 ) -> tuple[PackScores, list[tuple[type[Warning], str]]]:
-    """Return scores, and the warnings that were given, each once."""
+    """Return the scores and the distinct warnings of a run."""
     with single_threaded(), warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("once")
         try:
             scores = score(pack, measure, progress=progress)
-        except SystemExit as error:  # it would end the command, as if all were well
+        # SystemExit would end the command with success.
+        except SystemExit as error:
             raise UserFileError(
                 f"{measure.spec} ends the process, with {error.code!r:.80}"
             ) from error

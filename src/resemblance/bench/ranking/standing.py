@@ -1,5 +1,5 @@
-"""Where measures stand on a board: as records and a frame, in words, and one measure among its
-neighbours."""
+"""The ranks of measures on a leaderboard: as records, as a data frame, in words, and for a single
+measure with its neighbours."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from .subsets import (
     select_task_subset,
 )
 
-N_NEIGHBORS_SHOWN = 3  # on either side
-EQUAL_SCORE_TOLERANCE = 1e-9  # by which equal scores may differ
-MIN_SHARE_OF_EQUAL_SCORES = 0.9  # of the cells, in which other measures have other scores
+N_NEIGHBORS_SHOWN = 3  # on both sides of the measure
+EQUAL_SCORE_TOLERANCE = 1e-9  # largest difference between equal scores
+MIN_SHARE_OF_EQUAL_SCORES = 0.9  # share of tasks; fewer equal scores can be chance
 LEADERBOARD_HEADER = ("place", "measure", "mean rank", "95 %", "CPU time")
-CURRENT_ROW_MARK = "→"  # before the measure in question
+CURRENT_ROW_MARK = "→"  # marks the ranked measure among its neighbours
 
 
 # ------------------------------------------------------------------------------------- for programs
 
 
 class Unplaced(NamedTuple):
-    """A measure without a place, and why."""
+    """A measure without a rank, and the reason."""
 
     measure: str
     reason: str
@@ -54,12 +54,12 @@ class Unplaced(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard(BaseResult):
-    """Where measures stand, with what is known of their places: what
-    :func:`resemblance.leaderboard` returns.
+    """The ranking of measures with rank intervals, returned by :func:`resemblance.leaderboard`.
 
-    ``rows``: a record per measure, best first, then those without a place by name. ``conclusion``:
-    which measure leads. ``cells`` and ``measures``: which were chosen. ``counts``: by suite, the
-    cells that tell the measures apart. ``packs``: by pack, the SHA-256 of its manifest.
+    ``rows``: a record per measure, best first, then measures without a rank, by name.
+    ``conclusion``: the leading measure. ``cells`` and ``measures``: keys of the selected tasks and
+    measures. ``counts``: by suite, the number of tasks in which the measures differ. ``packs``: by
+    pack, the SHA-256 of its manifest.
     """
 
     rows: tuple[Mapping[str, Any], ...]
@@ -72,17 +72,18 @@ class Leaderboard(BaseResult):
 
     @property
     def failures(self) -> tuple[Unplaced, ...]:
-        """The measures without a place, and why."""
+        """The measures without a rank, and the reasons."""
         is_settled = any(row["place"] is not None for row in self.rows)
         reason = "it lacks scores in some suite" if is_settled else "there are too few cells"
         return tuple(Unplaced(row["spec"], reason) for row in self.rows if row["place"] is None)
 
     def summary(self) -> str:
-        """Say which measure leads, or why there is no order."""
+        """Return which measure leads, or why there is no order."""
         return "\n".join((self.conclusion, *self.caveats))
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per measure: place, mean rank, interval, and what it claims."""
+        """Return a record per measure: rank interval, mean rank with its interval, and declared
+        properties."""
         return [dict(row) for row in self.rows]
 
     def to_pandas(self) -> Any:
@@ -119,7 +120,7 @@ class Leaderboard(BaseResult):
 
 
 def leaderboard_of_subset(board: Board, subset: RankedSubset) -> Leaderboard:
-    """Return a subset of a leaderboard as a result."""
+    """Return the ranking in a subset of a leaderboard as a result."""
     labels = leaderboard_labels(board)
     cards = [board.cards[place.measure] for place in subset.places.rows if subset.is_settled]
     return Leaderboard(
@@ -134,20 +135,21 @@ def leaderboard_of_subset(board: Board, subset: RankedSubset) -> Leaderboard:
 
 
 def leaderboard(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> Leaderboard:
-    """Return the published ranking of measures, one record a measure, best first.
+    """Return the published ranking of measures, a record per measure, best first.
 
-    ``spec``, ``label``, ``version``, ``family``; ``place``, and ``best`` to ``worst``, which run
-    over all measures that it cannot be told from (95 %); ``mean_rank``, 1 for the best, with
-    ``low`` and ``high``; ``is_tied``: it cannot be told from the leader; a column with the mean
-    rank in each suite, such as ``rank_resi``; ``own_suites``: those from the paper of the measure;
-    ``cpu_seconds`` on all packs; then what the measure claims. Suites of fewer than six cells do
-    not count towards the mean. Measures without scores in some suite are last, without a place.
+    ``spec``, ``label``, ``version``, ``family``: of the measure. ``place``: the rank. ``best`` to
+    ``worst``: the rank interval, over all measures that are statistically tied with the measure (95
+    %). ``mean_rank``: 1 for the best, with ``low`` and ``high``. ``is_tied``: tied with the leader.
+    A column per suite with the mean rank in the suite, such as ``rank_resi``. ``own_suites``:
+    suites from the paper of the measure. ``cpu_seconds``: on all packs. The remaining columns are
+    the declared properties of the measure. Suites of fewer than six tasks do not count towards the
+    mean. Measures without scores in some suite come last, without a rank.
 
-    ``files``: files of scores to add to those that ship with the library, such as those of your own
-    measures, which :func:`resemblance.bench.ranking.write_scores` writes. ``packs``: the
+    ``files``: score files to add to the scores that ship with the library, such as the scores of
+    your own measures, which :func:`resemblance.bench.ranking.write_scores` writes. ``packs``: the
     series of the packs, such as "compact" for "resi-compact@1".
 
-    Raises ``ValueError`` for files of something else, and for scores that cannot be joined.
+    Raises ``ValueError`` for files of another kind, and for scores that cannot be combined.
     """
     scores = read_board(*files, packs=packs)
     subset = rank_subset(scores, select_task_subset(scores), select_measure_subset(scores))
@@ -155,9 +157,9 @@ def leaderboard(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> Leaderb
 
 
 def leaderboard_records(board: Board, subset: RankedSubset) -> list[dict[str, Any]]:
-    """Return a record per measure of a subset, best first, then those without a place by name.
+    """Return a record per measure of a subset, best first, then measures without a rank, by name.
 
-    In a subset with too few cells no measure has a place.
+    In a subset with too few tasks, no measure has a rank.
     """
     labels, rows = leaderboard_labels(board), subset.places.rows if subset.is_settled else ()
     place_by_spec = {place.measure: place for place in rows}
@@ -204,7 +206,8 @@ def _claim_record(card: MeasureCard) -> dict[str, Any]:
 
 
 def rank_interval_sentence(place: Place, count: int) -> str:
-    """Return where a measure stands: "Place 3 to 6 of 49, mean rank 8.41 (95 %: 7.9 to 9.0)."."""
+    """Return the rank interval in words: "Place 3 to 6 of 49, mean rank 8.41 (95 %: 7.9 to
+    9.0)."."""
     ends = f"95 %: {place.low:.1f} to {place.high:.1f}"
     return (
         f"Place {format_rank_interval(place)} of {count}, with a mean rank of {place.mean:.2f} "
@@ -213,7 +216,8 @@ def rank_interval_sentence(place: Place, count: int) -> str:
 
 
 def leader_sentence(subset: RankedSubset, labels: Mapping[str, str]) -> str:
-    """Return what a subset shows: which measure leads there, or why there is no order."""
+    """Return the conclusion for a subset: the leading measure, or the reason why there is no
+    order."""
     cells = sum(subset.counts.values())
     if subset.is_settled:
         parts = (
@@ -233,7 +237,8 @@ def leader_sentence(subset: RankedSubset, labels: Mapping[str, str]) -> str:
 
 
 def unranked_tasks_sentence(subset: RankedSubset) -> str:
-    """Return how many cells are shown and not ranked, and why; nothing of none."""
+    """Return the number of tasks that are shown and not ranked, and the reason; "" if all tasks are
+    ranked."""
     if not subset.unranked:
         return ""
     return (
@@ -252,13 +257,14 @@ def _ranked_tasks_text(subset: RankedSubset) -> str:
 
 
 def own_suites(card: MeasureCard) -> tuple[str, ...]:
-    """Return the suites that are from the paper of a measure, which may be good at them for that
-    reason."""
+    """Return the suites that come from the paper of a measure; the measure may do well there for
+    that reason."""
     return tuple(suite for suite in SUITES if card.citation in CITATIONS_BY_NAME[suite])
 
 
 def own_suites_note(cards: Iterable[MeasureCard], labels: Mapping[str, str]) -> str:
-    """Return what a star at a measure means, and at which it is; nothing of none."""
+    """Return the footnote for starred measures, and the list of starred measures; "" without such
+    measures."""
     suites = {labels[card.spec]: own_suites(card) for card in cards}
     names = [
         f"{label} ({', '.join(suite_names)})"
@@ -272,8 +278,8 @@ def own_suites_note(cards: Iterable[MeasureCard], labels: Mapping[str, str]) -> 
 
 
 class SuiteRank(NamedTuple):
-    """The mean rank of a measure in a suite, with that of the measure that leads there; a suite of
-    too few cells does not count for the place."""
+    """The mean rank of a measure in a suite, and the mean rank of the leader of the suite. A suite
+    with too few tasks does not count for the overall rank."""
 
     suite: str
     mean: float
@@ -283,14 +289,14 @@ class SuiteRank(NamedTuple):
 
 
 class MeasureRank(NamedTuple):
-    """Where a measure stands on a board, ``among`` how many measures.
+    """The rank of a measure on a leaderboard, ``among`` a number of measures.
 
-    ``place``: None where it has no score in some suite, or where there are too few cells for an
-    order. ``ties``: labels of the measures that it cannot be told from, the nearest first.
-    ``above``, ``below``: its nearest neighbours, best first. ``same``: by label, measures that have
-    its score in nearly all cells, and in how many. ``missing``: by reason, in how many of all
-    ``cells`` it has no score. ``seconds``: CPU time on all packs; ``times``: in multiples of that
-    of CKA, where that is known.
+    ``place``: the rank interval; None if the measure has no score in some suite, or with too few
+    tasks for an order. ``ties``: labels of statistically tied measures, the nearest first.
+    ``above``, ``below``: the nearest neighbours, best first. ``same``: by label, measures with the
+    same score in nearly all tasks, and the number of equal scores. ``missing``: by reason, the
+    number of tasks without a score, out of all ``cells``. ``seconds``: CPU time on all packs.
+    ``times``: CPU time in multiples of the CPU time of CKA, if known.
     """
 
     spec: str
@@ -309,19 +315,20 @@ class MeasureRank(NamedTuple):
 
     @property
     def has_scores(self) -> bool:
-        """Whether the measure has a score in any cell; without one it has no place."""
+        """Whether the measure has a score in any task; without a score the measure has no rank."""
         return sum(self.missing.values()) < self.cells
 
 
 def whole_suite_subset(board: Board, suite: str | None = None) -> RankedSubset:
-    """Return the subset of all cells of a board, or of those of a suite, with all measures."""
+    """Return the subset of all tasks of a leaderboard, or of the tasks of a suite, with all
+    measures."""
     return rank_subset(board, select_task_subset(board, suite), select_measure_subset(board))
 
 
 def rank_of(board: Board, subset: RankedSubset, spec: str) -> MeasureRank:
-    """Return where a measure stands in a subset of a leaderboard.
+    """Return the rank of a measure in a subset of a leaderboard.
 
-    Raises ``ValueError`` for a measure that the board does not have.
+    Raises ``ValueError`` for a measure that the leaderboard lacks.
     """
     if spec not in board.cards:
         raise ValueError(f"the leaderboard has no measure {spec!r}")
@@ -349,7 +356,7 @@ def rank_of(board: Board, subset: RankedSubset, spec: str) -> MeasureRank:
 
 
 def _nearest_tied_measures(places: Places, spec: str) -> list[str]:
-    """Return the measures that one is tied with, those with the nearest mean ranks first."""
+    """Return the measures that are tied with a measure, the nearest mean ranks first."""
     means = {place.measure: place.mean for place in places.rows}
     return sorted(places.tied_with(spec), key=lambda m: abs(means[m] - means[spec]))
 
@@ -357,8 +364,11 @@ def _nearest_tied_measures(places: Places, spec: str) -> list[str]:
 def _measures_with_equal_scores(
     board: Board, subset: RankedSubset, spec: str
 ) -> Iterable[tuple[str, int]]:
-    """Yield the measures with the score of one in nearly all cells where either has one, and in how
-    many; scores of fewer than that are equal by chance."""
+    """Yield measures that have the same scores as ``spec``, and the number of equal scores.
+
+    Scores must be equal in at least 90 % of the tasks in which either measure has a score; fewer
+    equal scores can be chance.
+    """
     scores = _scores_in_subset(board, subset, spec)
     tasks = {cell for cell, value in scores.items() if value is not None}
     for other in sorted(board.cards.keys() - {spec}):
@@ -372,7 +382,7 @@ def _measures_with_equal_scores(
 def _scores_in_subset(
     board: Board, subset: RankedSubset, spec: str
 ) -> dict[tuple[str, str, str], float | None]:
-    """Return the scores of a measure, by suite, test and cell."""
+    """Return the scores of a measure, by suite, test and task."""
     files = [board.scores[s][spec] for s in subset.cells.suites if spec in board.scores[s]]
     return {(f.suite, cell.test, cell.cell): cell.value for f in files for cell in f.cells}
 
@@ -388,8 +398,8 @@ def _ranks_by_suite(places: Places, spec: str) -> Iterable[SuiteRank]:
 
 
 def _relative_cost(board: Board, spec: str) -> float | None:
-    """Return the CPU time of a measure in multiples of that of CKA on the same packs; None of CKA
-    itself, and where its time is not known."""
+    """Return the CPU time of a measure in multiples of the CPU time of CKA on the same packs; None
+    for CKA itself, and if the time is unknown."""
     suites = [
         suite for suite, files in board.scores.items() if {spec, COST_REFERENCE} <= files.keys()
     ]
@@ -399,19 +409,19 @@ def _relative_cost(board: Board, spec: str) -> float | None:
 
 
 def rank_sentence(standing: MeasureRank) -> str:
-    """Return where a measure stands, in one paragraph."""
+    """Return the rank of a measure in words, as a paragraph."""
     lines = _rank_interval_lines(standing) if standing.has_scores else _missing_lines(standing)
     return " ".join((f"{_label_with_spec(standing)}:", *_equal_scores_lines(standing), *lines))
 
 
 def missing_place_reason(standing: MeasureRank) -> str:
-    """Return why a measure has no place, in one paragraph."""
+    """Return why a measure has no rank, as a paragraph."""
     lines = _rank_interval_lines(standing) if standing.has_scores else _missing_lines(standing)
     return " ".join(lines)
 
 
 def rank_report_parts(standing: MeasureRank, labels: Mapping[str, str]) -> Iterator[Any]:
-    """Yield texts and tables: place, ties, neighbours, ranks by suite, missing scores, cost."""
+    """Yield texts and tables: rank, ties, neighbours, ranks by suite, missing scores, cost."""
     yield _label_with_spec(standing)
     missing_lines = [*_missing_lines(standing)]
     if standing.has_scores:

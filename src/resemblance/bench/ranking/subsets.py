@@ -1,5 +1,5 @@
-"""Subsets of a leaderboard: where some of its measures stand in some of its cells, ranked anew
-among each other."""
+"""Subsets of a leaderboard: select tasks and measures, and rank the selected measures among each
+other."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from ..joint import MeasureRanksByTask, share_tied_ranks
 from .ranking import Board
 
 ALL_TASKS_KEY = "all"
-MODEL_DOMAINS = ("vision", "language", "graphs")  # a cell is of one if its name has the word
-COST_REFERENCE = "cka"  # CPU times are multiples of the time of this measure
-RanksBySuite: TypeAlias = dict[str, MeasureRanksByTask]  # of measures among each other, by suite
-TaskPredicate: TypeAlias = Callable[
-    [str, str, str], bool
-]  # whether a suite, a test and a cell count
+# A task belongs to a domain if its name contains the word.
+MODEL_DOMAINS = ("vision", "language", "graphs")
+COST_REFERENCE = "cka"  # CPU times are multiples of the CPU time of this measure
+# By suite, ranks among the selected measures.
+RanksBySuite: TypeAlias = dict[str, MeasureRanksByTask]
+# Whether to select a task, given suite, test and task name.
+TaskPredicate: TypeAlias = Callable[[str, str, str], bool]
 
 
 class TaskSubset(NamedTuple):
-    """Cells of a board that a reader can choose: all of them, or those of some suites, of a domain
-    or of a test. ``key`` names them."""
+    """A selection of tasks of a leaderboard: all tasks, or the tasks of suites, of a domain or of a
+    test. ``key``: the name of the selection."""
 
     key: str
     suites: tuple[str, ...]
@@ -34,13 +35,13 @@ class TaskSubset(NamedTuple):
     test: str = ""
 
     def has(self, suite: str, test: str, cell: str) -> bool:
-        """Return whether a cell of a suite is chosen."""
+        """Whether the selection contains a task."""
         is_in_tests = suite in self.suites and self.test in ("", test)
         return is_in_tests and self.domain in ("", domain_of_task(cell))
 
 
 class MeasureSubset(NamedTuple):
-    """Measures of a board that a reader can choose, by their specifications."""
+    """A selection of measures of a leaderboard, by specification."""
 
     key: str
     specs: frozenset[str]
@@ -50,11 +51,11 @@ Chosen = TypeVar("Chosen", TaskSubset, MeasureSubset)
 
 
 class RankedSubset(NamedTuple):
-    """Where the chosen measures stand in the chosen cells, ranked among each other alone.
+    """The ranks of selected measures among each other in selected tasks.
 
-    ``counts``: by suite, how many of the cells tell these measures apart. With too few of them for
-    an order to be more than chance, no measure has a place. ``unranked``: how many more are shown
-    and not ranked, since what they expect is noise.
+    ``counts``: by suite, the number of tasks in which the measures differ. With too few tasks for a
+    reliable order, no measure has a rank. ``unranked``: the number of further tasks that are shown
+    and not ranked, because their expected differences are mostly noise.
     """
 
     cells: TaskSubset
@@ -65,28 +66,28 @@ class RankedSubset(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether there are enough cells, and measures, for an order."""
+        """Whether the subset has enough tasks and measures for an order."""
         return self.places.is_settling and len(self.places.rows) > 1
 
 
 def domain_of_task(cell: str) -> str:
-    """Return the domain of the models of a cell; "" for one without models."""
+    """Return the domain of the models of a task; "" for a task without models."""
     words = set(re.split(r"[/, :]", cell))
     return next((domain for domain in MODEL_DOMAINS if domain in words), "")
 
 
 def suite_tests(board: Board, suite: str) -> tuple[str, ...]:
-    """Return the tests of a suite, in its order."""
+    """Return the tests of a suite, in the order of the suite."""
     return tuple(dict.fromkeys(test for test, _ in board.results[suite].scores()))
 
 
 def cpu_seconds_on_packs(board: Board, spec: str) -> float:
-    """Return the CPU seconds of a measure over the packs on which it has scores."""
+    """Return the CPU seconds of a measure, summed over the packs on which it has scores."""
     return sum(files[spec].seconds for files in board.scores.values() if spec in files)
 
 
 def leaderboard_labels(board: Board) -> dict[str, str]:
-    """Return what all measures of a board are called, also those without a place."""
+    """Return the labels of all measures of a leaderboard, unranked measures included."""
     labels = {spec: card.label for spec, card in board.cards.items()}
     return labels | dict(board.ranks.labels)
 
@@ -95,7 +96,8 @@ def leaderboard_labels(board: Board) -> dict[str, str]:
 
 
 def task_subsets(board: Board) -> tuple[TaskSubset, ...]:
-    """Return what can be chosen of the cells of a board, all of them first."""
+    """Return the possible selections of tasks of a leaderboard, the selection of all tasks
+    first."""
     return (
         TaskSubset(ALL_TASKS_KEY, tuple(board.results)),
         *(TaskSubset(suite, (suite,)) for suite in board.results),
@@ -120,9 +122,10 @@ def _domain_subsets(board: Board) -> Iterator[TaskSubset]:
 
 
 def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
-    """Return what can be chosen of the measures of a board, all of them first.
+    """Return the possible selections of measures of a leaderboard, the selection of all measures
+    first.
 
-    What is the same as all measures, or fewer than two, is no choice.
+    A selection with fewer than two measures or with all measures is not offered again.
     """
     specs = frozenset(board.cards)
     families: dict[str, set[str]] = {}
@@ -137,15 +140,14 @@ def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
     return (MeasureSubset(ALL_TASKS_KEY, specs), *subsets)
 
 
-# --------------------------------------------------------------------------------------- the
-# subsets
+# ------------------------------------------------------------------------------------------ subsets
 
 
 def ranks_in_tasks(board: Board, measures: Iterable[str], is_chosen: TaskPredicate) -> RanksBySuite:
-    """Return how measures rank among each other in the chosen experiments of a board, by suite.
+    """Rank measures among each other in the selected tasks of a leaderboard, by suite.
 
-    Cells of one experiment are averaged. Equal ones share the mean of their ranks; cells in which
-    all are equal are left out, and those whose expected differences are noise.
+    Tasks of the same experiment are averaged. Ties share their mean rank. Tasks in which all
+    measures tie are left out, and so are tasks with unreliable expected differences.
     """
     specs = frozenset(measures)
     ranks = {
@@ -156,15 +158,16 @@ def ranks_in_tasks(board: Board, measures: Iterable[str], is_chosen: TaskPredica
 
 
 def resampled_rank_intervals(board: Board, ranks: RanksBySuite) -> Places:
-    """Return the places of measures by their ranks in cells; cells of the same models are resampled
-    together, and all suites count alike."""
+    """Return the bootstrap rank intervals of measures; tasks of the same models form a stratum, and
+    all suites have the same weight."""
     return places(ranks, strata={suite: board.results[suite].models() for suite in ranks})
 
 
 def rank_subset(board: Board, cells: TaskSubset, measures: MeasureSubset) -> RankedSubset:
-    """Return where measures of a board stand in some of its cells."""
+    """Return the ranks of selected measures in selected tasks of a leaderboard."""
     noise = sum(cells.has(suite, *key) for suite, keys in board.unranked.items() for key in keys)
-    if cells.key == measures.key == ALL_TASKS_KEY:  # the joint ranking, which is known
+    # The ranking of all measures in all tasks is already known.
+    if cells.key == measures.key == ALL_TASKS_KEY:
         ranks, standing = board.ranks.cells, board.ranks.places
     else:
         names = measures.specs.intersection(*(board.results[s].labels for s in cells.suites))
@@ -177,10 +180,10 @@ def rank_subset(board: Board, cells: TaskSubset, measures: MeasureSubset) -> Ran
 def select_task_subset(
     board: Board, benchmark: str | None = None, domain: str | None = None, test: str | None = None
 ) -> TaskSubset:
-    """Return the cells of a benchmark, of a domain, or of a test of a benchmark; all without any of
-    these.
+    """Return the tasks of a benchmark, of a domain, or of a test of a benchmark; all tasks without
+    arguments.
 
-    Raises ``ValueError`` for what the board does not have.
+    Raises ``ValueError`` for an unknown selection.
     """
     if domain and (benchmark or test):
         raise ValueError("choose the cells of a domain, or those of a benchmark, not both")
@@ -193,9 +196,10 @@ def select_task_subset(
 def select_measure_subset(
     board: Board, family: str | None = None, metrics: bool = False
 ) -> MeasureSubset:
-    """Return the measures of a family, or those that are metrics; all without any of these.
+    """Return the measures of a family, or the measures that are metrics; all measures without
+    arguments.
 
-    Raises ``ValueError`` for what the board does not have.
+    Raises ``ValueError`` for an unknown selection.
     """
     if family and metrics:
         raise ValueError("choose the measures of a family, or the metrics, not both")
