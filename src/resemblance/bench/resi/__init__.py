@@ -1,4 +1,5 @@
-"""The ReSi benchmark (Klabunde et al. 2025): six tests of how well measures find models alike."""
+"""The ReSi benchmark (Klabunde et al. 2025): six tests of how well measures recognise similar
+models."""
 
 from .evaluation import Evaluation, assess
 from .page import evaluate, result_of

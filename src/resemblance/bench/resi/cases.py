@@ -1,4 +1,4 @@
-"""The six tests of the ReSi benchmark on models whose traits say which of them they can make."""
+"""The six tests of the ReSi benchmark; the traits of the models determine the possible tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TEST_TITLES: Mapping[str, str] = {
 }
 
 
-# Of every test, the quality that is shown first and the others, in words
+# Display names of the qualities of every test, the main quality first.
 QUALITY_TITLES: Mapping[str, Mapping[str, str]] = {
     "accuracy": {"spearman_accuracy": "Spearman"},
     "output": {"spearman_jsd": "JSD", "spearman_disagreement": "disagreement"},
@@ -43,27 +43,26 @@ QUALITY_TITLES: Mapping[str, Mapping[str, str]] = {
     "augmentation": {"auprc": "AUPRC", "conformity": "conformity"},
     "layers": {"spearman": "Spearman", "conformity": "conformity"},
 }
-DatasetAndArchitecture = tuple[str, str]  # a data set and an architecture
-SeedGroupsByTest = Mapping[
-    str, SeedGroup
-]  # by test, the models that make it; none where nobody makes it
-MAX_LISTED_MODELS = 3  # names of models that are listed
+DatasetAndArchitecture = tuple[str, str]  # data set and architecture
+# By test, the models for the test; an empty group if no model takes part.
+SeedGroupsByTest = Mapping[str, SeedGroup]
+MAX_LISTED_MODELS = 3  # longer lists of model names are cut
 
 
 class PlannedTests(NamedTuple):
-    """What was planned: by data set and architecture, the models of every test; and which of them
-    could not be trained, and why."""
+    """A training plan: by data set and architecture, the models of every test; and the failed
+    trainings with their reasons."""
 
     designs: Mapping[DatasetAndArchitecture, SeedGroupsByTest] = {}
     failed: Sequence[tuple[Recipe, str]] = ()
 
     def design(self, family: ModelFamily) -> SeedGroupsByTest | None:
-        """Return the tests of a family of models; None where nothing was planned."""
+        """Return the planned tests of a family of models; None without a plan."""
         return self.designs.get((family.dataset, family.architecture))
 
 
 class SkippedTask(NamedTuple):
-    """A test that a set of models cannot make, and why."""
+    """A test that a family of models cannot make, and the reason."""
 
     test: str
     family: ModelFamily
@@ -71,15 +70,16 @@ class SkippedTask(NamedTuple):
 
 
 class TaskInputs(NamedTuple):
-    """The cases that models make, the decisions about groups, and the tests they cannot make."""
+    """The tasks for a set of models, the decisions about groups, and the skipped tests."""
 
     cases: tuple[Case, ...]
     groups: tuple[ModelGroup, ...]
     absent: tuple[SkippedTask, ...]
 
 
-# Makes the cases of a test, of what is expected ("prediction", "group" or "order"), its parts, and
-# by quality the expectation of every part, and its reliability where it depends on the inputs.
+# Builds the tasks of a test. Arguments: the kind of expectation ("prediction", "group" or "order"),
+# the parts, and by quality the expectation of every part, and the reliability if the expectation
+# depends on the inputs.
 MakeCases = Callable[..., TaskInputs]
 
 
@@ -90,13 +90,14 @@ def six_tests(
     planned: PlannedTests | None = None,
     rules: RulesByQuality = RULES_BY_PROTOCOL["paper"],
 ) -> TaskInputs:
-    """Return the six tests on models, a case for each quality.
+    """Return the tasks of the six tests on models, a task per quality.
 
-    Those with the same domain, dataset, architecture and pooling belong together. ``groups``: which
-    groups of models are compared, see :func:`choose_groups`. ``planned``: what was planned, where
-    a suite has planned it; else every model makes all tests that it can. ``rules``: of the scores.
+    Models with the same domain, dataset, architecture and pooling form a family. ``groups``: which
+    groups of models are compared, see :func:`choose_groups`. ``planned``: the training plan of a
+    suite; without a plan every model takes part in all possible tests. ``rules``: the scoring
+    rules.
 
-    Raises ``ValueError`` when two models are the same model by their traits.
+    Raises ``ValueError`` if two models have the same traits.
     """
     planned = planned or PlannedTests()
     families = _models_by_family(model_features)
@@ -118,7 +119,7 @@ def six_tests(
 def add_reliabilities(
     cases: Iterable[Case], reliabilities: Mapping[str, float]
 ) -> tuple[Case, ...]:
-    """Return cases with the reliability that is known by their names; None for others."""
+    """Set the reliability of tasks by task name; None for a task without an entry."""
     return tuple(c._replace(reliability=reliabilities.get(task_name(c.cell))) for c in cases)
 
 
@@ -173,7 +174,8 @@ def _test_cases(
     expected: Mapping[str, Sequence[Any]],
     reliabilities: Mapping[str, float | None] = {},
 ) -> TaskInputs:
-    """Return a case for every quality of a test. ``expected``: by quality, of all parts."""
+    """Return a task for every quality of a test. ``expected``: by quality, the expectation of every
+    part."""
     cases = (
         Case(
             test,
@@ -202,7 +204,7 @@ def _models_in_setting(
 
 
 def _last_layers_part(model_features: Sequence[ModelFeatures]) -> Part:
-    """Return the last layers of models as what is compared."""
+    """Return a part that compares the last layers of models."""
     last_layers = {s.name: list(s.layers)[-1] for s in model_features}
     maps = {
         s.name: s.maps[last_layers[s.name]] for s in model_features if last_layers[s.name] in s.maps
@@ -220,7 +222,7 @@ def _accuracy_test(model_features: Sequence[ModelFeatures], cases: MakeCases) ->
     if len(models) < 3:
         return f"{len(models)} normal models with known accuracy; at least 3 are needed"
     accuracy = np.array([s.traits["accuracy"] for s in models], float)
-    # rounded, so that equal differences stay equal
+    # rounding keeps equal differences equal
     expected = np.abs(accuracy[:, None] - accuracy[None, :]).round(12)
     name = "spearman_accuracy"
     return cases(
@@ -232,7 +234,7 @@ def _accuracy_test(model_features: Sequence[ModelFeatures], cases: MakeCases) ->
 
 
 def _accuracy_reliability(models: Sequence[ModelFeatures]) -> float | None:
-    """Return how far differences in accuracy repeat; None where answers are not known."""
+    """Return the reliability of accuracy differences; None if outputs or labels are unknown."""
     answers = [(s.outputs, s.labels) for s in models]
     is_correct = [o.argmax(axis=1) == y for o, y in answers if o is not None and y is not None]
     if len(is_correct) < len(models) or len({len(row) for row in is_correct}) > 1:
@@ -274,15 +276,16 @@ def _group_test(
     model_features: Sequence[ModelFeatures],
     cases: MakeCases,
 ) -> TaskInputs | str:
-    """Tests 3 to 5: models of one group should differ less than models of different groups (Eq.
-    7)."""
+    """Tests 3 to 5: models of the same group should differ less than models of different groups
+    (Eq. 7)."""
     test_models = _models_in_setting(model_features, test)
     if not test_models:
         return f"no models of the setting {test!r}"
     by_name: dict[str, list[ModelFeatures]] = defaultdict(list)
     for s in test_models:
         by_name[f"{100 * s.traits['strength']:.6g}%"].append(s)
-    if test != "shortcut":  # a shortcut model sees other inputs, so its zero is a group of its own
+    # A shortcut model reads other inputs, so strength 0 is a group of its own and not "normal".
+    if test != "shortcut":
         size = max(len(members) for members in by_name.values())
         by_name = {"normal": _models_in_setting(model_features, "normal")[:size], **by_name}
     accuracies = {
@@ -302,9 +305,9 @@ def _group_test(
 
 
 def _model_accuracies(model_features: Iterable[ModelFeatures]) -> list[Mapping[str, float]]:
-    """Return the accuracies of every model, by what they were measured on.
+    """Return the accuracies of every model, by the inputs of the evaluation.
 
-    Empty for a model whose accuracy is unknown.
+    Empty for a model without a known accuracy.
     """
     accuracies = list[Mapping[str, float]]()
     for s in model_features:
@@ -319,7 +322,8 @@ def _model_accuracies(model_features: Iterable[ModelFeatures]) -> list[Mapping[s
 
 
 def _layer_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> TaskInputs | str:
-    """Test 6: the farther apart two layers of a model are, the more they should differ (Eq. 8)."""
+    """Test 6: the farther apart two layers of a model are, the more the layers should differ (Eq.
+    8)."""
     models = _models_in_setting(model_features, "layers") or _models_in_setting(
         model_features, "normal"
     )
@@ -343,14 +347,14 @@ def _layer_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> Ta
 
 
 def takes_part_in_test(members: SeedGroup, setting: str, seed: int) -> bool:
-    """Return whether a test compares the models of a setting and a seed."""
+    """Whether a test compares the models of a setting and a seed."""
     return setting in members.settings and seed < members.each
 
 
 def models_in_test(
     test: str, family: ModelFamily, model_features: Sequence[ModelFeatures], planned: PlannedTests
 ) -> list[ModelFeatures] | str:
-    """Return the models that make a test, or why it cannot be made."""
+    """Return the models for a test, or the reason if the test cannot be made."""
     design = planned.design(family)
     if design is None:
         return list(model_features)
@@ -376,7 +380,7 @@ def models_in_test(
 def families_without_models(
     planned: PlannedTests, families: Mapping[ModelFamily, object]
 ) -> Iterator[ModelFamily]:
-    """Yield the planned families of which no model is there."""
+    """Yield the planned families without any trained model."""
     keys = {tuple(family[:3]) for family in families}
     for recipe, _ in planned.failed:
         key = tuple(recipe[:3])

@@ -1,4 +1,5 @@
-"""Evaluate measures on models by the six tests: compare what the cases need, and score it."""
+"""Evaluate measures with the six tests: compare the representations of all tasks, and score the
+measures."""
 
 from __future__ import annotations
 
@@ -35,11 +36,12 @@ COPIED_SAMPLES_PER_BLOCK = 256  # samples copied at a time
 
 
 class Evaluation(NamedTuple):
-    """What an evaluation compared, and the scores of all measures in every case.
+    """The comparisons of an evaluation, and the scores of all measures in every task.
 
-    ``size``: "slice", "mini", "standard", "paper-slice" or "paper"; empty for models of one's own.
-    ``left_out``: of these, the folders that were not read, and why. ``untrained``: the models that
-    could not be trained, and why. ``origin``: where the models come from.
+    ``size``: "slice", "mini", "standard", "paper-slice" or "paper"; empty for a user's own models.
+    ``left_out``: folders of the user that contain no readable model, and the reasons.
+    ``untrained``: models with failed training, and the reasons. ``origin``: the origin of the
+    models.
     """
 
     options: ScoringOptions
@@ -60,28 +62,28 @@ class Evaluation(NamedTuple):
 
     @property
     def is_trial(self) -> bool:
-        """Whether it is of a size that is only for trying out."""
+        """Whether the size is a trial size."""
         return is_trial("resi", self.size)
 
     def ranks(self) -> dict[TaskKey, dict[str, float]]:
-        """Return the rank of each measure, by specification, for every cell that is ranked.
+        """Return the rank of every measure, by specification, in every ranked task.
 
-        1 is the best; equal scores share the best rank. A cell in which no measure has a value is
-        left out.
+        Rank 1 is the best; equal scores share the best rank. A task in which no measure has a value
+        is left out.
         """
         cells = resi_tasks_with_rules(self.scores, self.options)
         ranks = {cell: rank_measures_of_task(*entry) for cell, entry in cells.items()}
         return {cell: measure_ranks for cell, measure_ranks in ranks.items() if measure_ranks}
 
     def reliabilities(self) -> dict[TaskKey, float]:
-        """Return how far what is expected repeats on other inputs, for the cells where it depends
-        on them."""
+        """Return the reliability of the expected differences, for the tasks in which the
+        expectation depends on inputs."""
         return {s.cell: s.reliability for s in self.scores if s.reliability is not None}
 
     def only(self, families: Iterable[str]) -> Evaluation:
-        """Return what was evaluated of the measures of some families, ranked among these.
+        """Return the evaluation of the measures of some families, ranked among each other.
 
-        Raises ``ValueError`` when there is none of these families.
+        Raises ``ValueError`` if no measure belongs to these families.
         """
         selection = set(families)
         specs = {m.spec for m in self.measures if m.family in selection}
@@ -93,7 +95,8 @@ class Evaluation(NamedTuple):
         return self.among(specs)
 
     def among(self, specs: Iterable[str]) -> Evaluation:
-        """Return what was evaluated of some measures, by specification, ranked among these."""
+        """Return the evaluation of the selected measures, by specification, ranked among each
+        other."""
         selection = set(specs)
         return self._replace(
             measures=tuple(m for m in self.measures if m.spec in selection),
@@ -101,7 +104,7 @@ class Evaluation(NamedTuple):
         )
 
     def families(self) -> tuple[ModelFamily, ...]:
-        """Return the families of models in the order in which they were evaluated."""
+        """Return the families of models in the order of the evaluation."""
         score_families = (ModelFamily(*s.cell[2:]) for s in self.scores)
         part_families = (part.family for part in self.parts())
         return tuple(
@@ -109,7 +112,7 @@ class Evaluation(NamedTuple):
         )
 
     def parts(self) -> Iterator[ComparedPart]:
-        """Yield the parts of every test, in their order."""
+        """Yield the compared parts of every test, in the order of the tests."""
         parts: dict[Any, dict[str, Part]] = defaultdict(dict)
         for case in self.cases:
             for part in case.parts:
@@ -119,7 +122,7 @@ class Evaluation(NamedTuple):
 
 
 class ComparedPart(NamedTuple):
-    """A part of a test as it was compared, and by quality what is expected of it."""
+    """A compared part of a test, with the expected differences by quality."""
 
     test: str
     family: ModelFamily
@@ -128,11 +131,11 @@ class ComparedPart(NamedTuple):
 
     @property
     def model(self) -> str:
-        """The model whose layers are compared; empty where models are."""
+        """The model whose layers are compared; empty if models are compared."""
         return next(iter(self.by_quality.values())).name
 
     def expected(self, quality: str) -> np.ndarray:
-        """Return the differences that are expected, as a matrix."""
+        """Return the matrix of expected differences."""
         expectation = self.by_quality[quality].expected
         if isinstance(expectation, np.ndarray):
             return np.asarray(expectation, float)
@@ -155,13 +158,14 @@ def assess(
     stored_only: bool = False,
     **options: Any,
 ) -> Evaluation:
-    """Evaluate measures by the six tests of the ReSi benchmark on models; see
-    :func:`resemblance.bench.resi.evaluate`, whose parameters it has.
+    """Evaluate measures with the six tests of the ReSi benchmark; return all scores and
+    comparisons.
 
-    ``planned``: which models make which tests; by default each makes all that it can.
-    ``reliabilities``: of what is expected, by the name of a cell, where they are known; by default
-    from the outputs of the models. ``stored_only``: nothing is computed that ``save`` does not
-    have.
+    The parameters are the parameters of :func:`resemblance.bench.resi.evaluate`, and three more.
+    ``planned``: which models take part in which tests; by default every model takes part in all
+    possible tests. ``reliabilities``: known reliabilities of the expected differences, by task
+    name; by default computed from the outputs of the models. ``stored_only``: compute nothing that
+    ``save`` lacks.
     """
     scoring_options = ScoringOptions(**options)
     models = tuple(model_features)
@@ -204,9 +208,11 @@ def assess(
 
 
 def choose_samples(dataset: str, n: int, samples: int) -> np.ndarray:
-    """Return which of n samples of a data set are compared, in their order, none twice.
+    """Return the sorted indices of the compared samples, drawn without replacement from n samples
+    of a data set.
 
-    The same for all models: the draw depends on the name of the data set and the numbers only.
+    The draw depends only on the name of the data set and the two numbers, so all models have the
+    same samples.
     """
     g = generator(0, "resi", "samples", dataset)
     return np.sort(g.choice(n, min(samples, n), replace=False))
@@ -215,11 +221,11 @@ def choose_samples(dataset: str, n: int, samples: int) -> np.ndarray:
 def restrict_to_samples(
     cases: Sequence[Case], samples: int | None, folder: Path | None = None
 ) -> tuple[Case, ...]:
-    """Return cases whose representations have at most so many samples.
+    """Return tasks whose representations have at most ``samples`` samples.
 
-    What is expected stays as it is: accuracies and outputs are those of all samples, since they
-    are what a measure is held to, not what it sees. A representation with no more samples stays,
-    too. ``folder``: where the others are kept; without it they stay in memory.
+    The expected differences stay: accuracies and outputs of all samples are the reference for a
+    measure, not its input. A representation with at most ``samples`` samples is not copied.
+    ``folder``: where copies are stored; without a folder copies stay in memory.
     """
     if samples is None:
         return tuple(cases)
@@ -238,7 +244,7 @@ def restrict_to_samples(
 
 
 def _copy_rows(x: Representation, rows: np.ndarray, file: Path | None) -> Representation:
-    """Return some rows of a representation, copied in blocks to a file if there is one."""
+    """Copy rows of a representation, block by block to a file if ``file`` is given."""
     ids = None if x.ids is None else [x.ids[row] for row in rows]
     if file is None or not isinstance(x.source, np.ndarray):
         values = x.xp.take(x.source, as_array_like(rows, x.source), axis=0)

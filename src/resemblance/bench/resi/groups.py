@@ -1,4 +1,5 @@
-"""Do groups of models behave as intended? Only if their accuracies do not overlap."""
+"""Choose groups of models with the intended behaviour: the accuracies of the groups must not
+overlap."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ GROUP_RULES = ("published", "separated")
 
 
 class ModelGroup(NamedTuple):
-    """Models that were treated alike: the accuracy of each, and whether the group is used.
+    """A group of models with the same treatment: the accuracies of the models, and whether the
+    group is used.
 
-    ``criterion`` says what the accuracies were measured on: "clean" inputs, or "augmented" ones.
+    ``criterion``: the inputs for the accuracies, "clean" or "augmented".
     """
 
     test: str
@@ -31,9 +33,9 @@ class ModelGroup(NamedTuple):
 def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     """Return the largest set of groups whose ranges of accuracy do not overlap.
 
-    Groups come in the order of their strength. Of equally large choices, one with the first and the
-    last group is taken, then one with the first. This is the rule by which the ReSi benchmark left
-    out strengths that made no difference (Klabunde et al. 2025, Appendix B), made precise.
+    Groups are in the order of strength. Among equally large sets, the function prefers a set with
+    the first and the last group, then a set with the first group. This rule makes precise how the
+    ReSi benchmark left out strengths without an effect (Klabunde et al. 2025, Appendix B).
     """
     ranges = {name: (min(values), max(values)) for name, values in accuracies.items()}
     names = list(ranges)
@@ -50,9 +52,10 @@ def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
 def _groups_disjoint_from(
     required_names: tuple[str, ...], ranges: Mapping[str, tuple[float, float]]
 ) -> set[str]:
-    """Return the largest set of disjoint ranges that includes these, earliest end first.
+    """Return the largest set of disjoint ranges that includes ``required_names``, added by earliest
+    end.
 
-    Empty if these overlap.
+    Empty if the required ranges overlap.
     """
     disjoint = dict[str, None]()
     for name in (*required_names, *sorted(ranges, key=lambda name: ranges[name][1])):
@@ -71,15 +74,16 @@ def choose_groups(
     members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]],
     rule: str = "separated",
 ) -> tuple[ModelGroup, ...]:
-    """Return the groups of one test with what was decided about each.
+    """Return the groups of a test, with the decision about every group.
 
     ``rule``: ``"separated"`` keeps the largest set of groups whose accuracies do not overlap;
-    ``"published"`` keeps all, whatever their accuracies, and notes which overlap.
+    ``"published"`` keeps all groups, and notes the overlapping groups.
 
-    ``family_key``: test, domain, dataset, architecture. ``members``: by group, its strength and the
-    accuracies of every model: ``"test"`` on the inputs of the benchmark, and for augmentation
-    ``"augmented"``, which decides when the clean accuracies separate fewer groups (robustness is
-    what augmentation is for). Without accuracies all groups are kept, unchecked.
+    ``family_key``: test, domain, dataset, architecture. ``members``: by group, the strength and the
+    accuracies of every model: ``"test"`` on the inputs of the benchmark, and for augmentation also
+    ``"augmented"``. The augmented accuracies decide if the clean accuracies separate fewer groups,
+    because robustness is the purpose of augmentation. Without accuracies all groups are kept,
+    unchecked.
     """
     singletons = {n: m for n, m in members.items() if len(m[1]) < 2}
     if singletons:
@@ -128,7 +132,7 @@ def choose_groups(
 def _accuracies_by_group(
     members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]], key: str
 ) -> dict[str, tuple[float, ...]] | None:
-    """Return one kind of accuracy by group; ``None`` if a model lacks it."""
+    """Return the accuracies of this kind by group; ``None`` if a model lacks the accuracy."""
     if not all(key in model for _, models in members.values() for model in models):
         return None
     return {name: tuple(model[key] for model in models) for name, (_, models) in members.items()}

@@ -1,4 +1,4 @@
-"""The matrices behind the scores: what was expected and what was measured, to choose from."""
+"""The matrices behind the scores: selectable heat maps of expected and measured differences."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MATRICES_NOTE = (
 
 
 class MatrixPool:
-    """Matrices of which each is kept once."""
+    """A pool of heat maps that stores equal matrices once."""
 
     def __init__(self) -> None:
         self.maps: dict[HeatMap, int] = {}
 
     def add(self, title: str, labels: tuple[str, ...], values: np.ndarray) -> int:
-        """Return the position of a matrix of differences."""
+        """Add a matrix of differences, and return its index in the pool."""
         rows = tuple(tuple(round_to_figures(v, 4) for v in row) for row in values.tolist())
         heat = HeatMap(
             title, title, labels, labels, rows, span=difference_limits(values), is_reversed=True
@@ -39,9 +39,9 @@ class MatrixPool:
 
 
 def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) -> Choice | None:
-    """Return the expected and the measured differences of a test, to choose from.
+    """Return a selectable figure with the expected and the measured differences of a test.
 
-    By models, quality and measure; nothing when the test could not be made.
+    Options: models, quality and measure; None if the test was not made.
     """
     scores = {(s.cell, s.measure): s.parts for s in evaluation.scores if s.test == test}
     pool, options, examples = MatrixPool(), list[Option](), list[tuple[float, int]]()
@@ -80,8 +80,8 @@ def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) 
 
 
 def _part_and_row_names(part: ComparedPart, position: int) -> tuple[str, tuple[str, ...]]:
-    """Return what a part is called among those of its models, and its rows without what all names
-    begin with."""
+    """Return the title of a part among the parts of its family, and the row names without the
+    common prefix."""
     names, model = part.comparison.rows, part.model.split("/") if part.model else []
     prefix = model or common_prefix(names)
     labels = tuple("/".join(name.split("/")[len(prefix) :]) for name in names)
@@ -89,7 +89,7 @@ def _part_and_row_names(part: ComparedPart, position: int) -> tuple[str, tuple[s
 
 
 def common_prefix(names: Sequence[str]) -> list[str]:
-    """Return the parts, between slashes, with which all names begin; never all parts of a name."""
+    """Return the slash-separated words with which all names begin; never all words of a name."""
     split = [name.split("/") for name in names]
     n_shared = min(len(parts) for parts in split) - 1
     while len({tuple(parts[:n_shared]) for parts in split}) > 1:
@@ -98,9 +98,9 @@ def common_prefix(names: Sequence[str]) -> list[str]:
 
 
 def difference_limits(values: np.ndarray) -> tuple[float, float]:
-    """Return the smallest and largest difference between two different representations.
+    """Return the smallest and the largest difference between different representations.
 
-    (0, 1) if there is none.
+    (0, 1) without such a difference.
     """
     pairs = values[~np.eye(len(values), dtype=bool)]
     finite_values = pairs[np.isfinite(pairs)]

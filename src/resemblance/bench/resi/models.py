@@ -1,5 +1,5 @@
-"""The models that the ReSi suite compares: brought along, trained on data of the package, those of
-the paper, or those of a pack."""
+"""The models that the ReSi suite compares: a user's own models, models trained on packaged data,
+the models of the paper, or the models of a pack."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ EXTREME_STRENGTHS = {"labels": (1.0,), "shortcut": (0.0, 1.0), "augmentation": (
 
 
 class TrainingPlan(NamedTuple):
-    """Which models are trained.
+    """The numbers of models to train.
 
-    ``seeds`` normal ones, and ``members`` per group and strength of the other settings;
-    ``strengths`` by domain.
+    ``seeds``: of normal models. ``members``: per group and strength of the other settings.
+    ``strengths``: by domain.
     """
 
     seeds: int
@@ -58,13 +58,13 @@ TRAINING_PLANS: Mapping[str, TrainingPlan] = {
     "mini": TrainingPlan(10, 5, {name: domain.strengths for name, domain in DOMAINS.items()}),
     "standard": TrainingPlan(10, 5, dict.fromkeys(DOMAINS, ALL_STRENGTHS)),
 }
-# Trains recipes, and returns by name why others could not be trained.
+# Trains recipes, and returns the reasons of failed trainings by model name.
 TrainFunction = Callable[[Sequence[Recipe], TrainingEnvironment | None], Mapping[str, str]]
 
 
 class ModelGroups(NamedTuple):
-    """The models that a run compares: as models, which of them make which tests, the folders that
-    are no models, where they come from, and what is known of the reliability of cells."""
+    """The models that a run compares: features, training plan, folders that contain no model,
+    origin of the models, and known reliabilities of tasks."""
 
     model_features: Sequence[ModelFeatures]
     planned: PlannedTests = PlannedTests()
@@ -98,12 +98,12 @@ def _planned_settings(plan: TrainingPlan, domain: str) -> Iterator[tuple[str, fl
 
 
 def study_domains(purpose: Purpose) -> tuple[str, ...]:
-    """Return the domains that the runs of a study were of, in their order; all by default."""
+    """Return the domains of the runs of a study, in order; all domains by default."""
     return tuple(d for d in DOMAINS if d in purpose.more.get("domains", DOMAINS))
 
 
 def paper_subsets_of_study(purpose: Purpose) -> tuple[PaperSubset, ...]:
-    """Return the parts of the paper's benchmark that the runs of a study were of."""
+    """Return the parts of the paper's benchmark that the runs of a study covered."""
     return tuple(
         paper_subset_for(purpose.size, **words) for words in purpose.more.get("portions", ())
     )
@@ -123,9 +123,10 @@ def collect_model_groups(
     run: PaperRun | None,
     train: TrainFunction,
 ) -> ModelGroups:
-    """Train what is missing in a study, and return the models that a run compares.
+    """Train the missing models of a study, and return the models that a run compares.
 
-    ``run_purpose``: what this run is for; ``study_purpose``: also what earlier runs were for.
+    ``run_purpose``: the purpose of this run. ``study_purpose``: the joint purpose of this run and
+    of earlier runs.
     """
     if run is not None:
         return _paper_model_groups(run, place, study_purpose, train)
@@ -147,7 +148,7 @@ def collect_model_groups(
 
 
 def _complete_groups(folder: Path, plan: Sequence[Recipe], study_purpose: Purpose) -> list[Recipe]:
-    """Return the recipes of the plan, and of the other domains that the study has in full."""
+    """Return the recipes of the plan, and of other domains whose models the study has in full."""
     domains, all_recipes = {recipe.domain for recipe in plan}, list(plan)
     for domain in study_domains(study_purpose):
         domain_recipes = resi_recipes(study_purpose.size, [domain]) if domain not in domains else ()
@@ -174,7 +175,8 @@ def _paper_model_groups(
     plan, all_recipes = planned_recipes([run.portion]), planned_recipes(portions)
     ready_names = {recipe.name for recipe in all_recipes if is_trained(place, recipe)}
     failures = train(plan, resources)
-    if not failures:  # nothing goes on from them
+    # Without failures, no training will continue from a checkpoint.
+    if not failures:
         shutil.rmtree(place / "checkpoints", ignore_errors=True)
     ready_names |= {recipe.name for recipe in plan} - failures.keys()
     other_portions = [portion for portion in portions if portion != run.portion]
@@ -198,7 +200,7 @@ def _paper_model_groups(
 
 
 def check_data(run: PaperRun, recipes: Iterable[Recipe]) -> None:
-    """Read the data that these models are trained on; raise what the readers raise."""
+    """Read the data sets for these recipes; raise the exceptions of the readers."""
     for dataset in dict.fromkeys(recipe.dataset for recipe in recipes):
         dataset_module(dataset, "data").read(
             dataset,
@@ -209,8 +211,8 @@ def check_data(run: PaperRun, recipes: Iterable[Recipe]) -> None:
 
 
 def model_origin(run: PaperRun, recipes: Iterable[Recipe]) -> dict[str, Any]:
-    """Return where the models come from: how they were trained, and on what, with the checksums
-    that the files of a data set were checked by, where any are known."""
+    """Return the origin of the models: how the models were trained, the data sets, and known
+    checksums of the data files."""
     checksums = {
         dataset: {}
         if run.portion.reduced
@@ -228,17 +230,18 @@ def model_origin(run: PaperRun, recipes: Iterable[Recipe]) -> dict[str, Any]:
 
 
 def pack_model_groups(folder: Path, facts: Mapping[str, Any]) -> ModelGroups:
-    """Return the models of a pack; what it does not know of reliability follows from its inputs."""
+    """Return the models of a pack. Reliabilities that the pack lacks are computed from the
+    inputs."""
     return ModelGroups(
         read_models(folder / PACK_MODELS_FOLDER), reliabilities=facts.get(RELIABILITY)
     )
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
-    """Write the models of a finished study into a pack, and return what it must remember.
+    """Write the models of a finished study into a pack, and return the facts that the pack stores.
 
-    Only models for the test of layers have all of these; of all others the last one is compared.
-    How far what is expected repeats on other inputs is that of the study, with all its inputs.
+    Only models for the layer test keep all layers; other models keep the last layer, the only
+    compared layer. The reliabilities are the reliabilities of the study with all its inputs.
     """
     study_purpose = purpose(study)
     if study_purpose.models or study_purpose.size in PAPER_SUBSETS:

@@ -1,4 +1,4 @@
-"""The result of an evaluation: one section for every question of a reader."""
+"""The result of a ReSi evaluation: a section for every question of a reader."""
 
 from __future__ import annotations
 
@@ -79,20 +79,14 @@ TEST_EXPLANATIONS: Mapping[str, str] = {
     "distances in the right order (Spearman correlation, −1 to 1), or layers in between not "
     "farther than what encloses them (conformity, 0 to 1); the mean over models.",
 }
-# of columns: the tests whose quality they choose
+# Selectors of columns, and the tests to which every selector applies.
 QUALITY_CHOICES: Mapping[str, tuple[str, ...]] = {
     "output": ("output",),
     "tests of groups": ("labels", "shortcut", "augmentation"),
     "layers": ("layers",),
 }
-TASK_KEY_NAMES = (
-    "test",
-    "quality",
-    "domain",
-    "dataset",
-    "architecture",
-    "pooling",
-)  # the words of a cell
+# The words of a task.
+TASK_KEY_NAMES = ("test", "quality", "domain", "dataset", "architecture", "pooling")
 TASK_DEFINITION = "A cell is one test on one architecture by one quality."
 
 
@@ -103,31 +97,31 @@ def evaluate(
 
     Parameters
     ----------
-    model_features : models seen on fixed inputs, from :func:`resemblance.read_models`,
-        :func:`resemblance.extract_features` or elsewhere. Those that agree in domain,
-        dataset, architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say
-        which tests they make.
+    model_features : models evaluated on fixed inputs, from :func:`resemblance.read_models`,
+        :func:`resemblance.extract_features` or elsewhere. Models with equal domain, dataset,
+        architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` determine the
+        tests of a model.
     claims : by the name of a section, a function that judges the claims of a paper on the
         :class:`~resemblance.bench.resi.Evaluation`.
-    measures : measures, names, specifications, presets. Default: the 24 of the benchmark, as
-        ``protocol`` has them.
-    protocol : ``"paper"`` (the definitions of Klabunde et al. 2025) or ``"resi-code"`` (what the
-        authors' code computes).
-    permute : what the permutation tests permute, ``"models"`` or ``"pairs"``; default by protocol.
-    failures : ``"last"`` ranks a measure with failed comparisons behind all others of a cell
-        (default of the first protocol); ``"unranked"`` ranks it by what is left, or not at all (of
-        the second, which has no other).
+    measures : measures, names, specifications, presets. Default: the 24 measures of the benchmark,
+        as defined by ``protocol``.
+    protocol : ``"paper"`` (the definitions of Klabunde et al. 2025) or ``"resi-code"`` (the
+        computations of the authors' code).
+    permute : the unit of the permutation tests, ``"models"`` or ``"pairs"``; default by protocol.
+    failures : ``"last"`` ranks a measure with failed comparisons behind all others of a task
+        (default of the first protocol); ``"unranked"`` ranks the measure by the remaining
+        comparisons, or not at all (default and only choice of the second protocol).
     groups : ``"separated"`` compares the groups of models whose accuracies do not overlap,
-        ``"published"`` all groups, and only notes which overlap.
-    samples : on how many of the samples representations are compared, if on fewer than all. They
-        are drawn once for a data set, the same for all its models. Accuracies and outputs, with
-        which tests 1 and 2 compare, remain those of all samples.
+        ``"published"`` compares all groups, and notes the overlapping groups.
+    samples : the number of samples of a representation to compare, if not all. Samples are drawn
+        once per data set, the same for all its models. Accuracies and outputs, the reference of
+        tests 1 and 2, remain those of all samples.
     save : file that keeps every comparison, so that a later evaluation computes only what is new.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with ("comparing", done, total) and ("grading", done, total).
 
-    :func:`assess` returns the evaluation from which the result is made: every score with its
-    p-value, and every comparison.
+    :func:`assess` returns the evaluation behind the result: every score with its p-value, and every
+    comparison.
     """
     evaluation = assess(model_features, **options)
     return add_judged_claims(result_of(evaluation), evaluation, claims)
@@ -136,7 +130,7 @@ def evaluate(
 def add_judged_claims(
     result: Result, evaluation: Evaluation, claims: JudgesByPaper | None
 ) -> Result:
-    """Return the result of an evaluation with the claims of a paper judged; ``claims``: see
+    """Return the result of an evaluation with the claims of a paper judged. ``claims``: see
     :func:`evaluate`."""
     facts = dict.fromkeys((section.name for section in result.sections), evaluation)
     return add_claims(result, claims, facts)
@@ -177,7 +171,7 @@ def result_of(evaluation: Evaluation) -> Result:
 
 
 def evaluated_domains(evaluation: Evaluation) -> tuple[str, ...]:
-    """Return the domains of the benchmark that were evaluated, then all others."""
+    """Return the evaluated domains: domains of the benchmark first, then other domains."""
     domains = dict.fromkeys(family.domain for family in evaluation.families())
     return (*(d for d in DOMAINS if d in domains), *(d for d in domains if d not in DOMAINS))
 
@@ -222,7 +216,7 @@ def failed_in_evaluation(evaluation: Evaluation) -> list[FailedComparisons]:
 
 
 def _test_sections(evaluation: Evaluation, overview: ScoreOverview) -> Iterator[Section]:
-    """Yield a section for every test that was made or tried: its matrices, groups, and scores."""
+    """Yield a section for every attempted test: matrices, groups, and scores."""
     for test, title in TEST_TITLES.items():
         reasons = {str(a.family): a.reason for a in evaluation.absent if a.test == test}
         groups = [g for g in evaluation.groups if g.test == test]
@@ -240,7 +234,7 @@ def _test_sections(evaluation: Evaluation, overview: ScoreOverview) -> Iterator[
 
 
 def _leader_summary(overview: ScoreOverview) -> str:
-    """Say which measure leads, and which others cannot be told from it; nothing of a trial."""
+    """Return a sentence with the leading measure and the measures tied with it; "" for a trial."""
     if overview.is_trial:
         return ""
     families = {cell[2:] for cell in overview.ranks}
@@ -249,7 +243,7 @@ def _leader_summary(overview: ScoreOverview) -> str:
 
 
 def task_title(cell: Sequence[str]) -> str:
-    """Return the name of a cell: its test and quality, then its models."""
+    """Return the display name of a task: test and quality, then models."""
     test, quality, *family = cell
     word = quality.removeprefix("spearman").strip("_")
     addition = "" if word in test else f" ({word})"
@@ -257,8 +251,8 @@ def task_title(cell: Sequence[str]) -> str:
 
 
 def resi_score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[page.ScoreColumn]:
-    """Return the columns of the table of scores: by test, then domain and models, each in all
-    qualities."""
+    """Return the columns of the table of scores: by test, then by domain and models, a column per
+    quality."""
     reasons = {(a.test, a.family): a.reason for a in evaluation.absent}
     tasks = {(s.test, ModelFamily(*s.cell[2:])) for s in evaluation.scores} | reasons.keys()
     reliabilities = evaluation.reliabilities()
@@ -301,7 +295,7 @@ def resi_score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[p
 def strips_of_groups(groups: Iterable[ModelGroup]) -> tuple[Strips, ...]:
     """Return the accuracies of the groups of a test, a figure per architecture.
 
-    Poolings of one architecture that have accuracies of their own have figures of their own.
+    Poolings of the same architecture with different accuracies have separate figures.
     """
     panels: dict[tuple[tuple[str, ...], int], list[ModelGroup]] = defaultdict(list)
     counts = Counter[tuple[str, ...]]()
@@ -332,7 +326,8 @@ def _accuracy_strips(models: str, number: int, groups: Sequence[ModelGroup]) -> 
 
 
 def group_table(groups: Iterable[ModelGroup]) -> Table:
-    """Return the accuracies of every group of models, and why a group was left out."""
+    """Return a table with the accuracies of every group of models, and the reason if a group was
+    left out."""
     records = []
     for g in groups:
         a = g.accuracies
@@ -347,9 +342,10 @@ def group_table(groups: Iterable[ModelGroup]) -> Table:
 
 
 def _evaluation_counts(evaluation: Evaluation, overview: ScoreOverview) -> dict[str, str]:
-    """Return how many models, measures, ranked cells and comparisons there are.
+    """Return the numbers of models, measures, ranked tasks and comparisons.
 
-    Comparisons are of two different representations, each counted once.
+    A comparison is a pair of different representations, counted once per measure, or twice for an
+    asymmetric measure.
     """
     pairs = set[tuple[str, ...]]()
     for part in evaluation.parts():
@@ -367,7 +363,7 @@ def _evaluation_counts(evaluation: Evaluation, overview: ScoreOverview) -> dict[
 
 
 def compared_models(evaluation: Evaluation) -> set[tuple[str, ...]]:
-    """Return domain, data set, architecture and name of every model that was compared."""
+    """Return domain, data set, architecture and name of every compared model."""
     models = set[tuple[str, ...]]()
     for part in evaluation.parts():
         names = (part.model,) if part.model else part.comparison.rows
@@ -376,7 +372,7 @@ def compared_models(evaluation: Evaluation) -> set[tuple[str, ...]]:
 
 
 def _evaluated_models_facts(evaluation: Evaluation) -> dict[str, str]:
-    """Return what was evaluated: data sets, models, seeds."""
+    """Return the data sets, models and seeds of the evaluation."""
     families = dict.fromkeys(part.family[:3] for part in evaluation.parts())
     names = [display_names(dataset, architecture) for _, dataset, architecture in families]
     architectures = ", ".join(dict.fromkeys(architecture for _, architecture in names))
@@ -390,7 +386,7 @@ def _evaluated_models_facts(evaluation: Evaluation) -> dict[str, str]:
 
 
 def _resi_remarks(evaluation: Evaluation) -> tuple[str, ...]:
-    """Return what a reader must know before the numbers: few models or samples, what is missing."""
+    """Return warnings to show before the numbers: few models, a subsample, missing models."""
     sizes = (len(p.comparison.rows) for p in evaluation.parts() if p.test != "layers")
     models_note = "" if evaluation.size else warn_few_models(max(sizes, default=0))
     folders = "; ".join(f"{folder} ({reason})" for folder, reason in evaluation.left_out.items())
@@ -413,7 +409,8 @@ def _resi_remarks(evaluation: Evaluation) -> tuple[str, ...]:
 
 
 def _untrained_models_remark(reasons: Mapping[str, str]) -> str:
-    """Say which models could not be trained, by the reason; nothing when all could."""
+    """Return a sentence that lists the models with failed training, by reason; "" without
+    failures."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name, reason in reasons.items():
         by_reason[reason].append(name)
@@ -425,7 +422,8 @@ def _untrained_models_remark(reasons: Mapping[str, str]) -> str:
 
 
 def _unranked_tasks_remark(evaluation: Evaluation) -> str:
-    """Say in which cells measures are not ranked since what is expected is noise."""
+    """Return a sentence that lists the tasks without a ranking, because the expected differences
+    are mostly noise."""
     if evaluation.options.protocol == "resi-code":
         return ""
     return page.noise_remark(
@@ -437,7 +435,7 @@ def _unranked_tasks_remark(evaluation: Evaluation) -> str:
 
 
 def _evaluation_provenance(evaluation: Evaluation, domains: Sequence[str]) -> dict[str, object]:
-    """Return the rules, the domains, and the versions that it was computed with."""
+    """Return the scoring options, the domains, and the versions behind the evaluation."""
     options, first_part = evaluation.options, next(evaluation.parts(), None)
     provenance = dict(first_part.comparison.provenance) if first_part else {}
     for name in ("rows", "columns", "n_samples"):
@@ -455,7 +453,7 @@ def _evaluation_provenance(evaluation: Evaluation, domains: Sequence[str]) -> di
 
 
 def _representation_rows(evaluation: Evaluation) -> dict[str, Mapping[str, object]]:
-    """Return the shape and the fingerprint of everything that was compared."""
+    """Return the shape and the fingerprint of every compared representation."""
     return {
         f"{name} ({part.family.pooling})" if part.family.pooling else name: {
             **identity,

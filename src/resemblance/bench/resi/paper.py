@@ -1,5 +1,5 @@
-"""The size "paper" of the ReSi suite: which part of the paper's benchmark a run is of, on what, and
-which models make its tests."""
+"""The size "paper" of the ReSi suite: the part of the paper's benchmark that a run covers, its
+data, and the models for its tests."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ..training import paper_recipes as recipes
 from ..training.loop import TRAINING_PRECISIONS, TrainingEnvironment
 from .cases import TEST_TITLES, DatasetAndArchitecture, SeedGroupsByTest
 
-PAPER_SUBSETS: Mapping[str, PaperSubset] = {  # sizes
+PAPER_SUBSETS: Mapping[str, PaperSubset] = {  # by size
     "paper": PaperSubset(),
     "paper-slice": PaperSubset(seeds=3, members=2, reduced=True),
 }
-MIN_NORMAL_MODELS = 3  # normal models, since a correlation needs three pairs
+MIN_NORMAL_MODELS = 3  # a correlation needs three pairs of models
 
 
 class PaperRun(NamedTuple):
-    """A run at a size of the paper: which part of the benchmark, and on what."""
+    """A run at a size of the paper: the part of the benchmark, and the training resources."""
 
     portion: PaperSubset
     resources: TrainingEnvironment
@@ -47,7 +47,7 @@ def paper_run(
     download: bool = False,
     **portion: object,
 ) -> PaperRun:
-    """Return what a run at a size of the paper is to do.
+    """Check the options of a run at a size of the paper, and return the run.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def paper_run(
     download : whether libraries that can download a data set may do so into ``data``.
     portion : see :func:`paper_subset_for`.
 
-    Raises ``ValueError`` for what is missing, unknown or does not go together.
+    Raises ``ValueError`` for missing, unknown or contradictory options.
     """
     subset = paper_subset_for(size, **portion)  # type: ignore[arg-type]
     check_choice("precision", precision, TRAINING_PRECISIONS)
@@ -96,12 +96,12 @@ def paper_subset_for(
     size : ``"paper"`` or ``"paper-slice"``.
     datasets, architectures, tests : names or titles, in any spelling; default: all.
     domains : some of "graphs", "language", "vision", for all their data sets.
-    seeds : how many normal models are trained, at least 3; a group has half as many, at least 2.
-        Default: 10 (and 5), as the paper has; 3 (and 2) for ``"paper-slice"``.
-    hyperparameters : ``"resi-code"``, those of the authors' code, or ``"paper"``.
+    seeds : number of normal models to train, at least 3; a group has half as many, at least 2.
+        Default: 10 (and 5), as in the paper; 3 (and 2) for ``"paper-slice"``.
+    hyperparameters : ``"resi-code"`` (the authors' code) or ``"paper"``.
 
-    Raises ``ValueError`` for unknown words, fewer seeds, and an architecture that no chosen data
-    set has.
+    Raises ``ValueError`` for unknown words, for too few seeds, and for an architecture that no
+    chosen data set has.
     """
     check_choice("hyperparameters", hyperparameters, HYPERPARAMETER_SOURCES)
     default_subset = PAPER_SUBSETS[size]
@@ -143,14 +143,14 @@ def _architectures() -> dict[str, str]:
 def _names_from_words(
     kind: str, words: Sequence[str] | None, titles: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the names that words mean, each once, in the order of all names."""
+    """Return the names that the words refer to, without repetition, in the order of ``titles``."""
     selection = {key_from_title(kind, word, titles) for word in words or ()}
     return tuple(name for name in titles if name in selection)
 
 
 def _check_architectures(portion: PaperSubset) -> None:
     """Raise ``ValueError`` for a chosen architecture that no chosen data set has, and for a chosen
-    data set that has no chosen architecture."""
+    data set without a chosen architecture."""
     pairs, titles = list(chosen_architectures(portion)), _architectures()
     for architecture in portion.architectures:
         if architecture not in {model for _, model in pairs}:
@@ -170,7 +170,7 @@ def _check_architectures(portion: PaperSubset) -> None:
 
 
 def planned_recipes(portions: Iterable[PaperSubset]) -> tuple[Recipe, ...]:
-    """Return the recipe of every model of several parts of the benchmark, each once."""
+    """Return the recipes of all models for several parts of the benchmark, without repetition."""
     plan = {recipe.name: recipe for portion in portions for recipe in recipes(portion)}
     return tuple(plan.values())
 
@@ -178,10 +178,11 @@ def planned_recipes(portions: Iterable[PaperSubset]) -> tuple[Recipe, ...]:
 def seed_groups_by_models(
     portion: PaperSubset, others: Iterable[PaperSubset], is_ready: Callable[[Recipe], bool]
 ) -> dict[DatasetAndArchitecture, SeedGroupsByTest]:
-    """Return which models make the tests of a part of the benchmark, and of what else is ready.
+    """Return the models for every test of a part of the benchmark, and of further parts with
+    complete models.
 
-    ``others``: further parts; of these, an architecture on a data set counts when all of its models
-    are ready. Where several parts have a test, the one with the most models is made.
+    ``others``: further parts; an architecture on a data set counts if all of its models are ready.
+    If several parts contain a test, the part with the most models is used.
     """
     designs: dict[DatasetAndArchitecture, SeedGroupsByTest] = {
         models: _seed_groups_by_test(portion, *models) for models in chosen_architectures(portion)
@@ -199,7 +200,8 @@ def seed_groups_by_models(
 
 
 def _seed_groups_by_test(portion: PaperSubset, dataset: str, architecture: str) -> SeedGroupsByTest:
-    """Return the models of all tests that were asked for; none where the paper does not make it."""
+    """Return the models of all requested tests; an empty group for a test that the paper does not
+    make."""
     made_in_paper = planned_tests(portion, dataset, architecture)
     return {
         test: made_in_paper.get(test, SeedGroup((), 0)) for test in portion.tests or TEST_TITLES

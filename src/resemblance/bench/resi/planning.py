@@ -1,9 +1,9 @@
-"""What a part of the ReSi paper's benchmark would take: models to train, hours, and space on disk.
-Nothing is trained for it, and no data are read.
+"""Estimate the cost of a part of the ReSi paper's benchmark: models to train, hours, and disk
+space. Planning trains nothing and reads no data.
 
-Hours on Cora, and of the small models on SST-2, are measured, on one core. All others follow from
-how many examples a training sees (the paper's epochs and data sets) and from how many a second one
-H100 is assumed to take; nobody has measured them here.
+Hours on Cora, and hours of the small models on SST-2, are measured on one core. All other hours are
+estimates, never measured here: the number of training examples (the paper's epochs and data sets),
+divided by an assumed throughput of one H100.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..training import paper_recipes as recipes
 from .paper import paper_subset_for
 
 HOUR_COLUMNS, DISK_COLUMNS = ("GPU h", "CPU h"), ("weights, GB", "representations, GB")
-BYTES_PER_NUMBER = 4  # bytes
+BYTES_PER_NUMBER = 4
 BYTES_PER_GIGABYTE = 1e9
 PLAN_NOTE = (
     "Hours are estimates of training the models that are missing, on one H100, or one core where "
@@ -35,8 +35,8 @@ PLAN_NOTE = (
 class ModelSize(NamedTuple):
     """The size of a model of an architecture on a data set.
 
-    ``rows``: inputs that are compared. ``width``: features of the last layer. ``features``: of all
-    layers that are written, for one input. ``millions``: of weights.
+    ``rows``: number of compared inputs. ``width``: features of the last layer. ``features``: of all
+    stored layers, per input. ``millions``: of weights.
     """
 
     rows: int
@@ -46,35 +46,36 @@ class ModelSize(NamedTuple):
 
 
 class Speed(NamedTuple):
-    """How many examples one training sees, and how many a second the accelerator takes."""
+    """The number of examples of a training, and the throughput of the accelerator in examples per
+    second."""
 
     examples: float
     per_second: float
 
     @property
     def hours(self) -> float:
-        """How long the training takes."""
+        """The training time in hours."""
         return self.examples / self.per_second / 3600
 
 
-# Of one training, with the representations of its model, on one core: the mean over all models of
-# a study with ten seeds.
+# Seconds for one training and the representations of its model, on one core: the mean over all
+# models of a study with ten seeds.
 CORE_SECONDS: Mapping[tuple[str, str], float] = {
     ("cora", "gcn"): 4.2, ("cora", "sage"): 4.8, ("cora", "gat"): 5.6, ("cora", "pgnn"): 17.5,
     ("sst2", "minilm"): 74.0, ("sst2", "bert-small"): 29.0,
 }  # fmt: skip
 SPEEDS: Mapping[tuple[str, str], Speed] = {
-    # graphs: an example is an epoch of the whole graph
+    # Graphs: an example is an epoch of the whole graph.
     ("flickr", "gcn"): Speed(200, 20), ("flickr", "sage"): Speed(200, 20),
     ("flickr", "gat"): Speed(500, 8),
     ("ogbn-arxiv", "gcn"): Speed(500, 12), ("ogbn-arxiv", "sage"): Speed(500, 12),
     ("ogbn-arxiv", "gat"): Speed(500, 5),
-    # language: sentences of up to 64 tokens, pairs of up to 128, prompts
+    # Language: sentences of up to 64 tokens, pairs of up to 128 tokens, prompts.
     ("sst2", "bert"): Speed(673_490, 2_500), ("sst2", "albert"): Speed(673_490, 2_500),
     ("sst2", "smollm2"): Speed(8_000, 40),
     ("mnli", "bert"): Speed(3_927_020, 1_200), ("mnli", "albert"): Speed(3_927_020, 1_200),
     ("mnli", "smollm2"): Speed(8_000, 30),
-    # vision: 200 epochs of nine tenths of the images; 300 of transformers on ImageNet-100
+    # Vision: 200 epochs of nine tenths of the images; 300 epochs for transformers on ImageNet-100.
     ("cifar100", "resnet18"): Speed(8_000_000, 12_000),
     ("cifar100", "resnet34"): Speed(8_000_000, 8_000),
     ("cifar100", "resnet101"): Speed(8_000_000, 3_000),
@@ -94,8 +95,8 @@ COMPARED_SAMPLES: Mapping[str, int] = {
     "cora": 1000, "flickr": 10_000, "ogbn-arxiv": 10_000, "sst2": 872, "mnli": 9815,
     "cifar100": 10_000, "imagenet100": 5000,
 }  # fmt: skip
-# By architecture: width, features written for one input, millions of weights. Maps of 7 x 7 places
-# are counted in the features of convolutional networks.
+# By architecture: width, stored features per input, millions of weights. The features of
+# convolutional networks include maps of 7 x 7 positions.
 LAYER_SHAPES: Mapping[str, tuple[int, int, float]] = {
     "gcn": (256, 512, 0.2), "sage": (256, 512, 0.4), "gat": (256, 512, 0.2), "pgnn": (32, 32, 2.1),
     "bert": (768, 19_968, 110.0), "albert": (768, 19_968, 11.7),
@@ -110,8 +111,8 @@ CORA_LAYER_WIDTH = 64  # features of a layer on Cora
 
 
 class PlannedModels(NamedTuple):
-    """The models of an architecture on a data set: how many by setting, how many are there, what
-    training the others takes in hours of an accelerator or of one core, and the gigabytes of
+    """The models of an architecture on a data set: numbers of models by setting, number of trained
+    models, training hours of the missing models on an accelerator or on one core, and gigabytes of
     weights and representations."""
 
     dataset: str
@@ -127,9 +128,9 @@ class PlannedModels(NamedTuple):
 def plan(
     folder: str | Path | None = None, size: str = "paper", **portion: Any
 ) -> tuple[PlannedModels, ...]:
-    """Return what a part of the paper's benchmark takes, by data set and architecture.
+    """Return the cost of a part of the paper's benchmark, by data set and architecture.
 
-    ``folder``: a study, in which some models may be already. ``portion``: the keywords of
+    ``folder``: a study, which may already contain some of the models. ``portion``: the keywords of
     :func:`resemblance.bench.resi.paper.paper_subset_for`.
 
     Raises ``ValueError`` as :func:`resemblance.bench.resi.paper.paper_subset_for` does.
@@ -159,14 +160,14 @@ def _plan_row(group: Sequence[Recipe], folder: str | Path | None) -> PlannedMode
 
 
 def _numbers_written(recipe: Recipe, size: ModelSize) -> int:
-    """Return how many numbers are written of a model: of images, all layers of normal models
-    only."""
+    """Return how many numbers are stored for a model: all layers, but for vision models in settings
+    other than "normal" only the last layer."""
     is_whole = recipe.domain != "vision" or recipe.setting == "normal"
     return size.rows * (size.features if is_whole else size.width)
 
 
 def plan_table(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
-    """Return the columns, the lines and the note of a table of a plan, with totals."""
+    """Return header, lines and note of the table of a plan, with totals."""
     used_settings = {setting for row in rows for setting in row.models}
     settings = [setting for setting in TRAINING_SETTINGS if setting in used_settings]
     header = ("data set", "models", *settings, "there", *HOUR_COLUMNS, *DISK_COLUMNS)
@@ -176,7 +177,8 @@ def plan_table(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tup
             row.architecture,
             *(str(row.models.get(setting, 0)) for setting in settings),
             str(row.trained),
-            *map(format_estimate, row[4:]),  # hours and gigabytes, the last fields
+            # Hours and gigabytes are the last fields.
+            *map(format_estimate, row[4:]),
         )
         for row in rows
     ]
@@ -198,7 +200,8 @@ def model_size(dataset: str, architecture: str) -> ModelSize:
 
 
 def training_hours(dataset: str, architecture: str) -> tuple[float, float]:
-    """Return how long one model is trained: hours of an accelerator, and of one core."""
+    """Return the hours to train a model: on an accelerator, and on one core; one of the two is
+    zero."""
     seconds = CORE_SECONDS.get((dataset, architecture))
     if seconds is not None:
         return 0.0, seconds / 3600

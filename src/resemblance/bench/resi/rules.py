@@ -1,5 +1,5 @@
-"""By which rules the ReSi suite scores and ranks measures: the definitions of the paper, or what
-its authors' code computes."""
+"""Scoring and ranking rules of the ReSi suite: the definitions of the paper, or the computations of
+the authors' code."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from .groups import GROUP_RULES
 PROTOCOL_NAMES = ("paper", "resi-code")
 PERMUTATION_UNITS = ("models", "pairs")
 FAILURE_RULES = ("last", "unranked")
-# by protocol: what becomes of failures, what is permuted, and the preset of measures
+# By protocol: the treatment of failures, the permuted unit, and the preset of measures.
 FAILURE_RULE_BY_PROTOCOL: Mapping[str, str] = {"paper": "last", "resi-code": "unranked"}
 PERMUTED_BY_PROTOCOL: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}
 PRESET_BY_PROTOCOL: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}
-# The qualities that count in a ranking: all but conformity.
+# Qualities that count in a ranking: all except conformity.
 RANKED_QUALITIES = (
     "spearman_accuracy",
     "spearman_jsd",
@@ -51,8 +51,8 @@ RANKED_QUALITIES = (
     "auprc",
     "spearman",
 )
-MIN_CHOSEN_SAMPLES = 2  # samples
-RulesByQuality = Mapping[tuple[str, str], Rule]  # by what is expected, and the quality
+MIN_CHOSEN_SAMPLES = 2
+RulesByQuality = Mapping[tuple[str, str], Rule]  # by kind of expectation and quality
 RULES_BY_PROTOCOL: Mapping[str, RulesByQuality] = {
     "paper": {
         ("prediction", "spearman"): Rule(by_prediction, spearman),
@@ -66,7 +66,8 @@ RULES_BY_PROTOCOL: Mapping[str, RulesByQuality] = {
         ("group", "conformity"): Rule(
             lambda groups, both_orders: by_group(groups), conformity_strict, complete_mean
         ),
-        ("group", "auprc"): Rule(  # the code scores similarities as they are
+        # The authors' code does not rescale similarities.
+        ("group", "auprc"): Rule(
             lambda groups, both_orders: by_group(groups),
             auprc_of_ratios,
             complete_mean,
@@ -84,15 +85,15 @@ RULES_BY_PROTOCOL: Mapping[str, RulesByQuality] = {
 
 @dataclass(frozen=True)
 class ScoringOptions:
-    """How a run scores and ranks, and on what.
+    """How a run scores and ranks measures, and on how many samples.
 
-    ``protocol``: "paper" or "resi-code". ``permute``: what permutation tests permute, "models" or
+    ``protocol``: "paper" or "resi-code". ``permute``: the unit of permutation tests, "models" or
     "pairs". ``failures``: "last" or "unranked", as for
-    :func:`resemblance.significance.rank_within`. Both are by default those of the protocol.
-    ``groups``: "separated" or "published". ``max_samples``: how many samples are
-    compared at most.
+    :func:`resemblance.significance.rank_within`. The protocol determines the defaults of
+    ``permute`` and ``failures``. ``groups``: "separated" or "published". ``max_samples``: the
+    largest number of compared samples.
 
-    Raises ``ValueError`` for words that do not exist or do not go together.
+    Raises ``ValueError`` for unknown or contradictory options.
     """
 
     protocol: str = "paper"
@@ -123,20 +124,21 @@ class ScoringOptions:
 
     @property
     def rules(self) -> RulesByQuality:
-        """The rules of the protocol, with p-values of correlations with what is predicted."""
+        """The rules of the protocol, with p-values for correlations with predicted differences."""
         rules, prediction = RULES_BY_PROTOCOL[self.protocol], ("prediction", "spearman")
         pvalue = partial(_permutation_pvalue, permute=self.permute)
         return {**rules, prediction: rules[prediction]._replace(pvalue=pvalue)}
 
 
 def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> ScoresAndRulesByTask:
-    """Return the cells with their scores and how measures are ranked by these.
+    """Return the tasks with their scores and the rule that ranks measures.
 
-    In the test of layers measures are ranked for every model, and a measure's rank in the cell is
-    its mean over models. ``protocol="resi-code"``: as the authors' notebook for Figure 3 aggregates
-    ranks, which differs in four ways: measures without a value have no rank; in the test of layers
-    the ranks of all measures and models are averaged, so that every measure gets the same number;
-    of the poolings of one model only the first read counts; all cells are ranked.
+    In the layer test, measures are ranked for every model; the rank of a measure in the task is its
+    mean rank over models. ``protocol="resi-code"`` aggregates ranks like the authors' notebook for
+    Figure 3, with four differences. Measures without a value have no rank. In the layer test the
+    ranks of all measures and models are averaged, so every measure has the same rank. Among several
+    poolings of a model only the first pooling counts. All tasks are ranked, whatever their
+    reliability.
     """
     is_code = options.protocol == "resi-code"
     members: dict[TaskKey, list[Score]] = defaultdict(list)
@@ -156,7 +158,8 @@ def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> S
             rank_rule(
                 members[cell],
                 cell[0],
-                "/".join(cell[2:5]),  # whatever is read of these models
+                # Tasks of the same models are one stratum.
+                "/".join(cell[2:5]),
                 failures=failures,
                 is_shared=is_code and cell[0] == "layers",
                 is_ranked=is_code,

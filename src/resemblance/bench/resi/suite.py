@@ -1,4 +1,4 @@
-"""The ReSi benchmark as a study in a folder: train what is missing, compare and score."""
+"""The ReSi benchmark as a study in a folder: train missing models, compare and score."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ SCORING_OPTION_NAMES = tuple(ScoringOptions.__dataclass_fields__)
 
 
 class RunConfig(NamedTuple):
-    """What a run is to do: the purpose of its study, by which rules, and at a size of the paper,
-    with what."""
+    """The configuration of a run: the purpose of its study, the scoring options, and the training
+    resources at a size of the paper."""
 
     purpose: Purpose
     options: Mapping[str, Any]
@@ -89,43 +89,42 @@ def run(
 ) -> Result:
     """Run the ReSi benchmark in a directory, or continue an earlier run there.
 
-    It trains, extracts, compares, scores and writes the result.
+    The run trains, extracts, compares, scores and writes the result.
 
-    What is already there is not done again: models whose recipe is unchanged and whose files are
-    undamaged, and comparisons of the same data by the same version of a measure. A process that is
-    killed loses the models being trained and the last half second of comparisons; with an executor,
-    also the blocks that its workers were computing. The result is of the measures of this call, and
-    of all domains, or parts of the paper's benchmark, of which the study has all models. A model
-    that cannot be trained is left out, and the result names it: its tests are made with the models
-    that are left, at the sizes of the paper not at all.
+    Finished work is never repeated: models with an unchanged recipe and undamaged files, and
+    comparisons of the same data with the same version of a measure. If the process is killed, only
+    the models in training and the last half second of comparisons are lost; with an executor, also
+    the blocks that its workers were computing. The result covers the measures of this call, and all
+    domains (or parts of the paper's benchmark) whose models the study has in full. A model with
+    failed training is left out, and the result names the model. Its tests use the remaining models;
+    at the sizes of the paper its tests are skipped.
 
     Parameters
     ----------
-    folder : the study; it keeps its size, and another size needs another folder. Without it nothing
-        is kept. What a later run does not name, be it size, models, measures or options, is as in
-        the last finished one.
-    size : ``"mini"`` (default), ``"standard"`` or ``"slice"``: how many and how large models are
-        trained on data of the package; ``"paper"``: the paper's models, trained on its data, and
-        ``"paper-slice"`` to try that out.
+    folder : the folder of the study. A study keeps its size; another size needs another folder.
+        Without a folder nothing is kept. Size, models, measures and options that a later call omits
+        keep their values from the last finished run.
+    size : ``"mini"`` (default), ``"standard"`` or ``"slice"``: number and size of the models
+        trained on data of the package; ``"paper"``: the paper's models, trained on its data;
+        ``"paper-slice"``: a trial of ``"paper"``.
     domains : some of "graphs", "language", "vision"; default: all.
-    models : a folder of models of your own (see :func:`resemblance.read_models`) instead of
-        trained ones.
+    models : a folder of models of your own (see :func:`resemblance.read_models`) instead of trained
+        models.
     measures, memory, claims : as for :func:`resemblance.bench.resi.evaluate`.
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
-    trainer : one for training alone, such as one whose workers have accelerators.
+    trainer : an executor for training alone, such as an executor whose workers have accelerators.
     progress : called with (stage, done, total); the stages are "training", "not trained",
         "comparing" and "grading".
     options : ``protocol``, ``permute``, ``failures``, ``groups`` and ``max_samples`` of
         :func:`resemblance.bench.resi.evaluate`; at the sizes of the paper ``groups`` is
-        ``"published"`` by default, since its groups are chosen. For these sizes also the keywords
-        of ``resemblance.bench.resi.paper.paper_run``: ``data``, ``datasets``, ``architectures``,
-        ``seeds``, ``tests``, ``hyperparameters``, ``models_from``, ``device``, ``precision``,
-        ``download``.
+        ``"published"`` by default, because the paper has chosen its groups. The sizes of the paper
+        also accept the keywords of ``resemblance.bench.resi.paper.paper_run``: ``data``,
+        ``datasets``, ``architectures``, ``seeds``, ``tests``, ``hyperparameters``, ``models_from``,
+        ``device``, ``precision``, ``download``.
 
-    What was computed stays in the
-    study: :func:`resemblance.bench.resi.load_evaluation` reads it.
+    The study stores the comparisons; :func:`resemblance.bench.resi.load_evaluation` reads them.
 
-    Raises ``ValueError`` when another process is working on the study, or it is one of another
+    Raises ``ValueError`` if another process is working on the study, or if the study has another
     size.
     """
     place = None if folder is None else Path(folder)
@@ -134,7 +133,8 @@ def run(
     if place is not None:
         check_folder(place)
         join_purpose(place, order.purpose, _join_resi_purposes)
-    if order.paper is not None:  # before the work, and before the study knows of it
+    # Check the data before any work, and before the study records the run.
+    if order.paper is not None:
         plan = planned_recipes([order.paper.portion])
         check_data(order.paper, [r for r in plan if place is None or not is_trained(place, r)])
     selection = usual_measures(place, order.options) if measures is None else measures
@@ -166,7 +166,7 @@ def run(
 def evaluate_study(
     order: RunConfig, material: ModelGroups, study: Path, **assess_options: Any
 ) -> Evaluation:
-    """Compare and score the models of a run; ``assess_options``: keywords of :func:`assess`."""
+    """Compare and score the models of a run. ``assess_options``: keywords of :func:`assess`."""
     is_pack = "pack" in order.purpose.more
     evaluation = assess(
         material.model_features,
@@ -187,7 +187,7 @@ def evaluate_study(
 def save_resi_result(
     study: Path, study_purpose: Purpose, order: RunConfig, evaluation: Evaluation, result: Result
 ) -> None:
-    """Write the result, and of what and by which measures it is."""
+    """Write the result of a run, and record its measures and options in the study."""
     last_run = {
         "more": dict(order.purpose.more),
         "options": asdict(evaluation.options),
@@ -200,15 +200,15 @@ def save_resi_result(
 
 
 def status(folder: str | Path) -> StudyStatus:
-    """Return how far a study is, also while another process is working on it."""
+    """Return the progress of a study, also while another process is working on the study."""
     return study_status(folder, study_recipes)
 
 
 def load_evaluation(study: str | Path) -> Evaluation:
-    """Return what the last run of a study evaluated, from the models and comparisons that the study
-    has; nothing is computed that it lacks.
+    """Load the evaluation of the last run of a study, from stored models and comparisons; nothing
+    is computed.
 
-    Raises ``ValueError`` when there is nothing yet, or it cannot be read.
+    Raises ``ValueError`` for a study without a result, and for a damaged study.
     """
     place = Path(study)
     study_purpose = purpose(place) if (place / "study.json").exists() else Purpose("resi")
@@ -230,7 +230,8 @@ def load_evaluation(study: str | Path) -> Evaluation:
 
 
 def _measure_from_info(info: MeasureInfo) -> Measure:
-    """Return the measure of a result; of a user's own, which is not run, all but the function."""
+    """Return the measure of a result; for a user's own measure, a placeholder that raises if
+    called."""
     entry = catalogue_measure(info)
     if entry is not None:
         return entry
@@ -252,8 +253,8 @@ def _measure_from_info(info: MeasureInfo) -> Measure:
 
 
 def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str | Measure]:
-    """Return the measures of a run that names none: those of the last one that the catalogue has,
-    else those of the protocol."""
+    """Return the default measures of a run: the measures of the last run that are in the catalogue,
+    or the preset of the protocol."""
     protocol = options.get("protocol")
     if folder is not None and (folder / "study.json").exists():
         last_run = purpose(folder).more.get("last")
@@ -264,7 +265,7 @@ def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str 
 
 
 def cases_of(pinned: FrozenFeatures) -> list[Case]:
-    """Return the cells of the six tests that count for the ranking."""
+    """Return the tasks of the six tests that count for the ranking."""
     material = pack_model_groups(pinned.folder, pinned.facts)
     cases = add_reliabilities(
         six_tests(material.model_features).cases, material.reliabilities or {}
@@ -299,9 +300,10 @@ def run_config(
     models: str | Path | None,
     words: Mapping[str, Any],
 ) -> RunConfig:
-    """Return what a run is to do; what is not said is as in the last run of a study.
+    """Return the configuration of a run; omitted options keep their values from the last run of a
+    study.
 
-    Raises ``ValueError`` for what does not go together, is missing or unknown.
+    Raises ``ValueError`` for missing, unknown or contradictory options.
     """
     if unknown_names := sorted(
         set(words) - {*PAPER_OPTION_NAMES, *TRAINING_OPTION_NAMES, *SCORING_OPTION_NAMES}
@@ -340,13 +342,14 @@ def run_config(
     domain_names = domains or study_purpose.more.get("domains") or DOMAINS
     details = {"domains": list(dict.fromkeys(domain_names))}
     run_purpose = Purpose("resi", size or study_purpose.size or "mini", more=details)
-    resi_recipes(run_purpose.size, details["domains"])  # raises for unknown words
+    # Raises ValueError for unknown words.
+    resi_recipes(run_purpose.size, details["domains"])
     return RunConfig(run_purpose, options)
 
 
 def _scoring_options(study_purpose: Purpose, run_options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a run, those that are not chosen as in the last run; what follows from
-    a protocol goes with it."""
+    """Return the scoring options of a run. Omitted options keep their values from the last run,
+    except that a changed protocol resets its dependent options."""
     last_options: Mapping[str, Any] = study_purpose.more.get("last", {}).get("options", {})
     if run_options.get("protocol", last_options.get("protocol")) != last_options.get("protocol"):
         last_options = {
@@ -385,8 +388,8 @@ def _paper_run_config(
 
 
 def _join_resi_purposes(study_purpose: Purpose, run_purpose: Purpose) -> Purpose:
-    """Return the purpose of a study after one more run; it keeps its size, and the hyperparameters
-    of the models that it trains."""
+    """Return the purpose of a study after another run; the size and the training hyperparameters
+    must stay the same."""
     check_equal_purpose(study_purpose.size, run_purpose.size)
     details = {**study_purpose.more, **run_purpose.more}
     if "domains" in study_purpose.more and "domains" in run_purpose.more:
