@@ -1,8 +1,9 @@
-"""Does a measure respond to changes that affect function, and to nothing else? The tests of Ding et
-al. 2021.
+"""Sensitivity and specificity: does a measure respond to changes that affect function, and to
+nothing else? The tests of Ding et al. 2021.
 
-Operators change a representation by a known amount, probes show what it lost, and rank correlations
-compare measured distances with differences in functionality, with intervals and p-values.
+Operators change a representation by a known amount. Probes measure the lost functionality. Rank
+correlations compare measured distances with differences in functionality, with intervals and
+p-values.
 """
 
 from resemblance.significance import attainable, bootstrap_counts, exchanges

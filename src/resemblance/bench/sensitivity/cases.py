@@ -1,5 +1,5 @@
-"""The four benchmarks of Ding et al. 2021 as cases: which models are compared, in what order their
-distances from the best one are expected, and how they are resampled."""
+"""The four benchmarks of Ding et al. 2021 as tasks: the models to compare, the expected order of
+distances from the best model, and the resampling design."""
 
 from __future__ import annotations
 
@@ -44,20 +44,23 @@ from .probing import (
 )
 from .procedure import expected_differences, reference_of
 
-RELATIVE_PRECISION = 1e-12  # of the largest difference; smaller differences are rounding
-# Representations have unit size, so smaller differences are rounding whatever the largest is.
+RELATIVE_PRECISION = 1e-12  # relative to the largest difference; smaller is rounding
+# Representations have unit norm, so smaller differences are rounding error, however small the
+# largest difference.
 ABSOLUTE_PRECISION = 1e-14
-SLOW_SENSITIVITY_MEASURES = frozenset({"rtd"})  # compared only up to a number of samples
-MIN_MODELS_PER_PARENT = 3  # models of one pretrained model
-ProbeAnswers = Mapping[str, Mapping[str, Sequence[str]]]  # answers by layer and components deleted
+SLOW_SENSITIVITY_MEASURES = frozenset({"rtd"})  # compared only below a number of samples
+MIN_MODELS_PER_PARENT = 3  # fine-tuned models of a pretrained model
+# By layer and number of deleted components.
+ProbeAnswers = Mapping[str, Mapping[str, Sequence[str]]]
 
 
 class RepresentationSet(NamedTuple):
-    """A set S of the paper: the representations that are compared, and what each can do.
+    """A set S of the paper: representations to compare, and the functionality of every
+    representation.
 
-    ``columns``: all, by name; ``rows``: positions of those that can be the reference.
-    ``functionality``: by name, one number for each of the columns. ``answers``: by name, how often
-    each is right about each input, (columns, inputs), where that is known.
+    ``columns``: all representations, by name. ``rows``: column positions of the possible
+    references. ``functionality``: by name, an array with a number per column. ``answers``: by name,
+    the mean correctness for every input, (columns, inputs), if known.
     """
 
     columns: Mapping[str, Representation]
@@ -67,12 +70,12 @@ class RepresentationSet(NamedTuple):
 
 
 class FamilySets(NamedTuple):
-    """What one benchmark compares of one family of models: a set for each layer.
+    """The representation sets of a benchmark for a family of models: a set for every layer.
 
-    ``drawn``: what models share by which they are resampled, as for
-    :func:`resemblance.bench.sensitivity.bootstrap_counts`; ``exchanged``: by which they are
-    permuted, as for :func:`resemblance.bench.sensitivity.exchanges`. ``reasons``: why models, or
-    accuracies, are left out. ``absent``: why the family takes no part.
+    ``drawn``: the dependence between models for the bootstrap, as for
+    :func:`resemblance.bench.sensitivity.bootstrap_counts`. ``exchanged``: the dependence for
+    permutations, as for :func:`resemblance.bench.sensitivity.exchanges`. ``reasons``: why models or
+    accuracies are left out. ``absent``: why the family takes no part.
     """
 
     family: ModelFamily
@@ -84,7 +87,7 @@ class FamilySets(NamedTuple):
 
     @property
     def cells(self) -> list[tuple[str, str]]:
-        """The layers and functionalities in which not all representations can do the same."""
+        """Pairs (layer, functionality) in which the functionality varies."""
         return [
             (layer, name)
             for layer, members in self.sets.items()
@@ -97,11 +100,11 @@ SetsWithExclusions = tuple[dict[str, RepresentationSet], dict[str, Any], dict[st
 
 
 class Benchmark(NamedTuple):
-    """One of the four benchmarks.
+    """A benchmark of the paper.
 
-    ``setting``: of the models that it takes. ``choose``: the models of a family that take part, or
-    why there are none. ``sets``: what is compared, by layer, and as what models are drawn and
-    exchanged.
+    ``setting``: the setting of its models. ``choose``: selects the models of a family, or returns
+    the reason why the family has none. ``sets``: returns the representation sets by layer, and the
+    designs for bootstrap and permutations.
     """
 
     name: str
@@ -115,7 +118,7 @@ class Benchmark(NamedTuple):
 def sets_by_family(
     benchmark: Benchmark, model_features: Iterable[ModelFeatures], size: SensitivitySize
 ) -> list[FamilySets]:
-    """Return what a benchmark compares of every family of models."""
+    """Return the representation sets of a benchmark for every family of models."""
     family_sets = []
     for family, members in models_by_family(model_features).items():
         finite_models, reasons = drop_settings_with_nan(members, benchmark.setting)
@@ -132,7 +135,8 @@ def sets_by_family(
 
 
 def round_differences(differences: np.ndarray) -> np.ndarray:
-    """Return differences rounded to 1e-12 of the largest, and to 1e-14 at least; NaN stay."""
+    """Round differences to 1e-12 of the largest difference, and to 1e-14 at least; NaN values
+    stay."""
     step = max(
         RELATIVE_PRECISION * float(np.nanmax(np.abs(differences), initial=0.0)), ABSOLUTE_PRECISION
     )
@@ -142,14 +146,14 @@ def round_differences(differences: np.ndarray) -> np.ndarray:
 def blocks_from_best(
     expected: tuple[int, np.ndarray], *, both_orders: bool = False
 ) -> ExpectedBlocks:
-    """One block: the row of the best representation against all, which are expected to differ from
-    it so much."""
+    """Return a block with the row of the best representation against all columns, and the expected
+    differences."""
     row, differences = expected
     columns = np.arange(len(differences))
     return (Block(np.full_like(columns, row), columns, differences),)
 
 
-BEST_ORDER_RULES: Mapping[str, Rule] = {  # by the correlation of distances with what is lost
+BEST_ORDER_RULES: Mapping[str, Rule] = {  # correlation of distances with lost functionality
     name: Rule(blocks_from_best, quality, is_complete=True, rounded=round_differences)
     for name, quality in (("spearman", spearman), ("kendall", kendall))
 }
@@ -161,12 +165,12 @@ def cases_of_family(
     size: SensitivitySize | None = None,
     facts: Mapping[str, float] = {},
 ) -> Iterator[Case]:
-    """Yield what measures are ranked by in one family: the order of distances from the best
-    representation, for each functionality by both correlations.
+    """Yield the tasks for a family: the order of distances from the best representation, for every
+    functionality and both correlations.
 
-    ``size``: of a study, which compares all possible references with all, on so many samples;
-    without it only the best is compared. ``facts``: reliabilities by benchmark and cell, where they
-    do not follow from the models.
+    ``size``: of a study, which compares all possible references with all representations, on a
+    limited number of samples; without ``size`` only the best representation is the reference.
+    ``facts``: reliabilities by benchmark and task, if the models do not determine them.
     """
     parts, repeats = defaultdict[str, list[Part]](list), defaultdict[str, list[float]](list)
     for layer, name in family_sets.cells:
@@ -197,12 +201,12 @@ def cases_of_family(
 
 
 def reliability_key(case: Case) -> str:
-    """Return the name by which a pack knows how far a cell repeats."""
+    """Return the key of a task's reliability in the manifest of a pack."""
     return task_name(case.key)
 
 
 def all_references_part(members: RepresentationSet) -> Part:
-    """Return all possible references of a set, which are compared with all representations."""
+    """Return a part that compares all possible references of a set with all representations."""
     columns = list(members.columns.items())
     is_square = members.rows == tuple(range(len(columns)))
     rows = dict(columns[i] for i in members.rows)
@@ -210,15 +214,19 @@ def all_references_part(members: RepresentationSet) -> Part:
 
 
 def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
-    """Return differences by measure without the digits that are rounding: equal ones stay equal."""
+    """Return differences by measure without rounding error, so that equal differences stay
+    equal."""
     return {
         m.spec: round_differences(comparison.dissimilarity(m.spec)) for m in comparison.measures
     }
 
 
 def _best_order_reliability(members: RepresentationSet, name: str, best_index: int) -> float:
-    """Return how far the order of differences from the best repeats on other inputs, without that
-    of the best from itself, which is always 0; NaN where that is not known."""
+    """Return the reliability of the order of differences from the best representation; NaN if
+    unknown.
+
+    The difference of the best representation from itself, always 0, is left out.
+    """
     answers = members.answers.get(name, np.empty((len(members.columns), 0)))
     answers = answers[:, ~np.isnan(answers).any(axis=0)]
     value = reliability(
@@ -228,23 +236,26 @@ def _best_order_reliability(members: RepresentationSet, name: str, best_index: i
 
 
 def normalized_samples(values: Any, name: str, max_samples: int) -> Representation:
-    """Return the representation of the compared samples, centred and of unit norm; unchanged when
-    it is constant."""
+    """Return a representation of a subsample, centred and of unit norm; a constant representation
+    is returned unchanged."""
     points = np.asarray(values, float)
-    if len(points) > max_samples:  # the same inputs for all models
+    # The same inputs for all models.
+    if len(points) > max_samples:
         random = generator(0, "sensitivity", "samples", len(points))
         points = points[np.sort(random.choice(len(points), max_samples, replace=False))]
     try:
         return Representation(normalize(points), name)
     except UndefinedError:
-        return Representation(points, name)  # each measure reports that it has no value
+        # Every measure reports that a constant representation has no value.
+        return Representation(points, name)
 
 
 # ------------------------------------------------------------ benchmarks 1 and 2: what probes lose
 
 
 def labeled_models(model_features: Sequence[ModelFeatures]) -> tuple[ModelFeatures, ...] | str:
-    """Return the normal models if they have labels and the same three or more layers."""
+    """Return the normal models if the models have labels and the same three or more layers;
+    otherwise the reason."""
     normal = tuple(s for s in model_features if s.traits["setting"] == "normal")
     if len(normal) < 2:
         return f"{len(normal)} models of the setting 'normal'; at least 2 seeds are needed"
@@ -263,7 +274,7 @@ def labeled_models(model_features: Sequence[ModelFeatures]) -> tuple[ModelFeatur
 def all_layers_set(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
-    """Return all layers of all models as one set."""
+    """Return all layers of all models as a single set."""
     pairs = [(s, name) for s in model_features for name in s.layers]
     columns = {
         f"{s.name}/{name}": normalized_samples(
@@ -280,7 +291,8 @@ def all_layers_set(
 def models_with_components(
     model_features: Sequence[ModelFeatures],
 ) -> tuple[ModelFeatures, ...] | str:
-    """Return the models of benchmark 1 if their last layer has components to delete."""
+    """Return the models of benchmark 2 if the last layer has components to delete; otherwise the
+    reason."""
     normal = labeled_models(model_features)
     if isinstance(normal, str):
         return normal
@@ -293,13 +305,14 @@ def models_with_components(
 def deletion_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
-    """Return a set for each of the last layers: all seeds with all deletions; the undeleted ones
-    can be the reference."""
+    """Return a set for each of the last layers: all seeds with all deletions. The undeleted
+    representations are the possible references."""
     last_layers = list(model_features[0].layers)[-size.layers :]
     widths = {name: {s.layers[name].shape[1] for s in model_features} for name in last_layers}
     steps = {name: len(numbers_to_delete(min(w))) for name, w in widths.items() if len(w) == 1}
     number = list(steps.values())[-1]
-    names = [name for name in steps if steps[name] == number]  # one design for all
+    # Keep layers with the same number of deletions, so that all layers share a design.
+    names = [name for name in steps if steps[name] == number]
     seeds = tuple(s.name for s in model_features for _ in range(number))
     n_deleted = tuple(k for _ in model_features for k in range(number))
     sets = {name: _deletions_of_layer(model_features, name, size) for name in names}
@@ -326,8 +339,8 @@ def _deletions_of_layer(
 def _accuracies_by_place(
     places: Iterable[tuple[ModelFeatures, str, int]],
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return the accuracy of the probe at each place, a layer of a model without components, and
-    how often it is right about each input; a pinned model has accuracies only."""
+    """Return the probe accuracy at every place (model, layer, number of deleted components), and
+    the correctness per input; models in a pack have accuracies only."""
     entries = [s.traits["probes"][layer][str(k)] for s, layer, k in places]
     if not all(isinstance(entry, list) for entry in entries):
         return {"probe": np.array(entries, float)}, {}
@@ -337,7 +350,7 @@ def _accuracies_by_place(
 
 
 def probe_accuracies(features: ModelFeatures) -> dict[str, dict[str, float]]:
-    """Return the accuracies of the probes of a model, by layer and components deleted."""
+    """Return the probe accuracies of a model, by layer and number of deleted components."""
     return {
         layer: {k: mean_accuracy(_parse_answers(words)) for k, words in divisions.items()}
         for layer, divisions in features.traits["probes"].items()
@@ -345,7 +358,8 @@ def probe_accuracies(features: ModelFeatures) -> dict[str, dict[str, float]]:
 
 
 def _parse_answers(words: Iterable[str]) -> np.ndarray:
-    """Return ["10.", ...], a word for each division of the inputs, as numbers; NaN for "."."""
+    """Parse answers like ["10.", ...], a word per division of the inputs, into numbers; "." becomes
+    NaN."""
     signs = {"0": 0.0, "1": 1.0, ".": np.nan}
     return np.array([[signs[sign] for sign in word] for word in words])
 
@@ -353,10 +367,10 @@ def _parse_answers(words: Iterable[str]) -> np.ndarray:
 def add_probe_answers(
     features: ModelFeatures, size: SensitivitySize, folder: Path
 ) -> ModelFeatures:
-    """Return a model with what probes answer in all that the two benchmarks compare of it, which a
-    file in the folder keeps.
+    """Return a model with the answers of probes for benchmarks 1 and 2, cached in a file in the
+    folder.
 
-    A probe reads principal coordinates, so that only the deletion differs.
+    A probe reads principal coordinates, so probes differ only by the deletion.
     """
     file = folder / f"{probed_model_key(features, size.layers, size.splits, PROBE_VERSION)}.json"
     try:
@@ -390,7 +404,8 @@ def _fit_probes(features: ModelFeatures, size: SensitivitySize) -> dict[str, dic
 def models_of_one_parent(
     model_features: Sequence[ModelFeatures],
 ) -> tuple[ModelFeatures, ...] | str:
-    """Return the models fine-tuned from one pretrained model, the one that has most of them."""
+    """Return the fine-tuned models of the pretrained model with the most fine-tuned models;
+    otherwise the reason."""
     groups = group_by_pretraining(model_features)
     if isinstance(groups, str):
         return groups
@@ -403,7 +418,7 @@ def models_of_one_parent(
 def group_by_pretraining(
     model_features: Sequence[ModelFeatures],
 ) -> dict[int, list[ModelFeatures]] | str:
-    """Return fine-tuned models by the seed of the pretrained one, or why there are none."""
+    """Group fine-tuned models by the seed of the pretrained model; otherwise return the reason."""
     members = [s for s in model_features if s.traits["setting"] == "finetuned"]
     groups = defaultdict[int, list[ModelFeatures]](list)
     for s in members:
@@ -418,7 +433,7 @@ def group_by_pretraining(
 def layer_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
-    """Return one set for each layer, of models that share nothing."""
+    """Return a set for every layer, for independent models."""
     f, rows, answers = (
         functionalities(model_features),
         range(len(model_features)),
@@ -442,8 +457,8 @@ def layer_sets(
 def models_of_several_parents(
     model_features: Sequence[ModelFeatures],
 ) -> tuple[ModelFeatures, ...] | str:
-    """Return the models of every pretrained one with the fine-tuning seeds that all have, or as
-    many of each."""
+    """Return models of all pretrained models, equally many per pretrained model, with common
+    fine-tuning seeds if there are at least two; otherwise the reason."""
     groups = group_by_pretraining(model_features)
     if isinstance(groups, str):
         return groups
@@ -467,10 +482,10 @@ def _select_seeds(model_features: Sequence[ModelFeatures], seeds: set[int]) -> l
 def crossed_or_nested_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
-    """Return one set for each layer, and what the models share.
+    """Return a set for every layer, and the dependence between models.
 
-    Where all pretrained models were fine-tuned with the same seeds, models share those too
-    (examples, order, head).
+    The design is crossed if all pretrained models were fine-tuned with the same seeds, because
+    models then also share examples, order and head. Otherwise the design is nested.
     """
     parents, seeds = (
         tuple(s.traits.get(name, 0) for s in model_features) for name in ("pretrain", "seed")

@@ -1,5 +1,5 @@
-"""What a benchmark finds in one family of models: rank correlations in all cells, in bootstrap
-samples and under permutations, as arrays."""
+"""The findings of a benchmark in a family of models: arrays of rank correlations for all tasks,
+also in bootstrap samples and under permutations."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ PValueKind = Literal["best", "known", "every", "alone", "naive"]
 CORRELATION_NAMES: tuple[CorrelationName, ...] = ("spearman", "kendall")
 P_VALUE_KINDS: tuple[PValueKind, ...] = ("best", "known", "every", "alone", "naive")
 COPY_RULES: tuple[CopyRule, ...] = ("one", "all")
-MIN_BLOCKS = 4  # that an interval needs: with fewer there are too few different samples
+MIN_BLOCKS = 4  # with fewer blocks, too few bootstrap samples differ
 P_VALUE_LEVEL = 0.05
 
-# The measures of the paper, as its authors' code computes them.
+# The measures of the paper, as in the authors' code.
 PAPER_PROCRUSTES, PAPER_CKA, PAPER_PWCCA = "procrustes", "cka", "pwcca[directions=all]"
 MEAN_CCA = "mean_cca[divisor=width]"
 MEAN_SQUARED_CCA = "mean_cca[aggregation=mean_squared,divisor=width]"
-PAPER_MEASURES: Mapping[str, str] = {  # by the name in the paper
+PAPER_MEASURES: Mapping[str, str] = {  # by name in the paper
     "Procrustes": PAPER_PROCRUSTES, "CKA": PAPER_CKA, "PWCCA": PAPER_PWCCA, "mean_CCA": MEAN_CCA,
     "mean_sq_CCA": MEAN_SQUARED_CCA,
 }  # fmt: skip
-DING_LABELS: Mapping[str, str] = {  # in tables
+DING_LABELS: Mapping[str, str] = {  # labels in tables
     PAPER_PROCRUSTES: "Procrustes",
     PAPER_CKA: "CKA",
     PAPER_PWCCA: "PWCCA (all directions)",
@@ -51,12 +51,12 @@ DING_LABELS: Mapping[str, str] = {  # in tables
 
 
 def ding_label(spec: str, labels: Mapping[str, str]) -> str:
-    """Return the name of a measure in the paper, or its label with its parameters."""
+    """Return the name of a measure in the paper, or the label with parameters."""
     return DING_LABELS.get(spec) or add_parameters_to_label(labels.get(spec, spec), spec)
 
 
 class Estimate(NamedTuple):
-    """A value with its 95 % bootstrap interval; None for what has no value."""
+    """A value with its 95 % bootstrap interval; None for a missing number."""
 
     value: float | None
     low: float | None = None
@@ -64,11 +64,11 @@ class Estimate(NamedTuple):
 
 
 class Contrast(NamedTuple):
-    """The difference first - second of a mean correlation, with its 95 % bootstrap interval.
+    """The difference first - second of two mean correlations, with its 95 % bootstrap interval.
 
-    ``low`` and ``high`` count one pair of the reference with itself, ``low_copies`` and
-    ``high_copies`` one for each time that the reference was drawn. ``n_resamples``: the bootstrap
-    samples in which the difference has a value.
+    ``low`` and ``high`` count a single pair of the reference with itself; ``low_copies`` and
+    ``high_copies`` count a pair for every copy of the reference in the bootstrap sample.
+    ``n_resamples``: the number of bootstrap samples in which the difference has a value.
     """
 
     first: str
@@ -82,16 +82,16 @@ class Contrast(NamedTuple):
 
 
 class Correlations(NamedTuple):
-    """The rank correlations of measures in cells, with those of bootstrap samples.
+    """Rank correlations of measures in all tasks, observed and in bootstrap samples.
 
-    ``measures``: by specification; ``names``: layer and functionality of every cell. ``observed``:
-    (kinds, qualities, measures, cells), NaN without a value; the kinds are the correlation with the
-    distances from the best, that over the known ones where some are not, the mean over all
-    references (Spearman's alone), that without the pair of the reference with itself, and the
-    p-value for independent pairs. ``resampled``: (copies, qualities, measures, cells, draws).
-    ``pvalue``: of Spearman's correlation by permutation, (measures, cells). ``pairs``: the known
-    distances ``of`` all, (measures, cells). ``blocks``: how many units bootstrap samples are drawn
-    from. ``smallest``: the smallest p-value by permutation that is attainable.
+    ``measures``: by specification. ``names``: layer and functionality of every task. ``observed``:
+    (kinds, qualities, measures, cells), NaN without a value. The kinds are: the correlation with
+    distances from the best representation; the same over known distances only; the mean over all
+    references (Spearman only); the correlation without the pair of the reference with itself; and
+    the p-value for independent pairs. ``resampled``: (copies, qualities, measures, cells, draws).
+    ``pvalue``: permutation p-value of Spearman's correlation, (measures, cells). ``pairs``: the
+    number of known distances, (measures, cells), out of ``of``. ``blocks``: the number of bootstrap
+    units. ``smallest``: the smallest attainable permutation p-value.
     """
 
     measures: tuple[str, ...]
@@ -105,7 +105,7 @@ class Correlations(NamedTuple):
     smallest: float
 
     def cells(self, *, layer: str | None = None, functionality: str | None = None) -> list[int]:
-        """Return the positions of the cells of a layer, of a functionality, or of both."""
+        """Return the positions of the tasks of a layer, of a functionality, or of both."""
         return [
             i
             for i, (own_layer, own_functionality) in enumerate(self.names)
@@ -119,8 +119,8 @@ class Correlations(NamedTuple):
         cells: Sequence[int] | None = None,
         kind: PValueKind = "best",
     ) -> float | None:
-        """Return the mean over cells, by default all; None for a measure that took no part, and
-        where one of them has no value."""
+        """Return the mean over tasks, by default all tasks; None for an absent measure, or if a
+        task has no value."""
         if measure not in self.measures:
             return None
         m, q = self.measures.index(measure), CORRELATION_NAMES.index(quality)
@@ -129,7 +129,7 @@ class Correlations(NamedTuple):
         return finite_or_none(selection.mean()) if len(selection) else None
 
     def estimate(self, measure: str, quality: CorrelationName = "spearman") -> Estimate:
-        """Return the mean over cells with its interval."""
+        """Return the mean over tasks with its bootstrap interval."""
         mean = self.mean(measure, quality)
         if mean is None:
             return Estimate(None)
@@ -142,7 +142,7 @@ class Correlations(NamedTuple):
         cells: Sequence[int] | None = None,
         copies: CopyRule = "one",
     ) -> np.ndarray:
-        """Return the mean over cells in every bootstrap sample: all cells share the resampled
+        """Return the mean over tasks in every bootstrap sample; all tasks share the resampled
         models."""
         m, q = self.measures.index(measure), CORRELATION_NAMES.index(quality)
         values = self.resampled[COPY_RULES.index(copies), q, m]
@@ -152,7 +152,8 @@ class Correlations(NamedTuple):
     def contrast(
         self, first: str, second: str, quality: CorrelationName, cells: Sequence[int] | None = None
     ) -> Contrast | None:
-        """Return the difference of two measures; None where one of them has no mean."""
+        """Return the difference of the mean correlations of two measures; None if a measure has no
+        mean."""
         a, b = (self.mean(measure, quality, cells) for measure in (first, second))
         if a is None or b is None:
             return None
@@ -170,8 +171,8 @@ class Correlations(NamedTuple):
         )
 
     def rejected(self, measure: str, cells: Sequence[int] | None = None) -> list[float | None]:
-        """Return the shares of cells with a naive and a permuted p-value of Spearman's correlation
-        of at most 0.05; None where a cell has none."""
+        """Return the shares of tasks whose naive and permutation p-values of Spearman's correlation
+        are at most 0.05; None if a task has no p-value."""
         m = self.measures.index(measure)
         is_complete = ~np.isnan(self.observed[0, 0, m])
         naive_p = np.where(is_complete, self.observed[P_VALUE_KINDS.index("naive"), 0, m], np.nan)
@@ -183,12 +184,12 @@ class Correlations(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What one benchmark found in one family of models.
+    """The findings of a benchmark in a family of models.
 
-    ``labels``: of measures, by specification. ``sets``: what was compared. ``differences``: by
-    layer, then measure, (references, representations), without rounding. ``correlations``: of
-    these with differences in functionality. ``failed``: by measure, how many comparisons failed and
-    why.
+    ``labels``: of measures, by specification. ``sets``: the compared sets. ``differences``: by
+    layer, then measure, (references, representations), not rounded. ``correlations``: between the
+    differences and differences in functionality. ``failed``: by measure, the number of failed
+    comparisons and the reason.
     """
 
     family: ModelFamily
@@ -199,13 +200,13 @@ class Findings(NamedTuple):
     failed: Mapping[str, str] = {}
 
     def name(self, spec: str) -> str:
-        """Return what a measure is called in tables."""
+        """Return the name of a measure in tables."""
         return ding_label(spec, self.labels)
 
     @property
     def constant(self) -> tuple[str, ...]:
-        """Measures with equal differences for all pairs: normalisation removed what they
-        measure."""
+        """Measures with equal differences for all pairs, because normalisation removes the measured
+        property."""
         spans = defaultdict[str, list[float]](list)
         for by_measure in self.differences.values():
             for spec, d in by_measure.items():
@@ -214,7 +215,7 @@ class Findings(NamedTuple):
         return tuple(spec for spec, ranges in spans.items() if set(ranges) == {0.0})
 
     def depths(self) -> dict[str, Depth]:
-        """Return how specific every measure is to depth (benchmark 1)."""
+        """Return the specificity to depth of every measure (benchmark 1)."""
         (d,), layers, constant = self.differences.values(), len(self.layers()), self.constant
         return {
             spec: depth_from_differences(spec, values.reshape(shape * 2))
@@ -224,13 +225,13 @@ class Findings(NamedTuple):
         }
 
     def layers(self) -> tuple[str, ...]:
-        """Return the layers that benchmark 1 has in one set."""
+        """Return the layers in the single set of benchmark 1."""
         (members,) = self.sets.sets.values()
         return tuple(dict.fromkeys(name.rpartition("/")[2] for name in members.columns))
 
     def deletions(self) -> dict[str, Deletion]:
-        """Return how every measure responds to deletions in the last layer (benchmark 2); its
-        curve is unknown where it lacks distances."""
+        """Return the response of every measure to deletions in the last layer (benchmark 2); the
+        curve is unknown if distances are missing."""
         layer, members = list(self.sets.sets.items())[-1]
         shares, seeds, constant = deleted_shares(members), len(members.rows), self.constant
         return {
@@ -241,7 +242,7 @@ class Findings(NamedTuple):
 
 
 def deleted_shares(members: RepresentationSet) -> tuple[float, ...]:
-    """Return which shares of the components are deleted in a set."""
+    """Return the shares of deleted components in a set."""
     steps = len(members.columns) // len(members.rows)
     ks = [int(name.rpartition(" ")[2]) for name in list(members.columns)[:steps]]
     return tuple(k / (ks[-1] + 1) for k in ks)
@@ -257,7 +258,7 @@ def findings_in_family(
     reasons: Mapping[str, str],
     size: SensitivitySize,
 ) -> Findings:
-    """Return what a benchmark finds in one family."""
+    """Return the findings of a benchmark in a family of models."""
     correlations = correlate(family_sets, differences, size)
     return Findings(family_sets.family, labels, family_sets, differences, correlations, reasons)
 
@@ -267,7 +268,7 @@ def correlate(
     differences: Mapping[str, Mapping[str, np.ndarray]],
     size: SensitivitySize,
 ) -> Correlations:
-    """Return how well every measure follows every functionality of every set.
+    """Correlate the distances of every measure with every functionality of every set.
 
     ``differences``: by layer, then measure, (references, representations).
     """
@@ -303,7 +304,8 @@ def correlate(
 
 
 def count_bootstrap_units(n: int, design: Mapping[str, Any]) -> int:
-    """Return how many units bootstrap samples are drawn from, the fewer of two crossed kinds."""
+    """Return the number of bootstrap units; for a crossed design, the smaller of the two
+    numbers."""
     kinds = design.get("crossed") or [
         design[name] for name in ("blocks", "nested") if name in design
     ]
@@ -313,8 +315,11 @@ def count_bootstrap_units(n: int, design: Mapping[str, Any]) -> int:
 def _observed_correlations(
     d: np.ndarray, f: np.ndarray, rows: tuple[int, ...], ranks: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Return what is observed of a measure in a cell, (kinds, qualities), and how many distances
-    from the best are known; ``ranks``: those expected of every row, as :func:`unit_ranks`."""
+    """Return the observed values of a measure in a task, (kinds, qualities), and the number of
+    known distances from the best representation.
+
+    ``ranks``: the expected ranks of every row, as from :func:`unit_ranks`.
+    """
     best_agreement = agreement(d, f, rows=rows)
     distinct_agreement = agreement(d, f, rows=rows, self_pair=False)
     reference = reference_of(f, np.array(rows))
@@ -344,11 +349,11 @@ def _observed_correlations(
 
 
 def _bootstrap_interval(draws: np.ndarray) -> tuple[float | None, float | None]:
-    """Return the 95 % interval of the draws with a value; two None without any."""
+    """Return the 95 % interval of the draws with a value; (None, None) without such draws."""
     low, high = percentile_interval(draws)
     return finite_or_none(low), finite_or_none(high)
 
 
 def count_values(draws: np.ndarray) -> int:
-    """Return how many draws have a value."""
+    """Return the number of draws with a value."""
     return int((~np.isnan(draws)).sum())

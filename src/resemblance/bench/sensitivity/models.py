@@ -1,5 +1,5 @@
-"""The models of the benchmarks of Ding, Denain and Steinhardt (2021): what is trained at each size,
-the families that models form, and what they can do."""
+"""The models of the benchmarks of Ding, Denain and Steinhardt (2021): training plans by size,
+families of models, and functionalities."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from resemblance.models.recipe import Recipe
 from ..study_models import ModelFamily
 from ..training import DOMAINS, check_domains, domain_module
 
-# The accuracy on the inputs of the task, and the mean over all others, are no functionality.
+# The accuracy on inputs of the task, and the mean over all shifts, do not count as functionalities.
 EXCLUDED_ACCURACIES = ("test", "shift")
 
 
 class SensitivitySize(NamedTuple):
-    """How many models of each kind a domain has, and how much is computed.
+    """The numbers of models of a domain, and the amount of computation.
 
-    ``seeds``: normal models. ``finetunings``: from the first pretrained model. ``grid``: number of
-    pretrained models, and of fine-tunings from each, with the same seeds for all. ``samples``:
-    inputs on which representations are compared (probes see all). ``layers``: how many, counted
-    from the last, have components deleted. ``splits``: of the samples for each probe.
-    ``n_resamples``: bootstrap samples. ``permutations``: of the permutation tests. ``slow``: the
-    most samples for a slow measure.
+    ``seeds``: number of normal models. ``finetunings``: number of fine-tuned models of the first
+    pretrained model. ``grid``: number of pretrained models, and of fine-tuned models per pretrained
+    model, with common seeds. ``samples``: number of inputs for comparisons (probes use all inputs).
+    ``layers``: number of last layers with deleted components. ``splits``: divisions of the samples
+    per probe. ``n_resamples``: bootstrap samples. ``permutations``: of the permutation tests.
+    ``slow``: the largest number of samples for a slow measure.
     """
 
     seeds: int
@@ -60,23 +60,22 @@ SIZES: Mapping[str, SensitivitySize] = {
 def sensitivity_recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe, ...]:
     """Return the recipe of every model that the four benchmarks need, domain by domain.
 
-    ``size``: ``"small"`` for trials, ``"default"``, or ``"paper"``, with as many models as the
-    paper; the recipes of the default are among those. Of every domain:
+    ``size``: ``"small"`` for trials, ``"default"``, or ``"paper"``, with the numbers of models in
+    the paper; ``"paper"`` includes the recipes of ``"default"``. Every domain has:
 
     - ``"normal"`` models, one per seed, with many layers, for benchmarks 1 (seeds and layers) and 2
-      (seeds and deleted principal components): 13 layers for vision, 8 or 9 by pooling for
-      language, and 8 for graphs at the default.
-    - ``"pretrained"`` models, which learned to tell one half of the classes apart; the others start
-      from them.
-    - ``"finetuned"`` models, which learned the other half from a few examples. ``pretrain`` is the
-      seed of the model that they start from and ``seed`` that of the fine-tuning: first examples,
-      then head and order. Those with ``pretrain`` 0 are for benchmark 3, and the grid
-      ``SIZES[size].grid`` of both seeds for benchmark 4.
+      (seeds and deleted principal components). At the default size, vision has 13 layers, language
+      8 or 9 depending on pooling, and graphs 8.
+    - ``"pretrained"`` models, trained to classify one half of the classes; fine-tuned models start
+      from the pretrained models.
+    - ``"finetuned"`` models, trained on a few examples of the other half. ``pretrain`` is the seed
+      of the pretrained model. ``seed`` is the seed of the fine-tuning, which draws first the
+      examples, then head and order. Models with ``pretrain`` 0 serve benchmark 3, and the grid
+      ``SIZES[size].grid`` of both seeds serves benchmark 4.
 
-    Representations of all models of one domain and setting are of the same inputs, in distribution,
-    with their true classes in ``ModelFeatures.labels``. ``ModelFeatures.traits["accuracies"]`` of
-    fine-tuned models has all shifts by name: see
-    :func:`resemblance.bench.training.packaged.extract`.
+    All models of the same domain and setting represent the same inputs, in distribution, with the
+    true classes in ``ModelFeatures.labels``. ``ModelFeatures.traits["accuracies"]`` of fine-tuned
+    models has all shifts by name: see :func:`resemblance.bench.training.packaged.extract`.
 
     Raises ``ValueError`` for an unknown size or domain.
     """
@@ -111,8 +110,8 @@ def _recipes_of_domain(size: str, domain: str) -> Iterator[Recipe]:
 def models_by_family(
     model_features: Iterable[ModelFeatures],
 ) -> dict[ModelFamily, list[ModelFeatures]]:
-    """Return models by family; of several poolings the first, as the others are the same
-    models."""
+    """Group models by family, with the first pooling only, since further poolings belong to the
+    same models."""
     members = defaultdict[ModelFamily, list[ModelFeatures]](list)
     first_poolings: dict[str, str] = {}
     for s in model_features:
@@ -123,8 +122,8 @@ def models_by_family(
 
 
 def probed_model_key(features: ModelFeatures, *extra: object) -> str:
-    """Return what identifies a model that is probed, and how: the hash of its layers, its labels
-    and whatever else."""
+    """Return a hash that identifies a probed model and the probe settings: layers, labels and
+    ``extra``."""
     labels = [] if features.labels is None else features.labels.tolist()
     layers = {name: fingerprint(r) for name, r in features.layers.items()}
     content = json.dumps([labels, layers, *extra], sort_keys=True)
@@ -134,8 +133,8 @@ def probed_model_key(features: ModelFeatures, *extra: object) -> str:
 def drop_settings_with_nan(
     model_features: Sequence[ModelFeatures], setting: str
 ) -> tuple[tuple[ModelFeatures, ...], dict[str, str]]:
-    """Return the models without those of a setting with NaN or infinite values, and why these are
-    left out."""
+    """Drop the models of a setting with NaN or infinite values; return the remaining models and the
+    reasons."""
     reasons = {}
     for s in (s for s in model_features if s.traits["setting"] == setting):
         layers = [name for name, r in s.layers.items() if not np.isfinite(r.source).all()]
@@ -153,7 +152,7 @@ def have_same_layers(model_features: Sequence[ModelFeatures]) -> bool:
 
 
 def functionalities(model_features: Sequence[ModelFeatures]) -> dict[str, np.ndarray]:
-    """Return accuracies out of distribution that all models have, the mean over severities
+    """Return the out-of-distribution accuracies that all models have, averaged over severities
     ("fog/1", "fog/2")."""
     accuracies = _shifted_accuracies(model_features)
     return {
@@ -163,8 +162,12 @@ def functionalities(model_features: Sequence[ModelFeatures]) -> dict[str, np.nda
 
 
 def right_answers(model_features: Sequence[ModelFeatures]) -> dict[str, np.ndarray]:
-    """Return by kind of accuracy out of distribution how often every model answers each input
-    right, (models, inputs), the mean over severities; kinds for which all models have kept it."""
+    """Return the correctness of every model for every input, (models, inputs), by kind of
+    out-of-distribution accuracy.
+
+    Values are averaged over severities. Only kinds for which all models stored their answers are
+    returned.
+    """
     by_model = [s.traits.get("right") or {} for s in model_features]
     right = {}
     for kind, names in _common_accuracy_kinds(by_model).items():
@@ -175,7 +178,7 @@ def right_answers(model_features: Sequence[ModelFeatures]) -> dict[str, np.ndarr
 
 
 def parse_bits(text: Any) -> np.ndarray:
-    """Return "0110" as the array of 0, 1, 1 and 0; ``ValueError`` for anything else."""
+    """Parse "0110" into the array 0, 1, 1, 0; ``ValueError`` for any other text."""
     if not isinstance(text, str) or set(text) - {"0", "1"}:
         raise ValueError(
             "right in traits.json must have words of 0 and 1, a sign for each input; got "
@@ -185,8 +188,8 @@ def parse_bits(text: Any) -> np.ndarray:
 
 
 def missing_accuracies(model_features: Sequence[ModelFeatures]) -> dict[str, str]:
-    """Return the accuracies out of distribution that only some models have, and why they are left
-    out."""
+    """Return the out-of-distribution accuracies that only some models have, with the reason for
+    leaving them out."""
     accuracies = _shifted_accuracies(model_features)
     reasons = {}
     for name in dict.fromkeys(chain.from_iterable(accuracies)):
@@ -200,7 +203,7 @@ def missing_accuracies(model_features: Sequence[ModelFeatures]) -> dict[str, str
 
 
 def _shifted_accuracies(model_features: Sequence[ModelFeatures]) -> list[dict[str, float]]:
-    """Return for each model its accuracies out of distribution, by name."""
+    """Return the out-of-distribution accuracies of every model, by name."""
     results = [dict(s.traits.get("accuracies") or {}) for s in model_features]
     for accuracies in results:
         for name in EXCLUDED_ACCURACIES:
@@ -209,7 +212,8 @@ def _shifted_accuracies(model_features: Sequence[ModelFeatures]) -> list[dict[st
 
 
 def _common_accuracy_kinds(models: Sequence[Mapping[str, object]]) -> dict[str, list[str]]:
-    """Return the names that all have, with those of its severities under each kind."""
+    """Return the accuracies that all models have, grouped by kind, with the names of the
+    severities."""
     kinds = defaultdict[str, list[str]](list)
     for name in models[0]:
         if all(name in entry for entry in models):

@@ -1,4 +1,5 @@
-"""Operators of Ding et al. 2021: unit shapes, deleted components, depth against random starts."""
+"""Operators of Ding et al. 2021: normalisation, deletion of principal components, depth against
+random starts."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from resemblance.intermediates.points import unit
 from resemblance.intermediates.spectra import principal_coordinates
 from resemblance.significance import known_mean
 
-PAPER_WIDTH = 768  # in the paper, of which it deletes these numbers
+# The paper deletes these numbers out of 768 components.
+PAPER_WIDTH = 768
 PAPER_DELETIONS = (0, 100, 200, 300, 400, 500, 600, 650, 700, 725, 750, 758, 763, 767)
 
 
@@ -30,14 +32,14 @@ def normalize(X: Any) -> Array:
 
     .. math:: (X - \mathbf 1 \bar x^\top) / \lVert X - \mathbf 1 \bar x^\top \rVert_F
 
-    X is (n, d), an array of any library; the result has its shape, in float64 on the CPU. Measures
-    that are invariant to translation and isotropic scaling do not need it; afterwards the others
-    compare shapes only.
+    X is (n, d), an array of any library; the result has the same shape, in float64 on the CPU.
+    Measures that are invariant to translation and isotropic scaling do not need the normalisation.
+    With the normalisation, all other measures compare shapes only.
 
     Raises ``ValueError`` for NaN and infinity, ``UndefinedError`` when all rows are equal.
 
-    Reference: Ding et al. 2021, Section 2. It says that the mean of each sample is subtracted;
-    their code subtracts that of each neuron, as here.
+    Reference: Ding et al. 2021, Section 2. The paper says that the mean of each sample is
+    subtracted; the authors' code subtracts the mean of each neuron, and so does this function.
     """
     x = as_representation(X)
     check_all_finite(x)
@@ -50,17 +52,17 @@ def delete_principal_components(X: Any, k: int) -> Array:
 
     .. math:: (X - \mathbf 1 \bar x^\top) V_{1:d-k}
 
-    with the right singular vectors in the order of decreasing singular values (the paper's
-    :math:`U_{-k}^\top A`, which has samples in columns). X is (n, d), the result (n, d - k): the
-    dimension is really reduced. With k = 0 it is a rotation. Components beyond the n - 1 that the
-    data span have no variance and go first. The sign of every coordinate is that which makes its
-    largest entry positive.
+    with the right singular vectors in order of decreasing singular values (the paper's
+    :math:`U_{-k}^\top A`, with samples in columns). X is (n, d), and the result (n, d - k): the
+    dimension decreases. With k = 0 the result is a rotation. The data span at most n - 1
+    components; components beyond have no variance and are deleted first. The sign of every
+    coordinate makes its largest entry positive.
 
     Raises ``ValueError`` unless 0 <= k < d, and for NaN and infinity; ``UndefinedError`` when all
     rows are equal.
 
-    Reference: Ding et al. 2021, footnote 8. Their code then multiplies by d / (d - k), which the
-    normalisation undoes.
+    Reference: Ding et al. 2021, footnote 8. The authors' code then multiplies by d / (d - k), which
+    the normalisation undoes.
     """
     x = as_representation(X)
     check_all_finite(x)
@@ -81,8 +83,8 @@ def _check_deletable(k: Any, d: int, function: str) -> int:
 
 
 def numbers_to_delete(d: int) -> tuple[int, ...]:
-    """Return how many of d components the paper deletes, of its 768 rounded down, each number
-    once."""
+    """Return how many of d components to delete: the paper's numbers out of 768, scaled to d and
+    rounded down, without repetition."""
     return tuple(
         dict.fromkeys(
             d - 1 if k == PAPER_WIDTH - 1 else k * d // PAPER_WIDTH for k in PAPER_DELETIONS
@@ -91,13 +93,14 @@ def numbers_to_delete(d: int) -> tuple[int, ...]:
 
 
 class Deletion(NamedTuple):
-    """How one measure responds to deleted principal components.
+    """The response of a measure to deleted principal components.
 
-    ``share``: deleted, of all dimensions. ``distance``: between a representation and itself without
-    them, the mean over seeds. ``threshold``: the mean distance between seeds. ``detected``: the
-    smallest share tried at which the distance exceeds the threshold, None where it never does.
-    Smaller deletions cannot be distinguished from another random start. ``unknown``: why
-    ``detected`` is unknown (distances or the threshold have no value); empty where it is known.
+    ``share``: deleted components as a share of all dimensions. ``distance``: between a
+    representation and the same representation after deletion, averaged over seeds. ``threshold``:
+    the mean distance between seeds. ``detected``: the smallest share at which the distance exceeds
+    the threshold; None if the distance never exceeds the threshold. Smaller deletions cannot be
+    distinguished from another random start. ``unknown``: the reason why ``detected`` is unknown
+    (missing distances or threshold); empty if known.
     """
 
     measure: str
@@ -116,7 +119,7 @@ def deletions(
     **options: Any,
 ) -> dict[str, Deletion]:
     """Return, by measure, how many principal components can be deleted before the measure detects
-    it (Figure 2 of the paper).
+    the deletion (Figure 2 of the paper).
 
     Parameters
     ----------
@@ -125,11 +128,8 @@ def deletions(
     k : numbers of components to delete. Default: the paper's 14 fractions.
     measures, options : as for :func:`resemblance.compare`.
 
-    The undeleted representation is the first argument, as in the authors' code: it determines the
-    weights of PWCCA. Pairs without a value are left out of the means.
-
-    Raises ``ValueError`` for fewer than two seeds, for seeds of different width, and for a k that
-    cannot be deleted.
+    The undeleted representation is the first argument of a measure, as in the authors' code; the
+    first argument determines the weights of PWCCA. Means leave out pairs without a value.
     """
     reps = [as_representation(x) for x in seeds]
     if len(reps) < 2 or len({r.shape for r in reps}) > 1:
@@ -157,7 +157,7 @@ def deletions(
 
 
 def delete_and_normalize(x: Representation, k: int) -> Array:
-    """Return a representation without k components, normalised."""
+    """Delete k principal components of a representation, and normalise the result."""
     try:
         return normalize(delete_principal_components(x, k))
     except UndefinedError as error:
@@ -167,8 +167,8 @@ def delete_and_normalize(x: Representation, k: int) -> Array:
 
 
 def deletion_curve(measure: str, shares: Sequence[float], differences: np.ndarray) -> Deletion:
-    """Return the curve of one measure from differences (seed, other seed, share); the first share
-    is 0."""
+    """Return the deletion curve of a measure from differences (seed, other seed, share); the first
+    share is 0."""
     n = len(differences)
     deletion_distances = differences[np.arange(n), np.arange(n)]  # (seed, share)
     seed_distances = differences[:, :, 0][~np.eye(n, dtype=bool)]
@@ -184,13 +184,15 @@ def deletion_curve(measure: str, shares: Sequence[float], differences: np.ndarra
 
 
 class Depth(NamedTuple):
-    """How far the layers of a seed are from each other, and from those of another seed (Figure 1).
+    """Distances between the layers of a seed, and distances to the layers of another seed (Figure
+    1).
 
-    ``within``: distances between the layers of a seed, (layers, layers), and ``across``: from the
-    layers of one seed to those of another, both the mean over (ordered) pairs of seeds.
-    ``exceeding``: by layer, the share of the other layers of the same model that are farther from
-    it than the same layer of another seed; near 0 where a random start matters more than any depth,
-    near 1 for a measure that is specific. Only known distances count; NaN without any.
+    ``within``: distances between the layers of a seed, (layers, layers). ``across``: distances from
+    the layers of a seed to the layers of another seed. Both arrays are means over (ordered pairs
+    of) seeds. ``exceeding``: by layer, the share of the other layers of the same model that are
+    farther away than the same layer of another seed. The share is near 0 if a random start matters
+    more than any depth, and near 1 for a specific measure. Missing distances do not count; NaN
+    without any distance.
     """
 
     measure: str
@@ -205,11 +207,11 @@ def depth(
     measures: Iterable[str | Measure] | None = None,
     **options: Any,
 ) -> dict[str, Depth]:
-    """Return, by measure, how far layers are from each other within models and across seeds.
+    """Return, by measure, the distances between layers within models and across seeds.
 
-    ``models``: one mapping from layer to representation (n, d) per seed, with the same layers, at
-    least two of each. ``measures``, ``options``: as for :func:`resemblance.compare`. Raises
-    ``ValueError`` for other models.
+    ``models``: a mapping from layer to representation (n, d) for every seed, with the same layers;
+    at least two seeds and two layers. ``measures``, ``options``: as for
+    :func:`resemblance.compare`. Raises ``ValueError`` for other models.
     """
     if not all(isinstance(model, Mapping) for model in models):
         got = [type(model).__name__ for model in models]
@@ -240,7 +242,8 @@ def depth(
 
 
 def depth_from_differences(measure: str, differences: np.ndarray) -> Depth:
-    """Return the depth of one measure from differences (seed, layer, other seed, layer)."""
+    """Return the depth specificity of a measure from differences (seed, layer, other seed,
+    layer)."""
     n = len(differences)
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
     own_distances = known_mean(np.array([differences[a, :, a, :] for a in range(n)]))
@@ -256,7 +259,8 @@ def depth_from_differences(measure: str, differences: np.ndarray) -> Depth:
 
 
 def _share_farther(row: np.ndarray, other_seed: float, layer: int) -> float:
-    """Share of the other layers, of known distance, that are farther than another seed is."""
+    """Return the share of the other layers, with known distance, that are farther away than another
+    seed."""
     distances = np.delete(row, layer)
     distances = distances[~np.isnan(distances)]
     if np.isnan(other_seed) or not len(distances):

@@ -1,5 +1,5 @@
-"""The page of the suite: a section for each benchmark with its tables and the figures of the paper,
-and Table 1 of all benchmarks."""
+"""The page of the sensitivity suite: a section per benchmark with tables and the figures of the
+paper, and Table 1 over all benchmarks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ FindingsByColumn = Mapping[tuple[str, str], Findings]  # by benchmark and family
 def benchmark_section(
     benchmark: Benchmark, findings: Sequence[Findings], reasons: Mapping[str, str]
 ) -> Section:
-    """Return the tables and figures of one benchmark."""
+    """Return the section of a benchmark, with tables and figures."""
     paper_figures = [_paper_figures(benchmark.name, entry) for entry in findings]
     tables = [table for entry in findings for table in family_tables(entry)]
     figures = [figure for entry in findings for figure in _bootstrap_figures(entry)]
@@ -78,7 +78,8 @@ def benchmark_section(
 
 
 def sensitivity_score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
-    """Return the columns of the table of all scores, with how far what is expected repeats."""
+    """Return the columns of the table of all scores, with the reliability of the expected
+    differences."""
     columns = []
     for case in cases:
         *_, name, quality = case.cell
@@ -102,7 +103,8 @@ def sensitivity_score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
 
 
 def _bootstrap_figures(findings: Findings) -> Iterator[Chart | Bars]:
-    """Yield the measures of the paper against each other, over all cells and by layer."""
+    """Yield figures of the differences between the measures of the paper, over all tasks and by
+    layer."""
     bars = tuple(
         Bar(_contrast_title(c.first, c.second), c.difference, c.low, c.high)
         for c in measure_contrasts(findings.correlations, "kendall")
@@ -133,7 +135,7 @@ def _bootstrap_figures(findings: Findings) -> Iterator[Chart | Bars]:
 
 
 def _contrast_title(first: str, second: str) -> str:
-    """Name a difference between two measures of the paper, short enough for a figure."""
+    """Return a short title for the difference between two measures of the paper."""
     return f"{SHORT_DING_LABELS[first]} - {SHORT_DING_LABELS[second]}"
 
 
@@ -158,7 +160,7 @@ def _paper_figures(benchmark: str, findings: Findings) -> tuple[list[Table], lis
 
 
 def _figure_1(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
-    """The middle layer against all layers of its own model and of another seed."""
+    """Return Figure 1: the middle layer against all layers of its own model and of another seed."""
     title, layers, depths = findings.family.title, findings.layers(), findings.depths()
     records = list[TableRecord]()
     for spec, d in depths.items():
@@ -213,7 +215,8 @@ def _layers_line(name: str, values: Iterable[float]) -> Line:
 
 
 def _figure_2(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
-    """Distances from undeleted representations over the share of components deleted."""
+    """Return Figure 2: distances from undeleted representations, as a function of the share of
+    deleted components."""
     title, (layer, members) = findings.family.title, list(findings.sets.sets.items())[-1]
     shares, deletions = deleted_shares(members), findings.deletions()
     probe = members.functionality["probe"].reshape(-1, len(shares)).mean(axis=0)
@@ -281,7 +284,7 @@ def _figure_2(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
 
 
 def summary_section(findings: Mapping[str, Sequence[Findings]]) -> Section:
-    """Return Table 1 of the paper for all benchmarks that were run, with intervals."""
+    """Return Table 1 of the paper for all benchmarks of the run, with intervals."""
     columns = {(name, f.family.title): f for name, families in findings.items() for f in families}
     titles = list(dict.fromkeys(title for _, title in columns))
     tables = [_overall_table(columns, titles)] if len(titles) > 1 else []
@@ -300,8 +303,8 @@ def summary_section(findings: Mapping[str, Sequence[Findings]]) -> Section:
 
 
 def _average_estimates(columns: FindingsByColumn, quality: CorrelationName) -> dict[str, Estimate]:
-    """Return by name the mean of every measure over columns, and of the ends of its intervals, the
-    best first."""
+    """Return, by name, the mean of every measure over columns, with the mean interval ends, best
+    first."""
     names = {
         spec: findings.name(spec)
         for findings in columns.values()
@@ -318,7 +321,7 @@ def _average_estimates(columns: FindingsByColumn, quality: CorrelationName) -> d
 
 
 def mean_or_none(values: Iterable[float | None]) -> float | None:
-    """Return the mean of numbers; None when there are none, or one of them has no value."""
+    """Return the mean of numbers; None without numbers, or if a number is missing."""
     numbers = list(values)
     finite_numbers = [v for v in numbers if v is not None]
     return (
@@ -329,7 +332,8 @@ def mean_or_none(values: Iterable[float | None]) -> float | None:
 
 
 def _overall_table(columns: FindingsByColumn, titles: Sequence[str]) -> Table:
-    """The mean over benchmarks of every measure on all models, by both qualities, and by models."""
+    """Return the mean over benchmarks of every measure, for both correlations, over all models and
+    by family."""
     parts = {
         f"{CORRELATION_SIGNS[q]}, {title}": _average_estimates(
             _columns_of_family(columns, title), q
@@ -357,8 +361,8 @@ def _columns_of_family(columns: FindingsByColumn, title: str) -> FindingsByColum
 
 
 def _table_1(columns: FindingsByColumn, title: str) -> Table:
-    """Table 1 for one family of models: measures by benchmarks, for the correlation that a reader
-    chooses."""
+    """Return Table 1 for a family of models: measures by benchmarks, with a selector for the
+    correlation."""
     family = _columns_of_family(columns, title)
     averages = {quality: _average_estimates(family, quality) for quality in CORRELATION_NAMES}
     records = []

@@ -1,4 +1,4 @@
-"""Linear probes: how well a class can be read off a representation."""
+"""Linear probes: how well a linear classifier reads a class from a representation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from resemblance.base.rng import generator
 from resemblance.data.representation import as_representation, check_all_finite
 from resemblance.significance import known_mean
 
-PROBE_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # inverse strengths, as scikit-learn has them
+# Inverse regularisation strengths, as in scikit-learn.
+PROBE_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 N_PROBE_SPLITS = 3
-PROBE_VERSION = 2  # raise it when the accuracies change
-SampleDivision = tuple[np.ndarray, np.ndarray, np.ndarray]  # samples that train, choose, test
-MIN_RELATIVE_FEATURE = 1e-6  # of the largest feature; in single precision, zeros end up below
+PROBE_VERSION = 2  # raise the version when accuracies change
+# Indices of training, validation and test samples.
+SampleDivision = tuple[np.ndarray, np.ndarray, np.ndarray]
+# Relative to the largest feature; zeros in single precision end up below.
+MIN_RELATIVE_FEATURE = 1e-6
 
 
 def probe(
@@ -29,31 +32,30 @@ def probe(
     splits: int = N_PROBE_SPLITS,
     seed: int = 0,
 ) -> float:
-    """Return the accuracy on unseen samples of a linear classifier on a frozen representation, in
-    [0, 1].
+    """Return the test accuracy of a linear classifier on a frozen representation, in [0, 1].
 
-    Half of the samples train, a quarter chooses the penalty and a quarter tests, in equal shares of
-    every class; the mean over ``splits`` such divisions, which are the same for all representations
-    of the samples. Logistic regression with a squared penalty on features of unit variance;
-    ``penalties`` are inverse strengths. The one with the best validation accuracy (the strongest of
-    equals) is refitted on all but the test samples. Features whose norm (centred) is at most
-    max(1e-6, max(n, d) eps) times the largest are left out: scaled to unit variance, rounding error
-    would count as much as any signal.
+    Half of the samples are training samples, a quarter validation samples and a quarter test
+    samples, stratified by class. The result is the mean over ``splits`` random divisions, which are
+    the same for all representations of the samples. The classifier is logistic regression with an
+    L2 penalty on features of unit variance; ``penalties`` are inverse strengths. The penalty with
+    the best validation accuracy (among equals the strongest) is refitted on training and validation
+    samples. Features whose norm (centred) is at most max(1e-6, max(n, d) eps) times the largest
+    norm are left out, because scaling to unit variance would turn rounding error into signal.
 
-    X is (n, d), labels (n,) of any one kind. Raises ``ValueError`` for labels that do not fit,
-    fewer than two classes in one of the three parts, fewer than eight samples, NaN and infinity,
-    and for no penalties or splits; ``UndefinedError`` when all rows are equal.
+    X is (n, d), labels (n,) of any single kind. Raises ``ValueError`` for labels that do not fit,
+    fewer than two classes in a part, fewer than eight samples, NaN and infinity, and for no
+    penalties or splits; ``UndefinedError`` when all rows are equal.
 
-    Reference: Ding et al. 2021, Section 4. Optimiser, epochs, pooling and penalty of their probes
-    are not published.
+    Reference: Ding et al. 2021, Section 4. Optimiser, epochs, pooling and penalty of the authors'
+    probes are not published.
     """
     answers = probe_answers(X, labels, penalties=penalties, splits=splits, seed=seed)
     return mean_accuracy(answers)
 
 
 def mean_accuracy(answers: np.ndarray) -> float:
-    """Return the accuracy of a probe by its answers: the mean over divisions of the share of right
-    ones."""
+    """Return the accuracy of a probe from its answers: the share of correct answers, averaged over
+    divisions."""
     return float(np.mean([known_mean(row) for row in answers]))
 
 
@@ -65,8 +67,8 @@ def probe_answers(
     splits: int = N_PROBE_SPLITS,
     seed: int = 0,
 ) -> np.ndarray:
-    """Return what :func:`probe` answers, (splits, n): 1 for a test sample that it classifies right,
-    0 for one that it does not, NaN for a sample that is no test sample of the division."""
+    """Return the answers of :func:`probe`, (splits, n): 1 for a correctly classified test sample, 0
+    for a misclassified test sample, NaN for a sample outside the test samples of the division."""
     x = as_representation(X)
     check_all_finite(x)
     strengths = _check_penalties(penalties, splits)
@@ -98,8 +100,8 @@ def _check_penalties(penalties: Iterable[float], splits: int) -> list[float]:
 
 
 def class_numbers(labels: Any) -> np.ndarray:
-    """Return labels of any one kind as numbers from 0, in their order. Raises ``ValueError`` for
-    mixed kinds."""
+    """Encode labels of any single kind as numbers from 0, in sorted order. Raises ``ValueError``
+    for mixed kinds."""
     values = to_numpy(labels) if hasattr(labels, "dtype") else np.asarray(labels)
     if values.ndim != 1:
         raise ValueError(
@@ -121,10 +123,9 @@ def class_numbers(labels: Any) -> np.ndarray:
 def stratified_divisions(
     classes: np.ndarray, splits: int = N_PROBE_SPLITS, seed: int = 0
 ) -> list[SampleDivision]:
-    """Return which samples train, choose and test in every split, in equal shares of every class.
+    """Return the training, validation and test samples of every split, stratified by class.
 
-    Raises ``ValueError`` when there are fewer than eight samples, or a part has fewer than two
-    classes.
+    Raises ``ValueError`` for fewer than eight samples, or if a part has fewer than two classes.
     """
     if len(classes) < 8:
         raise ValueError(
@@ -133,7 +134,7 @@ def stratified_divisions(
     parts = []
     for split in range(splits):
         order = generator(seed, "probe", split).permutation(len(classes))
-        # every fourth sample of this order: the classes in equal shares
+        # sorted by class: every fourth sample of this order contains the classes in equal shares
         by_class = order[np.argsort(classes[order], kind="stable")]
         role = np.arange(len(classes)) % 4
         parts.append((by_class[role % 2 == 0], by_class[role == 1], by_class[role == 3]))
@@ -164,7 +165,7 @@ def _drop_rounding(points: np.ndarray) -> np.ndarray:
 def _rightly_classified(
     points: np.ndarray, labels: np.ndarray, part: SampleDivision, penalties: Sequence[float]
 ) -> np.ndarray:
-    """Return which test samples of a division are classified right."""
+    """Return which test samples of a division are classified correctly."""
     train, validation, test = part
     scores = [
         _fit_classifier(points[train], labels[train], p).score(
@@ -189,5 +190,6 @@ def _fit_classifier(points: np.ndarray, labels: np.ndarray, penalty: float) -> A
 
     model = make_pipeline(StandardScaler(), LogisticRegression(C=penalty, max_iter=500, tol=1e-3))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a linear classifier all the same
+        # A classifier that has not converged is still a linear classifier.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(points, labels)

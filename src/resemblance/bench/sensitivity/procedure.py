@@ -1,5 +1,5 @@
-"""The procedure of Ding et al. 2021, Section 4: do distances from a reference follow differences in
-functionality?"""
+"""The procedure of Ding et al. 2021, Section 4: correlate distances from a reference with
+differences in functionality."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from ..grounding import kendall, spearman
 
 
 class Agreement(NamedTuple):
-    """How well measured distances follow differences in functionality: rank correlations in [-1,
+    """Agreement of measured distances with differences in functionality: rank correlations in [-1,
     1], larger is better.
 
-    ``reference``: position of the reference, None for the mean over all of them. ``pairs``: the
-    number of distances used. A correlation is NaN where all distances, or all differences, are
-    equal.
+    ``reference``: position of the reference; None for the mean over all references. ``pairs``: the
+    number of distances used. A correlation is NaN if all distances, or all differences, are equal.
     """
 
     spearman: float
@@ -37,29 +36,30 @@ def agreement(
     reference: str = "best",
     self_pair: bool = True,
 ) -> Agreement:
-    r"""Return how well distances from a reference A follow differences in functionality.
+    r"""Return the rank correlation of distances from a reference A with differences in
+    functionality.
 
     Spearman's :math:`\rho` and Kendall's :math:`\tau_b` between :math:`d(A, B)` and :math:`|f(A) -
     f(B)|` over all B.
 
     Parameters
     ----------
-    differences : (m, n) distances of m possible references from all n representations; those not
-        known are NaN and left out. Row first: for an asymmetric measure the reference is the first
-        argument.
+    differences : (m, n) distances of m possible references from all n representations; unknown
+        distances are NaN and left out. Row first: for an asymmetric measure the reference is the
+        first argument.
     functionality : (n,) numbers, such as accuracies.
-    rows : which of the n representations the rows are. Default: all, in their order.
+    rows : positions of the m references among the n representations. Default: all, in order.
     reference : ``"best"``, the possible reference of highest functionality, the first of equals;
         ``"every"``, the mean over all possible references.
-    self_pair : whether A itself counts, at a difference of 0, as in the authors' code. It raises
-        every correlation.
+    self_pair : whether A itself counts, with a difference of 0, as in the authors' code. The self
+        pair raises every correlation.
 
     Raises ``ValueError`` for shapes that do not fit, functionality that is not finite, and an
     unknown reference.
 
-    Reference: Ding et al. 2021, Section 4. In benchmark 1 their code takes the last layer of the
-    best seed instead, in benchmark 4 the position of the best model is counted from 0 on one side
-    and from 1 on the other.
+    Reference: Ding et al. 2021, Section 4. In benchmark 1 the authors' code uses the last layer of
+    the best seed instead; in benchmark 4 the position of the best model is counted from 0 on one
+    side and from 1 on the other.
     """
     d, f, places = check_distances("agreement", differences, functionality, rows)
     check_choice("agreement: reference", reference, ("best", "every"))
@@ -72,10 +72,10 @@ def agreement(
 
 
 def reference_of(functionality: Any, rows: Any) -> int:
-    """Return which of the rows has the highest functionality, the first of equals.
+    """Return the position with the highest functionality among ``rows``, the first of equals.
 
-    ``functionality`` (n,), ``rows`` positions among them. Raises ``ValueError`` for positions that
-    do not exist.
+    ``functionality`` (n,), ``rows`` positions in ``functionality``. Raises ``ValueError`` for
+    positions that do not exist.
     """
     f = np.asarray(functionality, float)
     places = check_row_positions("reference_of", rows, len(f) if f.ndim == 1 else 0)
@@ -85,13 +85,13 @@ def reference_of(functionality: Any, rows: Any) -> int:
 
 
 def one_sided(measured: Any, expected: Any) -> tuple[float, float]:
-    """Return the p-values that the paper prints: that Spearman's and Kendall's correlation are not
-    positive.
+    """Return the p-values that the paper prints, against the hypothesis that Spearman's and
+    Kendall's correlation are not positive.
 
-    They assume that all pairs are independent, which pairs with one reference, or models with a
-    common seed, are not: see :func:`permutation_test`. Two-sided p-values of SciPy, halved; their
-    complement for a negative correlation. NaN without a correlation. Raises ``ValueError`` for
-    lists of different lengths.
+    The p-values assume independent pairs, although pairs with a common reference, or models with a
+    common seed, depend on each other: see :func:`permutation_test`. The function halves the
+    two-sided p-values of SciPy, and uses the complement for a negative correlation. NaN without a
+    correlation. Raises ``ValueError`` for lists of different lengths.
     """
     from scipy.stats import kendalltau, spearmanr
 
@@ -113,8 +113,8 @@ def one_sided(measured: Any, expected: Any) -> tuple[float, float]:
 def check_distances(
     name: str, differences: Any, functionality: Any, rows: Sequence[int] | np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return distances (m, n), functionality (n,) and the positions (m,) of the rows;
-    ``ValueError`` if they misfit."""
+    """Return distances (m, n), functionality (n,) and row positions (m,) as arrays; ``ValueError``
+    if shapes do not fit."""
     d, f = np.asarray(differences, float), np.asarray(functionality, float)
     places = (
         np.arange(len(f))
@@ -141,7 +141,7 @@ def check_distances(
 
 
 def check_row_positions(name: str, rows: Any, n: int) -> np.ndarray:
-    """Return different positions among n; ``ValueError`` if they are anything else."""
+    """Return distinct positions below n as an array; ``ValueError`` for anything else."""
     places = np.asarray(rows)
     right = (
         places.ndim == 1
@@ -157,7 +157,8 @@ def check_row_positions(name: str, rows: Any, n: int) -> np.ndarray:
 
 
 def expected_differences(functionality: np.ndarray, reference: int) -> np.ndarray:
-    """Return differences in functionality from a reference; rounding keeps equal ones equal."""
+    """Return differences in functionality from a reference; rounding keeps equal differences
+    equal."""
     return np.abs(functionality - functionality[reference]).round(12)
 
 

@@ -1,4 +1,4 @@
-"""Could it be chance? Bootstrap over models, and permutation tests that allow for shared seeds."""
+"""Bootstrap over models, and permutation tests that respect shared seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ CopyRule = Literal["all", "one"]
 
 
 class Resampled(NamedTuple):
-    """Rank correlations in bootstrap samples, by measure, (draws,); NaN where a sample has none."""
+    """Rank correlations in bootstrap samples, by measure, (draws,); NaN for a sample without a
+    correlation."""
 
     spearman: Mapping[str, np.ndarray]
     kendall: Mapping[str, np.ndarray]
@@ -33,25 +34,23 @@ def bootstrap(
     rows: Sequence[int] | None = None,
     copies: CopyRule = "all",
 ) -> Resampled:
-    r"""Return rank correlations over bootstrap samples of models, the reference chosen anew in
-    each.
+    r"""Return rank correlations in bootstrap samples of models; every sample has its own reference.
 
     Parameters
     ----------
-    differences : by measure, (m, n) distances as for :func:`agreement`. All measures see the same
-        samples, so that differences between them are differences of draws.
+    differences : by measure, (m, n) distances as for :func:`agreement`. All measures use the same
+        samples, so that differences between measures are differences of draws.
     functionality, rows : as for :func:`agreement`; the reference of a sample is the best of its
         rows.
     counts : (draws, n), from :func:`bootstrap_counts`.
-    copies : the pairs of the reference with itself: ``"all"``, one for each time that it was drawn,
-        as in the paper's procedure, which raises every correlation because (0, 0) is always right;
-        ``"one"``, as without resampling.
+    copies : the pairs of the reference with itself. ``"all"``: a pair for every copy of the
+        reference in the sample, as in the paper's procedure, which raises every correlation because
+        (0, 0) is always right. ``"one"``: a single pair, as without resampling.
 
     All samples are computed at once: with weights w, Kendall's :math:`\tau_b` is a ratio of
     quadratic forms :math:`w^\top S w` in signs of differences, and ranks are linear in w.
 
-    Raises ``ValueError`` for shapes that do not fit, counts that are negative, and infinite
-    distances.
+    Raises ``ValueError`` for shapes that do not fit, negative counts, and infinite distances.
 
     Reference: Ding et al. 2021, Appendix E.
     """
@@ -91,11 +90,12 @@ def _as_integers(name: str, values: Any) -> np.ndarray:
 def _samples_by_reference(
     functionality: np.ndarray, places: np.ndarray, counts: np.ndarray
 ) -> list[tuple[int, int, np.ndarray]]:
-    """Return every row that is the reference of some samples: its position, its model, and which
-    samples."""
+    """Return the row position, the model and the samples of every row that is the reference of at
+    least one bootstrap sample."""
     values = np.where(counts[:, places] > 0, functionality[places], -np.inf)
     best_rows = values.argmax(axis=1)
-    best_rows[np.isneginf(values.max(axis=1))] = -1  # no possible reference was drawn
+    # The sample contains no possible reference.
+    best_rows[np.isneginf(values.max(axis=1))] = -1
     return [
         (int(row), int(places[row]), np.flatnonzero(best_rows == row))
         for row in np.unique(best_rows[best_rows >= 0])
@@ -105,14 +105,14 @@ def _samples_by_reference(
 def weighted_correlations(
     measured: np.ndarray, expected: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """Return Spearman's and Kendall's correlation, (2, k), of points that occur as often as each of
-    k weights says."""
+    """Return Spearman's and Kendall's correlation of weighted points, (2, k), for k weight vectors;
+    a weight is the number of copies of a point."""
     a, b = (np.where(np.isnan(v), 0.0, v) for v in (measured, expected))
     signs = [np.sign(v[:, None] - v[None, :]) for v in (a, b)]
     concordant, first, second = (
         _quadratic_form(weights, s) for s in (signs[0] * signs[1], *map(np.abs, signs))
     )
-    ranks = [weights @ s.T for s in signs]  # twice the ranks, but for a constant
+    ranks = [weights @ s.T for s in signs]  # twice the ranks, up to a constant
     total = np.maximum(weights.sum(axis=1, keepdims=True), 1.0)  # a sample can be empty
     x, y = (r - (weights * r).sum(axis=1, keepdims=True) / total for r in ranks)
     xy, xx, yy = ((weights * p).sum(axis=1) for p in (x * y, x * x, y * y))
@@ -137,18 +137,19 @@ def permutation_test(
     rows: Sequence[int] | None = None,
     self_pair: bool = True,
 ) -> dict[str, float]:
-    r"""Return, by measure, the one-sided p-value of Spearman's correlation by permuting the
-    functionality of models.
+    r"""Return, by measure, the one-sided p-value of Spearman's correlation under permutations of
+    the functionality of models.
 
     .. math:: p = \frac{1 + \#\{\pi : \rho(d, f \circ \pi) \ge \rho(d, f)\}}{1 + \text{draws}}
 
-    The reference is chosen anew, as the best after the permutation. If distances are unrelated to
-    functionality beyond what models share, and ``exchanged`` from :func:`exchanges` keeps together
-    what they share, then p <= a with probability at most a, however pairs depend on each other.
+    The reference of a permutation is the best representation after the permutation. Suppose that
+    distances are unrelated to functionality beyond the factors that models share, and that
+    ``exchanged`` from :func:`exchanges` keeps shared factors together. Then p <= a with probability
+    at most a, whatever the dependence between pairs.
 
     ``differences``, ``functionality``, ``rows``, ``self_pair``: as for :func:`agreement`. NaN for a
-    measure with missing values, or without a correlation. Raises ``ValueError`` for shapes
-    that do not fit.
+    measure with missing values, or without a correlation. Raises ``ValueError`` for shapes that do
+    not fit.
     """
     exchanged = _as_integers("permutation_test: exchanges", exchanged)
     if not np.array_equal(
@@ -179,12 +180,12 @@ def permutation_test(
 def _expected_ranks(
     functionality: np.ndarray, places: np.ndarray, exchanged: np.ndarray, self_pair: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row that is the reference, and the ranks expected of its distances, as observed
-    and permuted."""
+    """Return the reference row and the expected ranks of its distances, first observed, then for
+    every permutation."""
     n = len(functionality)
     orders = np.vstack([np.arange(n), exchanged])
     row = functionality[orders][:, places].argmax(axis=1)
-    # the model whose functionality the reference has
+    # model whose functionality the reference receives
     references = orders[np.arange(len(orders)), places[row]]
     ranks = unit_ranks(
         np.array([expected_differences(functionality, b) for b in range(n)]),
@@ -207,12 +208,13 @@ def _reference_pvalue(
 
 
 def unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.ndarray:
-    """Return the ranks within every row, centred and of unit length; 0 in the column of its self
-    pair if that does not count."""
+    """Return the ranks within every row, centred and scaled to unit length; 0 in the column of the
+    self pair if self pairs do not count."""
     places = np.arange(len(values))
     if not self_pair:
         values = values.copy()
-        values[places, selves] = -np.inf  # ranked first, which shifts all others alike
+        # The self pair ranks first, which shifts all other ranks by the same amount.
+        values[places, selves] = -np.inf
     ranks = ranks_of_rows(values)
     mask = np.ones(values.shape, bool)
     mask[places, selves] = self_pair

@@ -1,5 +1,5 @@
-"""The sensitivity suite (Ding et al. 2021): do measures respond to what affects function, and to
-nothing else?"""
+"""The sensitivity suite (Ding et al. 2021): do measures respond to changes that affect function,
+and to nothing else?"""
 
 from __future__ import annotations
 
@@ -111,46 +111,45 @@ def run(
 
     Parameters
     ----------
-    folder : keeps models, what probes answer, comparisons and the result (``result.json``); without
-        it nothing is kept. A process that is killed loses the models and probes that it was working
-        on and the last half second of comparisons.
-    measures : measures, names, specifications, presets. Default: those of the paper as its authors'
-        code computes them, the 24 of ``preset("default")``, debiased CKA and MKA. RTD takes part up
-        to a number of samples, beyond which it takes very long; the result names what is left out.
+    folder : keeps models, answers of probes, comparisons and the result (``result.json``); without
+        a folder nothing is kept. If the process is killed, only the models and probes in progress
+        and the last half second of comparisons are lost.
+    measures : measures, names, specifications, presets. Default: the measures of the paper as in
+        the authors' code, the 24 of ``preset("default")``, debiased CKA and MKA. RTD takes part up
+        to a number of samples, beyond which RTD is very slow; the result names everything left out.
     size : ``"small"`` (a trial), ``"default"`` (about ten minutes of one processor), or ``"paper"``
         (as many models and samples as the paper; many hours).
     only : names of benchmarks: "layers", "deletion", "finetuning", "pretraining". Default: all.
     domains : of the models that are trained: "graphs", "language", "vision".
-    models : a folder of your own models instead (see :func:`resemblance.read_models`); each takes
-        the benchmarks for which it has the data, and the result gives the reason for every other.
-        "normal" models with ``labels.npy`` take the first two, "finetuned" ones with ``accuracies``
-        on other inputs the others.
+    models : a folder of your own models instead (see :func:`resemblance.read_models`). A model
+        takes part in all benchmarks for which it has the data, and the result gives the reason for
+        every other benchmark. "normal" models with ``labels.npy`` take part in the first two
+        benchmarks, "finetuned" models with ``accuracies`` on other inputs in the last two.
     claims : by the name of a section ("summary", or a benchmark), a function from its facts to the
         claims of a paper. The facts of a benchmark are a tuple of
-        :class:`~resemblance.bench.sensitivity.findings.Findings`, those of the summary all of
-        these by benchmark. Default: no claims.
+        :class:`~resemblance.bench.sensitivity.findings.Findings`; the facts of the summary are all
+        findings by benchmark. Default: no claims.
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with (stage, done, total).
-    pinned : the content of the pack that ``models`` are from.
+    pinned : the content of the pack that contains ``models``.
 
-    A cell whose expected differences do not repeat on other inputs of the same kind, by halves of
-    the test inputs, is shown and not ranked; where models do not keep which inputs they answer
-    right, that is not known.
+    A task with unreliable expected differences is shown and not ranked. The reliability comes from
+    halves of the test inputs; it is unknown for models without stored answers.
 
-    Where we differ from the paper: features are centred, not samples, as in the authors' code; the
-    reference of benchmark 2 is an undeleted representation, as in the code; models, data and
-    functionalities are small ones that every installation has.
+    Differences from the paper: features are centred, not samples, as in the authors' code. The
+    reference of benchmark 2 is an undeleted representation, as in the code. Models, data and
+    functionalities are small and available in every installation.
 
-    Raises ``ValueError`` for an unknown size, domain, benchmark or measure, or an empty list of
-    them, for a folder without models, and for ``models`` in the study of trained models, or the
-    other way round.
+    Raises ``ValueError`` for an unknown size, domain, benchmark or measure, or an empty list, for a
+    folder without models, and for ``models`` in the study of trained models, or the other way
+    round.
 
     Reference: Ding, Denain and Steinhardt 2021.
     """
     benchmarks = _check_benchmarks(size, only, domains)
     selection = get_measures(measures if measures is not None else MEASURES)
     source = None if models is None else str(Path(models).resolve())
-    # mistakes in the folder of a user are found before the work
+    # find mistakes in the user's folder before the work starts
     model_features: Sequence[ModelFeatures] = (
         [*map(add_default_traits, read_models(source))] if source else ()
     )
@@ -206,21 +205,22 @@ def run(
 
 
 def ding_labels_or_titles(measures: Iterable[Measure]) -> dict[str, str]:
-    """Return what measures are called on the page, by specification."""
+    """Return the names of measures on the page, by specification."""
     return {m.spec: ding_label(m.spec, {m.spec: m.label}) for m in measures}
 
 
 def _models_origin(
     source: str | None, domains: Iterable[str], pinned: FrozenFeatures | None
 ) -> dict[str, object]:
-    """Return where models are from, unless the pack says it."""
+    """Return the origin of the models; empty for a pack, which records the origin."""
     if pinned:
         return {}
     return {"models": source} if source else {"domains": list(domains)}
 
 
 def _computed_size(size: str, pinned: FrozenFeatures | None) -> SensitivitySize:
-    """Return how much is computed: on a pack, which has few samples, also by slow measures."""
+    """Return the amount of computation; on a pack, which has few samples, slow measures take part
+    too."""
     effort = SIZES[size]
     if pinned is None:
         return effort
@@ -229,7 +229,7 @@ def _computed_size(size: str, pinned: FrozenFeatures | None) -> SensitivitySize:
 
 
 def _check_benchmarks(size: str, only: Any, domains: Any) -> list[Benchmark]:
-    """Find mistakes before the work, and return the benchmarks that are run."""
+    """Check the options before the work starts, and return the benchmarks to run."""
     check_choice("size", size, SIZES)
     names = [b.name for b in BENCHMARKS]
     only = names if only is None else only if isinstance(only, str) else list(only)
@@ -251,7 +251,7 @@ def _models_with_probes(
     executor: Executor | None,
     show: StageProgress,
 ) -> list[ModelFeatures]:
-    """Return the models, those of benchmarks 1 and 2 with what their probes answer."""
+    """Return the models, with the answers of probes for the models of benchmarks 1 and 2."""
     probed_models = dict[int, ModelFeatures]()
     for benchmark in (b for b in benchmarks if b.setting == "normal"):
         for members in models_by_family(model_features).values():
@@ -280,7 +280,7 @@ def _findings_by_benchmark(
     executor: Executor | None,
     show: StageProgress,
 ) -> dict[str, tuple[Findings, ...]]:
-    """Return what each benchmark finds in the families that it compares, in their order."""
+    """Return the findings of every benchmark, by family, in order."""
     calls, findings = list[WorkerCall](), dict[tuple[str, ModelFamily], Findings]()
     labels = {m.spec: m.label for m in measures}
     failures = failed_comparisons(cases, comparisons, lambda case: (case.test, case.models))
@@ -322,11 +322,11 @@ def _findings_by_benchmark(
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
-    """Write the models of a finished study into a pack, and return what it must remember.
+    """Write the models of a finished study into a pack, and return the facts that the pack stores.
 
-    The accuracies of probes, on all samples, become traits of the models that the first two
-    benchmarks compare: they are what representations are held to, not what a measure sees. How far
-    what is expected repeats on other inputs is that of the study, with all its inputs.
+    The accuracies of probes, on all samples, become traits of the models of the first two
+    benchmarks: the accuracies are the reference for a measure, not its input. The reliabilities are
+    the reliabilities of the study with all its inputs.
     """
     study_purpose = purpose(study)
     if study_purpose.models:
@@ -350,7 +350,7 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
 
 
 def _trained_recipes(study: Path, size: str) -> list[Recipe]:
-    """Return the models that are compared, of the domains that a study has in full."""
+    """Return the recipes of compared models, for the domains that a study has in full."""
     trained_recipes = list[Recipe]()
     for domain in DOMAINS:
         plan = sensitivity_recipes(size, [domain])
@@ -361,13 +361,13 @@ def _trained_recipes(study: Path, size: str) -> list[Recipe]:
 
 
 def _layers_of_first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Of several poolings the first is compared, as the others are the same models."""
+    """Return the layers of the first pooling; further poolings belong to the same models."""
     return dict(list(traits["layers"].items())[:1])
 
 
 def cases_of(pinned: FrozenFeatures) -> list[Case]:
-    """Return what the measures are ranked by: the order of distances from the best representation,
-    for each benchmark, family of models and functionality by both correlations."""
+    """Return the tasks that rank measures: the order of distances from the best representation, for
+    every benchmark, family and functionality, with both correlations."""
     model_features = [*map(add_default_traits, read_models(pinned.folder / PACK_MODELS_FOLDER))]
     cases = _best_order_cases(
         model_features, SIZES[pinned.facts["size"]], pinned.facts.get(RELIABILITY, {})
@@ -378,7 +378,7 @@ def cases_of(pinned: FrozenFeatures) -> list[Case]:
 def _best_order_cases(
     model_features: Sequence[ModelFeatures], size: SensitivitySize, facts: Mapping[str, float] = {}
 ) -> list[Case]:
-    """Return the cases of all benchmarks, which compare the best representation only."""
+    """Return the tasks of all benchmarks, with the best representation as the only reference."""
     return [
         case
         for benchmark in BENCHMARKS
@@ -444,7 +444,7 @@ def _sensitivity_sections(
 def _exclusion_reasons(
     family_sets: FamilySets, findings: Findings | None, measures: Sequence[Measure]
 ) -> dict[str, str]:
-    """Return why models, accuracies, measures or the whole family are not in the tables."""
+    """Return why models, accuracies, measures or the whole family are missing from the tables."""
     reasons, title, constant = dict(family_sets.reasons), family_sets.family.title, dict[str, str]()
     for layer, members in family_sets.sets.items():
         for name, f in members.functionality.items():
@@ -463,7 +463,7 @@ def _exclusion_reasons(
 
 
 def _unranked_tasks(cases: Iterable[Case]) -> dict[str, str]:
-    """Return the cells in which measures are not ranked."""
+    """Return the tasks in which measures are not ranked, with the reason."""
     return {
         f"{case.models}, {case.cell[-2]}": (
             f"shown, not ranked: on other inputs its expected differences repeat by "
@@ -477,7 +477,7 @@ def _unranked_tasks(cases: Iterable[Case]) -> dict[str, str]:
 def _benchmark_seconds(
     cases: Iterable[Case], comparisons: ComparisonsByPart, benchmark: str
 ) -> float:
-    """Return the processor time of the comparisons of a benchmark."""
+    """Return the CPU time of the comparisons of a benchmark."""
     keys = {part.key for case in cases if case.test == benchmark for part in case.parts}
     return sum(sum(comparisons[key].seconds.values()) for key in keys if key in comparisons)
 
@@ -509,8 +509,8 @@ def _sensitivity_remarks(
     cases: Sequence[Case],
     pinned: FrozenFeatures | None,
 ) -> Iterator[str]:
-    """Yield what a reader must know: that a user's models are few, which were left out, and which
-    cells are not ranked, or may be noise."""
+    """Yield remarks for the reader: few user models, models left out, tasks without a ranking, and
+    tasks with unknown reliability."""
     if source:
         models_note = warn_few_models(
             max(map(len, models_by_family(model_features).values()), default=0)

@@ -1,4 +1,4 @@
-"""Tables of one family of models: means, layers, functionalities, p-values, contrasts."""
+"""Tables for a family of models: means, layers, functionalities, p-values, contrasts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .findings import (
 NAIVE_P_VALUES_NOTE = (
     "Naive p-values assume that pairs are independent, as the paper's do; permuted ones do not."
 )
-MAX_LISTED_P_VALUES = 25  # cells whose p-values are all shown
+MAX_LISTED_P_VALUES = 25  # with more tasks, p-values are summarised by layer
 PAPER_CONTRASTS = (
     (PAPER_PROCRUSTES, PAPER_CKA),
     (PAPER_PROCRUSTES, PAPER_PWCCA),
@@ -41,7 +41,7 @@ TableRecord = dict[str, TableEntry]
 
 
 def family_tables(findings: Findings) -> Iterator[Table]:
-    """Yield the tables of a family that every benchmark has."""
+    """Yield the tables of a family that all benchmarks share."""
     names = findings.correlations.names
     layers, functionalities = (list(dict.fromkeys(name[i] for name in names)) for i in (0, 1))
     yield _mean_correlations_table(findings)
@@ -73,8 +73,8 @@ def family_tables(findings: Findings) -> Iterator[Table]:
 
 
 def sort_best_first(records: Iterable[TableRecord], key: str) -> list[TableRecord]:
-    """Sort records by a number, the largest first, None last; by name where they are equal but for
-    rounding."""
+    """Sort records by a number, the largest first and None last; ties up to rounding are sorted by
+    name."""
     return sorted(
         records, key=lambda r: (r[key] is None, -round(float(r[key] or 0), 9), str(r["measure"]))
     )
@@ -121,7 +121,8 @@ def _mean_correlations_table(findings: Findings) -> Table:
 
 
 def _resampling_note(c: Correlations) -> str:
-    """Say how many bootstrap samples intervals have, and how small a permuted p-value can be."""
+    """Return a note on the number of bootstrap samples behind intervals, and on the smallest
+    attainable permutation p-value."""
     text = (
         f"Resamples: the bootstrap samples, of {c.resampled.shape[-1]}, in which the measure has a "
         "value; intervals are of these."
@@ -143,7 +144,8 @@ def _resampling_note(c: Correlations) -> str:
 def _correlations_table(
     findings: Findings, axis: str, names: Sequence[str], quality: CorrelationName
 ) -> Table:
-    """Measures times layers, or times functionalities: the mean over the other."""
+    """Return a table of measures by layers or by functionalities, averaged over the other
+    factor."""
     c = findings.correlations
     cells = {name: c.cells(**{axis: name}) for name in names}
     records = [
@@ -162,8 +164,8 @@ def _correlations_table(
 
 
 def _pvalues_table(findings: Findings, layers: Sequence[str]) -> Table:
-    """The p-values of the measures of the paper in every cell; where cells are many, by layer, the
-    share of functionalities with small ones."""
+    """Return the p-values of the paper's measures in every task; with many tasks, the share of
+    small p-values by layer."""
     c = findings.correlations
     specs = [spec for spec in c.measures if spec in PAPER_MEASURES.values()]
     if len(c.names) <= MAX_LISTED_P_VALUES:
@@ -232,8 +234,8 @@ def _p_record(findings: Findings, cell: int, spec: str) -> TableRecord:
 
 
 def measure_contrasts(c: Correlations, quality: CorrelationName) -> list[Contrast]:
-    """Return the measures of the paper against each other, and Procrustes against every other
-    measure, without those that have no mean."""
+    """Return contrasts between the measures of the paper, and between Procrustes and every other
+    measure; measures without a mean are left out."""
     paper_specs = [spec for spec in PAPER_MEASURES.values() if spec in c.measures]
     pairs = list(combinations(paper_specs, 2))
     if PAPER_PROCRUSTES in c.measures:
@@ -248,7 +250,7 @@ def _contrast_record(findings: Findings, contrast: Contrast) -> TableRecord:
 
 
 def contrasts_by_layer(c: Correlations, first: str, second: str) -> dict[str, Contrast]:
-    """Return the difference of Kendall's correlations in every layer that has one."""
+    """Return the difference of Kendall's correlations, for every layer with a value."""
     layers = dict.fromkeys(layer for layer, _ in c.names)
     contrasts = {
         layer: c.contrast(first, second, "kendall", c.cells(layer=layer)) for layer in layers
@@ -257,7 +259,8 @@ def contrasts_by_layer(c: Correlations, first: str, second: str) -> dict[str, Co
 
 
 def _differences_by_layer(findings: Findings, layers: Sequence[str]) -> Table:
-    """The measures of the paper against each other in every layer, as in its Appendix E."""
+    """Return the contrasts between the measures of the paper in every layer, as in Appendix E of
+    the paper."""
     contrasts = [contrasts_by_layer(findings.correlations, *pair) for pair in PAPER_CONTRASTS]
     return Table.of(
         [
