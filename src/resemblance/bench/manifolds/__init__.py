@@ -1,4 +1,4 @@
-"""Point clouds whose similarity is known (Islam et al. 2025)."""
+"""Point clouds with known similarity (Islam et al. 2025)."""
 
 from .suite import MEASURES, SIZES, run
 

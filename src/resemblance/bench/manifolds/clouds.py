@@ -1,8 +1,8 @@
-"""The point clouds of the manifold suite: what is compared with what, at which size.
+"""The point clouds of the manifold suite: references and variants, at every size of the suite.
 
 Islam et al. 2025, Section 5 and its appendix: a Swiss roll against S-curves, rings and clusters
-that merge (Barannikov et al. 2022), Gaussian spots with noise and without correspondence, uniform
-spots of which one moves away.
+that merge (Barannikov et al. 2022), Gaussian spots with noise and without correspondence, and a
+pair of uniform spots with one spot moving away.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from ..point_clouds import clusters, gaussian_spots, rings, swiss_roll_s_curve, 
 
 SWEEP_NEIGHBORS = (5, 10, 15, 25, 50, 100, 150, 200, 250, 300, 400, 450)
 ROLL_SWEEP_NEIGHBORS = (*SWEEP_NEIGHBORS, 600, 800)
-CLUSTER_COUNTS = tuple(range(2, 13))  # numbers of clusters
+CLUSTER_COUNTS = tuple(range(2, 13))
 SPOT_NOISE = 0.5
 
 
 class ManifoldSize(NamedTuple):
-    """How large the suite is.
+    """The size of the suite.
 
-    ``roll`` samples and ``rs`` positions of the Swiss roll; ``spots``: samples at ``spots_d``
-    features, and ``d_spots`` features at the most samples, each with so many ``seeds``;
-    ``cubes``: samples of each of two cubes, the same for features, and ``moves``, the distances by
-    which one moves; ``ks``: numbers of neighbours; ``sweep_d``: features at which these are varied;
-    ``slow``: the most samples for a measure that is slow.
+    ``roll``, ``rs``: samples and positions of the Swiss roll. ``spots``: numbers of samples at
+    ``spots_d`` features. ``d_spots``: numbers of features at the largest number of samples.
+    ``seeds``: number of seeds for spots. ``cubes``: samples per cube. ``d_cubes``: numbers of
+    features for cubes. ``moves``: distances by which a cube moves. ``ks``: numbers of neighbours.
+    ``sweep_d``: numbers of features for sweeps over neighbours. ``slow``: the largest number of
+    samples for a slow measure.
     """
 
     roll: int
@@ -44,10 +45,10 @@ class ManifoldSize(NamedTuple):
 
 
 class CloudCase(NamedTuple):
-    """One reference, and the clouds it is compared with (``at``: r, number of rings or clusters, or
-    distance moved).
+    """A reference cloud, and the clouds to compare with the reference (``at``: r, number of rings
+    or clusters, or distance moved).
 
-    ``over_k``: by every number of neighbours instead of the one that a measure has.
+    ``over_k``: compare with several numbers of neighbours instead of the measure's own number.
     """
 
     shape: str
@@ -59,12 +60,12 @@ class CloudCase(NamedTuple):
 
     @property
     def variants(self) -> int:
-        """With how many clouds the reference is compared."""
+        """The number of clouds that are compared with the reference."""
         return 2 if self.shape == "spots" else len(self.at)
 
 
 class Variant(NamedTuple):
-    """A cloud that the reference of a case is compared with, and the experiment it belongs to."""
+    """A cloud to compare with the reference of a case, and its experiment."""
 
     experiment: str
     at: float
@@ -72,7 +73,8 @@ class Variant(NamedTuple):
 
 
 def cloud_cases(size: ManifoldSize) -> tuple[CloudCase, ...]:
-    """Return what is compared, each case once, smaller ones first within an experiment."""
+    """Return all comparisons of the suite, without repetition, smaller comparisons first within an
+    experiment."""
     min_d, max_d = size.sweep_d
     max_points, max_samples, seeds = size.spots[-1], 2 * size.cubes[-1], range(size.seeds)
     flags = (False, True)
@@ -92,7 +94,7 @@ def cloud_cases(size: ManifoldSize) -> tuple[CloudCase, ...]:
 
 
 def sample_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
-    """Return the reference of a case and the clouds it is compared with."""
+    """Return the reference of a case, and the clouds to compare with the reference."""
     return {
         "swiss_roll": _roll_clouds,
         "rings": _ring_clouds,

@@ -1,5 +1,5 @@
-"""The page of the manifold suite: a section for every experiment, the grades of all measures, times
-and failures."""
+"""The page of the manifold suite: a section per experiment, the grades of all measures, times and
+failures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .values import (
     taus_over_k,
 )
 
-EXPERIMENTS: Mapping[str, str] = {  # names of sections, and their titles
+EXPERIMENTS: Mapping[str, str] = {  # names of sections, and titles
     "swiss roll": "Swiss roll and S-curve",
     "rings": "Rings that merge",
     "clusters": "Clusters that split",
@@ -71,7 +71,7 @@ MANIFOLDS_INTRODUCTION = (
     "Approximation leads to Robust Kernel Alignment”, arXiv 2510.22953), rings and clusters those "
     "of Barannikov et al. (“Representation Topology Divergence”, ICML 2022)."
 )
-# of the measures of the MKA paper; these are shown at first
+# The labels of the MKA paper; only these measures are visible at first.
 MKA_PAPER_LABELS: Mapping[str, str] = {
     "mka": "MKA",
     "kcka[variant=code]": "kCKA (code)",
@@ -93,14 +93,15 @@ AXIS_TITLES = {
     "t": "distance t",
     "r": "r",
 }
-MAX_POINT_COLORS = 12  # of points
-MIN_CHART_VALUE, MAX_CHART_VALUE = -0.2, 1.04  # beyond which a curve leaves its diagram
+MAX_POINT_COLORS = 12  # number of colours for points
+# Curves are clipped beyond these values.
+MIN_CHART_VALUE, MAX_CHART_VALUE = -0.2, 1.04
 ValuesByX = Mapping[float, float]
 StylesByMeasure = Mapping[str, "Style"]  # by specification
 
 
 def check_claim_sections(claims: Mapping[str, ClaimJudge] | None) -> None:
-    """Raise ``ValueError`` for claims of a section that no result has."""
+    """Raise ``ValueError`` for claims about an unknown section."""
     unknown_names = [name for name in claims or () if name not in EXPERIMENTS]
     if unknown_names:
         raise ValueError(
@@ -110,9 +111,9 @@ def check_claim_sections(claims: Mapping[str, ClaimJudge] | None) -> None:
 
 
 def manifolds_result(run: Measured, defaults: Iterable[Measure]) -> Result:
-    """Return what was measured as tables, figures and scores.
+    """Return the measurements of a run as a result with tables, figures and scores.
 
-    ``defaults``: the measures of the suite, of which only those of the paper are shown at first.
+    ``defaults``: the default measures of the suite; only those in the paper are visible at first.
     """
     defaults, points = tuple(defaults), run.of()
     seeds = len({p.seed for p in run.of("perturbed")})
@@ -166,7 +167,8 @@ def manifolds_result(run: Measured, defaults: Iterable[Measure]) -> Result:
 def _peak_and_order_summary(
     by_measure: Mapping[str, Mapping[str, float]], names: Mapping[str, str]
 ) -> str:
-    """Say which measures find both orders, and which of these the place of the Swiss roll."""
+    """Return a sentence: the measures that order both rings and clusters correctly, and among these
+    the measures that find the peak of the Swiss roll."""
     hits = {m: g for m, g in by_measure.items() if g["rings"] == 1 == g["clusters"]}
     if not hits:
         count = count_with_noun(len(names), "measure")
@@ -229,8 +231,8 @@ def _experiment_charts(name: str, run: Measured, styles: StylesByMeasure) -> lis
 
 
 class Style(NamedTuple):
-    """How a measure is drawn: its name, whether it is shown at first, and whether it is a distance,
-    which is turned upside down."""
+    """How a chart draws a measure: name, visible at first or not, and whether the measure is a
+    distance, which is drawn upside down."""
 
     spec: str
     name: str
@@ -239,7 +241,7 @@ class Style(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What the pointer reads at the name."""
+        """The tooltip of the name."""
         distance_note = ", a distance: drawn as 1 − value / the largest of the diagram"
         return f"{self.spec}{distance_note if self.is_distance else ''}"
 
@@ -247,8 +249,8 @@ class Style(NamedTuple):
 def measure_styles(
     measures: Mapping[str, MeasureInfo], default_specs: Iterable[str]
 ) -> dict[str, Style]:
-    """Return how every measure is drawn, those of the paper first; a measure that is not among the
-    ``default_specs`` is one of the user's and is shown."""
+    """Return the style of every measure, the measures of the paper first. A measure outside
+    ``default_specs`` is the user's own and is visible."""
     names = {
         spec: MKA_PAPER_LABELS.get(spec) or _label_with_options(info)
         for spec, info in measures.items()
@@ -283,8 +285,8 @@ def _measure_chart(
     curves: Mapping[str, ValuesByX],
     log_x: bool = False,
 ) -> Chart:
-    """Draw the values of measures; a distance as 1 - value / the largest of the diagram, which
-    keeps its order and its shape."""
+    """Draw the values of measures. A distance is drawn as 1 - value / (the largest value in the
+    chart), which keeps order and shape."""
     axis, lines = AXIS_TITLES.get(x, x), dict[str, Line]()
     for spec, values_by_x in curves.items():
         if values_by_x:
@@ -327,7 +329,7 @@ def _curve_line(style: Style, x: str, values: ValuesByX, heights: Iterable[float
 
 
 def _tau_chart(run: Measured, styles: StylesByMeasure, experiment: str) -> Chart:
-    """Draw Kendall's tau with the known order by number of neighbours."""
+    """Draw Kendall's tau with the known order, by number of neighbours."""
     lines, counts = [], ORIGINAL_CLUSTER_COUNTS if experiment == "clusters" else None
     for spec, style in styles.items():
         taus_by_k = taus_over_k(run, spec, experiment, counts).items()
@@ -347,8 +349,8 @@ def _charts_by_size(
     x: str,
     fixed_values: Mapping[str, float],
 ) -> Chart:
-    """Draw measures along samples ("n"), features ("d") or the distance moved ("t") with the others
-    fixed."""
+    """Draw measures by number of samples ("n"), number of features ("d") or distance moved ("t"),
+    with fixed values for the remaining variables."""
     titles = {"n": "Numbers of samples", "d": "Numbers of features", "t": "Distance moved"}
     filters = {"at" if name == "t" else name: value for name, value in fixed_values.items()}
     axis = "at" if x == "t" else x
@@ -359,8 +361,7 @@ def _charts_by_size(
 
 
 def _charts_over_k(run: Measured, styles: StylesByMeasure, experiment: str) -> list[Chart]:
-    """Draw measures over numbers of neighbours, one diagram for each number of samples and
-    features."""
+    """Draw measures by number of neighbours, a chart for every number of samples and features."""
     points, charts = [p for p in run.of(experiment) if p.over_k], []
     for n, d in sorted({(p.n, p.d) for p in points}):
         curves = {spec: curve_over_k(run, spec, experiment, n=n, d=d) for spec in styles}
@@ -388,9 +389,10 @@ SAME_SAMPLES_NOTE = "Points of one colour are the same samples in all clouds."
 
 
 def _experiment_clouds(experiment: str) -> Clouds:
-    """Draw what an experiment compares, with few points."""
+    """Draw the clouds of an experiment, with few points."""
     note = SAME_SAMPLES_NOTE
-    if experiment == "swiss roll":  # the S-curves are much smaller
+    # The S-curves are much smaller than the roll.
+    if experiment == "swiss roll":
         reference, variants = sample_clouds(
             CloudCase("swiss_roll", 480, 2, 0, (0.0, 0.25, 0.5, 1.0))
         )
@@ -400,7 +402,8 @@ def _experiment_clouds(experiment: str) -> Clouds:
         )
         shapes = {"Swiss roll": reference} | {f"S-curve, r = {v.at:g}": v.array for v in variants}
         shapes = {name: points / np.ptp(points) for name, points in shapes.items()}
-    elif experiment == "rings":  # the first of rings that lie on each other is on top
+    # Reverse the points, so that among coinciding rings the first ring is on top.
+    elif experiment == "rings":
         _, variants = sample_clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
         colors = np.repeat([1, 3, 5, 8, 10], 100)[::-1]
         shapes = {f"{v.at:g} of radius 1": v.array[::-1] for v in variants}
@@ -423,7 +426,7 @@ def _experiment_clouds(experiment: str) -> Clouds:
 
 
 def _groups_by_angle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Colours of points by their order around the origin."""
+    """Return the colours of points by angle around the origin."""
     return np.argsort(np.argsort(np.arctan2(y, x))) * MAX_POINT_COLORS // len(x)
 
 
@@ -494,7 +497,8 @@ def _grade_section(
 
 
 def _goodness(name: str, value: float | None, is_distance: bool) -> float | None:
-    """Return how good a grade is, from 0 to 1; None where it has no value, or no right one."""
+    """Return how good a grade is, from 0 to 1; None for a missing grade, or a grade without a right
+    value."""
     if value is None or (name == "lost" and is_distance):
         return None
     if name.startswith("over"):
@@ -507,8 +511,8 @@ def _goodness(name: str, value: float | None, is_distance: bool) -> float | None
 
 
 def _best_grade_cells(goodness: Sequence[Sequence[float | None]]) -> tuple[tuple[int, int], ...]:
-    """Return row and column of the best of every column of grades, which is the second of the table
-    and later."""
+    """Return (row, column) of the best grades in every column; column 0 of the table is the
+    measure."""
     cells = []
     for column, values in enumerate(zip(*goodness), start=1):
         best_value = max((v for v in values if v is not None), default=None)

@@ -1,4 +1,4 @@
-"""The manifold suite: Swiss rolls, rings, clusters and Gaussian blobs whose similarity is known."""
+"""The manifold suite: Swiss rolls, rings, clusters and Gaussian blobs with known similarity."""
 
 from __future__ import annotations
 
@@ -71,13 +71,11 @@ GRADED_SHAPES = {
     "rings": ("tau", MANIFOLD_ORDER_RULE),
     "clusters": ("tau", MANIFOLD_ORDER_RULE),
 }
-SLOW_CLOUD_MEASURES = frozenset(
-    {"rtd"}
-)  # compared only up to a number of samples that depends on the size
-MAX_SWEEP_NEIGHBORS = {"imd": 50, "rank_similarity": 200}  # in sweeps: their time grows with k
-TWENTY_ROLL_STEPS, FORTY_ROLL_STEPS = (
-    tuple(i / n for i in range(n + 1)) for n in (20, 40)
-)  # of the S-curve
+# Compared only up to a number of samples, which depends on the size of the suite.
+SLOW_CLOUD_MEASURES = frozenset({"rtd"})
+MAX_SWEEP_NEIGHBORS = {"imd": 50, "rank_similarity": 200}  # in sweeps: run time grows with k
+# Positions r of the S-curve.
+TWENTY_ROLL_STEPS, FORTY_ROLL_STEPS = (tuple(i / n for i in range(n + 1)) for n in (20, 40))
 SIZES: Mapping[str, ManifoldSize] = {
     "small": ManifoldSize(
         roll=250, rs=(0.0, 0.25, 0.5, 0.75, 1.0),
@@ -112,33 +110,30 @@ def run(
     progress: StageProgress | None = None,
     claims: Mapping[str, ClaimJudge] | None = None,
 ) -> Result:
-    """Put measures through the manifold suite, and continue where an earlier run in the same folder
-    stopped.
+    """Run measures through the manifold suite, or continue an earlier run in the same folder.
 
     Parameters
     ----------
-    folder : keeps every comparison (``comparisons.db``) and the result (``result.json``); without
-        it nothing is kept. A later run computes only what is new: other measures, or the larger
-        size.
+    folder : keeps every comparison (``comparisons.db``) and the result (``result.json``); without a
+        folder nothing is kept. A later run computes only new comparisons: other measures, or a
+        larger size.
     measures : measures, names, specifications, presets. Default: MKA, kCKA, CKA with linear and RBF
-        kernels, SVCCA, IMD and RTD, as in the paper, some that look at Euclidean neighbours, and
-        the 24 of ``preset("default")``. Those with a parameter ``k`` are also compared over numbers
-        of neighbours. RTD is compared up to 500 samples only, beyond which it takes very long.
+        kernels, SVCCA, IMD and RTD, as in the paper, some measures of Euclidean neighbours, and the
+        24 of ``preset("default")``. Measures with a parameter ``k`` are also compared over numbers
+        of neighbours. RTD is compared up to 500 samples only, because RTD is very slow beyond.
     size : ``"small"`` (a trial in seconds), ``"default"`` (minutes), or ``"paper"`` (up to 5000
         samples; hours).
     executor, memory : as for :func:`resemblance.compare`.
     progress : called with ("comparing", done, total).
     claims : by the name of a section ("swiss roll", "rings", "clusters", "perturbed", "lost",
-        "moved"), a function that judges claims by what was measured, a
-        :class:`~resemblance.bench.manifolds.values.Measured`; their verdicts are shown in the
-        section.
+        "moved"), a function that judges claims from the measurements
+        (:class:`~resemblance.bench.manifolds.values.Measured`); the section shows the verdicts.
 
-    Where we differ from the paper: the values themselves are graded, not exp(-value/γ) with a γ
-    that was tuned and not reported; RTD and IMD are not averages of random runs; points are drawn
-    by our own generator, where the paper's seeds are not known; the default size has 1000 samples
-    where the paper has 5000.
+    Differences from the paper: grades use the values themselves, not exp(-value/γ) with a tuned and
+    unreported γ. RTD and IMD are not averages of random runs. If the paper's seeds are unknown, our
+    own generator draws the points. The default size has 1000 samples, the paper 5000.
 
-    Raises ``ValueError`` for a size or a measure that does not exist.
+    Raises ``ValueError`` for an unknown size or measure.
 
     Reference: Islam et al. 2025, Sections 5.1 to 5.3 and appendix; Barannikov et al. 2022.
     """
@@ -165,7 +160,7 @@ def run(
 def run_pinned(
     pinned: FrozenFeatures, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
-    """Compare the clouds of a pack by measures, or continue in a folder, and return the result.
+    """Compare the clouds of a pack with these measures, or continue in a folder; return the result.
 
     ``options``: executor, memory and progress.
     """
@@ -189,7 +184,7 @@ def _save_manifolds_result(place: Path, result: Result) -> None:
 
 
 class CloudComparison(NamedTuple):
-    """A reference with its clouds, as they are compared, and the experiment of each cloud."""
+    """A reference with its clouds as a part, and the experiment of every cloud."""
 
     about: CloudCase
     part: Part
@@ -199,7 +194,7 @@ class CloudComparison(NamedTuple):
 def write_clouds(
     folder: Path, size: str, plan: Iterable[CloudCase], half: bool = False
 ) -> dict[str, Any]:
-    """Write the clouds of cases into a folder, and return what must be known to read them."""
+    """Write the clouds of cases into a folder, and return the facts for reading the clouds."""
     documents = []
     for number, case in enumerate(plan):
         reference, variants = sample_clouds(case)
@@ -214,7 +209,7 @@ def write_clouds(
 
 
 def read_cloud_comparisons(content: FrozenFeatures) -> list[CloudComparison]:
-    """Return what is compared with what, from the clouds of a run or of a pack."""
+    """Read the comparisons from the clouds of a run or of a pack."""
     return [
         _read_cloud_comparison(
             content.folder / CLOUDS_FOLDER / str(number), entry["case"], entry["variants"]
@@ -240,10 +235,11 @@ def _read_cloud_comparison(
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
-    """Write the clouds of a size of the suite into a pack, and return what it must remember.
+    """Write the clouds of a size of the suite into a pack, and return the facts that the pack
+    stores.
 
-    A pack of fewer samples has only the clouds of the cells in which measures are ranked, with all
-    their points: these are few.
+    A pack with a reduced number of samples contains only the clouds of ranked tasks, with all
+    points, because these clouds are small.
     """
     size = purpose(study).size
     cases, content = cloud_cases(SIZES[size]), "all shapes"
@@ -257,14 +253,14 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
 
 
 def cases_of(pinned: FrozenFeatures) -> list[Case]:
-    """Return what the measures are ranked by: two orders and one place."""
+    """Return the tasks that rank measures: two orders and a peak."""
     return list(_graded_cloud_cases(read_cloud_comparisons(pinned), SIZES[pinned.facts["size"]]))
 
 
 def _graded_cloud_cases(shapes: Iterable[CloudComparison], size: ManifoldSize) -> Iterator[Case]:
-    """Yield the cells in which measures are ranked.
+    """Yield the tasks that rank measures.
 
-    What is expected follows from how the clouds were made, so that it repeats entirely.
+    The construction of the clouds fixes the expectation, so the reliability is 1.
     """
     for case, part, _ in shapes:
         if case.shape not in GRADED_SHAPES or case.over_k:
@@ -288,9 +284,9 @@ def _too_slow_measures(case: CloudCase, size: ManifoldSize) -> frozenset[str]:
 def compared_clouds(
     content: FrozenFeatures, measures: Sequence[Measure], **options: Any
 ) -> Measured:
-    """Compare all clouds of a run or of a pack in one run, and return what was measured.
+    """Compare all clouds of a run or of a pack at once, and return the measurements.
 
-    ``options``: those of :func:`~resemblance.bench.scoring.compare_cases`.
+    ``options``: as for :func:`~resemblance.bench.scoring.compare_cases`.
     """
     name, shapes, infos = (
         content.facts["size"],
@@ -357,7 +353,8 @@ def _cloud_measurements(
 
 
 def _max_neighbors_of_measure(measure: Measure) -> float:
-    """Return the largest number of neighbours that a measure is compared over; 0 if it has none."""
+    """Return the largest number of neighbours for a measure in a sweep; 0 for a measure without
+    neighbours."""
     if not isinstance(measure.defaults.get("k"), int):
         return 0
     limit = measure.limits.get("k", (1, math.inf))[1]
@@ -376,7 +373,7 @@ def _sweep_measures(measure: Measure) -> dict[int, str]:
 def _measures_at(
     case: CloudCase, measures: Iterable[Measure], size: ManifoldSize
 ) -> tuple[Measure, ...]:
-    """Return the measures that a case is for, each specification once."""
+    """Return the measures for a case, without repetition."""
     if case.over_k:
         ks = _sweep_neighbors(case, size)
         measures = [
@@ -402,7 +399,7 @@ def _sweep_neighbors(case: CloudCase, size: ManifoldSize) -> list[int]:
 def _uncompared_clouds(
     measures: Iterable[Measure], shapes: Iterable[CloudComparison], size: ManifoldSize
 ) -> dict[str, str]:
-    """Return where measures were not compared, and why."""
+    """Return the comparisons that measures skip, and the reasons."""
     samples = f"above {size.slow} samples: it takes too long"
     neighbors = "above {:g} neighbours: its time grows with them, or it takes no more"
     plan = [shape.about for shape in shapes]

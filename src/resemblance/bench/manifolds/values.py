@@ -1,4 +1,4 @@
-"""What was measured on the clouds of the manifold suite, as curves, orders and grades."""
+"""The measurements of the manifold suite, as curves, orders and grades."""
 
 from __future__ import annotations
 
@@ -19,23 +19,17 @@ from ..grounding import BlockScore, Rule, by_reference, concordance, kendall
 from ..ranks import TaskKey
 from ..scoring import FailedComparisons
 
-ORIGINAL_CLUSTER_COUNTS = (
-    2,
-    3,
-    4,
-    5,
-    6,
-    10,
-    12,
-)  # of the original experiment: the order among these is graded
-PLATEAU_TOLERANCE = 1e-5  # differences that are this close are equal where the peak is looked for
+# The original experiment grades the order of these numbers of clusters.
+ORIGINAL_CLUSTER_COUNTS = (2, 3, 4, 5, 6, 10, 12)
+PLATEAU_TOLERANCE = 1e-5  # differences up to this tolerance are equal for the peak
 
 
 def difference_peak(measured: np.ndarray, positions: np.ndarray) -> float:
-    """Return where the smallest difference is; NaN where one is missing, or all are equal.
+    """Return the position of the smallest difference; NaN if a difference is missing, or all
+    differences are equal.
 
-    A plateau around the right place peaks there: of equal differences, the one nearest to the
-    middle counts.
+    Among equal smallest differences, the position nearest to the middle counts, so a plateau around
+    the middle has its peak in the middle.
     """
     if not len(measured) or np.isnan(measured).any() or (measured == measured[0]).all():
         return math.nan
@@ -44,22 +38,23 @@ def difference_peak(measured: np.ndarray, positions: np.ndarray) -> float:
 
 
 def closeness_to_middle(measured: np.ndarray, positions: np.ndarray) -> BlockScore:
-    """How near the smallest difference is to the middle: 0 is there, less is farther."""
+    """Return minus the distance of the smallest difference from the middle; 0 is best."""
     return BlockScore(-abs(difference_peak(measured, positions) - 0.5))
 
 
-# An order, or a peak, without one of its members would be easier to find than the whole.
+# Rules need all values, because an order or a peak is easier to find without some of its members.
 MANIFOLD_ORDER_RULE = Rule(by_reference, kendall, is_complete=True)
 MANIFOLD_CONFORMITY_RULE = MANIFOLD_ORDER_RULE._replace(quality=concordance)
 MANIFOLD_PEAK_RULE = MANIFOLD_ORDER_RULE._replace(quality=closeness_to_middle)
 
 
 class Measurement(NamedTuple):
-    """One comparison with a reference: value and difference are None where there is a reason.
+    """The comparison of a cloud with its reference; value and difference are None if a reason is
+    given.
 
     ``experiment``: "swiss_roll", "rings", "clusters", "perturbed", "lost" or "moved". ``at``: r,
-    number of rings on each other, number of clusters, share of noise, or the distance moved.
-    ``over_k``: one of a sweep over numbers of neighbours. ``difference``: larger is more different,
+    number of coinciding rings, number of clusters, share of noise, or distance moved. ``over_k``:
+    belongs to a sweep over numbers of neighbours. ``difference``: larger means more different,
     whatever the direction of the measure.
     """
 
@@ -76,14 +71,13 @@ class Measurement(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What a run measured: what its page is made of, and claims are judged by.
+    """The measurements of a run, for its page and for judging claims.
 
-    ``measures``: those that are graded, by specification, in the order they were given;
-    ``sweeps``: by measure and number of neighbours, the specification that it has then.
-    ``points``: by experiment and specification. ``scores``: of every measure in every cell;
-    ``cells``: how measures are ranked by them. ``seconds``, ``failed``: of comparisons.
-    ``left_out``: by specification, where a measure was not compared, and why. ``provenance``:
-    versions and precision of what computed them.
+    ``measures``: graded measures, by specification, in the order of the run. ``sweeps``: by measure
+    and number of neighbours, the specification with this number. ``points``: by experiment and
+    specification. ``scores``: of every measure in every task. ``cells``: the tasks with the rules
+    for ranking. ``seconds``, ``failed``: of comparisons. ``left_out``: by specification, the
+    skipped comparisons and the reasons. ``provenance``: versions and precision of the computation.
     """
 
     size: str
@@ -99,11 +93,11 @@ class Measured(NamedTuple):
 
     @property
     def is_trial(self) -> bool:
-        """Whether it is a run of the size that is only for trying out."""
+        """Whether the size is a trial size."""
         return is_trial("manifolds", self.size)
 
     def of(self, experiment: str | None = None) -> list[Measurement]:
-        """Return all points, or those of an experiment, sweeps included."""
+        """Return all points, or the points of an experiment, sweeps included."""
         selection = (of for (e, _), of in self.points.items() if experiment in (None, e))
         return [p for points in selection for p in points]
 
@@ -111,7 +105,8 @@ class Measured(NamedTuple):
 def curve(
     run: Measured, measure: str, experiment: str, axis: str = "at", **filters: float
 ) -> dict[float, float]:
-    """Return the value of a measure by ``axis`` ("at", "n" or "d") where other facts are as given.
+    """Return the value of a measure by ``axis`` ("at", "n" or "d"), for the given values of the
+    other variables.
 
     Values of several seeds are averaged; a point without a value is left out.
     """
@@ -149,7 +144,7 @@ def tau(
 def taus_over_k(
     run: Measured, measure: str, experiment: str, positions: Collection[float] | None = None
 ) -> dict[int, float]:
-    """Return Kendall's tau by number of neighbours; NaN where an order lacks a value."""
+    """Return Kendall's tau by number of neighbours; NaN if an order lacks a value."""
     return {
         k: tau(run, spec, experiment, positions)
         for k, spec in sorted(run.sweeps.get(measure, {}).items())
@@ -158,8 +153,9 @@ def taus_over_k(
 
 
 def most_complete_size(run: Measured, experiment: str, axis: str) -> dict[str, float]:
-    """Return the number of features (of samples) at which the most numbers of samples (of features)
-    were compared: {"d": 1000.0} for ``along="n"``; empty without the experiment."""
+    """Return the number of features with comparisons at the most numbers of samples, {"d": 1000.0}
+    for ``axis="n"``; for other axes the number of samples with the most numbers of features. Empty
+    without the experiment."""
     name, numbers = "d" if axis == "n" else "n", dict[float, set[float]]()
     for p in run.of(experiment):
         if not p.over_k:
@@ -202,7 +198,7 @@ def _variation_along(run: Measured, measure: str, axis: str) -> float:
 
 
 def _coefficient_of_variation(values: Iterable[float]) -> float:
-    """Coefficient of variation; NaN for a single value or a mean of zero."""
+    """Return the coefficient of variation; NaN for a single value or a mean of zero."""
     numbers = np.array(list(values))
     if len(numbers) < 2 or numbers.mean() == 0:
         return np.nan
@@ -226,7 +222,7 @@ def _swiss_roll_peak(run: Measured, measure: str) -> float:
     )
 
 
-# by name: the heading of a grade, and what it says
+# By name, the heading of a grade and its explanation.
 GRADES: Mapping[str, tuple[str, str]] = {
     "rings": ("τ rings", "Kendall's τ of the differences with the known order; 1 is right, −1 the "
               "opposite order"),
@@ -246,7 +242,7 @@ GRADES: Mapping[str, tuple[str, str]] = {
 
 
 def grade(run: Measured, measure: str) -> dict[str, float]:
-    """Return the grades of one measure, by the names in ``GRADES``; NaN where it has no value."""
+    """Return the grades of a measure, by the names in ``GRADES``; NaN for a missing grade."""
     return {
         "rings": tau(run, measure, "rings"),
         "rings_conformity": tau(run, measure, "rings", rule=MANIFOLD_CONFORMITY_RULE),
@@ -264,8 +260,8 @@ def grade(run: Measured, measure: str) -> dict[str, float]:
 
 
 def grades(run: Measured) -> dict[str, dict[str, float]]:
-    """Return the grades of the measures, the best orders first; of a trial, as the measures were
-    given."""
+    """Return the grades of all measures, the best orders first; for a trial, in the order of the
+    run."""
     by_measure = {measure: grade(run, measure) for measure in run.measures}
     if run.is_trial:
         return by_measure

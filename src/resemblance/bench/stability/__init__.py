@@ -1,4 +1,5 @@
-"""The stability suite: measures put to the test by deletions and by disturbed weights."""
+"""The stability suite: test measures with deleted principal components and with perturbed
+weights."""
 
 from .suite import MEASURES, SIZES, run
 

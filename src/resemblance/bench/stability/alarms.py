@@ -1,5 +1,5 @@
-"""How far disturbed models moved by every measure, and whether that warns of a loss of accuracy:
-thresholds, curves, and the significance of a loss."""
+"""Alarms: how far perturbed models drift according to every measure, and whether the drift predicts
+a loss of accuracy. Thresholds, curves, and the significance of a loss."""
 
 from __future__ import annotations
 
@@ -33,20 +33,22 @@ DRIFT_MEASURES = (
     "eigenspectrum_similarity",
 )
 PERTURBATION_KINDS = ("noise", "rounding", "adapters")
-# the threshold of the paper for its drifts; here also as a share of the scale of a measure
+# the paper's threshold for its drifts; here also as a share of the scale of a measure
 ALARM_SHARE = 0.05
-CALIBRATION_QUANTILE = 0.95  # of harmless differences: the calibrated threshold
+CALIBRATION_QUANTILE = 0.95  # quantile of harmless differences, which calibrates the threshold
 HARM_LEVEL = 0.05
 DETECTED_LOSSES = (0.01, 0.02, 0.05)  # losses of accuracy that should be detected
-# copies that lost more than that, and that did not, for an area under the ROC
+# Smallest number of copies with a larger loss, and of copies with a smaller loss, for an area under
+# the ROC curve.
 MIN_COPIES_PER_CLASS = 5
-# of a difference that are kept, relative to the largest: the same data differ by rounding errors
+# Digits of a difference to keep, relative to the largest difference, because recomputation on the
+# same data changes the last digits.
 TRIMMED_DIGITS = 10
 
 
 def round_to_ten_digits(differences: np.ndarray) -> np.ndarray:
-    """Return differences to 10 digits of the largest, so that rounding decides nothing, whatever
-    the unit."""
+    """Round differences to 10 digits of the largest difference, so that rounding error decides
+    nothing, whatever the unit."""
     max_difference = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
     if not max_difference:
         return differences
@@ -57,15 +59,16 @@ def round_to_ten_digits(differences: np.ndarray) -> np.ndarray:
 
 
 def loss_detection_auc(measured: np.ndarray, losses: np.ndarray) -> BlockScore:
-    """The area under the ROC curve for detecting a loss of more than two points."""
+    """Return the area under the ROC curve for detecting a loss of more than two points."""
     return BlockScore(auc(measured, losses > DETECTED_LOSSES[1]))
 
 
 class PerturbedCopy(NamedTuple):
-    """One disturbed model: what was done to it, the accuracy it lost, and how far it moved.
+    """A perturbed copy of a model: the perturbation, the lost accuracy, and the distance from the
+    model.
 
-    ``pvalue``: of the loss, by McNemar's test. ``differences``: by every measure. ``drifts``: by
-    those of the paper, on rows of length 1.
+    ``pvalue``: of the loss, by McNemar's test. ``differences``: by measure. ``drifts``: by drift
+    measure of the paper, on rows of length 1.
     """
 
     kind: str
@@ -79,12 +82,13 @@ class PerturbedCopy(NamedTuple):
 
     @property
     def harmed(self) -> bool:
-        """Whether accuracy was lost significantly."""
+        """Whether the loss of accuracy is significant."""
         return self.pvalue < HARM_LEVEL
 
 
 class PerturbedModel(NamedTuple):
-    """One model and everything that was done to it. ``unchanged``: its differences to itself."""
+    """A model and all its perturbed copies. ``unchanged``: the differences of the model from
+    itself."""
 
     name: str
     accuracy: float
@@ -92,31 +96,31 @@ class PerturbedModel(NamedTuple):
     unchanged: Mapping[str, float | None]
 
     def of(self, kind: str, draw: int | None = None) -> list[PerturbedCopy]:
-        """Return the points of a kind, in order."""
+        """Return the copies of a kind, in order."""
         return [p for p in self.points if p.kind == kind and draw in (None, p.draw)]
 
     def disturbed(self, kind: str, draw: int | None = None) -> list[PerturbedCopy]:
-        """Return the points of a kind but those to which nothing was done."""
+        """Return the copies of a kind, without unperturbed copies."""
         return [p for p in self.of(kind, draw) if p.level > 0]
 
 
 class AlarmRates(NamedTuple):
-    """Shares of the disturbed models that raise the alarm: of those that lost no accuracy, and of
-    those that did."""
+    """Shares of the perturbed models that raise the alarm: among models without a loss of accuracy,
+    and among models with a loss."""
 
     false_alarms: float
     caught: float
 
 
 def copy_differences(points: Iterable[PerturbedCopy], spec: str) -> np.ndarray:
-    """Return the differences by one measure, NaN where there is none; ``KeyError`` for a measure
-    that was not run."""
+    """Return the differences for a measure, NaN for a missing value; ``KeyError`` for a measure
+    outside the run."""
     return _as_floats([p.differences[spec] for p in points])
 
 
 def copy_drifts(points: Iterable[PerturbedCopy], spec: str) -> np.ndarray:
-    """Return the drifts of the paper by one measure; NaN where there is none, or the paper defines
-    no such drift."""
+    """Return the paper's drifts for a measure; NaN for a missing value, or if the paper defines no
+    drift with the measure."""
     return _as_floats([p.drifts.get(spec) for p in points])
 
 
@@ -125,10 +129,10 @@ def _as_floats(values: Iterable[float | None]) -> np.ndarray:
 
 
 def shuffled_scale(model: PerturbedModel, spec: str) -> float:
-    """Return how much farther shuffled weights are than unchanged ones: the unit of a measure,
-    whatever its bounds.
+    """Return the scale of a measure: the difference of shuffled weights minus the difference of
+    unchanged weights.
 
-    NaN where they are not farther, or either has no value.
+    NaN if shuffled weights are not farther away, or if a value is missing.
     """
     scale = float(np.mean(copy_differences(model.of("shuffled"), spec))) - _unchanged_difference(
         model, spec
@@ -143,45 +147,46 @@ def _unchanged_difference(model: PerturbedModel, spec: str) -> float:
 def shares_of_scale(
     model: PerturbedModel, points: Iterable[PerturbedCopy], spec: str
 ) -> np.ndarray:
-    """Return differences as shares of the scale: 0 for unchanged weights, 1 for shuffled ones."""
+    """Return differences as shares of the scale: 0 for unchanged weights, 1 for shuffled
+    weights."""
     return (copy_differences(points, spec) - _unchanged_difference(model, spec)) / shuffled_scale(
         model, spec
     )
 
 
 def threshold_test_copies(model: PerturbedModel) -> list[PerturbedCopy]:
-    """Return the points on which thresholds are tried: not those that calibrate them, nor
-    undisturbed ones."""
+    """Return the copies that test thresholds: neither the copies that calibrate thresholds nor
+    unperturbed copies."""
     draw_by_kind = {"noise": 1}
     return [p for kind in PERTURBATION_KINDS for p in model.disturbed(kind, draw_by_kind.get(kind))]
 
 
-# how far above a threshold: alarm when positive
+# Excess over a threshold; a positive excess raises the alarm.
 Threshold = Callable[[PerturbedModel, Sequence[PerturbedCopy], str], np.ndarray | None]
 
 
 def excess_over_paper_threshold(
     model: PerturbedModel, points: Sequence[PerturbedCopy], spec: str
 ) -> np.ndarray:
-    """How far drifts on rows of length 1 are above 0.05: the rule of the paper."""
+    """Return the excess of drifts over 0.05, on rows of length 1: the rule of the paper."""
     return copy_drifts(points, spec) - ALARM_SHARE
 
 
 def excess_over_scale_share(
     model: PerturbedModel, points: Sequence[PerturbedCopy], spec: str
 ) -> np.ndarray:
-    """How far differences are above 5 % of the scale of the measure."""
+    """Return the excess of differences over 5 % of the scale of the measure."""
     return shares_of_scale(model, points, spec) - ALARM_SHARE
 
 
 def excess_over_calibration(
     model: PerturbedModel, points: Sequence[PerturbedCopy], spec: str
 ) -> np.ndarray | None:
-    """Return how far differences exceed the 95th percentile of those after another draw of
-    harmless noise.
+    """Return the excess of differences over the 95th percentile of the differences after another
+    draw of harmless noise.
 
-    That is one of them, so that a monotone function of the measure raises the same alarms. None
-    when no noise is harmless.
+    The percentile is an observed difference, so a monotone function of the measure raises the same
+    alarms. None if no noise is harmless.
     """
     copies = calibration_copies(model)
     if not copies:
@@ -192,12 +197,12 @@ def excess_over_calibration(
 
 
 def calibration_copies(model: PerturbedModel) -> list[PerturbedCopy]:
-    """Return the harmless noise that thresholds are calibrated with."""
+    """Return the copies with harmless noise, which calibrate thresholds."""
     return [p for p in model.disturbed("noise", 0) if not p.harmed]
 
 
 def first_alarm(model: PerturbedModel, spec: str, threshold: Threshold) -> float:
-    """Return the smallest α of noise that raises the alarm; infinity when none does, NaN when a
+    """Return the smallest noise level α that raises the alarm; infinity without an alarm, NaN if a
     comparison failed."""
     points = model.disturbed("noise", 1)
     excess = threshold(model, points, spec)
@@ -207,8 +212,8 @@ def first_alarm(model: PerturbedModel, spec: str, threshold: Threshold) -> float
 
 
 def first_harm(model: PerturbedModel) -> float:
-    """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when
-    none does."""
+    """Return the smallest noise level α with a significant loss of accuracy after Holm's
+    correction; infinity without a significant loss."""
     points = model.disturbed("noise", 1)
     rejections = holm_rejections([p.pvalue for p in points], HARM_LEVEL)
     return min(
@@ -217,8 +222,8 @@ def first_harm(model: PerturbedModel) -> float:
 
 
 def alarm_rates(models: Iterable[PerturbedModel], spec: str, threshold: Threshold) -> AlarmRates:
-    """Return how often a threshold raises the alarm; NaN where a comparison failed, or there is
-    nothing to raise it for."""
+    """Return how often a threshold raises the alarm; NaN if a comparison failed, or without copies
+    of the kind."""
     calls: dict[bool, list[float]] = {False: [], True: []}
     for model in models:
         points = threshold_test_copies(model)
@@ -231,7 +236,7 @@ def alarm_rates(models: Iterable[PerturbedModel], spec: str, threshold: Threshol
 
 
 def models_by_architecture(models: Iterable[PerturbedModel]) -> dict[str, list[PerturbedModel]]:
-    """Return models by domain and architecture."""
+    """Group models by domain and architecture."""
     groups: dict[str, list[PerturbedModel]] = {}
     for model in models:
         groups.setdefault(domain_and_architecture(model.name), []).append(model)
@@ -241,11 +246,12 @@ def models_by_architecture(models: Iterable[PerturbedModel]) -> dict[str, list[P
 def loss_tracking(
     models: Iterable[PerturbedModel], spec: str, kind: str, *, linear: bool = False
 ) -> float:
-    """Return Spearman's correlation of difference and loss of accuracy, or Pearson's if
-    ``linear``, averaged over models.
+    """Return Spearman's correlation of difference and loss of accuracy (Pearson's if ``linear``),
+    averaged over models.
 
-    Models that lost the same accuracy whatever was done are left out. NaN with a failed comparison,
-    and where a measure says the same whatever was done: what is hard may not be left out.
+    Models with the same loss after all perturbations are left out. NaN if a comparison failed, and
+    if a measure reports the same difference after all perturbations: a measure may not drop hard
+    models.
     """
     correlations = []
     for model in models:
@@ -265,8 +271,8 @@ def _loss_correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
 def count_harmed_copies(
     models: Iterable[PerturbedModel], kind: str, loss: float
 ) -> tuple[int, int]:
-    """Return how many copies lost more accuracy than ``loss``, and how many did not; only models
-    that have both count."""
+    """Return the numbers of copies with a loss above ``loss`` and of other copies; only models with
+    copies of both kinds count."""
     counts = np.zeros(2, int)
     for model in models:
         losses = [p.loss > loss for p in model.disturbed(kind)]
@@ -278,9 +284,8 @@ def count_harmed_copies(
 def loss_detection(models: Iterable[PerturbedModel], spec: str, kind: str, loss: float) -> float:
     """Return the area under the ROC curve for detecting a loss of accuracy above ``loss``.
 
-    Only copies of the same model are compared, so that no scale is needed: every model counts as
-    often as it has such pairs. NaN with a failed comparison, and with fewer than five copies of
-    either kind.
+    Only copies of the same model are compared, so no scale is needed; a model has the weight of its
+    number of pairs. NaN if a comparison failed, and with fewer than five copies of a kind.
     """
     if min(count_harmed_copies(models, kind, loss)) < MIN_COPIES_PER_CLASS:
         return float("nan")
@@ -299,7 +304,7 @@ def loss_detection(models: Iterable[PerturbedModel], spec: str, kind: str, loss:
 def pooled_shares_and_losses(
     models: Iterable[PerturbedModel], spec: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return shares of the scale and losses of accuracy of all disturbed models; nothing where a
+    """Return shares of the scale and losses of accuracy of all perturbed models; empty if a
     comparison failed."""
     values, losses = [np.zeros(0)], [np.zeros(0)]
     for model in models:
@@ -316,8 +321,8 @@ def pooled_shares_and_losses(
 def auc(values: np.ndarray, positive: np.ndarray) -> float:
     """Return the area under the ROC curve, in [0, 1]: do positive cases have larger values?
 
-    The probability that a positive case has a larger value than a negative one, ties counting half.
-    NaN when all cases are positive or none is.
+    The area is the probability that a positive case has a larger value than a negative case; ties
+    count half. NaN if all cases are positive, or no case is positive.
     """
     positive = np.asarray(positive, bool)
     n_positive, n_negative = int(positive.sum()), int((~positive).sum())
@@ -334,8 +339,8 @@ def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
 
     From (0, 0) to (1, 1).
 
-    A case is called positive when its value is larger than the threshold; equal values share a
-    point. Raises ``ValueError`` when all cases are positive or none is.
+    A case is classified as positive if its value exceeds the threshold; equal values share a point.
+    Raises ``ValueError`` if all cases are positive, or no case is positive.
     """
     positive = np.asarray(positive, bool)
     if positive.all() or not positive.any():
@@ -353,14 +358,16 @@ def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
 def loss_pvalue(losses: int, gains: int) -> float:
     """Return the exact one-sided p-value of McNemar's test for lost correct answers.
 
-    ``losses``: samples that were right and are wrong now; ``gains``: the opposite. If neither were
-    more likely, ``losses`` would be binomial with probability 1/2 out of both.
+    ``losses``: number of samples with a correct answer before and a wrong answer after the change.
+    ``gains``: number of opposite samples. Under the null hypothesis, ``losses`` is binomial with
+    ``losses + gains`` trials and probability 1/2.
     """
     return float(binom.sf(losses - 1, losses + gains, 0.5))
 
 
 def holm_rejections(pvalues: Sequence[float], level: float) -> list[bool]:
-    """Return which hypotheses are rejected at a familywise error rate (Holm 1979)."""
+    """Return whether each hypothesis is rejected, at a familywise error rate of ``level`` (Holm
+    1979)."""
     order = sorted(range(len(pvalues)), key=lambda i: pvalues[i])
     rejections, is_rejected = [False] * len(pvalues), True
     for position, i in enumerate(order):
@@ -370,7 +377,8 @@ def holm_rejections(pvalues: Sequence[float], level: float) -> list[bool]:
 
 
 def first_level_above(levels: Sequence[float], values: Sequence[float], threshold: float) -> float:
-    """Return the smallest level whose value exceeds the threshold; infinity when there is none."""
+    """Return the smallest level whose value exceeds the threshold; infinity without such a
+    level."""
     return min(
         (level for level, value in zip(levels, values) if value > threshold), default=float("inf")
     )

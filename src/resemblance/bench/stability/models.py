@@ -13,7 +13,7 @@ from ..training import DOMAINS, recipes
 
 
 class StabilityPlan(NamedTuple):
-    """Which models of the ReSi suite are trained: size, domains, and how many of each kind."""
+    """The models of the ReSi suite to train: size, domains, and number of seeds."""
 
     suite: str
     domains: tuple[str, ...]
@@ -28,13 +28,13 @@ STABILITY_PLANS: Mapping[str, StabilityPlan] = {
 
 
 def stability_recipes(size: str) -> StabilityPlan:
-    """Return the plan of a size. Raises ``ValueError`` for one there is not."""
+    """Return the plan of a size; ``ValueError`` for an unknown size."""
     check_choice("size", size, STABILITY_PLANS)
     return STABILITY_PLANS[size]
 
 
 def plain_models(size: str) -> list[Recipe]:
-    """Return the recipes of the models that nothing was done to and that can be trained here."""
+    """Return the recipes of the unperturbed models that can be trained here."""
     plan = stability_recipes(size)
     domains = [domain for domain in plan.domains if not missing_package(domain)]
     settings = [("normal", 0.0, plan.seeds)]
@@ -42,13 +42,13 @@ def plain_models(size: str) -> list[Recipe]:
 
 
 def missing_package(domain: str) -> str:
-    """Return the package that the models of a domain need and that is not installed, or ""."""
+    """Return the missing package that the models of a domain need, or ""."""
     packages = dict.fromkeys(("torch", DOMAINS[domain].needs.partition(".")[0]))
     return next((package for package in packages if find_spec(package) is None), "")
 
 
 def untrainable_domains(domains: Iterable[str]) -> dict[str, str]:
-    """Return the domains whose models cannot be trained here, and why."""
+    """Return the domains whose models cannot be trained here, with the reasons."""
     return {
         f"models of {d}": f"{package} is not installed"
         for d in domains
@@ -57,6 +57,7 @@ def untrainable_domains(domains: Iterable[str]) -> dict[str, str]:
 
 
 def domain_and_architecture(name: str) -> str:
-    """Return what comparable models share: "vision/resnet" of "vision/digits/resnet/..."."""
+    """Return the domain and architecture, which comparable models share: "vision/resnet" for
+    "vision/digits/resnet/..."."""
     domain, _, architecture, *_ = name.split("/")
     return f"{domain}/{architecture}"

@@ -1,4 +1,4 @@
-"""The page of the stability suite: deletions, and the canary, as tables, figures and scores."""
+"""The page of the stability suite: tables, figures and scores for deletions and for the canary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .alarms import (
 )
 from .spectral import zero_if_equal
 
-SHOWN_REMOVED_COUNTS = (0, 1, 10, 30, 50)  # components removed, in the table
+SHOWN_REMOVED_COUNTS = (0, 1, 10, 30, 50)  # numbers of removed components in the table
 HALF_OF_SCALE = 0.5
 INSENSITIVE_NOTE = (
     "the same value whatever is removed: it sees only what a deletion keeps, such as the mean of "
@@ -63,11 +63,11 @@ KIND_TITLES = {
     "rounding": "Weights of few bits",
     "adapters": "Random adapters",
 }
-LabelsByMeasure = Mapping[str, str]  # of measures, by specification
+LabelsByMeasure = Mapping[str, str]  # by specification
 
 
 def stability_labels(measures: Iterable[MeasureInfo]) -> dict[str, str]:
-    """Return what measures are called, the drifts of the paper before all others."""
+    """Return the labels of measures, the drift measures of the paper first."""
     drift_labels = {
         alarms.RDM_SPEARMAN: "RDM drift",
         alarms.DEBIASED_CKA: "CKA, debiased",
@@ -88,7 +88,8 @@ def deletion_section(
     scores: Sequence[Score],
     overview: ScoreOverview,
 ) -> Section:
-    """Return what measures report after each deletion, and how well they follow it."""
+    """Return the section of the deletion experiment: the value of every measure after every
+    deletion, and the correlation with the number of deleted components."""
     names = overview.names
     values = {m: dict(zip(removed_counts, comparison[m][0].tolist())) for m in names}
     differences = {
@@ -136,9 +137,9 @@ def deletion_section(
 
 
 def _shares_by_removed(differences: Mapping[int, float]) -> dict[int, float]:
-    """Return differences as shares of the largest, by number of components removed.
+    """Rescale differences to shares of their range, by number of removed components.
 
-    Without a spread there are none.
+    Empty if all differences are equal.
     """
     numbers = {k: d for k, d in differences.items() if not np.isnan(d)}
     low, high = min(numbers.values(), default=0.0), max(numbers.values(), default=0.0)
@@ -151,7 +152,7 @@ def _shares_by_removed(differences: Mapping[int, float]) -> dict[int, float]:
 def canary_section(
     models: Sequence[PerturbedModel], reasons: Mapping[str, str], overview: ScoreOverview
 ) -> Section:
-    """Return the section that follows from disturbed models.
+    """Return the section of the canary experiment, from perturbed models.
 
     ``reasons``: why models could not be trained.
     """
@@ -186,7 +187,8 @@ def canary_section(
 
 
 def _stability_score_columns(scores: Sequence[Score]) -> Iterator[ScoreColumn]:
-    """Yield the columns of the table of scores: a cell, and how far its losses repeat."""
+    """Yield the columns of the table of scores: a column per task, with the reliability of its
+    losses."""
     cells = dict.fromkeys((s.cell, s.reliability) for s in scores)
     for cell, repeats in cells:
         models, _, kind = "/".join(cell).partition(", ")
@@ -200,7 +202,7 @@ def _stability_score_columns(scores: Sequence[Score]) -> Iterator[ScoreColumn]:
 
 
 def _levels_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure, kind: str) -> Table:
-    """Means over models at every level, as Tables 47 to 51 of the paper."""
+    """Return the means over models at every level, as in Tables 47 to 51 of the paper."""
     rows = []
     for name in dict.fromkeys(p.name for model in models for p in model.of(kind)):
         copies = [(model, p) for model in models for p in model.of(kind) if p.name == name]
@@ -245,9 +247,9 @@ def _tracking_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -
 
 
 def _mean_detection_area(models: Sequence[PerturbedModel], spec: str, loss: float) -> float | None:
-    """Return the mean area over all cells with enough copies of either kind.
+    """Return the mean area over all tasks with enough copies of both kinds.
 
-    None where the measure lacks one.
+    None if the measure lacks an area.
     """
     areas = [
         alarms.loss_detection(group, spec, kind, loss)
@@ -293,7 +295,7 @@ def _alarms_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> 
 
 
 def _median_level(levels: Sequence[float]) -> float | None:
-    """Median of levels of which some may be infinite."""
+    """Return the median of levels; levels may be infinite."""
     return finite_or_none(float(np.quantile(levels, 0.5, method="higher")))
 
 
@@ -319,7 +321,7 @@ def _noise_charts(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> 
 
 
 def _relative_loss(models: Sequence[PerturbedModel], level: float) -> float:
-    """Return the mean share of its accuracy that a model loses at one level of noise."""
+    """Return the relative loss of accuracy at a noise level, averaged over models."""
     return mean_of_finite(
         p.loss / m.accuracy for m in models for p in m.of("noise") if p.level == level
     )

@@ -1,4 +1,4 @@
-"""Weights of a trained model after a change in deployment: noise, rounding, adapters."""
+"""Perturb the weights of a trained model as deployment does: noise, rounding, adapters."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from resemblance.base.rng import generator
 
 from ..training.loop import WeightsByName
 
-RUNNING_STATISTICS = (
-    "running_mean",
-    "running_var",
-)  # what a model has seen, not what it has learned
+# Statistics of the inputs, not learned parameters.
+RUNNING_STATISTICS = ("running_mean", "running_var")
 
 
 def add_weight_noise(
@@ -25,7 +23,7 @@ def add_weight_noise(
     .. math:: \theta + \mathcal{N}(0, (\alpha \operatorname{std} \theta)^2)
 
     with the standard deviation of the numbers of each parameter (n - 1 in the denominator). At α =
-    0 the weights are the same. Noise is drawn anew for every name and α.
+    0 the weights are unchanged. Every name and every α has independent noise.
 
     Reference: Raju 2026, Section 10.
     """
@@ -40,14 +38,15 @@ def add_weight_noise(
 def quantize_weights(state: WeightsByName, bits: int) -> WeightsByName:
     r"""Return weights rounded to ``bits`` bits.
 
-    Every parameter of more than one number has a scale of its own.
+    Every parameter of more than one number has its own scale.
 
     .. math:: s \operatorname{round}(\theta / s), \qquad s = \frac{\max |\theta|}{2^{b - 1} - 1}
 
-    Symmetric and per tensor, 8 bits are INT8. The error is at most s / 2 but for the rounding of
-    the format. Raises ``ValueError`` for less than 2 bits.
+    The rounding is symmetric and per tensor; 8 bits are INT8. The error is at most s / 2, apart
+    from the rounding of the floating-point format. Raises ``ValueError`` for less than 2 bits.
 
-    Reference: Raju 2026, Section 10, who rounds by bitsandbytes (vectors of INT8, blocks of NF4).
+    Reference: Raju 2026, Section 10. The paper rounds with bitsandbytes (vectors of INT8, blocks of
+    NF4).
     """
     if bits < 2:
         raise ValueError(f"rounded: bits must be at least 2, one of which is the sign; got {bits}")
@@ -68,12 +67,12 @@ def add_low_rank_adapters(
     .. math:: W + \frac{\alpha}{r} B A, \qquad A \sim \mathcal{N}(0, 2 / d_\text{in}), \quad
         B \sim \mathcal{N}(0, s^2), \quad \alpha = 2 r
 
-    W is (d_out, d_in), of a convolution with its channels and positions side by side; A is (r,
-    d_in), B is (d_out, r). What is added has the rank r, or the smaller side of W if that is less.
-    Embeddings keep their weights. Raises ``ValueError`` for a rank below 1.
+    W is (d_out, d_in); a convolution is flattened, with channels and input positions side by side.
+    A is (r, d_in), B is (d_out, r). The added matrix has rank r, or the smaller side of W if that
+    is less. Embeddings keep their weights. Raises ``ValueError`` for a rank below 1.
 
-    Reference: Raju 2026, Section 10, with the initialisation of its code; there adapters sit on
-    some matrices only.
+    Reference: Raju 2026, Section 10, with the initialisation of its code; the paper places adapters
+    on some matrices only.
     """
     if rank < 1:
         raise ValueError(f"adapted: rank must be at least 1; got {rank}")
@@ -89,9 +88,9 @@ def add_low_rank_adapters(
 
 
 def shuffle_weights(state: WeightsByName, seed: int, *labels: str | int) -> WeightsByName:
-    """Return weights in a random order inside every parameter.
+    """Return weights with the numbers of every parameter in random order.
 
-    They are as large as before and hold nothing of the task.
+    Shuffled weights keep their size but carry no information about the task.
     """
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
@@ -105,7 +104,7 @@ def _change_parameters(
     change: Callable[[str, np.ndarray], np.ndarray],
     is_chosen: Callable[[str, np.ndarray], bool],
 ) -> WeightsByName:
-    """Return weights with some parameters changed, in their own precision."""
+    """Return weights with the chosen parameters changed; every parameter keeps its precision."""
     return {
         name: change(name, value).astype(value.dtype)
         if _is_parameter(name, value) and is_chosen(name, value)

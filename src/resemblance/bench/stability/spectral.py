@@ -1,4 +1,4 @@
-"""Spectral deletion: how soon measures notice that leading principal components are missing."""
+"""Spectral deletion: how soon measures respond to missing leading principal components."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..case import Case, Part
 from ..grounding import Rule, by_reference, spearman
 
 HARMONIC_SEED = 420
-HARMONIC_FILE = "harmonic.npy"  # of a pack: the representation before any deletion
+HARMONIC_FILE = "harmonic.npy"  # file of a pack: the representation before any deletion
 N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES = 200, 256
 REMOVED_COMPONENTS: Mapping[str, tuple[int, ...]] = {
     "small": (0, 1, 10, 19, 20, 30, 50),
@@ -31,14 +31,15 @@ def harmonic_representation(seed: int) -> np.ndarray:
 
 
 def delete_leading_components(points: np.ndarray, counts: Iterable[int]) -> list[np.ndarray]:
-    """Return the points without their first principal components, for each number of these."""
+    """Return, for every count, the points without their first ``count`` principal components."""
     mean = points.mean(axis=0)
     u, s, vt = np.linalg.svd(points - mean, full_matrices=False)
     return [(u[:, count:] * s[count:]) @ vt[count:] + mean for count in counts]
 
 
 def zero_if_equal(differences: np.ndarray) -> np.ndarray:
-    """Return differences, all 0 where they differ by rounding only."""
+    """Return 0 for all differences if they are equal up to rounding error; otherwise the
+    differences."""
     values = differences[~np.isnan(differences)]
     size = np.abs(values).max(initial=1e-3)
     return (
@@ -52,8 +53,8 @@ DELETION_ORDER_RULE = Rule(by_reference, spearman, is_complete=True, rounded=zer
 
 
 def deletion_case(points: np.ndarray, size: str) -> Case:
-    """Return the one cell of the experiment, on a representation; what is expected follows from the
-    deletions, so that it repeats entirely."""
+    """Return the single task of the experiment, on a representation. The deletions fix the expected
+    order, so the reliability is 1."""
     copies = zip(
         REMOVED_COMPONENTS[size], delete_leading_components(points, REMOVED_COMPONENTS[size])
     )

@@ -1,4 +1,4 @@
-"""The stability suite: do measures see what was deleted, and warn before accuracy is lost?"""
+"""The stability suite: do measures detect deletions, and warn before accuracy is lost?"""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ from .weights import (
 )
 
 SIZES = tuple(STABILITY_PLANS)
-SLOW_STABILITY_MEASURES = ("imd", "rtd")  # seconds for one pair
+SLOW_STABILITY_MEASURES = ("imd", "rtd")  # these measures need seconds for a pair
 MEASURES: tuple[str | Measure, ...] = (
     "cka[estimator=debiased]",
     "cka",
@@ -91,7 +91,7 @@ STABILITY_INTRODUCTION = (
     "2026 (arXiv 2601.09173)."
 )
 EXPERIMENTS = ("spectral", "canary")
-# a distance between shapes of size 1 is divided by this in the paper
+# The paper divides distances between shapes of size 1 by these numbers.
 PAPER_DIVISORS = {ROOT_PROCRUSTES: 2**0.5, SQUARED_PROCRUSTES: 2.0}
 
 
@@ -110,23 +110,22 @@ def run(
 
     Parameters
     ----------
-    folder : keeps trained models, the layers of disturbed ones, every comparison
-        (``comparisons.db``) and the result (``result.json``); without it nothing is kept.
-    measures : measures, names, specifications, presets that are put to the test. Default:
-        ``MEASURES``, the drifts of the paper and the 24 of ReSi but IMD and RTD, which take seconds
-        for one pair.
+    folder : keeps trained models, the layers of perturbed models, every comparison
+        (``comparisons.db``) and the result (``result.json``); without a folder nothing is kept.
+    measures : measures, names, specifications, presets to test. Default: ``MEASURES``, the drifts
+        of the paper and the 24 of ReSi except IMD and RTD, which need seconds for a pair.
     size : ``"small"`` (under a minute, for trying out), ``"default"`` (minutes), or ``"paper"``
         (more levels of noise, more and larger models).
     only : names of experiments, "spectral" or "canary"; default: both.
-    executor : a ``concurrent.futures`` executor; the result does not depend on it.
+    executor : a ``concurrent.futures`` executor; the result does not depend on the executor.
     memory : for intermediates of representations at a time, as in :func:`resemblance.compare`;
         arrays are small here.
     progress : called with (stage, done, total); the stages are "training", "disturbing" and
         "comparing".
-    claims : by the name of a section, a function that makes claims from its facts: from the
-        comparison of "spectral", from the disturbed models of "canary".
+    claims : by the name of a section, a function that makes claims from its facts. The facts of
+        "spectral" are a comparison, the facts of "canary" the perturbed models.
 
-    Raises ``ValueError`` for a size, an experiment or a measure that does not exist.
+    Raises ``ValueError`` for an unknown size, experiment or measure.
 
     Reference: Raju 2026, Sections 7.2 and 10. Its other experiments, and verdicts on its
     claims, are in the folder ``papers/shesha`` of the repository.
@@ -176,11 +175,10 @@ def _save_stability_result(place: Path, result: Result) -> None:
 
 
 class StabilityInputs(NamedTuple):
-    """What measures are put to: the representation whose components are deleted, and disturbed
-    models; None for an experiment that is not run.
+    """The inputs of the experiments: the representation for deletions, and perturbed models; None
+    for an experiment outside the run.
 
-    ``reliabilities``: by the name of a cell, where a pack says it. ``absent``: why models are not
-    there.
+    ``reliabilities``: by task name, if a pack stores them. ``absent``: why models are missing.
     """
 
     size: str
@@ -197,10 +195,10 @@ def _inputs_from_pack(pinned: FrozenFeatures) -> StabilityInputs:
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
-    """Write the layers of disturbed models, and the representation whose components are deleted,
-    into a pack; return what the pack must remember.
+    """Write the layers of perturbed models, and the representation for deletions, into a pack;
+    return the facts that the pack stores.
 
-    How far losses of accuracy repeat on other inputs is that of the study, with all its inputs.
+    The reliabilities of the losses are the reliabilities of the study with all its inputs.
     """
     size = purpose(study).size
     outcomes = list(stored_outcomes(study, size))
@@ -212,7 +210,7 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
 
 
 def cases_of(pinned: FrozenFeatures) -> list[Case]:
-    """Return what the measures are ranked by: the deletion, and the disturbances of which some lose
+    """Return the tasks that rank measures: the deletion, and the perturbations with some loss of
     accuracy."""
     content = _inputs_from_pack(pinned)
     cases = (*_deletion_cases(content), *_copy_cases(content))
@@ -237,8 +235,8 @@ def _compare_inputs(
     default_measures: Sequence[Measure],
     **options: Any,
 ) -> tuple[Result, dict[str, Any]]:
-    """Compare all that measures are put to in one run, and return the result, and by section the
-    facts that claims are judged by.
+    """Run all comparisons of the suite at once; return the result, and by section the facts for
+    judging claims.
 
     ``options``: executor, memory and progress.
     """
@@ -305,7 +303,7 @@ def _compare_inputs(
 
 
 def _scale_rows_to_unit_norm(part: Part) -> Part:
-    """Return a comparison on rows of length 1, as the drifts of the paper are."""
+    """Return a part with rows scaled to length 1, as for the drifts of the paper."""
     sides = (part.rows, part.columns or {})
     rows, columns = (
         {
@@ -323,7 +321,8 @@ def _disturbed_models(
     units: Sequence[Part],
     comparisons: ComparisonsByPart,
 ) -> list[PerturbedModel]:
-    """Return what measures report of every model, in the order of the models."""
+    """Return the perturbed models with the differences and drifts of every measure, in the order of
+    the models."""
     models = dict[str, PerturbedModel]()
     for i, (outcome, part) in enumerate(zip(outcomes, parts)):
         comparison, name = comparisons[part.key], outcome.part["model"]
@@ -359,7 +358,7 @@ def _trimmed_differences(comparison: Comparison) -> dict[str, np.ndarray]:
 
 
 def _stability_facts(content: StabilityInputs) -> dict[str, str]:
-    """Return the data sets, models and seeds of disturbed models."""
+    """Return the data sets, models and seeds of perturbed models."""
     names = dict.fromkeys(item.part["model"] for item in content.seen or ())
     if not names:
         return {"models": "none are trained"}
@@ -374,8 +373,8 @@ def _stability_facts(content: StabilityInputs) -> dict[str, str]:
 
 
 def _noise_remarks(copies: Sequence[Case]) -> Iterator[str]:
-    """Yield in which cells measures are not ranked since what is expected is noise, and in which
-    it is not known whether it is."""
+    """Yield remarks on tasks without a ranking, because the expected losses are mostly noise, and
+    on tasks with unknown reliability."""
     if noise := noise_remark({"/".join(c.cell): c.reliability for c in copies}):
         yield noise
     if any(case.reliability is None for case in copies):

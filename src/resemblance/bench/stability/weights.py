@@ -1,8 +1,8 @@
-"""The canary: do measures warn before a model whose weights are disturbed loses accuracy?
+"""The canary: do measures warn before a model with perturbed weights loses accuracy?
 
-After Raju 2026, Section 10. Weights get noise, fewer bits or a random adapter, and the
-representation of the last layer is compared with the one before. A study, as a pack, keeps the
-layers as arrays, so that nothing is done twice.
+After Raju 2026, Section 10. Weights receive noise, fewer bits or a random adapter. The last layer
+after the perturbation is compared with the last layer before. Studies and packs store the layers as
+arrays, so that nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -44,16 +44,17 @@ from .alarms import (
 from .models import domain_and_architecture, plain_models
 from .perturbed import add_low_rank_adapters, add_weight_noise, quantize_weights, shuffle_weights
 
-COPIES_INDEX_FILE, COPIES_FOLDER = "canary.json", "canary"  # of a pack; the second also of a study
-COPIES_VERSION = 1  # raise it when other arrays are kept of a part
+# The index exists only in packs, the folder in packs and studies.
+COPIES_INDEX_FILE, COPIES_FOLDER = "canary.json", "canary"
+COPIES_VERSION = 1  # raise the version when the arrays of a part change
 UNCHANGED_NAME = "unchanged"
 TRACKING_RULE = Rule(by_reference, spearman, is_complete=True, rounded=round_to_ten_digits)
 LOSS_DETECTION_RULE = TRACKING_RULE._replace(quality=loss_detection_auc)
 
 
 class PerturbationLevels(NamedTuple):
-    """How strongly weights are disturbed: α of noise, bits, adapters (rank, scale), and
-    shuffles."""
+    """The strength of perturbations: noise levels α, numbers of bits, adapters (rank, scale), and
+    number of shuffles."""
 
     noise: tuple[float, ...]
     bits: tuple[int, ...]
@@ -78,8 +79,8 @@ PerturbationSpec = Mapping[str, Any]  # model and fingerprint of its recipe, kin
 
 
 class WeightChange(NamedTuple):
-    """One change of weights and its effect on the answers: the accuracy with them, and how many
-    answers became wrong or right."""
+    """A change of weights and its effect: the accuracy after the change, and the numbers of lost
+    and gained correct answers."""
 
     name: str
     level: float
@@ -89,12 +90,12 @@ class WeightChange(NamedTuple):
 
 
 class PerturbationOutcome(NamedTuple):
-    """A model before and after the changes of one part.
+    """A model before and after the changes of a part.
 
-    ``part``: what is done to which model. ``accuracy``: before. ``reference``: its last layer as it
-    was trained, (n_samples, n_features); ``layers``: that layer with unchanged weights, computed
-    again, and after each change. ``losses``: (n_changes, n_inputs), 1 where an answer became wrong
-    and -1 where it became right; None in packs.
+    ``part``: the model and its perturbations. ``accuracy``: before the changes. ``reference``: the
+    last layer as stored after training, (n_samples, n_features). ``layers``: the last layer
+    recomputed with unchanged weights, then after every change. ``losses``: (n_changes, n_inputs), 1
+    for a lost correct answer and -1 for a gained correct answer; None in packs.
     """
 
     part: PerturbationSpec
@@ -109,7 +110,7 @@ class PerturbationOutcome(NamedTuple):
 
 
 def planned_perturbations(size: str) -> list[tuple[Recipe, PerturbationSpec]]:
-    """Return what is done to every model."""
+    """Return the planned perturbations of every model."""
     levels = LEVELS_BY_SIZE[size]
     plan: list[tuple[str, int, Any]] = [
         ("noise", 0, levels.noise),
@@ -134,8 +135,8 @@ def planned_perturbations(size: str) -> list[tuple[Recipe, PerturbationSpec]]:
 def _perturb_weights(
     part: PerturbationSpec, state: WeightsByName
 ) -> Iterator[tuple[str, float, WeightsByName]]:
-    """Yield what a part does to weights: a name, the level, and the weights after it."""
-    labels = (0, "canary", part["model"])  # of what is drawn
+    """Yield a name, the level, and the changed weights for every perturbation of a part."""
+    labels = (0, "canary", part["model"])  # labels of the random generator
     for level in part["levels"]:
         if part["kind"] == "noise":
             yield f"{level:g}", level, add_weight_noise(state, level, *labels, part["draw"])
@@ -155,7 +156,8 @@ def _perturb_weights(
 def perturb_and_observe(
     folder: Path, recipe: Recipe, part: PerturbationSpec
 ) -> PerturbationOutcome:
-    """Return the last layer and the answers of a trained model after each change of its weights."""
+    """Return the last layer and the answers of a trained model after every change of its
+    weights."""
     model = model_folder(folder, recipe)
     features = read_model(model)[0]
     with np.load(model / "weights.npz", allow_pickle=False) as arrays:
@@ -178,8 +180,8 @@ def perturb_and_observe(
 
 
 def _outputs_with_weights(recipe: Recipe, state: WeightsByName) -> tuple[np.ndarray, np.ndarray]:
-    """Return the last layer and the outputs of a model with these weights on the inputs of the
-    benchmark."""
+    """Run the benchmark inputs through a model with these weights; return the last layer and the
+    outputs."""
     extraction = extract(recipe, state)
     layers = next(iter(extraction.layers.values()))
     return list(layers.values())[-1], extraction.outputs
@@ -191,8 +193,8 @@ def _outputs_with_weights(recipe: Recipe, state: WeightsByName) -> tuple[np.ndar
 def prepare(
     folder: Path, size: str, executor: Executor | None, progress: StageProgress
 ) -> list[PerturbationOutcome]:
-    """Train the models of a size and disturb them, as far as the study lacks that, and return what
-    became of them."""
+    """Train and perturb the models of a size, as far as the study lacks them, and return the
+    outcomes."""
     plan = {
         _arrays_file(folder, part): (recipe, part) for recipe, part in planned_perturbations(size)
     }
@@ -213,7 +215,7 @@ def prepare(
 
 
 def stored_outcomes(folder: Path, size: str) -> Iterator[PerturbationOutcome]:
-    """Yield what a study keeps of every part; ``ValueError`` for a part that it lacks."""
+    """Yield the stored outcomes of a study; ``ValueError`` for a missing part."""
     for _, part in planned_perturbations(size):
         outcome = _read_outcome(_arrays_file(folder, part), part)
         if outcome is None:
@@ -226,13 +228,14 @@ def _spec_title(part: PerturbationSpec) -> str:
 
 
 def _arrays_file(folder: Path, part: PerturbationSpec) -> Path:
-    """Return the file of the arrays of a part; what they are is in one of the same name."""
+    """Return the file for the arrays of a part; the JSON file of the same name describes the
+    arrays."""
     key = json.dumps([COPIES_VERSION, part], sort_keys=True, allow_nan=False)
     return folder / COPIES_FOLDER / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npy"
 
 
 def _perturb_and_save(folder: Path, recipe: Recipe, part: PerturbationSpec) -> None:
-    """Disturb a model and keep what becomes of it, the description last."""
+    """Perturb a model and save the outcome: first the arrays, then the description."""
     with single_threaded():
         outcome = perturb_and_observe(folder, recipe, part)
     file = _arrays_file(folder, part)
@@ -244,7 +247,8 @@ def _perturb_and_save(folder: Path, recipe: Recipe, part: PerturbationSpec) -> N
 
 
 def _read_outcome(file: Path, part: PerturbationSpec) -> PerturbationOutcome | None:
-    """Return what a study keeps of a part; None where that is missing, damaged, or of another."""
+    """Read the stored outcome of a part; None if the files are missing, damaged, or belong to
+    another part."""
     try:
         entry = read_document(file.with_suffix(".json"), dict, "what becomes of disturbed models")
         outcome = _parse_outcome(entry, np.load(file, mmap_mode="r", allow_pickle=False))
@@ -269,7 +273,7 @@ def _parse_outcome(entry: Mapping[str, Any], arrays: np.ndarray) -> Perturbation
 def write_copies_to_pack(
     pack: Path, outcomes: Sequence[PerturbationOutcome], reduction: Reduction
 ) -> None:
-    """Write the arrays of all parts into a pack, and their index."""
+    """Write the arrays of all parts, and their index, into a pack."""
     (pack / COPIES_FOLDER).mkdir()
     for number, outcome in enumerate(outcomes):
         dataset = outcome.part["model"].split("/")[1]
@@ -280,7 +284,7 @@ def write_copies_to_pack(
 
 
 def read_copies_from_pack(pack: Path) -> Iterator[PerturbationOutcome]:
-    """Yield what a pack has of each part."""
+    """Yield the outcomes in a pack."""
     for number, entry in enumerate(
         read_document(pack / COPIES_INDEX_FILE, list, "the index of a pack")
     ):
@@ -293,7 +297,7 @@ def read_copies_from_pack(pack: Path) -> Iterator[PerturbationOutcome]:
 
 
 def outcome_as_part(outcome: PerturbationOutcome) -> Part:
-    """Return the comparison of a model with itself and with its disturbed copies."""
+    """Return the comparison of a model with itself and with its perturbed copies."""
     names = (UNCHANGED_NAME, *(change.name for change in outcome.changes))
     columns = {n: Representation(layer, n) for n, layer in zip(names, outcome.layers, strict=True)}
     model = outcome.part["model"]
@@ -305,12 +309,13 @@ def cases_of_copies(
     parts: Sequence[Part],
     reliabilities: Mapping[str, float] | None = None,
 ) -> list[Case]:
-    """Return, by kind of model, the disturbances of which some lose accuracy; ``parts`` are those
-    of what was seen.
+    """Return the tasks: for every architecture, the kinds of perturbation with some loss of
+    accuracy.
 
-    One quality of each, so that the same copies do not count twice: the area under the ROC where
-    copies enough lost more than two points and did not, Spearman's correlation elsewhere.
-    ``reliabilities``: by the name of a cell, where no answers of the models are known.
+    ``parts``: the comparisons of the outcomes. A task has a single quality, so that the same copies
+    do not count twice. The quality is the area under the ROC curve if enough copies lost more than
+    two points and enough copies did not; otherwise Spearman's correlation. ``reliabilities``: by
+    task name, for models without stored answers.
     """
     draws = defaultdict[tuple[str, str], list[tuple[PerturbationOutcome, Part]]](list)
     for outcome, part in zip(outcomes, parts, strict=True):
@@ -331,10 +336,11 @@ def cases_of_copies(
 def _pool_draws(
     draws: Sequence[tuple[PerturbationOutcome, Part]],
 ) -> tuple[Part, np.ndarray | None]:
-    """Return a model and its disturbed copies, with the accuracy that each lost, and the losses by
-    input.
+    """Pool the draws of a model: return a part with all perturbed copies and their losses of
+    accuracy, and the losses by input.
 
-    The weight is the number of pairs of copies of which one lost more than two points.
+    The weight of the part is the number of pairs of a copy with a loss above two points and a copy
+    without.
     """
     copies, losses, counts = dict[str, Representation](), list[float](), list[int]()
     by_input = list[np.ndarray]()
@@ -365,7 +371,8 @@ def _copies_case(
     pairs: Sequence[tuple[Part, np.ndarray | None]],
     reliabilities: Mapping[str, float],
 ) -> list[Case]:
-    """Return the cell of a kind of models and disturbances; none where no accuracy was lost."""
+    """Return the task for an architecture and a kind of perturbation; empty without a loss of
+    accuracy."""
     domain, architecture = models.split("/")
     weighted_pairs = [(part, losses) for part, losses in pairs if part.weight]
     n_harmed = sum(int((part.expected > DETECTED_LOSSES[1]).sum()) for part, _ in weighted_pairs)
@@ -395,8 +402,8 @@ def _copies_case(
 def _copies_reliability(
     pairs: Sequence[tuple[Part, np.ndarray | None]], is_area: bool
 ) -> float | None:
-    """Return how far what is expected of copies repeats on other inputs: the losses of accuracy, or
-    which are above two points, the mean over models weighted as their scores are."""
+    """Return the reliability of the expected losses: of the loss of accuracy, or of the loss
+    exceeding two points. Averaged over models with the weights of their scores."""
     expected = (lambda loss: (loss > DETECTED_LOSSES[1]).astype(float)) if is_area else np.asarray
     weighted_values = list[tuple[float, float]]()
     for part, losses in pairs:
