@@ -1,4 +1,5 @@
-"""The command line: each command does what the library offers, each mistake is one line."""
+"""The command line: every command wraps a function of the library, and every mistake is a one-line
+error."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from .ending import one_line_warnings, report_error, user_code_frames
 if TYPE_CHECKING:
     import typer
 
-# By panel of the help, the commands: the module of each, and what it does. A module is imported
-# only when its command is called.
+# By panel of the help: command name, module and help line. A module is imported only when its
+# command is called.
 PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Compare": {
         "compare": ("comparing", "Compare layers of the same samples by many measures."),
@@ -49,7 +50,7 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 
 @cache
 def commands() -> typer.Typer:
-    """Return all commands."""
+    """Return the command line with all commands."""
     from .groups import lazy_command_line
 
     return lazy_command_line(PANELS)
@@ -58,8 +59,9 @@ def commands() -> typer.Typer:
 def app(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit.
 
-    0 fine, 1 the command's own no (drift, values that could not be computed), 2 mistaken use, 3 an
-    error in a user's own file, 70 a defect of this package, 130 interrupted.
+    Exit codes: 0 success; 1 the command's negative answer (drift, values that could not be
+    computed); 2 mistaken use; 3 an error in a user's own file; 70 a defect of this package; 130
+    interrupted.
     """
     _prepare_streams()
     keep_freed_memory()
@@ -69,10 +71,11 @@ def app(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code.
 
-    A mistake is one line on standard error, not a traceback.
+    A mistake prints a line on standard error, not a traceback.
     """
     words = list(arguments) or ["--help"]
-    if words == ["--version"]:  # which needs no command
+    # --version needs no command.
+    if words == ["--version"]:
         print(f"resemblance {__version__}")
         return 0
     try:
@@ -81,7 +84,8 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except SystemExit as error:  # of a user's file, which would end the command as if all were well
+    # SystemExit in a user's file would end the command with success.
+    except SystemExit as error:
         if not user_code_frames(error):
             raise
         return report_error(error)
@@ -92,9 +96,8 @@ def run(arguments: Sequence[str]) -> int:
 def _prepare_streams() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by the caller
+        if stream is None:  # the caller has closed the stream
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends
-        elif hasattr(
-            stream, "reconfigure"
-        ):  # a character that the terminal does not have is no reason to fail
+        # A character that the terminal cannot encode must not end the command.
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

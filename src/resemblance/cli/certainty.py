@@ -1,4 +1,4 @@
-"""The commands that say how sure similarities are, and score models on several subjects."""
+"""Commands for the certainty of similarities, and for scoring models on several subjects."""
 
 from __future__ import annotations
 
@@ -36,15 +36,8 @@ EVIDENCE_EXAMPLES = (
     'evidence a.npy b.npy -m "cka[estimator=debiased]" --whole-blocks documents.npy -o values.csv',
 )
 
-GENERIC_FOLDER_NAMES = (
-    "",
-    "features",
-    "fitted",
-    "layers",
-    "model",
-    "models",
-    "parts",
-)  # folders of any model
+# Names of folders that do not identify a model.
+GENERIC_FOLDER_NAMES = ("", "features", "fitted", "layers", "model", "models", "parts")
 OPTION_NAMES = (
     "within", "whole_blocks", "time_series", "max_shift", "n_permutations", "confidence_level",
     "seed", "save", "memory",
@@ -119,7 +112,7 @@ def evidence_command(
 
 
 def _option_of_argument(match: re.Match[str]) -> str:
-    """Return the option of an argument of a function: "--max-shift 3" of "max_shift=3"."""
+    """Return the option for an argument of a function: "--max-shift 3" for "max_shift=3"."""
     return f"--{match[1].replace('_', '-')}{' ' if match[2] else ''}"
 
 
@@ -202,8 +195,8 @@ def score_models_command(
 
 
 def _fitted_model_name(place: Path, parts: list[str]) -> str:
-    """Return the name of a fitted model: the label that its parts share, or that of their folder
-    or, where this says nothing, their own."""
+    """Return the name of a fitted model: the label that its parts share, otherwise the name of
+    their folder, otherwise the names of the parts."""
     labels = {name.rpartition("/")[0] for name in parts}
     name = labels.pop() if len(labels) == 1 else ""
     name = name or (place.stem if place.is_file() else place.resolve().name)

@@ -1,12 +1,12 @@
-"""The words that options take, without an import of the library that defines them: the help of a
-command needs nothing else. A test compares them with the library."""
+"""Choices of options, without an import of the library, because the help of a command must not
+import the library. A test compares the choices with the library."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
-SERIES = "compact"  # the series of packs that is ranked by default
+SERIES = "compact"  # the default series of packs in rankings
 DRAWS = 999  # permutations
 DOMAINS = ("graphs", "language", "vision")
 HYPERPARAMETERS = ("resi-code", "paper")

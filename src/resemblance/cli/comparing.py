@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..engine.forecast import Forecast
     from ..report.output import Output
 
-STREAM_HELP_PANEL = "Streams"  # the panel of the help
+STREAM_HELP_PANEL = "Streams"  # panel of the help
 COMPARE_EXAMPLES = (
     "compare layer1.npy layer2.npy -m cka,procrustes",
     'compare run1/ run2/ -m "cka[estimator=debiased]" -o values.csv --html page.html',
@@ -131,8 +131,8 @@ def compare_command(
 def _read_sides(
     inputs: list[str], against: list[str], pool: str, choice: ColumnChoice
 ) -> list[Mapping[str, Any]]:
-    """Return the representations in files, and those to compare with, if any; ``ValueError`` for
-    fewer than two."""
+    """Read the representations in files, and the representations to compare with, if given;
+    ``ValueError`` for fewer than two representations."""
     if not inputs:
         raise ValueError("nothing to compare: give files or folders")
     if against:

@@ -1,4 +1,4 @@
-"""The commands that judge a new version of a model: what changed, and what to do with an index."""
+"""Commands for a new version of a model: report drift, and decide about an index."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def drift_command(
 
 
 def check_batch_label_options(labels: Path | None, batch_labels: Path | None, paired: bool) -> None:
-    """Raise ``ValueError`` unless batches of other samples have labels each, or none."""
+    """Raise ``ValueError`` unless both of two unpaired batches have labels, or neither."""
     if batch_labels is not None and paired:
         raise ValueError("--batch-labels is for --unpaired; the same samples have one --labels")
     if not paired and (labels is None) != (batch_labels is None):
@@ -93,8 +93,8 @@ def check_batch_label_options(labels: Path | None, batch_labels: Path | None, pa
 
 
 class LayerVersions(NamedTuple):
-    """Pairs of versions by the name of the layer, "" for two files of one array, and what only one
-    side has."""
+    """Pairs of versions by layer name ("" for two files with one array), and a note on layers that
+    only one side has."""
 
     layers: dict[str, tuple[Representation, Representation]]
     left_out: str = ""
@@ -105,7 +105,7 @@ class LayerVersions(NamedTuple):
 
 
 def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
-    """Return the arrays of two files, or the layers that two folders have in common."""
+    """Read the arrays of two files, or the common layers of two folders."""
     from ..base.formatting import list_names
     from ..models.files import read_files
 
@@ -135,7 +135,7 @@ def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
 
 
 def _strip_common_model_name(arrays: dict[str, Representation]) -> dict[str, Representation]:
-    """Layers without the name of their model, if all are of one."""
+    """Drop the model name from layer names if all layers belong to the same model."""
     starts = {name.partition("/")[0] for name in arrays}
     if len(starts) > 1 or not all("/" in name for name in arrays):
         return arrays
@@ -147,7 +147,7 @@ def _drift_provenance(
 ) -> dict[str, Any]:
     """Return the provenance with the command, the date, the machine and the files as passed.
 
-    Arrays from archives have no path of their own.
+    The files are added because arrays from archives have no path.
     """
     files = {"reference": reference, "current": current}
     sides = {
@@ -158,7 +158,7 @@ def _drift_provenance(
 
 
 def read_version(path: Path) -> Representation:
-    """Return the one array of a file."""
+    """Read the single array of a file."""
     from ..models.files import read_files
 
     arrays = list(read_files([path]).values())
@@ -264,7 +264,7 @@ def upgrade_index_command(
 
 
 def _save_chosen_map(result: IndexUpgrade, path: Path) -> None:
-    """Save the map of the option that is chosen; raise ``ValueError`` if there is none."""
+    """Save the map of the chosen option; raise ``ValueError`` if the decision has no map."""
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name
     if name not in result.maps:
@@ -275,11 +275,11 @@ def _save_chosen_map(result: IndexUpgrade, path: Path) -> None:
 def read_relevant(
     path: Path | None, queries: set[Any], documents: set[Any]
 ) -> dict[Any, list[Any]] | None:
-    """Return the relevant documents of each query from a file with a pair of ids a line: that of a
-    query, then that of a document.
+    """Read the relevant documents of every query from a file with a pair of ids per line: query id,
+    document id.
 
-    A whole number that is no id of the array is a position. Raises ``ValueError``, naming the line,
-    for anything else.
+    A whole number that is not an id of the array is a position. Raises ``ValueError``, naming the
+    line, for anything else.
     """
     if path is None:
         return None

@@ -1,4 +1,4 @@
-"""How a command ends: messages and progress on standard error, exit codes, and pages to open."""
+"""How a command ends: messages and progress on standard error, exit codes, and opening the page."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 EXIT_USAGE_ERROR, EXIT_USER_CODE_ERROR, EXIT_INTERNAL_ERROR = 2, 3, 70
 USAGE_ERRORS = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
-# with it in the environment, errors come with their full traceback
+# If this environment variable is set, errors come with the full traceback.
 DEBUG_VARIABLE = "RESEMBLANCE_DEBUG"
 PACKAGE_ROOT = Path(__file__).parents[1]
-RUN_DATE_KEY = f"{__name__}.date"  # of the run, in the meta data of its context
-# files of the run, with the error of each, in the same place
+RUN_DATE_KEY = f"{__name__}.date"  # date of the run, in the metadata of the command context
+# Files that the run could not write, with their errors, in the same metadata.
 UNWRITTEN_FILES_KEY = f"{__name__}.unwritten"
 TRACEBACK_FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!File )(.+)\n)?')
 
 
 def print_error(message: str, code: int = EXIT_USAGE_ERROR) -> int:
-    """Print a mistake as one line, and return the exit code."""
+    """Print an error as a single line, and return the exit code."""
     print(f"error: {escape_control_characters(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print warnings as one line, like mistakes, without the line of Python that they come from."""
+    """Print warnings as single lines, without the line of Python code that gave the warning."""
 
     def show(message: Warning | str, *arguments: object, **options: object) -> None:
         print(
@@ -59,13 +59,13 @@ def one_line_warnings() -> Iterator[None]:
 def report_error(error: Exception | SystemExit) -> int:
     """Report an error and return the exit code.
 
-    It is a mistake in the call, one in a user's file, or a defect of ours.
+    The error is a mistake in the call, an error in a user's file, or a defect of this package.
     """
     if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exception(error)
-    format_message = getattr(
-        error, "format_message", None
-    )  # typer's own errors, by whatever name it exports them
+    # Typer's own errors, recognised by this method because Typer exports their classes under
+    # varying names.
+    format_message = getattr(error, "format_message", None)
     if format_message is not None:
         return print_error(format_message())
     if isinstance(error, UserFileError):
@@ -79,16 +79,16 @@ def report_error(error: Exception | SystemExit) -> int:
 
 
 def user_code_frames(error: BaseException) -> list[str]:
-    """The places in users' files that an error came through, also in a worker.
+    """Return the lines of users' files in the traceback of an error, also of an error in a worker.
 
-    None for an error of another origin.
+    Empty for an error without lines of users' files.
     """
     files = {
         getattr(module, "__file__", None)
         for name, module in sys.modules.items()
         if name.startswith(USER_MODULE_PREFIX)
     }
-    # The frames of a worker travel as text only, as the cause of the error.
+    # The frames of a worker arrive as text only, as the cause of the error.
     frames = TRACEBACK_FRAME.findall("".join(traceback.format_exception(error)))
     lines = [
         f"{_relative_path(file)}:{line}, in {name}: {code}"
@@ -99,11 +99,15 @@ def user_code_frames(error: BaseException) -> list[str]:
 
 
 def _is_array_operation_error(error: Exception) -> bool:
-    """Return whether a plain ``ValueError`` is of an operation on arrays that failed, and not of a
-    ``raise`` of this package, or of code that is not installed, which check what users give."""
+    """Return whether a plain ``ValueError`` comes from a failed array operation.
+
+    A ``ValueError`` from a ``raise`` statement of this package, or of code outside site-packages,
+    is a check of the user's input.
+    """
     if type(error) is not ValueError and not type(error).__module__.startswith("numpy"):
         return False
-    cause = error.__cause__  # of an error in a worker: the text of its traceback
+    # The cause of an error in a worker contains the text of the traceback.
+    cause = error.__cause__
     is_remote = type(cause).__name__ == "_RemoteTraceback"
     frames = TRACEBACK_FRAME.findall(
         str(cause) if is_remote else "".join(traceback.format_exception(error))
@@ -132,7 +136,7 @@ def _relative_path(file: str) -> str:
 
 
 def silence_warnings(is_quiet: bool) -> None:
-    """Ignore the warnings of a command that is to be quiet."""
+    """Ignore user warnings if the command is quiet."""
     if is_quiet:
         warnings.simplefilter("ignore", UserWarning)
 
@@ -140,10 +144,10 @@ def silence_warnings(is_quiet: bool) -> None:
 def try_to_write(
     context: typer.Context, noun: str, path: Path, write: Callable[[], object]
 ) -> None:
-    """Write a file beside the answer of a command; a file that cannot be made does not end the run.
+    """Write a file beside the answer of a command; a failed file does not end the run.
 
-    A file that the answer does not have (``ValueError``) is a note and no mistake. A file that the
-    disk does not take (``OSError``) ends the command with a mistake after all other outputs.
+    A file that the answer cannot provide (``ValueError``) causes a note, not an error. A file that
+    the disk cannot store (``OSError``) ends the command with an error after all other outputs.
     """
     try:
         write()
@@ -154,12 +158,12 @@ def try_to_write(
 
 
 def unwritten_files(context: typer.Context) -> Mapping[Path, Exception]:
-    """Return the files that :func:`try_to_write` could not write, with the error of each."""
+    """Return the files that :func:`try_to_write` could not write, with their errors."""
     return dict(context.meta.get(UNWRITTEN_FILES_KEY, {}))
 
 
 def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:
-    """Report which files were written, and open the page, if any, in the browser."""
+    """Report the written files, and open the page, if any, in the browser."""
     if not quiet and (names := [str(path) for path in paths if path]):
         print(escape_control_characters(f"wrote {', '.join(names)}"), file=sys.stderr)
     if page is not None:
@@ -169,15 +173,15 @@ def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet:
 
 
 def report_failures(content: Any, quiet: bool) -> int:
-    """Say which values of a comparison or an evidence could not be computed; return the exit code
-    of the command."""
+    """Report the values of a comparison or an evidence that could not be computed; return the exit
+    code of the command."""
     from ..comparison.comparison import Comparison
     from ..report.comparing.stats import failure_groups
 
     comparison = content if isinstance(content, Comparison) else content.comparison
     groups = failure_groups(comparison)
     for group in groups:
-        # of the default list: nobody asked for it
+        # A measure of the default list without its package was not requested explicitly.
         if group.reason.startswith(MISSING_DEPENDENCY) and not quiet:
             print(f"{', '.join(group.measures)} left out: {group.reason}", file=sys.stderr)
     failed = [group for group in groups if not group.reason.startswith(MISSING_DEPENDENCY)]
@@ -193,7 +197,8 @@ def report_failures(content: Any, quiet: bool) -> int:
 def report_interruption(
     save: Path | None, results: str = "results", is_folder: bool = False
 ) -> int:
-    """Say what an interrupted command saved, in a file or a folder; return its exit code."""
+    """Report the saved results of an interrupted command, in a file or a folder; return the exit
+    code."""
     message = "nothing was saved; with --save FILE a later run continues"
     if save is not None and is_folder:
         message = f"what is done is in {save}; the same command continues from there"
@@ -211,7 +216,7 @@ def report_interruption(
 
 
 def command_as_typed(context: typer.Context) -> str:
-    """Return the running command without options that have their defaults."""
+    """Return the running command without options that have their default values."""
     words = context.command_path.split()
     for parameter in context.command.params:
         words += _parameter_words(parameter, context.params.get(parameter.name or ""), context)
@@ -219,9 +224,9 @@ def command_as_typed(context: typer.Context) -> str:
 
 
 def run_provenance(context: typer.Context) -> dict[str, str]:
-    """Return the command that is running, the date, the machine, and versions of libraries.
+    """Return the running command, the date, the machine, and versions of libraries.
 
-    All that one run writes has one date, so that its file and its page agree.
+    All outputs of a run share the same date, so that the file and the page agree.
     """
     from ..comparison.provenance import describe_machine, library_versions
 
@@ -255,9 +260,9 @@ def _option_words(parameter: Any, value: Any) -> Iterator[str]:
 
 @contextmanager
 def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield what shows progress on standard error.
+    """Yield a function that shows progress on standard error; None if quiet.
 
-    A bar per stage with the time left, or lines if it is a file.
+    On a terminal, a bar per stage with the time left; otherwise log lines.
     """
     if quiet:
         yield None
@@ -295,7 +300,7 @@ def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | Non
 
 
 class ProgressLog:
-    """Progress as lines of a log: one at the start, the end and each tenth of every stage."""
+    """Progress as log lines: at the start, at the end and at every tenth of every stage."""
 
     def __init__(self) -> None:
         self._last: tuple[str, int] = ("", -1)

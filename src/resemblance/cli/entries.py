@@ -1,5 +1,5 @@
-"""The commands of the group ``bench``: what each benchmark has of its own, and the ranking over
-several studies."""
+"""The commands of the group ``bench``: the specific options of every benchmark, and the ranking
+over several studies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..models.recipe import Recipe
     from ..sections.result import Result
 
-DATA_VARIABLE = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
+DATA_VARIABLE = "RESEMBLANCE_DATA"  # environment variable with the default of --data
 PLURAL_OPTIONS = {"dataset": "datasets", "architecture": "architectures", "test": "tests"}
 PAPER_SUBSET_OPTIONS = (*PLURAL_OPTIONS.values(), "seeds", "hyperparameters", "domains")
 CHOICES_BY_OPTION = {
@@ -68,7 +68,7 @@ def parse_resi_options(
     permute: str | None = None,
     failures: str | None = None,
 ) -> dict[str, object]:
-    """Check the words of the options, and return them as ``run`` takes them."""
+    """Check the options of the ReSi benchmark, and return them as keyword arguments of ``run``."""
     words = locals().copy()
     for name, choices in CHOICES_BY_OPTION.items():
         if words[name] is not None:
@@ -92,7 +92,7 @@ def _check_model_options(options: Mapping[str, Any]) -> None:
 
 
 def run_resi_suite(study: Path, **options: Any) -> Result:
-    """Run the suite as the options of the command say."""
+    """Run the ReSi benchmark with the options of the command."""
     from ..bench.resi import suite as resi
     from ..bench.resi.paper import PAPER_SUBSETS
 
@@ -103,7 +103,7 @@ def run_resi_suite(study: Path, **options: Any) -> Result:
 
 
 def print_resi_plan(study: Path, **options: Any) -> bool:
-    """Print the plan of a run where that was asked for, and return whether it was."""
+    """Print the plan of a run if the options ask for a plan; return whether a plan was printed."""
     from ..bench.resi.paper import PAPER_SUBSETS
     from ..bench.resi.planning import plan, plan_table
     from ..bench.resi.rules import ScoringOptions
@@ -116,7 +116,8 @@ def print_resi_plan(study: Path, **options: Any) -> bool:
     size = options.get("size", "mini")
     if size not in PAPER_SUBSETS:
         raise ValueError(f"--plan is for --size {' and '.join(PAPER_SUBSETS)}; got {size}")
-    ScoringOptions(max_samples=options.get("max_samples"))  # refuses what a run refuses
+    # Raises for options that a run would refuse.
+    ScoringOptions(max_samples=options.get("max_samples"))
     rows = plan(
         study, size, **{name: options[name] for name in PAPER_SUBSET_OPTIONS if name in options}
     )
@@ -129,7 +130,7 @@ def print_resi_plan(study: Path, **options: Any) -> bool:
 
 
 def read_resi_result(study: Path, family: list[str] | None = None) -> Result:
-    """Return the result in a study, of all measures or those of some families."""
+    """Read the result in a study, for all measures or for some families."""
     from ..bench.loading import load_study
     from ..bench.resi import suite as resi
     from ..bench.resi.page import result_of
@@ -163,7 +164,8 @@ def combine_command(studies: list[Path]) -> Result:
 
 
 def suite_from_module(name: str, **overrides: Any) -> SuiteCommands:
-    """Return the description of a benchmark, whose module is imported when a command runs it."""
+    """Return the description of a benchmark; the module of the benchmark is imported when a command
+    runs."""
 
     def suite() -> Any:
         return import_module(f"resemblance.bench.{name}.suite")
@@ -181,12 +183,12 @@ def suite_from_module(name: str, **overrides: Any) -> SuiteCommands:
 
 
 def parse_sensitivity_options(models: Path | None = None) -> dict[str, object]:
-    """Return the options of the sensitivity benchmark as ``run`` takes them."""
+    """Return the options of the sensitivity benchmark as keyword arguments of ``run``."""
     return {"models": models}
 
 
 def run_sensitivity_suite(study: Path, **options: Any) -> Result:
-    """Run the sensitivity benchmark as the options of the command say."""
+    """Run the sensitivity benchmark with the options of the command."""
     from ..bench.sensitivity import suite as sensitivity
 
     if "models" in options and "domains" in options:

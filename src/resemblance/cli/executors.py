@@ -1,4 +1,4 @@
-"""Where the commands compute: processes on this machine, or the workers of a Dask cluster."""
+"""Executors for the commands: processes on this machine, or the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from ..base.extras import import_optional
 
-SCHEDULER_TIMEOUT = "30s"  # for an answer of a scheduler
+SCHEDULER_TIMEOUT = "30s"  # time for a scheduler to answer
 
 
 class ExecutorAndTrainer(NamedTuple):
-    """What carries out the work, and what trains models if that is something else."""
+    """The executor for all work, and the executor for training if it differs."""
 
     work: Executor | None
     trainer: Executor | None = None
@@ -25,12 +25,12 @@ class ExecutorAndTrainer(NamedTuple):
 def open_executors(
     jobs: int | None, scheduler: str | None = None, gpu_resource: str | None = None
 ) -> Iterator[ExecutorAndTrainer]:
-    """Yield the executors that the options of a command ask for.
+    """Yield the executors that the options of a command request.
 
     Without ``jobs`` and ``scheduler`` this process computes.
 
-    Raises ``ValueError`` for options that do not go together, and for a cluster that does not
-    answer or has no worker with the resource.
+    Raises ``ValueError`` for contradictory options, and for a cluster that does not answer or has
+    no worker with the resource.
     """
     if scheduler is None:
         if gpu_resource:
@@ -52,7 +52,7 @@ def open_executors(
 
 @contextmanager
 def _dask_client(scheduler: str) -> Iterator[Any]:
-    """Yield a client of a Dask cluster that has workers; it waits for the first."""
+    """Yield a client of a Dask cluster; wait for the first worker if the cluster has no workers."""
     distributed = import_optional("distributed")
     is_file = Path(scheduler).is_file()
     address = {"scheduler_file": scheduler} if is_file else {"address": scheduler}

@@ -1,4 +1,4 @@
-"""All commands of the command line, each imported when it is called."""
+"""Lazy groups of commands: a command is imported when it is called."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
 
-CommandPanels = Mapping[str, Mapping[str, tuple[str, str]]]  # module and help of commands, by panel
+# By panel, command name, module and help line.
+CommandPanels = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 class LazyGroup(TyperGroup):
-    """A group whose commands are imported when they are called."""
+    """A group that imports a command when the command is called."""
 
     panels: ClassVar[CommandPanels] = {}
 
     @property
     def modules(self) -> dict[str, str]:
-        """The module of each command."""
+        """The module of every command."""
         return {
             name: module
             for commands in self.panels.values()
@@ -33,19 +34,20 @@ class LazyGroup(TyperGroup):
         return [*self.modules]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; None for a name that no command has."""
+        """Return a command; None for an unknown name."""
         modules = self.modules
         if cmd_name in modules and cmd_name not in self.commands:
             module = import_module(f".{modules[cmd_name]}", __package__)
             group = typer.main.get_group(module.commands)
             self.commands.update(group.commands)
-        if cmd_name not in modules:  # for the names that it may be meant to be
+        # Import all commands, so that an error message can suggest similar names.
+        if cmd_name not in modules:
             for name in modules:
                 self.get_command(ctx, name)
         return self.commands.get(cmd_name)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, for which no command is imported."""
+        """Write the help without importing any command."""
         lines = {
             name: TyperCommand(name=name, help=line, rich_help_panel=title)
             for title, panel in self.panels.items()

@@ -1,4 +1,4 @@
-"""What the words of a command name: measures, functions, labels, and files to read and write."""
+"""Parse the arguments of commands: measures, functions, labels, input files and output files."""
 
 from __future__ import annotations
 
@@ -77,9 +77,10 @@ def add_user_measures(
     specs: Sequence[str] | None,
     defaults: Iterable[str | Measure],
 ) -> list[Measure] | None:
-    """Return the usual measures, or their replacements, and those of the user.
+    """Return the default measures, or ``replacements``, extended by the user's measures.
 
-    ``None``, for the usual ones, when there are neither replacements nor measures of the user.
+    ``None``, which means the default measures, without replacements and without measures of the
+    user.
     """
     from ..catalogue import get_measures
 
@@ -90,7 +91,7 @@ def add_user_measures(
 
 
 def split_commas(texts: Iterable[str] | None) -> list[str]:
-    """Return the words of an option that takes several, with commas or repeated."""
+    """Split the values of a repeatable option at commas."""
     words = (word.strip() for text in texts or () for word in text.split(","))
     return [word for word in words if word]
 
@@ -113,11 +114,11 @@ def _load_user_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
 
 
 def load_user_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> Any:
-    """Return an object of one of these kinds, by default a measure, from a user's file, which is
-    run.
+    """Load a measure, or an object of another of these kinds, from a user's file; the file is
+    executed.
 
-    Raises ``ValueError`` when the file is not there or has no such thing, ``OwnFileError`` when it
-    fails.
+    Raises ``ValueError`` if the file does not exist or has no such object, ``UserFileError`` if the
+    file fails.
     """
     from ..catalogue import declaration_of
     from ..contracts._measure import Measure
@@ -134,9 +135,9 @@ def load_user_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> An
 
 
 def load_user_function(text: str) -> Callable[..., Any]:
-    """Return a function from a user's FILE.py:NAME, which is run.
+    """Load a function from a user's FILE.py:NAME; the file is executed.
 
-    Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
+    Raises ``ValueError`` if there is no such function, ``UserFileError`` if the file fails.
     """
     path, _, name = text.rpartition(":")
     if not path:
@@ -148,11 +149,11 @@ def load_user_function(text: str) -> Callable[..., Any]:
 
 
 def load_user_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
-    """Return the judges of claims, by section, from a user's FILE.py:NAME, which is run.
+    """Load the judges of claims, by section, from a user's FILE.py:NAME; the file is executed.
 
-    A file of a package, such as those in ``papers/``, may import its neighbours.
+    A file of a package, such as the files in ``papers/``, may import other modules of the package.
 
-    Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
+    Raises ``ValueError`` if there is no such mapping, ``UserFileError`` if the file fails.
     """
     match = re.fullmatch(r"(.+\.py):(\w+)", text)
     if match is None:
@@ -167,14 +168,18 @@ def load_user_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]
 
 
 def _load_claims_file(file: str, name: str) -> object:
-    """Run a file of claims, which are judged in this process only, so that it may be in a package;
-    ``name`` is that of its module where it is not."""
+    """Execute a file of claims. The file may belong to a package, because only this process judges
+    claims.
+
+    ``name``: of the module, for a file outside a package.
+    """
     if not (Path(file).parent / "__init__.py").exists():
         return load_user_file(file, name)
     loaded = load_packaged_file(file)
     package = loaded.__name__.partition(".")[0]
     neighbors = {n: m for n, m in sys.modules.items() if n.partition(".")[0] == package}
-    # Errors in any of them are those of a user's file.
+    # Register all modules of the package as a user's modules, so that their errors count as errors
+    # in a user's file.
     sys.modules.update({f"{name}.{n}": module for n, module in neighbors.items()})
     return loaded
 
@@ -186,14 +191,15 @@ def _load_definition(
     kind: type | tuple[type, ...],
     load: Callable[[str, str], object] = load_user_file,
 ) -> object:
-    """Return what has a name in a user's file, which is run."""
+    """Execute a user's file, and return the object with this name."""
     if not path.is_file():
         raise ValueError(f"{path} does not exist")
     file = os.path.realpath(path)
     module = user_module_name(file)
     try:
         loaded = sys.modules.get(module) or load(file, module)
-    except (Exception, SystemExit) as error:  # which would end the command as if all were well
+    # SystemExit would end the command with success.
+    except (Exception, SystemExit) as error:
         raise UserFileError(
             f"{path} cannot be loaded: {type(error).__name__}: {error}{_failing_line(error, file)}"
         ) from error
@@ -205,7 +211,8 @@ def _load_definition(
 
 
 def _failing_line(error: BaseException, file: str) -> str:
-    """The line of the file where loading it failed; a syntax error says it itself."""
+    """Return the line number at which loading the file failed; "" for a syntax error, whose message
+    contains the line."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -215,7 +222,8 @@ def _failing_line(error: BaseException, file: str) -> str:
 
 
 def choose_format(format: str | None, output: Path | None, formats: Sequence[str] = FORMATS) -> str:
-    """Return the requested format, by name or by the suffix of the output; text is a table."""
+    """Return the output format, given by name or by the suffix of the output file; a text file is a
+    table."""
     from ..report.output import FORMAT_BY_SUFFIX
 
     suffix = output.suffix.removeprefix(".").lower() if output else ""
@@ -235,7 +243,7 @@ def choose_format(format: str | None, output: Path | None, formats: Sequence[str
 
 
 def check_page_suffix(path: Path | None) -> None:
-    """Raise ``ValueError`` for a page that is to be written to a file of another kind."""
+    """Raise ``ValueError`` for a page file with a suffix other than .html or .htm."""
     if path is not None and path.suffix.lower() not in ("", ".html", ".htm"):
         raise ValueError(f"{path}: a page is written as .html, not as {path.suffix}")
 
@@ -248,9 +256,10 @@ def check_output_paths(
     save: Path | None,
     needs: tuple[str, ...] = (),
 ) -> None:
-    """Find out before the work whether its results can be written, each to a file of its own.
+    """Check before the work that every result can be written, and that no file is used twice.
 
-    ``needs``: packages that the work needs; a message about a missing one names these, too.
+    ``needs``: packages that the work needs; an error about a missing package names these packages
+    too.
     """
     targets, real = (output, html, save), os.path.realpath
     check_page_suffix(html)
@@ -264,7 +273,8 @@ def check_output_paths(
             raise ValueError(f"{target.parent} is a file, so {target} cannot be written into it")
         if not target.parent.is_dir():
             raise ValueError(f"the folder {target.parent} does not exist")
-    is_state = save is not None and save.suffix == ".npz"  # from which nothing begins
+    # A run never starts from saved sums (.npz).
+    is_state = save is not None and save.suffix == ".npz"
     if save is not None and not is_state and save.is_file() and not save.stat().st_size:
         message = f"{save} is empty: no results were saved in it, so all begin anew"
         warnings.warn(message, stacklevel=2)
@@ -277,8 +287,8 @@ def check_output_paths(
 
 
 def check_named_files_are_kept(words: Iterable[Any], targets: Iterable[Path | None]) -> None:
-    """Raise ``ValueError`` for an output that is a file which another word of a command names, also
-    within it: mine.py:measure, name=model.pt2."""
+    """Raise ``ValueError`` for an output file that another argument names, also as a part of the
+    argument: mine.py:measure, name=model.pt2."""
     values = [item for word in words for item in (word if isinstance(word, list) else [word])]
     texts = [str(item) for item in values if isinstance(item, str | Path)]
     names = {name for text in texts for name in (text, *re.split("[=:]", text))}
@@ -288,7 +298,8 @@ def check_named_files_are_kept(words: Iterable[Any], targets: Iterable[Path | No
             raise ValueError(f"{target} is given twice, as an input or for two outputs")
 
 
-PYTHON_ONLY_ADVICE = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
+# Advice in error messages that names a Python function.
+PYTHON_ONLY_ADVICE = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")
 
 
 AGAINST_HELP = (
@@ -298,17 +309,17 @@ AGAINST_HELP = (
 
 
 class ColumnChoice(NamedTuple):
-    """What ``--column`` and ``--ids`` choose in archives and tables; "" for what is not given."""
+    """The values of ``--column`` and ``--ids`` for archives and tables; "" without the option."""
 
     column: str = ""
     ids: str = ""
 
 
 def check_input_files(inputs: Sequence[str], choice: ColumnChoice) -> None:
-    """Raise ``ValueError`` for an input that is no file but a measure, and for a choice of columns
-    where each input is one array.
+    """Raise ``ValueError`` for an input that is a measure instead of a file, and for a choice of
+    columns if every input is a single array.
 
-    ``-m cka procrustes`` passes only one to ``-m``.
+    The first mistake occurs because ``-m cka procrustes`` passes only ``cka`` to ``-m``.
     """
     if any(choice) and all(text.endswith(".npy") for text in inputs):
         option = "--column" if choice.column else "--ids"
@@ -321,7 +332,7 @@ def check_input_files(inputs: Sequence[str], choice: ColumnChoice) -> None:
 
 
 def read_representations(inputs: list[str], pool: str, choice: ColumnChoice) -> dict[str, Any]:
-    """Return the representations in files; a refusal names the options of the command."""
+    """Read the representations in files; error messages name the options of the command."""
     from ..models.files import read_files
 
     with reworded_errors(error_with_option_names):
@@ -331,13 +342,14 @@ def read_representations(inputs: list[str], pool: str, choice: ColumnChoice) -> 
 def read_rows_and_columns(
     inputs: list[str], against: list[str], pool: str, choice: ColumnChoice
 ) -> list[Any]:
-    """Return the rows and, if there are others, the columns."""
+    """Return the rows and, if ``against`` is given, the columns."""
     check_input_files([*inputs, *against], choice)
     rows = read_representations(inputs, pool, choice)
     if against:
         columns = read_representations(against, pool, choice)
         models = [Path(side[0]).name for side in (inputs, against) if len(side) == 1]
-        if set(rows) & set(columns) and len(set(models)) == 2:  # layers of two models, by its name
+        # Prefix equal layer names with the names of the two models.
+        if set(rows) & set(columns) and len(set(models)) == 2:
             row_items = ((f"{models[0]}/{name}", x) for name, x in rows.items())
             return [dict(row_items), {f"{models[1]}/{name}": x for name, x in columns.items()}]
         return [rows, columns]
@@ -350,7 +362,7 @@ def read_rows_and_columns(
 
 
 def error_with_option_names(text: str) -> str:
-    """Return a refusal of files with the options of a command in place of those of functions."""
+    """Replace function arguments in an error message by the options of the command."""
     text = PYTHON_ONLY_ADVICE.sub("--pool mean", text).replace("pool=", "--pool ")
     text = re.sub(r"rs\.Representation\(X, ids='?([^')]*)'?\)", r"--ids \1", text)
     text = re.sub(r"X\.set_index\('?([^')]*)'?\)", r"--ids \1", text)
@@ -367,13 +379,13 @@ def _is_measure_spec(text: str) -> bool:
 
 
 def join_paragraph_lines(text: str | None) -> str:
-    """Return a docstring whose paragraphs are one line each, so that they fill any terminal."""
+    """Join the lines of every paragraph of a docstring, so that help fills any terminal width."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def help_examples(*commands: str) -> str:
-    """Return what the help of a command ends with: calls of it, one a line."""
+    """Return the end of a command's help: example calls, a line per call."""
     return "\n\n".join(
         ["Examples:", *(f"resemblance {command}".replace("[", r"\[") for command in commands)]
     )
@@ -381,7 +393,8 @@ def help_examples(*commands: str) -> str:
 
 @contextmanager
 def reworded_errors(reword: Callable[[str], str]) -> Iterator[None]:
-    """Let a refusal of the library name the options of a command, not those of a function."""
+    """Reword errors of the library, so that messages name options of the command instead of
+    function arguments."""
     try:
         yield
     except ValueError as error:
@@ -393,7 +406,8 @@ def reworded_errors(reword: Callable[[str], str]) -> Iterator[None]:
 
 
 def warn_trial_run(is_trial: bool, kind: str) -> None:
-    """Say on standard error that what a program reads is a trial; a table says so itself."""
+    """Print a warning on standard error if a program reads the result of a trial; tables contain
+    the warning."""
     from ..sections.headlines import TRIAL_WARNING
 
     if is_trial and kind != "table":
@@ -405,11 +419,11 @@ SAVE_LABELS_EXAMPLE = 'np.save("labels.npy", labels)'
 
 
 def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
-    """Return the labels in a file, one per sample; None for no file.
+    """Read the labels in a file, one label per sample; None without a file.
 
-    ``.npy`` holds them as one array, ``.npz`` as its only array; ``.csv`` and ``.txt`` have one
-    label a line and no header. Raises ``ValueError``, naming the option, the file and the remedy,
-    for anything else.
+    ``.npy`` and ``.npz`` contain a single array of labels; ``.csv`` and ``.txt`` have one label per
+    line and no header. Raises ``ValueError``, naming the option, the file and the remedy, for
+    anything else.
     """
     if path is None:
         return None
@@ -434,7 +448,8 @@ def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
 
 
 def check_label_count(labels: np.ndarray | None, n: int, path: Path | None, option: str) -> None:
-    """Raise ``ValueError``, naming the option and the file, unless there is a label per sample."""
+    """Raise ``ValueError``, naming the option and the file, unless the number of labels equals the
+    number of samples."""
     if labels is None or path is None or len(labels) == n:
         return
     remedy = "save one label per sample, in the order of the samples"

@@ -1,4 +1,4 @@
-"""The commands that run models: those of a user over samples, and small ones as a demonstration."""
+"""Commands that run models: a user's models on samples, and small networks as a demonstration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMPARE_MODELS_EXAMPLES = (
     "--save run",
     'compare-models mine.py:small mine.py:large --data inputs.npy --layers "**.conv*" -m cka,rsa',
 )
-CLASS_LABELS_OF_DATA = "labels"  # those that come with the data
+CLASS_LABELS_OF_DATA = "labels"  # labels that come with the data
 NAMED_MODEL = re.compile(r"([\w.+-]+)=(.+)")
 
 
@@ -122,7 +122,7 @@ def compare_models_command(
 
 
 def _models_error_with_options(text: str) -> str:
-    """Return an error in the words of the command: without functions and objects of Python."""
+    """Reword an error for the command line: remove the names of Python functions and objects."""
     from ..models import loading, samples
 
     for objects in (loading.MODEL_OBJECT_FORMS, samples.SAMPLE_OBJECT_FORMS):
@@ -138,26 +138,25 @@ def _parse_layer_patterns(texts: Sequence[str] | None) -> Sequence[str]:
 
 
 def _parse_poolings(text: str) -> str | list[str]:
-    """Return one pooling, or a list of those that commas separate."""
+    """Return a pooling, or a list of comma-separated poolings."""
     words = [word.strip() for word in text.split(",")]
     return words if len(words) > 1 else words[0]
 
 
 def _parse_named_model(text: str) -> Any:
-    """Return a model as the library takes it: ("name", model), or as it is."""
+    """Return a model as the library expects it: ("name", model), or the text unchanged."""
     match = None if Path(text).exists() else NAMED_MODEL.fullmatch(text)
     return match.groups() if match else text
 
 
+# Settings of the demonstration, by --small.
 DEMO_SIZES: Mapping[bool, Mapping[str, int]] = {
     False: {},
     True: {"seeds": 2, "epochs": 12, "images": 200},
-}  # by --small
+}
 DEMO_EXAMPLES = ("demo --small", "demo --small --open", "demo -o layers")
-ANSWER_MEASURE, SHUFFLED_PREFIX = (
-    "cka",
-    "shuffled",
-)  # the measure of the answer; how networks without sense begin
+# The measure of the answer, and the prefix of networks trained on shuffled labels.
+ANSWER_MEASURE, SHUFFLED_PREFIX = ("cka", "shuffled")
 WITH_EACH_OTHER, WITH_SHUFFLED = "between readers", "with the shuffled one"
 CHANCE_COLUMN = "chance"
 
@@ -199,7 +198,7 @@ def demo_command(
 
 
 def demo_summary(comparison: Comparison) -> list[Any]:
-    """Return which layers of equal depth agree, as a table and a sentence."""
+    """Return the similarity of layers of equal depth, as a table and a sentence."""
     from ..base.formatting import format_number
     from ..report.terminal import plain_table
 
@@ -220,8 +219,11 @@ def demo_summary(comparison: Comparison) -> list[Any]:
 
 
 def _layer_means_by_group(comparison: Comparison) -> dict[str, dict[str, float]]:
-    """Return the mean value of every layer over the pairs of readers, and over the pairs of a
-    reader with a shuffled network; without the groups that have no pair."""
+    """Return the mean similarity of every layer over pairs of readers, and over pairs of a reader
+    and a shuffled network.
+
+    A group without pairs is left out.
+    """
     from ..comparison.arrangements import equal_depth_curves
 
     curves = equal_depth_curves(comparison, ANSWER_MEASURE)
@@ -237,7 +239,7 @@ def _is_with_shuffled_network(curve: DepthCurve) -> bool:
 
 
 def _layer_means(curves: list[DepthCurve]) -> dict[str, float]:
-    """Return the mean value of every layer over pairs of networks."""
+    """Return the mean similarity of every layer over pairs of networks."""
     import numpy as np
 
     if not curves:
@@ -247,7 +249,7 @@ def _layer_means(curves: list[DepthCurve]) -> dict[str, float]:
 
 
 def _layer_chance(comparison: Comparison) -> dict[str, float]:
-    """Return the mean chance of every layer over all pairs of networks; nothing if unknown."""
+    """Return the mean chance level of every layer over all pairs of networks; empty if unknown."""
     import numpy as np
 
     from ..comparison.arrangements import equal_depth_curves
@@ -272,7 +274,8 @@ def _layer_chance(comparison: Comparison) -> dict[str, float]:
 
 
 def _describe_departure(means: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """Return where networks that learned to read agree, and where the other one departs."""
+    """Return sentences: the layer at which trained readers agree most, and the layer at which the
+    shuffled network departs most."""
     from ..base.formatting import format_number
 
     if len(means) < 2:
@@ -288,7 +291,7 @@ def _describe_departure(means: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 
 def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, str]) -> None:
-    """Write the page of the demonstration, with its result and how to read it."""
+    """Write the page of the demonstration, with its finding and an explanation."""
     sentences = " ".join(_describe_departure(_layer_means_by_group(comparison)))
     introduction = (
         "Small convolutional networks learned to read handwritten digits from different random "

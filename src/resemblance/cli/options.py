@@ -1,4 +1,4 @@
-"""How commands are declared: every option that several share, and one way to begin and to write."""
+"""Declare commands: the shared options, and the common steps before and after a command."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from .inputs import (
 
 # ----------------------------------------------------------------------------- options of commands
 
-HelpTexts = Mapping[str, Any]  # by parameter: its help, or an option or an argument of typer
-# The options of several commands. Those of one have a table in its module, in which
-# "command.option" is for one command of several with an option of this name.
+HelpTexts = Mapping[str, Any]  # by parameter: help text, or a Typer option or argument
+# Options that several commands share. Other options have a table in the module of the command; the
+# key "command.option" belongs to a single command.
 SHARED_HELP: HelpTexts = {
     "inputs": ".npy, .npz, .safetensors, .parquet or .jsonl files, folders of .npy and .npz files, "
     "or folders of features. archive.npz/key chooses an array of an archive.",
@@ -86,17 +86,19 @@ def option_parameter(
 
 
 def keyword_parameter(name: str, kind: Any, default: Any = None) -> Parameter:
-    """Return a parameter of a command by one of the types above."""
+    """Return a keyword-only parameter of a command, with this annotation."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def function_parameters(function: Callable[..., object], start: int = 0) -> list[Parameter]:
-    """Return the parameters of a function, all but the first ``start``, as those of a command."""
+    """Return the parameters of a function, from position ``start``, as keyword-only parameters of a
+    command."""
     names: dict[str, Any] = getattr(unwrap(function), "__globals__", {})
 
     def typed(parameter: Parameter) -> Parameter:
         kind = parameter.annotation
-        # the annotation of what is returned may name a class that is not imported yet
+        # evaluate parameter annotations only: the return annotation may name a class that is not
+        # imported yet
         kind = eval(kind, names) if isinstance(kind, str) else kind
         return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind)
 
@@ -104,7 +106,7 @@ def function_parameters(function: Callable[..., object], start: int = 0) -> list
 
 
 def set_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
-    """Give a function that takes any words the parameters of a command, and return it."""
+    """Set the signature of a function with ``**words``, and return the function."""
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return command
 
@@ -113,7 +115,8 @@ CONTEXT_PARAMETER = Parameter("context", Parameter.KEYWORD_ONLY, annotation=type
 
 
 def _with_help(parameter: Parameter, command: str, help: HelpTexts) -> Parameter:
-    """Return a parameter with its help, unless it has one: an argument if it has no default."""
+    """Add the help to a parameter without help; a parameter without a default becomes an
+    argument."""
     name, kind = parameter.name, parameter.annotation
     info = help.get(f"{command}.{name}", help.get(name))
     if info is None or hasattr(kind, "__metadata__"):
@@ -132,9 +135,10 @@ def add_command(
     *calls: str,
     help: HelpTexts = SHARED_HELP,
 ) -> None:
-    """Add a command to a group, with calls of it in its help, which begins with the first.
+    """Add a command to a group, with example calls in its help; the help begins with the first
+    call.
 
-    ``help``: of its options that are no shared ones, or differ from these.
+    ``help``: of the command's own options, or of shared options with a different help.
     """
     help_texts = {**SHARED_HELP, **help}
     set_parameters(
@@ -152,7 +156,7 @@ def add_command(
 
 
 def new_group(text: str, call: str) -> typer.Typer:
-    """Return an empty group of commands whose help begins with a call of one of them."""
+    """Return an empty group of commands; its help begins with an example call."""
     return typer.Typer(
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
@@ -163,7 +167,8 @@ def new_group(text: str, call: str) -> typer.Typer:
 def command_group(
     *entries: tuple[str, Callable[..., Any], Sequence[str]], help: HelpTexts = SHARED_HELP
 ) -> typer.Typer:
-    """Return a group of commands, each with its name and calls of it, and the help of options."""
+    """Return a group of commands, given the name, function and example calls of every command, and
+    the help of options."""
     group = typer.Typer()
     for name, command, calls in entries:
         add_command(group, name, command, *calls, help=help)
@@ -185,17 +190,18 @@ def output_command(
     needs: tuple[str, ...] = (),
     can_refuse: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., int]]:
-    """Make a command of a function that returns what it writes: a comparison, an evidence, the
-    result of a suite or an :class:`.Output`.
+    """Make a command from a function that returns its output: a comparison, an evidence, the result
+    of a suite or an :class:`.Output`.
 
-    The command has the parameters of the function but for ``progress`` (whether to show it),
-    ``context`` and ``html`` (where the page goes), and the options ``--format``, of ``formats``,
-    ``--output``, ``--quiet``, and with a ``page``, which is the help of it, ``--html`` and
-    ``--open``; ``place`` is where the page goes without ``--html``. ``files`` and ``save`` name the
-    parameters with files that are read, and with the file that the function writes; ``folder`` in
-    place of it that with its folder. ``resumed``: what an interrupted run has saved there, if the
-    same command continues from it. ``needs``: packages that the function needs. ``can_refuse``:
-    whether an exit code can be the answer, so that the command has ``--exit-zero``.
+    The command has the parameters of the function, except three parameters that the decorator
+    passes: ``progress`` (whether to show progress), ``context`` and ``html`` (the file for the
+    page). The command also has the options ``--format``, with the choices ``formats``, ``--output``
+    and ``--quiet``. ``page``: the help of ``--html``; adds ``--html`` and ``--open``. ``place``:
+    the page file without ``--html``. ``files``: parameters with input files. ``save``: the
+    parameter with the file that the function writes; ``folder``: the same for a folder.
+    ``resumed``: the noun for saved results of an interrupted run, if the same command resumes the
+    run. ``needs``: packages that the function needs. ``can_refuse``: the exit code can be an
+    answer, so the command has ``--exit-zero``.
     """
 
     def declared(function: Callable[..., Any]) -> Callable[..., int]:
@@ -224,7 +230,8 @@ def output_command(
                     _print_first_lines(content)
                 try:
                     _write_answer(content, kind, output)
-                finally:  # a file that the disk does not take costs no other
+                # An output file that cannot be stored does not prevent other outputs.
+                finally:
                     if html:
                         try_to_write(
                             context,
@@ -266,7 +273,7 @@ def output_command(
 
 
 def _write_answer(content: Any, kind: str, output: Path | None) -> None:
-    """Write what a command returns, a result to a file as :meth:`.BaseResult.to_table` does."""
+    """Write the answer of a command; a result goes to a file with :meth:`.BaseResult.to_table`."""
     from ..base.results import BaseResult
     from ..report.output import Output, write_output
 
@@ -278,8 +285,8 @@ def _write_answer(content: Any, kind: str, output: Path | None) -> None:
 
 
 def _print_first_lines(content: Any) -> None:
-    """Print on standard error the lines that a table begins with, for an answer that is no table or
-    goes to a file."""
+    """Print the first lines of a table on standard error, if the answer is not a table or goes to a
+    file."""
     from ..base.text import escape_control_characters
     from ..comparison.comparison import Comparison
     from ..report.output import Output
@@ -300,8 +307,8 @@ def _finish_command(
     is_planned: bool,
     quiet: bool,
 ) -> int:
-    """Say which files were written, open the page, and return the exit code; raise the first error
-    of the disk."""
+    """Report the written files, open the page, and return the exit code; raise the first error of
+    the disk."""
     errors_by_path = unwritten_files(context)
     output, html, target = (None if path in errors_by_path else path for path in paths)
     report_written_files(
@@ -314,14 +321,15 @@ def _finish_command(
 
 
 def _warn_no_page_of_plan(html: Path | None) -> tuple[None, bool]:
-    """Return that a plan has no page, and is not opened; warn where one was asked for."""
+    """Return (None, False), because a plan has no page to write or open; warn if a page was
+    requested."""
     if html:
         warnings.warn(f"--plan computes nothing, so {html} is not written", stacklevel=2)
     return None, False
 
 
 def _exit_code(content: Any, kind: str, quiet: bool) -> int:
-    """Return the exit code of a command, and say what else is to be known of what it wrote."""
+    """Return the exit code of a command, and print the remaining messages about its answer."""
     from ..comparison.comparison import Comparison
     from ..inference.result import Evidence
     from ..report.output import Output

@@ -1,4 +1,4 @@
-"""The commands that list, show, verify, fetch and build packs."""
+"""Commands that list, show, verify, fetch and build feature packs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..report.output import Output
 
 PACK_OUTPUT_FORMATS = ("table", "json")
-PACK_BUILDER_MODULE = "resemblance.bench.pinned"  # imported only where a pack is built
+PACK_BUILDER_MODULE = "resemblance.bench.pinned"  # imported only when a pack is built
 
 
 @output_command(PACK_OUTPUT_FORMATS)
@@ -50,7 +50,7 @@ def _known_pack_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
 
 
 def _cached_pack_record(folder: Path) -> dict[str, Any]:
-    """Describe a pack in the cache that the library does not know, by its manifest."""
+    """Describe a cached pack that the library does not know, from its manifest."""
     from ..bench.packs.archive import read_manifest
 
     record = {"pack": folder.name.rpartition("-")[0], "place": str(folder)}

@@ -1,4 +1,5 @@
-"""The command that ranks a measure among those of the leaderboard, without training anything."""
+"""The command that ranks a measure among the measures of the leaderboard, without training a
+model."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def rank_command(
             raise ValueError("--html shows the ranking over all benchmarks: leave out --benchmark")
     entries = parse_measures(measures) or []
     if save is not None:
-        read_scores_if_any(save)  # a file of something else is an error before the work
+        # Report a file of another kind before the work starts.
+        read_scores_if_any(save)
 
     with open_executors(jobs, scheduler) as (executor, _), progress_bars(not progress) as report:
         ranks = rank(

@@ -97,15 +97,14 @@ def statistic_command(
 
 
 def _seeded(statistic: Statistic, seed: int | None) -> Statistic:
-    """Return a statistic with the seed of the command, if the statistic is random and its
-    specification has no seed."""
+    """Set the command's seed on a random statistic whose specification has no seed."""
     is_free = "seed" in statistic.defaults and "seed" not in dict(statistic.parameters)
     return statistic.with_parameters(seed=seed) if is_free and seed is not None else statistic
 
 
 def _check_needed_options(statistics: Sequence[Statistic], needs: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` for an option that a statistic needs and that is missing, and for one
-    that no statistic needs."""
+    """Raise ``ValueError`` for a missing option that a statistic needs, and for an option that no
+    statistic needs."""
     statistics_by_need = {name: str(entry) for entry in statistics for name in entry.needs}
     for name, statistic in statistics_by_need.items():
         if needs[name] is None:
@@ -118,7 +117,7 @@ def _check_needed_options(statistics: Sequence[Statistic], needs: Mapping[str, A
 def _read_needed_files(
     needs: Mapping[str, Any], choice: ColumnChoice, n_samples: int
 ) -> dict[str, Any]:
-    """Return what statistics need beside the representation, by the name of the option."""
+    """Read the additional inputs of statistics, by option name."""
     data: dict[str, Any] = {}
     for name in ("labels", "conditions"):
         if (path := needs[name]) is not None:
@@ -141,7 +140,7 @@ def _statistic_records(
     data: Mapping[str, Any],
     progress: bool,
 ) -> list[dict[str, Any]]:
-    """Return a record for each statistic of each representation."""
+    """Return a record for every pair of representation and statistic."""
     from ..base.exceptions import UndefinedError
 
     records: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The streams of ``compare --stream``: layers of any number of samples, read in batches."""
+"""Streams for ``compare --stream``: read layers in batches, with any number of samples."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ..contracts._measure import Measure
     from ..stream import Stream
 
-FILE_BATCH_SAMPLES = 4096  # samples that are read from files at a time
-# The options of compare that a stream does not have, with the remedy.
+FILE_BATCH_SAMPLES = 4096  # samples per batch from files
+# Options of compare that streams do not support, with the remedy.
 UNSUPPORTED_STREAM_OPTIONS = {
     "--against": "leave --against out; a stream compares all layers with each other",
     "--jobs": "stream each part by a command with --save, and add the sums by --merge",
@@ -36,8 +36,7 @@ UNSUPPORTED_STREAM_OPTIONS = {
 
 
 class StreamOptions(NamedTuple):
-    """The options of ``compare --stream``; ``None``, false and empty for an option that is not
-    given."""
+    """The options of ``compare --stream``; ``None``, false or empty without the option."""
 
     merge: Sequence[Path] | None
     parts: bool
@@ -49,8 +48,8 @@ class StreamOptions(NamedTuple):
 def check_stream_options(
     is_stream: bool, options: StreamOptions, compare_options: Mapping[str, Any]
 ) -> None:
-    """Raise ``ValueError`` for an option of streams without ``--stream``, and for one of
-    ``compare_options`` with it."""
+    """Raise ``ValueError`` for an option of streams without ``--stream``, and for an option in
+    ``compare_options`` with ``--stream``."""
     stream_options = [name for name, value in options._asdict().items() if value]
     if stream_options and not is_stream:
         raise ValueError(
@@ -75,9 +74,9 @@ def stream_files(
     memory: str,
     progress: bool,
 ) -> Comparison:
-    """Return the comparison of the layers in files, in states, and of a function of the user.
+    """Compare layers whose batches come from files, from saved sums, or from a user's function.
 
-    Raises ``ValueError`` for no input, and for layers that do not fit each other.
+    Raises ``ValueError`` without input, and for layers that do not fit each other.
     """
     from ..base.progress import count_items, progress_reporter
 
@@ -95,8 +94,11 @@ def stream_files(
 
 
 def _initial_stream(options: StreamOptions) -> Stream:
-    """Return an empty stream, or the sum of the states to merge; ``ValueError`` for states of
-    another method, or without the directions that the options ask for."""
+    """Return an empty stream, or the merged saved sums.
+
+    Raises ``ValueError`` for saved sums of another method, or without the directions that the
+    options request.
+    """
     from ..stream import Stream
 
     if not options.merge:
@@ -117,7 +119,8 @@ def _initial_stream(options: StreamOptions) -> Stream:
 def stream_batches(
     inputs: Sequence[str], choice: ColumnChoice, options: StreamOptions
 ) -> tuple[Iterable[Mapping[str, Any]], int | None]:
-    """Return the batches in files or from a user's function, and their number if it is known."""
+    """Return the batches from files or from a user's function, and the number of batches if
+    known."""
     from ..models.file_batches import read_file_batches
 
     functions = [text for text in inputs if re.fullmatch(r".+\.py:\w+", text)]

@@ -1,4 +1,4 @@
-"""The commands of the benchmarks: run one on models or on a pack, and read its study."""
+"""Commands of the benchmarks: run a benchmark on models or on a pack, and read its study."""
 
 from __future__ import annotations
 
@@ -76,18 +76,18 @@ def _load_study_result(folder: Path) -> Result:
 
 
 class SuiteCommands(NamedTuple):
-    """What the commands of the benchmarks must know of one benchmark.
+    """The description of a benchmark for its commands.
 
-    ``run``: called with the folder and, by name, measures (None for the usual), executor, memory,
-    progress, and where they were given size, only, domains and claims. ``sizes``: their names;
-    ``size`` is the default. ``measures``: the usual ones, for the benchmark's own options.
-    ``experiments``, ``domains``: what a run can be restricted to. ``options``: a function whose
-    parameters are options of this benchmark; the function checks the options, and returns what
-    ``run`` takes. ``read``: returns the result in a folder; its other parameters are options of
-    ``report``. ``plan``: the models that a study needs. ``preview``: called before a run as ``run``
-    is, and does what the options ask for instead; it returns whether they do. ``trains``: whether
-    ``run`` takes a ``trainer``. ``keeps_options``: a run that names no options has those of the
-    study.
+    ``run``: called with the folder and keyword arguments: measures (None for the default measures),
+    executor, memory, progress, and if given size, only, domains and claims. ``sizes``: names of
+    sizes; ``size`` is the default. ``measures``: returns the default measures, given the
+    benchmark's own options. ``experiments``, ``domains``: possible restrictions of a run.
+    ``options``: a function with the benchmark's own options as parameters; it checks the options
+    and returns keyword arguments of ``run``. ``read``: returns the result in a folder; its other
+    parameters are options of ``report``. ``plan``: returns the models that a study needs.
+    ``preview``: called before a run with the arguments of ``run``; does the work of options that
+    replace a run, and returns whether such options were given. ``trains``: whether ``run`` has a
+    parameter ``trainer``. ``keeps_options``: a run without options keeps the options of the study.
     """
 
     name: str
@@ -109,8 +109,10 @@ Benchmarks = Mapping[str, SuiteCommands]  # by name
 
 
 def bench_commands(benchmarks: Benchmarks, help: HelpTexts) -> typer.Typer:
-    """Return the group with the commands ``run``, ``status``, ``results`` and ``report``; ``help``:
-    of the options of single benchmarks."""
+    """Return the group with the commands ``run``, ``status``, ``results`` and ``report``.
+
+    ``help``: of the options of single benchmarks.
+    """
     commands = new_group(
         "Benchmarks of measures: run one, and read what its study holds.", BENCH_EXAMPLES["run"][0]
     )
@@ -122,8 +124,7 @@ def bench_commands(benchmarks: Benchmarks, help: HelpTexts) -> typer.Typer:
 
 
 def _help_by_panel(benchmarks: Benchmarks, command: str, help: HelpTexts) -> HelpTexts:
-    """Return the help of options of single benchmarks, in a panel for the benchmarks that have
-    them."""
+    """Return the help of options of single benchmarks, in panels named after the benchmarks."""
     get_parameters = _report_parameters if command == "report" else _own_parameters
     owners: dict[str, list[str]] = {}
     parameters: dict[str, Parameter] = {}
@@ -167,7 +168,8 @@ def _run_command(benchmarks: Benchmarks) -> Callable[..., int]:
 
 
 def _run_parameters(benchmarks: Benchmarks) -> list[Parameter]:
-    """Return the parameters of a run: those of all benchmarks, then those of single ones."""
+    """Return the parameters of ``run``: parameters of all benchmarks, then parameters of single
+    benchmarks."""
     names = ", ".join(benchmarks)
     own_parameters = {
         parameter.name: parameter
@@ -203,12 +205,12 @@ def _run_parameters(benchmarks: Benchmarks) -> list[Parameter]:
 
 
 def _own_parameters(suite: SuiteCommands) -> list[Parameter]:
-    """Return the parameters of the options of one benchmark."""
+    """Return the parameters for the options of a benchmark."""
     return function_parameters(suite.options)
 
 
 def _choices_by_benchmark(text: str, benchmarks: Benchmarks, attribute: str) -> str:
-    """Return the help of an option with other choices for each benchmark."""
+    """Return the help of an option whose choices depend on the benchmark."""
     words = {
         suite.name: ", ".join(
             f"{choice} (default)" if attribute == "sizes" and choice == suite.size else choice
@@ -227,7 +229,7 @@ def _choices_by_benchmark(text: str, benchmarks: Benchmarks, attribute: str) -> 
 def _refuse_foreign_options(
     benchmarks: Benchmarks, suite: SuiteCommands, words: Mapping[str, Any]
 ) -> None:
-    """Raise ``ValueError`` for an option that other benchmarks have and this one has not."""
+    """Raise ``ValueError`` for an option that belongs only to other benchmarks."""
     owners: dict[str, list[str]] = {}
     defaults: dict[str, Any] = {"only": None, "domain": None, "gpu_resource": None}
     for benchmark in benchmarks.values():
@@ -249,7 +251,8 @@ def _refuse_foreign_options(
 
 
 def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
-    """Check the options of a run before the work, and return them as ``run`` takes them."""
+    """Check the options of a run before the work, and return them as keyword arguments of
+    ``run``."""
     parse_bytes(words["memory"])
     if words.get("pack"):
         pack_options = parse_pack_options(suite, words)
@@ -279,7 +282,7 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
 def _comparison_options(
     suite: SuiteCommands, words: Mapping[str, Any], settings: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return which measures a run compares by, and in how much memory."""
+    """Return the measures and the memory of a run."""
     require_package("jinja2")
     defaults = suite.measures({**settings, "study": words["study"]})
     measures = add_user_measures(parse_measures(words["measures"]), words["add_measure"], defaults)
@@ -289,7 +292,7 @@ def _comparison_options(
 def _run_and_report(
     suite: SuiteCommands, words: Mapping[str, Any], options: Mapping[str, object]
 ) -> int:
-    """Run a suite, write its report and say where; return the exit code of the command."""
+    """Run a suite, write its report and print the path; return the exit code of the command."""
     from ..bench.status import provenance_of_runs, record_run
     from ..report.output import print_tables
     from ..report.page import open_page
@@ -325,7 +328,7 @@ def _run_and_report(
 
 
 def _report_untrained_models(result: Result) -> int:
-    """Say how many models could not be trained; return the exit code of the command."""
+    """Report the number of models with failed training; return the exit code of the command."""
     untrained = result.provenance.get("untrained")
     if not untrained:
         return 0
@@ -334,7 +337,7 @@ def _report_untrained_models(result: Result) -> int:
 
 
 def _warn_unjudged_claims(judges: object, result: Result) -> None:
-    """Say which claims nobody judged, because the result has no section of their name."""
+    """Warn about claims that were not judged, because the result has no section of their name."""
     names = [section.name for section in result.sections]
     unused_names = (
         [name for name in judges if name not in names] if isinstance(judges, Mapping) else []
@@ -348,7 +351,8 @@ def _warn_unjudged_claims(judges: object, result: Result) -> None:
 
 
 def _too_few_models_message(result: Result) -> str:
-    """Say why models of a user's own are too few, and which folders were left out."""
+    """Return a message that explains why the user's models are too few, with the folders left
+    out."""
     reasons = [
         f"{section.name}: {reason}"
         for section in result.sections
@@ -441,14 +445,14 @@ def _report_command(benchmarks: Benchmarks) -> Callable[..., None]:
 
 
 def _report_parameters(suite: SuiteCommands) -> list[Parameter]:
-    """Return the parameters of the options that a report of one benchmark has."""
+    """Return the parameters for the report options of a benchmark."""
     return function_parameters(suite.read, start=1)
 
 
 def _benchmark_of_study(benchmarks: Benchmarks, study: Path) -> SuiteCommands:
-    """Return the benchmark that a study is of.
+    """Return the benchmark of a study.
 
-    Raises ``ValueError`` for a folder that is no study, and for a benchmark that has no commands.
+    Raises ``ValueError`` for a folder that is not a study, and for a benchmark without commands.
     """
     from ..bench.study import purpose
 
@@ -461,8 +465,8 @@ def _benchmark_of_study(benchmarks: Benchmarks, study: Path) -> SuiteCommands:
 def result_of_study(benchmarks: Benchmarks, study: Path, **options: object) -> Result:
     """Return the result of a study.
 
-    Raises ``ValueError`` when there is none yet, and for ``options`` that reports of the benchmark
-    do not have.
+    Raises ``ValueError`` if the study has no result yet, and for ``options`` that reports of the
+    benchmark lack.
     """
     from ..bench.loading import load_study
 
@@ -485,7 +489,8 @@ def result_of_study(benchmarks: Benchmarks, study: Path, **options: object) -> R
 
 
 def _command_to_run(suite: SuiteCommands, study: Path) -> str:
-    """Return the command that begins a study or, of the same size and models, continues it."""
+    """Return the command that starts a study, or continues a study with the same size and
+    models."""
     from ..bench.study import purpose
 
     words = ["resemblance", "bench", "run", suite.name, str(study)]
@@ -498,7 +503,8 @@ def _command_to_run(suite: SuiteCommands, study: Path) -> str:
 
 
 def _add_models_option(words: list[str], models: str) -> list[str]:
-    """Return a command that runs a benchmark with a pack, or models of a user's own."""
+    """Add the option for a pack, or for the user's own models, to a command that runs a
+    benchmark."""
     from ..bench.packs.archive import PACK_IDENTITY_PATTERN
 
     if PACK_IDENTITY_PATTERN.fullmatch(models) and "@" in models:
@@ -518,7 +524,7 @@ def _common_run_options(
     memory: str = "half",
     quiet: bool = False,
 ) -> None:
-    """The options of the command ``run`` that all benchmarks have."""
+    """Declare the options of the command ``run`` that all benchmarks share."""
 
 
 COMMON_RUN_PARAMETERS = function_parameters(_common_run_options)
@@ -539,10 +545,9 @@ OPTIONS_SETTLED_BY_PACK = ("size", "only", "domain", "claims", "gpu_resource")
 
 
 def parse_pack_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
-    """Return the options of a run on a pack as :func:`resemblance.bench.run` takes them.
+    """Return the options of a run on a pack, as keyword arguments of :func:`resemblance.bench.run`.
 
-    Raises ``ValueError`` for options that choose what a pack has settled, and for the pack of
-    another benchmark.
+    Raises ``ValueError`` for options that the pack fixes, and for the pack of another benchmark.
     """
     from ..bench.packs import open_pack
 
@@ -564,7 +569,7 @@ def parse_pack_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[s
 
 
 def pack_runner(suite: str, options: Mapping[str, object]) -> Any:
-    """Return what runs a suite on the pack among the options; None without one."""
+    """Return a function that runs a suite on the pack in the options; None without a pack."""
     from ..bench import run
 
     def run_on_pack(study: Path, executor: Executor | None, **words: Any) -> Result:
