@@ -1,7 +1,7 @@
 """Tasks of a suite: the representations to compare, the expected differences and the scoring rule.
 
-A suite is a list of ``Case`` objects. A ``Case`` is one task: one :class:`~..grounding.Rule` turns
-the differences of every measure into one score per measure.
+A suite is a list of ``Case`` objects. A ``Case`` is a task: a :class:`~..grounding.Rule` turns the
+differences of every measure into a score.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Part(NamedTuple):
     representations.
 
     ``rows`` are compared with ``columns``, or all ``rows`` with each other if ``columns`` is None.
-    ``expected``: the argument of the block function of the rule, such as the group of every
-    representation. ``name``: the model whose layers are the rows; empty if the rows come from
-    several models. ``weight``: the weight of the part in the score of the task. ``maps``: by row
-    name, the shapes of layers that are feature maps. ``draws``: the number of columns per random
+    ``expected``: the argument of the block function of the rule, for example the group of every
+    representation. ``name``: the name of the model behind the rows, if the rows are layers of a
+    single model; otherwise empty. ``weight``: the weight of the part in the score of the task.
+    ``maps``: by row name, the shapes of feature maps. ``draws``: the number of columns per random
     draw, if the columns come from several draws; differences are rounded draw by draw.
     """
 
@@ -114,8 +114,7 @@ def task_name(words: Iterable[str]) -> str:
 
 
 def score_against_reference(rule: Rule, differences: np.ndarray, expected: Any) -> float:
-    """Score a reference that is compared with n other representations, given the vector of n
-    differences."""
+    """Score a reference against n other representations, given the vector of n differences."""
     if rule.rounded is not None:
         differences = rule.rounded(differences)
     if rule.is_complete and np.isnan(differences).any():

@@ -1,17 +1,16 @@
-"""Compare layers that are feature maps (channels x height x width), and merge the partial
-comparisons.
+"""Compare layers with feature maps (channels x height x width), and merge the partial comparisons.
 
-A measure reads feature maps in one of two ways, declared by ``rows_of_maps``. With "samples", a
-flattened map is one row, whatever the map size. With "positions", the two maps of a pair are
-resized to the smaller height and the smaller width, and every position is a row with the channels
-as columns. The size therefore depends on the pair of layers, and all pairs of one size are one
+A measure reads feature maps in either of two ways, declared by ``rows_of_maps``. With "samples", a
+flattened map is a row, whatever the map size. With "positions", the two maps of a pair are resized
+to the smaller height and the smaller width, and every position is a row with the channels as
+columns. The size therefore depends on the pair of layers, and all pairs of the same size form a
 comparison.
 
 If a comparison has more than ``MAX_COMPARED_POSITIONS`` rows, only every (rows //
 ``MAX_COMPARED_POSITIONS``)-th row is compared, beginning with the first. For 5,000 maps of 7 x 7
 the step is 49, so the comparison uses the top left position of every map; Appendix B.1 of the ReSi
 paper calls the rule "every 49th value". The text of the paper and the authors' code agree here, so
-both protocols follow the rule.
+the two protocols of the ReSi suite follow the rule.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ from ..data.representation import Representation, fingerprint
 from .case import Part
 
 MAX_COMPARED_POSITIONS = 5000  # larger comparisons are subsampled
-N_MAPS_PER_BLOCK = 64  # samples whose maps are resized at a time
+N_MAPS_PER_BLOCK = 64  # samples per block for resizing maps
 MapSize = tuple[int, int]  # height and width
 
 
 class ComparisonChunk(NamedTuple):
-    """One comparison that a part of a task needs: named rows and columns, and measures.
+    """A comparison of a part of a task: named rows and columns, and measures.
 
-    ``counted``: the (row, column) index pairs of the part that take their values from this chunk.
+    ``counted``: the (row, column) index pairs of the part with values from this chunk.
     """
 
     rows: Mapping[str, Representation]
@@ -56,14 +55,13 @@ class ComparisonChunk(NamedTuple):
 def split_by_map_size(
     part: Part, measures: Sequence[Measure], folder: Path | None = None
 ) -> tuple[ComparisonChunk, ...]:
-    """Return the comparisons that a part of a task needs; :func:`merge_chunks` merges their
-    results.
+    """Return the comparisons for a part of a task; :func:`merge_chunks` merges their results.
 
-    Without feature maps, the result is one comparison of the whole part. With feature maps, the
-    result is one comparison for the measures of samples, and one comparison per map size for the
-    measures of positions. A layer that is not a feature map counts as a map of 1 x 1 positions when
-    it is paired with a map. ``folder``: where position rows are stored as files, to be read when
-    needed; without a folder the rows stay in memory.
+    Without feature maps, the result is a single comparison of the whole part. With feature maps,
+    the result is a comparison for the measures of samples, and a comparison per map size for the
+    measures of positions. Paired with a map, a layer without maps counts as a map of 1 x 1
+    positions. ``folder``: where position rows are stored as files, to be read when needed; without
+    a folder the rows stay in memory.
     """
     if not part.maps:
         return (ComparisonChunk(part.rows, tuple(measures), part.columns),)
@@ -85,9 +83,9 @@ def split_by_map_size(
 def layer_pairs_by_map_size(
     shapes: Sequence[MapShape | None],
 ) -> dict[MapSize | None, frozenset[tuple[int, int]]]:
-    """Group the pairs of layers by the map size at which the pair is compared.
+    """Group the pairs of layers by the map size of their comparison.
 
-    The key None holds the pairs in which neither layer is a feature map.
+    The key None holds the pairs of two layers without feature maps.
     """
     pairs: dict[MapSize | None, set[tuple[int, int]]] = {}
     for i, x in enumerate(shapes):
@@ -122,13 +120,13 @@ def _positions_as_rows(
 
 
 def position_step(n: int, size: MapSize) -> int:
-    """Return the step between compared positions for n maps of this size."""
+    """Return the step between compared positions, for n maps."""
     height, width = size
     return max(1, n * height * width // MAX_COMPARED_POSITIONS)
 
 
 def _resized_map_rows(x: Representation, shape: MapShape, size: MapSize) -> np.ndarray:
-    """Compute the position rows in the precision of the data, one block of samples at a time."""
+    """Compute the position rows in the precision of the data, block by block of samples."""
     n, n_positions, source = x.shape[0], size[0] * size[1], to_numpy(x.source)
     indices = np.arange(0, n * n_positions, position_step(n, size))
     rows = np.empty((len(indices), shape[0]), np.promote_types(source.dtype, np.float32))
@@ -156,8 +154,8 @@ def _position_ids(x: Representation, size: MapSize) -> list[tuple[Any, int]] | N
 
 @contextmanager
 def scratch_folder(save: str | Path | None) -> Iterator[Path | None]:
-    """Create a temporary folder beside the comparison file, and remove it at the end of the block;
-    yield None without a file.
+    """Create a temporary folder beside the comparison file, and remove the folder at the end of the
+    block; yield None without a file.
 
     The folder lies beside the file because workers on other machines read the folder too.
     """
@@ -181,7 +179,7 @@ def merge_chunks(
     comparisons: Sequence[Comparison],
     measures: Sequence[Measure],
 ) -> Comparison:
-    """Merge the comparisons of the chunks of a part into one comparison of the part.
+    """Merge the comparisons of the chunks of a part into a comparison of the part.
 
     Values, failures and diagnostics come from the pairs that each chunk counts. Seconds are
     multiplied by the share of counted pairs. The provenance describes the layers as stored.

@@ -33,7 +33,7 @@ ExpectedBlocks = tuple[Block, ...]
 
 
 def by_prediction(expected: np.ndarray, *, both_orders: bool = False) -> ExpectedBlocks:
-    """Return one block of all pairs of models, with the differences of their predictions as
+    """Return a block of all pairs of models, with the differences of their predictions as
     expectation.
 
     ``expected``: symmetric, (n, n). ``both_orders``: count (i, j) and (j, i) as two pairs, for an
@@ -44,12 +44,12 @@ def by_prediction(expected: np.ndarray, *, both_orders: bool = False) -> Expecte
 
 
 def by_group(groups: Sequence[object], *, both_orders: bool = False) -> ExpectedBlocks:
-    """Return one block per group: pairs within the group (expected difference 0), and pairs of a
+    """Return a block per group: pairs within the group (expected difference 0), and pairs of a
     member and an outsider (expected difference 1).
 
-    ``groups``: the group of each of n models. ``both_orders``: for an asymmetric measure, add
-    (outsider, member) and both orders of every pair within the group. Without ``both_orders``,
-    pairs within the group follow the order of the list, and mixed pairs are (member, outsider).
+    ``groups``: the groups of n models. ``both_orders``: for an asymmetric measure, add (outsider,
+    member) and the reversed pairs within the group. Without ``both_orders``, pairs within the group
+    follow the order of the list, and mixed pairs are (member, outsider).
     """
     return tuple(
         _group_block(np.array([g == group for g in groups]), both_orders)
@@ -58,7 +58,7 @@ def by_group(groups: Sequence[object], *, both_orders: bool = False) -> Expected
 
 
 def by_anchor(groups: Sequence[object]) -> ExpectedBlocks:
-    """Return one block per model, the anchor: pairs (anchor, other) with the rest of its group (0)
+    """Return a block per model, the anchor: pairs (anchor, other) with the rest of the group (0)
     and with outsiders (1) (Eq. 7)."""
     blocks = []
     for anchor, group in enumerate(groups):
@@ -69,15 +69,15 @@ def by_anchor(groups: Sequence[object]) -> ExpectedBlocks:
 
 
 def by_distance(layers: int) -> ExpectedBlocks:
-    """Return one block of all pairs of layers (lower, upper); the expected difference is the
-    distance of the layer indices."""
+    """Return a block of all pairs of layers (lower, upper); the expected difference is the distance
+    of the layer indices."""
     rows, columns = pairs_of(layers, both_orders=False)
     return (Block(rows, columns, (columns - rows).astype(float)),)
 
 
 def by_nesting(layers: int) -> ExpectedBlocks:
-    """Return one block per pair of layers: the pair itself (expected difference 1) and all pairs
-    that lie between its two layers (0), the nested tuples of Eq. 8."""
+    """Return a block per pair of layers: the pair (expected difference 1) and all pairs between the
+    two layers (0), the nested tuples of Eq. 8."""
     rows, columns = pairs_of(layers, both_orders=False)
     blocks = []
     for i, j in zip(rows, columns):
@@ -88,7 +88,7 @@ def by_nesting(layers: int) -> ExpectedBlocks:
 
 
 def by_source(layers: int) -> ExpectedBlocks:
-    """Return two blocks per layer: its pairs with all layers above, and its pairs with all layers
+    """Return two blocks per layer: the pairs with all layers above, and the pairs with all layers
     below. The expected difference is the distance of the layer indices."""
     blocks = []
     for source in range(layers):
@@ -114,8 +114,8 @@ def _group_block(members: np.ndarray, both_orders: bool) -> Block:
 
 
 class BlockScore(NamedTuple):
-    """The score of one block, and the weight of the block in the average over blocks. NaN: the
-    block has nothing to compare."""
+    """The score of a block, and the weight of the block in the average over blocks. NaN: the block
+    has nothing to compare."""
 
     value: float
     weight: float = 1.0
@@ -155,9 +155,9 @@ def auprc(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     0) by small measured differences, in [0, 1].
 
     Average precision: the sum of precisions over the steps of recall, without interpolation; equal
-    differences share one threshold. An uninformative measure scores about the share of similar
-    pairs, not one half. Pairs without a measured difference are left out; NaN unless both similar
-    and dissimilar pairs remain.
+    differences share a threshold. An uninformative measure scores about the share of similar pairs,
+    not 1/2. Pairs without a measured difference are left out; NaN if no similar or no dissimilar
+    pair remains.
     """
     measured, expected = _complete_pairs(measured, expected)
     positives = expected == 0
@@ -167,11 +167,11 @@ def auprc(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Conformity as the authors' code computes it for tests 3 to 5: equal differences do not
-    conform, and every block has weight 1.
+    """Conformity as in the authors' code for tests 3 to 5: equal differences do not conform, and
+    every block has weight 1.
 
-    The code compares (largest difference - difference), which makes all finite differences equal if
-    one difference is infinite.
+    The code compares (largest difference - difference). An infinite difference therefore makes all
+    finite differences equal.
     """
     measured, expected = _complete_pairs(measured, expected)
     with np.errstate(invalid="ignore"):
@@ -182,8 +182,8 @@ def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Conformity as the authors' code computes it for test 6: a comparison with a missing
-    difference conforms."""
+    """Conformity as in the authors' code for test 6: a comparison with a missing difference
+    conforms."""
     score = _conformity_with_ties(*_complete_pairs(measured, expected), ties=True)
     total = int((expected[:, None] < expected[None, :]).sum())
     violations = (1 - score.value) * score.weight if score.weight else 0.0
@@ -191,14 +191,14 @@ def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockSc
 
 
 def spearman_of_complete(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Spearman's correlation as the authors' code computes it for test 6: NaN if any difference is
+    """Spearman's correlation as in the authors' code for test 6: NaN if any difference is
     missing."""
     return BlockScore(np.nan) if np.isnan(measured).any() else spearman(measured, expected)
 
 
 def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """AUPRC as the authors' code computes it for distances: the score of a pair is (largest -
-    difference) / largest.
+    """AUPRC as in the authors' code for distances: the score of a pair is (largest - difference) /
+    largest.
 
     Equal to :func:`auprc` except in two cases. If all differences are negative, the order is
     reversed. If a difference is infinite, the result is NaN.
@@ -212,7 +212,7 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """AUPRC as the authors' code computes it for similarities, without rescaling: NaN if a value is
+    """AUPRC as in the authors' code for similarities, without rescaling: NaN if a value is
     infinite."""
     values, _ = _complete_pairs(measured, expected)
     return auprc(measured, expected) if np.isfinite(values).all() else BlockScore(np.nan)
@@ -259,14 +259,14 @@ def complete_mean(agreements: Sequence[BlockScore]) -> float:
 
 
 class Rule(NamedTuple):
-    """How a matrix of differences becomes one score: a block function, a quality function for every
+    """The rule for scoring a matrix of differences: a block function, a quality function for every
     block, and an average over blocks.
 
-    ``of_similarities``: the quality for measures on which larger values mean more similar, if that
-    quality differs. ``is_complete``: a measure with a missing difference has no score; if False,
-    the score uses the remaining differences. ``rounded``: a function that removes rounding error
-    from differences. ``pvalue``: a function of the differences, the expected differences and
-    whether both orders of a pair count.
+    ``of_similarities``: a different quality for measures with larger values for more similar pairs.
+    ``is_complete``: a measure with a missing difference has no score; if False, the score uses the
+    remaining differences. ``rounded``: removes rounding error from differences. ``pvalue``: a
+    function of the differences, the expected differences, and whether (i, j) and (j, i) are two
+    pairs.
     """
 
     blocks: Callable[..., ExpectedBlocks]
@@ -278,7 +278,7 @@ class Rule(NamedTuple):
     pvalue: Callable[[np.ndarray, np.ndarray, bool], float | None] | None = None
 
     def of(self, larger_is_more_similar: bool) -> Rule:
-        """Return the rule for measures of one direction (similarities or distances)."""
+        """Return the rule for similarities (``larger_is_more_similar``) or for distances."""
         if self.of_similarities is None or not larger_is_more_similar:
             return self
         return self._replace(quality=self.of_similarities)
@@ -293,9 +293,9 @@ def apply(rule: Rule, differences: np.ndarray, blocks: ExpectedBlocks) -> float:
 
 
 def by_reference(expected: Sequence[float], *, both_orders: bool = False) -> ExpectedBlocks:
-    """Return one block for a (1, n) matrix: one reference against n representations, with these
-    expected differences. ``both_orders`` has no effect, since a (1, n) matrix has one order
-    only."""
+    """Return a block for a (1, n) matrix: a reference against n representations, with these
+    expected differences. ``both_orders`` has no effect, since a (1, n) matrix has a single
+    order."""
     columns = np.arange(len(expected))
     return (Block(np.zeros_like(columns), columns, np.asarray(expected, float)),)
 
@@ -316,8 +316,8 @@ def kendall(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
 
 def concordance(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
-    """Conformity in which equal differences count one half, so a measure whose differences are all
-    equal scores one half."""
+    """Conformity with a count of 1/2 for equal differences. A measure with all differences equal
+    scores 1/2."""
     measured, expected = _complete_pairs(measured, expected)
     with_ties, without_ties = (
         _conformity_with_ties(measured, expected, ties=ties) for ties in (True, False)

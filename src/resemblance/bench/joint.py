@@ -1,4 +1,4 @@
-"""Combine the results of several suites: one ranking of measures, and the conclusions of the
+"""Combine the results of several suites: a common ranking of measures, and the conclusions of the
 papers."""
 
 from __future__ import annotations
@@ -128,10 +128,9 @@ def _read_suite_result(folder: str | Path) -> Result:
 class CombinedRanking(NamedTuple):
     """The measures that several studies share, ranked among each other.
 
-    ``is_trial``: at most one of the studies is not a trial. ``labels``: of the measures, by
-    specification. ``cells``: by suite and task, the rank of every measure; ties share their mean
-    rank, and tasks in which all measures tie are left out. ``tied``: by suite, the number of tasks
-    left out.
+    ``is_trial``: at most one study is not a trial. ``labels``: of the measures, by specification.
+    ``cells``: by suite and task, the rank of every measure. Ties share the mean rank; tasks with
+    all measures tied are left out. ``tied``: by suite, the number of tasks left out.
     """
 
     studies: tuple[Result, ...]
@@ -189,8 +188,8 @@ def _check_distinct_suites(studies: Sequence[Result]) -> None:
 
 
 def share_tied_ranks(ranks: MeasureRanksByTask) -> MeasureRanksByTask:
-    """Give tied measures their mean rank, so that chance is the middle rank; drop tasks in which
-    all measures tie."""
+    """Give tied measures the mean rank, so that chance is the middle rank; drop tasks with all
+    measures tied."""
     cells = {}
     for cell, cell_ranks in ranks.items():
         mean_ranks = ranks_of_rows(np.round(list(cell_ranks.values()), DECIMALS))
@@ -225,7 +224,7 @@ def describe_study(study: Result) -> str:
 
 
 def _suite_disagreements(ranks: CombinedRanking) -> Iterator[str]:
-    """Yield sentences: the leader in each suite, and the two suites with the least agreement."""
+    """Yield sentences: the leader of every suite, and the two suites with the least agreement."""
     leaders = dict[str, str]()
     for suite, means in ranks.places.by_group.items():
         best_mean = min(means.values())

@@ -23,7 +23,7 @@ from ..sections.result import Result, read_result_document
 SQLITE_MAGIC, ZIP_MAGIC = b"SQLite format 3\0", b"PK\3\4"
 STUDY_RESULT_FILE = "result.json"  # in the folder of a study
 STUDY_REMEDY = "remove it and run the suite again: what was computed is kept"
-# By class name, the module of every result that is saved as a JSON document.
+# By class name, the module of every result with a JSON document.
 RESULT_MODULES: Mapping[str, str] = {
     "ModelScores": "inference",
     "Clusters": "comparison.populations",
@@ -43,8 +43,8 @@ def load(path: str | Path) -> Any:
     """Load a result or a stream that ``save`` (or ``save=`` in a call) wrote.
 
     If ``path`` is the folder of a study, the result of the study is returned. The content of a file
-    determines its type, not its suffix, and opening a file never runs code. The missing pairs of an
-    interrupted comparison are in its ``failures``.
+    determines the type of the result, not the suffix. Opening a file never runs code. An
+    interrupted comparison lists the missing pairs in ``failures``.
 
     Raises ``ValueError`` for a path without a file, and for a file that is damaged, of another
     version, or of another program.

@@ -148,7 +148,7 @@ def scores_section(
 
 
 def _column_choices(columns: Sequence[ScoreColumn]) -> dict[str, list[str]]:
-    """Return the option of every column in the selectors that have more than one option."""
+    """Return the option of every column in the selectors with more than one option."""
     names = dict.fromkeys(name for column in columns for name in column.choices)
     choices = {name: [column.choices.get(name, "") for column in columns] for name in names}
     return {name: words for name, words in choices.items() if len({*words} - {""}) > 1}
@@ -354,8 +354,8 @@ def _number_or_text(value: object) -> TableEntry:
 
 
 def noise_remark(reliabilities: Mapping[str, float | None]) -> str:
-    """Return a sentence that lists the unranked tasks, in which the expected differences are mostly
-    noise; "" without such tasks.
+    """Return a sentence about the unranked tasks, where the expected differences are mostly noise;
+    "" without unranked tasks.
 
     ``reliabilities``: by the name of a task.
     """

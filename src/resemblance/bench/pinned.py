@@ -45,11 +45,11 @@ TASK_CHECK_MEASURES = ("cka", "procrustes", "jaccard", "rsa")
 
 
 class FrozenFeatures(NamedTuple):
-    """The content of a pack, as its suite reads the pack.
+    """The content of a pack, for the suite of the pack.
 
-    The folder, the facts that the suite stored, the name that identifies the pack in a study, and
-    the SHA-256 of the manifest. ``with_intervals``: a run also computes intervals and p-values of
-    single experiments, which no score depends on.
+    The folder, the facts that the suite stored, the name of the pack in a study, and the SHA-256 of
+    the manifest. ``with_intervals``: a run also computes intervals and p-values of single
+    experiments; scores do not depend on intervals and p-values.
     """
 
     folder: Path
@@ -87,8 +87,8 @@ class Reduction(NamedTuple):
 
 
 class PackTask(NamedTuple):
-    """A task in which a pack ranks measures: test, name, number of parts, and the models that
-    define its stratum in the bootstrap."""
+    """A task of a pack: test, name, number of parts, and the models that define the stratum of the
+    task in the bootstrap."""
 
     test: str
     cell: str
@@ -164,10 +164,10 @@ def run_pack(
     """Run measures on a pack with the suite of the pack, or continue a run in a folder.
 
     Nothing is trained, and PyTorch is not needed. The size of the result is the name of the pack,
-    ``NAME@VERSION``. ``measures``: by default those of :func:`resemblance.preset` ``"default"``.
-    ``with_intervals``: also compute intervals and p-values of single experiments, which no score
-    depends on. ``executor``: of ``concurrent.futures``; by default this process computes.
-    ``folder``: the folder of the study.
+    ``NAME@VERSION``. ``measures``: by default :func:`resemblance.preset` ``"default"``.
+    ``with_intervals``: also compute intervals and p-values of single experiments; scores do not
+    depend on intervals and p-values. ``executor``: of ``concurrent.futures``; by default this
+    process computes. ``folder``: the folder of the study.
 
     Raises ``ValueError`` if the folder holds a study of something else.
     """
@@ -182,8 +182,7 @@ def run_pack(
 
 
 def pack_tasks(pack: Pack) -> tuple[PackTask, ...]:
-    """Return the tasks in which a pack ranks measures; ``ValueError`` if the manifest lists no
-    tasks."""
+    """Return the tasks of a pack; ``ValueError`` if the manifest lists no tasks."""
     try:
         cells: tuple[PackTask, ...] = decode_record(
             tuple[PackTask, ...], pack.manifest.facts["cells"]
@@ -216,7 +215,7 @@ def _suite_module(suite: str) -> Any:
 
 
 def tasks_with_scores(suite: str, features: FrozenFeatures) -> Iterator[PackTask]:
-    """Yield the tasks of a pack in which at least one of ``TASK_CHECK_MEASURES`` has a score."""
+    """Yield the tasks of a pack with a score for at least one of ``TASK_CHECK_MEASURES``."""
     cases = _suite_module(suite).cases_of(features)
     keys = {
         (row.test, row.cell)
@@ -235,8 +234,7 @@ def tasks_with_scores(suite: str, features: FrozenFeatures) -> Iterator[PackTask
 def pack_facts(
     size: str, plan: Iterable[Recipe], reliabilities: Mapping[str, float | None]
 ) -> dict[str, Any]:
-    """Return the facts about trained models that a pack stores: size, recipe fingerprints,
-    reliabilities.
+    """Return the facts about trained models for a pack: size, recipe fingerprints, reliabilities.
 
     ``reliabilities``: by task; None if the expected differences do not depend on inputs.
     """

@@ -93,7 +93,7 @@ def summarize_scores(
 
 
 def tasks_with_rank_rules(cases: Iterable[Case], scores: Iterable[Score]) -> ScoresAndRulesByTask:
-    """Return the tasks that have scores, by test and words, with the rule for ranking."""
+    """Return the tasks with scores, by test and words, and the rule for ranking every task."""
     by_cell: dict[TaskKey, list[Score]] = defaultdict(list)
     for score in scores:
         by_cell[score.key].append(score)

@@ -1,5 +1,5 @@
-"""Reliability of the differences that a test expects between models: the correlation with the
-expectation on other inputs of the same kind."""
+"""Reliability of the expected differences between models: how well the differences repeat on other
+inputs of the same kind."""
 
 from __future__ import annotations
 

@@ -42,8 +42,7 @@ def score(
     memory: int | str = "half",
     progress: StageProgress | None = None,
 ) -> tuple[Score, ...]:
-    """Return the score of every measure in every task, except the measures that the task leaves
-    out."""
+    """Return the score of every measure in every task; a task can leave out measures."""
     comparisons = compare_cases(cases, measures, memory=memory, progress=progress)
     return tuple(row for case in cases for row in scores_in_case(case, comparisons))
 
@@ -127,7 +126,7 @@ def _n_comparisons(chunk: ComparisonChunk) -> int:
 
 
 def scores_in_case(case: Case, comparisons_by_part: ComparisonsByPart) -> Iterator[Score]:
-    """Yield the score of every measure that was compared in a task."""
+    """Yield the scores of all compared measures in a task."""
     comparisons = [
         comparisons_by_part[part.key] for part in case.parts if part.key in comparisons_by_part
     ]
@@ -175,8 +174,7 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
 def _pairs_with_values(
     differences: np.ndarray, blocks: Iterable[Block], symmetric: bool
 ) -> list[bool]:
-    """Return whether a value exists, for every pair that the blocks use; every pair is counted
-    once."""
+    """Return whether a value exists, for every pair in the blocks; every pair is counted once."""
     pairs = {(i, j) for b in blocks for i, j in zip(b.rows.tolist(), b.columns.tolist())}
     if symmetric and len(differences) == differences.shape[1]:
         pairs = {(min(i, j), max(i, j)) for i, j in pairs}

@@ -23,10 +23,10 @@ from .study_models import model_folder
 class StudyStatus(NamedTuple):
     """The progress of a study.
 
-    ``planned``: the number of models that the study needs; 0 if unknown. ``parts``: finished pieces
-    of other work, such as perturbed models. ``alone``: the number of ``comparisons`` of a
-    representation with itself, which pages do not count. ``scores``: the number of scores of
-    measures in tasks, in the result. ``last``: the last line of the log.
+    ``planned``: the number of models in the plan; 0 if unknown. ``parts``: finished pieces of other
+    work, for example perturbed models. ``alone``: the number of ``comparisons`` of a representation
+    with itself; pages do not count these comparisons. ``scores``: the number of scores of measures
+    in tasks, in the result. ``last``: the last line of the log.
     """
 
     suite: str
@@ -47,8 +47,8 @@ def status(
 ) -> StudyStatus:
     """Return the progress of a study.
 
-    ``plan``: a function from the purpose of the study to the recipes of the models that it needs.
-    Raises ``ValueError`` for a folder that is not a study.
+    ``plan``: a function from the purpose of the study to the recipes of the planned models. Raises
+    ``ValueError`` for a folder without a study.
     """
     path, study_purpose = Path(folder), purpose(folder)
     recipes = plan(study_purpose) if plan and study_purpose.models is None else ()
@@ -99,8 +99,8 @@ class RunRecord(NamedTuple):
 
 
 def record_run(folder: Path, command: str) -> RunRecord:
-    """Add a run with this command on this machine to the record of a study; return the whole
-    record."""
+    """Record a run with this command on the current machine; return the whole record of the
+    study."""
     record = _read_run_record(folder) or RunRecord(datetime.now(UTC).isoformat(timespec="seconds"))
     new_record = RunRecord(
         record.begun,

@@ -1,5 +1,5 @@
-"""The models of a study: train missing models, pretrained models first; and group models into
-families whose members can be compared."""
+"""The models of a study: train missing models, pretrained models first; and group comparable models
+into families."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def train_plan(
     """Train every model of the plan that the study lacks.
 
     Pretrained models come first and are trained once, even if only fine-tuned models of the plan
-    refer to them. All other models follow; fine-tuned models start from the stored weights. A
-    recipe therefore gives the same model whatever the order, the number of processes and the number
-    of attempts.
+    refer to a pretrained model. All other models follow; fine-tuned models start from the stored
+    weights. A recipe therefore gives the same model whatever the order, the number of processes and
+    the number of attempts.
 
     Raises the exception of the first failed training.
     """
@@ -210,7 +210,7 @@ def is_written(folder: Path, recipe: Recipe) -> bool:
 
 
 def _fingerprint_in_folder(model: Path) -> str | None:
-    """Return the recipe fingerprint that is stored with the model in a folder."""
+    """Return the stored recipe fingerprint of the model in a folder."""
     file, description = model / TRAITS_FILE, "an object of traits"
     return read_document(file, lambda traits: traits.get("recipe"), description)
 

@@ -80,8 +80,7 @@ def independent_noise(
     setting: str = "labels",
     seed: int = 0,
 ) -> tuple[ModelFeatures, ...]:
-    """Return ``groups * members`` models of independent normal numbers, whose groups have no
-    meaning.
+    """Return ``groups * members`` models of independent normal numbers; the groups have no meaning.
 
     All measures are at chance: conformity is about 1/2, and AUPRC about the share of pairs within a
     group. Settings, strengths, accuracies and exceptions are as in :func:`tight_groups`.

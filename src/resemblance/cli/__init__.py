@@ -1,5 +1,5 @@
-"""The command line: every command wraps a function of the library, and every mistake is a one-line
-error."""
+"""The command line: every command wraps a function of the library, and every mistake is a line on
+standard error."""
 
 from __future__ import annotations
 
@@ -59,9 +59,8 @@ def commands() -> typer.Typer:
 def app(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit.
 
-    Exit codes: 0 success; 1 the command's negative answer (drift, values that could not be
-    computed); 2 mistaken use; 3 an error in a user's own file; 70 a defect of this package; 130
-    interrupted.
+    Exit codes: 0 success; 1 the command's negative answer (drift, missing values); 2 mistaken use;
+    3 an error in a user's own file; 70 a defect of this package; 130 interrupted.
     """
     _prepare_streams()
     keep_freed_memory()

@@ -195,8 +195,8 @@ def score_models_command(
 
 
 def _fitted_model_name(place: Path, parts: list[str]) -> str:
-    """Return the name of a fitted model: the label that its parts share, otherwise the name of
-    their folder, otherwise the names of the parts."""
+    """Return the name of a fitted model: the common label of the parts, otherwise the name of the
+    folder, otherwise the names of the parts."""
     labels = {name.rpartition("/")[0] for name in parts}
     name = labels.pop() if len(labels) == 1 else ""
     name = name or (place.stem if place.is_file() else place.resolve().name)

@@ -85,7 +85,8 @@ def drift_command(
 
 
 def check_batch_label_options(labels: Path | None, batch_labels: Path | None, paired: bool) -> None:
-    """Raise ``ValueError`` unless both of two unpaired batches have labels, or neither."""
+    """Raise ``ValueError`` unless the two unpaired batches have labels, or neither batch has
+    labels."""
     if batch_labels is not None and paired:
         raise ValueError("--batch-labels is for --unpaired; the same samples have one --labels")
     if not paired and (labels is None) != (batch_labels is None):
@@ -93,8 +94,8 @@ def check_batch_label_options(labels: Path | None, batch_labels: Path | None, pa
 
 
 class LayerVersions(NamedTuple):
-    """Pairs of versions by layer name ("" for two files with one array), and a note on layers that
-    only one side has."""
+    """Pairs of versions by layer name ("" for two files with a single array), and a note on layers
+    of only one side."""
 
     layers: dict[str, tuple[Representation, Representation]]
     left_out: str = ""

@@ -44,7 +44,7 @@ def print_error(message: str, code: int = EXIT_USAGE_ERROR) -> int:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print warnings as single lines, without the line of Python code that gave the warning."""
+    """Print warnings as single lines, without the source line of the warning."""
 
     def show(message: Warning | str, *arguments: object, **options: object) -> None:
         print(
@@ -216,7 +216,7 @@ def report_interruption(
 
 
 def command_as_typed(context: typer.Context) -> str:
-    """Return the running command without options that have their default values."""
+    """Return the running command without options at their default values."""
     words = context.command_path.split()
     for parameter in context.command.params:
         words += _parameter_words(parameter, context.params.get(parameter.name or ""), context)

@@ -15,7 +15,7 @@ SCHEDULER_TIMEOUT = "30s"  # time for a scheduler to answer
 
 
 class ExecutorAndTrainer(NamedTuple):
-    """The executor for all work, and the executor for training if it differs."""
+    """The executor for all work, and a separate executor for training, if any."""
 
     work: Executor | None
     trainer: Executor | None = None

@@ -1,4 +1,4 @@
-"""Lazy groups of commands: a command is imported when it is called."""
+"""Lazy groups of commands: calling a command imports the command."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class LazyGroup(TyperGroup):
 
 
 def lazy_command_line(panels: CommandPanels) -> typer.Typer:
-    """Return the command line with the commands of these panels."""
+    """Return the command line with the commands of all panels."""
     group = typer.Typer(
         cls=type("Commands", (LazyGroup,), {"panels": panels}),
         pretty_exceptions_enable=False,

@@ -79,8 +79,7 @@ def add_user_measures(
 ) -> list[Measure] | None:
     """Return the default measures, or ``replacements``, extended by the user's measures.
 
-    ``None``, which means the default measures, without replacements and without measures of the
-    user.
+    ``None`` means the default measures: neither replacements nor measures of the user.
     """
     from ..catalogue import get_measures
 
@@ -114,11 +113,11 @@ def _load_user_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
 
 
 def load_user_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> Any:
-    """Load a measure, or an object of another of these kinds, from a user's file; the file is
+    """Load a measure from a user's file, or an object of another type in ``kinds``; the file is
     executed.
 
-    Raises ``ValueError`` if the file does not exist or has no such object, ``UserFileError`` if the
-    file fails.
+    Raises ``ValueError`` if the file or the object does not exist, ``UserFileError`` if the file
+    fails.
     """
     from ..catalogue import declaration_of
     from ..contracts._measure import Measure
@@ -137,7 +136,7 @@ def load_user_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> An
 def load_user_function(text: str) -> Callable[..., Any]:
     """Load a function from a user's FILE.py:NAME; the file is executed.
 
-    Raises ``ValueError`` if there is no such function, ``UserFileError`` if the file fails.
+    Raises ``ValueError`` if the function does not exist, ``UserFileError`` if the file fails.
     """
     path, _, name = text.rpartition(":")
     if not path:
@@ -153,7 +152,7 @@ def load_user_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]
 
     A file of a package, such as the files in ``papers/``, may import other modules of the package.
 
-    Raises ``ValueError`` if there is no such mapping, ``UserFileError`` if the file fails.
+    Raises ``ValueError`` if the mapping does not exist, ``UserFileError`` if the file fails.
     """
     match = re.fullmatch(r"(.+\.py):(\w+)", text)
     if match is None:
@@ -211,8 +210,8 @@ def _load_definition(
 
 
 def _failing_line(error: BaseException, file: str) -> str:
-    """Return the line number at which loading the file failed; "" for a syntax error, whose message
-    contains the line."""
+    """Return the failing line number of a file; "" for a syntax error, because its message contains
+    the line."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -256,10 +255,9 @@ def check_output_paths(
     save: Path | None,
     needs: tuple[str, ...] = (),
 ) -> None:
-    """Check before the work that every result can be written, and that no file is used twice.
+    """Check before the work that every output can be written, and that no file is used twice.
 
-    ``needs``: packages that the work needs; an error about a missing package names these packages
-    too.
+    ``needs``: packages for the work; an error about a missing package names ``needs`` too.
     """
     targets, real = (output, html, save), os.path.realpath
     check_page_suffix(html)

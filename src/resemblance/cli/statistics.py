@@ -97,14 +97,14 @@ def statistic_command(
 
 
 def _seeded(statistic: Statistic, seed: int | None) -> Statistic:
-    """Set the command's seed on a random statistic whose specification has no seed."""
+    """Set the command's seed on a random statistic, unless the specification has a seed."""
     is_free = "seed" in statistic.defaults and "seed" not in dict(statistic.parameters)
     return statistic.with_parameters(seed=seed) if is_free and seed is not None else statistic
 
 
 def _check_needed_options(statistics: Sequence[Statistic], needs: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` for a missing option that a statistic needs, and for an option that no
-    statistic needs."""
+    """Raise ``ValueError`` for a missing option of a statistic, and for an option without a
+    statistic that needs the option."""
     statistics_by_need = {name: str(entry) for entry in statistics for name in entry.needs}
     for name, statistic in statistics_by_need.items():
         if needs[name] is None:

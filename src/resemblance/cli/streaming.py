@@ -74,9 +74,9 @@ def stream_files(
     memory: str,
     progress: bool,
 ) -> Comparison:
-    """Compare layers whose batches come from files, from saved sums, or from a user's function.
+    """Compare layers in batches from files, from saved sums, or from a user's function.
 
-    Raises ``ValueError`` without input, and for layers that do not fit each other.
+    Raises ``ValueError`` without input, and for incompatible layers.
     """
     from ..base.progress import count_items, progress_reporter
 
@@ -96,8 +96,7 @@ def stream_files(
 def _initial_stream(options: StreamOptions) -> Stream:
     """Return an empty stream, or the merged saved sums.
 
-    Raises ``ValueError`` for saved sums of another method, or without the directions that the
-    options request.
+    Raises ``ValueError`` for saved sums of another method, or without the requested directions.
     """
     from ..stream import Stream
 

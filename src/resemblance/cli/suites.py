@@ -210,7 +210,7 @@ def _own_parameters(suite: SuiteCommands) -> list[Parameter]:
 
 
 def _choices_by_benchmark(text: str, benchmarks: Benchmarks, attribute: str) -> str:
-    """Return the help of an option whose choices depend on the benchmark."""
+    """Return the help of an option with different choices per benchmark."""
     words = {
         suite.name: ", ".join(
             f"{choice} (default)" if attribute == "sizes" and choice == suite.size else choice
@@ -229,7 +229,7 @@ def _choices_by_benchmark(text: str, benchmarks: Benchmarks, attribute: str) -> 
 def _refuse_foreign_options(
     benchmarks: Benchmarks, suite: SuiteCommands, words: Mapping[str, Any]
 ) -> None:
-    """Raise ``ValueError`` for an option that belongs only to other benchmarks."""
+    """Raise ``ValueError`` for an option of other benchmarks only."""
     owners: dict[str, list[str]] = {}
     defaults: dict[str, Any] = {"only": None, "domain": None, "gpu_resource": None}
     for benchmark in benchmarks.values():
@@ -337,7 +337,7 @@ def _report_untrained_models(result: Result) -> int:
 
 
 def _warn_unjudged_claims(judges: object, result: Result) -> None:
-    """Warn about claims that were not judged, because the result has no section of their name."""
+    """Warn about unjudged claims: claims for a section missing in the result."""
     names = [section.name for section in result.sections]
     unused_names = (
         [name for name in judges if name not in names] if isinstance(judges, Mapping) else []
@@ -452,7 +452,7 @@ def _report_parameters(suite: SuiteCommands) -> list[Parameter]:
 def _benchmark_of_study(benchmarks: Benchmarks, study: Path) -> SuiteCommands:
     """Return the benchmark of a study.
 
-    Raises ``ValueError`` for a folder that is not a study, and for a benchmark without commands.
+    Raises ``ValueError`` for a folder without a study, and for a benchmark without commands.
     """
     from ..bench.study import purpose
 
@@ -547,7 +547,7 @@ OPTIONS_SETTLED_BY_PACK = ("size", "only", "domain", "claims", "gpu_resource")
 def parse_pack_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
     """Return the options of a run on a pack, as keyword arguments of :func:`resemblance.bench.run`.
 
-    Raises ``ValueError`` for options that the pack fixes, and for the pack of another benchmark.
+    Raises ``ValueError`` for options fixed by the pack, and for the pack of another benchmark.
     """
     from ..bench.packs import open_pack
 

@@ -26,8 +26,8 @@ class Board(NamedTuple):
 
     ``results``: by suite, the scores of all measures with scores in the suite. ``cards``: by
     specification, the declared properties of measures. ``scores``: by suite and specification.
-    ``ranks``: of the measures that have scores in all suites. ``unranked``: by suite and task, the
-    reliability of the expected differences in tasks that are too unreliable to rank measures.
+    ``ranks``: of the measures with scores in all suites. ``unranked``: by suite and task, the
+    reliability of the expected differences, for tasks too unreliable to rank measures.
     """
 
     results: Mapping[str, Result]
@@ -150,8 +150,7 @@ def board_of(scores: Iterable[PackScores]) -> Board:
 
 
 def _unreliable_tasks(scores: Iterable[PackScores]) -> dict[tuple[str, str], float]:
-    """Return the reliability of tasks that are too unreliable to rank measures, by test and
-    task."""
+    """Return the reliability of the tasks too unreliable to rank measures, by test and task."""
     cells = (cell for entry in scores for cell in entry.cells)
     return {
         (cell.test, cell.cell): cell.reliability
@@ -218,11 +217,11 @@ def packs_of(
 ) -> tuple[Pack, ...]:
     """Open the packs of a series: the newest version of every pack, in the order of suites.
 
-    The function knows the packs that ship with the library, and the packs of ``scores``, which may
-    be in the cache.
+    Known packs are the packs that ship with the library, and the packs of ``scores``, possibly in
+    the cache.
 
-    Raises ``ValueError`` for a series without known packs, and for a pack whose manifest differs
-    from the manifest in its scores.
+    Raises ``ValueError`` for a series without known packs, and for scores with a different manifest
+    of the pack.
     """
     entries = [(p.version, p.suite, p.identity) for p in list_packs()]
     entries += [(s.pack_version, s.suite, s.pack) for s in scores]

@@ -43,9 +43,9 @@ def score(
     Scores are rounded to 12 digits. The tasks are the tasks of the pack, whatever the measure: a
     task without a score has a reason.
 
-    Raises ``ValueError`` for a measure of outputs, because packs contain layers; for a measure that
-    needs repeats, because packs contain every sample once; and for a task that the pack does not
-    list, which happens with another version of the suite.
+    Raises ``ValueError`` for a measure of outputs, because packs contain layers; for a measure of
+    repeats, because packs contain every sample once; and for a task outside the list of the pack, a
+    sign of another version of the suite.
     """
     entry = get_measure(measure) if isinstance(measure, str) else measure
     if entry.family == "outputs":
@@ -80,7 +80,7 @@ def score_pack_tasks(
     pack: Pack, cases: Iterable[Case], rows: Iterable[Score]
 ) -> tuple[ScoredCell, ...]:
     """Return the scores of a measure in all tasks of a pack; ``ValueError`` for a score in a task
-    that the pack does not list."""
+    outside the list of the pack."""
     complete_tasks = {(c.test, task_name(c.cell)) for c in cases if c.rule.is_complete}
     rows_by_task = {(row.test, task_name(row.cell)): row for row in rows}
     expected = {(cell.test, cell.cell): cell for cell in pack_tasks(pack)}

@@ -237,8 +237,7 @@ def leader_sentence(subset: RankedSubset, labels: Mapping[str, str]) -> str:
 
 
 def unranked_tasks_sentence(subset: RankedSubset) -> str:
-    """Return the number of tasks that are shown and not ranked, and the reason; "" if all tasks are
-    ranked."""
+    """Return the number of unranked tasks, and the reason; "" if all tasks are ranked."""
     if not subset.unranked:
         return ""
     return (
@@ -257,8 +256,7 @@ def _ranked_tasks_text(subset: RankedSubset) -> str:
 
 
 def own_suites(card: MeasureCard) -> tuple[str, ...]:
-    """Return the suites that come from the paper of a measure; the measure may do well there for
-    that reason."""
+    """Return the suites from the paper of a measure, where the measure may have an advantage."""
     return tuple(suite for suite in SUITES if card.citation in CITATIONS_BY_NAME[suite])
 
 
@@ -356,7 +354,7 @@ def rank_of(board: Board, subset: RankedSubset, spec: str) -> MeasureRank:
 
 
 def _nearest_tied_measures(places: Places, spec: str) -> list[str]:
-    """Return the measures that are tied with a measure, the nearest mean ranks first."""
+    """Return the measures tied with a measure, the nearest mean ranks first."""
     means = {place.measure: place.mean for place in places.rows}
     return sorted(places.tied_with(spec), key=lambda m: abs(means[m] - means[spec]))
 

@@ -131,7 +131,7 @@ class ComparedPart(NamedTuple):
 
     @property
     def model(self) -> str:
-        """The model whose layers are compared; empty if models are compared."""
+        """The name of the model, if its layers are compared; empty if models are compared."""
         return next(iter(self.by_quality.values())).name
 
     def expected(self, quality: str) -> np.ndarray:

@@ -31,7 +31,7 @@ class ModelGroup(NamedTuple):
 
 
 def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
-    """Return the largest set of groups whose ranges of accuracy do not overlap.
+    """Return the largest set of groups without overlapping ranges of accuracy.
 
     Groups are in the order of strength. Among equally large sets, the function prefers a set with
     the first and the last group, then a set with the first group. This rule makes precise how the

@@ -30,7 +30,7 @@ class MatrixPool:
         self.maps: dict[HeatMap, int] = {}
 
     def add(self, title: str, labels: tuple[str, ...], values: np.ndarray) -> int:
-        """Add a matrix of differences, and return its index in the pool."""
+        """Add a matrix of differences to the pool, and return the index of the matrix."""
         rows = tuple(tuple(round_to_figures(v, 4) for v in row) for row in values.tolist())
         heat = HeatMap(
             title, title, labels, labels, rows, span=difference_limits(values), is_reversed=True
@@ -80,8 +80,8 @@ def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) 
 
 
 def _part_and_row_names(part: ComparedPart, position: int) -> tuple[str, tuple[str, ...]]:
-    """Return the title of a part among the parts of its family, and the row names without the
-    common prefix."""
+    """Return the title of a part within the family of models, and the row names without the common
+    prefix."""
     names, model = part.comparison.rows, part.model.split("/") if part.model else []
     prefix = model or common_prefix(names)
     labels = tuple("/".join(name.split("/")[len(prefix) :]) for name in names)
@@ -100,7 +100,7 @@ def common_prefix(names: Sequence[str]) -> list[str]:
 def difference_limits(values: np.ndarray) -> tuple[float, float]:
     """Return the smallest and the largest difference between different representations.
 
-    (0, 1) without such a difference.
+    (0, 1) if all differences are missing.
     """
     pairs = values[~np.eye(len(values), dtype=bool)]
     finite_values = pairs[np.isfinite(pairs)]

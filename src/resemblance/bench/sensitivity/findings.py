@@ -171,8 +171,8 @@ class Correlations(NamedTuple):
         )
 
     def rejected(self, measure: str, cells: Sequence[int] | None = None) -> list[float | None]:
-        """Return the shares of tasks whose naive and permutation p-values of Spearman's correlation
-        are at most 0.05; None if a task has no p-value."""
+        """Return two shares of tasks: with a naive, and with a permutation p-value of Spearman's
+        correlation of at most 0.05; None if a task has no p-value."""
         m = self.measures.index(measure)
         is_complete = ~np.isnan(self.observed[0, 0, m])
         naive_p = np.where(is_complete, self.observed[P_VALUE_KINDS.index("naive"), 0, m], np.nan)

@@ -48,7 +48,7 @@ def missing_package(domain: str) -> str:
 
 
 def untrainable_domains(domains: Iterable[str]) -> dict[str, str]:
-    """Return the domains whose models cannot be trained here, with the reasons."""
+    """Return the domains without trainable models, and the reasons."""
     return {
         f"models of {d}": f"{package} is not installed"
         for d in domains

@@ -38,8 +38,7 @@ def delete_leading_components(points: np.ndarray, counts: Iterable[int]) -> list
 
 
 def zero_if_equal(differences: np.ndarray) -> np.ndarray:
-    """Return 0 for all differences if they are equal up to rounding error; otherwise the
-    differences."""
+    """Return zeros if all differences are equal up to rounding error; otherwise the differences."""
     values = differences[~np.isnan(differences)]
     size = np.abs(values).max(initial=1e-3)
     return (

@@ -178,7 +178,7 @@ class StabilityInputs(NamedTuple):
     """The inputs of the experiments: the representation for deletions, and perturbed models; None
     for an experiment outside the run.
 
-    ``reliabilities``: by task name, if a pack stores them. ``absent``: why models are missing.
+    ``reliabilities``: by task name, if stored in a pack. ``absent``: why models are missing.
     """
 
     size: str
