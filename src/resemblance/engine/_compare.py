@@ -1,4 +1,4 @@
-"""Compare all pairs of representations by many measures; compute each shared quantity once."""
+"""Compare all pairs of representations with many measures; compute every shared quantity once."""
 
 from __future__ import annotations
 
@@ -27,56 +27,57 @@ def compare(
     save: str | Path | None = None,
     spill: str | Path | bool | None = None,
 ) -> Comparison:
-    """Compare representations of the same samples by many measures, each shared part computed once.
+    """Compare representations of the same samples with many measures; compute shared parts once.
 
     Parameters
     ----------
     representations : a mapping from names to (n_samples, n_features) arrays, several arrays or
-        :class:`Representation`, or one array. Their rows are the same samples in the same order. A
-        :class:`ModelFeatures`, whose layers are called ``model/layer`` (models of one name are
-        numbered), or a mapping from layers to arrays may take the place of an array. The
-        intermediates of the representations are dropped when they are no longer needed.
-    against : the same, for the columns of a rectangle; without it all pairs of ``representations``
-        are compared.
+        :class:`Representation`, or one array. All arrays have the same samples as rows, in the same
+        order. An entry may also be a :class:`ModelFeatures`, with layers called ``model/layer``
+        (models of equal name are numbered), or a mapping from layers to arrays. Cached
+        intermediates are dropped when no later pair needs them.
+    against : the columns of a rectangular comparison, in the same forms; without ``against``, all
+        pairs of ``representations`` are compared.
     measures : measures, names, labels, specifications such as ``"cka[estimator=debiased]"``, or
-        names of presets. Default: the 24 measures of ``preset("default")``; one whose optional
-        dependency is missing is then recorded as failed, while a measure asked for by name raises
-        ``ImportError``.
+        names of presets. Default: the 24 measures of ``preset("default")``; a default measure with
+        a missing optional dependency is recorded as failed. If you ask for a measure by name and
+        its optional dependency is missing, ``compare`` raises ``ImportError``.
     jobs : a number of processes of this machine, or any ``concurrent.futures.Executor``, such as
-        that of a Dask cluster. Default: this process computes. The tasks are blocks of pairs; the
-        values are the same, to the last bit, for all executors. If a process of a pool of Python's
-        own is killed, a new pool of the same kind does its work again.
-    memory : budget for the intermediates held at a time, per task, such as ``"2GB"``. Default: half
-        of what is available when the call begins, shared by the workers on this machine; 2 GB for
-        each task on other machines, which an executor does not describe. The values do not depend
-        on it. A measure that needs more for one pair is still computed, after a warning; one that
-        needs more than the machine has left fails.
-    block_size : largest number of representations in one side of a block of pairs, which is a task.
-        Default: what fits ``memory``; with an executor also few enough that there are ten tasks for
-        each worker, or two if each task computes its own intermediates.
-    progress : show a bar with the time left on standard error, or call ``progress(done, total)``,
-        the first time before anything is computed. Long work begins with the first pairs of each
-        measure, one at a time; one line then says how long the whole takes.
-    save : file for the results, each written as soon as it is computed, by the workers themselves
-        if these are threads or processes of a pool of Python's own. A later run with the same file
-        computes only the missing results: after an interruption, or for more measures and
+        the executor of a Dask cluster. Default: this process computes. The tasks are blocks of
+        pairs; the values are identical, to the last bit, for all executors. If a process of a
+        Python process pool is killed, a new pool of the same kind repeats the lost work.
+    memory : budget for the cached intermediates of a task, such as ``"2GB"``. Default: half of the
+        memory available when the call begins, shared by the workers on this machine; 2 GB for each
+        task on other machines, because an executor does not report their memory. The values do not
+        depend on the budget. A measure that needs more for one pair is still computed, after a
+        warning; a measure that needs more than the machine has left fails.
+    block_size : largest number of representations on one side of a block of pairs, the unit of a
+        task. Default: as many as fit ``memory``; with an executor also few enough for ten tasks per
+        worker, or for two if every task computes its own intermediates.
+    progress : show a bar with the remaining time on standard error, or call
+        ``progress(done, total)``, the first time before any computation. Long work begins with the
+        first pairs of each measure, one at a time; one line then gives an estimate of the total
+        time.
+    save : file for the scores. Every score is written as soon as it is computed; threads and
+        processes of a Python pool write their scores themselves. A later run with the same file
+        computes only the missing scores: after an interruption, or for more measures and
         representations.
     spill : where the tasks of an executor find intermediates, which are then computed once.
-        Default: the memory that threads share; for the processes of a pool of Python's own, and for
-        a ``LocalCluster`` of Dask, files in the memory of this machine, or among its temporary
-        files if there is more room; the memory of a Dask cluster of other machines. A folder that
-        all workers see serves any executor; its files are removed in the end. False, and by default
-        with other executors: each task computes its own. Tensors are not shared between processes.
+        Default: threads share memory; the processes of a Python pool, and a ``LocalCluster`` of
+        Dask, use files in the memory of this machine, or among its temporary files if there is more
+        room; a Dask cluster of other machines uses its own memory. A folder visible to all workers
+        serves any executor; its files are removed in the end. False, and by default with other
+        executors: each task computes its own. Tensors are not shared between processes.
 
     Returns
     -------
     :class:`Comparison`. A pair that a measure cannot handle, or that needs too much memory, is NaN,
-    with a recorded reason; no other errors are caught. A later run with the same file tries again
-    what failed for lack of memory.
+    with a recorded reason; no other errors are caught. A later run with the same file repeats the
+    pairs that failed for lack of memory.
 
     Raises ``ValueError`` when representations have different numbers of samples, sample ids or
-    array libraries, or when two have the same name. BLAS runs on one thread meanwhile, which is
-    faster for many small problems and gives the same values on all machines; the setting is
+    array libraries, or when two have the same name. During the call BLAS runs on one thread, which
+    is faster for many small problems and gives the same values on all machines; the setting is
     restored.
     """
     work = ComparisonPlan.of(representations, measures, against)

@@ -1,4 +1,4 @@
-"""The arguments of compare: representations, each with a name, and measures."""
+"""The arguments of compare: named representations and measures."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from ..data.lists import batch_shapes_hint
 from ..data.model_features import ModelFeatures
 from ..data.representation import Representation, as_representation, check_same_samples
 
-RowsAndColumns = tuple[
-    list[Representation], list[Representation] | None
-]  # rows, and columns if others
+# The rows, and the columns of a rectangular comparison
+RowsAndColumns = tuple[list[Representation], list[Representation] | None]
 
 
 OWN_SAMPLES_REMEDY = (
@@ -31,15 +30,15 @@ OWN_SAMPLES_REMEDY = (
 def named_representations(
     rows: Any, columns: Any = None, caller: str = "compare"
 ) -> RowsAndColumns:
-    """Return what is compared as representations with unique names.
+    """Return representations with unique names for the arguments of a comparison.
 
-    The layers of a model are called ``model/layer``. Models of one name are numbered: "ResNet",
-    "ResNet 2". Columns of equal names are in one order. ``caller`` is the function that messages
-    name.
+    The layers of a model are called ``model/layer``. Models of equal name are numbered: "ResNet",
+    "ResNet 2". Arrays with equal column names get the same column order. ``caller`` is the function
+    name in messages.
 
-    Raises ``ValueError`` when there is nothing to compare, when two have the same name, when
-    numbers of samples, sample ids or array libraries differ, and for names of columns of which some
-    are equal and some not.
+    Raises ``ValueError`` when there is nothing to compare, when two representations have the same
+    name, when numbers of samples, sample ids or array libraries differ, and when column names
+    overlap only in part.
     """
     models: dict[str, list[ModelFeatures]] = {}
     first = [_as_named_representation(*entry) for entry in _named_entries(rows, "x", models)]
@@ -63,10 +62,10 @@ def named_representations(
 
 
 def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
-    """Return the measures to compute, and those among the default ones that are not installed.
+    """Return the measures to compute, and the default measures that are not installed.
 
-    Raises ``ValueError`` for none, and for names or labels of two; ``ImportError`` for a measure
-    asked for whose optional dependency is not installed.
+    Raises ``ValueError`` for an empty selection and for two measures with the same name or label;
+    ``ImportError`` for a measure asked for by name without its optional dependency.
     """
     if measures is None:
         default = preset("default")
@@ -85,7 +84,7 @@ def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
 
 
 def _unique_model_name(model: ModelFeatures, models: dict[str, list[ModelFeatures]]) -> str:
-    """Return the name of a model, numbered if another one has it; ``models``: those before."""
+    """Return the name of a model, numbered if an earlier model of ``models`` has the same name."""
     namesakes = models.setdefault(model.name, [])
     position = next(
         (i for i, namesake in enumerate(namesakes) if namesake is model), len(namesakes)
@@ -98,7 +97,8 @@ def _unique_model_name(model: ModelFeatures, models: dict[str, list[ModelFeature
 def _named_entries(
     argument: Any, prefix: str, models: dict[str, list[ModelFeatures]]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield each entry of an argument with its name, or with one made of the prefix."""
+    """Yield each entry of an argument with its name, or with a name made of ``prefix`` and a
+    number."""
     if isinstance(argument, ModelFeatures):
         yield from _expand_layers(_unique_model_name(argument, models), argument)
         return
@@ -127,7 +127,8 @@ def _is_measure_name(data: Any) -> bool:
 
 
 def _expand_layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the layers of a model or of a mapping to arrays by name; anything else unchanged."""
+    """Yield the layers of a model or of a mapping as ``name/layer``; yield any other data
+    unchanged."""
     layers = data.layers if isinstance(data, ModelFeatures) else data
     if not isinstance(layers, Mapping):
         yield name, data
@@ -145,9 +146,8 @@ def _name_of_argument(data: Any, fallback: str) -> str:
 def _as_named_representation(name: str, data: Any) -> Representation:
     representation = as_representation(data, name)
     if representation.name != name:
-        representation = copy(
-            representation
-        )  # without intermediates: the caller's own keeps its name
+        # The caller's representation keeps its name; the copy has an empty cache.
+        representation = copy(representation)
         representation.name = name
     return representation
 
@@ -187,7 +187,7 @@ def _check_common_samples(representations: Sequence[Representation], caller: str
 
 
 def _check_unique_measure(m: Measure, measures: Sequence[Measure]) -> None:
-    """Raise ``ValueError`` if another measure has the name or the label of this one."""
+    """Raise ``ValueError`` if another measure has the same name or label."""
     namesake = next((other for other in [*list_measures(), *measures] if other.name == m.name), m)
     if namesake.function is not m.function:
         raise ValueError(

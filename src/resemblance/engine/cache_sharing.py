@@ -1,8 +1,8 @@
-"""Intermediates computed once for all workers: in files, in the memory of a cluster, or in that of
-threads.
+"""Share cached intermediates between workers: in files, in a cluster's memory, or between threads.
 
-What travels in place of a representation is a loan. In a worker :func:`load_shared` turns it into a
-representation whose intermediates are read, not computed: the same, to the last bit.
+A call carries a shared representation in place of the plain representation. In a worker
+:func:`load_shared` returns a representation whose intermediates are read from the shared cache
+instead of computed: bit-identical to the computed values.
 """
 
 from __future__ import annotations
@@ -39,42 +39,37 @@ from .work import PairBlock
 from .workers import WorkerCall, count_workers, is_local_cluster, is_process_pool, single_threaded
 
 MeasureTuple = tuple[Measure, ...]
-SharedKey = tuple[
-    Representation, MeasureTuple
-]  # a representation, and the measures that take intermediates of it
-# What travels in place of a representation, the calls to make before, and what ends the loan
+# A representation, and the measures that use its intermediates
+SharedKey = tuple[Representation, MeasureTuple]
+# The argument sent in place of a representation, the calls to run first, and the release function
 ShareResult = tuple[Any, list[WorkerCall], Callable[[], Any]]
-BufferRange = tuple[
-    int, int, int
-]  # where an array is: SOURCE or PACKED, from which byte on, how many
+# The location of an array: SOURCE_BUFFER or CACHE_BUFFER, first byte, number of bytes
+BufferRange = tuple[int, int, int]
 
 SHARED_MEMORY_FOLDER = Path("/dev/shm")
 SHARED_FOLDER_PREFIX = "resemblance-intermediates"
-# one part in so many of what is left in memory is used, and of what is left on a disk
+# The shared cache uses at most 1 / MAX_MEMORY_FRACTION of the free memory or disk space.
 MAX_MEMORY_FRACTION = 2
-BUFFER_ALIGNMENT = 64  # bytes, of a line of the processor's cache
-SOURCE_BUFFER, CACHE_BUFFER = (
-    0,
-    1,
-)  # the memory in which an array is: that of the source, or what is packed
+BUFFER_ALIGNMENT = 64  # bytes: one cache line of the processor
+# An array lies in the memory of the source or in the serialised cache.
+SOURCE_BUFFER, CACHE_BUFFER = (0, 1)
 
 
-# ------------------------------------------------------------------------- intermediates as bytes,
-# and back
+# ------------------------------------------------------------------------- serialised caches
 
 
 def serialize_cache(x: Representation) -> list[Any]:
-    """Return the intermediates that a representation caches as pieces of memory, to be joined:
-    their arrays, none twice, then the rest, and where that begins.
+    """Return the cached intermediates of a representation as a list of buffers, to be concatenated.
 
-    Parts of the source are not among them. Left out are intermediates that cannot be pickled, or
-    whose functions have no name of their own.
+    The buffers are the arrays, without duplicates, then a pickled index of the intermediates, then
+    the position of the index (8 bytes). Arrays that alias the source are stored as ranges of the
+    source. The function omits intermediates that cannot be pickled and intermediates of local
+    functions or lambdas.
     """
     names = Counter(map(_portable_cache_key, x.cache))
     home = _byte_view(x.source)
-    blocks = [
-        (home.ctypes.data, len(home), SOURCE_BUFFER, 0)
-    ]  # address, size, memory and place in it
+    # address, size, buffer and position in the buffer
+    blocks = [(home.ctypes.data, len(home), SOURCE_BUFFER, 0)]
     pieces, contents = list[Any](), dict[Any, tuple[bytes, list[BufferRange]]]()
 
     def span_of(buffer: pickle.PickleBuffer) -> BufferRange:
@@ -85,14 +80,16 @@ def serialize_cache(x: Representation) -> list[Any]:
                 return buffer_id, place + address - begin, size
         end = sum(map(len, pieces))
         place = end + -end % BUFFER_ALIGNMENT
-        pieces.extend((bytes(place - end), memory))  # whose address is not given to another now
+        # ``pieces`` keeps the array alive, so that no other array gets its address.
+        pieces.extend((bytes(place - end), memory))
         blocks.append((address, size, CACHE_BUFFER, place))
         return CACHE_BUFFER, place, size
 
     for key, value in x.cache.items():
         name = _portable_cache_key(key)
         if name is not None and names[name] == 1:
-            with suppress(Exception):  # whatever its classes raise; it is computed again
+            # The worker computes an intermediate that cannot be pickled.
+            with suppress(Exception):
                 pickle.dumps(name)
                 buffers = list[pickle.PickleBuffer]()
                 pickled = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
@@ -102,8 +99,10 @@ def serialize_cache(x: Representation) -> list[Any]:
 
 
 def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
-    """Let a representation, of the same source, find its intermediates in what was packed, as
-    bytes."""
+    """Let a representation of the same source read its intermediates from a serialised cache.
+
+    ``packed`` is the concatenation of the buffers of :func:`serialize_cache`, as bytes.
+    """
     end = int.from_bytes(packed[-8:].tobytes(), "little")
     contents = pickle.loads(packed[end:-8].data)
     memory, carry_of_stream = (_byte_view(x.source), packed), x._carry
@@ -120,15 +119,17 @@ def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
 
 
 def _portable_cache_key(key: Any) -> tuple[Any, ...] | None:
-    """Return what an intermediate is called in all processes: its function and its parameters; None
-    for one whose function is local or has no name."""
+    """Return a cache key that is valid in all processes: module, function name, parameters.
+
+    Return None for a local function or a lambda.
+    """
     function, parameters = key
     name = getattr(function, "__qualname__", "<none>")
     return None if "<" in name else (function.__module__, name, parameters)
 
 
 def _byte_view(array: np.ndarray) -> np.ndarray:
-    """Return the memory of an array; that of a copy if it has gaps."""
+    """Return the memory of an array as bytes; an array with gaps is copied first."""
     return np.asarray(array).ravel("K").view(np.uint8)
 
 
@@ -136,10 +137,10 @@ def _byte_view(array: np.ndarray) -> np.ndarray:
 
 
 class SharedRepresentation(NamedTuple):
-    """A representation that travels with its intermediates for some measures.
+    """A representation and the location of its cached intermediates for some measures.
 
-    These are in a file, which the first worker that opens it writes, packed in memory, or, for
-    threads, with the representation itself (None).
+    ``intermediates`` is a file, which the first worker writes, or packed bytes in memory. For
+    threads ``intermediates`` is None, because the representation itself holds the cache.
     """
 
     representation: Representation
@@ -150,8 +151,9 @@ class SharedRepresentation(NamedTuple):
 def load_shared(loan: SharedRepresentation | Representation) -> Representation:
     """Return the representation that a worker computes with.
 
-    Its intermediates end with it, but for threads: it is a copy, also of one that was not lent.
-    Where another worker is computing intermediates, it waits for them.
+    The result is a copy, so its intermediates are dropped with the copy. Threads are the exception:
+    they use the shared representation itself. An unshared representation is copied as well. If
+    another worker is computing the intermediates, the function waits for that worker.
     """
     if isinstance(loan, Representation):
         return copy(loan)
@@ -173,15 +175,15 @@ def load_shared(loan: SharedRepresentation | Representation) -> Representation:
                 ):
                     file.writelines(serialize_cache(x))
                 return x
-    # Who changes an array changes neither the file nor what others read.
+    # Copy-on-write: modifying an array changes neither the file nor the data of other workers.
     return attach_cache(x, np.memmap(intermediates, np.uint8, mode="c").view(np.ndarray))
 
 
 def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
-    """Let a representation cache the intermediates that measures take of it, by comparing it with
-    itself.
+    """Cache the intermediates that measures use of a representation, by comparing it with itself.
 
-    What a measure raises here it raises for each pair, which says so.
+    Exceptions are ignored here: a measure raises the same exception for every pair, and the pair
+    records the reason.
     """
     fingerprint(x)
     with pair_cache(x, x):
@@ -197,7 +199,7 @@ def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
 
 
 def write_cache_file(loan: SharedRepresentation) -> None:
-    """Compute the intermediates of a loan, if nobody has."""
+    """Compute the intermediates of a shared representation unless another worker has done so."""
     with single_threaded():
         load_shared(loan)
 
@@ -205,7 +207,7 @@ def write_cache_file(loan: SharedRepresentation) -> None:
 def with_filled_cache(
     x: Representation, measures: MeasureTuple
 ) -> SharedRepresentation | Representation:
-    """Return a representation with its intermediates, or without if there is no memory for them."""
+    """Return a representation with its intermediates, or the plain one if memory is too small."""
     duplicate = copy(x)
     try:
         with single_threaded():
@@ -221,30 +223,32 @@ def with_filled_cache(
 
 
 class SharedCache:
-    """The representations that tasks have on loan, each for as long as tasks need it.
+    """Shared representations, kept as long as scheduled tasks need them.
 
-    ``lend`` is one of the functions below. ``room`` are the bytes that may be taken in some places,
-    the best first: folders, or a memory.
+    ``lend`` is one of the functions ``share_with_threads``, ``share_with_cluster`` and
+    ``share_by_files``. ``room`` maps storage places (folders, or a memory) to the bytes available
+    there, the preferred place first.
     """
 
     def __init__(self, lend: Callable[..., ShareResult], room: Mapping[Any, float]):
         self._lend, self._room = lend, dict(room)
         self._loans: dict[SharedKey, tuple[Any, Any, float, Callable[[], Any]]] = {}
         self._users = Counter[SharedKey]()
-        self._current = set[SharedKey]()  # of the tasks that are handed out now
+        self._current = set[SharedKey]()  # keys of the tasks being scheduled
 
     def has_room(self, representations: Iterable[Representation], measures: MeasureTuple) -> bool:
-        """Say whether the intermediates of all can be lent."""
+        """Return whether the intermediates of all representations can be shared."""
         sizes = (self._size(x, measures) for x in representations)
         return sum(sizes) <= sum(self._room.values())
 
     def calls(
         self, tasks: Iterable[PairBlock], make_call: Callable[..., WorkerCall]
     ) -> Iterator[WorkerCall]:
-        """Yield the calls of tasks on one list of representations, and those to make before.
+        """Yield the calls of the tasks of one comparison, and the calls that must run first.
 
-        Nothing is lent for a single task: no other has the same intermediates. Between two lists,
-        or groups of measures, what was lent ends with the last call that needs it.
+        A single task shares nothing, because no other task would reuse its intermediates. After a
+        comparison, or after a group of measures, a shared representation is released with the last
+        call that needs it.
         """
         for _, group in groupby(tasks, key=lambda task: task.measures):
             head = list(islice(group, 2))
@@ -257,7 +261,10 @@ class SharedCache:
             self._end_unused(previous)
 
     def done(self, call: WorkerCall) -> None:
-        """Take note that a call was carried out, which may be late if its worker is lost."""
+        """Record that a call is finished and release its shared representations.
+
+        If a worker is lost, the call may finish late.
+        """
         self._users.subtract(call.uses)
         self._end_unused(call.uses)
 
@@ -277,13 +284,12 @@ class SharedCache:
         yield make_call(task, loans)._replace(uses=keys)
 
     def _begin(self, key: SharedKey) -> list[WorkerCall]:
-        """Lend a representation, where there is room for its intermediates; return the calls to
-        make before."""
+        """Share a representation if its intermediates fit; return the calls that must run first."""
         size = self._size(*key)
         place = next((p for p, room in self._room.items() if size <= room), None)
         try:
             loan, calls, end = self._lend(*key, place)
-        except OSError:  # the disk is full by now
+        except OSError:  # the disk is full
             self._room[place] = 0
             loan, calls, end = key[0], [], lambda: None
         if place is not None:
@@ -292,8 +298,11 @@ class SharedCache:
         return calls
 
     def _end_unused(self, keys: Iterable[SharedKey]) -> None:
-        """End loans that no call needs any more; without room for their intermediates, also those
-        that no call in progress needs."""
+        """Release shared representations that no scheduled call needs.
+
+        Representations whose intermediates did not fit are released as soon as no running call
+        needs them.
+        """
         for key in keys:
             if key not in self._loans or self._users[key]:
                 continue
@@ -305,8 +314,7 @@ class SharedCache:
                     self._room[place] += size
 
     def _size(self, x: Representation, measures: MeasureTuple) -> float:
-        """Return about how many bytes a representation and its intermediates take where they
-        are lent."""
+        """Return the approximate bytes of a shared representation with its intermediates."""
         if self._lend is share_with_threads:
             return representation_cache_bytes(measures, *x.shape)
         if not isinstance(x.source, np.ndarray):
@@ -317,14 +325,14 @@ class SharedCache:
 
 
 def share_with_threads(x: Representation, measures: MeasureTuple, place: Any) -> ShareResult:
-    """Lend a representation to threads of this process: itself, with its intermediates."""
+    """Share the representation itself, with its cache, between threads of this process."""
     return SharedRepresentation(x, measures, None), [], x.clear_cache
 
 
 def share_with_cluster(
     executor: Any, x: Representation, measures: MeasureTuple, place: Any
 ) -> ShareResult:
-    """Lend a representation as a future of a Dask cluster, whose workers hand intermediates on."""
+    """Share a representation as a future of a Dask cluster; the workers pass intermediates on."""
     if place is None:
         return x, [], lambda: None
     options = {"pure": False, **executor._kwargs}
@@ -332,8 +340,7 @@ def share_with_cluster(
 
 
 def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | None) -> ShareResult:
-    """Lend a representation as two files in a folder, one of the array and one of the
-    intermediates."""
+    """Share a representation as two files in a folder: the array and the intermediates."""
     if folder is None:
         return x, [], lambda: None
     file = folder / f"{uuid4().hex}.cache"
@@ -365,12 +372,12 @@ def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | Non
 def shared_cache(
     executor: Executor | None, spill: str | Path | bool | None, memory: int
 ) -> Iterator[SharedCache | None]:
-    """Yield what lends intermediates to the workers of an executor; None if they compute their own.
+    """Yield the shared cache of an executor, or None if each worker computes its own intermediates.
 
-    ``spill`` is a folder that all workers see, False for none, and by default that of the memory of
-    this machine, or that of temporary files, for the processes of a pool or of a Dask cluster on
-    this machine. ``memory`` is the budget of each worker for intermediates: where threads have room
-    for all intermediates, these stay, and else as long as calls in progress need them.
+    ``spill`` is a folder visible to all workers, or False for no sharing. By default, a process
+    pool or a Dask cluster on this machine uses the in-memory folder or the temporary folder of this
+    machine. ``memory`` is the budget of each worker for intermediates. If threads have room for all
+    intermediates, the intermediates stay; otherwise they stay while running calls need them.
     """
     if isinstance(executor, ThreadPoolExecutor):
         yield SharedCache(share_with_threads, {"memory": memory * count_workers(executor)})
@@ -381,15 +388,19 @@ def shared_cache(
             places = shared_folders(spill)
             folders = [stack.enter_context(_private_temporary_folder(place)) for place in places]
             yield SharedCache(share_by_files, dict(zip(folders, map(_free_bytes, places))))
-    elif hasattr(executor, "_client"):  # its workers write to disk what does not fit their memory
+    elif hasattr(executor, "_client"):
+        # Dask workers write data that exceed their memory to disk.
         yield SharedCache(partial(share_with_cluster, executor), {"memory": sys.maxsize})
     else:
         yield None
 
 
 def shared_folders(spill: str | Path | bool | None) -> list[Path]:
-    """Return where files may be, the best first: in the folder that is asked for, or in those of
-    this machine."""
+    """Return the folders for shared files, the preferred folder first.
+
+    Return the folder that ``spill`` names, or else the writable folders of this machine: shared
+    memory, then temporary files.
+    """
     if not isinstance(spill, str | Path):
         return [
             f for f in (SHARED_MEMORY_FOLDER, Path(tempfile.gettempdir())) if os.access(f, os.W_OK)
@@ -400,14 +411,14 @@ def shared_folders(spill: str | Path | bool | None) -> list[Path]:
 
 
 def _free_bytes(folder: Path) -> float:
-    """Return how many bytes may be written into a folder."""
+    """Return the number of bytes that may be written into a folder."""
     free = shutil.disk_usage(folder).free
     available = available_memory() if folder == SHARED_MEMORY_FOLDER else None
     return min(free, free if available is None else available) / MAX_MEMORY_FRACTION
 
 
 def write_array(x: Representation, path: Path) -> Representation:
-    """Write an array to a file, and return a representation of it that travels as the path."""
+    """Write an array to a file; return a representation that is pickled as a path to the file."""
     x.source.tofile(path)
     y = copy(x)
     y.path, y.source = path, np.memmap(path, x.source.dtype, "r", shape=x.shape)
@@ -416,7 +427,7 @@ def write_array(x: Representation, path: Path) -> Representation:
 
 @contextmanager
 def _private_temporary_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder that only this user can open, and remove it in the end."""
+    """Yield a new folder that only this user can open; remove the folder in the end."""
     _remove_stale_folders(parent)
     prefix = f"{SHARED_FOLDER_PREFIX}-{socket.gethostname()}-{os.getpid()}-"
     try:
@@ -429,17 +440,18 @@ def _private_temporary_folder(parent: Path) -> Iterator[Path]:
     try:
         with file_lock(folder / "held"):
             yield folder
-    finally:  # a task that is stopped may be about to write there: it does not find it any more
+    finally:
+        # Rename the folder first, so that a stopped task that is about to write no longer finds it.
         with suppress(OSError):
             folder = folder.rename(folder.with_name(f"{folder.name}.ended"))
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_stale_folders(parent: Path) -> None:
-    """Remove the folders of runs on this machine that were killed."""
+    """Remove the folders of killed runs on this machine."""
     for folder in parent.glob(f"{SHARED_FOLDER_PREFIX}-{socket.gethostname()}-*-*"):
         process = folder.name.rsplit("-", 2)[1]
         if process.isdecimal() and not is_process_alive(int(process)):
             with suppress(OSError), file_lock(folder / "held", wait=False) as is_free:
-                if is_free:  # nor do the workers of that run live
+                if is_free:  # the workers of that run have ended, too
                     shutil.rmtree(folder, ignore_errors=True)

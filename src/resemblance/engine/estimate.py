@@ -1,4 +1,4 @@
-"""How long a comparison takes: an estimate from the first pairs that the comparison computes."""
+"""Estimate the duration of a comparison from the time of its first pairs."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from ..data.representation import fingerprint
 from .scoring import score_block
 from .work import ComparisonPlan, PairBlock
 
-LONG_COMPARISON_SECONDS = 60.0  # seconds from which an estimate is printed
-MIN_TIMED_PAIRS = 100  # pairs of a measure from which the first pairs are timed
-TIMED_SQUARE_SIDE, TIMED_RECTANGLE_SIDE = (
-    3,
-    2,
-)  # representations of a side whose pairs are computed one at a time
-# representations of a side, for a measure that computes many pairs together
+LONG_COMPARISON_SECONDS = 60.0  # shorter comparisons print no estimate
+MIN_TIMED_PAIRS = 100  # a measure with fewer pairs is not timed
+# Representations per side of a comparison whose pairs are timed one at a time.
+TIMED_SQUARE_SIDE, TIMED_RECTANGLE_SIDE = (3, 2)
+# Representations per side, for a measure that computes many pairs together.
 MAX_TIMED_BATCH_SIDE = 12
 WIDTH_GROUPS = 3  # groups of representations by their number of features
-MAX_TIMING_CANDIDATES = 64  # representations of a group among which the first pairs are chosen
+# the timed pairs are chosen among the first 64 representations of a group
+MAX_TIMING_CANDIDATES = 64
 MAX_LISTED_COSTS = 3  # measures that an estimate names
 
-DataPair = frozenset[str]  # what identifies the data of both
+DataPair = frozenset[str]  # the fingerprints of a pair
 TimedPositions = tuple[int, ...]
 
 
 class MeasureSize(NamedTuple):
-    """A measure, the number of samples, and the features of the rows and of the columns."""
+    """A measure, the number of samples, and the numbers of features of a row and of a column."""
 
     measure: str
     samples: int
@@ -41,12 +40,12 @@ class MeasureSize(NamedTuple):
 
 
 class MeasureRate:
-    """The seconds that the first pairs of a measure take, and the rates that follow.
+    """The seconds that the first pairs of a measure took, and the rates computed from these
+    seconds.
 
-    The pairs of the first representations are computed one at a time: the first pair computes the
-    intermediates of two representations, the last pair of none, each other pair of one. ``block``:
-    the pairs that a measure computes together afterwards; ``fresh``: how many representations of
-    the block are new.
+    The first pairs run one at a time: the first pair computes the intermediates of two
+    representations, the last pair of none, every other pair of one. ``block``: the pairs that a
+    measure computes together afterwards; ``fresh``: the number of new representations in the block.
     """
 
     def __init__(self, single_pairs: Sequence[DataPair], block: Iterable[DataPair], fresh: int):
@@ -57,22 +56,22 @@ class MeasureRate:
         self.seconds, self.missing = defaultdict[int, float](float), set(self.steps)
 
     def add(self, pairs: set[DataPair], seconds: float) -> None:
-        """Add the seconds of pairs of one step."""
+        """Add the seconds of the pairs of one step."""
         self.seconds[self.steps[next(iter(pairs))]] += seconds
         self.missing -= pairs
 
     @property
     def of_representation(self) -> float:
-        """The seconds of the intermediates of one representation.
+        """The seconds for the intermediates of one representation.
 
-        The first pair, which also waits for imports and compilation, does not count.
+        The first pair is excluded, because its time includes imports and compilation.
         """
         seconds = [self.seconds[step] for step in range(1, self.last)]
         return max(0.0, sum(seconds) / len(seconds) - self.seconds[self.last])
 
     @property
     def of_pair(self) -> float:
-        """The seconds of a pair whose intermediates are computed."""
+        """The seconds of a pair whose intermediates are cached."""
         block = self.last + 1
         if not self.pairs[block]:
             return self.seconds[self.last]
@@ -81,10 +80,10 @@ class MeasureRate:
 
 
 class MeasureWorkload(NamedTuple):
-    """What a measure has to compute in one comparison, by groups of representations.
+    """The amount of work of a measure in one comparison, by groups of representations.
 
-    ``representations``: how many there are in each group. ``pairs``: from the groups of the rows to
-    the groups of the columns.
+    ``representations``: the number in each group. ``pairs``: the number of pairs for every group of
+    rows and group of columns.
     """
 
     sizes: Sequence[MeasureSize]
@@ -93,10 +92,10 @@ class MeasureWorkload(NamedTuple):
 
 
 class TimeEstimate:
-    """The first pairs of comparisons as tasks, and the seconds of the comparisons that follow.
+    """The tasks that time the first pairs of comparisons, and the estimated seconds of all pairs.
 
-    ``tasks`` are computed before all others, and each task one pair at a time. Their pairs are
-    taken out of the pairs that are left.
+    ``tasks`` run before all other tasks, each task one pair at a time. The constructor removes the
+    timed pairs from ``todos``.
     """
 
     def __init__(
@@ -140,8 +139,7 @@ class TimeEstimate:
         memory: int,
         available: float,
     ) -> Iterator[PairBlock]:
-        """Yield the tasks of the first pairs of one group of a comparison, for the sizes that are
-        wanted and have no rate yet."""
+        """Yield the timing tasks of one group of a comparison, for needed sizes without a rate."""
         sizes_by_places = defaultdict[
             tuple[TimedPositions, TimedPositions], dict[Measure, MeasureSize]
         ](dict)
@@ -164,7 +162,8 @@ class TimeEstimate:
         j: TimedPositions,
         sizes: Mapping[Measure, MeasureSize],
     ) -> tuple[ComparisonPlan, dict[str, np.ndarray]]:
-        """Take the first pairs of measures out of ``todo``, and return them as a comparison."""
+        """Move the first pairs of measures from ``todo`` to a plan of their own; return plan and
+        masks."""
         is_square = work.columns is None
         side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
         rows, columns = (tuple(side[k] for k in places) for side, places in zip(work.sides, (i, j)))
@@ -194,7 +193,7 @@ class TimeEstimate:
         return first, masks
 
     def take(self, columns: Iterable[ScoreBatch]) -> None:
-        """Take in the seconds of scores that are among the first pairs."""
+        """Add the seconds of the scores that belong to the timed pairs."""
         for column in columns:
             ends = zip(column.x.tolist(), column.y.tolist())
             pairs = {frozenset((column.data[x], column.data[y])) for x, y in ends}
@@ -204,11 +203,12 @@ class TimeEstimate:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all first pairs are computed."""
+        """Whether all timed pairs are computed."""
         return not any(rate.missing for rate in self.rates.values())
 
     def seconds(self) -> dict[str, float]:
-        """Return the seconds of each measure, on one worker; a size without a rate has none."""
+        """Return the estimated seconds of each measure on one worker, without sizes that have no
+        rate."""
         seconds = defaultdict[str, float](float)
         for share in self.shares:
             rates = [self.rates.get(size) for size in share.sizes]
@@ -221,7 +221,7 @@ class TimeEstimate:
 
     @property
     def line(self) -> str:
-        """The estimate in one line; empty for work that is not long."""
+        """The estimate in one line; empty for a total of at most 60 s."""
         seconds = self.seconds()
         total = sum(seconds.values()) / self.workers
         if total <= LONG_COMPARISON_SECONDS:
@@ -237,8 +237,7 @@ class TimeEstimate:
 
 
 def score_timed_pairs(task: PairBlock) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of a task: of the pairs of the first representations one pair at a time,
-    then of all other pairs."""
+    """Yield the scores of a timing task: the first pairs one at a time, then the other pairs."""
     size = len(task.rows), len(task.columns)
     mask = np.zeros(size, dtype=bool)
     for part in task.forward:
@@ -263,9 +262,9 @@ PairPosition = tuple[int, int]
 def _single_then_block_pairs(
     mask: np.ndarray, is_square: bool
 ) -> tuple[list[PairPosition], list[PairPosition]]:
-    """Return the pairs that are computed one at a time, in their order, and the other pairs.
+    """Return the pairs to compute one at a time, in their order, and all other pairs.
 
-    In a square both orders of a pair are one pair.
+    In a square comparison, (a, b) and (b, a) count as one pair.
     """
     side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
     pairs = np.argwhere(np.triu(mask | mask.T) if is_square else mask).tolist()
@@ -279,8 +278,10 @@ def _single_then_block_pairs(
 
 
 def _width_groups(work: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the places of the rows and of the columns, from the narrow to the wide, in equally
-    many groups."""
+    """Return row and column indices, sorted by number of features, split into equally many groups.
+
+    If all widths are equal, each side is one group.
+    """
     is_square = work.columns is None
     widths = [np.array([r.shape[1] for r in side]) for side in work.sides]
     side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
@@ -294,7 +295,7 @@ def _width_groups(work: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarr
 def _median_size(
     work: ComparisonPlan, m: Measure, rows: np.ndarray, columns: np.ndarray
 ) -> MeasureSize:
-    """Return the size of the pairs of two groups: the features of the middle representations."""
+    """Return the size of a pair from two groups: the features of the middle representations."""
     features = [
         sorted(side[k].shape[1] for k in group.tolist())[len(group) // 2]
         for side, group in zip(work.sides, (rows, columns))
@@ -309,10 +310,10 @@ def _measure_workload(
     rows: Sequence[np.ndarray],
     columns: Sequence[np.ndarray],
 ) -> MeasureWorkload:
-    """Return what a measure has to compute in a comparison."""
+    """Return the numbers of representations and pairs that a measure has to compute."""
     is_square = work.columns is None
     pairs = np.array([[np.count_nonzero(todo[np.ix_(a, b)]) for b in columns] for a in rows], float)
-    pairs /= 2 if is_square and not m.symmetric else 1  # both orders are timed as one pair
+    pairs /= 2 if is_square and not m.symmetric else 1  # (a, b) and (b, a) are timed together
     has_row, has_column = (np.asarray(todo.any(axis=axis)) for axis in (1, 0))
     if is_square:
         counts = [np.count_nonzero((has_row | has_column)[a]) for a in rows]
@@ -328,8 +329,11 @@ def _measure_workload(
 def _first_timed_block(
     work: ComparisonPlan, todo: np.ndarray, rows: np.ndarray, columns: np.ndarray
 ) -> tuple[TimedPositions, TimedPositions] | None:
-    """Return the places of rows and columns whose pairs are all to be computed, with others that
-    follow; None where there are too few."""
+    """Return the indices of the rows and columns to time, all pairs missing; None if too few.
+
+    The first two rows share the most missing columns; further rows that lack all these columns
+    follow.
+    """
     if work.columns is None:
         return _first_timed_square(todo, rows)
     row_data = set(map(fingerprint, work.rows))
@@ -356,7 +360,10 @@ def _first_timed_block(
 def _first_timed_square(
     todo: np.ndarray, rows: np.ndarray
 ) -> tuple[TimedPositions, TimedPositions] | None:
-    """Return three places whose pairs are all to be computed, with later places that follow."""
+    """Return three indices with all pairs missing, followed by later indices of the group.
+
+    Return None if no three representations qualify.
+    """
     candidates = rows[:MAX_TIMING_CANDIDATES]
     part: np.ndarray = todo[np.ix_(candidates, candidates)]
     missing: np.ndarray = part | part.T

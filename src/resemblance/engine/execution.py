@@ -26,25 +26,25 @@ from .tasks import run_pair_blocks
 from .work import ComparisonPlan, PairBlock, RunOptions, find_missing_pairs, load_saved_scores
 from .workers import count_workers, is_on_this_machine, single_threaded
 
-# With more tasks the load is more even, but each computes intermediates unless they are lent.
+# More tasks balance the load better, but without a shared cache each task computes intermediates.
 TASKS_PER_WORKER = 2
 SHARED_TASKS_PER_WORKER = 10
-MAX_SHARED_BLOCK_HEIGHT = 100  # a task has all files of two blocks open
+MAX_SHARED_BLOCK_HEIGHT = 100  # a task keeps the files of two blocks open
 
 
 def compare_many(
     works: Iterable[ComparisonPlan], *, described: bool = True, **options: Unpack[RunOptions]
 ) -> tuple[Comparison, ...]:
-    """Return several comparisons, all computed in one run.
+    """Return several comparisons, computed in one run.
 
-    It differs from calls of :func:`compare` one after the other in three ways. An executor gets the
-    tasks of all at once, so no worker waits for the end of a comparison. A value that several need
-    is computed once, also without ``save``. And ``progress`` counts all of them together. The
-    values are the same, to the last bit. Here, intermediates are held for at most two blocks of one
-    comparison at a time.
+    ``compare_many`` differs from successive calls of :func:`compare` in three ways. An executor
+    gets the tasks of all comparisons at once, so no worker waits for the end of a comparison. A
+    score that several comparisons need is computed once, also without ``save``. And ``progress``
+    counts all comparisons together. The values are identical, to the last bit. Without an executor,
+    intermediates are cached for at most two blocks of one comparison at a time.
 
-    The options, and what is raised, are those of :func:`compare`; a file of ``save`` describes the
-    last comparison, unless its description is to stay as it is (``described=False``).
+    The options and exceptions are the same as for :func:`compare`. The file of ``save`` describes
+    the last comparison; with ``described=False`` the description in the file does not change.
     """
     works = tuple(works)
     if works:
@@ -55,7 +55,7 @@ def compare_many(
 def execute_plans(
     works: Sequence[ComparisonPlan], options: RunOptions, described: bool = True
 ) -> None:
-    """Compute the scores that works lack and that are not in the file of ``save``."""
+    """Compute the scores that plans lack and that the file of ``save`` does not contain."""
     executor, save = options.get("executor"), options.get("save")
     with ExitStack() as file, ExitStack() as stack:
         store = file.enter_context(ScoreFile(save)) if save is not None else None
@@ -73,12 +73,13 @@ def execute_plans(
         estimate = _time_estimate(works, todos, options, budget, memory)
         advance = stack.enter_context(progress_reporter(progress, total, "comparing"))
         if total:
-            advance(0)  # says how much there is before the first of it is done
+            advance(0)  # shows the total before the first pair is done
         _record_scores(failures, works, store, advance)
-        if workers_write:  # a process that is forked with the file open would not let go of it
+        # A worker forked while the file is open would keep its lock.
+        if workers_write:
             file.close()
             store = None
-        # closed before what is lent is removed
+        # The exit stack closes the generator before it removes the shared cache.
         keep = options.get("keep", False)
         scores = stack.enter_context(
             closing(
@@ -109,8 +110,11 @@ def _time_estimate(
     budget: int,
     memory: int | None,
 ) -> TimeEstimate | None:
-    """Return the estimate of the work, whose first pairs are computed first; None where nobody
-    reads it or there is little work."""
+    """Return the time estimate of the work, or None.
+
+    The pairs of the estimate are computed first. The result is None if no caller shows progress or
+    if there is little work.
+    """
     if options.get("progress", True) is not True and "announce" not in options:
         return None
     executor = options.get("executor")
@@ -122,7 +126,7 @@ def _time_estimate(
 
 
 def _announce_duration(estimate: TimeEstimate, options: RunOptions) -> None:
-    """Print how long work takes that is long."""
+    """Print the estimate if the work is long."""
     announce = options.get("announce") or progress_announcer(
         options.get("progress", True), "comparing"
     )
@@ -136,7 +140,7 @@ def _record_scores(
     store: ScoreFile | None,
     advance: Callable[[int], None],
 ) -> None:
-    """Take in scores, and write them unless the workers do."""
+    """Put scores into the plans, and into the file if there is one; advance the progress bar."""
     for column in batch:
         for work in works:
             work.put(column)
@@ -147,8 +151,8 @@ def _record_scores(
 
 
 def validated_budget(options: RunOptions) -> int:
-    """Return the bytes for the intermediates of one task; ``ValueError`` for options that
-    cannot be."""
+    """Return the bytes for the intermediates of a task; raise ``ValueError`` for invalid
+    options."""
     block_size = options.get("block_size")
     if block_size is not None:
         check_positive_integers("compare", block_size=block_size)
@@ -163,9 +167,10 @@ def schedule_pair_blocks(
     room: int | None,
     lender: SharedCache | None,
 ) -> tuple[list[ScoreBatch], list[Iterator[PairBlock]]]:
-    """Return failures that are known before anything is tried, and the tasks of each comparison.
+    """Return the failures known in advance, and the tasks of each comparison.
 
-    ``room``: the bytes that this machine has. The pairs that take more are taken out of ``todos``.
+    ``room``: the bytes of memory that this machine has available. Pairs that need more are removed
+    from ``todos``.
     """
     executor, memory = options.get("executor"), options.get("memory", HALF_KEYWORD)
     workers = count_workers(executor) if executor else 0
@@ -192,7 +197,7 @@ def schedule_pair_blocks(
 
 
 def _block_height(work: ComparisonPlan, workers: float, lender: SharedCache | None) -> int:
-    """Return the largest height of blocks for a share of the workers of an executor."""
+    """Return the largest block height for the given share of the workers of an executor."""
     if lender is None or not lender.has_room(work.all, tuple(work.measures)):
         return work.height_for(TASKS_PER_WORKER * workers)
     return min(MAX_SHARED_BLOCK_HEIGHT, work.height_for(SHARED_TASKS_PER_WORKER * workers))
@@ -201,6 +206,6 @@ def _block_height(work: ComparisonPlan, workers: float, lender: SharedCache | No
 def _uses_local_memory(
     executor: Executor | None, representations: Iterable[Representation]
 ) -> bool:
-    """Say whether the work takes memory of this machine, not of a cluster or an accelerator."""
+    """Return whether the work uses this machine's memory, not a cluster's or an accelerator's."""
     runs_here = executor is None or is_on_this_machine(executor)
     return runs_here and all(is_on_cpu(r.source) for r in representations)

@@ -1,4 +1,4 @@
-"""What a comparison will take, said before it begins: pairs, memory, tasks."""
+"""Forecast the pairs, the memory and the tasks of a comparison before it begins."""
 
 from __future__ import annotations
 
@@ -29,18 +29,19 @@ from .memory import available_memory
 from .work import ComparisonPlan, PairBlock, RunOptions, load_saved_scores
 from .workers import count_workers, is_on_this_machine
 
-MIN_FITTING_SAMPLES = 2  # samples
-UNCACHED_FINGERPRINT = unwrap(fingerprint)  # as the key of an intermediate
-# The intermediates that a task finds computed: those of the task before, those of all before it, as
-# where an executor is lent them, or none.
+MIN_FITTING_SAMPLES = 2
+UNCACHED_FINGERPRINT = unwrap(fingerprint)  # the function that is the cache key
+# The cached intermediates of a task: from the previous task, from all earlier tasks (shared cache),
+# or none.
 CachedIntermediates = Literal["previous", "all", "none"]
 
 
 class MeasureForecast(NamedTuple):
-    """What one measure will take.
+    """The forecast for one measure.
 
-    ``values`` are to be computed, ``stored`` are in the file of ``save`` already; ``memory`` is the
-    bytes of the intermediates of one pair; ``note`` says whether a pair fits the memory.
+    ``values`` is the number of values to compute, ``stored`` the number in the file of ``save``;
+    ``memory`` is the bytes of the intermediates of one pair; ``note`` says if a pair does not fit
+    in memory.
     """
 
     measure: str
@@ -51,19 +52,20 @@ class MeasureForecast(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why the measure cannot be computed, "" where it can."""
+        """Why the measure cannot be computed; "" if it can."""
         return self.note
 
 
 @dataclass(frozen=True, repr=False)
 class Forecast(BaseResult):
-    """What a comparison will take, before it begins.
+    """The forecast of a comparison: values, tasks and memory.
 
-    ``passes`` is how often the intermediates of a representation are computed on average, for all
-    blocks of pairs. ``memory`` is the peak in bytes, besides the arrays themselves: intermediates,
-    and the matrices of values. For :func:`plan_models`, ``models`` are the CPU seconds of running
-    them, ``disk`` is the bytes of their features, ``permutations`` is the number of permuted values
-    of the evidence, and ``permuted`` is that number where no pair has exact moments.
+    ``passes`` is the average number of times that the intermediates of a representation are
+    computed over all blocks of pairs. ``memory`` is the peak in bytes, besides the arrays
+    themselves: intermediates, and the matrices of values. For :func:`plan_models`, ``models`` is
+    the CPU seconds of running the models, ``disk`` is the bytes of their features, ``permutations``
+    is the number of permuted values of the evidence, and ``permuted`` is that number where no pair
+    has exact moments.
     """
 
     measures: tuple[MeasureForecast, ...]
@@ -89,7 +91,7 @@ class Forecast(BaseResult):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Why the run may fail: the memory that it needs is more than there is."""
+        """Why the run may fail: it needs more memory than is available."""
         if self.available is None or self.memory <= self.available:
             return ()
         sizes = f"{format_bytes(self.memory)} is needed, {format_bytes(self.available)} available"
@@ -97,18 +99,18 @@ class Forecast(BaseResult):
 
     @property
     def failures(self) -> tuple[MeasureForecast, ...]:
-        """The measures that do not fit the memory, each with the reason."""
+        """The measures with a pair that does not fit in memory, each with the reason."""
         return tuple(m for m in self.measures if m.reason)
 
     def summary(self) -> str:
-        """Return the whole in a few words, then caveats."""
+        """Return one line with values, measures, workers and memory, then the caveats."""
         at_once = f" on {self.workers} workers" if self.workers > 1 else ""
         count = f"{len(self.measures)} measure{'s' * (len(self.measures) != 1)}"
         line = f"{self.values:,} values of {count}{at_once}, {format_bytes(self.memory)}"
         return "\n".join((line, *(f"  {caveat}" for caveat in self.caveats)))
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a record for each measure, and one for all together."""
+        """Return one record per measure, and a total."""
         total = {
             "measure": "together",
             "values": self.values,
@@ -123,7 +125,7 @@ class Forecast(BaseResult):
 
 
 def forecast_facts(forecast: Forecast) -> dict[str, str]:
-    """Return what concerns all measures, by name, as texts."""
+    """Return the facts about all measures together, as text by name."""
     low, high = forecast.features
     width = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     stored = sum(m.stored for m in forecast.measures)
@@ -164,17 +166,17 @@ def plan(
     save: str | Path | None = None,
     spill: str | Path | bool | None = None,
 ) -> Forecast:
-    """Say what :func:`compare` with the same arguments will take, and compute none of it.
+    """Forecast the work of :func:`compare` with the same arguments, without computing any score.
 
-    The order of the work is the one that ``compare`` would follow: so are the numbers of values
-    (without those that the file of ``save`` holds already), of tasks, and how often the budget
-    makes intermediates be computed. A measure that does not fit the memory says so, with the number
-    of samples that would fit. A plan has no seconds: ``compare`` times the first pairs of long work
-    and prints the estimate. Of arrays in ``.npy`` files only the header is read, unless there is a
-    file of ``save``, whose scores are known by the data; other data are read once, to tell apart
-    what is the same.
+    The forecast follows the order of work of ``compare``. The number of values (without the values
+    in the file of ``save``), the number of tasks, and the number of times that the budget makes
+    ``compare`` recompute intermediates are therefore the same. A measure that does not fit in
+    memory is reported with the number of samples that would fit. A plan has no seconds: ``compare``
+    times the first pairs of long work and prints the estimate. Only the header of a ``.npy`` file
+    is read, unless there is a file of ``save``, because the file identifies scores by the data.
+    Other data are read once, to recognise equal data.
 
-    Raises ``ValueError`` for what ``compare`` refuses. The file of ``save`` is only read.
+    Raises ``ValueError`` for arguments that ``compare`` refuses. The file of ``save`` is only read.
     """
     with open_executor("plan", jobs) as executor:
         options: RunOptions = {"executor": executor, "memory": memory, "block_size": block_size}
@@ -203,7 +205,7 @@ def _forecast_comparison(
     todo, memory = work.todo(), available_memory()
     missing = {spec: int(np.count_nonzero(mask)) for spec, mask in todo.items()}
     with warnings.catch_warnings(), shared_cache(executor, spill, budget) as lender:
-        warnings.simplefilter("ignore")  # of memory, which the forecast says itself
+        warnings.simplefilter("ignore")  # the forecast reports memory itself
         is_lent = lender is not None and lender.has_room(work.all, tuple(work.measures))
         _, (tasks,) = schedule_pair_blocks([work], [todo], options, budget, memory, lender)
     finds: CachedIntermediates = "previous" if executor is None else "all" if is_lent else "none"
@@ -231,7 +233,8 @@ def _forecast_comparison(
 
 
 def _file_representation(x: Representation) -> Representation:
-    """Return a representation that is known by its file, so that no value of the file is read."""
+    """Return a representation identified by path, time and size of its file, without reading
+    values."""
     if x.path is None or not isinstance(x.source, np.memmap):
         return x
     y, facts = copy(x), Path(x.path).stat()
@@ -250,11 +253,11 @@ def _file_representation(x: Representation) -> Representation:
 
 
 class TaskCounts:
-    """The work of the measures that are computed in the same tasks.
+    """Counts over the tasks of one group of measures.
 
-    ``loads``: how many representations get their intermediates, counted anew each time they do;
-    ``values``: of each measure. ``largest``: the numbers of representations that hold intermediates
-    at a time, by the widths of data.
+    ``loads``: how many representations get their intermediates, counted at every load; ``values``:
+    the number of values per measure. ``largest``: for each task, the number of representations of
+    each width, which hold intermediates at the same time.
     """
 
     def __init__(self, first: PairBlock, widths: np.ndarray):
@@ -263,7 +266,7 @@ class TaskCounts:
         self.largest, self.tasks, self.loads = set[tuple[int, ...]](), 0, 0
 
     def add(self, task: PairBlock, n_loaded: int) -> None:
-        """Count a task, for which so many representations get their intermediates."""
+        """Count a task; ``n_loaded`` representations get their intermediates for this task."""
         self.tasks += 1
         self.loads += n_loaded
         for p, block in enumerate(task.forward):
@@ -275,7 +278,7 @@ class TaskCounts:
         self.largest.add(tuple(np.bincount(places, minlength=len(self.widths)).tolist()))
 
     def bytes(self, copied: bool) -> int:
-        """Return the bytes of the intermediates that are held at a time."""
+        """Return the largest number of bytes of intermediates held at a time."""
         sizes = [
             representation_cache_bytes(self.measures, self.n, d, copied)
             for d in self.widths.tolist()
@@ -286,7 +289,7 @@ class TaskCounts:
 def _count_tasks(
     tasks: Iterable[PairBlock], finds: CachedIntermediates, widths: Sequence[int]
 ) -> list[TaskCounts]:
-    """Return the work of tasks by their measures."""
+    """Return the counts of tasks, one :class:`TaskCounts` per group of measures."""
     tallies: dict[tuple[Measure, ...], TaskCounts] = {}
     cached_keys = set[tuple[int, tuple[Measure, ...]]]()
     for task in tasks:
@@ -312,7 +315,7 @@ def _measure_forecast(
     memory: int | None,
     tallies: Sequence[TaskCounts],
 ) -> MeasureForecast:
-    """Return what a measure will take; ``missing``: the pairs that have no value yet."""
+    """Return the forecast of a measure; ``missing``: the number of pairs without a value."""
     own_tallies = [t for t in tallies if m in t.measures]
     values = int(sum(t.values[t.measures.index(m)] for t in own_tallies))
     return MeasureForecast(
@@ -325,7 +328,7 @@ def _measure_forecast(
 
 
 def _max_fitting_samples(m: Measure, work: ComparisonPlan, available: float) -> str:
-    """Return how many samples would fit, for a measure of which a pair does not."""
+    """Return a note with the largest number of samples for which one pair of this measure fits."""
     high, widest = work.largest
     low = MIN_FITTING_SAMPLES
     while high - low > 1:
@@ -342,7 +345,8 @@ def _max_fitting_samples(m: Measure, work: ComparisonPlan, available: float) -> 
 
 
 def _peak_memory(work: ComparisonPlan, tallies: Sequence[TaskCounts], workers: int) -> int:
-    """Return the bytes that all workers here hold at a time, and the matrices of values."""
+    """Return the peak bytes on this machine: intermediates of all workers, and matrices of
+    values."""
     intermediates = max((t.bytes(work.is_copied) for t in tallies), default=0)
     matrix = 8 * len(work.sides[0]) * len(work.sides[1])
     matrices = len(work.measures) if matrix <= MAX_MATRIX_BYTES_IN_MEMORY else 0

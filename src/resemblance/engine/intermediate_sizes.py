@@ -1,4 +1,4 @@
-"""The bytes that intermediates take, and the measures that share them."""
+"""Estimate the bytes of cached intermediates, and group measures that share intermediates."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from ..contracts._measure import Measure
 from ..data.representation import Representation, pair_cache
 from ..intermediates.rectangles import MAX_STORED_SAMPLES, force_blockwise
 
-SizedMeasureGroup = tuple[
-    tuple[Measure, ...], int
-]  # measures, and the bytes of their intermediates
-SOURCE_KEY = "source"  # what stands for the array among intermediates: the owner of its memory
-ProbeWidth = Literal["wide", "middle", "narrow"]  # beside the number of samples
+# Measures, and the bytes of their intermediates
+SizedMeasureGroup = tuple[tuple[Measure, ...], int]
+SOURCE_KEY = "source"  # the owner of the memory of the array itself
+ProbeWidth = Literal["wide", "middle", "narrow"]  # relative to the number of samples
 
 
 def group_measures(
@@ -29,13 +28,13 @@ def group_measures(
     memory: int,
     available: float = math.inf,
 ) -> list[SizedMeasureGroup]:
-    """Return the measures in one group if the intermediates of all representations fit the budget,
-    else in several, each with the bytes of the intermediates that one representation has.
+    """Return groups of measures, each with the bytes of intermediates per representation.
 
-    Measures stay together when they share an intermediate that is quadratic in n; all without such
-    an intermediate form one group. A group is split into its measures if the intermediates of two
-    representations exceed the ``available`` memory of the machine. ``intermediates``: those that
-    each measure uses of n samples, with their bytes.
+    All measures form one group if the intermediates of all representations fit the budget.
+    Otherwise measures stay together when they share an intermediate that is quadratic in n; all
+    measures without a quadratic intermediate form one group. A group is split into single measures
+    if the intermediates of two representations exceed the ``available`` memory of the machine.
+    ``intermediates``: the intermediates that each measure uses for n samples, with their bytes.
     """
     group_of_all = _group_with_bytes(list(intermediates), intermediates)
     if group_of_all[1] * count <= memory:
@@ -71,7 +70,8 @@ def _group_with_bytes(
 def representation_cache_bytes(
     measures: tuple[Measure, ...], n: int, d: int, copied: bool = True
 ) -> int:
-    """Return the bytes of all intermediates of one representation that measures use at (n, d)."""
+    """Return the bytes of all intermediates that measures use of one representation of shape (n,
+    d)."""
     return _group_with_bytes(measures, {m: intermediates_used(m, n, d, copied) for m in measures})[
         1
     ]
@@ -80,15 +80,16 @@ def representation_cache_bytes(
 def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = True) -> int:
     """Return the bytes of all intermediates that a measure keeps for one pair of widths d and e.
 
-    These are the intermediates of both and those of the pair, memory that several share counted
-    once. It is a lower bound of what the measure needs: computing an intermediate may take more for
-    a moment.
+    The sum covers the intermediates of both representations and of the pair; shared memory counts
+    once. The sum is a lower bound of the need of the measure: computing an intermediate may
+    temporarily take more.
     """
     total = sum(sum(intermediates_used(measure, n, width, copied).values()) for width in (d, e))
     probe = _probe_shapes_at(measure, n, max(d, e)) if n >= measure.min_samples else None
     if probe is None:
         return total
-    scale = probe.scale(n, math.sqrt(d * e))  # d e for a matrix of all columns against all
+    # a matrix of all columns against all columns has d e entries
+    scale = probe.scale(n, math.sqrt(d * e))
     return total + _scaled_bytes(
         [a for a in chain(*probe.shared.values()) if a.owner is None], scale
     )
@@ -97,15 +98,14 @@ def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = Tr
 def intermediates_used(
     measure: Measure, n: int, d: int, copied: bool = True, *, apart: bool = False
 ) -> dict[Any, int]:
-    """Return the intermediates of one representation that a measure uses, each with its bytes at
-    (n, d).
+    """Return the intermediates that a measure uses of one (n, d) representation, with their bytes.
 
-    The measure runs on a small probe, and the shapes of its intermediates are scaled up, so that no
-    measure has to declare what it needs. Memory that several intermediates share is counted for the
-    first of them, that of the array for ``SOURCE`` if it is ``copied`` into another precision or
-    layout; ``apart``: each intermediate has memory of its own. A measure that does not run on the
-    probe is assumed to need a copy of the array; one that needs more than n samples uses no
-    intermediates.
+    The function runs the measure on a small probe and scales the shapes of the intermediates up, so
+    no measure has to declare its needs. Memory that several intermediates share counts for the
+    first of these intermediates. The memory of the array itself counts under ``SOURCE_KEY`` if the
+    array is ``copied`` into another precision or layout. ``apart``: every intermediate has its own
+    memory. A measure that fails on the probe is assumed to need a copy of the array; a measure that
+    needs more than n samples uses no intermediates.
     """
     if n < measure.min_samples:
         return {}
@@ -119,7 +119,8 @@ def intermediates_used(
     scales[SOURCE_KEY] = source_scale
     sizes: dict[Any, int] = {}
     for key, arrays in probe.intermediates.items():
-        # A sample of all rows, as on the probe, may be the array itself; one of fewer is a copy.
+        # On the probe a subsample may contain every row and alias the array; on real data it is a
+        # copy.
         first = {None, *(owner for owner in scales if scales[owner] != scales[key])}
         sizes[key] = _scaled_bytes([a for a in arrays if apart or a.owner in first], scales[key])
         if copied and not apart and SOURCE_KEY in {a.owner for a in arrays} - first:
@@ -128,8 +129,11 @@ def intermediates_used(
 
 
 class ArrayShape(NamedTuple):
-    """The shape of an array, the bytes of one of its entries, and the intermediate that has the
-    same memory already: its key, or ``SOURCE``; None for memory of its own."""
+    """The shape of an array, the bytes per entry, and the owner of its memory.
+
+    The owner is the key of an earlier intermediate with the same memory, or ``SOURCE_KEY``; None if
+    the array has its own memory.
+    """
 
     lengths: tuple[int, ...]
     itemsize: int
@@ -137,8 +141,8 @@ class ArrayShape(NamedTuple):
 
 
 class ProbeShapes(NamedTuple):
-    """The shapes of the intermediates that a measure took of a small array, and of a pair of
-    these."""
+    """The shapes of the intermediates of a measure on two small arrays: of one array, and of the
+    pair."""
 
     rows: int
     columns: int
@@ -146,13 +150,13 @@ class ProbeShapes(NamedTuple):
     shared: Mapping[Any, tuple[ArrayShape, ...]]
 
     def scale(self, n: int, d: float) -> dict[int, float]:
-        """Return what the lengths of the probe become for arrays of shape (n, d)."""
+        """Return the lengths that replace the lengths of the probe for arrays of shape (n, d)."""
         rows = self.rows
         return {rows: n, rows - 1: n - 1, self.columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
 
 
 def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
-    """Run a measure on small arrays in the way in which it is computed at (n, d)."""
+    """Run a measure on small arrays, with the code path that the measure uses at (n, d)."""
     width: ProbeWidth = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
     return _run_probe(measure, width, measure.takes_blocks(n), n > MAX_STORED_SAMPLES)
 
@@ -161,10 +165,10 @@ def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
 def _run_probe(
     measure: Measure, width: ProbeWidth, in_blocks: bool, large: bool
 ) -> ProbeShapes | None:
-    """Run a measure on small arrays; ``None`` if it does not run.
+    """Run a measure on small arrays; return None if the measure raises an exception.
 
-    ``in_blocks``: by its function of many pairs, not by the plain one. ``large``: as with so many
-    samples that no matrix of their pairs is stored.
+    ``in_blocks``: call the function for many pairs, not the plain function. ``large``: simulate the
+    blockwise mode for samples too many for a stored n x n matrix.
     """
     rows = max(23, measure.min_samples + 6)
     columns = {"wide": rows + 8, "middle": rows // 2, "narrow": 7}[width]
@@ -176,7 +180,7 @@ def _run_probe(
                 measure.all_pairs([x], [y])
             else:
                 measure.evaluate(x, y)
-    except Exception:  # whatever it raises here, the real data decide whether it fails
+    except Exception:  # only an exception on the real data counts
         return None
     owners: dict[Any, Any] = {(z.ctypes.data, z.nbytes): SOURCE_KEY for z in noise}
     intermediates, _ = (_array_shapes(r.cache, owners) for r in (x, y))
@@ -184,10 +188,10 @@ def _run_probe(
 
 
 def _subsample_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
-    """Return the number of rows, and that of pairs of rows, of an intermediate of a sample of the
-    rows.
+    """Return the scaled number of rows, and of pairs of rows, of an intermediate of a subsample.
 
-    The former is a parameter of the measure, which the small probe cut to the number of its rows.
+    A parameter of the measure sets the number of rows. On the small probe, the parameter was cut to
+    the number of rows of the probe.
     """
     parameters = {**measure.defaults, **dict(measure.parameters)}
     capped = [parameters.get(name) for name, value in _flatten_parameters(key[1]) if value == rows]
@@ -199,7 +203,7 @@ def _subsample_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int,
 
 
 def _flatten_parameters(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield parameters by name, those of a named tuple one by one."""
+    """Yield parameters as (name, value); a named tuple yields its fields."""
     for name, value in parameters:
         yield from value._asdict().items() if hasattr(value, "_asdict") else ((name, value),)
 
@@ -207,10 +211,10 @@ def _flatten_parameters(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple
 def _array_shapes(
     intermediates: Mapping[Any, Any], owners: dict[Any, Any]
 ) -> dict[Any, tuple[ArrayShape, ...]]:
-    """Return the shapes of intermediates, in the order in which they were computed.
+    """Return the shapes of intermediates, in the order of computation.
 
-    ``owners`` maps the address of the first entry of an array, and its bytes, to the intermediate
-    that has them; new ones are entered.
+    ``owners`` maps the address and bytes of an array to the intermediate that has this memory; the
+    function adds new arrays to ``owners``.
     """
     shapes: dict[Any, tuple[ArrayShape, ...]] = {}
     for key, value in intermediates.items():

@@ -1,4 +1,4 @@
-"""Where work is done: in this process, in a pool of processes, or by an executor of the caller."""
+"""Open the executor of a computation: this process, a process pool, or the caller's executor."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any, TypeAlias, cast
 from .workers import WorkerPool
 
 Jobs: TypeAlias = int | Executor | None
-# What a worker does first, as text so that nothing of ours is imported before. Interrupts
-# from the keyboard reach all processes, and only the parent is to answer them; and a worker ends
-# when its parent does, however that ends.
+# The first code of a worker, as text so that the worker imports no module of the package before. A
+# keyboard interrupt reaches all processes, but only the parent may respond. A worker ends when its
+# parent ends, for any reason.
 WORKER_INITIALIZER = """
 import multiprocessing, os, signal, threading
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -30,12 +30,12 @@ keep_freed_memory()
 
 @contextmanager
 def open_executor(function: str, jobs: Jobs) -> Iterator[Executor | None]:
-    """Yield the executor that ``jobs`` asks for; None computes in this process.
+    """Yield the executor for ``jobs``; None means computation in this process.
 
-    A number opens a pool of so many processes and closes the pool in the end; the caller closes an
-    executor that the caller passed.
+    A number opens a pool with this number of processes and closes the pool in the end. The caller
+    closes an executor passed as ``jobs``.
 
-    Raises ``ValueError`` for a number below 1, and for what is neither a number nor an executor.
+    Raises ``ValueError`` for a number below 1, and for anything except a number or an executor.
     """
     if jobs is None or hasattr(jobs, "submit"):
         yield cast("Executor | None", jobs)
@@ -51,7 +51,7 @@ def open_executor(function: str, jobs: Jobs) -> Iterator[Executor | None]:
 
 @contextmanager
 def process_pool(jobs: int) -> Iterator[Executor | None]:
-    """Yield a pool of processes that ends at once, silently, when something goes wrong here."""
+    """Yield a pool of processes; after an exception the pool ends at once, without messages."""
     if jobs == 1:
         yield None
         return
@@ -76,10 +76,9 @@ def _new_process_pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def _submit_without_interrupts(submit: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Submit a task while interrupts from the keyboard wait, so that a worker that this starts
-    never gets one.
+    """Submit a task while keyboard interrupts are blocked, so that a new worker never receives one.
 
-    A worker ignores interrupts from its first line on, but it takes a second to come to that line.
+    A worker ignores interrupts from its first line on, but needs a second to reach that line.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         return submit(*args, **kwargs)
@@ -91,11 +90,12 @@ def _submit_without_interrupts(submit: Callable[..., Any], *args: Any, **kwargs:
 
 
 def _terminate_workers(executor: ProcessPoolExecutor) -> None:
-    """End the workers.
+    """Terminate the worker processes of a pool.
 
-    Cancelled tasks must be out of the pool before, or its thread prints a traceback of its own.
+    The function waits until cancelled tasks have left the pool; otherwise the thread of the pool
+    prints a traceback.
     """
-    workers = list((executor._processes or {}).values())  # shutdown forgets them
+    workers = list((executor._processes or {}).values())  # shutdown clears the list
     executor.shutdown(wait=False, cancel_futures=True)
     deadline = time.monotonic() + 1
     work_items = executor._pending_work_items

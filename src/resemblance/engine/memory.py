@@ -1,4 +1,4 @@
-"""The memory that is left to this process before it fails or is killed, and budgets of it."""
+"""Available memory of this process, and memory budgets."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-# The files with the limit and the use of a control group, and the line of its statistics with what
-# it gives back when memory is needed.
+# The files with the limit and the use of a control group, and the line of its statistics with the
+# reclaimable bytes.
 CGROUP_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-HALF_KEYWORD = "half"  # of the memory that is available when the work begins
-FALLBACK_MEMORY_BYTES = 2 * 10**9  # bytes, where nothing says what is available
+HALF_KEYWORD = "half"  # half of the available memory when the work begins
+FALLBACK_MEMORY_BYTES = 2 * 10**9  # bytes, if the available memory is unknown
 MIN_BUDGET_BYTES = 10**8
 BYTE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 BYTE_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Return the bytes that are left to this process, ``None`` where the system does not say.
+    """Return the bytes available to this process, or ``None`` if the system does not report them.
 
-    It is the least of what the machine has available, what the control groups (containers) of this
-    process leave, and what its limit on addresses leaves (``ulimit -v``). ``root`` holds ``proc``
-    and ``sys``.
+    The result is the minimum of the available memory of the machine, the remaining memory of the
+    control groups (containers) of this process, and the remaining address space (``ulimit -v``).
+    ``root`` is the folder with ``proc`` and ``sys``.
     """
     bounds = [*_machine_memory(root), *_cgroup_memories(root), *_address_space_left(root)]
     return max(0, min(bounds)) if bounds else None
@@ -43,12 +43,13 @@ def _machine_memory(root: Path) -> Iterator[int]:
     if lines:
         yield 1024 * int(lines[0].split()[1])
     elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ()):
-        # This system does not say what is available, so it is all memory that the machine has
+        # This system does not report available memory; use the total memory of the machine.
         yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _cgroup_memories(root: Path) -> Iterator[int]:
-    """Yield what each control group above this process leaves; both versions are read."""
+    """Yield the remaining bytes of every control group above this process; reads versions 1 and
+    2."""
     for line in _read_system_lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         if controllers not in ("", "memory"):
@@ -89,10 +90,10 @@ def _read_system_lines(path: Path) -> list[str]:
 
 
 def parse_bytes(memory: int | str) -> int:
-    """Return a number of bytes from 2_000_000_000, "2GB", "512 MiB", or "half" of what is available
-    now.
+    """Return the number of bytes for 2_000_000_000, "2GB", "512 MiB", or "half" (of available
+    memory).
 
-    Raises ``ValueError`` for anything else, also for a bare number below a million, which lacks its
+    Raises ``ValueError`` for anything else, also for a bare number below a million, which lacks a
     unit.
     """
     if memory == HALF_KEYWORD:
@@ -114,8 +115,8 @@ def parse_bytes(memory: int | str) -> int:
 def memory_budget(memory: int | str, executor: object = None) -> int:
     """Return the bytes for the intermediates of one task.
 
-    Half of what is available is shared by all workers on this machine; what other machines have is
-    not known.
+    All workers on this machine share half of the available memory; the memory of other machines is
+    unknown.
     """
     from .workers import count_workers, is_on_this_machine
 
@@ -127,14 +128,15 @@ def memory_budget(memory: int | str, executor: object = None) -> int:
 
 
 def keep_freed_memory() -> None:
-    """Let this process keep the memory of arrays that end, for those that follow.
+    """Let this process keep the memory of freed arrays for later arrays.
 
-    The C library of GNU gives that of large ones back, and takes new memory page by page, for up to
-    a fifth of the time of a comparison. This is for processes of our own; it does nothing on other
-    systems.
+    The GNU C library returns the memory of large arrays to the system and takes new memory page by
+    page, for up to a fifth of the time of a comparison. This function is for worker processes of
+    the package; it does nothing on other systems.
     """
     trim_threshold, mmap_threshold = -1, -3  # as malloc.h names them
     with suppress(OSError, AttributeError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(trim_threshold, 2**31 - 1)
-        mallopt(mmap_threshold, 2**30) or mallopt(mmap_threshold, 2**25)  # what older ones accept
+        # older versions accept less
+        mallopt(mmap_threshold, 2**30) or mallopt(mmap_threshold, 2**25)

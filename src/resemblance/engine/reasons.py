@@ -1,4 +1,4 @@
-"""Why a pair has no value: errors that data or a lack of memory cause, not defects of the code."""
+"""Why a pair has no score: errors caused by data or lack of memory, not by defects of the code."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ SCIPY_NONFINITE_MESSAGES = (
 def failure_reason(
     error: Exception, measure: Measure, x: Representation, y: Representation
 ) -> str | None:
-    """Return why there is no value, or ``None`` for an error that data cannot cause.
+    """Return why there is no score, or ``None`` for an error that data cannot cause.
 
-    The reason refers to data by fingerprint, because they may have another name elsewhere.
+    The reason identifies data by fingerprint, because the same data may have another name
+    elsewhere.
     """
     if isinstance(error, UndefinedError):
         reason = str(error)
@@ -31,9 +32,8 @@ def failure_reason(
         return reason
     if is_out_of_memory(error):
         sizes = " and ".join(map(str, (x.shape, y.shape)))
-        detail = (
-            f": {_one_line_message(error)}" if str(error) else ""
-        )  # Python's own has no message
+        # A MemoryError of Python has no message.
+        detail = f": {_one_line_message(error)}" if str(error) else ""
         return (
             f"{NO_MEMORY_REASON} for {measure} of arrays {sizes}{detail}; use fewer samples or "
             "features"
@@ -50,7 +50,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def _is_numerical_failure(error: Exception) -> bool:
-    """Return whether a decomposition failed, or refused what an earlier step made infinite."""
+    """Return whether a decomposition failed, or SciPy rejected infinite or NaN entries."""
     torch = sys.modules.get("torch")
     kinds = (np.linalg.LinAlgError, torch.linalg.LinAlgError) if torch else (np.linalg.LinAlgError,)
     is_nonfinite_error = type(error) is ValueError and str(error) in SCIPY_NONFINITE_MESSAGES

@@ -1,4 +1,4 @@
-"""The scores of a task: of each pair by itself, or of many pairs together where a measure can."""
+"""Compute the scores of a task: pair by pair, or many pairs together if a measure supports it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from ..data.representation import Representation, fingerprint, pair_cache, witho
 from .reasons import failure_reason
 from .work import PairBlock
 
-BATCH_SIDE = 128  # rows and columns that are computed together; scores do not depend on it
-SECONDS_PER_REPORT = 0.05  # seconds of work after which scores are handed on
-MAX_PAIRS_REPORTED_SINGLY = 32  # pairs of which each is handed on at once: the next may take long
+BATCH_SIDE = 128  # rows and columns computed together; scores do not depend on the number
+SECONDS_PER_REPORT = 0.05  # scores are reported after this many seconds
+MAX_PAIRS_REPORTED_SINGLY = 32  # the first pairs are reported at once: the next may take long
 
 
 def score_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of a task, those of some pairs at a time."""
+    """Yield the scores of a task, a few pairs at a time."""
     for part in task.parts(BATCH_SIDE):
         batchable = batchable_measures(part.measures, part.representations)
         for p in (p for p, m in enumerate(part.measures) if m in batchable):
@@ -43,7 +43,8 @@ def score_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
 
 
 def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[list[ScoreBatch]]:
-    """Yield scores of a part; the measures of a pair share the intermediates of the pair."""
+    """Yield the scores of a part, pair by pair; the measures of a pair share the cache of the
+    pair."""
     data = tuple(map(fingerprint, part.representations))
     offset = 0 if part.is_diagonal else len(part.rows)
     scores, start = {p: list[PairScore]() for p in positions}, time.monotonic()
@@ -62,7 +63,8 @@ def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[l
 
 
 def _pairs_to_compute(part: PairBlock, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return the pairs with something to compute, each once."""
+    """Return the (row, column) pairs for which at least one measure is missing, without
+    repetition."""
     todo = np.any([part.forward[p] for p in positions], axis=0)
     if part.backward is not None:
         todo |= np.any([part.backward[p] for p in positions], axis=0).T
@@ -71,7 +73,7 @@ def _pairs_to_compute(part: PairBlock, positions: Sequence[int]) -> Iterator[tup
 
 
 def _is_transposed(part: PairBlock, p: int, i: int, j: int) -> bool:
-    """Say whether a measure is to be computed of a column with a row."""
+    """Return whether a measure must also be computed for (column, row)."""
     if part.backward is None or (part.is_diagonal and i == j):
         return False
     return bool(part.backward[p][j, i])
@@ -87,7 +89,7 @@ def _score_batches(
 def _score_pair(
     measure: Measure, x: Representation, y: Representation, places: tuple[int, int]
 ) -> PairScore:
-    """Return the score of a pair, which is at these places among its data."""
+    """Return the score of a pair at the given positions among its data."""
     start = time.perf_counter()
     try:
         value = scalar(measure.evaluate(x, y))
@@ -96,11 +98,11 @@ def _score_pair(
         numbers |= _pair_chance_level(measure, x, y)
         score = PairScore(*places, value, None, numbers, measure.caveat(x, y))
     except Exception as error:
-        # also where only the diagnostics failed
+        # A failure of the diagnostics alone also leaves no score.
         reason = failure_reason(error, measure, x, y)
         if reason is None:
             raise
-        if reason.startswith(NO_MEMORY_REASON):  # make room for the other measures
+        if reason.startswith(NO_MEMORY_REASON):  # free memory for the other measures
             for r in (x, y):
                 r.clear_cache()
         score = PairScore(*places, None, reason)
@@ -108,7 +110,7 @@ def _score_pair(
 
 
 def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
-    """Raise ``ValueError`` for a diagnostic that no record can hold."""
+    """Raise ``ValueError`` for a diagnostic with a reserved name or a value that is not finite."""
     reserved_names = {*RECORD_COLUMNS, CAVEAT_KEY} | ({CHANCE_KEY} if measure.chance else set())
     if clashes := sorted(numbers.keys() & reserved_names):
         problem = f"a diagnostic cannot be called {clashes[0]!r}"
@@ -118,7 +120,8 @@ def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
 
 
 def _pair_chance_level(measure: Measure, x: Representation, y: Representation) -> dict[str, float]:
-    """Return the chance of a pair of different representations, where there is a closed form."""
+    """Return the chance level of two different representations, if the measure has a closed
+    form."""
     if measure.chance is None or x is y:
         return {}
     try:
@@ -149,10 +152,11 @@ def _score_rectangle(
     columns: Sequence[Representation],
     todo: np.ndarray,
 ) -> Iterator[ScoreBatch]:
-    """Yield scores as columns whose positions are those of the rows and of the columns.
+    """Yield score batches; ``x`` indexes ``rows`` and ``y`` indexes ``columns``.
 
-    Where a pair has no score, all those with a representation that has none with itself are
-    computed one by one, and the rest together; if that fails, too, all are.
+    If a pair has no score, the function scores every representation with itself. Pairs with a
+    representation that fails this test are computed one by one, all other pairs together. If the
+    joint computation fails again, all pairs are computed one by one.
     """
     i, j = np.flatnonzero(todo.any(axis=1)), np.flatnonzero(todo.any(axis=0))
     xs = [rows[k] for k in i.tolist()]
@@ -170,7 +174,8 @@ def _score_rectangle(
             yield from _score_rectangle(measure, rows, columns, todo & ~remaining_pairs)
         else:
             remaining_pairs = todo
-        pairs = np.argwhere(remaining_pairs).tolist()  # each without a score has its own reason
+        # every pair without a score has its own reason
+        pairs = np.argwhere(remaining_pairs).tolist()
         single_scores = [_score_pair(measure, rows[i], columns[j], (i, j)) for i, j in pairs]
         yield score_batch(measure.spec, measure.version, (), single_scores)
         return
@@ -198,7 +203,7 @@ def _score_rectangle(
 def _batched_scores(
     measure: Measure, xs: Sequence[Representation], ys: Sequence[Representation]
 ) -> Scores | None:
-    """Return the scores of all pairs; None where a pair has none."""
+    """Return the scores of all pairs, or None if a pair has no score."""
     if measure.all_pairs is None:
         return None
     try:

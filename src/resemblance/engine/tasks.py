@@ -1,4 +1,4 @@
-"""The tasks of comparisons carried out: in this process, or by the workers of an executor."""
+"""Run the tasks of comparisons in this process, or on the workers of an executor."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def run_pair_blocks(
     keep: bool = False,
     first: Sequence[PairBlock] = (),
 ) -> Generator[list[ScoreBatch], None, None]:
-    """Yield scores as they come: in this process, or task by task from an executor.
+    """Yield scores as soon as they are computed, in this process or by the workers of an executor.
 
-    ``streams`` are the tasks of each comparison; ``workers_write``: into the file of ``save``.
-    ``caller`` is the function that errors name. ``keep``: intermediates are not forgotten.
-    ``first``: tasks that come before all others and compute their own intermediates.
+    ``streams`` are the tasks of each comparison. ``workers_write``: workers write scores into the
+    file of ``save``. ``caller`` is the function name in error messages. ``keep``: representations
+    in this process keep their intermediates. ``first``: tasks that run before all other tasks and
+    compute their own intermediates.
     """
     if executor is None:
         tasks = chain(first, *streams)
@@ -60,7 +61,7 @@ def run_pair_blocks(
 
 
 def score_batches_of_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
-    """Yield what a task computes, some of it at a time."""
+    """Yield the results of a task in batches: scores, or the results of its job."""
     return task.job(task) if task.job else score_block(task)
 
 
@@ -80,7 +81,7 @@ def _run_in_process(tasks: Iterable[PairBlock]) -> Iterator[list[ScoreBatch]]:
 def _check_picklable_tasks(
     tasks: Iterable[PairBlock], executor: Executor, checked: set[Measure]
 ) -> Iterator[PairBlock]:
-    """Yield tasks; ``ValueError`` for one with a measure that cannot be sent."""
+    """Yield tasks; a measure that cannot be pickled raises the exception of ``pickle``."""
     for task in tasks:
         check_picklable(set(task.measures) - checked, executor)
         checked.update(task.measures)
@@ -90,10 +91,10 @@ def _check_picklable_tasks(
 def _call_for_block(
     task: PairBlock, loans: Sequence[Any] = (), *, file: str | Path | None = None
 ) -> WorkerCall:
-    """Return the call of a task, on what was lent in place of its representations or on these.
+    """Return the worker call of a task, with the shared or the plain representations as arguments.
 
-    They are named by their places among the arguments, because a cluster replaces futures only
-    there.
+    The task refers to a representation by its position among the arguments, because a cluster
+    replaces futures by values only in the arguments of a call.
     """
     places = {id(r): place for place, r in enumerate(task.representations)}
     rows, columns = ([places[id(r)] for r in side] for side in (task.rows, task.columns))
@@ -105,10 +106,10 @@ def _call_for_block(
 
 
 def run_task(task: PairBlock, file: str | Path | None, *loans: Any) -> list[ScoreBatch]:
-    """Compute one task in a worker, on representations that end with it.
+    """Compute one task in a worker and return its scores.
 
-    ``loans`` are what was lent in their place. Scores are written to the file, if there is one, as
-    soon as they are computed.
+    ``loans`` are the shared or plain representations of the task; the worker drops copies after the
+    task. If there is a file, every batch of scores is written to the file at once.
     """
     scores: list[ScoreBatch] = []
     with single_threaded(), ScoreFile(file) if file else nullcontext() as store:

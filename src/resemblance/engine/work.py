@@ -1,4 +1,4 @@
-"""The work of a comparison: what it is of, the scores so far, and the tasks that are left."""
+"""The plan of a comparison: representations, measures, scores so far, and the remaining tasks."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from ..data.representation import Representation, fingerprint, needs_copy
 from .arguments import named_representations, select_measures
 from .intermediate_sizes import group_measures, intermediates_used, pair_cache_bytes
 
-MissingPairs = Mapping[
-    str, np.ndarray
-]  # (rows, columns) of bool by measure: what is to be computed
+# A boolean mask of the pairs to compute, shape (rows, columns), by measure
+MissingPairs = Mapping[str, np.ndarray]
 RepresentationTuple = tuple[Representation, ...]
 
 
 class RunOptions(TypedDict, total=False):
-    """How comparisons are computed: the parameters of :func:`compare` of these names.
+    """Options for running comparisons: the parameters of :func:`compare` with the same names.
 
-    ``keep``: representations in this process keep their intermediates, and the caller forgets them.
-    ``announce`` takes the estimate of long work; by default, progress prints the estimate.
+    ``keep``: representations in this process keep their intermediates, and the caller clears the
+    caches. ``announce`` receives the time estimate of long work; by default, the progress bar
+    prints the estimate.
     """
 
     executor: Executor | None
@@ -51,16 +51,16 @@ class RunOptions(TypedDict, total=False):
     announce: Callable[[str], None]
 
 
-BlockJob = Callable[[Any], Iterator[list[ScoreBatch]]]  # of a task
+BlockJob = Callable[[Any], Iterator[list[ScoreBatch]]]  # computes the results of a task
 
 
 class PairBlock(NamedTuple):
-    """What a worker receives: a block of rows against a block of columns, and what to compute.
+    """The unit of work of a worker: a block of rows, a block of columns, and the missing pairs.
 
-    ``forward`` says for each measure which rows are compared with which columns, shape (rows,
-    columns), ``backward`` which columns with which rows, where all pairs of one list are compared.
-    On the diagonal, where ``columns`` is ``rows``, the two are the same. ``job`` yields what there
-    is to compute of a task; None for the scores.
+    ``forward`` marks for each measure the missing (row, column) pairs, shape (rows, columns).
+    ``backward`` marks the missing (column, row) pairs if all pairs of one list are compared. On the
+    diagonal, where ``columns`` is ``rows``, ``forward`` and ``backward`` are equal. ``job`` yields
+    the results of a task; None for the scores.
     """
 
     measures: tuple[Measure, ...]
@@ -72,26 +72,26 @@ class PairBlock(NamedTuple):
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether it is about the pairs of one block."""
+        """Whether rows and columns are the same block."""
         return self.columns is self.rows
 
     @property
     def representations(self) -> RepresentationTuple:
-        """The representations of the rows, and those of the columns if they are others."""
+        """The representations of the rows, followed by the columns unless the block is diagonal."""
         return self.rows if self.is_diagonal else self.rows + self.columns
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything to compute."""
+        """Whether any pair is missing."""
         return any(part.any() for part in (*self.forward, *(self.backward or ())))
 
     def on(self, rows: Sequence[Representation], columns: Sequence[Representation]) -> PairBlock:
-        """Return the same work on other representations, such as copies of these."""
+        """Return the same work for other representations, such as copies."""
         first = tuple(rows)
         return self._replace(rows=first, columns=first if self.is_diagonal else tuple(columns))
 
     def parts(self, size: int) -> Iterator[PairBlock]:
-        """Yield the work in blocks of at most so many rows and columns."""
+        """Yield the work in blocks of at most ``size`` rows and columns."""
         starts = range(0, len(self.rows), size), range(0, len(self.columns), size)
         for i in starts[0]:
             for j in starts[1]:
@@ -113,10 +113,10 @@ class PairBlock(NamedTuple):
 
 @dataclass(eq=False)
 class ComparisonPlan:
-    """A comparison to make, of all pairs of ``rows``, or of ``rows`` with ``columns``.
+    """The plan of a comparison of all pairs of ``rows``, or of ``rows`` with ``columns``.
 
-    Data that several representations have are here once: a value does not depend on names, which
-    are in the ``provenance``. The measures that are not installed have no value.
+    Representations with equal data appear once, because a score does not depend on names; all names
+    are in ``provenance``. Measures in ``uninstalled`` get no scores.
     """
 
     rows: RepresentationTuple
@@ -134,9 +134,9 @@ class ComparisonPlan:
         *,
         metadata: Mapping[str, Any] = {},
     ) -> ComparisonPlan:
-        """Return the comparison for these arguments of :func:`compare`, and raise what it does.
+        """Return the plan for these arguments of :func:`compare`; raises the same exceptions.
 
-        ``metadata``: what else its provenance says.
+        ``metadata``: further entries of the provenance.
         """
         rows, columns = named_representations(representations, against)
         return cls.of_checked(rows, columns, *select_measures(measures), metadata=metadata)
@@ -151,10 +151,12 @@ class ComparisonPlan:
         *,
         metadata: Mapping[str, Any] = {},
     ) -> ComparisonPlan:
-        """Return the comparison for what :func:`named_representations` and
-        :func:`select_measures` returned."""
+        """Return the plan for the results of :func:`named_representations` and
+        :func:`select_measures`."""
         for m in measures:
-            if m.family == "outputs":  # it is cheap, and labels among its parameters may not fit
+            # Output measures are cheap; an early call checks that the labels among the parameters
+            # fit.
+            if m.family == "outputs":
                 with suppress(UndefinedError):
                     m.evaluate(rows[0], rows[0])
         provenance = {**comparison_provenance(rows, columns or rows), **metadata}
@@ -165,7 +167,7 @@ class ComparisonPlan:
         return work
 
     def note(self, caveats: Sequence[str]) -> None:
-        """Keep what is doubtful about the data in the provenance, after what is there."""
+        """Append caveats about the data to the provenance."""
         if caveats:
             previous = self.provenance.get("caveats", [])
             self.provenance["caveats"] = list(dict.fromkeys([*previous, *caveats]))
@@ -183,12 +185,12 @@ class ComparisonPlan:
 
     @property
     def sides(self) -> tuple[RepresentationTuple, RepresentationTuple]:
-        """The representations of the rows and those of the columns."""
+        """The representations of the rows and of the columns."""
         return self.rows, self.rows if self.columns is None else self.columns
 
     @property
     def all(self) -> RepresentationTuple:
-        """The representations of the rows, and those of the columns if they are others."""
+        """The representations of the rows, followed by the columns of a rectangular comparison."""
         return self.rows + (self.columns or ())
 
     @property
@@ -199,27 +201,27 @@ class ComparisonPlan:
 
     @property
     def largest(self) -> tuple[int, int]:
-        """The shape of the widest."""
+        """The number of samples and the largest number of features."""
         return self.rows[0].shape[0], max(r.shape[1] for r in self.all)
 
     @cached_property
     def is_copied(self) -> bool:
-        """Whether an array is copied for the intermediates, which otherwise share its memory."""
+        """Whether intermediates copy an array; otherwise intermediates share the memory of the
+        arrays."""
         return any(map(needs_copy, self.all))
 
     def bytes_of_pair(self, measure: Measure) -> int:
-        """Return the bytes of the intermediates that a measure takes of two as large as the
-        widest."""
+        """Return the bytes of the intermediates of a pair of the widest representations."""
         n, widest = self.largest
         return pair_cache_bytes(measure, n, widest, widest, self.is_copied)
 
     def put(self, column: ScoreBatch) -> None:
-        """Take in the scores that are about these data and measures."""
+        """Store the scores for the data and measures of this plan."""
         if column.measure in self.matrices:
             self.matrices[column.measure].put(column)
 
     def comparison(self) -> Comparison:
-        """Return the comparison that the scores make."""
+        """Return the scores so far as a :class:`Comparison`."""
         absent_reasons = {
             m.spec: f"{MISSING_DEPENDENCY}: {install_hint(m.requires or '')}"
             for m in self.uninstalled
@@ -228,15 +230,16 @@ class ComparisonPlan:
         return Comparison(*names, self.infos, self.matrices, self.provenance, absent_reasons)
 
     def wanted(self, measure: Measure) -> np.ndarray:
-        """Say which pairs make the whole matrix: of a symmetric measure, one of the two orders of
-        a pair."""
+        """Mark the pairs that define the whole matrix: for a symmetric measure only one of (x, y),
+        (y, x)."""
         mask = np.ones(tuple(map(len, self.sides)), dtype=bool)
         if not measure.symmetric:
             return mask
         return np.triu(mask) if self.columns is None else mask & ~self._turned()
 
     def _turned(self) -> np.ndarray:
-        """Say which pairs of a rectangle are in it before with row and column exchanged."""
+        """Mark the pairs whose transposed pair appears earlier in the same rectangular
+        comparison."""
         mask = np.zeros(tuple(map(len, self.sides)), dtype=bool)
         i, j = _shared_data_positions(
             *({fingerprint(r): k for k, r in enumerate(s)} for s in self.sides)
@@ -245,12 +248,14 @@ class ComparisonPlan:
         return mask
 
     def todo(self) -> dict[str, np.ndarray]:
-        """Say for each measure which pairs are to be computed."""
+        """Return for each measure a mask of the pairs to compute."""
         return {m.spec: self.wanted(m) & self.matrices[m.spec].missing() for m in self.measures}
 
     def without_room(self, m: Measure, todo: np.ndarray, available: float) -> ScoreBatch | None:
-        """Take out of ``todo`` the pairs whose intermediates alone exceed the memory that is
-        available; return a failure for each."""
+        """Remove from ``todo`` every pair whose intermediates cannot fit in memory.
+
+        Return one failure per removed pair.
+        """
         failures, offset = [], 0 if self.columns is None else len(self.rows)
         for i, j in np.argwhere(todo).tolist():
             x, y = self.sides[0][i], self.sides[1][j]
@@ -270,10 +275,9 @@ class ComparisonPlan:
         return score_batch(m.spec, m.version, data, failures) if failures else None
 
     def height_for(self, tasks: float) -> int:
-        """Return the largest height of blocks that make at least so many tasks.
+        """Return the largest block height that gives at least this number of tasks.
 
-        All pairs of b blocks are b (b + 1) / 2 tasks, those of a rectangle b times as many as there
-        are blocks of columns.
+        All pairs of b blocks are b (b + 1) / 2 tasks; a rectangle has b tasks per block of columns.
         """
         if self.columns is None:
             blocks = math.ceil((math.sqrt(8 * tasks + 1) - 1) / 2)
@@ -288,10 +292,11 @@ class ComparisonPlan:
         height: int | None = None,
         apart: bool = False,
     ) -> Iterator[PairBlock]:
-        """Yield the tasks in the order in which they reuse intermediates.
+        """Yield the tasks in an order that reuses intermediates.
 
-        ``memory`` is the budget for intermediates, ``available`` what the machine has left,
-        ``height`` the largest one of a block. ``apart``: each intermediate has memory of its own.
+        ``memory`` is the budget for intermediates, ``available`` the free memory of the machine,
+        and ``height`` the largest height of a block. ``apart``: every intermediate has its own
+        memory.
         """
         unfinished = [m for m in self.measures if todo[m.spec].any()]
         intermediates = {
@@ -319,12 +324,13 @@ class ComparisonPlan:
 def split_into_blocks(
     size: int, rows: int, columns: int | None, memory: int, height: int | None = None
 ) -> Iterator[tuple[slice, slice]]:
-    """Yield blocks of rows with blocks of columns; ``columns=None`` means all pairs of the rows.
+    """Yield (rows, columns) blocks; with ``columns=None``, blocks of all pairs of the rows.
 
-    A representation holds ``size`` bytes of intermediates. The height of a block is what fits the
-    budget, or ``height`` if that is smaller: two blocks hold intermediates, and room for a third is
-    left for computing an intermediate. Consecutive tiles share a block wherever possible, because
-    the columns are visited forwards and backwards in turn.
+    A representation holds ``size`` bytes of intermediates. The height of a block is the number of
+    representations that fit the budget, or ``height`` if smaller: two blocks hold intermediates,
+    and a third of the budget is left for computing an intermediate. Consecutive blocks share rows
+    or columns wherever possible, because the order of the columns alternates between forward and
+    backward.
     """
     largest = max(1, memory // (3 * max(size, 1)))
     if size * (rows + (columns or 0)) <= memory:
@@ -339,7 +345,7 @@ def split_into_blocks(
 
 
 def load_saved_scores(store: ScoreFile, works: Sequence[ComparisonPlan]) -> None:
-    """Take in the scores in a file for these data."""
+    """Store the scores in a file that belong to the data of these plans."""
     check = range_checker((info for work in works for info in work.infos), store.path)
     data = {fingerprint(r) for work in works for r in work.all}
     for column in store.columns(data):
@@ -349,7 +355,8 @@ def load_saved_scores(store: ScoreFile, works: Sequence[ComparisonPlan]) -> None
 
 
 def find_missing_pairs(works: Sequence[ComparisonPlan]) -> list[dict[str, np.ndarray]]:
-    """Return what each comparison is to compute, without what an earlier one computes."""
+    """Return for each comparison the pairs to compute, without the pairs of an earlier
+    comparison."""
     todos = [work.todo() for work in works]
     places = [[{fingerprint(r): i for i, r in enumerate(s)} for s in work.sides] for work in works]
     for k, work in enumerate(works):
@@ -372,7 +379,7 @@ def find_missing_pairs(works: Sequence[ComparisonPlan]) -> list[dict[str, np.nda
 def _shared_data_positions(
     first: Mapping[str, int], second: Mapping[str, int]
 ) -> tuple[list[int], list[int]]:
-    """Return where two sides have the data that are in both."""
+    """Return the positions in each side of the data that both sides contain."""
     common = [name for name in first if name in second]
     return [first[name] for name in common], [second[name] for name in common]
 

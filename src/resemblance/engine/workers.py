@@ -1,4 +1,4 @@
-"""Calls carried out by the workers of an executor, also when a worker is killed meanwhile."""
+"""Run calls on the workers of an executor, and repeat calls whose worker is killed."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ from threadpoolctl import threadpool_limits
 from ..base.arrays import full_precision
 from ..base.text import warn
 
-MAX_CALL_ATTEMPTS = 3  # of a call whose worker is lost; Dask has the same number
+MAX_CALL_ATTEMPTS = 3  # attempts per call if workers are lost; Dask has the same default
 
 
 class WorkerCall(NamedTuple):
-    """A function to call, its arguments, what messages name the call by, and what it has on loan
-    until it is carried out."""
+    """A function call for a worker, with a name for messages.
+
+    ``uses`` are the keys of the shared representations that the call needs until it is finished.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -40,15 +42,15 @@ class WorkerCall(NamedTuple):
 
 
 class LostWorkerError(ValueError):
-    """A call ends every worker that takes it: most often there is too little memory for it."""
+    """A call ended every worker that ran it, most often for lack of memory."""
 
 
 class WorkerPool:
-    """Processes on this machine that can be replaced.
+    """A process pool on this machine that can be replaced after a crash.
 
-    It takes the place of a ``ProcessPoolExecutor``, which is of no use once one of its processes
-    was killed. ``make`` returns such a pool, whose processes start when there is work; ``first`` is
-    used before.
+    The class replaces ``ProcessPoolExecutor``, which is unusable after the death of one of its
+    processes. ``make`` returns a new ``ProcessPoolExecutor``, whose processes start with the first
+    call; ``first`` is the pool to use before any replacement.
     """
 
     def __init__(
@@ -59,23 +61,24 @@ class WorkerPool:
 
     @classmethod
     def like(cls, executor: object) -> WorkerPool | None:
-        """Return an executor that is replaced by others like it when it breaks; None for one that
-        is no pool of processes."""
+        """Return a replaceable pool with the settings of ``executor``; None if that is no process
+        pool."""
         if isinstance(executor, WorkerPool):
             return executor
         if not isinstance(executor, ProcessPoolExecutor):
             return None
         settings = ("max_workers", "mp_context", "initializer", "initargs", "max_tasks_per_child")
-        values = {name: getattr(executor, f"_{name}") for name in settings}  # as Python names them
+        # private attributes of Python
+        values = {name: getattr(executor, f"_{name}") for name in settings}
         return cls(partial(ProcessPoolExecutor, **values), executor)
 
     @property
     def _max_workers(self) -> int:
-        """The number of processes, by the name that the executors of Python have for it."""
+        """The number of processes, under the attribute name of Python's executors."""
         return count_workers(self.pool)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        """Let a process call a function, in a new pool if the present one is broken."""
+        """Submit a function call, to a new pool if the present pool is broken."""
         try:
             return self.pool.submit(function, *arguments)
         except BrokenProcessPool:  # a process was killed while it had no work
@@ -83,17 +86,18 @@ class WorkerPool:
             return self.pool.submit(function, *arguments)
 
     def renew(self) -> None:
-        """Take a new pool."""
+        """Replace the pool by a new pool."""
         self.pool.shutdown(wait=False, cancel_futures=True)
         self.pool = self._make()
 
 
 def count_workers(executor: object) -> int:
-    """Return how many calls an executor carries out at a time.
+    """Return the number of calls that an executor runs at the same time.
 
-    Pools of Python, joblib and mpi4py say it themselves. The executor of a Dask client has the
-    threads of all workers that the scheduler knows, or one for each worker that its cluster has
-    asked for, if these are more. For any other it is the number of processors here.
+    Pools of Python, joblib and mpi4py report this number. For the executor of a Dask client it is
+    the number of threads of all workers known to the scheduler, or the number of workers that the
+    cluster has requested, if larger. For any other executor it is the number of processors of this
+    machine.
     """
     _check_executor_type(executor)
     client = getattr(executor, "_client", None)
@@ -113,33 +117,33 @@ def _check_executor_type(executor: object) -> None:
 
 
 def is_on_this_machine(executor: object) -> bool:
-    """Say whether the workers of an executor run on this machine, with its memory and its files."""
+    """Return whether the workers of an executor share the memory and files of this machine."""
     return is_process_pool(executor) or isinstance(executor, ThreadPoolExecutor)
 
 
 def is_local_cluster(executor: object) -> bool:
-    """Say whether the workers of an executor are those of a Dask cluster on this machine alone."""
+    """Return whether the executor belongs to a Dask cluster that runs on this machine alone."""
     cluster = getattr(getattr(executor, "_client", None), "cluster", None)
-    return type(cluster).__name__ == "LocalCluster"  # Dask's, which need not be installed
+    return type(cluster).__name__ == "LocalCluster"  # of Dask, an optional dependency
 
 
 def is_process_pool(executor: object) -> bool:
-    """Say whether the workers of an executor are processes of a pool of Python's own."""
+    """Return whether the executor is a process pool of Python or of this package."""
     return isinstance(executor, ProcessPoolExecutor | WorkerPool)
 
 
 def run_calls(
     calls: Iterable[WorkerCall], executor: Executor | None, say: Callable[[str], None] = warn
 ) -> Iterator[tuple[WorkerCall, Future[Any]]]:
-    """Yield each call with its future as soon as that is done; without an executor, one by one.
+    """Yield each call with its finished future; without an executor, run the calls one by one.
 
-    Calls are taken when they are about to be made, and those not begun are cancelled when the
-    caller stops. A call whose worker is killed is made again, by Dask, or here: the pool of
-    processes that is broken then is replaced by one like it until the calls are done, about which
-    ``say`` is told. All that the pool had is lost with it, and nothing says which call the killed
-    process had; so these calls are made again after all others, and the second time alone. After
-    ``ATTEMPTS`` times the future of a call has a :class:`LostWorkerError` with its name. An
-    executor of another kind may break: then so do the futures of all its calls.
+    The function reads ``calls`` lazily. When the caller stops early, calls that have not begun are
+    cancelled. A call with a killed worker is repeated, by Dask, or by this function: a broken
+    process pool is replaced by a new pool of the same kind until the calls are done, and ``say``
+    receives a warning. A broken pool loses all its calls, and nothing reports the call of the
+    killed process. So the lost calls are repeated after all other calls, and the second time alone.
+    After ``MAX_CALL_ATTEMPTS`` attempts the future of a call has a :class:`LostWorkerError` with
+    the name of the call. If an executor of another kind breaks, the futures of all its calls fail.
     """
     if executor is None:
         yield from ((call, _call_here(call)) for call in calls)
@@ -147,8 +151,7 @@ def run_calls(
     _check_executor_type(executor)
     pool = WorkerPool.like(executor)
     submit: Callable[..., Future[Any]] = (pool or executor).submit
-    # Dask takes equal calls for one and the same unless it is told that functions do more than
-    # return a value, as by writing a file.
+    # Dask runs equal calls only once unless the function is declared impure; ours write files.
     options = {"pure": False} if hasattr(executor, "_client") else {}
     queue, lost_calls = ((call, 0) for call in calls), list[tuple[WorkerCall, int]]()
     pending: dict[Future[Any], tuple[WorkerCall, int]] = {}
@@ -169,7 +172,7 @@ def run_calls(
                 return
             ready = wait(pending, return_when=FIRST_COMPLETED).done
             if pool and any(_is_worker_lost(future, pool) for future in ready):
-                ready = wait(pending).done  # of what a broken pool had, nothing goes on
+                ready = wait(pending).done  # no call of a broken pool continues
                 pool.renew()
                 names = ", ".join(pending[f][0].name for f in ready if _is_worker_lost(f, pool))
                 say(f"a worker ended before its work was done; to be done again: {names}")
@@ -195,8 +198,8 @@ def call_results(
     save: str | Path | None,
     caller: str = "compare",
 ) -> Iterator[tuple[WorkerCall, Any]]:
-    """Yield calls with what they return as soon as they are done; errors say what is kept in
-    ``save``."""
+    """Yield each finished call with its return value; errors name the file that keeps the
+    results."""
     hint = f"what was computed is kept in {save}; the same call continues"
     hint = "save=FILE keeps results" if save is None else hint
     try:
@@ -211,10 +214,10 @@ def call_results(
 
 
 def check_picklable(measures: Iterable[Any], executor: Executor) -> None:
-    """Raise for a measure that cannot be sent to the processes of an executor."""
+    """Raise an exception if a measure cannot be pickled for a process pool."""
     if is_process_pool(executor):
         for measure in measures:
-            pickle.dumps(measure)  # it fails here; the pool might never end
+            pickle.dumps(measure)  # an exception here, because the pool might hang
 
 
 def _call_here(call: WorkerCall) -> Future[Any]:
@@ -227,9 +230,12 @@ def _call_here(call: WorkerCall) -> Future[Any]:
 
 
 def _max_pending_calls(executor: Executor) -> int:
-    """Return how many calls an executor has at a time: one for each process; for each thread one,
-    and one to go on with; more of a cluster, which takes a while to hand them out, or whose workers
-    nobody counts."""
+    """Return the number of calls to submit at a time.
+
+    A process gets one call. A thread gets two, so that the next call is ready. A cluster gets at
+    least 100, because a cluster takes a while to distribute calls, and its number of workers may be
+    unknown.
+    """
     workers = count_workers(executor)
     if is_process_pool(executor):
         return workers
@@ -240,7 +246,7 @@ def _is_worker_lost(future: Future[Any], pool: WorkerPool | None) -> bool:
     error = None if future.cancelled() else future.exception()
     if pool:
         return isinstance(error, BrokenProcessPool)
-    return type(error).__name__ == "KilledWorker"  # Dask's, which need not be installed
+    return type(error).__name__ == "KilledWorker"  # of Dask, an optional dependency
 
 
 def _lost_worker_error(call: WorkerCall) -> Future[Any]:
@@ -256,7 +262,8 @@ def _lost_worker_error(call: WorkerCall) -> Future[Any]:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Run BLAS, OpenMP and PyTorch on one thread, and in full precision, inside this block."""
+    """Run BLAS, OpenMP and PyTorch on one thread and in full precision while this context is
+    active."""
     torch = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else 1
     with threadpool_limits(limits=1), full_precision():
