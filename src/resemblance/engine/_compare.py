@@ -32,52 +32,52 @@ def compare(
     Parameters
     ----------
     representations : a mapping from names to (n_samples, n_features) arrays, several arrays or
-        :class:`Representation`, or one array. All arrays have the same samples as rows, in the same
-        order. An entry may also be a :class:`ModelFeatures`, with layers called ``model/layer``
-        (models of equal name are numbered), or a mapping from layers to arrays. Cached
-        intermediates are dropped when no later pair needs them.
+        :class:`Representation`, or a single array. All arrays have the same samples as rows, in the
+        same order. An entry may also be a :class:`ModelFeatures`, with layers called
+        ``model/layer`` (models of equal name are numbered), or a mapping from layers to arrays.
+        Cached intermediates are dropped after the last pair that needs them.
     against : the columns of a rectangular comparison, in the same forms; without ``against``, all
         pairs of ``representations`` are compared.
-    measures : measures, names, labels, specifications such as ``"cka[estimator=debiased]"``, or
-        names of presets. Default: the 24 measures of ``preset("default")``; a default measure with
-        a missing optional dependency is recorded as failed. If you ask for a measure by name and
-        its optional dependency is missing, ``compare`` raises ``ImportError``.
-    jobs : a number of processes of this machine, or any ``concurrent.futures.Executor``, such as
-        the executor of a Dask cluster. Default: this process computes. The tasks are blocks of
+    measures : measures, names, labels, specifications like ``"cka[estimator=debiased]"``, or names
+        of presets. Default: the 24 measures of ``preset("default")``; a default measure with a
+        missing optional dependency is recorded as failed. A measure that you ask for by name raises
+        ``ImportError`` if the optional dependency is missing.
+    jobs : a number of local processes, or any ``concurrent.futures.Executor``, for example the
+        executor of a Dask cluster. Default: the calling process computes. The tasks are blocks of
         pairs; the values are identical, to the last bit, for all executors. If a process of a
         Python process pool is killed, a new pool of the same kind repeats the lost work.
-    memory : budget for the cached intermediates of a task, such as ``"2GB"``. Default: half of the
-        memory available when the call begins, shared by the workers on this machine; 2 GB for each
-        task on other machines, because an executor does not report their memory. The values do not
-        depend on the budget. A measure that needs more for one pair is still computed, after a
-        warning; a measure that needs more than the machine has left fails.
-    block_size : largest number of representations on one side of a block of pairs, the unit of a
+    memory : budget for the cached intermediates of a task, for example ``"2GB"``. Default: half of
+        the memory available when the call begins, shared by the local workers; 2 GB per task on
+        other machines, because an executor does not report the memory of other machines. The values
+        do not depend on the budget. If a pair needs more than the budget, ``compare`` warns and
+        computes the pair; if a pair needs more than the free memory of the machine, the pair fails.
+    block_size : largest number of representations on a side of a block of pairs, the unit of a
         task. Default: as many as fit ``memory``; with an executor also few enough for ten tasks per
-        worker, or for two if every task computes its own intermediates.
+        worker, or for two if tasks do not share intermediates.
     progress : show a bar with the remaining time on standard error, or call
         ``progress(done, total)``, the first time before any computation. Long work begins with the
-        first pairs of each measure, one at a time; one line then gives an estimate of the total
-        time.
-    save : file for the scores. Every score is written as soon as it is computed; threads and
-        processes of a Python pool write their scores themselves. A later run with the same file
-        computes only the missing scores: after an interruption, or for more measures and
-        representations.
-    spill : where the tasks of an executor find intermediates, which are then computed once.
-        Default: threads share memory; the processes of a Python pool, and a ``LocalCluster`` of
-        Dask, use files in the memory of this machine, or among its temporary files if there is more
-        room; a Dask cluster of other machines uses its own memory. A folder visible to all workers
-        serves any executor; its files are removed in the end. False, and by default with other
-        executors: each task computes its own. Tensors are not shared between processes.
+        first pairs of every measure, computed singly; then a line with the estimated total time is
+        printed.
+    save : file for the scores. Every score is written immediately; threads and processes of a
+        Python pool write their scores themselves. A later run with the same file computes only the
+        missing scores: after an interruption, or for more measures and representations.
+    spill : where the tasks of an executor share intermediates, so that every intermediate is
+        computed once. Default: threads share memory; the processes of a Python pool, and a
+        ``LocalCluster`` of Dask, use files in the memory of the machine, or in the folder for
+        temporary files if more room is there; a Dask cluster of other machines uses the memory of
+        the cluster. A folder visible to all workers serves any executor; the files are removed in
+        the end. False, and by default with other executors: tasks share nothing. Tensors are not
+        shared between processes.
 
     Returns
     -------
-    :class:`Comparison`. A pair that a measure cannot handle, or that needs too much memory, is NaN,
-    with a recorded reason; no other errors are caught. A later run with the same file repeats the
-    pairs that failed for lack of memory.
+    :class:`Comparison`. A pair that a measure cannot handle, or a pair that needs too much memory,
+    is NaN, with a recorded reason; no other errors are caught. A later run with the same file
+    repeats the pairs that failed for lack of memory.
 
     Raises ``ValueError`` when representations have different numbers of samples, sample ids or
-    array libraries, or when two have the same name. During the call BLAS runs on one thread, which
-    is faster for many small problems and gives the same values on all machines; the setting is
+    array libraries, or when two have the same name. During the call BLAS runs on a single thread:
+    faster for many small problems, and with the same values on all machines; the setting is
     restored.
     """
     work = ComparisonPlan.of(representations, measures, against)

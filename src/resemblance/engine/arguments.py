@@ -62,7 +62,7 @@ def named_representations(
 
 
 def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
-    """Return the measures to compute, and the default measures that are not installed.
+    """Return the measures to compute, and the default measures without their optional dependency.
 
     Raises ``ValueError`` for an empty selection and for two measures with the same name or label;
     ``ImportError`` for a measure asked for by name without its optional dependency.
@@ -97,8 +97,7 @@ def _unique_model_name(model: ModelFeatures, models: dict[str, list[ModelFeature
 def _named_entries(
     argument: Any, prefix: str, models: dict[str, list[ModelFeatures]]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield each entry of an argument with its name, or with a name made of ``prefix`` and a
-    number."""
+    """Yield every entry of an argument with a name: the given name, or ``prefix`` and a number."""
     if isinstance(argument, ModelFeatures):
         yield from _expand_layers(_unique_model_name(argument, models), argument)
         return
@@ -127,8 +126,7 @@ def _is_measure_name(data: Any) -> bool:
 
 
 def _expand_layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the layers of a model or of a mapping as ``name/layer``; yield any other data
-    unchanged."""
+    """Yield the layers of a model or mapping as ``name/layer``, and any other data unchanged."""
     layers = data.layers if isinstance(data, ModelFeatures) else data
     if not isinstance(layers, Mapping):
         yield name, data

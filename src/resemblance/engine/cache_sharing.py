@@ -1,8 +1,8 @@
 """Share cached intermediates between workers: in files, in a cluster's memory, or between threads.
 
-A call carries a shared representation in place of the plain representation. In a worker
-:func:`load_shared` returns a representation whose intermediates are read from the shared cache
-instead of computed: bit-identical to the computed values.
+A call carries a shared representation in place of the plain representation. In a worker,
+:func:`load_shared` returns a representation that reads intermediates from the shared cache instead
+of computing them: bit-identical to computed values.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def serialize_cache(x: Representation) -> list[Any]:
     """Return the cached intermediates of a representation as a list of buffers, to be concatenated.
 
     The buffers are the arrays, without duplicates, then a pickled index of the intermediates, then
-    the position of the index (8 bytes). Arrays that alias the source are stored as ranges of the
-    source. The function omits intermediates that cannot be pickled and intermediates of local
-    functions or lambdas.
+    the position of the index (8 bytes). Arrays inside the source are stored as ranges of the
+    source. Intermediates without a pickle, and intermediates of local functions or lambdas, are
+    omitted.
     """
     names = Counter(map(_portable_cache_key, x.cache))
     home = _byte_view(x.source)
@@ -99,7 +99,7 @@ def serialize_cache(x: Representation) -> list[Any]:
 
 
 def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
-    """Let a representation of the same source read its intermediates from a serialised cache.
+    """Let a representation of the same source read intermediates from a serialised cache.
 
     ``packed`` is the concatenation of the buffers of :func:`serialize_cache`, as bytes.
     """
@@ -119,7 +119,7 @@ def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
 
 
 def _portable_cache_key(key: Any) -> tuple[Any, ...] | None:
-    """Return a cache key that is valid in all processes: module, function name, parameters.
+    """Return a cache key valid in all processes: module, function name, parameters.
 
     Return None for a local function or a lambda.
     """
@@ -137,10 +137,10 @@ def _byte_view(array: np.ndarray) -> np.ndarray:
 
 
 class SharedRepresentation(NamedTuple):
-    """A representation and the location of its cached intermediates for some measures.
+    """A representation and the location of the cached intermediates for some measures.
 
-    ``intermediates`` is a file, which the first worker writes, or packed bytes in memory. For
-    threads ``intermediates`` is None, because the representation itself holds the cache.
+    ``intermediates`` is a file, written by the first worker, or packed bytes in memory. For threads
+    ``intermediates`` is None, because the representation itself holds the cache.
     """
 
     representation: Representation
@@ -149,11 +149,11 @@ class SharedRepresentation(NamedTuple):
 
 
 def load_shared(loan: SharedRepresentation | Representation) -> Representation:
-    """Return the representation that a worker computes with.
+    """Return the representation for the computation in a worker.
 
-    The result is a copy, so its intermediates are dropped with the copy. Threads are the exception:
-    they use the shared representation itself. An unshared representation is copied as well. If
-    another worker is computing the intermediates, the function waits for that worker.
+    The result is a copy, and its intermediates are dropped with the copy. Threads are the
+    exception: threads use the shared representation itself. An unshared representation is copied as
+    well. If another worker is computing the intermediates, the function waits for that worker.
     """
     if isinstance(loan, Representation):
         return copy(loan)
@@ -180,7 +180,7 @@ def load_shared(loan: SharedRepresentation | Representation) -> Representation:
 
 
 def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
-    """Cache the intermediates that measures use of a representation, by comparing it with itself.
+    """Compare a representation with itself, so that the intermediates for ``measures`` are cached.
 
     Exceptions are ignored here: a measure raises the same exception for every pair, and the pair
     records the reason.
@@ -207,7 +207,8 @@ def write_cache_file(loan: SharedRepresentation) -> None:
 def with_filled_cache(
     x: Representation, measures: MeasureTuple
 ) -> SharedRepresentation | Representation:
-    """Return a representation with its intermediates, or the plain one if memory is too small."""
+    """Return a representation with cached intermediates, or the plain one if memory is too
+    small."""
     duplicate = copy(x)
     try:
         with single_threaded():
@@ -223,11 +224,11 @@ def with_filled_cache(
 
 
 class SharedCache:
-    """Shared representations, kept as long as scheduled tasks need them.
+    """Shared representations, kept while scheduled tasks need the intermediates.
 
-    ``lend`` is one of the functions ``share_with_threads``, ``share_with_cluster`` and
-    ``share_by_files``. ``room`` maps storage places (folders, or a memory) to the bytes available
-    there, the preferred place first.
+    ``lend`` is the function ``share_with_threads``, ``share_with_cluster`` or ``share_by_files``.
+    ``room`` maps storage places (folders, or a memory) to the bytes available there, the preferred
+    place first.
     """
 
     def __init__(self, lend: Callable[..., ShareResult], room: Mapping[Any, float]):
@@ -244,11 +245,11 @@ class SharedCache:
     def calls(
         self, tasks: Iterable[PairBlock], make_call: Callable[..., WorkerCall]
     ) -> Iterator[WorkerCall]:
-        """Yield the calls of the tasks of one comparison, and the calls that must run first.
+        """Yield the calls of the tasks of a comparison, and first the calls that fill the caches.
 
-        A single task shares nothing, because no other task would reuse its intermediates. After a
-        comparison, or after a group of measures, a shared representation is released with the last
-        call that needs it.
+        A single task shares nothing, because no other task would reuse the intermediates. At the
+        end of a comparison, or of a group of measures, a shared representation is released with the
+        last call that needs it.
         """
         for _, group in groupby(tasks, key=lambda task: task.measures):
             head = list(islice(group, 2))
@@ -261,7 +262,7 @@ class SharedCache:
             self._end_unused(previous)
 
     def done(self, call: WorkerCall) -> None:
-        """Record that a call is finished and release its shared representations.
+        """Record that a call is finished and release shared representations without further calls.
 
         If a worker is lost, the call may finish late.
         """
@@ -284,7 +285,7 @@ class SharedCache:
         yield make_call(task, loans)._replace(uses=keys)
 
     def _begin(self, key: SharedKey) -> list[WorkerCall]:
-        """Share a representation if its intermediates fit; return the calls that must run first."""
+        """Share a representation if the intermediates fit; return the calls to run first."""
         size = self._size(*key)
         place = next((p for p, room in self._room.items() if size <= room), None)
         try:
@@ -300,7 +301,7 @@ class SharedCache:
     def _end_unused(self, keys: Iterable[SharedKey]) -> None:
         """Release shared representations that no scheduled call needs.
 
-        Representations whose intermediates did not fit are released as soon as no running call
+        Representations without room for their intermediates are released as soon as no running call
         needs them.
         """
         for key in keys:
@@ -314,7 +315,7 @@ class SharedCache:
                     self._room[place] += size
 
     def _size(self, x: Representation, measures: MeasureTuple) -> float:
-        """Return the approximate bytes of a shared representation with its intermediates."""
+        """Return the approximate bytes of a shared representation and the intermediates."""
         if self._lend is share_with_threads:
             return representation_cache_bytes(measures, *x.shape)
         if not isinstance(x.source, np.ndarray):
@@ -325,7 +326,7 @@ class SharedCache:
 
 
 def share_with_threads(x: Representation, measures: MeasureTuple, place: Any) -> ShareResult:
-    """Share the representation itself, with its cache, between threads of this process."""
+    """Share the representation itself, including the cache, between threads of the process."""
     return SharedRepresentation(x, measures, None), [], x.clear_cache
 
 
@@ -372,12 +373,14 @@ def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | Non
 def shared_cache(
     executor: Executor | None, spill: str | Path | bool | None, memory: int
 ) -> Iterator[SharedCache | None]:
-    """Yield the shared cache of an executor, or None if each worker computes its own intermediates.
+    """Yield the shared cache of an executor, or None if every worker computes its own
+    intermediates.
 
     ``spill`` is a folder visible to all workers, or False for no sharing. By default, a process
-    pool or a Dask cluster on this machine uses the in-memory folder or the temporary folder of this
-    machine. ``memory`` is the budget of each worker for intermediates. If threads have room for all
-    intermediates, the intermediates stay; otherwise they stay while running calls need them.
+    pool or a Dask cluster on this machine uses the in-memory folder or the temporary folder of the
+    machine. ``memory`` is the budget of a worker for intermediates. If threads have room for all
+    intermediates, the intermediates stay; otherwise intermediates stay while running calls need
+    them.
     """
     if isinstance(executor, ThreadPoolExecutor):
         yield SharedCache(share_with_threads, {"memory": memory * count_workers(executor)})
@@ -398,7 +401,7 @@ def shared_cache(
 def shared_folders(spill: str | Path | bool | None) -> list[Path]:
     """Return the folders for shared files, the preferred folder first.
 
-    Return the folder that ``spill`` names, or else the writable folders of this machine: shared
+    Return the folder ``spill``, or without a path the writable folders of this machine: shared
     memory, then temporary files.
     """
     if not isinstance(spill, str | Path):
@@ -411,7 +414,7 @@ def shared_folders(spill: str | Path | bool | None) -> list[Path]:
 
 
 def _free_bytes(folder: Path) -> float:
-    """Return the number of bytes that may be written into a folder."""
+    """Return the number of bytes available for shared files in a folder."""
     free = shutil.disk_usage(folder).free
     available = available_memory() if folder == SHARED_MEMORY_FOLDER else None
     return min(free, free if available is None else available) / MAX_MEMORY_FRACTION
@@ -427,7 +430,7 @@ def write_array(x: Representation, path: Path) -> Representation:
 
 @contextmanager
 def _private_temporary_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder that only this user can open; remove the folder in the end."""
+    """Yield a new folder with access for this user only; remove the folder in the end."""
     _remove_stale_folders(parent)
     prefix = f"{SHARED_FOLDER_PREFIX}-{socket.gethostname()}-{os.getpid()}-"
     try:

@@ -40,12 +40,13 @@ class MeasureSize(NamedTuple):
 
 
 class MeasureRate:
-    """The seconds that the first pairs of a measure took, and the rates computed from these
+    """The measured seconds of the first pairs of a measure, and the rates computed from the
     seconds.
 
-    The first pairs run one at a time: the first pair computes the intermediates of two
-    representations, the last pair of none, every other pair of one. ``block``: the pairs that a
-    measure computes together afterwards; ``fresh``: the number of new representations in the block.
+    The first pairs run singly: the first pair computes the intermediates of two representations,
+    the last pair computes no intermediates, every other pair computes the intermediates of a single
+    new representation. ``block``: the pairs computed together afterwards; ``fresh``: the number of
+    new representations in the block.
     """
 
     def __init__(self, single_pairs: Sequence[DataPair], block: Iterable[DataPair], fresh: int):
@@ -56,22 +57,23 @@ class MeasureRate:
         self.seconds, self.missing = defaultdict[int, float](float), set(self.steps)
 
     def add(self, pairs: set[DataPair], seconds: float) -> None:
-        """Add the seconds of the pairs of one step."""
+        """Add the seconds of the pairs of a step."""
         self.seconds[self.steps[next(iter(pairs))]] += seconds
         self.missing -= pairs
 
     @property
     def of_representation(self) -> float:
-        """The seconds for the intermediates of one representation.
+        """The seconds for the intermediates of a single representation.
 
-        The first pair is excluded, because its time includes imports and compilation.
+        The first pair is excluded, because the time of the first pair includes imports and
+        compilation.
         """
         seconds = [self.seconds[step] for step in range(1, self.last)]
         return max(0.0, sum(seconds) / len(seconds) - self.seconds[self.last])
 
     @property
     def of_pair(self) -> float:
-        """The seconds of a pair whose intermediates are cached."""
+        """The seconds of a pair with cached intermediates."""
         block = self.last + 1
         if not self.pairs[block]:
             return self.seconds[self.last]
@@ -80,9 +82,9 @@ class MeasureRate:
 
 
 class MeasureWorkload(NamedTuple):
-    """The amount of work of a measure in one comparison, by groups of representations.
+    """The amount of work of a measure in a comparison, by groups of representations.
 
-    ``representations``: the number in each group. ``pairs``: the number of pairs for every group of
+    ``representations``: the number per group. ``pairs``: the number of pairs for every group of
     rows and group of columns.
     """
 
@@ -94,8 +96,8 @@ class MeasureWorkload(NamedTuple):
 class TimeEstimate:
     """The tasks that time the first pairs of comparisons, and the estimated seconds of all pairs.
 
-    ``tasks`` run before all other tasks, each task one pair at a time. The constructor removes the
-    timed pairs from ``todos``.
+    ``tasks`` run before all other tasks, pair by pair. The constructor removes the timed pairs from
+    ``todos``.
     """
 
     def __init__(
@@ -139,7 +141,7 @@ class TimeEstimate:
         memory: int,
         available: float,
     ) -> Iterator[PairBlock]:
-        """Yield the timing tasks of one group of a comparison, for needed sizes without a rate."""
+        """Yield the timing tasks for a group of a comparison, for needed sizes without a rate."""
         sizes_by_places = defaultdict[
             tuple[TimedPositions, TimedPositions], dict[Measure, MeasureSize]
         ](dict)
@@ -162,7 +164,7 @@ class TimeEstimate:
         j: TimedPositions,
         sizes: Mapping[Measure, MeasureSize],
     ) -> tuple[ComparisonPlan, dict[str, np.ndarray]]:
-        """Move the first pairs of measures from ``todo`` to a plan of their own; return plan and
+        """Move the first pairs of measures from ``todo`` to a new plan; return the plan and the
         masks."""
         is_square = work.columns is None
         side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
@@ -193,7 +195,7 @@ class TimeEstimate:
         return first, masks
 
     def take(self, columns: Iterable[ScoreBatch]) -> None:
-        """Add the seconds of the scores that belong to the timed pairs."""
+        """Add the seconds of the scores of timed pairs."""
         for column in columns:
             ends = zip(column.x.tolist(), column.y.tolist())
             pairs = {frozenset((column.data[x], column.data[y])) for x, y in ends}
@@ -207,8 +209,8 @@ class TimeEstimate:
         return not any(rate.missing for rate in self.rates.values())
 
     def seconds(self) -> dict[str, float]:
-        """Return the estimated seconds of each measure on one worker, without sizes that have no
-        rate."""
+        """Return the estimated seconds of every measure on a single worker; sizes without a rate
+        add 0."""
         seconds = defaultdict[str, float](float)
         for share in self.shares:
             rates = [self.rates.get(size) for size in share.sizes]
@@ -221,7 +223,7 @@ class TimeEstimate:
 
     @property
     def line(self) -> str:
-        """The estimate in one line; empty for a total of at most 60 s."""
+        """The estimate as a line of text; empty for a total of at most 60 s."""
         seconds = self.seconds()
         total = sum(seconds.values()) / self.workers
         if total <= LONG_COMPARISON_SECONDS:
@@ -237,7 +239,7 @@ class TimeEstimate:
 
 
 def score_timed_pairs(task: PairBlock) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of a timing task: the first pairs one at a time, then the other pairs."""
+    """Yield the scores of a timing task: the first pairs singly, then the other pairs."""
     size = len(task.rows), len(task.columns)
     mask = np.zeros(size, dtype=bool)
     for part in task.forward:
@@ -262,9 +264,9 @@ PairPosition = tuple[int, int]
 def _single_then_block_pairs(
     mask: np.ndarray, is_square: bool
 ) -> tuple[list[PairPosition], list[PairPosition]]:
-    """Return the pairs to compute one at a time, in their order, and all other pairs.
+    """Return the pairs to compute singly, in their order, and all other pairs.
 
-    In a square comparison, (a, b) and (b, a) count as one pair.
+    In a square comparison, (a, b) and (b, a) count as a single pair.
     """
     side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
     pairs = np.argwhere(np.triu(mask | mask.T) if is_square else mask).tolist()
@@ -280,7 +282,7 @@ def _single_then_block_pairs(
 def _width_groups(work: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return row and column indices, sorted by number of features, split into equally many groups.
 
-    If all widths are equal, each side is one group.
+    If all widths are equal, all rows form a group and all columns form a group.
     """
     is_square = work.columns is None
     widths = [np.array([r.shape[1] for r in side]) for side in work.sides]
@@ -310,7 +312,7 @@ def _measure_workload(
     rows: Sequence[np.ndarray],
     columns: Sequence[np.ndarray],
 ) -> MeasureWorkload:
-    """Return the numbers of representations and pairs that a measure has to compute."""
+    """Return the numbers of representations and pairs to compute for a measure."""
     is_square = work.columns is None
     pairs = np.array([[np.count_nonzero(todo[np.ix_(a, b)]) for b in columns] for a in rows], float)
     pairs /= 2 if is_square and not m.symmetric else 1  # (a, b) and (b, a) are timed together

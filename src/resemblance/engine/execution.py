@@ -35,13 +35,13 @@ MAX_SHARED_BLOCK_HEIGHT = 100  # a task keeps the files of two blocks open
 def compare_many(
     works: Iterable[ComparisonPlan], *, described: bool = True, **options: Unpack[RunOptions]
 ) -> tuple[Comparison, ...]:
-    """Return several comparisons, computed in one run.
+    """Return several comparisons, computed in a joint run.
 
     ``compare_many`` differs from successive calls of :func:`compare` in three ways. An executor
     gets the tasks of all comparisons at once, so no worker waits for the end of a comparison. A
-    score that several comparisons need is computed once, also without ``save``. And ``progress``
+    score needed by several comparisons is computed once, also without ``save``. And ``progress``
     counts all comparisons together. The values are identical, to the last bit. Without an executor,
-    intermediates are cached for at most two blocks of one comparison at a time.
+    intermediates are cached for at most two blocks of a comparison at a time.
 
     The options and exceptions are the same as for :func:`compare`. The file of ``save`` describes
     the last comparison; with ``described=False`` the description in the file does not change.
@@ -55,7 +55,7 @@ def compare_many(
 def execute_plans(
     works: Sequence[ComparisonPlan], options: RunOptions, described: bool = True
 ) -> None:
-    """Compute the scores that plans lack and that the file of ``save`` does not contain."""
+    """Compute the scores missing in the plans and in the file of ``save``."""
     executor, save = options.get("executor"), options.get("save")
     with ExitStack() as file, ExitStack() as stack:
         store = file.enter_context(ScoreFile(save)) if save is not None else None
@@ -167,10 +167,10 @@ def schedule_pair_blocks(
     room: int | None,
     lender: SharedCache | None,
 ) -> tuple[list[ScoreBatch], list[Iterator[PairBlock]]]:
-    """Return the failures known in advance, and the tasks of each comparison.
+    """Return the failures known in advance, and the tasks of every comparison.
 
-    ``room``: the bytes of memory that this machine has available. Pairs that need more are removed
-    from ``todos``.
+    ``room``: the free memory of this machine in bytes. Pairs that need more are removed from
+    ``todos``.
     """
     executor, memory = options.get("executor"), options.get("memory", HALF_KEYWORD)
     workers = count_workers(executor) if executor else 0

@@ -52,7 +52,7 @@ class MeasureForecast(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why the measure cannot be computed; "" if it can."""
+        """Why the measure cannot be computed; otherwise ""."""
         return self.note
 
 
@@ -64,7 +64,7 @@ class Forecast(BaseResult):
     computed over all blocks of pairs. ``memory`` is the peak in bytes, besides the arrays
     themselves: intermediates, and the matrices of values. For :func:`plan_models`, ``models`` is
     the CPU seconds of running the models, ``disk`` is the bytes of their features, ``permutations``
-    is the number of permuted values of the evidence, and ``permuted`` is that number where no pair
+    is the number of permuted values of the evidence, and ``permuted`` is the same number if no pair
     has exact moments.
     """
 
@@ -91,7 +91,7 @@ class Forecast(BaseResult):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Why the run may fail: it needs more memory than is available."""
+        """Why the run may fail: not enough memory."""
         if self.available is None or self.memory <= self.available:
             return ()
         sizes = f"{format_bytes(self.memory)} is needed, {format_bytes(self.available)} available"
@@ -99,7 +99,7 @@ class Forecast(BaseResult):
 
     @property
     def failures(self) -> tuple[MeasureForecast, ...]:
-        """The measures with a pair that does not fit in memory, each with the reason."""
+        """The measures with a pair too large for the memory, with reasons."""
         return tuple(m for m in self.measures if m.reason)
 
     def summary(self) -> str:
@@ -169,14 +169,14 @@ def plan(
     """Forecast the work of :func:`compare` with the same arguments, without computing any score.
 
     The forecast follows the order of work of ``compare``. The number of values (without the values
-    in the file of ``save``), the number of tasks, and the number of times that the budget makes
-    ``compare`` recompute intermediates are therefore the same. A measure that does not fit in
-    memory is reported with the number of samples that would fit. A plan has no seconds: ``compare``
+    in the file of ``save``), the number of tasks, and the number of passes over the intermediates
+    under the budget are therefore the same. If a pair of a measure does not fit in memory, the
+    forecast reports the largest number of samples that fits. A plan has no seconds: ``compare``
     times the first pairs of long work and prints the estimate. Only the header of a ``.npy`` file
     is read, unless there is a file of ``save``, because the file identifies scores by the data.
     Other data are read once, to recognise equal data.
 
-    Raises ``ValueError`` for arguments that ``compare`` refuses. The file of ``save`` is only read.
+    Raises ``ValueError`` for invalid arguments of ``compare``. The file of ``save`` is only read.
     """
     with open_executor("plan", jobs) as executor:
         options: RunOptions = {"executor": executor, "memory": memory, "block_size": block_size}
@@ -253,11 +253,11 @@ def _file_representation(x: Representation) -> Representation:
 
 
 class TaskCounts:
-    """Counts over the tasks of one group of measures.
+    """Counts over the tasks of a group of measures.
 
-    ``loads``: how many representations get their intermediates, counted at every load; ``values``:
-    the number of values per measure. ``largest``: for each task, the number of representations of
-    each width, which hold intermediates at the same time.
+    ``loads``: the number of representations with new intermediates, counted at every load;
+    ``values``: the number of values per measure. ``largest``: for every task, the number of
+    representations per width with intermediates at the same time.
     """
 
     def __init__(self, first: PairBlock, widths: np.ndarray):
@@ -328,7 +328,7 @@ def _measure_forecast(
 
 
 def _max_fitting_samples(m: Measure, work: ComparisonPlan, available: float) -> str:
-    """Return a note with the largest number of samples for which one pair of this measure fits."""
+    """Return a note with the largest number of samples for which a pair of the measure fits."""
     high, widest = work.largest
     low = MIN_FITTING_SAMPLES
     while high - low > 1:

@@ -28,13 +28,13 @@ def group_measures(
     memory: int,
     available: float = math.inf,
 ) -> list[SizedMeasureGroup]:
-    """Return groups of measures, each with the bytes of intermediates per representation.
+    """Return groups of measures, with the bytes of intermediates per representation.
 
     All measures form one group if the intermediates of all representations fit the budget.
-    Otherwise measures stay together when they share an intermediate that is quadratic in n; all
-    measures without a quadratic intermediate form one group. A group is split into single measures
-    if the intermediates of two representations exceed the ``available`` memory of the machine.
-    ``intermediates``: the intermediates that each measure uses for n samples, with their bytes.
+    Otherwise measures stay together when they share an intermediate of quadratic size in n; all
+    measures without a quadratic intermediate form another group. A group is split into single
+    measures if the intermediates of two representations exceed the ``available`` memory of the
+    machine. ``intermediates``: the intermediates of every measure for n samples, with their bytes.
     """
     group_of_all = _group_with_bytes(list(intermediates), intermediates)
     if group_of_all[1] * count <= memory:
@@ -70,15 +70,15 @@ def _group_with_bytes(
 def representation_cache_bytes(
     measures: tuple[Measure, ...], n: int, d: int, copied: bool = True
 ) -> int:
-    """Return the bytes of all intermediates that measures use of one representation of shape (n,
-    d)."""
+    """Return the bytes of the intermediates of a representation of shape (n, d) for these
+    measures."""
     return _group_with_bytes(measures, {m: intermediates_used(m, n, d, copied) for m in measures})[
         1
     ]
 
 
 def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = True) -> int:
-    """Return the bytes of all intermediates that a measure keeps for one pair of widths d and e.
+    """Return the bytes of the intermediates of a measure for a pair of widths d and e.
 
     The sum covers the intermediates of both representations and of the pair; shared memory counts
     once. The sum is a lower bound of the need of the measure: computing an intermediate may
@@ -98,14 +98,14 @@ def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = Tr
 def intermediates_used(
     measure: Measure, n: int, d: int, copied: bool = True, *, apart: bool = False
 ) -> dict[Any, int]:
-    """Return the intermediates that a measure uses of one (n, d) representation, with their bytes.
+    """Return the intermediates of a measure for an (n, d) representation, with their bytes.
 
     The function runs the measure on a small probe and scales the shapes of the intermediates up, so
-    no measure has to declare its needs. Memory that several intermediates share counts for the
-    first of these intermediates. The memory of the array itself counts under ``SOURCE_KEY`` if the
-    array is ``copied`` into another precision or layout. ``apart``: every intermediate has its own
-    memory. A measure that fails on the probe is assumed to need a copy of the array; a measure that
-    needs more than n samples uses no intermediates.
+    no measure has to declare intermediates. Memory shared by several intermediates counts for the
+    first. The memory of the array itself counts under ``SOURCE_KEY`` if the array is ``copied``
+    into another precision or layout. ``apart``: no intermediates share memory. If a measure fails
+    on the probe, the function assumes a copy of the array; a measure that needs more than n samples
+    uses no intermediates.
     """
     if n < measure.min_samples:
         return {}
@@ -129,10 +129,10 @@ def intermediates_used(
 
 
 class ArrayShape(NamedTuple):
-    """The shape of an array, the bytes per entry, and the owner of its memory.
+    """The shape of an array, the bytes per entry, and the owner of the memory.
 
-    The owner is the key of an earlier intermediate with the same memory, or ``SOURCE_KEY``; None if
-    the array has its own memory.
+    The owner is the key of an earlier intermediate with the same memory, or ``SOURCE_KEY``; None
+    for new memory.
     """
 
     lengths: tuple[int, ...]
@@ -141,7 +141,7 @@ class ArrayShape(NamedTuple):
 
 
 class ProbeShapes(NamedTuple):
-    """The shapes of the intermediates of a measure on two small arrays: of one array, and of the
+    """The shapes of the intermediates of a measure on two small arrays, per array and for the
     pair."""
 
     rows: int
@@ -150,13 +150,13 @@ class ProbeShapes(NamedTuple):
     shared: Mapping[Any, tuple[ArrayShape, ...]]
 
     def scale(self, n: int, d: float) -> dict[int, float]:
-        """Return the lengths that replace the lengths of the probe for arrays of shape (n, d)."""
+        """Return a map from the lengths of the probe to the lengths for arrays of shape (n, d)."""
         rows = self.rows
         return {rows: n, rows - 1: n - 1, self.columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
 
 
 def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
-    """Run a measure on small arrays, with the code path that the measure uses at (n, d)."""
+    """Run a measure on small arrays, with the same code path as for shape (n, d)."""
     width: ProbeWidth = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
     return _run_probe(measure, width, measure.takes_blocks(n), n > MAX_STORED_SAMPLES)
 
@@ -213,7 +213,7 @@ def _array_shapes(
 ) -> dict[Any, tuple[ArrayShape, ...]]:
     """Return the shapes of intermediates, in the order of computation.
 
-    ``owners`` maps the address and bytes of an array to the intermediate that has this memory; the
+    ``owners`` maps the address and bytes of an array to the intermediate with this memory; the
     function adds new arrays to ``owners``.
     """
     shapes: dict[Any, tuple[ArrayShape, ...]] = {}

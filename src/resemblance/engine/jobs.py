@@ -1,4 +1,5 @@
-"""Open the executor of a computation: this process, a process pool, or the caller's executor."""
+"""Open the executor of a computation: the calling process, a process pool, or the caller's
+executor."""
 
 from __future__ import annotations
 
@@ -30,10 +31,10 @@ keep_freed_memory()
 
 @contextmanager
 def open_executor(function: str, jobs: Jobs) -> Iterator[Executor | None]:
-    """Yield the executor for ``jobs``; None means computation in this process.
+    """Yield the executor for ``jobs``; None means computation in the calling process.
 
-    A number opens a pool with this number of processes and closes the pool in the end. The caller
-    closes an executor passed as ``jobs``.
+    A number opens a pool with as many processes and closes the pool in the end. The caller closes
+    an executor passed as ``jobs``.
 
     Raises ``ValueError`` for a number below 1, and for anything except a number or an executor.
     """
@@ -76,9 +77,10 @@ def _new_process_pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def _submit_without_interrupts(submit: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Submit a task while keyboard interrupts are blocked, so that a new worker never receives one.
+    """Submit a task while keyboard interrupts are blocked, so that no new worker receives an
+    interrupt.
 
-    A worker ignores interrupts from its first line on, but needs a second to reach that line.
+    A worker ignores interrupts from its first line on, but needs a second to reach the line.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         return submit(*args, **kwargs)

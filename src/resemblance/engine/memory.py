@@ -24,10 +24,10 @@ BYTE_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Return the bytes available to this process, or ``None`` if the system does not report them.
+    """Return the bytes available to this process, or ``None`` if the system does not report memory.
 
     The result is the minimum of the available memory of the machine, the remaining memory of the
-    control groups (containers) of this process, and the remaining address space (``ulimit -v``).
+    control groups (containers) of the process, and the remaining address space (``ulimit -v``).
     ``root`` is the folder with ``proc`` and ``sys``.
     """
     bounds = [*_machine_memory(root), *_cgroup_memories(root), *_address_space_left(root)]
@@ -48,8 +48,7 @@ def _machine_memory(root: Path) -> Iterator[int]:
 
 
 def _cgroup_memories(root: Path) -> Iterator[int]:
-    """Yield the remaining bytes of every control group above this process; reads versions 1 and
-    2."""
+    """Yield the remaining bytes of every control group above this process, in versions 1 and 2."""
     for line in _read_system_lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         if controllers not in ("", "memory"):
@@ -93,8 +92,8 @@ def parse_bytes(memory: int | str) -> int:
     """Return the number of bytes for 2_000_000_000, "2GB", "512 MiB", or "half" (of available
     memory).
 
-    Raises ``ValueError`` for anything else, also for a bare number below a million, which lacks a
-    unit.
+    Raises ``ValueError`` for anything else, also for a bare number below a million, because the
+    unit is missing.
     """
     if memory == HALF_KEYWORD:
         available = available_memory()
@@ -113,7 +112,7 @@ def parse_bytes(memory: int | str) -> int:
 
 
 def memory_budget(memory: int | str, executor: object = None) -> int:
-    """Return the bytes for the intermediates of one task.
+    """Return the bytes for the intermediates of a task.
 
     All workers on this machine share half of the available memory; the memory of other machines is
     unknown.
@@ -128,11 +127,11 @@ def memory_budget(memory: int | str, executor: object = None) -> int:
 
 
 def keep_freed_memory() -> None:
-    """Let this process keep the memory of freed arrays for later arrays.
+    """Let the process keep the memory of freed arrays for later arrays.
 
     The GNU C library returns the memory of large arrays to the system and takes new memory page by
-    page, for up to a fifth of the time of a comparison. This function is for worker processes of
-    the package; it does nothing on other systems.
+    page, for up to a fifth of the time of a comparison. Worker processes of the package call this
+    function; on other systems the function does nothing.
     """
     trim_threshold, mmap_threshold = -1, -3  # as malloc.h names them
     with suppress(OSError, AttributeError, TypeError):

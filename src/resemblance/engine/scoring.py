@@ -1,4 +1,5 @@
-"""Compute the scores of a task: pair by pair, or many pairs together if a measure supports it."""
+"""Compute the scores of a task: pair by pair, or many pairs together for measures with that
+ability."""
 
 from __future__ import annotations
 
@@ -43,8 +44,7 @@ def score_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
 
 
 def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of a part, pair by pair; the measures of a pair share the cache of the
-    pair."""
+    """Yield the scores of a part, pair by pair; all measures share the cache of the pair."""
     data = tuple(map(fingerprint, part.representations))
     offset = 0 if part.is_diagonal else len(part.rows)
     scores, start = {p: list[PairScore]() for p in positions}, time.monotonic()
@@ -63,8 +63,7 @@ def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[l
 
 
 def _pairs_to_compute(part: PairBlock, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return the (row, column) pairs for which at least one measure is missing, without
-    repetition."""
+    """Return the (row, column) pairs with a missing score of any measure, without repetition."""
     todo = np.any([part.forward[p] for p in positions], axis=0)
     if part.backward is not None:
         todo |= np.any([part.backward[p] for p in positions], axis=0).T
@@ -110,7 +109,7 @@ def _score_pair(
 
 
 def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
-    """Raise ``ValueError`` for a diagnostic with a reserved name or a value that is not finite."""
+    """Raise ``ValueError`` for a diagnostic with a reserved name or an infinite or NaN value."""
     reserved_names = {*RECORD_COLUMNS, CAVEAT_KEY} | ({CHANCE_KEY} if measure.chance else set())
     if clashes := sorted(numbers.keys() & reserved_names):
         problem = f"a diagnostic cannot be called {clashes[0]!r}"
@@ -120,8 +119,7 @@ def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
 
 
 def _pair_chance_level(measure: Measure, x: Representation, y: Representation) -> dict[str, float]:
-    """Return the chance level of two different representations, if the measure has a closed
-    form."""
+    """Return the chance level of two different representations, if there is a closed form."""
     if measure.chance is None or x is y:
         return {}
     try:
@@ -134,7 +132,7 @@ def _pair_chance_level(measure: Measure, x: Representation, y: Representation) -
 
 
 def _score_batched_measure(part: PairBlock, p: int) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of a measure that computes many pairs together."""
+    """Yield the scores of a measure with a function for many pairs."""
     offset = 0 if part.is_diagonal else len(part.rows)
     data = tuple(map(fingerprint, part.representations))
     places = np.arange(len(part.rows)), offset + np.arange(len(part.columns))
@@ -154,9 +152,10 @@ def _score_rectangle(
 ) -> Iterator[ScoreBatch]:
     """Yield score batches; ``x`` indexes ``rows`` and ``y`` indexes ``columns``.
 
-    If a pair has no score, the function scores every representation with itself. Pairs with a
-    representation that fails this test are computed one by one, all other pairs together. If the
-    joint computation fails again, all pairs are computed one by one.
+    If a pair has no score, the function scores every representation with itself. A representation
+    without a score with itself is unusable. Pairs with an unusable representation are computed
+    singly, all other pairs together. If the joint computation fails again, all pairs are computed
+    singly.
     """
     i, j = np.flatnonzero(todo.any(axis=1)), np.flatnonzero(todo.any(axis=0))
     xs = [rows[k] for k in i.tolist()]

@@ -1,4 +1,4 @@
-"""Run the tasks of comparisons in this process, or on the workers of an executor."""
+"""Run the tasks of comparisons in the calling process, or on the workers of an executor."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def run_pair_blocks(
 ) -> Generator[list[ScoreBatch], None, None]:
     """Yield scores as soon as they are computed, in this process or by the workers of an executor.
 
-    ``streams`` are the tasks of each comparison. ``workers_write``: workers write scores into the
-    file of ``save``. ``caller`` is the function name in error messages. ``keep``: representations
-    in this process keep their intermediates. ``first``: tasks that run before all other tasks and
-    compute their own intermediates.
+    ``streams`` are the tasks per comparison. ``workers_write``: workers write scores into the file
+    of ``save``. ``caller`` is the function name in error messages. ``keep``: representations in the
+    calling process keep intermediates. ``first``: tasks that run before all other tasks, without
+    shared intermediates.
     """
     if executor is None:
         tasks = chain(first, *streams)
@@ -61,7 +61,7 @@ def run_pair_blocks(
 
 
 def score_batches_of_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
-    """Yield the results of a task in batches: scores, or the results of its job."""
+    """Yield the results of a task in batches: scores, or the results of the job of the task."""
     return task.job(task) if task.job else score_block(task)
 
 
@@ -93,8 +93,8 @@ def _call_for_block(
 ) -> WorkerCall:
     """Return the worker call of a task, with the shared or the plain representations as arguments.
 
-    The task refers to a representation by its position among the arguments, because a cluster
-    replaces futures by values only in the arguments of a call.
+    The task refers to a representation by position among the arguments, because a cluster replaces
+    futures by values only in the arguments of a call.
     """
     places = {id(r): place for place, r in enumerate(task.representations)}
     rows, columns = ([places[id(r)] for r in side] for side in (task.rows, task.columns))
@@ -106,7 +106,7 @@ def _call_for_block(
 
 
 def run_task(task: PairBlock, file: str | Path | None, *loans: Any) -> list[ScoreBatch]:
-    """Compute one task in a worker and return its scores.
+    """Compute a task in a worker and return the scores.
 
     ``loans`` are the shared or plain representations of the task; the worker drops copies after the
     task. If there is a file, every batch of scores is written to the file at once.

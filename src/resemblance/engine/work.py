@@ -36,7 +36,7 @@ RepresentationTuple = tuple[Representation, ...]
 class RunOptions(TypedDict, total=False):
     """Options for running comparisons: the parameters of :func:`compare` with the same names.
 
-    ``keep``: representations in this process keep their intermediates, and the caller clears the
+    ``keep``: representations in the calling process keep intermediates, and the caller clears the
     caches. ``announce`` receives the time estimate of long work; by default, the progress bar
     prints the estimate.
     """
@@ -57,8 +57,8 @@ BlockJob = Callable[[Any], Iterator[list[ScoreBatch]]]  # computes the results o
 class PairBlock(NamedTuple):
     """The unit of work of a worker: a block of rows, a block of columns, and the missing pairs.
 
-    ``forward`` marks for each measure the missing (row, column) pairs, shape (rows, columns).
-    ``backward`` marks the missing (column, row) pairs if all pairs of one list are compared. On the
+    ``forward`` marks per measure the missing (row, column) pairs, shape (rows, columns).
+    ``backward`` marks the missing (column, row) pairs if all pairs of a list are compared. On the
     diagonal, where ``columns`` is ``rows``, ``forward`` and ``backward`` are equal. ``job`` yields
     the results of a task; None for the scores.
     """
@@ -151,8 +151,10 @@ class ComparisonPlan:
         *,
         metadata: Mapping[str, Any] = {},
     ) -> ComparisonPlan:
-        """Return the plan for the results of :func:`named_representations` and
-        :func:`select_measures`."""
+        """Return the plan for checked representations and selected measures.
+
+        The arguments are the results of :func:`named_representations` and :func:`select_measures`.
+        """
         for m in measures:
             # Output measures are cheap; an early call checks that the labels among the parameters
             # fit.
@@ -206,8 +208,7 @@ class ComparisonPlan:
 
     @cached_property
     def is_copied(self) -> bool:
-        """Whether intermediates copy an array; otherwise intermediates share the memory of the
-        arrays."""
+        """Whether intermediates copy an array instead of sharing the memory of the array."""
         return any(map(needs_copy, self.all))
 
     def bytes_of_pair(self, measure: Measure) -> int:
@@ -230,16 +231,15 @@ class ComparisonPlan:
         return Comparison(*names, self.infos, self.matrices, self.provenance, absent_reasons)
 
     def wanted(self, measure: Measure) -> np.ndarray:
-        """Mark the pairs that define the whole matrix: for a symmetric measure only one of (x, y),
-        (y, x)."""
+        """Mark the pairs that define the whole matrix: (x, y) without (y, x) for a symmetric
+        measure."""
         mask = np.ones(tuple(map(len, self.sides)), dtype=bool)
         if not measure.symmetric:
             return mask
         return np.triu(mask) if self.columns is None else mask & ~self._turned()
 
     def _turned(self) -> np.ndarray:
-        """Mark the pairs whose transposed pair appears earlier in the same rectangular
-        comparison."""
+        """Mark the pairs with the transposed pair earlier in the same rectangular comparison."""
         mask = np.zeros(tuple(map(len, self.sides)), dtype=bool)
         i, j = _shared_data_positions(
             *({fingerprint(r): k for k, r in enumerate(s)} for s in self.sides)
@@ -248,13 +248,13 @@ class ComparisonPlan:
         return mask
 
     def todo(self) -> dict[str, np.ndarray]:
-        """Return for each measure a mask of the pairs to compute."""
+        """Return a mask of the pairs to compute for every measure."""
         return {m.spec: self.wanted(m) & self.matrices[m.spec].missing() for m in self.measures}
 
     def without_room(self, m: Measure, todo: np.ndarray, available: float) -> ScoreBatch | None:
-        """Remove from ``todo`` every pair whose intermediates cannot fit in memory.
+        """Remove from ``todo`` every pair with intermediates too large for the memory.
 
-        Return one failure per removed pair.
+        Return a failure per removed pair.
         """
         failures, offset = [], 0 if self.columns is None else len(self.rows)
         for i, j in np.argwhere(todo).tolist():
@@ -275,7 +275,7 @@ class ComparisonPlan:
         return score_batch(m.spec, m.version, data, failures) if failures else None
 
     def height_for(self, tasks: float) -> int:
-        """Return the largest block height that gives at least this number of tasks.
+        """Return the largest block height for a minimum number of tasks.
 
         All pairs of b blocks are b (b + 1) / 2 tasks; a rectangle has b tasks per block of columns.
         """
@@ -295,8 +295,7 @@ class ComparisonPlan:
         """Yield the tasks in an order that reuses intermediates.
 
         ``memory`` is the budget for intermediates, ``available`` the free memory of the machine,
-        and ``height`` the largest height of a block. ``apart``: every intermediate has its own
-        memory.
+        and ``height`` the largest height of a block. ``apart``: no intermediates share memory.
         """
         unfinished = [m for m in self.measures if todo[m.spec].any()]
         intermediates = {
@@ -327,9 +326,9 @@ def split_into_blocks(
     """Yield (rows, columns) blocks; with ``columns=None``, blocks of all pairs of the rows.
 
     A representation holds ``size`` bytes of intermediates. The height of a block is the number of
-    representations that fit the budget, or ``height`` if smaller: two blocks hold intermediates,
-    and a third of the budget is left for computing an intermediate. Consecutive blocks share rows
-    or columns wherever possible, because the order of the columns alternates between forward and
+    representations within the budget, or ``height`` if smaller: two blocks hold intermediates, and
+    a third of the budget is left for computing an intermediate. Consecutive blocks share rows or
+    columns wherever possible, because the order of the columns alternates between forward and
     backward.
     """
     largest = max(1, memory // (3 * max(size, 1)))
@@ -345,7 +344,7 @@ def split_into_blocks(
 
 
 def load_saved_scores(store: ScoreFile, works: Sequence[ComparisonPlan]) -> None:
-    """Store the scores in a file that belong to the data of these plans."""
+    """Store the scores in a file for the data of these plans."""
     check = range_checker((info for work in works for info in work.infos), store.path)
     data = {fingerprint(r) for work in works for r in work.all}
     for column in store.columns(data):
@@ -355,7 +354,7 @@ def load_saved_scores(store: ScoreFile, works: Sequence[ComparisonPlan]) -> None
 
 
 def find_missing_pairs(works: Sequence[ComparisonPlan]) -> list[dict[str, np.ndarray]]:
-    """Return for each comparison the pairs to compute, without the pairs of an earlier
+    """Return the pairs to compute for every comparison, without the pairs of an earlier
     comparison."""
     todos = [work.todo() for work in works]
     places = [[{fingerprint(r): i for i, r in enumerate(s)} for s in work.sides] for work in works]
@@ -379,7 +378,7 @@ def find_missing_pairs(works: Sequence[ComparisonPlan]) -> list[dict[str, np.nda
 def _shared_data_positions(
     first: Mapping[str, int], second: Mapping[str, int]
 ) -> tuple[list[int], list[int]]:
-    """Return the positions in each side of the data that both sides contain."""
+    """Return the positions of the common data in the first side and in the second side."""
     common = [name for name in first if name in second]
     return [first[name] for name in common], [second[name] for name in common]
 

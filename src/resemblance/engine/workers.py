@@ -1,4 +1,4 @@
-"""Run calls on the workers of an executor, and repeat calls whose worker is killed."""
+"""Run calls on the workers of an executor, and repeat the calls of killed workers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ MAX_CALL_ATTEMPTS = 3  # attempts per call if workers are lost; Dask has the sam
 class WorkerCall(NamedTuple):
     """A function call for a worker, with a name for messages.
 
-    ``uses`` are the keys of the shared representations that the call needs until it is finished.
+    ``uses`` are the keys of the shared representations of the call, released when the call is
+    finished.
     """
 
     name: str
@@ -46,11 +47,11 @@ class LostWorkerError(ValueError):
 
 
 class WorkerPool:
-    """A process pool on this machine that can be replaced after a crash.
+    """A replaceable process pool on this machine.
 
-    The class replaces ``ProcessPoolExecutor``, which is unusable after the death of one of its
-    processes. ``make`` returns a new ``ProcessPoolExecutor``, whose processes start with the first
-    call; ``first`` is the pool to use before any replacement.
+    The class stands in for ``ProcessPoolExecutor``, which is unusable after the death of a process.
+    ``make`` returns a new ``ProcessPoolExecutor`` with processes that start at the first call;
+    ``first`` is the pool to use before any replacement.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class WorkerPool:
 
     @classmethod
     def like(cls, executor: object) -> WorkerPool | None:
-        """Return a replaceable pool with the settings of ``executor``; None if that is no process
+        """Return a replaceable pool with the settings of ``executor``; None if it is no process
         pool."""
         if isinstance(executor, WorkerPool):
             return executor
@@ -94,10 +95,9 @@ class WorkerPool:
 def count_workers(executor: object) -> int:
     """Return the number of calls that an executor runs at the same time.
 
-    Pools of Python, joblib and mpi4py report this number. For the executor of a Dask client it is
-    the number of threads of all workers known to the scheduler, or the number of workers that the
-    cluster has requested, if larger. For any other executor it is the number of processors of this
-    machine.
+    Pools of Python, joblib and mpi4py report this number. A Dask client has the number of threads
+    of all workers known to the scheduler, or the number of workers requested by the cluster, if
+    larger. For any other executor the function returns the number of local processors.
     """
     _check_executor_type(executor)
     client = getattr(executor, "_client", None)
@@ -122,28 +122,28 @@ def is_on_this_machine(executor: object) -> bool:
 
 
 def is_local_cluster(executor: object) -> bool:
-    """Return whether the executor belongs to a Dask cluster that runs on this machine alone."""
+    """Return whether the executor belongs to a Dask cluster on this machine alone."""
     cluster = getattr(getattr(executor, "_client", None), "cluster", None)
     return type(cluster).__name__ == "LocalCluster"  # of Dask, an optional dependency
 
 
 def is_process_pool(executor: object) -> bool:
-    """Return whether the executor is a process pool of Python or of this package."""
+    """Return whether the executor is a process pool of Python or of the package."""
     return isinstance(executor, ProcessPoolExecutor | WorkerPool)
 
 
 def run_calls(
     calls: Iterable[WorkerCall], executor: Executor | None, say: Callable[[str], None] = warn
 ) -> Iterator[tuple[WorkerCall, Future[Any]]]:
-    """Yield each call with its finished future; without an executor, run the calls one by one.
+    """Yield every call with its finished future; without an executor, run the calls one by one.
 
-    The function reads ``calls`` lazily. When the caller stops early, calls that have not begun are
-    cancelled. A call with a killed worker is repeated, by Dask, or by this function: a broken
-    process pool is replaced by a new pool of the same kind until the calls are done, and ``say``
-    receives a warning. A broken pool loses all its calls, and nothing reports the call of the
-    killed process. So the lost calls are repeated after all other calls, and the second time alone.
-    After ``MAX_CALL_ATTEMPTS`` attempts the future of a call has a :class:`LostWorkerError` with
-    the name of the call. If an executor of another kind breaks, the futures of all its calls fail.
+    The function reads ``calls`` lazily. When the caller stops early, pending calls are cancelled. A
+    call with a killed worker is repeated, by Dask, or by this function: a broken process pool is
+    replaced by a new pool of the same kind until the calls are done, and ``say`` receives a
+    warning. A broken pool loses all its calls, and nothing reports the call of the killed process.
+    So the lost calls are repeated after all other calls, and the second time alone. After
+    ``MAX_CALL_ATTEMPTS`` attempts the future of a call has a :class:`LostWorkerError` with the name
+    of the call. If an executor of another kind breaks, the futures of all pending calls fail.
     """
     if executor is None:
         yield from ((call, _call_here(call)) for call in calls)
@@ -198,8 +198,7 @@ def call_results(
     save: str | Path | None,
     caller: str = "compare",
 ) -> Iterator[tuple[WorkerCall, Any]]:
-    """Yield each finished call with its return value; errors name the file that keeps the
-    results."""
+    """Yield every finished call with the return value; errors name the file with the results."""
     hint = f"what was computed is kept in {save}; the same call continues"
     hint = "save=FILE keeps results" if save is None else hint
     try:
@@ -232,9 +231,9 @@ def _call_here(call: WorkerCall) -> Future[Any]:
 def _max_pending_calls(executor: Executor) -> int:
     """Return the number of calls to submit at a time.
 
-    A process gets one call. A thread gets two, so that the next call is ready. A cluster gets at
-    least 100, because a cluster takes a while to distribute calls, and its number of workers may be
-    unknown.
+    The number is the number of processes, or twice the number of threads, so that the next call of
+    a thread is ready. For a cluster it is at least 100, because a cluster takes a while to
+    distribute calls, and because the number of workers may be unknown.
     """
     workers = count_workers(executor)
     if is_process_pool(executor):
@@ -262,8 +261,8 @@ def _lost_worker_error(call: WorkerCall) -> Future[Any]:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Run BLAS, OpenMP and PyTorch on one thread and in full precision while this context is
-    active."""
+    """Run BLAS, OpenMP and PyTorch on one thread and in full precision inside the ``with``
+    block."""
     torch = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else 1
     with threadpool_limits(limits=1), full_precision():
