@@ -1,10 +1,9 @@
-"""How sure a score is: its chance level, a p-value, an interval, and tests of differences.
+"""Uncertainty of scores: chance levels, p-values, intervals, and tests of differences.
 
-An order of the samples moves the intermediates of a representation
-(:mod:`.reordered_intermediates`), so the values of a measure under the null hypothesis need no new
-intermediates; measures that are functions of an inner product of two matrices need no orders at all
-(:mod:`~.moments`); values without some of the samples give intervals, differences, influence and
-sample sizes.
+A permutation of the samples permutes the cached intermediates of a representation
+(:mod:`.reorder`), so null values of a measure need no new intermediates. Measures that are
+functions of an inner product of two matrices need no permutations at all (:mod:`~.moments`). Values
+without some of the samples give intervals, differences, influence and sample sizes.
 """
 
 from ..data.caveats import duplicate_labels

@@ -1,4 +1,4 @@
-"""How sure every score is: values with chance, p-values and intervals, in one call."""
+"""Compute values with chance levels, p-values and intervals in a single call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .permuted import draw_chunks
 from .result import Evidence, EvidenceInputs
 
 NullMethod = Literal["auto", "moments", "permutations"]
-# Three kinds of similarity, all with exact moments: linear, of distances, of neighbours.
+# Three kinds of similarity, all with exact moments: linear, distances, neighbours.
 DEFAULT_EVIDENCE_MEASURES = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 
 
@@ -61,53 +61,57 @@ def evidence(
     save: str | Path | None = None,
     spill: str | Path | bool | None = None,
 ) -> Evidence:
-    r"""Compare representations, and say of each score how much of it is chance and how sure it is.
+    r"""Compare representations; return every score with a chance level, a p-value and an interval.
 
     .. math:: p = \frac{1 + \#\{\pi : m(X, Y_\pi) \ge m(X, Y)\}}{1 + \text{n\_permutations}}, \qquad
         \text{above chance} = \frac{m - \mathbb{E}_\pi m}{m_{\text{best}} - \mathbb{E}_\pi m}
 
-    The null hypothesis is that the samples of Y, in an order that the design allows, could as well
-    belong to those of X. Measures that are linear in an inner product of two n x n matrices have
-    exact moments over all orders: no orders are drawn, and p is the upper tail of the Pearson type
-    III distribution with these three moments, not said below 1e-4. Other measures are computed in
-    ``n_permutations`` orders; an intermediate is then reordered, not computed again, wherever that
-    gives the same (two orders are computed both ways).
+    The null hypothesis is that the samples of X and Y are unrelated: every permutation of the
+    samples of Y that the design allows is equally likely. Measures that are linear in an inner
+    product of two n x n matrices have exact moments over all permutations. For such measures no
+    permutations are drawn, and p is the upper tail of the Pearson type III distribution with the
+    three moments, not reported below 1e-4. Other measures are computed for ``n_permutations``
+    permutations. Then intermediates are permuted instead of recomputed, wherever the result is the
+    same (for two permutations, both ways are compared).
 
     Parameters
     ----------
-    representations, against, jobs, memory, progress, save, spill : as in :func:`compare`. All
-        pairs of one list, or the pairs of two. The file of ``save`` keeps values, draws and parts;
-        the same call continues it, and :func:`resemblance.load` reads it.
+    representations, against, jobs, memory, progress, save, spill : as in :func:`compare`. All pairs
+        of one list, or the pairs of two lists. The file of ``save`` keeps values, permuted values,
+        and values on parts of the samples; the same call continues the file, and
+        :func:`resemblance.load` reads the file.
     measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours.
-    within : a label for each sample; orders stay inside groups of equal labels. For classes that
-        both sides share: what they have in common beyond the classes.
-    whole_blocks : a label for each sample, such as its document, subject or trial; blocks move as
-        wholes. For samples that are not independent. Blocks of one size only.
-    time_series : the samples are in the order of time and depend on those before. Windows are
+    within : a label for each sample; samples are permuted only within groups of equal labels. Use
+        it for classes known to both representations: the test asks for similarity beyond the
+        classes.
+    whole_blocks : a label for each sample, such as its document, subject or trial; blocks are
+        permuted as wholes. Use it for samples that are not independent. All blocks need the same
+        size.
+    time_series : the samples are in the order of time and depend on earlier samples. Windows are
         shifted against each other (Harris 2020).
     max_shift : the largest shift of a time series. Default: n // 4 steps.
-    n_permutations : number of permutations for measures without exact moments. If there are no
-        more orders than this number, all are visited, and p is exact.
+    n_permutations : number of permutations for measures without exact moments. If no more
+        permutations exist, all are visited, and p is exact.
     confidence_level : of the intervals.
     seed : of the permutations.
     null : ``"permutations"`` permutes the samples for all measures; ``"moments"`` refuses measures
-        without exact moments; ``"auto"`` permutes the samples for these measures only.
+        without exact moments; ``"auto"`` permutes the samples only for measures without exact
+        moments.
 
     Returns
     -------
-    :class:`Evidence`. Intervals are for the value that other samples of the same number would have:
-    Student's t times a standard error, from the values without each sample where a measure has
-    them in closed form, without each of 20 groups (of blocks, or of stretches of time), or, for
-    topology and neighbours (of at most n / 4 others), on 40 random halves. A biased measure has an
-    interval around its biased value. P-values are one-sided, in the direction of similarity, and
-    the smallest that the design can give is ``evidence.min_pvalue``. ``evidence.caveats`` says
-    where samples are copies of others (:func:`duplicate_labels` returns blocks of them), or
-    dominate both
-    sides of a pair.
+    :class:`Evidence`. An interval describes the value that other samples of the same number would
+    give: Student's t times a standard error. The standard error comes from leave-one-out values if
+    a measure has a closed form, from leaving out each of 20 groups (of blocks, or of stretches of
+    time), or, for topology and neighbours (with k at most n / 4), from 40 random halves. A biased
+    measure has an interval around the biased value. P-values are one-sided, in the direction of
+    similarity, and ``evidence.min_pvalue`` is the smallest p-value that the design can give.
+    ``evidence.caveats`` warns of duplicate samples (:func:`duplicate_labels` returns blocks of
+    duplicates), and of samples that dominate both sides of a pair.
 
-    Raises ``ValueError`` as :func:`compare` does, for a confidence level outside 0 to 1, and for
-    labels that leave no second order, or whose index has the samples in another order. Results do
-    not depend on the executor, the memory or the order of work.
+    Raises ``ValueError`` as :func:`compare` does, for a confidence level outside 0 to 1, for labels
+    that allow only one permutation, and for labels with an index in another order of the samples.
+    Results do not depend on the executor, the memory or the order of work.
 
     Reference: Phipson and Smyth 2010 (p-values), Kazi-Aoual et al. 1995 (three moments), Westfall
     and Young 1993 (maps), Efron 1982 (jackknife, halves).
@@ -163,10 +167,11 @@ def evidence_from_comparison(
     options: RunOptions,
     progress: Progress,
 ) -> Evidence:
-    """Return evidence for some measures of a comparison, whose values are not computed again.
+    """Return evidence for some measures of a comparison without recomputing the scores.
 
-    ``design``: labels, draws and seed, as of :func:`evidence`. The file ``save`` of the options
-    keeps draws and parts; the caller saves the comparison with the result.
+    ``design``: labels, draws and seed, with the names of :func:`evidence`. The file ``save`` of the
+    options keeps permuted values and values on parts; the caller saves the comparison with the
+    result.
     """
     rows, _ = named_representations(representations, None, "evidence")
     layout = _pairs_for_evidence(rows, None, design["within"], design["whole_blocks"])
@@ -181,7 +186,7 @@ def evidence_from_comparison(
 
 
 def _check_measures_have_moments(measures: Iterable[Measure], design: Design) -> None:
-    """Raise ``ValueError`` for measures whose null distribution has no exact moments here."""
+    """Raise ``ValueError`` for measures without exact moments of the null distribution."""
     if specs := [m.spec for m in measures if not has_exact_moments(m, design)]:
         raise ValueError(
             f"evidence: no exact moments of the null distribution of {', '.join(specs)} with "
@@ -221,7 +226,7 @@ def _compute_evidence(
     use_moments: bool,
     compute: Callable[[], Comparison],
 ) -> Evidence:
-    """Compute chance and intervals around the values that ``compute`` returns."""
+    """Compute null distributions and intervals for the scores that ``compute`` returns."""
     intermediates = representation_cache_bytes(tuple(measures), layout.n, layout.widest) * len(
         layout.all
     )

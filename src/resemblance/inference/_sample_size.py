@@ -1,4 +1,4 @@
-"""How many samples a study needs: to find a similarity, to be sure of it, to keep chance low."""
+"""Sample sizes for a study: to detect a similarity, to narrow an interval, to keep chance low."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-POWER_INTERCEPT, POWER_SLOPE = (
-    2.7,
-    2.14,
-)  # of samples times similarity, for a power of 50 %, and by its quantile
+# Samples times similarity: the value for a power of 50 %, and the slope in the normal quantile.
+POWER_INTERCEPT, POWER_SLOPE = (2.7, 2.14)
 POWER_RANGE = (0.5, 0.95)
-MIN_RECOMMENDED_SAMPLES = 10  # with fewer samples some orders of them are often as good
+MIN_RECOMMENDED_SAMPLES = 10  # with fewer samples, some permutations often score as high
 
 
 def sample_size(
@@ -24,30 +22,31 @@ def sample_size(
     dimensions: Sequence[float] | None = None,
     power: float = 0.8,
 ) -> int:
-    r"""Return how many samples a comparison needs, before there are data.
+    r"""Return the number of samples for a comparison, before there are data.
 
     .. math:: n = \frac{2.7 + 2.14 \, z_{\text{power}}}{s}, \qquad
         n = 1 + \frac{\sqrt{D_X D_Y}}{c}
 
-    ``min_similarity``: the smallest similarity s, by debiased linear CKA or by RSA, that a
-    one-sided permutation test at 5 % should find with probability ``power``, from 0.5 to 0.95. The
-    first formula, with the normal quantile of the power, is 4.5 / s for 80 %; at least 10. Without
-    similarity the standard deviation of both measures is :math:`\sqrt{2} / n` whatever the widths
-    and spectra, so the test rejects from about 2.3 / n on; what a power costs beyond that was
-    fitted. In simulations of 1 to 10 common directions among 30 to 200 features, s from 0.03 to
-    0.27, the power for debiased CKA was 44 to 57, 76 to 92, 91 to 93 and 94 to 97 % where 50, 80,
-    90 and 95 % were asked for, and that for RSA 57 to 65, 85 to 92, 93 to 97 and 97 to 99 %. Data
-    of fewer dimensions need more: where 80 % were asked for, it was 69 % with one common direction
-    (s = 0.27) and 67 % with two features on each side (s = 0.09).
+    ``min_similarity``: the smallest similarity s, measured with debiased linear CKA or RSA, that a
+    one-sided permutation test at 5 % should detect with probability ``power``, from 0.5 to 0.95.
+    The first formula, with the normal quantile z of the power, is 4.5 / s for 80 %; at least 10.
+    Without similarity the standard deviation of debiased CKA and of RSA is :math:`\sqrt{2} / n`
+    whatever the widths and spectra, so the test rejects from about 2.3 / n on; the additional
+    samples for a power were fitted. In simulations of 1 to 10 common directions among 30 to 200
+    features, s from 0.03 to 0.27, the power for debiased CKA was 44 to 57, 76 to 92, 91 to 93 and
+    94 to 97 % where 50, 80, 90 and 95 % were asked for, and the power for RSA was 57 to 65, 85 to
+    92, 93 to 97 and 97 to 99 %. Data of fewer dimensions need more samples: where 80 % were asked
+    for, the power was 69 % with one common direction (s = 0.27) and 67 % with two features on each
+    side (s = 0.09).
 
-    ``max_chance``: the value c that biased linear CKA of unrelated representations should not
-    exceed. ``dimensions``: the participation ratios :math:`D = (\sum \lambda)^2 / \sum \lambda^2`
-    of the eigenvalues of both covariances, for all samples there could be. The second formula is
-    exact for the ratios of the samples themselves, which are smaller. With both, the larger number
+    ``max_chance``: the upper bound c for biased linear CKA of unrelated representations.
+    ``dimensions``: the participation ratios :math:`D = (\sum \lambda)^2 / \sum \lambda^2` of the
+    eigenvalues of both covariances, in the population of samples. The second formula is exact for
+    the ratios of the samples themselves, which are smaller. With both options, the larger number
     counts. Other measures need a pilot: see :meth:`Evidence.sample_size`.
 
     Raises ``ValueError`` without ``min_similarity`` and ``max_chance``, for ``max_chance`` without
-    ``dimensions`` or the other way round, and for numbers out of their ranges.
+    ``dimensions`` or the other way round, and for numbers out of range.
     """
     _check_sample_size_options(min_similarity, max_chance, dimensions, power)
     counts = [2]
@@ -65,14 +64,15 @@ def sample_size(
 
 
 def samples_for_width(n: int, width_now: float, width: float) -> int:
-    r"""Return how many samples give an interval of a width, from its width with n samples.
+    r"""Return the number of samples for an interval of width w', from the width w with n samples.
 
     .. math:: n' = n \left( \frac{w}{w'} \right)^2
 
-    as standard errors fall with the root of the number of samples; at least 2. For debiased CKA the
-    standard error of 400 samples was 0.96 of half of that of 100. It is itself an estimate: with a
-    pilot of 100 samples it varies by 11 %, so n' by 22 %; with heavy tails by far more (Student's t
-    with 3 degrees of freedom: n' from 93 to 3323 of 12 pilots).
+    because standard errors fall with the square root of the number of samples; at least 2. For
+    debiased CKA the standard error with 400 samples was 0.96 of half the standard error with 100.
+    The width w is itself an estimate: with a pilot of 100 samples w varies by 11 %, so n' varies by
+    22 %; with heavy tails by far more (Student's t with 3 degrees of freedom: n' from 93 to 3323 in
+    12 pilots).
 
     Raises ``ValueError`` unless n is at least 2 and both widths are positive.
     """
@@ -116,5 +116,5 @@ def _check_sample_size_options(
 
 
 def _ceil_with_rounding(number: float) -> int:
-    """Return the next whole number, without one more for rounding errors."""
+    """Round up to a whole number, but ignore a relative excess of 1e-12 from rounding errors."""
     return math.ceil(number * (1 - 1e-12))

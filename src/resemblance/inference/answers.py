@@ -1,4 +1,5 @@
-"""What evidence answers about a pair, two pairs, the best pair, and the samples of a pair."""
+"""Return types of the methods of :class:`.Evidence`: pair, best pair, difference, influence,
+curve."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ from .nulls import format_labeled_pvalue
 
 
 class PairEvidence(NamedTuple):
-    """What is known about one measure of one pair; NaN for what does not exist.
+    """All evidence about one measure of one pair; NaN for missing numbers.
 
-    ``value`` with its interval from ``low`` to ``high``, its ``chance`` level and the share of what
-    is possible ``above_chance``; ``pvalue``, and ``pvalue_familywise`` for all pairs of the map;
-    ``how`` chance was computed, and the ``reason`` why something is missing, or "".
+    ``value`` with an interval from ``low`` to ``high``, the ``chance`` level and the score
+    ``above_chance`` (1 for the most similar value); ``pvalue``, and ``pvalue_familywise``, adjusted
+    for all pairs of the map; ``how``, the method for chance, and the ``reason`` for missing
+    numbers, or "".
     """
 
     value: float
@@ -30,7 +32,7 @@ class PairEvidence(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The pair furthest above chance; its p-value pays for the search among all pairs."""
+    """The pair furthest above chance; the p-value is adjusted for the search among all pairs."""
 
     x: str
     y: str
@@ -39,7 +41,7 @@ class Best(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A difference between two scores, with its interval and its two-sided p-value."""
+    """The difference between two scores, with an interval and a two-sided p-value."""
 
     value: float
     low: float
@@ -52,9 +54,10 @@ class Difference(NamedTuple):
 
 
 class Influence(NamedTuple):
-    """How much samples, or groups of them, add to a value: it, minus the value without each.
+    """The influence of samples, or groups of samples, on a score: the score minus the score without
+    each.
 
-    ``of``: the id or the number of each sample, or the label of each group.
+    ``of``: the ids or numbers of the samples, or the labels of the groups.
     """
 
     of: tuple[Hashable, ...]
@@ -62,14 +65,15 @@ class Influence(NamedTuple):
 
 
 class Contributions(NamedTuple):
-    """Shares of a value that add up to it, one for each pair of classes: (classes, classes)."""
+    """Contributions of pairs of classes to a score, shape (classes, classes); the sum is the
+    score."""
 
     classes: tuple[Hashable, ...]
     values: np.ndarray
 
 
 class CurvePoint(NamedTuple):
-    """The mean of a value over random parts of so many samples, and its standard deviation."""
+    """The mean and standard deviation of a score over random subsets of ``samples`` samples."""
 
     samples: int
     value: float

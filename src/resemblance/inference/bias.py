@@ -1,4 +1,4 @@
-"""The warning of differences between values of a biased estimator."""
+"""The warning about differences between biased CKA values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..catalogue import get_measure
 
 
 def warn_biased_cka(spec: str) -> None:
-    """Warn of the estimator of CKA whose bias depends on the widths."""
+    """Warn if ``spec`` is the biased estimator of CKA, because the bias depends on the widths."""
     if spec.partition("[")[0] != "cka":
         return
     measure = get_measure(spec)

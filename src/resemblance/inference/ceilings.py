@@ -1,5 +1,8 @@
-"""Noise ceilings from dissimilarities: what subjects score with the pooled dissimilarities, or
-ranks, of others; of subjects that lack pairs, on the pairs that they have."""
+"""Noise ceilings from dissimilarities: each subject against the pooled dissimilarities of others.
+
+Ranks or scaled dissimilarities are pooled. Subjects with missing pairs are compared on their
+available pairs.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,15 @@ PAIRWISE_COMPARISONS = (*RANK_COMPARISONS, "pearson", "cosine")
 
 
 def rank_comparison_name(measure: Measure) -> str:
-    """Return how a measure compares the ranks of dissimilarities; empty for any other."""
+    """Return the rank comparison of an RSA measure, such as "spearman"; "" for any other
+    measure."""
     compare = pairwise_comparison_name(measure)
     return compare if compare in RANK_COMPARISONS else ""
 
 
 def pairwise_comparison_name(measure: Measure) -> str:
-    """Return how a measure compares dissimilarities pair by pair, of which some may be missing;
-    empty for any other."""
+    """Return the comparison of an RSA measure that allows missing pairs; "" for any other
+    measure."""
     options = {**measure.defaults, **dict(measure.parameters)}
     is_of_pairs = measure.name == "rsa" and options["compare"] in PAIRWISE_COMPARISONS
     return str(options["compare"]) if is_of_pairs else ""
@@ -34,13 +38,14 @@ def pairwise_comparison_name(measure: Measure) -> str:
 def pairwise_noise_ceilings(
     measure: Measure, subjects: Sequence[Representation], groups: np.ndarray | None
 ) -> list[tuple[np.ndarray, float]] | None:
-    """Return what each subject scores with the mean of the others, (subjects,), and the mean score
-    with that of all: of all stimuli, then without each, or without each group.
+    """Return noise ceilings on all stimuli, then without each stimulus, or without each group.
 
-    What is averaged of each subject is what the comparison has of it: ranks, or the dissimilarities
-    in units of their root mean square. The mean of a pair is over the subjects that have the pair,
-    and a score is of the pairs of the subject that others have too. Pooled ranks are ranked again
-    where the comparison ranks. None where a subject shares fewer than three pairs with others.
+    Each entry has the lower ceilings, the score of each subject with the mean of the other
+    subjects, (subjects,), and the upper ceiling, the mean score with the mean of all subjects. The
+    function averages ranks for rank comparisons, and otherwise dissimilarities divided by their
+    root mean square. The mean for a pair is over the subjects with that pair, and a score covers
+    the pairs of the subject that other subjects have too. Rank comparisons rank the pooled ranks
+    again. Return None if a subject shares fewer than three pairs with other subjects.
     """
     options, n = {**measure.defaults, **dict(measure.parameters)}, subjects[0].n_samples
     matrices = np.array([rdm(x, options["rdm"]) for x in subjects])
@@ -56,8 +61,11 @@ def pairwise_noise_ceilings(
 def noise_ceiling_from_vectors(
     vectors: np.ndarray, compare: str
 ) -> tuple[np.ndarray, float] | None:
-    """Return the ceilings of :func:`pairwise_noise_ceilings` of the dissimilarities of subjects,
-    (subjects, pairs), NaN where a subject lacks a pair; None where a subject shares too few."""
+    """Return the lower and upper ceilings of :func:`pairwise_noise_ceilings` for vectors of pairs.
+
+    ``vectors``: dissimilarities, (subjects, pairs), with NaN for missing pairs. Return None if a
+    subject shares fewer than three pairs.
+    """
     masks = ~np.isnan(vectors)
     parts = np.zeros(vectors.shape)
     for part, vector, mask in zip(parts, vectors, masks):
@@ -78,8 +86,10 @@ def noise_ceiling_from_vectors(
 
 
 def _prepare_for_averaging(vector: np.ndarray, compare: str, count: int) -> np.ndarray:
-    """Return what is averaged over subjects; ranks of fewer than ``count`` pairs reach as far as
-    those of all."""
+    """Return ranks, or scaled dissimilarities, to average over subjects.
+
+    Ranks of fewer than ``count`` pairs are stretched to the range of the ranks of all pairs.
+    """
     if compare in RANK_COMPARISONS:
         return _ranks_of_present_pairs(vector) * ((count + 1) / (len(vector) + 1))
     vector = vector - vector.mean() if compare == "pearson" else vector
@@ -92,7 +102,7 @@ def _ranks_of_present_pairs(vector: np.ndarray) -> np.ndarray:
 
 
 def _compare_dissimilarity_vectors(a: np.ndarray, b: np.ndarray, compare: str) -> float:
-    """Return the comparison of two vectors of pairs; 0 with one that orders nothing."""
+    """Return the comparison of two vectors of pairs; 0 if all entries of a vector are equal."""
     if compare in RANK_COMPARISONS:
         a, b = _ranks_of_present_pairs(a), _ranks_of_present_pairs(b)
     if compare != "cosine" and (np.ptp(a) == 0 or np.ptp(b) == 0):

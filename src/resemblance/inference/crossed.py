@@ -1,4 +1,4 @@
-"""Variance of means over subjects and stimuli, which are both drawn."""
+"""Variance of means in a crossed design with random subjects and random stimuli."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 
 def crossed_covariances(values: np.ndarray, jackknife: np.ndarray) -> np.ndarray:
-    """Return the covariances of the means over subjects that come from subjects, from stimuli, and
-    from both, (3, m, m).
+    """Return covariances of the means over subjects, (3, m, m): from subjects, stimuli, and both.
 
-    ``values``: (subjects, m); ``jackknife``: (stimuli, subjects, m), each left out. The spread of
-    subjects is that of their values: that of their pseudo-values is a quarter too large.
+    ``values``: (subjects, m); ``jackknife``: leave-one-stimulus-out values, (stimuli, subjects, m).
+    The variance over subjects uses ``values``, because the variance of pseudo-values is a quarter
+    too large.
     """
     n, count, m = jackknife.shape
     pseudo = n * values - (n - 1) * jackknife
@@ -26,4 +26,5 @@ def crossed_covariances(values: np.ndarray, jackknife: np.ndarray) -> np.ndarray
 def standard_errors(contrasts: np.ndarray, covariances: np.ndarray) -> np.ndarray:
     subjects, stimuli, interaction = np.einsum("ci,fij,cj->fc", contrasts, covariances, contrasts)
     variances = np.maximum.reduce([subjects + stimuli - interaction, subjects, stimuli])
-    return np.asarray(np.sqrt(np.maximum(variances, 0)))  # of equal models below 0 by rounding
+    # rounding can make it negative for equal models
+    return np.asarray(np.sqrt(np.maximum(variances, 0)))

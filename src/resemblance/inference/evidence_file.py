@@ -1,4 +1,4 @@
-"""Evidence in one file: the comparison, and the matrices that inference adds to it."""
+"""Store evidence in a file of scores: the comparison, and the matrices of the inference."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .tasks import vector_batch
 NULL_TABLES = ("chance", "spread", "pvalue", "drawn", "observed")
 METHOD_ENTRY, PARTS_ENTRY, REASONS_ENTRY = "how", "parts", "reasons"
 STORED_ENTRIES = (*NULL_TABLES, METHOD_ENTRY, PARTS_ENTRY, REASONS_ENTRY)
-STORED_RANGE_TOLERANCE = 1e-6  # of numbers that rounding has put beside their range
+STORED_RANGE_TOLERANCE = 1e-6  # rounding may put numbers outside their range
 
 
 class EvidenceFields(NamedTuple):
-    """What a file keeps of evidence beside the values; names as those of :class:`.Evidence`."""
+    """The stored fields of evidence besides the scores, with the names of :class:`.Evidence`."""
 
     design: Design
     confidence_level: float
@@ -41,8 +41,7 @@ class EvidenceFields(NamedTuple):
 def serialize_evidence(
     measures: Iterable[MeasureInfo], fields: EvidenceFields
 ) -> tuple[dict[str, Any], Iterator[ScoreBatch]]:
-    """Return what the description of a file says of evidence for these measures, and the
-    matrices."""
+    """Return the description of evidence for a file, and the matrices as score batches."""
     settings = asdict(fields.design)
     labels = {
         name: values.tolist() for name, values in settings.items() if isinstance(values, np.ndarray)
@@ -69,9 +68,9 @@ def _result_vectors(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterat
 
 
 def read_evidence_file(path: str | Path) -> tuple[Comparison, EvidenceFields | None]:
-    """Return the comparison in a file, and the fields of its evidence, if the file has some.
+    """Return the comparison in a file, and the fields of the evidence, or None without evidence.
 
-    Raises ``ValueError`` for a file that does not exist or is damaged.
+    Raises ``ValueError`` for a missing or damaged file.
     """
     path = Path(path)
     comparison = load_comparison(path)
@@ -107,7 +106,7 @@ def _parse_evidence_fields(
 
 
 def restrict_to_measures(comparison: Comparison, specs: Iterable[str]) -> Comparison:
-    """Return a comparison by some of its measures."""
+    """Return a comparison restricted to the given measures."""
     selected = set(specs)
     measures = tuple(m for m in comparison.measures if m.spec in selected)
     matrices = {m.spec: comparison.matrices[m.spec] for m in measures}

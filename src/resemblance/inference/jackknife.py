@@ -1,4 +1,4 @@
-"""Values of a measure without some of the samples: in closed form where it has one, or anew."""
+"""Leave-one-out and leave-group-out values of a measure: in closed form, or recomputed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..data.representation import (
 from ..intermediates.neighbors import nearest, nearest_in_subset
 from ..intermediates.similarities import take_rows
 
-# As keys of intermediates.
+# The functions that are cache keys.
 NEAREST_FUNCTION, FINITE_FUNCTION, FINGERPRINT_FUNCTION = (
     unwrap(nearest),
     unwrap(check_all_finite),
@@ -32,21 +32,21 @@ NEAREST_FUNCTION, FINITE_FUNCTION, FINGERPRINT_FUNCTION = (
 
 
 def has_closed_form_jackknife(measure: Measure, n: int) -> bool:
-    """Say whether a measure has the values without each of n samples in closed form.
+    """Return whether a measure has a closed form for leave-one-out values with n samples.
 
-    Where it computes many samples in blocks, so as to store no matrix of all their pairs, it has
-    not: the closed form would store several.
+    A measure that computes n samples in blocks, to avoid storing an n x n matrix, has no closed
+    form: the closed form would store several such matrices.
     """
     return measure.leave_one_out is not None and not measure.takes_blocks(n)
 
 
 def leave_one_out_values(measure: Measure, x: Representation, y: Representation) -> np.ndarray:
-    """Return the values of a measure without each sample, shape (n,), in float64.
+    """Return the leave-one-out values of a measure, shape (n,), in float64.
 
-    By the claim ``leave_one_out`` of the measure, at about the cost of one value; without it, or
-    where it raises :class:`UndefinedError`, by n calls. Raises ``UndefinedError`` when there is no
-    value without some sample, and ``ValueError`` for more samples than the claim has a closed form
-    for.
+    The claim ``leave_one_out`` of the measure computes all values at about the cost of one value.
+    Without the claim, or if the claim raises :class:`UndefinedError`, the function makes n calls.
+    Raises ``UndefinedError`` when a value without some sample does not exist, and ``ValueError``
+    for too many samples for the closed form.
     """
     x, y = _detach_pair(x, y)
     n = x.shape[0]
@@ -60,7 +60,8 @@ def leave_one_out_values(measure: Measure, x: Representation, y: Representation)
             with pair_cache(x, y):
                 return np.asarray(measure.leave_one_out(x, y), dtype=np.float64)
         except UndefinedError:
-            pass  # the other samples may have a value that differences of sums do not resolve
+            # Differences of sums may lack precision where a recomputed value exists.
+            pass
     return leave_group_out_values(measure, x, y, np.arange(n)[:, None])
 
 
@@ -69,8 +70,8 @@ def leave_group_out_values(
 ) -> np.ndarray:
     """Return the values of a measure without each group of rows, one call each, shape (groups,).
 
-    A parameter that lists one entry for each sample, such as ``labels``, loses those of the group,
-    too. Raises ``UndefinedError`` when there is no value without some group.
+    A parameter with one entry per sample, such as ``labels``, also loses the entries of the group.
+    Raises ``UndefinedError`` when a value without some group does not exist.
     """
     x, y = _detach_pair(x, y)
     n = x.shape[0]
@@ -88,10 +89,10 @@ def leave_group_out_values(
 def subsample_representation(
     x: Representation, rows: np.ndarray, token: str = ""
 ) -> Representation:
-    """Return a representation of some of the samples. From the intermediates of all of them it has
-    that its values are finite, and the nearest neighbours that are among the samples.
+    """Return a representation of some rows of ``x``, which reuses two intermediates of ``x``.
 
-    ``token`` takes the place of the fingerprint.
+    The reused intermediates are the check for finite values, and the nearest neighbours among the
+    rows. A ``token`` replaces the fingerprint.
     """
     ids = None if x.ids is None else [x.ids[i] for i in rows]
     part = replace_rows(x, take_rows(x.source, rows), ids)
@@ -101,7 +102,7 @@ def subsample_representation(
         if function is NEAREST_FUNCTION:
             return nearest_in_subset(x, rows, **dict(parameters))
         if function is FINITE_FUNCTION:
-            with suppress(UndefinedError):  # what is not finite may be in other rows
+            with suppress(UndefinedError):  # the infinite values may be in other rows
                 return check_all_finite(x)
         return token or None if function is FINGERPRINT_FUNCTION else None
 
@@ -110,8 +111,8 @@ def subsample_representation(
 
 
 def subsample_measure(measure: Measure, rows: np.ndarray, n: int) -> Measure:
-    """Return the measure for some of n samples: with their entries of the parameters that list one
-    for each sample."""
+    """Return the measure for some of n samples: parameters with n entries are restricted to
+    ``rows``."""
     tables = {name: v for name, v in measure.parameters if isinstance(v, tuple) and len(v) == n}
     parameters = {
         name: tuple(np.array(v, dtype=object)[rows].tolist()) for name, v in tables.items()

@@ -1,4 +1,4 @@
-"""The pairs that are tested: of two lists all, of one list all but those with themselves."""
+"""The pairs to test: all pairs of two lists, or all pairs of different entries of one list."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from ..contracts._measure import Measure
 from ..data.inputs import stimulus_of_each_row
 from ..data.representation import Representation, fingerprint
 
-IndexPair = tuple[
-    int, int
-]  # positions among all representations: of x, and of y, whose samples move
+# Positions of x and y among all representations; the samples of y are permuted.
+IndexPair = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class InferencePairs:
-    """Representations whose pairs are tested, without sample ids, which orders would contradict;
-    those that say which rows are repeats stay in their places."""
+    """Representations with the pairs to test.
+
+    The representations have no sample ids, because permutations would contradict the ids. Ids that
+    mark repeats of a stimulus are kept, and stay in place.
+    """
 
     rows: tuple[Representation, ...]
     columns: tuple[Representation, ...] | None
 
     @property
     def is_square(self) -> bool:
-        """Whether all pairs of one list are tested."""
+        """Whether all pairs of a single list are tested."""
         return self.columns is None
 
     @cached_property
     def all(self) -> tuple[Representation, ...]:
-        """The representations of the rows, then those of the columns if they are others."""
+        """The representations of the rows, then the columns if there are separate columns."""
         return self.rows + (self.columns or ())
 
     @property
@@ -48,9 +50,10 @@ class InferencePairs:
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        """What identifies each representation: its data, numbered if others have the same.
+        """The identifier of each representation: its fingerprint, numbered if several have equal
+        data.
 
-        In a square, equal data get orders of their own, too.
+        The numbers give equal data in a square different permutations.
         """
         counts: dict[str, int] = {}
         tokens = []
@@ -72,11 +75,11 @@ class InferencePairs:
 
     @property
     def movable(self) -> range:
-        """The positions of the representations whose samples are reordered."""
+        """The positions of the representations with permuted samples."""
         return range(self.first_column, len(self.all))
 
     def pairs(self, measure: Measure) -> list[IndexPair]:
-        """Return the pairs that are computed: of a symmetric measure in a square, half of them."""
+        """Return the pairs to compute; for a symmetric measure in a square, half of the pairs."""
         return [
             (i, j)
             for j in self.movable
@@ -85,12 +88,12 @@ class InferencePairs:
         ]
 
     def with_values(self, measure: Measure, values: np.ndarray) -> list[IndexPair]:
-        """Return the pairs that are computed, without those that have no value."""
+        """Return the pairs to compute, without pairs that have no value."""
         pairs = self.pairs(measure)
         return [pair for pair in pairs if not np.isnan(values[self.cells(measure, pair)[0]])]
 
     def cells(self, measure: Measure, pair: IndexPair) -> list[IndexPair]:
-        """Return the places in a matrix that have the value of a pair."""
+        """Return the positions of a pair in the matrix of values."""
         i, j = pair[0], pair[1] - self.first_column
         return [(i, j), (j, i)] if self.is_square and measure.symmetric else [(i, j)]
 
@@ -98,7 +101,7 @@ class InferencePairs:
 def make_inference_pairs(
     rows: Sequence[Representation], columns: Sequence[Representation] | None
 ) -> InferencePairs:
-    """Return the pairs of these representations."""
+    """Return the pairs of these representations, without sample ids."""
     if columns is None and len(rows) < 2:
         raise ValueError(
             "evidence: two representations are needed, as nothing is tested with itself; give a "

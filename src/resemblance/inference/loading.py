@@ -1,4 +1,4 @@
-"""Comparisons and evidence read from files of scores."""
+"""Load comparisons and evidence from files of scores."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .result import Evidence
 
 
 def load_scores(path: str | Path) -> Comparison | Evidence:
-    """Read the comparison or the evidence that a file of scores holds.
+    """Load the comparison or the evidence in a file of scores.
 
-    Pairs that an interrupted run lacks are in ``failures``. A comparison whose file holds evidence,
-    too, has it as ``evidence``. Evidence from a file has no arrays, so ``influence`` and ``curve``
-    need the representations again. Raises ``ValueError`` for a file that does not exist, is damaged
-    or holds no scores.
+    Pairs missing after an interrupted run are in ``failures``. If the file of a comparison also
+    holds evidence, ``comparison.evidence`` has the evidence. Evidence from a file has no arrays, so
+    ``influence`` and ``curve`` need the representations again. Raises ``ValueError`` for a file
+    that does not exist, is damaged or holds no scores.
     """
     comparison, fields = read_evidence_file(path)
     if fields is None:

@@ -1,4 +1,4 @@
-"""Subjects of whom some lack conditions: each is compared on the pairs of those that it has."""
+"""Subjects with missing conditions: a subject is compared on the pairs of its own conditions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ NO_CEILING_FOR_PAIRS = (
 
 
 def align_to_all_conditions(subjects: Any, models: Any, measure: Measure) -> Any:
-    """Return the subjects, as dissimilarities with missing pairs where they lack some of the
-    conditions of the models, or have no number for them.
+    """Return the subjects, with missing conditions filled in as NaN dissimilarities.
 
-    Unchanged where the measure takes no missing pairs, and what is no mapping of arrays.
+    A subject with fewer conditions than the models, or with rows of NaN, becomes a dissimilarity
+    matrix of all conditions. The function returns ``subjects`` unchanged if the measure does not
+    allow missing pairs, or if the subjects are not a mapping of arrays.
     """
     options = {**measure.defaults, **dict(measure.parameters)}
     if not (
@@ -56,7 +57,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _expand_to_conditions(value: Any, name: str, ids: Sequence[Hashable] | None, kind: str) -> Any:
-    """Return a subject with the rows of all conditions; as it is where it has them all."""
+    """Return a subject with NaN for missing conditions; unchanged if no condition is missing."""
     if not _is_array(value):
         return value
     x = as_representation(value, name)
@@ -79,14 +80,14 @@ def _expand_to_conditions(value: Any, name: str, ids: Sequence[Hashable] | None,
 
 
 def _nonmissing_rows(source: np.ndarray) -> np.ndarray:
-    """Return the rows that are not NaN throughout."""
+    """Return the indices of the rows with at least one number."""
     is_nan = np.isnan(source) if source.dtype.kind == "f" else np.zeros(source.shape, dtype=bool)
     return np.flatnonzero(~is_nan.all(axis=1))
 
 
 def check_model_has_all_pairs(x: Representation) -> None:
-    """Raise ``UndefinedError`` for a model, or a part of a model, that lacks pairs, where models
-    are fitted."""
+    """Raise ``UndefinedError`` if a fitted model, or a part of a fitted model, has missing
+    pairs."""
     if has_missing_pairs(x):
         raise UndefinedError(
             f"{x.name!r} lacks dissimilarities, and fitted models and folds take all of models; "
@@ -95,7 +96,7 @@ def check_model_has_all_pairs(x: Representation) -> None:
 
 
 def missing_pair_notes(subjects: Sequence[Representation]) -> tuple[str, ...]:
-    """Return a note that says how many stimuli and pairs the subjects have that lack some."""
+    """Return a note with the numbers of stimuli and pairs of the subjects that lack some."""
     subject_notes = [_format_present_pairs(x) for x in subjects if has_missing_pairs(x)]
     return (
         (f"compared on the pairs of stimuli that they have: {', '.join(subject_notes)}",)
@@ -105,7 +106,7 @@ def missing_pair_notes(subjects: Sequence[Representation]) -> tuple[str, ...]:
 
 
 def no_ceiling_reason(subjects: Sequence[Representation]) -> str:
-    """Return why there is no noise ceiling."""
+    """Return the reason for a missing noise ceiling."""
     return NO_CEILING_FOR_PAIRS if any(map(has_missing_pairs, subjects)) else NO_CEILING_FOR_MEASURE
 
 
