@@ -1,4 +1,4 @@
-"""Models against several subjects: what other stimuli and other subjects would give."""
+"""Score models on several subjects, with errors for the sampling of stimuli and of subjects."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ from .own_conditions import (
     no_ceiling_reason,
 )
 
-MIN_STIMULI = 6  # stimuli, or blocks of them
+MIN_STIMULI = 6  # stimuli, or blocks of stimuli
 CALLS_PER_WORKER = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelScores(BaseResult):
-    """Scores of models, averaged over subjects, with errors that allow for other subjects and other
-    stimuli: what :func:`score_models` returns.
+    """Scores of models, averaged over subjects: the return value of :func:`score_models`.
 
-    ``values`` (subjects, models) has the score of each subject; ``mean``, ``standard_error``,
-    ``low`` and ``high`` (models,) are of their means. ``ceiling`` is the mean score of the subjects
-    with the others (a lower bound of what the true model would reach), its standard error, and the
-    highest mean that any model can reach (by ranks: that the pooled subjects reach); None for a
-    measure that is neither a cosine nor of ranks. ``folds`` (stimuli,) is the fold of each
-    stimulus; None where nothing was fitted. ``failures`` has the reason for each subject that was
-    left out. Intervals end where the range of the measure does; ``caveats`` say of which models,
-    and what is doubtful about the data.
+    Standard errors account for sampling both subjects and stimuli. ``values`` (subjects, models)
+    has the score of each subject; ``mean``, ``standard_error``, ``low`` and ``high`` (models,)
+    describe the means over subjects. ``ceiling`` is a tuple: the mean score of the subjects with
+    the other subjects (a lower bound of the score of the true model), its standard error, and the
+    highest mean score that any model can reach (for rank comparisons: the score of the pooled
+    subjects). ``ceiling`` is None for a measure that is neither a cosine nor a rank comparison.
+    ``folds`` (stimuli,) is the fold of each stimulus; None without fitted models. ``failures`` has
+    the reason for each excluded subject. Intervals are clipped to the range of the measure;
+    ``caveats`` name the models with clipped intervals, and doubts about the data.
     """
 
     measure: str
@@ -82,16 +82,17 @@ class ModelScores(BaseResult):
     freedom: int
     confidence_level: float
     larger_is_more_similar: bool
-    is_0_by_chance: bool  # the mean score of an unrelated model
-    covariances: np.ndarray  # (3, columns, columns): of subjects, stimuli, both; the ceiling last
+    is_0_by_chance: bool  # the mean score of an unrelated model is 0
+    # (3, columns, columns): subjects, stimuli, both; the last column is the ceiling
+    covariances: np.ndarray
     folds: np.ndarray | None = None
     failures: tuple[Failure, ...] = ()
     caveats: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def summary(self) -> str:
-        """Return a line for each model, the most similar one first, then the ceiling, the subjects
-        that are left out, and caveats."""
+        """Return one line per model, the most similar first, then the ceiling, excluded subjects,
+        and caveats."""
         lines = [f"ModelScores {len(self.subjects)} subjects by {self.measure}"]
         width = max(map(len, self.models))
         rows = [(self.models[i], self.mean[i], self.low[i], self.high[i]) for i in self.order]
@@ -105,15 +106,16 @@ class ModelScores(BaseResult):
 
     @property
     def order(self) -> np.ndarray:
-        """The places of the models, the most similar one first."""
+        """The indices of the models, the most similar one first."""
         return np.argsort(-self.mean if self.larger_is_more_similar else self.mean, kind="stable")
 
     def above_0(self, adjust: AdjustMethod = "familywise") -> np.ndarray:
-        """Return the one-sided p-value that each model scores above 0, (models,).
+        """Return the one-sided p-value of a score above 0 for each model, (models,).
 
-        Raises ``ValueError`` unless an unrelated model has 0 on average, as it has by correlations
-        of dissimilarities (``compare=pearson``, ``whitened_pearson``, ranks) and by CKA without
-        bias. By cosines it has more, because all dissimilarities of features are positive.
+        Raises ``ValueError`` unless an unrelated model scores 0 on average, as with correlations of
+        dissimilarities (``compare=pearson``, ``whitened_pearson``, ranks) and with CKA without
+        bias. With cosines an unrelated model scores higher, because all dissimilarities of features
+        are positive.
         """
         if not self.is_0_by_chance:
             raise ValueError(
@@ -123,7 +125,8 @@ class ModelScores(BaseResult):
         return adjust_pvalues(self._p(np.eye(len(self.mean)), self.mean), adjust)
 
     def below_ceiling(self, adjust: AdjustMethod = "familywise") -> np.ndarray:
-        """Return the one-sided p-value that each model scores below the lower ceiling, (models,).
+        """Return the one-sided p-value of a score below the lower ceiling for each model,
+        (models,).
 
         Raises ``ValueError`` for a measure without a ceiling.
         """
@@ -133,9 +136,9 @@ class ModelScores(BaseResult):
         return adjust_pvalues(self._p(contrasts, self.ceiling[0] - self.mean), adjust)
 
     def difference(self, a: str, b: str) -> Difference:
-        """Return how much higher model ``a`` scores than ``b``, with a two-sided p-value.
+        """Return the score of model ``a`` minus the score of model ``b``, with a two-sided p-value.
 
-        Raises ``KeyError`` for a name that no model has.
+        Raises ``KeyError`` for an unknown name.
         """
         from scipy.special import stdtrit
 
@@ -149,8 +152,10 @@ class ModelScores(BaseResult):
         return Difference(value, value - half, value + half, min(p, 1.0))
 
     def pairs(self, adjust: AdjustMethod = "familywise") -> np.ndarray:
-        """Return the two-sided p-value of the difference of each pair of models, (models, models),
-        NaN on the diagonal."""
+        """Return the two-sided p-values of all differences between models, (models, models).
+
+        The diagonal is NaN.
+        """
         m = len(self.mean)
         first, second = np.triu_indices(m, 1)
         names = ((self.models[i], self.models[j]) for i, j in zip(first, second))
@@ -163,7 +168,8 @@ class ModelScores(BaseResult):
         """Return one record per model: measure, model, value, its error and interval, p-values.
 
         The value is the mean score over subjects. The p-values, ``pvalue_above_0`` and
-        ``pvalue_below_ceiling``, are adjusted for the number of models; None where there is none.
+        ``pvalue_below_ceiling``, are adjusted for the number of models; None for an undefined
+        p-value.
         """
         empty = [None] * len(self.mean)
         p_above = self.above_0() if self.is_0_by_chance else empty
@@ -189,8 +195,11 @@ class ModelScores(BaseResult):
         return [{"measure": self.measure, **dict(zip(names, row))} for row in zip(*columns)]
 
     def to_xarray(self) -> Any:
-        """Return an ``xarray.Dataset`` with the ``value`` of each (subject, model), and the mean,
-        the error and the interval of each model (extra ``frames``)."""
+        """Return an ``xarray.Dataset`` of scores (extra ``frames``).
+
+        The dataset has the ``value`` of each (subject, model), and the mean, the error and the
+        interval of each model.
+        """
         names = ("mean", "standard_error", "low", "high")
         data: dict[str, Any] = {name: (("model",), getattr(self, name)) for name in names}
         data["value"] = (("subject", "model"), self.values)
@@ -208,7 +217,7 @@ class ModelScores(BaseResult):
         return np.where(errors > MIN_RELATIVE_SPREAD * np.abs(self.values).max(), errors, 0.0)
 
     def _p(self, contrasts: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return one-sided p-values; 1/2 for values without an error, which says nothing."""
+        """Return one-sided p-values; 1/2 for values with an error of 0, which give no evidence."""
         from scipy.special import stdtr
 
         errors = self._errors(contrasts)
@@ -235,54 +244,56 @@ def score_models(
         V_{\text{subjects}} = \tfrac{1}{S} \operatorname{var}_s m_s, \quad V_{\text{stimuli}} =
         \tfrac{1}{n} \operatorname{var}_j \bar p_j, \quad p_{js} = n m_s - (n - 1) m_{s(-j)}
 
-    with :math:`m_s` the score of subject s of S, :math:`m_{s(-j)}` that without stimulus j of n,
-    and :math:`V_{\text{both}}` the variance of what is left of p after the means of its rows and
-    columns, over n S: the variance of a crossed design (Cornfield and Tukey 1956), at least that of
-    either factor alone. A t-test over subjects alone is of these stimuli only, and calls two equal
-    models different in 15 % of experiments with 24 stimuli. Intervals and p-values are Student's
-    with min(S, n) - 1 degrees of freedom; n counts ``whole_blocks`` (a label for each stimulus, of
-    which all of one label are left out together) where these are given.
+    with :math:`m_s` the score of subject s of S, :math:`m_{s(-j)}` the score without stimulus j of
+    n, and :math:`V_{\text{both}}` the variance of the residuals of p after subtracting row and
+    column means, divided by n S. V is the variance of a crossed design (Cornfield and Tukey 1956),
+    and at least the variance of either factor alone. A t-test over subjects alone holds only for
+    the same stimuli: in 15 % of experiments with 24 stimuli such a test finds a difference between
+    two equal models. Intervals and p-values use Student's t with min(S, n) - 1 degrees of freedom.
+    With ``whole_blocks`` (a label for each stimulus), stimuli with equal labels are left out
+    together, and n is the number of blocks.
 
     ``models`` and ``subjects``: mappings of (n, d) arrays or representations, of features or
-    dissimilarities, of the same stimuli. The ceiling is of a measure that is a cosine (RSA, CKA):
-    with g the scores of the subjects with each other, its upper end is :math:`\sqrt{\sum g} / S`,
-    and its lower one the mean over s of :math:`\sum_{t \ne s} g_{ts} / \sqrt{\sum_{t, u \ne s}
-    g_{tu}}` (Nili et al. 2014). By ranks it is what subjects score with the mean ranks of the
-    others, and with those of all, ranked again.
+    dissimilarities, of the same stimuli. A measure that is a cosine (RSA, CKA) has a noise ceiling:
+    with g the scores of the subjects with each other, the upper end is :math:`\sqrt{\sum g} / S`,
+    and the lower end is the mean over s of :math:`\sum_{t \ne s} g_{ts} / \sqrt{\sum_{t, u \ne s}
+    g_{tu}}` (Nili et al. 2014). For rank comparisons the ceiling is the score of subjects with the
+    mean ranks of the other subjects, and with the mean ranks of all subjects, ranked again.
 
     A model that is a list of arrays or representations is fitted: its dissimilarities are
-    :math:`\sum_k w_k d_k` with weights w >= 0 of the largest cosine with the sum of the other
-    subjects, each of length 1, on the stimuli of the other folds. ``fit``: ``"weights"`` of all
-    parts, ``"one"`` part, or two ``"neighbors"`` in the order of the list, as layers. ``folds`` is
-    their number (by default 2, 3, 4 or 5, from 12, 24 and 40 stimuli on), of stimuli or blocks
-    drawn by ``seed``, or a label for each stimulus; 1 fits on all stimuli. With fitted models, or
-    with ``folds``, scores of all models and the ceiling are means of those on the stimuli of each
-    fold; few stimuli in a fold make errors too large (2.3 times the variance with 24 stimuli, 1.5
-    times with 60), not too small. This takes ``rsa`` with ``compare`` cosine, pearson,
-    whitened_cosine or whitened_pearson. A fit in which no part has a weight scores 0.
+    :math:`\sum_k w_k d_k` with weights w >= 0. The weights maximise the cosine with the sum of the
+    other subjects, each of length 1, on the stimuli of the other folds. ``fit``: ``"weights"`` of
+    all parts, ``"one"`` part, or two adjacent ``"neighbors"`` of the list, such as layers.
+    ``folds`` is the number of folds (by default 2, 3, 4 or 5, from 12, 24 and 40 stimuli on), drawn
+    at random from stimuli or blocks with ``seed``, or a label for each stimulus; 1 fits on all
+    stimuli. With fitted models, or with ``folds``, the scores of all models and the ceiling are
+    means over the folds. Few stimuli in a fold make errors too large (2.3 times the variance with
+    24 stimuli, 1.5 times with 60), not too small. Fitting needs ``rsa`` with ``compare`` cosine,
+    pearson, whitened_cosine or whitened_pearson. A fit in which all weights are 0 scores 0.
 
     ``jobs`` and ``progress``: as in :func:`compare`. The result does not depend on ``jobs`` or the
     order of subjects.
 
-    By ``rsa`` with a comparison that is not whitened, a subject may lack stimuli: rows of NaN, or
-    ids (then models need ids) that are some of those of the models. It is compared on the pairs of
-    stimuli that it has; ``caveats`` say how many. Leaving out a stimulus that a subject lacks does
-    not change its score, so the variance is that of the means without each stimulus in those that
-    have it. The ceiling is then what subjects score with the mean of the others, and with that of
-    all, on the pairs that they have: of each pair the mean over those who have it, by ranks of the
-    ranks, else of the dissimilarities in units of their root mean square. The upper end is no bound
-    then. Whitened comparisons take all pairs, because their weights come from the covariance of the
-    dissimilarities of all stimuli.
+    With ``rsa`` and a comparison without whitening, a subject may lack stimuli: rows of NaN, or ids
+    that are a subset of the ids of the models (then models need ids). Such a subject is compared on
+    its available pairs of stimuli; ``caveats`` give the number of pairs. Leaving out a stimulus
+    that a subject lacks does not change the score of the subject, so the variance is computed from
+    the means without each stimulus over the subjects with the stimulus. The ceiling is then the
+    score of subjects with the mean of the other subjects, and with the mean of all subjects, on the
+    available pairs: the mean for a pair is over the subjects with the pair, of ranks for rank
+    comparisons, and otherwise of dissimilarities in units of their root mean square. The upper end
+    is no bound then. Whitened comparisons need all pairs, because the weights come from the
+    covariance of the dissimilarities of all stimuli.
 
-    A subject for which a model or another subject has no value is left out, with the reason. Raises
-    ``ValueError`` for fewer than two subjects, fewer than six stimuli or blocks, stimuli that
-    differ, a matrix of dissimilarities that is given as features, a level outside (0, 1), a fold
-    with fewer than three stimuli when one, or a block, is left out, and a measure that cannot be
+    A subject without a value for a model or for another subject is excluded, with the reason.
+    Raises ``ValueError`` for fewer than two subjects, fewer than six stimuli or blocks, different
+    stimuli, a matrix of dissimilarities passed as features, a level outside (0, 1), a fold with
+    fewer than three stimuli after leaving out a stimulus or block, and a measure that cannot be
     fitted; ``UndefinedError`` when fewer than two subjects have values, for a model without a
     value, and for dissimilarities that are all equal in a fold.
 
-    Reference: Nili et al. 2014; Schütt et al. 2023, whose corrected bootstrap estimates the same
-    variance by drawing.
+    Reference: Nili et al. 2014; Schütt et al. 2023, with a corrected bootstrap that estimates the
+    same variance by resampling.
     """
     check_confidence_level("score_models: confidence_level", confidence_level)
     check_choice("score_models: fit", fit, get_args(FitMethod))
@@ -328,7 +339,7 @@ def score_models(
         numbers = np.select([np.isin(np.arange(n), part) for part in parts], range(len(parts)))
     with single_threaded(), open_executor("score_models", jobs) as executor:
         for y in columns:
-            m.evaluate(y, y)  # a model without a value is nothing that subjects lack
+            m.evaluate(y, y)  # raises for a model without a value, for which no subject is excluded
             if parts:
                 check_model_has_all_pairs(y)
         rows, failures = _self_comparable_subjects(m, rows)
@@ -355,8 +366,11 @@ def _summarize_score_tables(
     confidence_level: float,
     count: int,
 ) -> ModelScores:
-    """Return the means and errors of tables (1 + stimuli, subjects, models), where these have a
-    ceiling with it as one more model; ``count``: of stimuli."""
+    """Return means, errors and intervals of score tables, (1 + stimuli, subjects, models).
+
+    With a ceiling, the last model of the tables is the lower ceiling. ``count``: the number of
+    stimuli or blocks.
+    """
     from scipy.special import stdtrit
 
     values, covariances = tables[0], crossed_covariances(tables[0], tables[1:])
@@ -390,7 +404,7 @@ def _summarize_score_tables(
 
 
 def _has_zero_chance_level(measure: Measure) -> bool:
-    """Say whether unrelated representations score 0 on average, as far as is known."""
+    """Return whether unrelated representations are known to score 0 on average."""
     if getattr(measure.chance, "func", None) is constant_zero:  # the claim, with its parameters
         return True
     if measure.name == "rsa":
@@ -401,7 +415,8 @@ def _has_zero_chance_level(measure: Measure) -> bool:
 def _jackknife_values(
     measure: Measure, x: Representation, y: Representation, groups: np.ndarray | None
 ) -> np.ndarray:
-    """Return the value of all stimuli, and those without each, or without each group."""
+    """Return the score on all stimuli, then the scores without each stimulus, or without each
+    group."""
     value = scalar(measure.evaluate(x, y))
     if groups is None:
         return np.append(value, leave_one_out_values(measure, x, y))
@@ -410,7 +425,8 @@ def _jackknife_values(
 
 
 def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
-    """Return models with the parts of fitted ones by name, and the model that each part is of."""
+    """Return models with the parts of fitted models as a mapping, and the owner model of each
+    part."""
     if not isinstance(models, Mapping) and not holds_named_arrays(models):
         return models, {}
     models_by_name, owners = dict(models), dict[str, str]()
@@ -430,8 +446,11 @@ def _is_model_part(value: Any) -> bool:
 def _check_ids_on_both_sides(
     rows: Sequence[Representation], columns: Sequence[Representation]
 ) -> None:
-    """Raise ``ValueError`` where rows are named on one side only: their order need not be that of
-    the other, since :func:`dissimilarities` sorts the names of conditions."""
+    """Raise ``ValueError`` if only one side has row ids.
+
+    The order of rows may differ then, because :func:`dissimilarities` sorts the names of
+    conditions.
+    """
     labeled = next((x for x in rows if x.ids is not None), None)
     unlabeled = next((y for y in columns if y.order is None), None)
     if labeled and unlabeled and labeled.ids != tuple(range(labeled.n_samples)):
@@ -445,7 +464,7 @@ def _check_ids_on_both_sides(
 def _self_comparable_subjects(
     measure: Measure, rows: list[Representation]
 ) -> tuple[list[Representation], dict[str, str]]:
-    """Return the subjects that have a value with themselves, and why others have none."""
+    """Return the subjects with a score with themselves, and the reasons for the other subjects."""
     valid_subjects, failures = [], {}
     for x in rows:
         try:
@@ -474,8 +493,11 @@ def _subject_score_tables(
     executor: Executor | None,
     progress: Progress,
 ) -> tuple[list[Representation], np.ndarray, float | None]:
-    """Return the subjects with values, these (1 + stimuli, subjects, models), with the lower
-    ceiling as one more model, and the upper one; add to ``failures`` why others have none."""
+    """Return the subjects with scores, their score tables, and the upper ceiling.
+
+    The tables are (1 + stimuli, subjects, models), with the lower ceiling as the last model. The
+    function adds the reasons for excluded subjects to ``failures``.
+    """
     product = measure.product
     is_cosine = product is not None and product.value is matrix_cosine and not product.root
     is_by_pairs = rank_comparison_name(measure) or any(map(has_missing_pairs, rows))
@@ -521,7 +543,7 @@ def _subject_score_tables(
 def _append_noise_ceiling(
     table: np.ndarray, bounds: Sequence[tuple[np.ndarray, float]]
 ) -> tuple[np.ndarray, float]:
-    """Return the table with the lower ceilings as one more model, and the upper ceiling."""
+    """Return the table with the lower ceilings as an additional model, and the upper ceiling."""
     lower = np.array([low for low, _ in bounds])
     return np.concatenate([table, lower[:, :, None]], axis=2), bounds[0][1]
 
@@ -532,7 +554,8 @@ def _fitted_tables(
     executor: Executor | None,
     progress: Progress,
 ) -> tuple[np.ndarray, float]:
-    """Return the table of :func:`_subject_score_tables` by a fitting, and the upper ceiling."""
+    """Return the table of :func:`_subject_score_tables` for fitted models, and the upper
+    ceiling."""
     sets = [np.arange(0), *left_out]
     count = len(sets) if executor is None else CALLS_PER_WORKER * count_workers(executor)
     pieces = np.array_split(np.arange(len(sets)), min(count, len(sets)))
@@ -565,7 +588,7 @@ def _jackknife_values_by_column(
 def _wait_for_calls(
     calls: Sequence[WorkerCall], executor: Executor | None, advance: Callable[[int], None]
 ) -> Iterable[Future[Any]]:
-    """Return the futures of calls in their order, when all are done."""
+    """Wait for all calls; return their futures in the order of the calls."""
     futures = {}
     for call, future in run_calls(calls, executor):
         futures[call.name] = future

@@ -1,4 +1,4 @@
-"""Where the tasks of inference are carried out, and the vectors that they leave."""
+"""Run the tasks of inference and collect the resulting vectors."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ from .layout import IndexPair, InferencePairs
 TILE_TASKS_PER_WORKER = 2
 RequiredPairs = Mapping[Measure, list[IndexPair]]
 Chunk = TypeVar("Chunk")
-VectorKey = tuple[str, int, str, str, str]  # measure, version, data of both sides, kind
+VectorKey = tuple[str, int, str, str, str]  # measure, version, data of x, data of y, kind
 
 
 @dataclass(frozen=True, eq=False)
 class InferenceRun:
-    """Carries out tasks of a layout, and keeps their vectors, also in the file of the options.
+    """Runs tasks for the pairs of a layout and keeps their vectors, also in the file of the
+    options.
 
-    ``vectors`` are those computed so far, in this run or an earlier one with the same file;
-    ``notes`` say why some lack numbers. ``advance`` counts what there is of each pair: its value,
-    chunks of draws, and values on parts; ``announce`` says what begins.
+    ``vectors`` are the vectors computed in this run or in an earlier run with the same file;
+    ``notes`` give reasons for missing numbers. ``advance`` counts the steps of each pair: its
+    value, chunks of permutations, and values on parts; ``announce`` prints a message before long
+    work.
     """
 
     layout: InferencePairs
@@ -45,12 +47,12 @@ class InferenceRun:
 
     @property
     def memory(self) -> int:
-        """The budget for the intermediates of a task."""
+        """The budget for the intermediates of a task, in bytes."""
         return parse_bytes(self.options["memory"])
 
     @property
     def pieces(self) -> int:
-        """Into how many tasks work is cut."""
+        """The number of tasks to divide work into."""
         executor = self.options.get("executor")
         return TILE_TASKS_PER_WORKER * count_workers(executor) if executor else 1
 
@@ -64,7 +66,7 @@ class InferenceRun:
     def missing(
         self, requests: RequiredPairs, kind: str, size: int = 0
     ) -> dict[Measure, list[IndexPair]]:
-        """Return the pairs that have no vector of at least so many numbers."""
+        """Return the pairs without a vector of at least ``size`` numbers."""
         missing = dict[Measure, list[IndexPair]]()
         for m, pairs in requests.items():
             vectors = [self.vectors.get(self._key(m, pair, kind)) for pair in pairs]
@@ -73,17 +75,17 @@ class InferenceRun:
         return missing
 
     def vector(self, m: Measure, pair: IndexPair, kind: str) -> np.ndarray:
-        """Return a vector that was computed."""
+        """Return a computed vector."""
         return self.vectors[self._key(m, pair, kind)]
 
     def note(self, m: Measure, pair: IndexPair, kind: str) -> str:
-        """Return why a vector lacks numbers, empty where it does not."""
+        """Return the reason for missing numbers of a vector, or ""."""
         return self.notes.get(self._key(m, pair, kind), "")
 
     def pieces_of(
         self, missing: Mapping[Chunk, RequiredPairs]
     ) -> Iterator[tuple[RequiredPairs, list[Chunk]]]:
-        """Yield chunks that lack the same pairs, those of a task together, with these pairs."""
+        """Yield (pairs, chunks): chunks with the same missing pairs, as many as a task computes."""
         for pairs, group in groupby(missing, key=missing.__getitem__):
             chunks = list(group)
             size = math.ceil(len(chunks) / self.pieces)
@@ -97,9 +99,9 @@ class InferenceRun:
         memory: int | None = None,
         blocks: int = 1,
     ) -> Iterator[PairBlock]:
-        """Yield the tasks of some pairs, by at least so many blocks of representations.
+        """Yield the tasks for some pairs, with at least ``blocks`` blocks of representations.
 
-        ``job_of`` returns the job of a task from what identifies its representations.
+        ``job_of`` returns the job of a task from the tokens of its representations.
         """
         representations, tokens = self.layout.all, self.layout.tokens
         work = ComparisonPlan(representations, None, [m for m in requests if requests[m]], [], {})
@@ -111,14 +113,14 @@ class InferenceRun:
             todo[m.spec][tuple(np.transpose(requests[m]))] = True
         token_of = {id(r): token for r, token in zip(representations, tokens)}
         height = math.ceil(len(representations) / blocks)
-        # An intermediate that is carried over has memory of its own.
+        # A permuted intermediate has its own memory.
         for task in work.tasks(todo, memory or self.memory, height=height, apart=True):
             yield task._replace(job=job_of(tuple(token_of[id(r)] for r in task.representations)))
 
     def run(self, tasks: Iterable[PairBlock], *, counted: bool = False, lent: bool = False) -> None:
-        """Carry out tasks, which count in the progress if they are ``counted``.
+        """Run tasks; ``counted`` tasks advance the progress bar.
 
-        ``lent``: workers find the intermediates of representations that another task has computed.
+        ``lent``: workers share the cached intermediates of representations.
         """
         executor, save, tasks = self.options.get("executor"), self.options.get("save"), iter(tasks)
         if (first := next(tasks, None)) is None:
@@ -129,7 +131,8 @@ class InferenceRun:
             stack.enter_context(single_threaded())
             spill = self.options.get("spill") if lent else False
             intermediates = stack.enter_context(shared_cache(executor, spill, self.memory))
-            if workers_write:  # a process that is forked with the file open would keep it
+            if workers_write:
+                # A worker forked while the file is open would keep its lock.
                 file.close()
                 store = None
             keep = self.options.get("keep", False)
@@ -153,7 +156,7 @@ class InferenceRun:
         for c in columns:
             for entry, (x, y, numbers) in enumerate(zip(c.x.tolist(), c.y.tolist(), c.values)):
                 key = c.measure, c.version, c.data[x], c.data[y], c.kind
-                if len(numbers) >= len(self.vectors.get(key, ())):  # of fewer draws
+                if len(numbers) >= len(self.vectors.get(key, ())):  # keep the longer vector
                     self.vectors[key] = numbers
                     self.notes.pop(key, None)
                     if entry in c.reasons:

@@ -1,4 +1,4 @@
-"""Which pairs have a chance level by exact moments, and why the others are permuted."""
+"""Choose the pairs with a null distribution from exact moments, and explain the permuted pairs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from .moments import (
 from .permuted import PROBE_USE, draw_tasks, missing_draws, values_in_draws
 from .tasks import PROFILE_KIND, MomentJob, profile_from_vector
 
-MAX_EXACT_SAMPLES = 5000  # for exact moments, whose matrices are n x n
-MIN_ANNOUNCED_VALUES = 5000  # values in permutations, from where they are announced without a cause
-# times its even share of the variance: from there on that share is the one to name
+MAX_EXACT_SAMPLES = 5000  # exact moments need n x n matrices
+MIN_ANNOUNCED_VALUES = 5000  # permuted values; more are announced even without a cause
+# Times the even share 1 / n of the variance; a larger share is reported as the cause.
 MIN_DOMINANCE_RATIO = 2
 
 ProfilesByPair = dict[IndexPair, tuple[MomentProfile, MomentProfile]]
@@ -36,11 +36,11 @@ ProfilesByPair = dict[IndexPair, tuple[MomentProfile, MomentProfile]]
 
 @dataclass(frozen=True)
 class MomentChoice:
-    """The pairs of one measure whose moments describe the tail, and the other pairs by cause.
+    """The pairs of one measure with exact moments, and the permuted pairs by cause.
 
-    ``profiles``: of both sides of the pairs with exact moments. ``dominated``: those of the pairs
-    both of whose sides one sample dominates. ``coarse``: pairs whose value is one of few.
-    ``without``: pairs of which a side has no profile.
+    ``profiles``: the profiles of both sides of the pairs with exact moments. ``dominated``: the
+    profiles of pairs with a dominating sample on both sides. ``coarse``: pairs with few distinct
+    values. ``without``: pairs with a side that has no profile.
     """
 
     profiles: ProfilesByPair = field(default_factory=dict)
@@ -50,23 +50,24 @@ class MomentChoice:
 
 
 def allows_exact_moments(design: Design, use_moments: bool) -> bool:
-    """Say whether a design lets exact moments take the place of permutations."""
+    """Return whether exact moments may replace permutations under a design."""
     is_free = design.is_free and design.count > max(design.n_permutations, PROBE_PERMUTATIONS)
     return use_moments and is_free and design.n <= MAX_EXACT_SAMPLES
 
 
 def has_exact_moments(measure: Measure, design: Design, use_moments: bool = True) -> bool:
-    """Say whether the null distribution of a measure has exact moments under a design."""
+    """Return whether the null distribution of a measure has exact moments under a design."""
     return measure.product is not None and allows_exact_moments(design, use_moments)
 
 
 def exact_pairs(
     bench: InferenceRun, pairs: RequiredPairs, design: Design, use_moments: bool
 ) -> dict[Measure, MomentChoice]:
-    """Return which pairs of each measure with an inner product have exact moments.
+    """Choose the pairs with exact moments for each measure with an inner product.
 
-    The choice depends on each side of a pair by itself, never on which samples belong together, so
-    it changes no error rate. A pair whose moments say too little is permuted, and no other pair.
+    The choice depends on each side of a pair alone, never on the pairing of samples, so the choice
+    changes no error rate. If moments describe the null distribution of a pair badly, only this pair
+    is permuted.
     """
     with_moments = [m for m in pairs if has_exact_moments(m, design, use_moments)]
     for side in get_args(MatrixSide):
@@ -80,7 +81,7 @@ def exact_pairs(
 def _split_by_dominance(
     bench: InferenceRun, m: Measure, pairs: Sequence[IndexPair]
 ) -> MomentChoice:
-    """Divide pairs by whether one sample dominates both sides."""
+    """Divide pairs into exact and dominated pairs: one sample dominates both sides."""
     choice, incomplete = MomentChoice(), list[IndexPair]()
     for pair in pairs:
         left, right = (
@@ -98,7 +99,8 @@ def _split_by_dominance(
 def _exclude_few_valued_pairs(
     bench: InferenceRun, choices: Mapping[Measure, MomentChoice], design: Design
 ) -> dict[Measure, MomentChoice]:
-    """Leave out pairs whose value is one of few, as a few orders show of pairs that are clumped."""
+    """Exclude pairs with few distinct values in a few permutations; only clumped pairs are
+    tested."""
     candidates = {
         m: clumps
         for m, choice in choices.items()
@@ -109,7 +111,7 @@ def _exclude_few_valued_pairs(
         values = values_in_draws(bench, m, pair, probes, PROBE_USE)
         return takes_few_values(m, values, *choices[m].profiles[pair], design.n)
 
-    # Half of the permutations show of most values that they are many.
+    # Half of the permutations suffice for most pairs with many distinct values.
     for n_permutations in (PROBE_PERMUTATIONS // 2, PROBE_PERMUTATIONS):
         probes = replace(design, n_permutations=n_permutations)
         missing = missing_draws(bench, candidates, probes, PROBE_USE)
@@ -129,7 +131,7 @@ def _exclude_from_exact(choice: MomentChoice, coarse: Sequence[IndexPair]) -> Mo
 def _profiled_representations(
     m: Measure, pairs: Sequence[IndexPair], side: MatrixSide
 ) -> list[IndexPair]:
-    """Return each representation whose profile is of this side, with itself."""
+    """Return (i, i) for each representation i that needs a profile for this side."""
     ends = {
         end
         for pair in pairs
@@ -140,12 +142,13 @@ def _profiled_representations(
 
 
 def _profile_side(m: Measure, side: MatrixSide) -> MatrixSide:
-    """Return the side whose matrix a representation has: the left one if both are the same."""
+    """Return the side of the matrix of a representation; "left" if both sides use the same
+    matrix."""
     return side if m.product and m.product.right else "left"
 
 
 def _pairs_with_clumped_entries(profiles: ProfilesByPair) -> list[IndexPair]:
-    """Return the pairs whose matrices both have entries in clumps: others take many values."""
+    """Return the pairs with clumped entries in both matrices: any other pair has many values."""
     return [pair for pair, (x, y) in profiles.items() if x.is_clumped and y.is_clumped]
 
 

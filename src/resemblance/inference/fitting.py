@@ -1,5 +1,4 @@
-"""Models that are weighted sums of dissimilarities: the weights are fitted to other subjects and
-other stimuli."""
+"""Fit models that are weighted sums of dissimilarities, to other subjects and other stimuli."""
 
 from __future__ import annotations
 
@@ -25,29 +24,32 @@ from .ceilings import noise_ceiling_from_vectors
 FitMethod = Literal["weights", "one", "neighbors"]
 FIT_COMPARISONS = ("cosine", "pearson", "whitened_cosine", "whitened_pearson")
 MIN_FOLD_STIMULI = 3  # stimuli of a fold: two have one dissimilarity, whose cosine is 1
-MIN_RELATIVE_LENGTH = 1e-12  # of a length
-FOLDS_BY_STIMULI = ((12, 2), (24, 3), (40, 4))  # below so many stimuli so many folds
+MIN_RELATIVE_LENGTH = 1e-12  # relative to the length before subtraction
+FOLDS_BY_STIMULI = ((12, 2), (24, 3), (40, 4))  # (limit, folds): fewer stimuli than the limit
 MAX_DEFAULT_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class RsaModelFit:
-    """The dissimilarities of subjects and models, and how the models are fitted and scored.
+    """Dissimilarities of subjects and models, with the methods that fit and score the models.
 
-    Subjects may lack pairs, NaN, where the comparison takes pairs one by one.
+    Subjects may have missing pairs (NaN) if the comparison allows missing pairs.
     """
 
-    names: tuple[str, ...]  # of the subjects, then of the parts of the models
-    matrices: np.ndarray  # (subjects + parts, n, n), the largest entry of each 1
-    sizes: tuple[int, ...]  # how many parts each model has
+    names: tuple[str, ...]  # subjects, then the parts of the models
+    matrices: np.ndarray  # (subjects + parts, n, n), scaled to a maximum of 1
+    sizes: tuple[int, ...]  # the number of parts of each model
     compare: str
-    weights: np.ndarray  # (n,): of the stimuli, where the comparison is whitened
+    weights: np.ndarray  # (n,): of the stimuli, for whitened comparisons
     fit: FitMethod
     folds: list[np.ndarray]
 
     def scores(self, left_out: np.ndarray) -> np.ndarray:
-        """Return the scores of each subject with each model, the others and the best model there
-        could be, (subjects, models + 2), without some stimuli: means over the folds."""
+        """Return scores without the stimuli ``left_out``, (subjects, models + 2), averaged over the
+        folds.
+
+        The last two columns are the lower and the upper noise ceiling.
+        """
         tables = [self._on_fold(fold, left_out) for fold in self.folds]
         return np.asarray(np.mean(tables, axis=0))
 
@@ -83,8 +85,11 @@ class RsaModelFit:
         return np.column_stack([*columns, lower, np.full(count, upper)])
 
     def _on_pairs(self, train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        """Return the scores on the stimuli ``test`` of fits to those ``train``, where subjects lack
-        pairs: each is scored on its pairs, by a fit to the means of the others on theirs."""
+        """Return the scores on the stimuli ``test`` if subjects have missing pairs.
+
+        Models are fitted on the stimuli ``train`` to the mean of the other subjects over their
+        available pairs. A subject is scored on its available pairs.
+        """
         train_vectors, test_vectors = self._pairs(train), self._pairs(test)
         count = len(self.names) - sum(self.sizes)
         table, start = np.zeros((count, len(self.sizes) + 2)), count
@@ -123,12 +128,16 @@ class RsaModelFit:
         return table
 
     def _pairs(self, rows: np.ndarray) -> np.ndarray:
-        """Return the dissimilarities of the pairs of some stimuli, one row for each matrix."""
+        """Return the dissimilarities of the pairs of some stimuli, one row per matrix."""
         return np.asarray(self.matrices[:, rows[:, None], rows][:, *np.triu_indices(len(rows), 1)])
 
     def _mean_of_others(self, vectors: np.ndarray, subject: int) -> np.ndarray:
-        """Return the mean of the other subjects, each in units of its root mean square, over those
-        that have a pair; NaN where none has it."""
+        """Return the mean dissimilarities of the other subjects, in units of their root mean
+        square.
+
+        The mean for a pair is over the subjects with that pair; NaN if no other subject has the
+        pair.
+        """
         count = len(self.names) - sum(self.sizes)
         total, counts = np.zeros(vectors.shape[1]), np.zeros(vectors.shape[1])
         for other in range(count):
@@ -140,8 +149,8 @@ class RsaModelFit:
         return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
     def _ready(self, vectors: np.ndarray) -> np.ndarray:
-        """Return vectors whose cosines are what the comparison has of these pairs; zeros where
-        nothing is left to compare."""
+        """Return vectors with cosines equal to the comparison; rows of zeros for constant
+        dissimilarities."""
         if self.compare != "pearson":
             return vectors
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -163,8 +172,10 @@ class RsaModelFit:
             )
 
     def _prepared(self, rows: np.ndarray) -> np.ndarray:
-        """Return vectors whose cosines are what the comparison has of some stimuli, one for each
-        matrix; zeros where nothing is left to compare."""
+        """Return vectors of some stimuli, one per matrix, with cosines equal to the comparison.
+
+        Rows are zeros for constant dissimilarities.
+        """
         matrices = [*self.matrices[:, rows[:, None], rows], 1 - np.eye(len(rows))]
         if self.compare.startswith("whitened"):
             weights = self.weights[rows] / self.weights[rows].sum()
@@ -175,13 +186,13 @@ class RsaModelFit:
             vectors = np.array([matrix[np.triu_indices(len(rows), 1)] for matrix in matrices])
         vectors, constant = vectors[:-1], vectors[-1]
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if self.compare.endswith("pearson"):  # without what equal dissimilarities explain
+        if self.compare.endswith("pearson"):  # remove the projection on constant dissimilarities
             vectors = vectors - np.outer(vectors @ constant / (constant @ constant), constant)
         return _zero_rounding_rows(vectors, lengths)
 
 
 def _zero_rounding_rows(vectors: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return rows, and zeros for rows of which only the rounding of these lengths is left."""
+    """Return the rows; rows with a norm that is only rounding error of ``lengths`` become zeros."""
     is_left = np.linalg.norm(vectors, axis=1, keepdims=True) > MIN_RELATIVE_LENGTH * lengths
     return np.where(is_left, vectors, 0.0)
 
@@ -194,7 +205,8 @@ def build_rsa_model_fit(
     fit: FitMethod,
     folds: list[np.ndarray],
 ) -> RsaModelFit:
-    """Return what is fitted. Raises ``ValueError`` for a measure that is not RSA by a cosine."""
+    """Return the fit of models; raise ``ValueError`` for a measure that is not RSA with a
+    cosine."""
     options = {**measure.defaults, **dict(measure.parameters)}
     if measure.name != "rsa" or options["compare"] not in FIT_COMPARISONS:
         raise ValueError(
@@ -213,10 +225,10 @@ def build_rsa_model_fit(
 def stimulus_folds(
     folds: Any, n: int, groups: np.ndarray | None, left_out: Sequence[np.ndarray], seed: int
 ) -> list[np.ndarray]:
-    """Return the stimuli of each fold: by labels, or so many drawn folds of stimuli or blocks.
+    """Return the stimuli of each fold: from labels, or random folds of stimuli or blocks.
 
-    Raises ``ValueError`` where fewer than three are in a fold, also without those of any part that
-    is left out.
+    Raises ``ValueError`` if a fold has fewer than three stimuli, also after leaving out any part of
+    ``left_out``.
     """
     if folds is None:
         folds = next(
@@ -243,11 +255,11 @@ def stimulus_folds(
 def nonnegative_cosine_weights(
     parts: np.ndarray, targets: np.ndarray, fit: FitMethod
 ) -> np.ndarray:
-    """Return weights of at least 0, (targets, parts), whose sum of parts has the largest cosine
-    with each target; zeros where no sum has one above 0.
+    """Return nonnegative weights, (targets, parts), that maximise the cosine with each target.
 
-    The nearest point of the cone of such sums has the largest cosine, so that it is found by least
-    squares, without starting values.
+    The weights are zeros if no weighted sum of parts has a cosine above 0. The nearest point of the
+    cone of weighted sums has the largest cosine, so nonnegative least squares finds the weights,
+    without starting values.
     """
     from scipy.optimize import nnls
 
@@ -269,14 +281,17 @@ def nonnegative_cosine_weights(
 
 
 def normalize_nonzero_rows(vectors: np.ndarray) -> np.ndarray:
-    """Return rows of length 1, and zeros for rows of zeros."""
+    """Return rows of length 1; rows of zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))
 
 
 def cosine_noise_ceiling(square: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the cosine of each subject with the sum of the others, (subjects,), and the highest
-    mean that there can be, from the cosines of the subjects with each other."""
+    """Return the lower noise ceilings, (subjects,), and the upper noise ceiling.
+
+    ``square``: the cosines between subjects. The lower ceiling is the cosine of each subject with
+    the sum of the other subjects; the upper ceiling is the highest possible mean cosine.
+    """
     with_others = square.sum(axis=1) - np.diagonal(square)
     lengths = square.sum() - 2 * with_others - np.diagonal(square)
     lower = with_others / np.sqrt(np.maximum(lengths, np.finfo(float).tiny))

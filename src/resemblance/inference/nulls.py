@@ -1,5 +1,4 @@
-"""What measures are if the samples of two representations are unrelated: by exact moments, or by
-orders of the samples."""
+"""Null distributions of measures: exact permutation moments if available, else permutations."""
 
 from __future__ import annotations
 
@@ -25,22 +24,22 @@ PAIRING_INDEPENDENT = "does not depend on the pairing"
 PAIRING_INDEPENDENT_REASON = (
     "no permutation of the samples changes the value, which says nothing about their pairing"
 )
-MIN_TRUSTED_EXACT_P = 1e-4  # p-values of exact moments are not trusted below
+MIN_TRUSTED_EXACT_P = 1e-4  # smaller p-values from exact moments are not reliable
 
-# Chance, spread, p, the values drawn, how, and the value that they are for
+# Chance, spread, p, the permuted values, the method, and the observed value
 NullEntry = tuple[float, float, float, np.ndarray | float, str, float]
 
 
 class NullCells(NamedTuple):
-    """What a measure is if the samples of two representations are unrelated, for each pair.
+    """The null distribution of a measure, for each pair of unrelated representations.
 
-    ``chance`` and ``spread`` are the mean and the standard deviation, ``pvalue`` the p-values, also
-    those of exact moments that are too small to be trusted, all (rows, columns); ``drawn`` are the
-    values in each order, (rows, columns, draws), NaN for pairs with exact moments, and empty along
-    the last axis where exact moments or shifts took the place of all; ``how`` says for each pair
-    how it was computed. A value that does not depend on the pairing has no chance, no spread and no
-    p. ``observed`` are the values that chance is for: those of the comparison, but of shifted
-    windows that of the unshifted ones, which have fewer samples.
+    ``chance`` and ``spread`` are the mean and the standard deviation, ``pvalue`` the p-values,
+    including untrusted small p-values of exact moments, all (rows, columns). ``drawn`` has the
+    values of each permutation, (rows, columns, draws), NaN for pairs with exact moments; the last
+    axis is empty if all pairs have exact moments or shifts. ``how`` names the method for each pair.
+    A value that does not depend on the pairing has no chance, no spread and no p. ``observed`` are
+    the tested values: the values of the comparison, but for time series the values of the unshifted
+    windows, which have fewer samples.
     """
 
     chance: np.ndarray
@@ -52,15 +51,15 @@ class NullCells(NamedTuple):
 
     @property
     def is_exact(self) -> np.ndarray:
-        """Which pairs have exact moments, (rows, columns)."""
+        """A mask of the pairs with exact moments, (rows, columns)."""
         return np.array(self.how) == EXACT_MOMENTS
 
     def scale(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mean and the spread in whose units the pairs of a map are compared.
+        """Return the mean and the spread that standardise the pairs of a map.
 
-        Of the values drawn together with that observed: under the null hypothesis all are alike,
-        and a scale that leaves one out would set it apart. At least what rounding leaves of no
-        spread.
+        Both are computed from the permuted values together with the observed value: under the null
+        hypothesis all are exchangeable, and a scale without the observed value would break the
+        exchange. The spread is at least a rounding error.
         """
         center, spread = self.chance, self.spread
         if self.drawn.shape[-1]:
@@ -78,7 +77,7 @@ class NullCells(NamedTuple):
 
 
 def format_pvalue(p: float, method: str = "") -> str:
-    """Write a p-value: one below 1e-4, or at the floor of exact moments, as "< 1e-4"."""
+    """Format a p-value; a value below 1e-4, or at the floor of exact moments, becomes "< 1e-4"."""
     if math.isnan(p):
         return "–"
     is_small = p < MIN_TRUSTED_EXACT_P or (p == MIN_TRUSTED_EXACT_P and method == EXACT_MOMENTS)
@@ -86,7 +85,7 @@ def format_pvalue(p: float, method: str = "") -> str:
 
 
 def format_labeled_pvalue(p: float, method: str = "") -> str:
-    """Write a p-value with its letter."""
+    """Format a p-value with its letter, such as "p = 0.03"."""
     text = format_pvalue(p, method)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
@@ -98,7 +97,8 @@ def compute_null_cells(
     design: Design,
     exact: bool,
 ) -> dict[str, NullCells]:
-    """Compute chance, spread and p-values of all pairs, and return them by measure."""
+    """Compute chance, spread and p-values of all pairs; return the null distributions by
+    measure."""
     layout = bench.layout
     pairs = {m: layout.with_values(m, comparison[m.spec]) for m in measures}
     choices = exact_pairs(bench, pairs, design, exact)
@@ -131,7 +131,7 @@ def _collect_null_cells(
     permuted_pairs: Sequence[IndexPair],
     design: Design,
 ) -> NullCells:
-    """Put chance, spread, p-values and draws of a measure into matrices."""
+    """Collect chance, spread, p-values and permuted values of a measure in matrices."""
     layout, values = bench.layout, comparison[m.spec]
     n_permutations = design.total if permuted_pairs and not design.shifts else 0
     chance, spread, p = np.full((3, *layout.shape), np.nan)
@@ -171,14 +171,14 @@ def _exact_entry(
 
 
 def _constant_null_entry(value: float) -> NullEntry:
-    """Return no chance level: a null distribution that cannot move says nothing."""
+    """Return an entry without chance level: a constant null distribution gives no evidence."""
     return np.nan, np.nan, np.nan, np.nan, PAIRING_INDEPENDENT, value
 
 
 def _permuted_entry(
     bench: InferenceRun, m: Measure, pair: IndexPair, value: float, design: Design
 ) -> NullEntry:
-    """Return what :class:`NullCells` has of a pair, from the values in orders or shifts."""
+    """Return the entry of a pair from its values under permutations or shifts."""
     drawn = values_in_draws(bench, m, pair, design)
     if design.shifts:
         value, drawn = float(drawn[0]), drawn[1:]
@@ -195,5 +195,5 @@ def _permuted_entry(
 
 
 def _null_method_text(design: Design, missing: int) -> str:
-    """Say how the null of a pair was computed."""
+    """Return the method of the null distribution of a pair, with the number of missing values."""
     return f"{design.words}, {missing} without a value" if missing else design.words
