@@ -1,14 +1,15 @@
-"""Sums of products of matrix entries over distinct samples, one for each small multigraph.
+"""Sums of products of matrix entries over distinct samples, one sum per small multigraph.
 
-The q-th power of <A, P B P'> is a sum over 2q indices. Which of them coincide is a set partition of
-2q places, and drawn with a vertex for each block and an edge for each factor it is a multigraph
-with q edges, parallel edges and loops allowed. Over all n! orders the mean of the power is
+The q-th power of <A, P B P'> is a sum over 2q indices. The pattern of equal indices is a set
+partition of 2q places. With a vertex per block and an edge per factor, a partition is a multigraph
+with q edges; parallel edges and loops are allowed. Over all n! permutations the mean of the power
+is
 
     sum over set partitions s of  inj_A(s) inj_B(s) / (n (n - 1) ... (n - v + 1)),
 
-with v vertices and inj the sum over *distinct* values of them: of each matrix by itself. Partitions
-with the same multigraph have the same inj, so a few numbers of each matrix are enough: 32 for
-powers up to the third if it is symmetric, 65 if not.
+with v vertices, and inj the sum over *distinct* values of the vertices, for one matrix alone.
+Partitions with the same multigraph have the same inj, so a few numbers per matrix are enough: 32
+for powers up to the third if the matrix is symmetric, 65 otherwise.
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 ENTRY_POWERS = (1, 2, 3)
-CACHED_BLOCK_ROWS = 64  # rows whose powers stay in the processor's cache
-# samples of a symmetric matrix, below which its square takes less than its quarters
+CACHED_BLOCK_ROWS = 64  # rows per block, so that powers stay in the processor's cache
+# For a smaller symmetric matrix, the full square is faster than the recursion on quarters.
 MAX_FULL_SQUARE_SAMPLES = 256
 
 Edge = tuple[int, int]
-Graph = tuple[Edge, ...]  # connected, its vertices numbered in one way
-Multigraph = tuple[Graph, ...]  # its components, in order
-# What hangs from a vertex: loops, and parallel edges ("out" or "in" each) to a vertex with branches
+Graph = tuple[Edge, ...]  # connected, with canonical vertex numbers
+Multigraph = tuple[Graph, ...]  # sorted components
+# The branches at a vertex: loops, and parallel edges ("out" or "in") to a vertex with branches
 Branches = tuple[tuple[tuple[str, ...], Any], ...]
 LOOP: tuple[tuple[str, ...], Any] = (("loop",), ())
 SQUARED_ROW_BRANCH, SQUARED_COLUMN_BRANCH = ((("out",) * 2, ()), (("in",) * 2, ()))
 
 
 class Expansion(NamedTuple):
-    """The multigraphs with so many edges, and how their sums follow from those of components.
+    """The multigraphs with a given number of edges, and formulas for their sums.
 
-    ``multiplicity``: of how many set partitions each one is the picture. ``vertices``: how many it
-    has. ``terms``: for each one, the multigraphs (and their coefficients) whose sums over *all*
-    values of the vertices add up to its sum over distinct ones.
+    ``multiplicity``: the number of set partitions per multigraph. ``vertices``: the number of
+    vertices. ``terms``: for each multigraph, the multigraphs and coefficients with sums over *all*
+    values of the vertices that add up to the sum over distinct values.
     """
 
     graphs: tuple[Multigraph, ...]
@@ -61,7 +62,7 @@ class Expansion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SparsePlusConstant:
-    """S + c J: a sparse matrix and a constant in all its places, (n, n)."""
+    """S + c J: a sparse matrix S plus a constant c in all entries, (n, n)."""
 
     sparse: csr_array
     constant: float
@@ -80,8 +81,8 @@ class SparsePlusConstant:
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, ...]:
-        """Rows and columns of the places that, or whose mirrors, S has an entry for; the entries of
-        both."""
+        """Rows i and columns j of the nonzero entries of S and S', with (S + c J)_ij and (S + c
+        J)_ji."""
         n, entries = len(self), self.sparse.tocoo()
         rows, columns = (side.astype(np.int64) for side in entries.coords)
         places = np.concatenate([rows * n + columns, columns * n + rows])
@@ -90,7 +91,11 @@ class SparsePlusConstant:
         return places // n, places % n, *(part + self.constant for part in values)
 
     def along(self, ways: tuple[str, ...], weights: np.ndarray) -> np.ndarray:
-        """Return the products of a vector with those of entries along parallel edges, (n,)."""
+        """Return M @ weights, (n,), with M the entrywise product of the matrices along parallel
+        edges.
+
+        A way "out" stands for S + c J, a way "in" for the transpose.
+        """
         rows, columns, forward, backward = self._pairs
         common = self.constant ** len(ways)
         products = math.prod(forward if way == "out" else backward for way in ways) - common
@@ -100,10 +105,11 @@ class SparsePlusConstant:
 
 @dataclass(frozen=True, eq=False)
 class FactoredMatrix:
-    """A symmetric (n, n) matrix that is F W F' off its diagonal.
+    """A symmetric (n, n) matrix equal to F W F' off the diagonal.
 
-    ``points`` F, (n, r): points, then ones, then other columns. W is the identity but for ``last``
-    in its last rows and columns, those of the ones and what follows.
+    ``points`` F, (n, r): points, then ones, then other columns. W is the identity except for the
+    block ``last`` in its last rows and columns: the block of the ones and the columns after the
+    ones.
     """
 
     points: np.ndarray
@@ -114,14 +120,14 @@ class FactoredMatrix:
         return len(self.points)
 
     def weighted(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows of F, or others as long, times W."""
+        """Return rows of F, or other rows of the same length, times W."""
         weighted, width = rows.copy(), len(self.last)
         weighted[..., -width:] = rows[..., -width:] @ self.last
         return weighted
 
     @cached_property
     def rest(self) -> np.ndarray:
-        """What the diagonal is beyond that of F W F'."""
+        """The diagonal minus the diagonal of F W F'."""
         width = len(self.last)
         points, columns = self.points[:, :-width], self.points[:, -width:]
         factored = np.vecdot(points, points) + np.vecdot(columns @ self.last, columns)
@@ -131,7 +137,7 @@ class FactoredMatrix:
         return self.on_diagonal
 
     def __getitem__(self, index: tuple[slice, slice]) -> np.ndarray:
-        """Return the entries of rows, and of columns that begin with the first of these."""
+        """Return a block of entries; the columns must begin at the first row of the block."""
         block = self.weighted(self.points[index[0]]) @ self.points[index[1]].T
         np.fill_diagonal(block, self.on_diagonal[index[0]])
         return block
@@ -146,8 +152,11 @@ SummableMatrix = np.ndarray | SparsePlusConstant | FactoredMatrix
 def subtract_means(
     matrix: SummableMatrix, factor: float, mean: float, diagonal_mean: float
 ) -> SummableMatrix:
-    """Return a matrix times a factor, minus a number off its diagonal and another one on it;
-    arrays are overwritten."""
+    """Return a matrix times a factor, minus one number off the diagonal and another on the
+    diagonal.
+
+    Arrays are overwritten.
+    """
     n = len(matrix)
     if isinstance(matrix, SparsePlusConstant):
         from scipy.sparse import eye_array
@@ -187,7 +196,7 @@ def distinct_sums(
 ) -> np.ndarray:
     """Return inj of every multigraph with ``power`` edges, in the order of :func:`graph_expansion`.
 
-    ``memo`` has what is known of the matrix, and is filled in.
+    ``memo`` caches partial sums of the matrix; the function adds new sums.
     """
     terms = graph_expansion(power, symmetric).terms
     parts = {part for combination in terms for graph, _ in combination for part in graph}
@@ -204,10 +213,10 @@ def distinct_sums(
 def mean_inner_product_power(
     left: np.ndarray, right: np.ndarray, n: int, power: int, symmetric: bool
 ) -> float:
-    """Return the mean of <A, P B P'>^power over all orders P of n samples, from the sums of A and
-    of B.
+    """Return the mean of <A, P B P'>^power over all permutations P of n samples.
 
-    Multigraphs with more vertices than there are samples have no sum over distinct ones.
+    ``left`` and ``right`` are the sums over distinct samples of A and B. Multigraphs with more than
+    n vertices have no such sum and are left out.
     """
     parts = graph_expansion(power, symmetric)
     orders = np.array([math.perm(n, int(v)) for v in parts.vertices], dtype=float)
@@ -218,7 +227,7 @@ def mean_inner_product_power(
 
 @cache
 def graph_expansion(edges: int, symmetric: bool) -> Expansion:
-    """Return the multigraphs with so many edges; these are undirected for symmetric matrices."""
+    """Return the multigraphs with ``edges`` edges; undirected for symmetric matrices."""
     multigraphs = (
         _partition_multigraph(partition, symmetric) for partition in set_partitions(2 * edges)
     )
@@ -236,7 +245,7 @@ def graph_expansion(edges: int, symmetric: bool) -> Expansion:
 
 
 def set_partitions(count: int) -> Iterator[tuple[int, ...]]:
-    """Yield the set partitions of ``count`` places: the block of each, numbered as they appear."""
+    """Yield the set partitions of ``count`` places, as block numbers in the order of appearance."""
 
     def extended(blocks: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if len(blocks) == count:
@@ -249,14 +258,14 @@ def set_partitions(count: int) -> Iterator[tuple[int, ...]]:
 
 
 def _partition_multigraph(partition: Sequence[int], symmetric: bool) -> Multigraph:
-    """Return the multigraph of a partition of places, of which each two are an edge."""
+    """Return the multigraph of a set partition; places 2i and 2i + 1 form an edge."""
     return _canonical_multigraph(tuple(zip(partition[::2], partition[1::2])), symmetric)
 
 
 def _distinct_terms(graph: Multigraph, symmetric: bool) -> tuple[tuple[Multigraph, int], ...]:
-    """Return which sums over all values add up to the sum over distinct ones, by inversion on the
-    lattice of set partitions of the vertices.
+    """Write the sum over distinct values as a combination of sums over all values.
 
+    The coefficients come from Möbius inversion on the lattice of set partitions of the vertices:
     inj(g) = sum over partitions t of  mu(t) hom(g / t), with mu(t) the product over the blocks b of
     (-1)^(|b| - 1) (|b| - 1)!, and g / t the multigraph with the vertices of each block merged.
     """
@@ -271,7 +280,7 @@ def _distinct_terms(graph: Multigraph, symmetric: bool) -> tuple[tuple[Multigrap
 
 
 def _disjoint_union_edges(graph: Multigraph) -> Graph:
-    """Return the edges of all components, their vertices numbered one after another."""
+    """Return the edges of all components, with vertices numbered one component after another."""
     edges: list[Edge] = []
     first = 0
     for part in graph:
@@ -287,7 +296,7 @@ def _vertex_count(part: Graph) -> int:
 
 @cache
 def _canonical_multigraph(edges: Graph, symmetric: bool) -> Multigraph:
-    """Return the same for all numberings of the vertices of a multigraph."""
+    """Return a canonical form of a multigraph, independent of vertex labels."""
     return tuple(
         sorted(_canonical_component(part, symmetric) for part in _connected_components(edges))
     )
@@ -308,7 +317,7 @@ def _vertices(edges: Iterable[Edge]) -> set[int]:
 
 @cache
 def _canonical_component(part: Graph, symmetric: bool) -> Graph:
-    """Return the smallest of all numberings of the vertices of a component."""
+    """Return the smallest edge list of a component over all numberings of the vertices."""
     vertices = sorted(_vertices(part))
     numberings = (dict(zip(vertices, p)) for p in permutations(range(len(vertices))))
     return min(_relabel_vertices(part, numbers, symmetric) for numbers in numberings)
@@ -323,10 +332,10 @@ def _relabel_vertices(part: Graph, numbers: dict[int, int], symmetric: bool) -> 
 
 
 def _graph_sum(part: Graph, matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]) -> float:
-    """Return the sum over all values of the vertices of a component of the product of its edges.
+    """Return the sum, over all values of the vertices, of the product of the edges of a component.
 
-    It is O(n^2) matrix-vector products, folded from the leaves; only a triangle needs the square of
-    the matrix.
+    The sum takes O(n^2) matrix-vector products, contracted from the leaves; only a triangle needs
+    the square of the matrix.
     """
     if _is_triangle(part):
         if "triangles" not in memo:
@@ -341,7 +350,7 @@ def _is_triangle(part: Graph) -> bool:
 
 
 def _is_directed_cycle(part: Graph) -> bool:
-    """Say whether every vertex of a directed triangle has one edge out."""
+    """Return whether every vertex of a directed triangle has one outgoing edge."""
     return len({u for u, _ in part}) == 3
 
 
@@ -368,7 +377,8 @@ def _triangle_sums(
 
 
 def _trace_of_cube(matrix: np.ndarray) -> float:
-    r"""Return the trace of the cube of a symmetric matrix: a third of the products of the square.
+    r"""Return the trace of the cube of a symmetric matrix, with a third of the work of the full
+    square.
 
     .. math:: \operatorname{tr} \begin{pmatrix} P & Q \\ Q^\top & R \end{pmatrix}^3 =
         \operatorname{tr} P^3 + \operatorname{tr} R^3 + 3 \langle Q Q^\top, P \rangle +
@@ -385,8 +395,9 @@ def _trace_of_cube(matrix: np.ndarray) -> float:
 
 
 def _trace_of_factored_cube(matrix: FactoredMatrix, squares: np.ndarray) -> float:
-    r"""Return the trace of the cube of :math:`B + D = F W F^\top + D` in O(n r^2) time, from the
-    sums of the squares in its rows.
+    r"""Return the trace of the cube of :math:`B + D = F W F^\top + D` in O(n r^2) time.
+
+    ``squares``: the sums of squares of the rows.
 
     .. math:: \operatorname{tr} (B + D)^3 = \operatorname{tr} B^3 + 3 \operatorname{tr} B^2 D + 3
         \operatorname{tr} B D^2 + \operatorname{tr} D^3
@@ -412,14 +423,13 @@ def _sparse_triangles(matrix: SparsePlusConstant) -> tuple[float, float]:
 
 @cache
 def _branches_at_hub(part: Graph, symmetric: bool) -> Branches:
-    """Return what hangs from the vertex of a component that has the most edges."""
+    """Return the branches at the vertex of a component with the most edges."""
     degree = Counter(v for edge in part for v in edge)
     return _branches_at_vertex(max(degree, key=lambda v: degree[v]), part, symmetric)
 
 
 def _branches_at_vertex(vertex: int, edges: Graph, symmetric: bool) -> Branches:
-    """Return what hangs from a vertex of a multigraph without cycles but parallel edges and
-    loops."""
+    """Return the branches at a vertex; the only cycles allowed are parallel edges and loops."""
     incident = [edge for edge in edges if vertex in edge]
     remaining = tuple(edge for edge in edges if vertex not in edge)
     branches = [LOOP for u, v in incident if u == v]
@@ -433,7 +443,7 @@ def _branches_at_vertex(vertex: int, edges: Graph, symmetric: bool) -> Branches:
 def _branch_products(
     branches: Branches, matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]
 ) -> np.ndarray:
-    """Return for each value of a vertex the product of what hangs from it, shape (n,)."""
+    """Contract all branches at a vertex; return one number per value of the vertex, shape (n,)."""
     if branches not in memo:
         parts = [contract_branch(branch, matrix, symmetric, memo) for branch in branches]
         memo[branches] = math.prod(parts, start=np.ones(len(matrix)))
@@ -444,7 +454,8 @@ def _branch_products(
 def contract_branch(
     branch: Any, matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]
 ) -> np.ndarray:
-    """Return for each value of a vertex the sum over those of the one at the end of a branch."""
+    """Contract one branch: for each value of a vertex, sum over the values of the neighbour,
+    (n,)."""
     if branch == LOOP:
         return matrix.diagonal()
     if branch not in memo:
@@ -472,8 +483,10 @@ def contract_branch(
 def _products_with_entry_powers(
     matrix: np.ndarray | FactoredMatrix, weights: np.ndarray
 ) -> np.ndarray:
-    """Return the products of a vector with the squares and with the cubes of the entries of a
-    symmetric matrix, from those above its diagonal, shape (2, n)."""
+    """Return the entrywise square and the entrywise cube of a matrix, times a vector, shape (2, n).
+
+    The matrix is symmetric; only blocks on and above the diagonal are computed.
+    """
     powers = np.zeros((2, len(matrix)))
     for start, stop in row_blocks(len(matrix), CACHED_BLOCK_ROWS):
         power = block = matrix[start:stop, start:]

@@ -1,4 +1,5 @@
-"""Values without parts of the samples, from which intervals and differences follow."""
+"""Resampled scores (leave-one-out, leave-group-out, random halves) for intervals and
+differences."""
 
 from __future__ import annotations
 
@@ -20,22 +21,22 @@ from .jackknife import has_closed_form_jackknife
 from .layout import IndexPair
 from .tasks import LEAVE_ONE_OUT_KIND, JackknifeJob, SubsampleJob
 
-# Their values depend on ever fewer neighbours when single samples are left out, and the jackknife
-# of a value that jumps is too wide or too narrow; random halves are not.
+# Values of neighbour and topology measures jump when single samples are left out, so a jackknife
+# interval is too wide or too narrow. Random halves give intervals of the right width.
 HALVED_FAMILIES = ("neighbors", "topology")
 HALVED_MEASURES = ("mka", "kcka")
-# times the memory of the intermediates of a value that all values without a sample take
+# Leave-one-out values take this multiple of the memory of the intermediates of a score.
 JACKKNIFE_MEMORY_FACTOR = 4
-PARTS_PER_CHUNK = 5  # parts whose values are stored together
-MIN_REMAINING_SAMPLES = 3  # samples that have to be left
-EQUAL_VALUES_TOLERANCE = 1e-9  # of values that are equal but for rounding
-SAMPLES_PER_DIMENSION = 4  # from which halves are used for canonical correlations
+PARTS_PER_CHUNK = 5  # subsets per stored vector
+MIN_REMAINING_SAMPLES = 3  # smallest number of samples in a subset
+EQUAL_VALUES_TOLERANCE = 1e-9  # relative tolerance for rounding
+SAMPLES_PER_DIMENSION = 4  # canonical correlations with more samples use halves
 
 
 class PartCells(NamedTuple):
-    """The values without each part of the samples, (rows, columns, parts).
+    """The scores on subsets of the samples, (rows, columns, subsets).
 
-    ``reasons``: why pairs lack one, and so have no interval.
+    ``reasons``: why pairs have no score on some subset, and therefore no interval.
     """
 
     kind: ResamplingKind
@@ -44,13 +45,13 @@ class PartCells(NamedTuple):
 
 
 def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKind:
-    """Return how the interval of a measure is made.
+    """Return the resampling method for the interval of a measure.
 
-    By halves for neighbours, topology and kernels of neighbours, and for canonical correlations
-    with many samples; by the values without each sample where the measure has them in closed form;
-    else by leaving out groups. Samples of one block, or of one stretch of a series, are left out
-    together; halves of few blocks, and of few samples for so many neighbours, are too alike, so
-    groups are left out, too.
+    Random halves for neighbour measures, topology and kernels of neighbours, and for canonical
+    correlations with many samples; leave-one-out values if the measure has a closed form; otherwise
+    leave-group-out values. Samples of a block, or of a stretch of a time series, are left out
+    together. Halves of few blocks, and halves of few samples for the number of neighbours k, are
+    too similar to each other, so groups are left out instead.
     """
     are_halved = measure.family in HALVED_FAMILIES or measure.name in HALVED_MEASURES
     is_whole = design.whole_blocks is None and not design.shifts
@@ -58,14 +59,14 @@ def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKi
         return "left_out"
     are_halved |= measure.family == "cca" and design.n >= SAMPLES_PER_DIMENSION * widest
     is_few = design.whole_blocks is not None and len(np.unique(design.whole_blocks)) < N_HALVES
-    # In halves of few samples nearly all are neighbours, and their values vary too little.
+    # In halves of few samples nearly all samples are neighbours, so the scores vary too little.
     k = {"k": 0, **measure.defaults, **dict(measure.parameters)}["k"]
     is_few |= measure.family == "neighbors" and 4 * k > design.n
     return "halves" if are_halved and not design.shifts and not is_few else "groups"
 
 
 def interval_parts(kind: ResamplingKind, design: Design) -> list[np.ndarray]:
-    """Return the rows that are used, for each half or without each group or sample."""
+    """Return the row indices of each half, or of the samples without each group or sample."""
     if kind == "halves":
         return random_halves(design.n, blocks=design.whole_blocks, seed=design.seed)
     groups = sample_groups(
@@ -76,15 +77,14 @@ def interval_parts(kind: ResamplingKind, design: Design) -> list[np.ndarray]:
 
 
 def interval_step_count(kind: ResamplingKind, design: Design) -> int:
-    """Return how many steps the interval of a pair takes: chunks of parts, or one for all values
-    without a sample."""
+    """Return the number of progress steps for the interval of a pair: chunks of subsets, or 1."""
     return 1 if kind == "left_out" else len(_part_chunks(kind, design))
 
 
 def compute_resampled_scores(
     bench: InferenceRun, comparison: Comparison, measures: Sequence[Measure], design: Design
 ) -> dict[str, PartCells]:
-    """Compute the values without parts of the samples, and return them by measure."""
+    """Compute the scores on subsets of the samples; return the scores by measure."""
     layout = bench.layout
     smallest = min(map(len, interval_parts("groups", design)))
     kinds = {m: interval_kind(m, design, layout.widest) for m in measures}
@@ -119,9 +119,11 @@ def compute_resampled_scores(
 
 
 def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) -> PartCells:
-    """Return no interval for pairs whose values on parts are all equal, but not to the value.
+    """Remove the interval of pairs with equal scores on all subsets that differ from the full
+    score.
 
-    Such parts are too small to show how the value varies; where they equal it, it is exact.
+    Such subsets are too small to show the variation of the score. If all scores on subsets equal
+    the full score, the score is exact and the interval stays.
     """
     values, table = comparison[spec], cells.values
     size = EQUAL_VALUES_TOLERANCE * np.maximum(np.abs(values), np.abs(table).max(axis=-1))
@@ -138,8 +140,11 @@ def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) ->
 def _too_few_samples_cells(
     bench: InferenceRun, m: Measure, comparison: Comparison, design: Design, fewest: int
 ) -> PartCells:
-    """Return no interval for any pair, with the reason: two samples say nothing of how a value
-    varies, because many measures have the same value for any two."""
+    """Return NaN for the intervals of all pairs, with the reason: too few samples.
+
+    Two samples give no evidence of variation, because many measures have the same value for any two
+    samples.
+    """
     layout, noun = bench.layout, "samples" if design.whole_blocks is None else "blocks"
     reason = f"no interval: {design.n} samples without some leave {fewest}; use more {noun}"
     pairs = layout.with_values(m, comparison[m.spec])
@@ -155,7 +160,8 @@ def _too_few_samples_cells(
 def _jackknife_tables(
     bench: InferenceRun, pairs: Mapping[Measure, list[IndexPair]]
 ) -> dict[Measure, np.ndarray]:
-    """Return the (rows, columns, n) values of the measures that have all of them."""
+    """Return the leave-one-out values, (rows, columns, n), of the measures without missing
+    values."""
     missing = bench.missing(pairs, LEAVE_ONE_OUT_KIND)
     bench.advance(sum(len(bench.layout.pairs(m)) - len(missing[m]) for m in pairs))
     blocks = math.ceil(math.sqrt(2 * bench.pieces))
@@ -172,7 +178,10 @@ def _jackknife_tables(
 def _jackknife_table(
     bench: InferenceRun, m: Measure, pairs: Sequence[IndexPair]
 ) -> np.ndarray | None:
-    """Return the values of all pairs; None if one has none, so all are made in another way."""
+    """Return the leave-one-out values of all pairs; None if a pair has none.
+
+    With None, all pairs of the measure use another method.
+    """
     layout = bench.layout
     table = np.full((*layout.shape, layout.n), np.nan)
     for pair in pairs:
@@ -189,7 +198,7 @@ def _jackknife_table(
 
 @lru_cache(maxsize=4)
 def _part_chunks(kind: ResamplingKind, design: Design) -> Mapping[str, Sequence[np.ndarray]]:
-    """Return the parts whose values are stored together, by the kind of these."""
+    """Return the subsets per stored vector, by the kind of the vector."""
     parts, chunks = interval_parts(kind, design), dict[str, Sequence[np.ndarray]]()
     for start in range(0, len(parts), PARTS_PER_CHUNK):
         rows = parts[start : start + PARTS_PER_CHUNK]
@@ -204,11 +213,11 @@ def _scores_on_parts(
     comparison: Comparison,
     design: Design,
 ) -> Iterator[tuple[str, PartCells]]:
-    """Yield the values on parts of the samples."""
+    """Yield the scores on subsets of the samples, by measure."""
     layout = bench.layout
     for kind in dict.fromkeys(kinds.values()):
         chunks, measures = _part_chunks(kind, design), [m for m in kinds if kinds[m] == kind]
-        # Values without each sample that were tried before count already.
+        # The progress bar has already counted the attempted leave-one-out values.
         leave_one_out = [
             m for m in measures if interval_kind(m, design, layout.widest) == "left_out"
         ]
@@ -229,7 +238,7 @@ def _compute_missing_parts(
     chunks: Mapping[str, Sequence[np.ndarray]],
     counted: bool,
 ) -> None:
-    """Compute what is missing of the values on parts."""
+    """Compute the missing scores on subsets."""
     missing = {name: bench.missing(requests, name, len(chunks[name])) for name in chunks}
     n_missing = sum(len(pairs) for gaps in missing.values() for pairs in gaps.values())
     n_known = len(chunks) * sum(map(len, requests.values())) - n_missing
@@ -241,7 +250,7 @@ def _compute_missing_parts(
         for task in bench.tasks(
             gaps,
             partial(SubsampleJob, {name: chunks[name] for name in names}),
-            bench.memory // 2,  # of all samples, and of a part
+            bench.memory // 2,  # half for all samples, half for a subset
             blocks,
         )
     )
@@ -255,7 +264,7 @@ def _collect_part_cells(
     chunks: Mapping[str, Sequence[np.ndarray]],
     comparison: Comparison,
 ) -> PartCells:
-    """Put the values on parts into a matrix, and say why pairs lack some."""
+    """Collect the scores on subsets in a matrix, with reasons for missing scores."""
     layout, reasons = bench.layout, list[Failure]()
     table = np.full((*layout.shape, sum(map(len, chunks.values()))), np.nan)
     for pair in layout.pairs(m):

@@ -1,4 +1,4 @@
-"""Mean, variance and skewness of <A, B> over all orders of the samples of B, exactly."""
+"""Exact mean, variance and skewness of <A, B> over all permutations of the samples of B."""
 
 from __future__ import annotations
 
@@ -36,37 +36,36 @@ from .graph_sums import (
 
 MatrixSide = Literal["left", "right"]
 
-NULL_QUANTILE_COUNT = 1000  # of the distribution of an inner product, to average its root over
-MIN_NULL_SPREAD = 1e-12  # of the norms of both matrices: a spread as small as this is rounding
-# times as many entries as differ from the most common one: sparse sums are faster
+NULL_QUANTILE_COUNT = 1000  # quantiles of an inner product, for the mean of its square root
+MIN_NULL_SPREAD = 1e-12  # relative to both norms; a smaller spread is rounding error
+# Sparse sums are faster if fewer than 1 entry in 20 differs from the most common entry.
 MIN_SPARSITY = 20
-# of the mean distance between sorted entries: half of them are closer in clumps
+# Entries are clumped if half of the gaps between sorted entries are below this share of the mean
+# gap.
 CLUMP_DISTANCE_RATIO = 0.1
-CLUMP_SAMPLE_SIZE = 200  # samples whose entries say whether they lie in clumps
-PROBE_PERMUTATIONS = 60  # orders drawn to see whether a value is one of few
-LEVEL_INTERVALS, MIN_OCCUPIED_INTERVALS = (
-    24,
-    15,
-)  # of equal probability; 60 continuous values reach 22 of them
-# times the squares that are left on a diagonal: where it is more, digits cancel
+CLUMP_SAMPLE_SIZE = 200  # samples in the test for clumped entries
+PROBE_PERMUTATIONS = 60  # permutations in the test for few distinct values
+# Intervals of equal probability; 60 continuous values reach 22 of the 24 intervals.
+LEVEL_INTERVALS, MIN_OCCUPIED_INTERVALS = (24, 15)
+# Largest ratio of squares before and after subtraction on the diagonal; beyond, digits cancel.
 MAX_DIAGONAL_CANCELLATION = 1e4
-# times fewer dimensions than samples: from there on, sums over factors are faster
+# Sums over factors are faster with at least 3 samples per dimension.
 MIN_SAMPLES_PER_FACTOR = 3
-# skewness below which Pearson III is the normal distribution, to as many digits
+# With a smaller skewness, Pearson III equals the normal distribution to working precision.
 MAX_NORMAL_SKEWNESS = 1e-5
 
 
 class MomentProfile(NamedTuple):
-    """What the moments need of one matrix A.
+    """The numbers of a matrix A that the permutation moments need.
 
-    ``sums``: over distinct samples, for each multigraph of one to three edges
-    (:mod:`~.graph_sums`), of A / |A|; of those with two and three edges, the means of its diagonal
-    and of its other entries are subtracted first, which moves <A, B> by the same in all orders.
-    ``square``: <A, A>. ``share``: the largest part that one sample has of the squares of these
-    centred entries, 0 where nothing is left of them, and ``sample`` the number of that sample.
-    ``scale``: what the value takes of the representation in place of <A, A>; the same for most
-    measures. ``is_clumped``: half of the entries are as close to others as those of classes, tight
-    clusters or lists of neighbours.
+    ``sums``: sums over distinct samples of A / |A|, for each multigraph of one to three edges
+    (:mod:`~.graph_sums`). For two and three edges, the mean of the diagonal and the mean of the
+    other entries are subtracted first, which shifts <A, B> by a constant for all permutations.
+    ``square``: <A, A>. ``share``: the largest share of a sample in the sum of squares of the
+    centred entries, 0 if the sum is 0, and ``sample`` the number of this sample. ``scale``: the
+    quantity of the representation in the formula of the measure; <A, A> for most measures.
+    ``is_clumped``: half of the sorted entries are close to their neighbours, as in matrices of
+    classes, tight clusters or lists of neighbours.
     """
 
     sums: np.ndarray
@@ -78,7 +77,7 @@ class MomentProfile(NamedTuple):
 
 
 class PermutationMoments(NamedTuple):
-    """Mean, variance and skewness over all orders of the samples."""
+    """Mean, variance and skewness over all permutations of the samples."""
 
     mean: float
     variance: float
@@ -86,7 +85,8 @@ class PermutationMoments(NamedTuple):
 
 
 class ExactNull(NamedTuple):
-    """A measure under the null hypothesis: mean and standard deviation of its value, p-value."""
+    """The null distribution of a measure: mean, standard deviation, and the p-value of the
+    score."""
 
     chance: float
     spread: float
@@ -97,14 +97,14 @@ class ExactNull(NamedTuple):
 
 
 def moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> MomentProfile:
-    """Return the profile of the matrix that a measure has of a representation.
+    """Return the moment profile of the matrix that a measure computes from a representation.
 
-    It is numbers only and cached; the matrix is dropped. O(n^3) time for one product of the
-    matrix with itself, a third of it if it is symmetric; O(n^2 r) if it has r factors, and less if
-    it is sparse.
+    The profile has numbers only and is cached; the matrix is dropped. O(n^3) time for one product
+    of the matrix with itself, a third of the time for a symmetric matrix; O(n^2 r) for a matrix
+    with r factors, and less for a sparse matrix.
 
-    Raises ``ValueError`` for a measure without the claim ``product``, and ``UndefinedError`` where
-    the squares of the entries are too large or too small for a float.
+    Raises ``ValueError`` for a measure without the claim ``product``, and ``UndefinedError`` if the
+    squares of the entries overflow or underflow.
     """
     is_shared = require_inner_product(measure, "profile").right is None
     return _compute_moment_profile(
@@ -128,7 +128,7 @@ def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSid
 
 
 def _cheapest_matrix_form(source: np.ndarray | PairMatrix, symmetric: bool) -> SummableMatrix:
-    """Return a matrix in the form whose sums take least, which may be overwritten."""
+    """Return a matrix in the form with the fastest sums; the caller may overwrite the result."""
     if isinstance(source, SparsePairMatrix) and source.centered == "no":
         return SparsePlusConstant(source.kernel * source.factor, 0.0)
     if isinstance(source, PairMatrix):
@@ -150,7 +150,7 @@ def _cheapest_matrix_form(source: np.ndarray | PairMatrix, symmetric: bool) -> S
 
 
 def require_inner_product(measure: Measure, caller: str) -> Product:
-    """Return the claim ``product``; ``ValueError`` for a measure without it."""
+    """Return the claim ``product`` of a measure; raise ``ValueError`` without the claim."""
     if measure.product is None:
         raise ValueError(
             f"{caller}: {measure} is no function of an inner product of two matrices; draw orders"
@@ -159,13 +159,14 @@ def require_inner_product(measure: Measure, caller: str) -> Product:
 
 
 def profile_from_matrix(matrix: SummableMatrix, symmetric: bool) -> MomentProfile:
-    """Return the profile of an (n, n) matrix; an array is overwritten, if it has a norm."""
+    """Return the moment profile of an (n, n) matrix; an array with a positive norm is
+    overwritten."""
     square, n, memo = self_product(matrix), len(matrix), dict[Any, Any]()
     lengths = [len(graph_expansion(power, symmetric).graphs) for power in ENTRY_POWERS]
     if not 0 < square < math.inf:
         return MomentProfile(np.zeros(sum(lengths)), square, 0.0, square, True)
     size = 1 / math.sqrt(square)
-    first = distinct_sums(matrix, 1, symmetric, {}) * size  # of the diagonal, and off it
+    first = distinct_sums(matrix, 1, symmetric, {}) * size  # the diagonal, and the other entries
     unit = subtract_means(matrix, size, float(first[1]) / (n * (n - 1)), float(first[0]) / n)
     rows = contract_branch(SQUARED_ROW_BRANCH, unit, symmetric, memo)
     columns = rows if symmetric else contract_branch(SQUARED_COLUMN_BRANCH, unit, symmetric, memo)
@@ -183,10 +184,10 @@ def profile_from_matrix(matrix: SummableMatrix, symmetric: bool) -> MomentProfil
 
 
 def _has_clumped_entries(matrix: SummableMatrix) -> bool:
-    """Say whether half of the distances between sorted entries are far below their mean.
+    """Return whether half of the gaps between sorted entries are far below the mean gap.
 
-    Of the entries between evenly spaced samples, above the diagonal; the mean leaves out the
-    largest and the smallest twentieth.
+    The entries are above the diagonal, between evenly spaced samples. The mean gap leaves out the
+    largest and the smallest twentieth of the entries.
     """
     step = slice(None, None, -(-len(matrix) // CLUMP_SAMPLE_SIZE))
     sample = matrix[step, step]
@@ -197,12 +198,13 @@ def _has_clumped_entries(matrix: SummableMatrix) -> bool:
 
 
 def has_continuous_tail(left: MomentProfile, right: MomentProfile, n: int) -> bool:
-    """Say whether three moments describe a continuous tail: no sample dominates both matrices.
+    """Return whether three moments describe the tail: no sample dominates both matrices.
 
-    That is n share_x share_y <= 1. Over 312 pairs (8 measures, 50 to 200 samples, one of them up to
-    ten times as large as the others on one side or both, or a neighbour of nearly all others) a
-    test at 5 % then rejects 3 to 7 % of the orders, else 0.6 to 7.5 %. Whether the tail is
-    continuous :func:`takes_few_values` says.
+    The criterion is n share_x share_y <= 1. The test used 312 pairs: 8 measures, 50 to 200 samples,
+    one sample up to ten times as large as the other samples on one side or both, or a neighbour of
+    nearly all samples. Under the criterion a test at 5 % rejects for 3 to 7 % of the permutations,
+    otherwise for 0.6 to 7.5 %. :func:`takes_few_values` tests whether the distribution is
+    continuous.
     """
     return n * left.share * right.share <= 1
 
@@ -210,13 +212,13 @@ def has_continuous_tail(left: MomentProfile, right: MomentProfile, n: int) -> bo
 def takes_few_values(
     measure: Measure, values: np.ndarray, left: MomentProfile, right: MomentProfile, n: int
 ) -> bool:
-    """Say whether a value has too few levels for the tail of a continuous distribution.
+    """Return whether a measure has too few distinct values for a continuous tail.
 
-    P(T >= t) of such a value holds all of the probability of t, and the tail about half of it.
-    ``values``: the values in :data:`PROBE_PERMUTATIONS` orders. If they fall into fewer than 15 of
-    24 intervals of equal probability, they are few. Of 1,393 pairs of labellings with two classes
-    (n = 14 to 200), at 5 % of which moments reject up to 19 %, all do; of continuous values none
-    did.
+    For a discrete value t, P(T >= t) includes all of the probability of t, but the continuous tail
+    about half. ``values``: the values for :data:`PROBE_PERMUTATIONS` permutations. The values are
+    few if they fall into fewer than 15 of 24 intervals of equal probability. The criterion holds
+    for all of 1,393 pairs of labellings with two classes (n = 14 to 200), where moments reject up
+    to 19 % at a level of 5 %, and for none of the tested continuous values.
     """
     product = require_inner_product(measure, "takes_few_values")
     constant, slope = _linear_coefficients(product, left, right)
@@ -235,9 +237,9 @@ def takes_few_values(
 def permutation_moments(
     left: MomentProfile, right: MomentProfile, n: int, symmetric: bool
 ) -> PermutationMoments:
-    """Return the moments of <A, P B P'> / (|A| |B|) over all n! permutation matrices P, exactly.
+    """Return the exact moments of <A, P B P'> / (|A| |B|) over all n! permutation matrices P.
 
-    ``symmetric``: both matrices are. The variance is 0 where it is nothing but rounding.
+    ``symmetric``: both matrices are symmetric. The variance is 0 if it is only rounding error.
     """
     ends = np.cumsum([len(graph_expansion(power, symmetric).graphs) for power in ENTRY_POWERS])
     a, b = (np.split(side.sums, ends[:-1]) for side in (left, right))
@@ -253,20 +255,21 @@ def permutation_moments(
 def exact_null(
     measure: Measure, value: float, left: MomentProfile, right: MomentProfile, n: int
 ) -> ExactNull:
-    """Return chance, spread and p-value of a value of a measure with a product.
+    """Return chance level, spread and p-value of a score for a measure with a product.
 
-    The value, or its square, is c + s T with T = <A, B> / (|A| |B|), so T follows from the value.
-    p is P(T' >= T), T' from the Pearson type III distribution with the mean, variance and skewness
-    that T has over all n! orders; for values that are continuous, or nearly
-    (:func:`takes_few_values`). The tail has been checked down to 1e-4; a smaller p says no more
-    than that, but may be multiplied by a number of tests: of 1.5 million orders a share of up to
-    2e-5 had a p of 1e-5 or less. It is 1 if T is the same in all orders. Chance and spread are the
-    exact mean and standard deviation of the value over all orders where it is linear in T. Where
-    its square is, they are those of the root over the quantiles of this distribution, an
-    approximation: the exact moments are of the square.
+    The score, or its square, is c + s T with T = <A, B> / (|A| |B|), so T follows from the score. p
+    is P(T' >= T), with T' from the Pearson type III distribution with the mean, variance and
+    skewness of T over all n! permutations. The distribution must be continuous, or nearly
+    (:func:`takes_few_values`). The tail has been checked down to 1e-4: read a smaller p as p <
+    1e-4, except to multiply p by a number of tests. Of 1.5 million permutations a share of up to
+    2e-5 had a p of 1e-5 or less. p is 1 if T is the same for all permutations. If the score is
+    linear in T, chance and spread are the exact mean and standard deviation over all permutations.
+    If the square of the score is linear in T, chance and spread are approximations, the mean and
+    standard deviation of the root over quantiles of the Pearson distribution: the exact moments
+    describe the square.
 
-    Reference: Kazi-Aoual et al. 1995, three moments of inner products of centred matrices; here
-    the matrices are any.
+    Reference: Kazi-Aoual et al. 1995, three moments of inner products of centred matrices; here the
+    matrices need not be centred.
     """
     product = require_inner_product(measure, "exact_null")
     constant, slope = _linear_coefficients(product, left, right)
@@ -287,7 +290,7 @@ def exact_null(
 def _linear_coefficients(
     product: Product, left: MomentProfile, right: MomentProfile
 ) -> tuple[float, float]:
-    """Return c and s: the value, or its square, is c + s <A, B> / (|A| |B|)."""
+    """Return c and s: the score, or its square, is c + s <A, B> / (|A| |B|)."""
     size = math.sqrt(left.square) * math.sqrt(right.square)
     if size == 0:
         return 0.0, 0.0
@@ -296,7 +299,8 @@ def _linear_coefficients(
 
 
 def pearson3_upper_tail(z: float, skewness: float) -> float:
-    """Return P(Z >= z) of the Pearson type III distribution with mean 0, variance 1 and a skewness.
+    """Return P(Z >= z) for the Pearson type III distribution with mean 0, variance 1 and this
+    skewness.
 
     Z = (G - a) g / 2 with g the skewness, a = 4 / g^2 and G from the gamma distribution of shape a.
     """
@@ -310,7 +314,8 @@ def pearson3_upper_tail(z: float, skewness: float) -> float:
 
 
 def _pearson3_quantiles(skewness: float) -> np.ndarray:
-    """Return equally likely values from this distribution, with mean 0 and variance 1 exactly."""
+    """Return equally likely values of the Pearson III distribution, with exact mean 0 and variance
+    1."""
     from scipy.special import gammaincinv, ndtri
 
     levels = (np.arange(NULL_QUANTILE_COUNT) + 0.5) / NULL_QUANTILE_COUNT
@@ -326,15 +331,15 @@ def _pearson3_quantiles(skewness: float) -> np.ndarray:
 
 
 def class_pair_contributions(measure: Measure, x: Any, y: Any, labels: Any) -> np.ndarray:
-    """Return what each pair of classes contributes to the value of a measure, shape (classes,
-    classes).
+    """Return the contribution of each pair of classes to a score, shape (classes, classes).
 
-    The value is proportional to <A, B> = sum over classes a, b of <A_ab, B_ab>, where A_ab is what
-    is between the samples of a (rows) and those of b (columns); so the contributions add up to it.
-    ``labels`` (n,): the class of every sample; classes are in sorted order.
+    The score is proportional to <A, B> = sum over classes a, b of <A_ab, B_ab>, where A_ab has the
+    entries between the samples of a (rows) and the samples of b (columns). So the sum of the
+    contributions is the score. ``labels`` (n,): the class of every sample; classes are in sorted
+    order.
 
     Raises ``ValueError`` for a measure that is not proportional to an inner product of two
-    matrices, for labels that do not fit, and what the measure raises.
+    matrices, for labels of the wrong shape, and the exceptions of the measure.
     """
     x, y = (without_gradient(as_representation(data)) for data in (x, y))
     require_samples("contributions", x, y)

@@ -1,4 +1,4 @@
-"""Values of pairs whose samples are permuted: which are missing, and their tasks."""
+"""Scores under permutations of the samples: missing vectors, tasks, and time estimates."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .layout import IndexPair, InferencePairs
 from .reorder import permute_representation
 from .tasks import DRAWS_PER_CHUNK, PermutationJob
 
-MIN_TIMED_VALUES = 5000  # permuted values, from where one is timed before the work begins
-NULL_USE, PROBE_USE = "null", "probe"  # what a design is used for
+MIN_TIMED_VALUES = 5000  # with more permuted values, one is timed before the work begins
+NULL_USE, PROBE_USE = "null", "probe"  # the uses of a design
 
 
 def permutes_both_sides(layout: InferencePairs, design: Design) -> bool:
-    """Say whether both sides of a pair move, independently."""
+    """Return whether both sides of a pair are permuted independently."""
     return layout.is_square and not design.is_exhaustive
 
 
@@ -37,13 +37,13 @@ def permutes_both_sides(layout: InferencePairs, design: Design) -> bool:
 def missing_draws(
     bench: InferenceRun, pairs: RequiredPairs, design: Design, use: str = NULL_USE
 ) -> dict[range, RequiredPairs]:
-    """Return the pairs that lack each chunk of draws."""
+    """Return the pairs without values for each chunk of draws."""
     kind = draw_vector_kind(design, bench.layout, use)
     return {c: bench.missing(pairs, f"{kind} from {c.start}", len(c)) for c in draw_chunks(design)}
 
 
 def draw_chunks(design: Design) -> list[range]:
-    """Return the draws that are stored together; shifts begin with the unshifted windows."""
+    """Return the chunks of draws per stored vector; with shifts, draw 0 is the unshifted window."""
     total = design.total + bool(design.shifts)
     return [
         range(start, min(start + DRAWS_PER_CHUNK, total))
@@ -54,15 +54,18 @@ def draw_chunks(design: Design) -> list[range]:
 def format_estimated_time(
     bench: InferenceRun, m: Measure, pairs: Sequence[IndexPair], design: Design
 ) -> str:
-    """Return how long the draws of pairs take, from one permuted value of the first pair; empty
-    for work that is not long."""
+    """Return the estimated time of the draws as text, from the time of a permuted value of one
+    pair.
+
+    Return "" for short work.
+    """
     values = len(pairs) * design.total
     if values < MIN_TIMED_VALUES or design.shifts:
         return ""
     x, y = (bench.layout.all[place] for place in pairs[0])
     seconds = 0.0
     with single_threaded():
-        for draw in (0, 1):  # the first draw also computes the intermediates of both
+        for draw in (0, 1):  # the first draw also computes intermediates, so the second draw counts
             start = time.perf_counter()
             try:
                 m.evaluate(x, permute_representation(y, design.order(draw, m.spec)))
@@ -77,8 +80,10 @@ def format_estimated_time(
 def draw_tasks(
     bench: InferenceRun, missing: dict[range, RequiredPairs], design: Design, use: str = NULL_USE
 ) -> Iterable[PairBlock]:
-    """Return the draws that are missing, in tiles whose intermediates fit the memory; those of the
-    same measures follow one another."""
+    """Return the tasks of the missing draws, in blocks with intermediates that fit in memory.
+
+    Tasks with the same measures follow each other.
+    """
     layout, kind = bench.layout, draw_vector_kind(design, bench.layout, use)
     tasks_by_measures = dict[tuple[Measure, ...], list[PairBlock]]()
     for requests, chunks in bench.pieces_of(missing):
@@ -91,10 +96,10 @@ def draw_tasks(
 
 
 def _cache_memory_factor(measures: Iterable[Measure], bench: InferenceRun, design: Design) -> int:
-    """Return how many times the memory of the intermediates of all representations a draw takes.
+    """Return the memory of a draw as a multiple of the intermediates of all representations.
 
-    In a square the intermediates of all are moved, else those of one column. Those of pairs of
-    samples are moved from square matrices, which take twice their memory.
+    In a square a draw permutes the intermediates of all representations, otherwise of one column.
+    Vectors of all pairs of samples are permuted as square matrices with twice the memory.
     """
     n_moved = 2 if bench.layout.is_square else 1
     n, widths = design.n, {r.shape[1] for r in bench.layout.all}
@@ -105,14 +110,14 @@ def _cache_memory_factor(measures: Iterable[Measure], bench: InferenceRun, desig
 
 
 def draw_vector_kind(design: Design, layout: InferencePairs, use: str) -> str:
-    """Return the kind of the vectors that a design has for a use."""
+    """Return the kind of the stored vectors for a design and a use."""
     return f"{use} {'square ' if layout.is_square else ''}{design.key}"
 
 
 def values_in_draws(
     bench: InferenceRun, m: Measure, pair: IndexPair, design: Design, use: str = NULL_USE
 ) -> np.ndarray:
-    """Return the values of a pair in all draws."""
+    """Return the scores of a pair in all draws."""
     kind, chunks = draw_vector_kind(design, bench.layout, use), draw_chunks(design)
     parts = [bench.vector(m, pair, f"{kind} from {c.start}")[: len(c)] for c in chunks]
     return np.concatenate(parts)

@@ -1,5 +1,5 @@
-"""A representation with its samples in another order, whose intermediates move along the axes that
-they declare instead of being computed again."""
+"""Permute the samples of a representation, with cached intermediates permuted along declared
+axes."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from ..intermediates.similarities import take_rows
 from ..intermediates.ties import Nearest, Ties
 
 AxisRuleKind = Literal["fixed", "axes", "pairs", "neighbors", "parts"]
-GATHERED_ROWS = 64  # rows gathered at a time, so that they stay in the processor's cache
-# the intermediates that read the source
+GATHERED_ROWS = 64  # rows per block, so that blocks stay in the processor's cache
+# Intermediates that read the source.
 SOURCE_INTERMEDIATES = (unwrap(working_values), unwrap(fingerprint), unwrap(gram_by_feature_blocks))
-# Any rotation of the points will do: the rotation of the first order saves a decomposition.
+# Any rotation of the points is valid; reusing the rotation saves a decomposition per permutation.
 ROTATED_INTERMEDIATES = (unwrap(preshape), unwrap(shifted_gram))
 
 
 class AxisRule(NamedTuple):
-    """How an intermediate moves with the samples.
+    """The rule for permuting an intermediate with the samples.
 
-    ``"axes"``: these axes run over the samples, of a dense or a sparse array. ``"pairs"``: a vector
-    of all pairs of samples. ``"neighbors"``: lists of neighbours with their ties. ``"fixed"``: the
-    value stays. ``"parts"``: each part of a tuple moves by a rule of its own.
+    ``"axes"``: the listed axes of a dense or sparse array run over the samples. ``"pairs"``: a
+    vector of all pairs of samples. ``"neighbors"``: lists of neighbours with ties. ``"fixed"``: the
+    value does not change. ``"parts"``: each part of a tuple has a rule of its own.
     """
 
     kind: AxisRuleKind
@@ -44,9 +44,9 @@ class AxisRule(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Permutation:
-    """An order of n samples, with what follows from it: sample ``rows[i]`` moves to place i.
+    """A permutation of n samples: sample ``rows[i]`` moves to position i.
 
-    Raises ``ValueError`` unless ``rows`` holds each of 0 ... n - 1 once.
+    Raises ``ValueError`` unless ``rows`` contains each of 0 ... n - 1 exactly once.
     """
 
     rows: np.ndarray
@@ -63,7 +63,7 @@ class Permutation:
 
     @cached_property
     def inverse(self) -> np.ndarray:
-        """The new place of every sample, shape (n,)."""
+        """The new position of every sample, shape (n,)."""
         inverse = np.empty_like(self.rows)
         inverse[self.rows] = np.arange(len(self.rows))
         return inverse
@@ -75,7 +75,7 @@ class Permutation:
 
     @cached_property
     def pairs(self) -> np.ndarray:
-        """The old place of every pair of samples in a vector of all pairs, shape (n (n - 1) /
+        """The old position of every pair in a vector of all pairs of samples, shape (n (n - 1) /
         2,)."""
         n = len(self.rows)
         first, second = (self.rows[ends] for ends in np.triu_indices(n, 1))
@@ -88,10 +88,10 @@ class Permutation:
 
 @lru_cache(maxsize=512)
 def axis_rule(function: Callable[..., Any]) -> AxisRule | None:
-    """Return how the values of an intermediate move, from the axes that ``function`` declares; None
-    where an order of the samples needs the value computed again.
+    """Return the rule for permuting an intermediate, from the axes that ``function`` declares.
 
-    Warns of a function that declares no axes, once.
+    Return None if a permutation of the samples requires recomputing the intermediate. Warns once of
+    a function without declared axes.
     """
     axes = getattr(function, "axes", None)
     if axes is None:
@@ -121,18 +121,18 @@ def _rule_of_words(words: str) -> AxisRule:
 def permute_representation(
     y: Representation, order: np.ndarray | Permutation, *, with_source: bool = False
 ) -> Representation:
-    """Return ``y`` with its samples in another order; its intermediates are carried over from
-    ``y``.
+    """Return ``y`` with permuted samples; cached intermediates of ``y`` are permuted, not
+    recomputed.
 
-    Row i of the result is row ``order[i]`` of ``y``; name, dtype, precision and ids are the same,
-    so the rows of a stimulus move to the place of another one. An intermediate is carried when it
-    is asked for, and so is the array: the array is not copied for measures that need only other
-    intermediates. An intermediate that declares no axes is computed from the moved array, and so
-    are all intermediates if gradients are recorded. ``with_source``: copy ``source``, too, which a
-    measure of a user may read; otherwise ``source`` has the shape and type, but no numbers.
+    Row i of the result is row ``order[i]`` of ``y``; name, dtype, precision and ids stay the same,
+    so the rows of a stimulus move to the position of another stimulus. An intermediate is permuted
+    on first use, and so is the array: the array is not copied for measures that need only other
+    intermediates. An intermediate without declared axes is recomputed from the permuted array, and
+    so are all intermediates if gradients are recorded. ``with_source``: also copy ``source``, which
+    a user-defined measure may read; otherwise ``source`` has the shape and type, but no numbers.
 
-    Raises ``ValueError`` for an order that does not hold each sample once, and for an intermediate
-    whose shape is not the declared one.
+    Raises ``ValueError`` for an order that does not contain each sample once, and for an
+    intermediate with another shape than declared.
     """
     permutation = order if isinstance(order, Permutation) else Permutation(order)
     if len(permutation.rows) != y.shape[0]:
@@ -145,7 +145,7 @@ def permute_representation(
     z = replace_rows(y, source, y.ids)
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
-        # This does not refer to z, which is freed as soon as it is out of use.
+        # The closure does not refer to z, so that z is freed without garbage collection.
         function, _ = key
         if function in SOURCE_INTERMEDIATES:
             return None if with_source else compute(_permuted_array(y, permutation))
@@ -178,12 +178,12 @@ def _permuted_array(y: Representation, permutation: Permutation) -> Representati
 
 
 def _permuted_source(y: Representation, permutation: Permutation) -> Array:
-    # The source of a representation that was moved itself is blank.
+    # The source of a permuted representation has no numbers; read the array instead.
     return take_rows(y.array if y._carry else y.source, permutation.rows)
 
 
 def _empty_like_source(y: Representation) -> Array:
-    """An array with the shape, dtype and device of the source, but without its numbers."""
+    """Return an array with the shape, dtype and device of the source, but without its numbers."""
     xp, kind = y.xp, y.source.dtype
     number = math.nan if xp.isdtype(kind, "real floating") else 0
     return xp.broadcast_to(xp.full((1, 1), number, dtype=kind, device=device(y.source)), y.shape)
@@ -193,10 +193,10 @@ def _empty_like_source(y: Representation) -> Array:
 
 
 def permute_intermediate(rule: AxisRule, value: Any, permutation: Permutation, name: str) -> Any:
-    """Return a value of the samples in another order; a value that stays is returned itself.
+    """Return an intermediate with permuted samples; a fixed value is returned unchanged.
 
-    None and an empty array have no samples, and stay. Raises ``ValueError`` for a value that has
-    not the axes that the intermediate of this name declares.
+    None and an empty array have no samples and do not change. Raises ``ValueError`` for a value
+    without the axes that the intermediate ``name`` declares.
     """
     n, shape = len(permutation.rows), tuple(getattr(value, "shape", ()))
     if rule.kind == "fixed" or value is None or 0 in shape:
@@ -224,10 +224,11 @@ def permute_intermediate(rule: AxisRule, value: Any, permutation: Permutation, n
 def permute_pair_vector(
     x: Representation, key: Any, vector: np.ndarray, permutation: Permutation
 ) -> np.ndarray:
-    """Return an intermediate of all pairs of samples in another order, from its square matrix.
+    """Return a vector of all pairs of samples with permuted samples, computed from the square
+    matrix.
 
-    The entries of one sample lie together in a row of the matrix, but not in the vector, so this
-    takes a fraction of the time, and the memory of the matrix.
+    The entries of a sample are contiguous in a row of the matrix, but not in the vector, so the
+    function needs a fraction of the time, and the memory of the matrix.
     """
     rows, n = permutation.rows, len(permutation.rows)
     matrix = square_from_pair_vector(x, key, vector)
@@ -242,10 +243,9 @@ def permute_pair_vector(
 
 
 def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> np.ndarray:
-    """Return the symmetric matrix, with a diagonal of zeros, of an intermediate of all pairs of
-    samples.
+    """Return the symmetric matrix, with zeros on the diagonal, of a vector of all pairs of samples.
 
-    ``x`` caches it like an intermediate.
+    ``x`` caches the matrix like an intermediate.
     """
     from scipy.spatial.distance import squareform
 
@@ -257,7 +257,7 @@ def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> 
 
 
 def _permute_sparse(value: Any, permutation: Permutation) -> Any:
-    """Both sides of a sparse array; its indices come out sorted without sorting them."""
+    """Permute rows and columns of a sparse array; the new indices are sorted without a sort."""
     rows = permutation.rows
     return value.tocsc()[:, rows].tocsr()[rows].asformat(value.format)
 
@@ -271,17 +271,17 @@ def _permute_axes(axes: tuple[int, ...], value: Array, rows: np.ndarray) -> Arra
 
 
 def _permute_both_axes(value: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Both sides of a matrix, by blocks of rows."""
+    """Permute rows and columns of a matrix, block by block."""
     result = np.empty_like(value, order="C")
     for start in range(0, len(rows), GATHERED_ROWS):
         block = slice(start, start + GATHERED_ROWS)
-        # With this mode NumPy writes to the output; it would not need to, as the rows are in range.
+        # With mode="clip" NumPy writes directly into ``out``; all rows are in range anyway.
         np.take(value[rows[block]], rows, axis=1, out=result[block], mode="clip")
     return result
 
 
 def _take_along_axis(value: Array, index: Any, axis: int = 0) -> Array:
-    """Entries of an array of any library along an axis; ``index`` may have several axes."""
+    """Take entries of an array of any library along an axis; ``index`` may have several axes."""
     if isinstance(value, np.ndarray):
         return np.take(value, np.asarray(index), axis=axis)
     xp = namespace(value)
@@ -291,7 +291,7 @@ def _take_along_axis(value: Array, index: Any, axis: int = 0) -> Array:
 
 
 def _inverse_like(inverse: np.ndarray, value: Array) -> Array:
-    """The new places in the library and the dtype of what holds samples."""
+    """Return the inverse permutation in the library and dtype of ``value``."""
     if isinstance(value, np.ndarray):
         return inverse.astype(value.dtype)
     return namespace(value).asarray(inverse, dtype=value.dtype, device=device(value))
@@ -301,7 +301,7 @@ def _inverse_like(inverse: np.ndarray, value: Array) -> Array:
 
 
 def _permute_neighbors(neighbors: Nearest, permutation: Permutation) -> Nearest:
-    """The nearest neighbours, those equally near by their new indices."""
+    """Permute the nearest neighbours; tied neighbours are sorted by their new indices."""
     indices = _take_along_axis(
         _inverse_like(permutation.inverse, neighbors.listed),
         np.take(neighbors.listed, permutation.rows, axis=0),
@@ -313,7 +313,7 @@ def _permute_neighbors(neighbors: Nearest, permutation: Permutation) -> Nearest:
     block = indices[ties.rows]
     order = np.argsort(ties.begins.astype(np.int64) * n + block, axis=1)
     block = np.take_along_axis(block, order, axis=1)
-    place = np.arange(k) - ties.certain[:, None]  # among the equally near samples for the last ones
+    place = np.arange(k) - ties.certain[:, None]  # position among the tied samples
     row, column = np.nonzero(place >= 0)
     block[row, column] = ties.members[ties.starts[row] + place[row, column]]
     indices[ties.rows] = block

@@ -1,4 +1,4 @@
-"""How sure scores are: the values of a comparison with chance, p-values and intervals."""
+"""The result of evidence: scores of a comparison with chance levels, p-values and intervals."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ from .moments import class_pair_contributions
 from .nulls import MIN_TRUSTED_EXACT_P, PAIRING_INDEPENDENT, PAIRING_INDEPENDENT_REASON, NullCells
 
 Adjustment = Literal["Holm", "step-down maxT", "step-down maxT and Holm"]
-# Their spread without similarity is the root of 2 by n whatever the data, so the rule for what can
-# be detected holds.
+# Without similarity the standard deviation is sqrt(2) / n for any data, so the rule for detectable
+# similarity holds.
 STUDIED_MEASURES = ("cka[estimator=debiased]", "rsa", "rsa[compare=pearson]")
 
 
 class EvidenceInputs(NamedTuple):
-    """What evidence was computed from: representations by name, and measures by specification."""
+    """The inputs of evidence: representations by name, and measures by specification."""
 
     rows: Mapping[str, Representation]
     columns: Mapping[str, Representation]
@@ -72,14 +72,15 @@ class EvidenceInputs(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence(MappingResult):
-    """How sure the scores of a comparison are: what :func:`resemblance.evidence` returns.
+    """Scores of a comparison with their uncertainty: the return value of
+    :func:`resemblance.evidence`.
 
-    ``evidence["cka"]`` is the matrix of values, as of a :class:`Comparison`, which ``comparison``
-    is; the methods return matrices of the same shape. All p-values are one-sided, in the direction
-    of similarity. Where all pairs of one list are compared, the diagonal has values but no chance,
-    p-values or intervals (NaN): nothing is tested against itself. ``caveats`` say why chance
-    or intervals are doubtful for these data. ``inputs``: what it was computed from; None after
-    reading from a file.
+    ``evidence["cka"]`` is the matrix of scores, the same as ``comparison["cka"]`` of the
+    :class:`Comparison` ``comparison``; the methods return matrices of the same shape. All p-values
+    are one-sided, in the direction of similarity. If all pairs of one list are compared, the
+    diagonal has values but no chance, p-values or intervals (NaN): no representation is tested
+    against itself. ``caveats`` give reasons to doubt chance levels or intervals for the data.
+    ``inputs``: the representations and measures; None after reading from a file.
     """
 
     comparison: Comparison
@@ -108,7 +109,7 @@ class Evidence(MappingResult):
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """Why pairs have no value, or a value and no interval, or no chance level."""
+        """Reasons for missing values, missing intervals and missing chance levels."""
         reasons = [failure for cells in self.parts.values() for failure in cells.reasons]
         return (*self.comparison.failures, *reasons, *self._without_chance())
 
@@ -119,7 +120,8 @@ class Evidence(MappingResult):
 
     @property
     def min_pvalue(self) -> float:
-        """The smallest p-value that the orders can give; exact moments say down to 1e-4."""
+        """The smallest p-value that permutations can give; exact moments give p-values down to
+        1e-4."""
         return self.design.attainable
 
     def keys(self) -> tuple[str, ...]:
@@ -130,31 +132,32 @@ class Evidence(MappingResult):
         return self.comparison[key]
 
     def summary(self) -> str:
-        """Return the result and the doubts in a few lines, one for each of a few pairs."""
+        """Return the result and the caveats as text, with one line for each of a few pairs."""
         return to_text(self)
 
     def _repr_html_(self) -> str:
         return to_html(self)
 
     def chance(self, measure: AnyMeasure) -> np.ndarray:
-        """Return the mean of the value over the orders that the design allows."""
-        return self._null(measure).chance + 0.0  # no -0
+        """Return the mean value over the permutations that the design allows."""
+        return self._null(measure).chance + 0.0  # turns -0 into 0
 
     def chance_std(self, measure: AnyMeasure) -> np.ndarray:
-        """Return the standard deviation of the value over these orders."""
+        """Return the standard deviation of the value over the permutations that the design
+        allows."""
         return self._null(measure).spread
 
     def pvalue(self, measure: AnyMeasure, adjust: AdjustMethod = None) -> np.ndarray:
-        """Return the p-value of each pair, adjusted for the number of pairs or not.
+        """Return the p-value of each pair, optionally adjusted for the number of pairs.
 
-        ``adjust=None``: the p-value of a pair that was chosen before looking. ``"familywise"``:
-        with probability 95 % not one of the p-values below 0.05 is false. Permuted pairs are
-        adjusted by step-down maxT of values in units of their spread around chance (Westfall and
-        Young 1993); pairs with exact moments, and a square where all orders are visited, by Holm
-        1979. Where a map has pairs of both kinds, the two kinds share the level
-        (``significance.multiple_testing.split_significance_level``). ``"fdr"``: the false discovery
-        rate at which a pair counts (Benjamini and Hochberg 1995). The tail of exact moments is
-        trusted down to 1e-4: a p-value of 1e-4 means 1e-4 or less.
+        ``adjust=None``: the p-value of a pair that you chose before looking. ``"familywise"``: with
+        probability 95 % none of the p-values below 0.05 is false. Permuted pairs are adjusted by
+        step-down maxT of values in units of their spread around chance (Westfall and Young 1993).
+        Pairs with exact moments, and a square with all permutations visited, are adjusted with Holm
+        1979. If a map has pairs of both kinds, the two kinds share the level
+        (``significance.multiple_testing.split_significance_level``). ``"fdr"``: the smallest false
+        discovery rate at which a pair is significant (Benjamini and Hochberg 1995). The tail of
+        exact moments is reliable down to 1e-4: a p-value of 1e-4 means 1e-4 or less.
 
         Raises ``ValueError`` for another adjustment.
         """
@@ -170,7 +173,7 @@ class Evidence(MappingResult):
         return self._whole(measure, p)
 
     def null_method(self, measure: AnyMeasure) -> str:
-        """Return how chance was found; all ways, if not the same for all pairs."""
+        """Return the method of the null distribution; all methods if pairs differ."""
         return "; ".join(
             sorted({method for row in self._null(measure).how for method in row if method})
         )
@@ -196,7 +199,7 @@ class Evidence(MappingResult):
         return "step-down maxT and Holm" if has_both else "step-down maxT"
 
     def _is_joint(self, measure: AnyMeasure) -> bool:
-        """Say whether the draws of permuted pairs are of all these pairs together."""
+        """Return whether the permuted pairs share the same draws."""
         has_draws = self._null(measure).drawn.shape[-1] > 0
         return has_draws and not (self.is_square and self.design.is_exhaustive)
 
@@ -235,8 +238,11 @@ class Evidence(MappingResult):
         return np.asarray(standard_error(parts.values, parts.kind))
 
     def best(self, measure: AnyMeasure, *, pairs: Sequence[tuple[str, str]] | None = None) -> Best:
-        """Return the pair furthest above chance, of all ``pairs`` or of these names of rows and
-        columns, with a p-value that pays for the search of all."""
+        """Return the pair furthest above chance, with a p-value adjusted for the search over all
+        pairs.
+
+        ``pairs``: search only among these (row, column) names.
+        """
         observed = self._standardized(measure, self._null(measure).observed)
         is_searched = self._tested(measure)
         if pairs is not None:
@@ -261,18 +267,18 @@ class Evidence(MappingResult):
         other: tuple[str, str],
         of: Evidence | None = None,
     ) -> Difference:
-        r"""Return how much more similar the pair ``one`` is than ``other``.
+        r"""Return how much more similar the pair ``one`` is than the pair ``other``.
 
         .. math:: d = m(A, B) - m(A, C), \qquad d \pm t \, \mathrm{SE}(d)
 
-        with the standard error of the difference of the values without each part of the samples:
-        both pairs lose the same samples, so what they share cancels. Positive where the value of
-        ``one`` is larger. ``of``: the evidence that ``other`` is from, if that is on other samples;
-        then the two standard errors add up as squares. The p-value is two-sided.
+        The standard error is computed from differences of resampled values: both pairs lose the
+        same samples, so shared variation cancels. The difference is positive if the value of
+        ``one`` is larger. ``of``: the evidence of ``other``, if computed from other samples; then
+        the squares of the two standard errors are added. The p-value is two-sided.
 
-        Warns for a biased estimator of CKA: pairs of equal similarity and different widths differ
-        by their bias. Raises ``KeyError`` for names that do not exist and ``ValueError`` for a pair
-        without an interval, or with one that has no width.
+        Warns for a biased estimator of CKA, because pairs of equal similarity and different widths
+        differ by their bias. Raises ``KeyError`` for unknown names and ``ValueError`` for a pair
+        without an interval, or with an interval of width 0.
         """
         from scipy.special import stdtr, stdtrit
 
@@ -309,12 +315,13 @@ class Evidence(MappingResult):
         return Difference(value, value - half, value + half, p)
 
     def influence(self, measure: AnyMeasure, x: str, y: str, by: Any = None) -> Influence:
-        """Return how much each sample adds to a value, or each group of samples with a label.
+        """Return the influence of each sample on a score, or of each group of samples with a label.
 
-        It is the value minus that without the sample or group: positive where it makes the value
-        larger. Cheap for measures that declare ``leave_one_out``, and exact but for RSA by ranks
-        and CKA with an RBF or Laplace kernel, which are close; n calls for other measures, and a
-        call for each group. Raises ``ValueError`` for evidence from a file, which has no arrays.
+        The influence is the score minus the score without the sample or group: positive if the
+        sample increases the score. The influence is cheap for measures that declare
+        ``leave_one_out``. It is exact except for RSA with ranks and CKA with an RBF or Laplace
+        kernel, where it is close. Other measures need n calls; groups need one call each. Raises
+        ``ValueError`` for evidence from a file, which has no arrays.
         """
         m, first, second = self._inputs(measure, x, y)
         value = float(self[measure][self._place(x, y)])
@@ -326,7 +333,8 @@ class Evidence(MappingResult):
         return Influence(tuple(groups), value - values_without)
 
     def contributions(self, measure: AnyMeasure, x: str, y: str, labels: Any) -> Contributions:
-        """Return shares of a value that add up to it, one for each pair of classes.
+        """Return the contribution of each pair of classes to a score; the contributions add up to
+        the score.
 
         Raises ``ValueError`` for a measure that is not proportional to an inner product of two
         matrices, and for evidence from a file.
@@ -346,10 +354,10 @@ class Evidence(MappingResult):
         fractions: Sequence[float] = (0.25, 0.5, 0.75, 1.0),
         n_resamples: int = 10,
     ) -> tuple[CurvePoint, ...]:
-        """Return the mean of a value over random parts of the samples, and its standard deviation.
+        """Return the mean and standard deviation of a score over random subsets of increasing size.
 
-        A curve that still rises or falls at all samples is that of a biased measure, whose value
-        depends on their number. Raises ``ValueError`` for evidence from a file.
+        If the curve still rises or falls at all samples, the measure is biased: the value depends
+        on the number of samples. Raises ``ValueError`` for evidence from a file.
         """
         m, *sides = self._inputs(measure, x, y)
         if not all(0 < f <= 1 for f in fractions) or n_resamples < 2:
@@ -378,20 +386,21 @@ class Evidence(MappingResult):
         width: float | None = None,
         min_similarity: float | None = None,
     ) -> np.ndarray:
-        """Return how many samples each pair needs, (rows, columns), from this pilot.
+        """Return the number of samples that each pair needs, (rows, columns), using this data as a
+        pilot.
 
-        ``width``: of its interval; standard errors fall with the root of the number of samples.
-        ``min_similarity``: the smallest similarity to be found with 80 % power at the level 5 %,
-        known for debiased CKA and RSA only, where it depends on no pilot
-        (:func:`resemblance.sample_size`). NaN for pairs without an interval. Raises ``ValueError``
-        unless one of both is given.
+        ``width``: the desired width of the interval; standard errors fall with the square root of
+        the number of samples. ``min_similarity``: the smallest similarity to detect with 80 % power
+        at the level 5 %. This option is available only for debiased CKA and RSA, and does not
+        depend on the pilot (:func:`resemblance.sample_size`). NaN for pairs without an interval.
+        Raises ``ValueError`` unless exactly one option is given.
         """
         if (width is None) == (min_similarity is None):
             raise ValueError("sample_size: give width= or min_similarity=")
         current_widths = self.high(measure) - self.low(measure)
         counts, is_known = np.full(current_widths.shape, np.nan), ~np.isnan(current_widths)
         if width is not None:
-            # An interval of width 0, of equal data, stays one.
+            # Equal data have an interval of width 0; any number of samples keeps the width.
             widths = np.maximum(current_widths[is_known], 1e-12)
             counts[is_known] = [samples_for_width(self.n_samples, w, width) for w in widths]
             return counts
@@ -405,9 +414,11 @@ class Evidence(MappingResult):
         return counts
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per measure and pair: the record of the comparison, then low, high,
-        chance, above_chance, pvalue, pvalue_familywise, pvalue_fdr and how; None for a
-        number that does not exist."""
+        """Return one record per measure and pair.
+
+        A record has the columns of the comparison, then low, high, chance, above_chance, pvalue,
+        pvalue_familywise, pvalue_fdr and how; None for a missing number.
+        """
         tables = {m.spec: self._tables(m) for m in self.measures}
         records = self.comparison.records()
         places = product(self.measures, range(len(self.rows)), range(len(self.columns)))
@@ -422,8 +433,7 @@ class Evidence(MappingResult):
         ``frames``).
 
         The quantities are value, low, high, chance, above_chance, pvalue, pvalue_familywise and
-        pvalue_fdr. The facts about a measure are its attributes, as those of
-        :meth:`Comparison.to_xarray`.
+        pvalue_fdr. The facts about a measure are attributes, as in :meth:`Comparison.to_xarray`.
         """
         values, data = self.comparison.to_xarray(), {}
         for m in self.measures:
@@ -434,22 +444,27 @@ class Evidence(MappingResult):
         return import_optional("xarray").Dataset(data, coords=coords)
 
     def save(self, path: str | Path) -> None:
-        """Write one file that :func:`resemblance.load` reads and that ``evidence(..., save=path)``
-        continues, whatever its suffix. It has no arrays."""
+        """Write evidence to one file, whatever the suffix.
+
+        :func:`resemblance.load` reads the file, and ``evidence(..., save=path)`` continues the
+        file. The file has no arrays.
+        """
         save_scores(replace(self.comparison, evidence=self), path, "Evidence")
 
     def stored(self) -> tuple[dict[str, Any], Iterator[ScoreBatch]]:
-        """Return what a file of scores keeps of this evidence, beside the values."""
+        """Return the content of a file of scores for this evidence, besides the values."""
         fields = EvidenceFields(
             self.design, self.confidence_level, self.nulls, self.parts, self.is_square, self.caveats
         )
         return serialize_evidence(self.measures, fields)
 
     def pair(self, measure: AnyMeasure, row: str, column: str) -> PairEvidence:
-        """Return all about one measure of one pair: value, low, high, chance, above_chance, pvalue,
-        pvalue_familywise, how, and the reason why one of them is missing.
+        """Return all evidence about one measure of one pair.
 
-        Raises ``KeyError`` for names that do not exist.
+        The fields are value, low, high, chance, above_chance, pvalue, pvalue_familywise, how, and
+        the reason for missing fields.
+
+        Raises ``KeyError`` for unknown names.
         """
         info, place = self.comparison.info(measure), self._place(row, column)
         tables = self._tables(info)
@@ -465,14 +480,14 @@ class Evidence(MappingResult):
         return PairEvidence(value, **numbers, how=method, reason="; ".join(reasons))
 
     def _place(self, row: str, column: str) -> tuple[int, int]:
-        """Return where a pair is in the matrices; ``KeyError`` for names that do not exist."""
+        """Return the (row, column) position of a pair; raise ``KeyError`` for unknown names."""
         for name, names in ((row, self.rows), (column, self.columns)):
             if name not in names:
                 raise KeyError(f"no {name!r} in this evidence{did_you_mean(name, names)}")
         return self.rows.index(row), self.columns.index(column)
 
     def _without_chance(self) -> Iterator[Failure]:
-        """Yield why pairs have a value and an interval, but no chance level."""
+        """Yield the reasons for pairs with a value and an interval, but no chance level."""
         for spec, null in self.nulls.items():
             for i, j in np.argwhere(np.array(null.how) == PAIRING_INDEPENDENT).tolist():
                 yield Failure(
@@ -486,14 +501,16 @@ class Evidence(MappingResult):
         return self.nulls[self.comparison.info(measure).spec]
 
     def _end(self, measure: AnyMeasure, sign: int) -> np.ndarray:
-        """Return an end of the intervals: the lower one for -1, the upper one for 1."""
+        """Return one end of the intervals: the lower end for ``sign=-1``, the upper end for
+        ``sign=1``."""
         info = self.comparison.info(measure)
         kind, values, _ = self.parts[info.spec]
         ends = self[info] + sign * half_width(values, kind, self.confidence_level)
         return np.asarray(np.clip(ends, *info.range))
 
     def _standardized(self, measure: AnyMeasure, values: np.ndarray) -> np.ndarray:
-        """Return how many spreads values are above chance, in the direction of similarity."""
+        """Return values in units of the null spread above chance, in the direction of
+        similarity."""
         center, unit = self._null(measure).scale(self.design)
         sign = 1 if self.comparison.info(measure).larger_is_more_similar else -1
         return np.asarray(sign * (values.T - center.T) / unit.T).T
@@ -502,14 +519,13 @@ class Evidence(MappingResult):
         return self.is_square and self.comparison.info(measure).symmetric
 
     def _tested(self, measure: AnyMeasure) -> np.ndarray:
-        """Return which cells are tests of their own: of a symmetric measure, those above the
-        diagonal of a square."""
+        """Return a mask of the independent tests: the upper triangle for a symmetric measure in a
+        square."""
         is_tested = ~np.isnan(self._null(measure).pvalue)
         return np.triu(is_tested, 1) if self._is_mirrored(measure) else is_tested
 
     def _whole(self, measure: AnyMeasure, p: np.ndarray) -> np.ndarray:
-        """Return p-values of the tests in all their cells, without what the tails of exact moments
-        are not trusted to say."""
+        """Return p-values mirrored to all cells; p-values of exact moments are at least 1e-4."""
         if self._is_mirrored(measure):
             p = np.where(np.isnan(p), p.T, p)
         return np.where(self._null(measure).is_exact, np.fmax(p, MIN_TRUSTED_EXACT_P), p)
@@ -517,7 +533,7 @@ class Evidence(MappingResult):
     def _inputs(
         self, measure: AnyMeasure, row: str, column: str
     ) -> tuple[Measure, Representation, Representation]:
-        """Return what a value was computed from."""
+        """Return the measure and the two representations of a score."""
         if self.inputs is None:
             raise ValueError(
                 "this evidence was read from a file and has no arrays: call rs.evidence with them "
@@ -528,7 +544,7 @@ class Evidence(MappingResult):
         return m, self.inputs.rows[row], self.inputs.columns[column]
 
     def _tables(self, info: MeasureInfo) -> dict[str, np.ndarray]:
-        """Return the matrices that records have."""
+        """Return the matrices for the columns of the records."""
         ends = {"low": self.low(info), "high": self.high(info), "chance": self.chance(info)}
         pvalues = {
             "pvalue" if adjust is None else f"pvalue_{adjust}": self.pvalue(info, adjust)
@@ -538,7 +554,7 @@ class Evidence(MappingResult):
 
 
 def scores_above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
-    """Return the values above chance, all NaN for a measure without a most similar value."""
+    """Return the scores above chance; all NaN for a measure without a most similar value."""
     if not math.isfinite(most_similar(info)):
         return np.full(evidence[info].shape, np.nan)
     return evidence.above_chance(info)

@@ -1,4 +1,4 @@
-"""The jobs of inference: vectors of numbers for the pairs of a task."""
+"""The jobs of inference: tasks that compute vectors of numbers for pairs."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ from .jackknife import subsample_measure, subsample_representation
 from .moments import MatrixSide, MomentProfile, moment_profile
 from .reorder import Permutation, permute_representation
 
-RepresentationIndex = int  # among the representations of a task
-PairMeasureIndex = tuple[
-    RepresentationIndex, RepresentationIndex, int
-]  # x, y, and the position of a measure
-# x and y, and the positions of their measures
+RepresentationIndex = int  # position among the representations of a task
+# x, y, and the position of a measure
+PairMeasureIndex = tuple[RepresentationIndex, RepresentationIndex, int]
+# x, y, and the positions of the measures
 PermutedPair = tuple[RepresentationIndex, RepresentationIndex, list[int]]
 SideLookup = Callable[
     [RepresentationIndex, RepresentationIndex], tuple[Representation, Representation]
 ]
 
 PACKAGE = __name__.partition(".")[0] + "."
-DRAWS_PER_CHUNK = 20  # draws that are stored together: what is lost when a run is killed
+DRAWS_PER_CHUNK = 20  # draws per stored vector; a killed run loses at most one vector per pair
 LEAVE_ONE_OUT_KIND, PROFILE_KIND = "left out", "profile"
 
 
@@ -45,7 +44,8 @@ def vector_batch(
     numbers: np.ndarray,
     note: str | None = None,
 ) -> ScoreBatch:
-    """Return numbers of a measure for a pair of data, and perhaps words about them."""
+    """Return a vector of numbers of a measure for a pair as a score batch, with an optional
+    note."""
     places, notes = np.arange(2, dtype=np.int32), {} if note is None else {0: note}
     columns = measure.spec, measure.version, data, places[:1], places[1:], numbers.reshape(1, -1)
     return ScoreBatch(*columns, reasons=notes, kind=kind)
@@ -54,8 +54,8 @@ def vector_batch(
 def requested_pairs(
     task: PairBlock,
 ) -> Iterator[tuple[RepresentationIndex, RepresentationIndex, list[int]]]:
-    """Yield the places of x and y, and the positions of the measures to compute; pairs of one y
-    follow one another."""
+    """Yield the positions of x and y, and the positions of the measures to compute, grouped by
+    y."""
     offset, size = 0 if task.is_diagonal else len(task.rows), len(task.representations)
     todo = np.zeros((size, size, len(task.measures)), dtype=bool)
     for p, mask in enumerate(task.forward):
@@ -68,7 +68,7 @@ def requested_pairs(
 
 @dataclass(frozen=True)
 class PermutationJob:
-    """Values under a design, in the draws from ``start`` to ``stop``.
+    """Scores under a design, in the draws from ``start`` to ``stop``.
 
     ``tokens`` identify the representations of the task.
     """
@@ -81,7 +81,7 @@ class PermutationJob:
     tokens: tuple[str, ...]
 
     def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the values of each measure, chunk by chunk."""
+        """Yield the scores of each measure, chunk by chunk."""
         design, measures, pairs = self.design, task.measures, list(requested_pairs(task))
         window = np.arange(design.n)
         if design.shifts:
@@ -103,28 +103,28 @@ class PermutationJob:
 
     @property
     def moves_both(self) -> bool:
-        """Whether x and y move independently.
+        """Whether x and y are permuted independently.
 
-        All orders are the same for every representation: moved along, x would stay with y.
+        In an exhaustive design all representations have the same permutations, so permuting both
+        sides would keep the pairing.
         """
         return self.is_square and not self.design.is_exhaustive
 
     def _sides(
         self, task: PairBlock, draw: int, unmoved: Callable[[RepresentationIndex], Representation]
     ) -> SideLookup:
-        """Return the function that has x and y in a draw, by their places.
+        """Return a function from positions to the permuted x and y of a draw.
 
-        ``unmoved`` has the windows that no shift moves, which keep their intermediates from draw to
-        draw.
+        ``unmoved`` returns unshifted windows, which keep their intermediates from draw to draw.
         """
         design, representations = self.design, task.representations
-        # All representations of a square stay moved in a draw, else those of one column.
+        # A square keeps all permuted representations during a draw, a rectangle only one column.
         memoize = lru_cache(None if self.is_square else 2)
         if design.shifts:
             rows = np.arange(design.n)[design.windows(draw)[1]]
             shifted = memoize(lambda y: subsample_representation(representations[y], rows))
             return lambda x, y: (unmoved(x), shifted(y))
-        # A measure of a user may read the source.
+        # A user-defined measure may read the source.
         with_source = not all(m.function.__module__.startswith(PACKAGE) for m in task.measures)
         order = cache(lambda token: Permutation(design.order(draw, token)))
 
@@ -143,7 +143,7 @@ class PermutationJob:
 def _pair_values(
     pairs: Sequence[PermutedPair], measures: Sequence[Measure], sides: SideLookup
 ) -> list[float]:
-    """Return the values of pairs; the measures of a pair share its intermediates."""
+    """Return the scores of pairs; the measures of a pair share the cache of the pair."""
     values = []
     for i, j, positions in pairs:
         x, y = sides(i, j)
@@ -154,15 +154,16 @@ def _pair_values(
 
 @dataclass(frozen=True)
 class MomentJob:
-    """Profiles of representations, each paired with itself, for exact moments, on one side."""
+    """Moment profiles of representations for one side; each representation is paired with
+    itself."""
 
     side: MatrixSide
     tokens: tuple[str, ...]
 
     def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the numbers of each profile: all but the sums, then these.
+        """Yield the numbers of each profile: all other fields, then the sums.
 
-        None, with the reason, of a representation that has no profile.
+        A representation without a profile yields an empty vector with the reason.
         """
         for place, _, positions in requested_pairs(task):
             x, token = task.representations[place], self.tokens[place]
@@ -179,7 +180,7 @@ class MomentJob:
 
 
 def profile_from_vector(numbers: np.ndarray) -> MomentProfile | None:
-    """Return the profile of a vector of :class:`MomentJob`, if there is one."""
+    """Return the moment profile in a vector of :class:`MomentJob`, or None for an empty vector."""
     if not len(numbers):
         return None
     square, share, scale, is_clumped, sample = map(float, numbers[:5])
@@ -188,16 +189,17 @@ def profile_from_vector(numbers: np.ndarray) -> MomentProfile | None:
 
 @dataclass(frozen=True)
 class JackknifeJob:
-    """Values without each sample, by the claim of each measure.
+    """Leave-one-out values, with the claim ``leave_one_out`` of each measure.
 
-    ``partners``: with how many others each representation is compared.
+    ``partners``: the number of comparisons per representation.
     """
 
     partners: float
     tokens: tuple[str, ...]
 
     def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the n values of each cell; none, with the reason, where there is no value."""
+        """Yield the n leave-one-out values of each cell; an empty vector with the reason on
+        failure."""
         cells = list(requested_pairs(task))
         rows = {p: self._rows(task, p, cells) for p in range(len(task.measures))}
         for i, j, positions in cells:
@@ -227,7 +229,7 @@ class JackknifeJob:
         p: int,
         cells: Sequence[tuple[RepresentationIndex, RepresentationIndex, list[int]]],
     ) -> dict[tuple[RepresentationIndex, RepresentationIndex], np.ndarray]:
-        """Return the inner products of rows of the pairs for which a measure takes them."""
+        """Return the inner products by rows, for pairs of a measure that uses the products."""
         representations, product = task.representations, task.measures[p].product
         if product is None or product.by_rows is None:
             return {}
@@ -242,15 +244,18 @@ class JackknifeJob:
 
 @dataclass(frozen=True)
 class SubsampleJob:
-    """Values on parts of the samples. ``chunks``: the rows of those whose values are stored
-    together, by their kind."""
+    """Scores on subsets of the samples. ``chunks``: the rows of the subsets per stored vector, by
+    kind."""
 
     chunks: Mapping[str, Sequence[np.ndarray]]
     tokens: tuple[str, ...]
 
     def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the values of each cell on the parts of a chunk, with the first reason for which it
-        lacks one; no values where memory was short: another run tries again."""
+        """Yield the scores of each cell on the subsets of a chunk, with the first reason for a
+        missing score.
+
+        If memory was too small, the vector is empty, so that another run repeats the computation.
+        """
         cells = [(x, y, p) for x, y, positions in requested_pairs(task) for p in positions]
         for kind, parts in self.chunks.items():
             scores_by_part = [dict(self._scores(task, rows)) for rows in parts]
@@ -269,7 +274,7 @@ class SubsampleJob:
     def _scores(
         self, task: PairBlock, rows: np.ndarray
     ) -> Iterator[tuple[PairMeasureIndex, tuple[float, str]]]:
-        """Yield values on a part, or the reason for none, by their places in the task."""
+        """Yield scores on a subset, or the reason for a missing score, by position in the task."""
         n = task.rows[0].shape[0]
         measures = tuple(_without_diagnostics(subsample_measure(m, rows, n)) for m in task.measures)
         position = {m.spec: p for p, m in enumerate(measures)}
@@ -289,14 +294,15 @@ class SubsampleJob:
 
 @lru_cache(maxsize=64)
 def _without_diagnostics(measure: Measure) -> Measure:
-    """Return a measure of which nothing is recorded but its values."""
+    """Return the measure without diagnostics, chance level and uninformative values."""
     return replace(measure, chance=None, uninformative=None, diagnostics=no_diagnostics)
 
 
 def _value_or_nan(measure: Measure, x: Representation, y: Representation) -> float:
-    """Return a value, or NaN where the data leave the measure without one.
+    """Return a score, or NaN if the data are outside the domain of the measure.
 
-    A lack of memory is raised: it says nothing about the data, and a file would keep the NaN.
+    Lack of memory raises an exception, because it is no property of the data, and the file would
+    keep the NaN.
     """
     try:
         with pair_cache(x, y):
