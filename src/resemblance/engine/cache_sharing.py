@@ -183,7 +183,7 @@ def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
     """Compare a representation with itself, so that the intermediates for ``measures`` are cached.
 
     Exceptions are ignored here: a measure raises the same exception for every pair, and the pair
-    records the reason.
+    records the reason. Lack of memory clears the cache.
     """
     fingerprint(x)
     with pair_cache(x, x):
@@ -207,8 +207,7 @@ def write_cache_file(loan: SharedRepresentation) -> None:
 def with_filled_cache(
     x: Representation, measures: MeasureTuple
 ) -> SharedRepresentation | Representation:
-    """Return a representation with cached intermediates, or the plain one if memory is too
-    small."""
+    """Return a representation with cached intermediates, or the plain one for lack of memory."""
     duplicate = copy(x)
     try:
         with single_threaded():

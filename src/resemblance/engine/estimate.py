@@ -164,8 +164,7 @@ class TimeEstimate:
         j: TimedPositions,
         sizes: Mapping[Measure, MeasureSize],
     ) -> tuple[ComparisonPlan, dict[str, np.ndarray]]:
-        """Move the first pairs of measures from ``todo`` to a new plan; return the plan and the
-        masks."""
+        """Move the first pairs of measures from ``todo`` to a new plan; return plan and masks."""
         is_square = work.columns is None
         side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
         rows, columns = (tuple(side[k] for k in places) for side, places in zip(work.sides, (i, j)))
@@ -209,8 +208,10 @@ class TimeEstimate:
         return not any(rate.missing for rate in self.rates.values())
 
     def seconds(self) -> dict[str, float]:
-        """Return the estimated seconds of every measure on a single worker; sizes without a rate
-        add 0."""
+        """Return the estimated seconds of every measure on a single worker.
+
+        Sizes without a rate add nothing.
+        """
         seconds = defaultdict[str, float](float)
         for share in self.shares:
             rates = [self.rates.get(size) for size in share.sizes]

@@ -151,8 +151,10 @@ def _record_scores(
 
 
 def validated_budget(options: RunOptions) -> int:
-    """Return the bytes for the intermediates of a task; raise ``ValueError`` for invalid
-    options."""
+    """Return the bytes for the intermediates of a task; check ``memory`` and ``block_size``.
+
+    Raises ``ValueError`` for invalid options.
+    """
     block_size = options.get("block_size")
     if block_size is not None:
         check_positive_integers("compare", block_size=block_size)

@@ -233,8 +233,10 @@ def _forecast_comparison(
 
 
 def _file_representation(x: Representation) -> Representation:
-    """Return a representation identified by path, time and size of its file, without reading
-    values."""
+    """Return a representation with a fingerprint from path, time and size of the file.
+
+    The function reads no values of the file.
+    """
     if x.path is None or not isinstance(x.source, np.memmap):
         return x
     y, facts = copy(x), Path(x.path).stat()
@@ -345,8 +347,7 @@ def _max_fitting_samples(m: Measure, work: ComparisonPlan, available: float) -> 
 
 
 def _peak_memory(work: ComparisonPlan, tallies: Sequence[TaskCounts], workers: int) -> int:
-    """Return the peak bytes on this machine: intermediates of all workers, and matrices of
-    values."""
+    """Return the peak bytes on this machine: intermediates of all workers, matrices of values."""
     intermediates = max((t.bytes(work.is_copied) for t in tallies), default=0)
     matrix = 8 * len(work.sides[0]) * len(work.sides[1])
     matrices = len(work.measures) if matrix <= MAX_MATRIX_BYTES_IN_MEMORY else 0

@@ -70,8 +70,7 @@ def _group_with_bytes(
 def representation_cache_bytes(
     measures: tuple[Measure, ...], n: int, d: int, copied: bool = True
 ) -> int:
-    """Return the bytes of the intermediates of a representation of shape (n, d) for these
-    measures."""
+    """Return the bytes of the intermediates of measures for an (n, d) representation."""
     return _group_with_bytes(measures, {m: intermediates_used(m, n, d, copied) for m in measures})[
         1
     ]
@@ -141,8 +140,7 @@ class ArrayShape(NamedTuple):
 
 
 class ProbeShapes(NamedTuple):
-    """The shapes of the intermediates of a measure on two small arrays, per array and for the
-    pair."""
+    """The shapes of the intermediates of a measure on two small arrays, and on the pair."""
 
     rows: int
     columns: int

@@ -231,8 +231,7 @@ class ComparisonPlan:
         return Comparison(*names, self.infos, self.matrices, self.provenance, absent_reasons)
 
     def wanted(self, measure: Measure) -> np.ndarray:
-        """Mark the pairs that define the whole matrix: (x, y) without (y, x) for a symmetric
-        measure."""
+        """Mark the pairs that define the matrix: (x, y) without (y, x) for a symmetric measure."""
         mask = np.ones(tuple(map(len, self.sides)), dtype=bool)
         if not measure.symmetric:
             return mask
@@ -354,8 +353,7 @@ def load_saved_scores(store: ScoreFile, works: Sequence[ComparisonPlan]) -> None
 
 
 def find_missing_pairs(works: Sequence[ComparisonPlan]) -> list[dict[str, np.ndarray]]:
-    """Return the pairs to compute for every comparison, without the pairs of an earlier
-    comparison."""
+    """Return the pairs to compute for every comparison, without pairs of earlier comparisons."""
     todos = [work.todo() for work in works]
     places = [[{fingerprint(r): i for i, r in enumerate(s)} for s in work.sides] for work in works]
     for k, work in enumerate(works):

@@ -62,8 +62,10 @@ class WorkerPool:
 
     @classmethod
     def like(cls, executor: object) -> WorkerPool | None:
-        """Return a replaceable pool with the settings of ``executor``; None if it is no process
-        pool."""
+        """Return a replaceable pool with the settings of ``executor``.
+
+        Return None if ``executor`` is not a process pool.
+        """
         if isinstance(executor, WorkerPool):
             return executor
         if not isinstance(executor, ProcessPoolExecutor):
@@ -261,8 +263,7 @@ def _lost_worker_error(call: WorkerCall) -> Future[Any]:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Run BLAS, OpenMP and PyTorch on one thread and in full precision inside the ``with``
-    block."""
+    """Run BLAS, OpenMP and PyTorch on one thread and in full precision inside a ``with`` block."""
     torch = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else 1
     with threadpool_limits(limits=1), full_precision():

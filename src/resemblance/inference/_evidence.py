@@ -68,11 +68,12 @@ def evidence(
 
     The null hypothesis is that the samples of X and Y are unrelated: every permutation of the
     samples of Y that the design allows is equally likely. Measures that are linear in an inner
-    product of two n x n matrices have exact moments over all permutations. For such measures no
+    product of two n x n matrices have exact moments over all permutations. For these measures no
     permutations are drawn, and p is the upper tail of the Pearson type III distribution with the
     three moments, not reported below 1e-4. Other measures are computed for ``n_permutations``
-    permutations. Then intermediates are permuted instead of recomputed, wherever the result is the
-    same (for two permutations, both ways are compared).
+    permutations. Intermediates are permuted instead of recomputed, wherever the result is the same
+    (for two permutations, the function computes the score with permuted and with recomputed
+    intermediates).
 
     Parameters
     ----------
@@ -82,13 +83,12 @@ def evidence(
         :func:`resemblance.load` reads the file.
     measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours.
     within : a label for each sample; samples are permuted only within groups of equal labels. Use
-        it for classes known to both representations: the test asks for similarity beyond the
-        classes.
-    whole_blocks : a label for each sample, such as its document, subject or trial; blocks are
-        permuted as wholes. Use it for samples that are not independent. All blocks need the same
-        size.
+        ``within`` for classes that X and Y share: the test asks for similarity beyond the classes.
+    whole_blocks : a label for each sample, such as a document, subject or trial; blocks are
+        permuted as wholes. Use ``whole_blocks`` for samples that are not independent. All blocks
+        need the same size.
     time_series : the samples are in the order of time and depend on earlier samples. Windows are
-        shifted against each other (Harris 2020).
+        shifted relative to each other (Harris 2020).
     max_shift : the largest shift of a time series. Default: n // 4 steps.
     n_permutations : number of permutations for measures without exact moments. If no more
         permutations exist, all are visited, and p is exact.
@@ -102,10 +102,10 @@ def evidence(
     -------
     :class:`Evidence`. An interval describes the value that other samples of the same number would
     give: Student's t times a standard error. The standard error comes from leave-one-out values if
-    a measure has a closed form, from leaving out each of 20 groups (of blocks, or of stretches of
-    time), or, for topology and neighbours (with k at most n / 4), from 40 random halves. A biased
-    measure has an interval around the biased value. P-values are one-sided, in the direction of
-    similarity, and ``evidence.min_pvalue`` is the smallest p-value that the design can give.
+    the measure has a closed form, from leaving out 20 groups in succession (of blocks, or of
+    stretches of time), or, for topology and neighbours (with k at most n / 4), from 40 random
+    halves. A biased measure has an interval around the biased value. P-values are one-sided, in the
+    direction of similarity, and ``evidence.min_pvalue`` is the smallest p-value of the design.
     ``evidence.caveats`` warns of duplicate samples (:func:`duplicate_labels` returns blocks of
     duplicates), and of samples that dominate both sides of a pair.
 

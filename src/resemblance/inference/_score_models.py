@@ -91,8 +91,10 @@ class ModelScores(BaseResult):
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def summary(self) -> str:
-        """Return one line per model, the most similar first, then the ceiling, excluded subjects,
-        and caveats."""
+        """Return one line per model, the most similar first, then the ceiling and notes.
+
+        The notes list excluded subjects and caveats.
+        """
         lines = [f"ModelScores {len(self.subjects)} subjects by {self.measure}"]
         width = max(map(len, self.models))
         rows = [(self.models[i], self.mean[i], self.low[i], self.high[i]) for i in self.order]
@@ -106,11 +108,11 @@ class ModelScores(BaseResult):
 
     @property
     def order(self) -> np.ndarray:
-        """The indices of the models, the most similar one first."""
+        """The indices of the models, in order of decreasing similarity."""
         return np.argsort(-self.mean if self.larger_is_more_similar else self.mean, kind="stable")
 
     def above_0(self, adjust: AdjustMethod = "familywise") -> np.ndarray:
-        """Return the one-sided p-value of a score above 0 for each model, (models,).
+        """Return the one-sided p-values of scores above 0, (models,).
 
         Raises ``ValueError`` unless an unrelated model scores 0 on average, as with correlations of
         dissimilarities (``compare=pearson``, ``whitened_pearson``, ranks) and with CKA without
@@ -125,8 +127,7 @@ class ModelScores(BaseResult):
         return adjust_pvalues(self._p(np.eye(len(self.mean)), self.mean), adjust)
 
     def below_ceiling(self, adjust: AdjustMethod = "familywise") -> np.ndarray:
-        """Return the one-sided p-value of a score below the lower ceiling for each model,
-        (models,).
+        """Return the one-sided p-values of scores below the lower ceiling, (models,).
 
         Raises ``ValueError`` for a measure without a ceiling.
         """
@@ -165,7 +166,7 @@ class ModelScores(BaseResult):
         return table
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per model: measure, model, value, its error and interval, p-values.
+        """Return a record per model: measure, model, value, standard error, interval, p-values.
 
         The value is the mean score over subjects. The p-values, ``pvalue_above_0`` and
         ``pvalue_below_ceiling``, are adjusted for the number of models; None for an undefined
@@ -197,8 +198,8 @@ class ModelScores(BaseResult):
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` of scores (extra ``frames``).
 
-        The dataset has the ``value`` of each (subject, model), and the mean, the error and the
-        interval of each model.
+        The dataset has the ``value`` per (subject, model), and the mean, the error and the interval
+        per model.
         """
         names = ("mean", "standard_error", "low", "high")
         data: dict[str, Any] = {name: (("model",), getattr(self, name)) for name in names}
@@ -415,8 +416,7 @@ def _has_zero_chance_level(measure: Measure) -> bool:
 def _jackknife_values(
     measure: Measure, x: Representation, y: Representation, groups: np.ndarray | None
 ) -> np.ndarray:
-    """Return the score on all stimuli, then the scores without each stimulus, or without each
-    group."""
+    """Return the score on all stimuli, then the leave-one-out or leave-group-out scores."""
     value = scalar(measure.evaluate(x, y))
     if groups is None:
         return np.append(value, leave_one_out_values(measure, x, y))
@@ -425,8 +425,7 @@ def _jackknife_values(
 
 
 def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
-    """Return models with the parts of fitted models as a mapping, and the owner model of each
-    part."""
+    """Return models with the parts of fitted models as mappings, and the model of every part."""
     if not isinstance(models, Mapping) and not holds_named_arrays(models):
         return models, {}
     models_by_name, owners = dict(models), dict[str, str]()
@@ -554,8 +553,10 @@ def _fitted_tables(
     executor: Executor | None,
     progress: Progress,
 ) -> tuple[np.ndarray, float]:
-    """Return the table of :func:`_subject_score_tables` for fitted models, and the upper
-    ceiling."""
+    """Return the score tables of fitted models, and the upper ceiling.
+
+    The tables have the form of :func:`_subject_score_tables`.
+    """
     sets = [np.arange(0), *left_out]
     count = len(sets) if executor is None else CALLS_PER_WORKER * count_workers(executor)
     pieces = np.array_split(np.arange(len(sets)), min(count, len(sets)))

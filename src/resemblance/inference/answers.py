@@ -54,8 +54,7 @@ class Difference(NamedTuple):
 
 
 class Influence(NamedTuple):
-    """The influence of samples, or groups of samples, on a score: the score minus the score without
-    each.
+    """The influence of samples or groups: the score minus the score without the sample or group.
 
     ``of``: the ids or numbers of the samples, or the labels of the groups.
     """
@@ -65,8 +64,7 @@ class Influence(NamedTuple):
 
 
 class Contributions(NamedTuple):
-    """Contributions of pairs of classes to a score, shape (classes, classes); the sum is the
-    score."""
+    """Contributions of pairs of classes to a score, (classes, classes); the sum is the score."""
 
     classes: tuple[Hashable, ...]
     values: np.ndarray

@@ -29,13 +29,11 @@ VectorKey = tuple[str, int, str, str, str]  # measure, version, data of x, data 
 
 @dataclass(frozen=True, eq=False)
 class InferenceRun:
-    """Runs tasks for the pairs of a layout and keeps their vectors, also in the file of the
-    options.
+    """Runs tasks for the pairs of a layout and keeps the vectors, also in the file of the options.
 
     ``vectors`` are the vectors computed in this run or in an earlier run with the same file;
-    ``notes`` give reasons for missing numbers. ``advance`` counts the steps of each pair: its
-    value, chunks of permutations, and values on parts; ``announce`` prints a message before long
-    work.
+    ``notes`` give reasons for missing numbers. ``advance`` counts the steps of a pair: the value,
+    chunks of permutations, and values on parts; ``announce`` prints a message before long work.
     """
 
     layout: InferencePairs
@@ -57,7 +55,7 @@ class InferenceRun:
         return TILE_TASKS_PER_WORKER * count_workers(executor) if executor else 1
 
     def remember(self) -> None:
-        """Read the vectors of these representations from the file, if there is one."""
+        """Read the vectors of the representations from the file, if there is a file."""
         save = self.options.get("save")
         if save is not None:
             with ScoreFile(save) as store:

@@ -1,6 +1,7 @@
-"""Noise ceilings from dissimilarities: each subject against the pooled dissimilarities of others.
+"""Noise ceilings from dissimilarities: a subject against the pooled dissimilarities of other
+subjects.
 
-Ranks or scaled dissimilarities are pooled. Subjects with missing pairs are compared on their
+Ranks or scaled dissimilarities are pooled. Subjects with missing pairs are compared on the
 available pairs.
 """
 
@@ -40,12 +41,12 @@ def pairwise_noise_ceilings(
 ) -> list[tuple[np.ndarray, float]] | None:
     """Return noise ceilings on all stimuli, then without each stimulus, or without each group.
 
-    Each entry has the lower ceilings, the score of each subject with the mean of the other
-    subjects, (subjects,), and the upper ceiling, the mean score with the mean of all subjects. The
-    function averages ranks for rank comparisons, and otherwise dissimilarities divided by their
-    root mean square. The mean for a pair is over the subjects with that pair, and a score covers
-    the pairs of the subject that other subjects have too. Rank comparisons rank the pooled ranks
-    again. Return None if a subject shares fewer than three pairs with other subjects.
+    An entry has the lower ceilings, the scores of subjects with the mean of the other subjects,
+    (subjects,), and the upper ceiling, the mean score with the mean of all subjects. The function
+    averages ranks for rank comparisons, and otherwise dissimilarities divided by their root mean
+    square. The mean for a pair is over the subjects with that pair, and a score covers the pairs of
+    the subject that other subjects have too. Rank comparisons rank the pooled ranks again. Return
+    None if a subject shares fewer than three pairs with other subjects.
     """
     options, n = {**measure.defaults, **dict(measure.parameters)}, subjects[0].n_samples
     matrices = np.array([rdm(x, options["rdm"]) for x in subjects])
@@ -102,7 +103,10 @@ def _ranks_of_present_pairs(vector: np.ndarray) -> np.ndarray:
 
 
 def _compare_dissimilarity_vectors(a: np.ndarray, b: np.ndarray, compare: str) -> float:
-    """Return the comparison of two vectors of pairs; 0 if all entries of a vector are equal."""
+    """Return the comparison of two vectors of pairs.
+
+    The result is 0 for a constant vector, and for ``compare="cosine"`` for a zero vector.
+    """
     if compare in RANK_COMPARISONS:
         a, b = _ranks_of_present_pairs(a), _ranks_of_present_pairs(b)
     if compare != "cosine" and (np.ptp(a) == 0 or np.ptp(b) == 0):

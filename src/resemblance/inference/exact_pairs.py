@@ -36,11 +36,11 @@ ProfilesByPair = dict[IndexPair, tuple[MomentProfile, MomentProfile]]
 
 @dataclass(frozen=True)
 class MomentChoice:
-    """The pairs of one measure with exact moments, and the permuted pairs by cause.
+    """The pairs of a measure with exact moments, and the permuted pairs by cause.
 
-    ``profiles``: the profiles of both sides of the pairs with exact moments. ``dominated``: the
-    profiles of pairs with a dominating sample on both sides. ``coarse``: pairs with few distinct
-    values. ``without``: pairs with a side that has no profile.
+    ``profiles``: the profiles (left, right) of the pairs with exact moments. ``dominated``: the
+    profiles of pairs with a dominating sample on the left and on the right. ``coarse``: pairs with
+    few distinct values. ``without``: pairs with a representation without a profile.
     """
 
     profiles: ProfilesByPair = field(default_factory=dict)
@@ -63,9 +63,9 @@ def has_exact_moments(measure: Measure, design: Design, use_moments: bool = True
 def exact_pairs(
     bench: InferenceRun, pairs: RequiredPairs, design: Design, use_moments: bool
 ) -> dict[Measure, MomentChoice]:
-    """Choose the pairs with exact moments for each measure with an inner product.
+    """Choose the pairs with exact moments, for all measures with an inner product.
 
-    The choice depends on each side of a pair alone, never on the pairing of samples, so the choice
+    The choice depends on x alone and on y alone, never on the pairing of samples, so the choice
     changes no error rate. If moments describe the null distribution of a pair badly, only this pair
     is permuted.
     """
@@ -81,7 +81,7 @@ def exact_pairs(
 def _split_by_dominance(
     bench: InferenceRun, m: Measure, pairs: Sequence[IndexPair]
 ) -> MomentChoice:
-    """Divide pairs into exact and dominated pairs: one sample dominates both sides."""
+    """Divide pairs by dominance; in a dominated pair one sample dominates both sides."""
     choice, incomplete = MomentChoice(), list[IndexPair]()
     for pair in pairs:
         left, right = (
@@ -99,8 +99,7 @@ def _split_by_dominance(
 def _exclude_few_valued_pairs(
     bench: InferenceRun, choices: Mapping[Measure, MomentChoice], design: Design
 ) -> dict[Measure, MomentChoice]:
-    """Exclude pairs with few distinct values in a few permutations; only clumped pairs are
-    tested."""
+    """Exclude pairs with few distinct values under permutation; only clumped pairs are tested."""
     candidates = {
         m: clumps
         for m, choice in choices.items()
@@ -131,7 +130,7 @@ def _exclude_from_exact(choice: MomentChoice, coarse: Sequence[IndexPair]) -> Mo
 def _profiled_representations(
     m: Measure, pairs: Sequence[IndexPair], side: MatrixSide
 ) -> list[IndexPair]:
-    """Return (i, i) for each representation i that needs a profile for this side."""
+    """Return (i, i) for every representation i with a profile of this side."""
     ends = {
         end
         for pair in pairs
@@ -164,9 +163,9 @@ def _stored_profile(
 def format_permutation_notice(
     layout: InferencePairs, m: Measure, choice: MomentChoice | None, n_permuted: int, design: Design
 ) -> str:
-    """Say how many pairs of a measure are permuted how often, and why, before it begins.
+    """Return a notice before the work: permuted pairs of a measure, permutations, and causes.
 
-    Empty for little work that follows from the measure and the design, and not from the data.
+    Return "" for little work without a cause in the data.
     """
     causes, values = (
         "; ".join(_permutation_causes(layout, m, choice, design)),
@@ -185,7 +184,7 @@ def format_permutation_notice(
 def _permutation_causes(
     layout: InferencePairs, m: Measure, choice: MomentChoice | None, design: Design
 ) -> Iterator[str]:
-    """Yield why a measure that has exact moments is permuted."""
+    """Yield the reasons for permuting a measure with exact moments."""
     if choice is None:
         if m.product and design.is_free and design.n > MAX_EXACT_SAMPLES:
             yield f"exact moments are for at most {MAX_EXACT_SAMPLES:,} samples"
@@ -199,7 +198,7 @@ def _permutation_causes(
 
 
 def _format_dominance(layout: InferencePairs, profiles: ProfilesByPair) -> str:
-    """Say which sample dominates which representation most, and of how many pairs both sides."""
+    """Return text that names the most dominating sample and the number of dominated pairs."""
     profile_by_end = {
         end: side for pair, sides in profiles.items() for end, side in zip(pair, sides)
     }
@@ -219,7 +218,7 @@ def _format_dominance(layout: InferencePairs, profiles: ProfilesByPair) -> str:
 
 
 def _share_of_variance(x: Representation, sample: int) -> float:
-    """Return the share that a sample has of the squared distances from the mean."""
+    """Return the share of a sample in the sum of squared distances from the mean."""
     rows = to_numpy(x.source).astype(np.float64)
     squares = np.square(rows - rows.mean(axis=0)).sum(axis=1)
     return float(squares[sample] / squares.sum())

@@ -149,8 +149,7 @@ class RsaModelFit:
         return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
     def _ready(self, vectors: np.ndarray) -> np.ndarray:
-        """Return vectors with cosines equal to the comparison; rows of zeros for constant
-        dissimilarities."""
+        """Return vectors with cosines equal to the comparison; constant vectors become zeros."""
         if self.compare != "pearson":
             return vectors
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -205,8 +204,7 @@ def build_rsa_model_fit(
     fit: FitMethod,
     folds: list[np.ndarray],
 ) -> RsaModelFit:
-    """Return the fit of models; raise ``ValueError`` for a measure that is not RSA with a
-    cosine."""
+    """Return the fit of models; raise ``ValueError`` unless the measure is RSA with a cosine."""
     options = {**measure.defaults, **dict(measure.parameters)}
     if measure.name != "rsa" or options["compare"] not in FIT_COMPARISONS:
         raise ValueError(

@@ -81,8 +81,11 @@ class SparsePlusConstant:
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, ...]:
-        """Rows i and columns j of the nonzero entries of S and S', with (S + c J)_ij and (S + c
-        J)_ji."""
+        """Rows i and columns j of the nonzero entries of S and S', and the entries (i, j) and (j,
+        i).
+
+        The entries include the constant c.
+        """
         n, entries = len(self), self.sparse.tocoo()
         rows, columns = (side.astype(np.int64) for side in entries.coords)
         places = np.concatenate([rows * n + columns, columns * n + rows])
@@ -454,8 +457,7 @@ def _branch_products(
 def contract_branch(
     branch: Any, matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]
 ) -> np.ndarray:
-    """Contract one branch: for each value of a vertex, sum over the values of the neighbour,
-    (n,)."""
+    """Contract a branch: sum over the neighbour, for every value of the vertex, shape (n,)."""
     if branch == LOOP:
         return matrix.diagonal()
     if branch not in memo:

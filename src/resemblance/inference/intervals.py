@@ -66,7 +66,7 @@ def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKi
 
 
 def interval_parts(kind: ResamplingKind, design: Design) -> list[np.ndarray]:
-    """Return the row indices of each half, or of the samples without each group or sample."""
+    """Return the row indices of the halves, or of the samples without a group or sample."""
     if kind == "halves":
         return random_halves(design.n, blocks=design.whole_blocks, seed=design.seed)
     groups = sample_groups(
@@ -160,8 +160,7 @@ def _too_few_samples_cells(
 def _jackknife_tables(
     bench: InferenceRun, pairs: Mapping[Measure, list[IndexPair]]
 ) -> dict[Measure, np.ndarray]:
-    """Return the leave-one-out values, (rows, columns, n), of the measures without missing
-    values."""
+    """Return the leave-one-out values, (rows, columns, n), of measures without missing values."""
     missing = bench.missing(pairs, LEAVE_ONE_OUT_KIND)
     bench.advance(sum(len(bench.layout.pairs(m)) - len(missing[m]) for m in pairs))
     blocks = math.ceil(math.sqrt(2 * bench.pieces))

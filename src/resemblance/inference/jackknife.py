@@ -35,7 +35,7 @@ def has_closed_form_jackknife(measure: Measure, n: int) -> bool:
     """Return whether a measure has a closed form for leave-one-out values with n samples.
 
     A measure that computes n samples in blocks, to avoid storing an n x n matrix, has no closed
-    form: the closed form would store several such matrices.
+    form: the closed form would store several n x n matrices.
     """
     return measure.leave_one_out is not None and not measure.takes_blocks(n)
 
@@ -68,9 +68,9 @@ def leave_one_out_values(measure: Measure, x: Representation, y: Representation)
 def leave_group_out_values(
     measure: Measure, x: Representation, y: Representation, groups: Iterable[np.ndarray]
 ) -> np.ndarray:
-    """Return the values of a measure without each group of rows, one call each, shape (groups,).
+    """Return the values of a measure without each group of rows, a call per group, shape (groups,).
 
-    A parameter with one entry per sample, such as ``labels``, also loses the entries of the group.
+    A parameter with an entry per sample, such as ``labels``, also loses the entries of the group.
     Raises ``UndefinedError`` when a value without some group does not exist.
     """
     x, y = _detach_pair(x, y)
@@ -111,8 +111,7 @@ def subsample_representation(
 
 
 def subsample_measure(measure: Measure, rows: np.ndarray, n: int) -> Measure:
-    """Return the measure for some of n samples: parameters with n entries are restricted to
-    ``rows``."""
+    """Return the measure for some of n samples; parameters with n entries are cut to ``rows``."""
     tables = {name: v for name, v in measure.parameters if isinstance(v, tuple) and len(v) == n}
     parameters = {
         name: tuple(np.array(v, dtype=object)[rows].tolist()) for name, v in tables.items()

@@ -50,8 +50,7 @@ class InferencePairs:
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        """The identifier of each representation: its fingerprint, numbered if several have equal
-        data.
+        """The identifiers of the representations: fingerprints, numbered for equal data.
 
         The numbers give equal data in a square different permutations.
         """

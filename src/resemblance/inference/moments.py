@@ -85,8 +85,7 @@ class PermutationMoments(NamedTuple):
 
 
 class ExactNull(NamedTuple):
-    """The null distribution of a measure: mean, standard deviation, and the p-value of the
-    score."""
+    """The null distribution of a measure (mean, standard deviation), and the p-value of a score."""
 
     chance: float
     spread: float
@@ -159,8 +158,7 @@ def require_inner_product(measure: Measure, caller: str) -> Product:
 
 
 def profile_from_matrix(matrix: SummableMatrix, symmetric: bool) -> MomentProfile:
-    """Return the moment profile of an (n, n) matrix; an array with a positive norm is
-    overwritten."""
+    """Return the moment profile of an (n, n) matrix; an array with a norm is overwritten."""
     square, n, memo = self_product(matrix), len(matrix), dict[Any, Any]()
     lengths = [len(graph_expansion(power, symmetric).graphs) for power in ENTRY_POWERS]
     if not 0 < square < math.inf:
@@ -198,13 +196,14 @@ def _has_clumped_entries(matrix: SummableMatrix) -> bool:
 
 
 def has_continuous_tail(left: MomentProfile, right: MomentProfile, n: int) -> bool:
-    """Return whether three moments describe the tail: no sample dominates both matrices.
+    """Return whether three moments describe the tail: no sample dominates the matrices of both
+    sides.
 
     The criterion is n share_x share_y <= 1. The test used 312 pairs: 8 measures, 50 to 200 samples,
-    one sample up to ten times as large as the other samples on one side or both, or a neighbour of
-    nearly all samples. Under the criterion a test at 5 % rejects for 3 to 7 % of the permutations,
-    otherwise for 0.6 to 7.5 %. :func:`takes_few_values` tests whether the distribution is
-    continuous.
+    with a sample up to ten times as large as the other samples in x, in y or in both, or with a
+    neighbour of nearly all samples. Under the criterion a test at 5 % rejects for 3 to 7 % of the
+    permutations, otherwise for 0.6 to 7.5 %. :func:`takes_few_values` tests whether the
+    distribution is continuous.
     """
     return n * left.share * right.share <= 1
 
@@ -314,8 +313,7 @@ def pearson3_upper_tail(z: float, skewness: float) -> float:
 
 
 def _pearson3_quantiles(skewness: float) -> np.ndarray:
-    """Return equally likely values of the Pearson III distribution, with exact mean 0 and variance
-    1."""
+    """Return equally likely values of the Pearson III distribution, with mean 0 and variance 1."""
     from scipy.special import gammaincinv, ndtri
 
     levels = (np.arange(NULL_QUANTILE_COUNT) + 0.5) / NULL_QUANTILE_COUNT

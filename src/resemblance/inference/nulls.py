@@ -57,9 +57,9 @@ class NullCells(NamedTuple):
     def scale(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean and the spread that standardise the pairs of a map.
 
-        Both are computed from the permuted values together with the observed value: under the null
-        hypothesis all are exchangeable, and a scale without the observed value would break the
-        exchange. The spread is at least a rounding error.
+        Mean and spread are computed from the permuted values together with the observed value:
+        under the null hypothesis all are exchangeable, and a scale without the observed value would
+        break the exchange. The spread is at least a rounding error.
         """
         center, spread = self.chance, self.spread
         if self.drawn.shape[-1]:
@@ -85,7 +85,7 @@ def format_pvalue(p: float, method: str = "") -> str:
 
 
 def format_labeled_pvalue(p: float, method: str = "") -> str:
-    """Format a p-value with its letter, such as "p = 0.03"."""
+    """Format a p-value with the letter p, for example "p = 0.03"."""
     text = format_pvalue(p, method)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
@@ -97,8 +97,7 @@ def compute_null_cells(
     design: Design,
     exact: bool,
 ) -> dict[str, NullCells]:
-    """Compute chance, spread and p-values of all pairs; return the null distributions by
-    measure."""
+    """Compute chance, spread and p-values of all pairs; return null distributions by measure."""
     layout = bench.layout
     pairs = {m: layout.with_values(m, comparison[m.spec]) for m in measures}
     choices = exact_pairs(bench, pairs, design, exact)

@@ -27,7 +27,7 @@ NULL_USE, PROBE_USE = "null", "probe"  # the uses of a design
 
 
 def permutes_both_sides(layout: InferencePairs, design: Design) -> bool:
-    """Return whether both sides of a pair are permuted independently."""
+    """Return whether x and y of a pair are permuted independently."""
     return layout.is_square and not design.is_exhaustive
 
 
@@ -37,7 +37,7 @@ def permutes_both_sides(layout: InferencePairs, design: Design) -> bool:
 def missing_draws(
     bench: InferenceRun, pairs: RequiredPairs, design: Design, use: str = NULL_USE
 ) -> dict[range, RequiredPairs]:
-    """Return the pairs without values for each chunk of draws."""
+    """Return the pairs without values, for each chunk of draws."""
     kind = draw_vector_kind(design, bench.layout, use)
     return {c: bench.missing(pairs, f"{kind} from {c.start}", len(c)) for c in draw_chunks(design)}
 

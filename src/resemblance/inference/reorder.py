@@ -34,7 +34,7 @@ class AxisRule(NamedTuple):
 
     ``"axes"``: the listed axes of a dense or sparse array run over the samples. ``"pairs"``: a
     vector of all pairs of samples. ``"neighbors"``: lists of neighbours with ties. ``"fixed"``: the
-    value does not change. ``"parts"``: each part of a tuple has a rule of its own.
+    value does not change. ``"parts"``: a tuple with a rule per part.
     """
 
     kind: AxisRuleKind
@@ -75,8 +75,7 @@ class Permutation:
 
     @cached_property
     def pairs(self) -> np.ndarray:
-        """The old position of every pair in a vector of all pairs of samples, shape (n (n - 1) /
-        2,)."""
+        """The old position of every pair in a vector of all n (n - 1) / 2 pairs of samples."""
         n = len(self.rows)
         first, second = (self.rows[ends] for ends in np.triu_indices(n, 1))
         low, high = np.minimum(first, second), np.maximum(first, second)

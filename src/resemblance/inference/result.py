@@ -120,8 +120,7 @@ class Evidence(MappingResult):
 
     @property
     def min_pvalue(self) -> float:
-        """The smallest p-value that permutations can give; exact moments give p-values down to
-        1e-4."""
+        """The smallest p-value that permutations can give; exact moments reach down to 1e-4."""
         return self.design.attainable
 
     def keys(self) -> tuple[str, ...]:
@@ -132,19 +131,18 @@ class Evidence(MappingResult):
         return self.comparison[key]
 
     def summary(self) -> str:
-        """Return the result and the caveats as text, with one line for each of a few pairs."""
+        """Return the result and the caveats as text, with a line per pair for a few pairs."""
         return to_text(self)
 
     def _repr_html_(self) -> str:
         return to_html(self)
 
     def chance(self, measure: AnyMeasure) -> np.ndarray:
-        """Return the mean value over the permutations that the design allows."""
+        """Return the mean of the value over the permutations that the design allows."""
         return self._null(measure).chance + 0.0  # turns -0 into 0
 
     def chance_std(self, measure: AnyMeasure) -> np.ndarray:
-        """Return the standard deviation of the value over the permutations that the design
-        allows."""
+        """Return the standard deviation of the value over the permutations of the design."""
         return self._null(measure).spread
 
     def pvalue(self, measure: AnyMeasure, adjust: AdjustMethod = None) -> np.ndarray:
@@ -318,9 +316,9 @@ class Evidence(MappingResult):
         """Return the influence of each sample on a score, or of each group of samples with a label.
 
         The influence is the score minus the score without the sample or group: positive if the
-        sample increases the score. The influence is cheap for measures that declare
-        ``leave_one_out``. It is exact except for RSA with ranks and CKA with an RBF or Laplace
-        kernel, where it is close. Other measures need n calls; groups need one call each. Raises
+        sample increases the score. Measures that declare ``leave_one_out`` make the influence
+        cheap, and exact except for RSA with ranks and CKA with an RBF or Laplace kernel, where the
+        result is close. Other measures need n calls, and groups need a call per group. Raises
         ``ValueError`` for evidence from a file, which has no arrays.
         """
         m, first, second = self._inputs(measure, x, y)
@@ -414,7 +412,7 @@ class Evidence(MappingResult):
         return counts
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record per measure and pair.
+        """Return a record per measure and pair.
 
         A record has the columns of the comparison, then low, high, chance, above_chance, pvalue,
         pvalue_familywise, pvalue_fdr and how; None for a missing number.
@@ -459,7 +457,7 @@ class Evidence(MappingResult):
         return serialize_evidence(self.measures, fields)
 
     def pair(self, measure: AnyMeasure, row: str, column: str) -> PairEvidence:
-        """Return all evidence about one measure of one pair.
+        """Return all evidence about a measure of a pair.
 
         The fields are value, low, high, chance, above_chance, pvalue, pvalue_familywise, how, and
         the reason for missing fields.
@@ -501,16 +499,14 @@ class Evidence(MappingResult):
         return self.nulls[self.comparison.info(measure).spec]
 
     def _end(self, measure: AnyMeasure, sign: int) -> np.ndarray:
-        """Return one end of the intervals: the lower end for ``sign=-1``, the upper end for
-        ``sign=1``."""
+        """Return the lower ends (``sign=-1``) or the upper ends (``sign=1``) of the intervals."""
         info = self.comparison.info(measure)
         kind, values, _ = self.parts[info.spec]
         ends = self[info] + sign * half_width(values, kind, self.confidence_level)
         return np.asarray(np.clip(ends, *info.range))
 
     def _standardized(self, measure: AnyMeasure, values: np.ndarray) -> np.ndarray:
-        """Return values in units of the null spread above chance, in the direction of
-        similarity."""
+        """Return values above chance in units of the null spread; larger is more similar."""
         center, unit = self._null(measure).scale(self.design)
         sign = 1 if self.comparison.info(measure).larger_is_more_similar else -1
         return np.asarray(sign * (values.T - center.T) / unit.T).T
@@ -519,8 +515,7 @@ class Evidence(MappingResult):
         return self.is_square and self.comparison.info(measure).symmetric
 
     def _tested(self, measure: AnyMeasure) -> np.ndarray:
-        """Return a mask of the independent tests: the upper triangle for a symmetric measure in a
-        square."""
+        """Return a mask of the tests: the upper triangle for a symmetric measure in a square."""
         is_tested = ~np.isnan(self._null(measure).pvalue)
         return np.triu(is_tested, 1) if self._is_mirrored(measure) else is_tested
 

@@ -44,8 +44,7 @@ def vector_batch(
     numbers: np.ndarray,
     note: str | None = None,
 ) -> ScoreBatch:
-    """Return a vector of numbers of a measure for a pair as a score batch, with an optional
-    note."""
+    """Return a vector of numbers of a measure for a pair as a score batch, perhaps with a note."""
     places, notes = np.arange(2, dtype=np.int32), {} if note is None else {0: note}
     columns = measure.spec, measure.version, data, places[:1], places[1:], numbers.reshape(1, -1)
     return ScoreBatch(*columns, reasons=notes, kind=kind)
@@ -54,8 +53,10 @@ def vector_batch(
 def requested_pairs(
     task: PairBlock,
 ) -> Iterator[tuple[RepresentationIndex, RepresentationIndex, list[int]]]:
-    """Yield the positions of x and y, and the positions of the measures to compute, grouped by
-    y."""
+    """Yield the positions of x and y with the positions of the measures to compute.
+
+    Pairs with the same y follow each other.
+    """
     offset, size = 0 if task.is_diagonal else len(task.rows), len(task.representations)
     todo = np.zeros((size, size, len(task.measures)), dtype=bool)
     for p, mask in enumerate(task.forward):
@@ -81,7 +82,7 @@ class PermutationJob:
     tokens: tuple[str, ...]
 
     def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the scores of each measure, chunk by chunk."""
+        """Yield the scores of every measure, chunk by chunk."""
         design, measures, pairs = self.design, task.measures, list(requested_pairs(task))
         window = np.arange(design.n)
         if design.shifts:
@@ -105,8 +106,8 @@ class PermutationJob:
     def moves_both(self) -> bool:
         """Whether x and y are permuted independently.
 
-        In an exhaustive design all representations have the same permutations, so permuting both
-        sides would keep the pairing.
+        In an exhaustive design all representations have the same permutations, so permuting x and y
+        would keep the pairing.
         """
         return self.is_square and not self.design.is_exhaustive
 
@@ -154,14 +155,13 @@ def _pair_values(
 
 @dataclass(frozen=True)
 class MomentJob:
-    """Moment profiles of representations for one side; each representation is paired with
-    itself."""
+    """Moment profiles of representations for a side; every representation is paired with itself."""
 
     side: MatrixSide
     tokens: tuple[str, ...]
 
     def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the numbers of each profile: all other fields, then the sums.
+        """Yield the numbers of every profile: all other fields, then the sums.
 
         A representation without a profile yields an empty vector with the reason.
         """
@@ -189,7 +189,7 @@ def profile_from_vector(numbers: np.ndarray) -> MomentProfile | None:
 
 @dataclass(frozen=True)
 class JackknifeJob:
-    """Leave-one-out values, with the claim ``leave_one_out`` of each measure.
+    """Leave-one-out values, with the claim ``leave_one_out`` of the measures.
 
     ``partners``: the number of comparisons per representation.
     """
@@ -198,8 +198,7 @@ class JackknifeJob:
     tokens: tuple[str, ...]
 
     def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the n leave-one-out values of each cell; an empty vector with the reason on
-        failure."""
+        """Yield the n leave-one-out values of every cell, or an empty vector with the reason."""
         cells = list(requested_pairs(task))
         rows = {p: self._rows(task, p, cells) for p in range(len(task.measures))}
         for i, j, positions in cells:
@@ -244,15 +243,17 @@ class JackknifeJob:
 
 @dataclass(frozen=True)
 class SubsampleJob:
-    """Scores on subsets of the samples. ``chunks``: the rows of the subsets per stored vector, by
-    kind."""
+    """Scores on subsets of the samples.
+
+    ``chunks``: the rows of the subsets per stored vector, by kind.
+    """
 
     chunks: Mapping[str, Sequence[np.ndarray]]
     tokens: tuple[str, ...]
 
     def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the scores of each cell on the subsets of a chunk, with the first reason for a
-        missing score.
+        """Yield the scores of a cell on the subsets of a chunk, with the first reason for a missing
+        score.
 
         If memory was too small, the vector is empty, so that another run repeats the computation.
         """
