@@ -22,7 +22,7 @@ TIMED_SQUARE_SIDE, TIMED_RECTANGLE_SIDE = (3, 2)
 # Representations per side, for a measure that computes many pairs together.
 MAX_TIMED_BATCH_SIDE = 12
 WIDTH_GROUPS = 3  # groups of representations by their number of features
-# the timed pairs are chosen among the first 64 representations of a group
+# The timed pairs are chosen among the first 64 representations of a group.
 MAX_TIMING_CANDIDATES = 64
 MAX_LISTED_COSTS = 3  # measures that an estimate names
 
@@ -43,10 +43,10 @@ class MeasureRate:
     """The measured seconds of the first pairs of a measure, and the rates computed from the
     seconds.
 
-    The first pairs run singly: the first pair computes the intermediates of two representations,
-    the last pair computes no intermediates, every other pair computes the intermediates of a single
-    new representation. ``block``: the pairs computed together afterwards; ``fresh``: the number of
-    new representations in the block.
+    The first pairs run one at a time: the first pair computes the intermediates of two
+    representations, the last pair computes no intermediates, every other pair computes the
+    intermediates of a single new representation. ``block``: the pairs computed together afterwards;
+    ``fresh``: the number of new representations in the block.
     """
 
     def __init__(self, single_pairs: Sequence[DataPair], block: Iterable[DataPair], fresh: int):
@@ -240,7 +240,7 @@ class TimeEstimate:
 
 
 def score_timed_pairs(task: PairBlock) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of a timing task: the first pairs singly, then the other pairs."""
+    """Yield the scores of a timing task: the first pairs one at a time, then the other pairs."""
     size = len(task.rows), len(task.columns)
     mask = np.zeros(size, dtype=bool)
     for part in task.forward:
@@ -265,7 +265,7 @@ PairPosition = tuple[int, int]
 def _single_then_block_pairs(
     mask: np.ndarray, is_square: bool
 ) -> tuple[list[PairPosition], list[PairPosition]]:
-    """Return the pairs to compute singly, in their order, and all other pairs.
+    """Return the pairs to compute one at a time, in their order, and all other pairs.
 
     In a square comparison, (a, b) and (b, a) count as a single pair.
     """
@@ -332,10 +332,11 @@ def _measure_workload(
 def _first_timed_block(
     work: ComparisonPlan, todo: np.ndarray, rows: np.ndarray, columns: np.ndarray
 ) -> tuple[TimedPositions, TimedPositions] | None:
-    """Return the indices of the rows and columns to time, all pairs missing; None if too few.
+    """Return the indices of rows and columns whose pairs are all missing; None if there are too
+    few.
 
-    The first two rows share the most missing columns; further rows that lack all these columns
-    follow.
+    The pairs of the first two rows and columns are timed one at a time. The other rows and columns
+    are for measures that compute many pairs together.
     """
     if work.columns is None:
         return _first_timed_square(todo, rows)

@@ -87,7 +87,7 @@ def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = Tr
     probe = _probe_shapes_at(measure, n, max(d, e)) if n >= measure.min_samples else None
     if probe is None:
         return total
-    # a matrix of all columns against all columns has d e entries
+    # A matrix of all columns of x against all columns of y has d e entries.
     scale = probe.scale(n, math.sqrt(d * e))
     return total + _scaled_bytes(
         [a for a in chain(*probe.shared.values()) if a.owner is None], scale
@@ -118,8 +118,7 @@ def intermediates_used(
     scales[SOURCE_KEY] = source_scale
     sizes: dict[Any, int] = {}
     for key, arrays in probe.intermediates.items():
-        # On the probe a subsample may contain every row and alias the array; on real data it is a
-        # copy.
+        # On the probe a subsample may contain every row and alias the array; on data it is a copy.
         first = {None, *(owner for owner in scales if scales[owner] != scales[key])}
         sizes[key] = _scaled_bytes([a for a in arrays if apart or a.owner in first], scales[key])
         if copied and not apart and SOURCE_KEY in {a.owner for a in arrays} - first:
@@ -178,7 +177,7 @@ def _run_probe(
                 measure.all_pairs([x], [y])
             else:
                 measure.evaluate(x, y)
-    except Exception:  # only an exception on the real data counts
+    except Exception:  # only exceptions on the real data count
         return None
     owners: dict[Any, Any] = {(z.ctypes.data, z.nbytes): SOURCE_KEY for z in noise}
     intermediates, _ = (_array_shapes(r.cache, owners) for r in (x, y))

@@ -33,8 +33,8 @@ keep_freed_memory()
 def open_executor(function: str, jobs: Jobs) -> Iterator[Executor | None]:
     """Yield the executor for ``jobs``; None means computation in the calling process.
 
-    A number opens a pool with as many processes and closes the pool in the end. The caller closes
-    an executor passed as ``jobs``.
+    A number opens a pool with this number of processes and closes the pool in the end. The caller
+    closes an executor passed as ``jobs``.
 
     Raises ``ValueError`` for a number below 1, and for anything except a number or an executor.
     """

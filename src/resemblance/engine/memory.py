@@ -137,5 +137,5 @@ def keep_freed_memory() -> None:
     with suppress(OSError, AttributeError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(trim_threshold, 2**31 - 1)
-        # older versions accept less
+        # Older C libraries accept at most 32 MiB.
         mallopt(mmap_threshold, 2**30) or mallopt(mmap_threshold, 2**25)

@@ -153,9 +153,9 @@ def _score_rectangle(
     """Yield score batches; ``x`` indexes ``rows`` and ``y`` indexes ``columns``.
 
     If a pair has no score, the function scores every representation with itself. A representation
-    without a score with itself is unusable. Pairs with an unusable representation are computed
-    singly, all other pairs together. If the joint computation fails again, all pairs are computed
-    singly.
+    without a score with itself is unusable. Pairs with an unusable representation are computed one
+    by one, all other pairs together. If the joint computation fails again, all pairs are computed
+    one by one.
     """
     i, j = np.flatnonzero(todo.any(axis=1)), np.flatnonzero(todo.any(axis=0))
     xs = [rows[k] for k in i.tolist()]
@@ -173,7 +173,7 @@ def _score_rectangle(
             yield from _score_rectangle(measure, rows, columns, todo & ~remaining_pairs)
         else:
             remaining_pairs = todo
-        # every pair without a score has its own reason
+        # A pair without a score has a reason of its own.
         pairs = np.argwhere(remaining_pairs).tolist()
         single_scores = [_score_pair(measure, rows[i], columns[j], (i, j)) for i, j in pairs]
         yield score_batch(measure.spec, measure.version, (), single_scores)

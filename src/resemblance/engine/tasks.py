@@ -32,10 +32,9 @@ def run_pair_blocks(
 ) -> Generator[list[ScoreBatch], None, None]:
     """Yield scores as soon as they are computed, in this process or by the workers of an executor.
 
-    ``streams`` are the tasks per comparison. ``workers_write``: workers write scores into the file
-    of ``save``. ``caller`` is the function name in error messages. ``keep``: representations in the
-    calling process keep intermediates. ``first``: tasks that run before all other tasks, without
-    shared intermediates.
+    ``streams`` are the tasks per comparison. ``workers_write``: workers write into the file of
+    ``save``. ``caller`` is the function name in errors. ``keep``: representations in this process
+    keep intermediates. ``first``: tasks before all other tasks, without shared intermediates.
     """
     if executor is None:
         tasks = chain(first, *streams)
@@ -61,7 +60,7 @@ def run_pair_blocks(
 
 
 def score_batches_of_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
-    """Yield the results of a task in batches: scores, or the results of the job of the task."""
+    """Yield the scores of a task, or the results of its job, in batches."""
     return task.job(task) if task.job else score_block(task)
 
 
@@ -91,10 +90,10 @@ def _check_picklable_tasks(
 def _call_for_block(
     task: PairBlock, loans: Sequence[Any] = (), *, file: str | Path | None = None
 ) -> WorkerCall:
-    """Return the worker call of a task, with the shared or the plain representations as arguments.
+    """Return the worker call of a task, with shared or plain representations as arguments.
 
     The task refers to a representation by position among the arguments, because a cluster replaces
-    futures by values only in the arguments of a call.
+    futures by values only in arguments.
     """
     places = {id(r): place for place, r in enumerate(task.representations)}
     rows, columns = ([places[id(r)] for r in side] for side in (task.rows, task.columns))

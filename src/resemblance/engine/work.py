@@ -156,8 +156,7 @@ class ComparisonPlan:
         The arguments are the results of :func:`named_representations` and :func:`select_measures`.
         """
         for m in measures:
-            # Output measures are cheap; an early call checks that the labels among the parameters
-            # fit.
+            # Output measures are cheap, so an early call can check labels among the parameters.
             if m.family == "outputs":
                 with suppress(UndefinedError):
                     m.evaluate(rows[0], rows[0])
@@ -238,7 +237,8 @@ class ComparisonPlan:
         return np.triu(mask) if self.columns is None else mask & ~self._turned()
 
     def _turned(self) -> np.ndarray:
-        """Mark the pairs with the transposed pair earlier in the same rectangular comparison."""
+        """Mark the pairs whose transposed pair appears earlier in the same rectangular
+        comparison."""
         mask = np.zeros(tuple(map(len, self.sides)), dtype=bool)
         i, j = _shared_data_positions(
             *({fingerprint(r): k for k, r in enumerate(s)} for s in self.sides)
@@ -247,13 +247,13 @@ class ComparisonPlan:
         return mask
 
     def todo(self) -> dict[str, np.ndarray]:
-        """Return a mask of the pairs to compute for every measure."""
+        """Return for each measure a mask of the pairs to compute."""
         return {m.spec: self.wanted(m) & self.matrices[m.spec].missing() for m in self.measures}
 
     def without_room(self, m: Measure, todo: np.ndarray, available: float) -> ScoreBatch | None:
-        """Remove from ``todo`` every pair with intermediates too large for the memory.
+        """Remove from ``todo`` every pair whose intermediates cannot fit in memory.
 
-        Return a failure per removed pair.
+        Return one failure per removed pair, or None if all pairs fit.
         """
         failures, offset = [], 0 if self.columns is None else len(self.rows)
         for i, j in np.argwhere(todo).tolist():
@@ -274,7 +274,7 @@ class ComparisonPlan:
         return score_batch(m.spec, m.version, data, failures) if failures else None
 
     def height_for(self, tasks: float) -> int:
-        """Return the largest block height for a minimum number of tasks.
+        """Return the largest block height that gives at least ``tasks`` tasks.
 
         All pairs of b blocks are b (b + 1) / 2 tasks; a rectangle has b tasks per block of columns.
         """
@@ -353,7 +353,10 @@ def load_saved_scores(store: ScoreFile, works: Sequence[ComparisonPlan]) -> None
 
 
 def find_missing_pairs(works: Sequence[ComparisonPlan]) -> list[dict[str, np.ndarray]]:
-    """Return the pairs to compute for every comparison, without pairs of earlier comparisons."""
+    """Return for each comparison the masks of the pairs to compute.
+
+    A pair that an earlier comparison computes is not in the mask of a later comparison.
+    """
     todos = [work.todo() for work in works]
     places = [[{fingerprint(r): i for i, r in enumerate(s)} for s in work.sides] for work in works]
     for k, work in enumerate(works):
@@ -376,7 +379,7 @@ def find_missing_pairs(works: Sequence[ComparisonPlan]) -> list[dict[str, np.nda
 def _shared_data_positions(
     first: Mapping[str, int], second: Mapping[str, int]
 ) -> tuple[list[int], list[int]]:
-    """Return the positions of the common data in the first side and in the second side."""
+    """Return the positions in ``first`` and in ``second`` of the data that both sides contain."""
     common = [name for name in first if name in second]
     return [first[name] for name in common], [second[name] for name in common]
 

@@ -32,8 +32,7 @@ MAX_CALL_ATTEMPTS = 3  # attempts per call if workers are lost; Dask has the sam
 class WorkerCall(NamedTuple):
     """A function call for a worker, with a name for messages.
 
-    ``uses`` are the keys of the shared representations of the call, released when the call is
-    finished.
+    ``uses`` are the keys of the shared representations that the call needs until it is finished.
     """
 
     name: str
@@ -71,7 +70,7 @@ class WorkerPool:
         if not isinstance(executor, ProcessPoolExecutor):
             return None
         settings = ("max_workers", "mp_context", "initializer", "initargs", "max_tasks_per_child")
-        # private attributes of Python
+        # The executor keeps its settings in private attributes.
         values = {name: getattr(executor, f"_{name}") for name in settings}
         return cls(partial(ProcessPoolExecutor, **values), executor)
 
@@ -97,9 +96,10 @@ class WorkerPool:
 def count_workers(executor: object) -> int:
     """Return the number of calls that an executor runs at the same time.
 
-    Pools of Python, joblib and mpi4py report this number. A Dask client has the number of threads
-    of all workers known to the scheduler, or the number of workers requested by the cluster, if
-    larger. For any other executor the function returns the number of local processors.
+    Pools of Python, joblib and mpi4py report this number. For a Dask client the function returns
+    the number of threads of all workers known to the scheduler, or the number of workers that the
+    cluster has requested, if larger. For any other executor the function returns the number of
+    local processors.
     """
     _check_executor_type(executor)
     client = getattr(executor, "_client", None)
@@ -153,7 +153,7 @@ def run_calls(
     _check_executor_type(executor)
     pool = WorkerPool.like(executor)
     submit: Callable[..., Future[Any]] = (pool or executor).submit
-    # Dask runs equal calls only once unless the function is declared impure; ours write files.
+    # Dask runs equal calls only once unless the function is declared impure; calls write files.
     options = {"pure": False} if hasattr(executor, "_client") else {}
     queue, lost_calls = ((call, 0) for call in calls), list[tuple[WorkerCall, int]]()
     pending: dict[Future[Any], tuple[WorkerCall, int]] = {}
@@ -218,7 +218,7 @@ def check_picklable(measures: Iterable[Any], executor: Executor) -> None:
     """Raise an exception if a measure cannot be pickled for a process pool."""
     if is_process_pool(executor):
         for measure in measures:
-            pickle.dumps(measure)  # an exception here, because the pool might hang
+            pickle.dumps(measure)  # raises here, because the pool might hang
 
 
 def _call_here(call: WorkerCall) -> Future[Any]:

@@ -340,7 +340,7 @@ def score_models(
         numbers = np.select([np.isin(np.arange(n), part) for part in parts], range(len(parts)))
     with single_threaded(), open_executor("score_models", jobs) as executor:
         for y in columns:
-            m.evaluate(y, y)  # raises for a model without a value, for which no subject is excluded
+            m.evaluate(y, y)  # raises for a model without a value
             if parts:
                 check_model_has_all_pairs(y)
         rows, failures = _self_comparable_subjects(m, rows)

@@ -26,5 +26,5 @@ def crossed_covariances(values: np.ndarray, jackknife: np.ndarray) -> np.ndarray
 def standard_errors(contrasts: np.ndarray, covariances: np.ndarray) -> np.ndarray:
     subjects, stimuli, interaction = np.einsum("ci,fij,cj->fc", contrasts, covariances, contrasts)
     variances = np.maximum.reduce([subjects + stimuli - interaction, subjects, stimuli])
-    # rounding can make it negative for equal models
+    # Rounding can make the variance of equal models negative.
     return np.asarray(np.sqrt(np.maximum(variances, 0)))

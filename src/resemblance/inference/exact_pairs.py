@@ -39,8 +39,8 @@ class MomentChoice:
     """The pairs of a measure with exact moments, and the permuted pairs by cause.
 
     ``profiles``: the profiles (left, right) of the pairs with exact moments. ``dominated``: the
-    profiles of pairs with a dominating sample on the left and on the right. ``coarse``: pairs with
-    few distinct values. ``without``: pairs with a representation without a profile.
+    profiles of the pairs in which one sample dominates both sides. ``coarse``: pairs with few
+    distinct values. ``without``: pairs in which a side has no profile.
     """
 
     profiles: ProfilesByPair = field(default_factory=dict)
@@ -99,7 +99,10 @@ def _split_by_dominance(
 def _exclude_few_valued_pairs(
     bench: InferenceRun, choices: Mapping[Measure, MomentChoice], design: Design
 ) -> dict[Measure, MomentChoice]:
-    """Exclude pairs with few distinct values under permutation; only clumped pairs are tested."""
+    """Move pairs with few distinct values under permutation from ``profiles`` to ``coarse``.
+
+    Only pairs with clumped entries are tested.
+    """
     candidates = {
         m: clumps
         for m, choice in choices.items()
@@ -130,7 +133,7 @@ def _exclude_from_exact(choice: MomentChoice, coarse: Sequence[IndexPair]) -> Mo
 def _profiled_representations(
     m: Measure, pairs: Sequence[IndexPair], side: MatrixSide
 ) -> list[IndexPair]:
-    """Return (i, i) for every representation i with a profile of this side."""
+    """Return (i, i) for each representation i that needs a profile for this side."""
     ends = {
         end
         for pair in pairs

@@ -25,7 +25,7 @@ from .tasks import LEAVE_ONE_OUT_KIND, JackknifeJob, SubsampleJob
 # interval is too wide or too narrow. Random halves give intervals of the right width.
 HALVED_FAMILIES = ("neighbors", "topology")
 HALVED_MEASURES = ("mka", "kcka")
-# Leave-one-out values take this multiple of the memory of the intermediates of a score.
+# Leave-one-out values take this multiple of the memory of the intermediates of one score.
 JACKKNIFE_MEMORY_FACTOR = 4
 PARTS_PER_CHUNK = 5  # subsets per stored vector
 MIN_REMAINING_SAMPLES = 3  # smallest number of samples in a subset
@@ -66,7 +66,7 @@ def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKi
 
 
 def interval_parts(kind: ResamplingKind, design: Design) -> list[np.ndarray]:
-    """Return the row indices of the halves, or of the samples without a group or sample."""
+    """Return the row indices of each half, or of the samples without each group or sample."""
     if kind == "halves":
         return random_halves(design.n, blocks=design.whole_blocks, seed=design.seed)
     groups = sample_groups(
@@ -119,8 +119,7 @@ def compute_resampled_scores(
 
 
 def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) -> PartCells:
-    """Remove the interval of pairs with equal scores on all subsets that differ from the full
-    score.
+    """Remove the interval of a pair if all subsets give one score, and the full score differs.
 
     Such subsets are too small to show the variation of the score. If all scores on subsets equal
     the full score, the score is exact and the interval stays.
@@ -154,7 +153,7 @@ def _too_few_samples_cells(
     return PartCells("groups", values, tuple(Failure(m.spec, *xy, reason) for xy in names))
 
 
-# ------------------------------------------------------------------------------ without each sample
+# ---------------------------------------------------------------------------- leave-one-out values
 
 
 def _jackknife_tables(
@@ -177,9 +176,9 @@ def _jackknife_tables(
 def _jackknife_table(
     bench: InferenceRun, m: Measure, pairs: Sequence[IndexPair]
 ) -> np.ndarray | None:
-    """Return the leave-one-out values of all pairs; None if a pair has none.
+    """Return the leave-one-out values of all pairs; None if any pair lacks values.
 
-    With None, all pairs of the measure use another method.
+    With None, all pairs of the measure use another resampling method.
     """
     layout = bench.layout
     table = np.full((*layout.shape, layout.n), np.nan)
@@ -197,7 +196,8 @@ def _jackknife_table(
 
 @lru_cache(maxsize=4)
 def _part_chunks(kind: ResamplingKind, design: Design) -> Mapping[str, Sequence[np.ndarray]]:
-    """Return the subsets per stored vector, by the kind of the vector."""
+    """Return chunks of subsets, by kind; a stored vector holds the scores on the subsets of a
+    chunk."""
     parts, chunks = interval_parts(kind, design), dict[str, Sequence[np.ndarray]]()
     for start in range(0, len(parts), PARTS_PER_CHUNK):
         rows = parts[start : start + PARTS_PER_CHUNK]

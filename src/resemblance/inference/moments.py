@@ -40,14 +40,13 @@ NULL_QUANTILE_COUNT = 1000  # quantiles of an inner product, for the mean of its
 MIN_NULL_SPREAD = 1e-12  # relative to both norms; a smaller spread is rounding error
 # Sparse sums are faster if fewer than 1 entry in 20 differs from the most common entry.
 MIN_SPARSITY = 20
-# Entries are clumped if half of the gaps between sorted entries are below this share of the mean
-# gap.
+# Entries are clumped if half of the sorted gaps are below this share of the mean gap.
 CLUMP_DISTANCE_RATIO = 0.1
 CLUMP_SAMPLE_SIZE = 200  # samples in the test for clumped entries
 PROBE_PERMUTATIONS = 60  # permutations in the test for few distinct values
 # Intervals of equal probability; 60 continuous values reach 22 of the 24 intervals.
 LEVEL_INTERVALS, MIN_OCCUPIED_INTERVALS = (24, 15)
-# Largest ratio of squares before and after subtraction on the diagonal; beyond, digits cancel.
+# Largest ratio of the squared diagonal of F W F' to <A, A>; above, digits cancel.
 MAX_DIAGONAL_CANCELLATION = 1e4
 # Sums over factors are faster with at least 3 samples per dimension.
 MIN_SAMPLES_PER_FACTOR = 3

@@ -43,7 +43,10 @@ def missing_draws(
 
 
 def draw_chunks(design: Design) -> list[range]:
-    """Return the chunks of draws per stored vector; with shifts, draw 0 is the unshifted window."""
+    """Return the ranges of draws; a stored vector holds the values of one range.
+
+    With shifts, draw 0 is the unshifted window.
+    """
     total = design.total + bool(design.shifts)
     return [
         range(start, min(start + DRAWS_PER_CHUNK, total))
@@ -110,7 +113,7 @@ def _cache_memory_factor(measures: Iterable[Measure], bench: InferenceRun, desig
 
 
 def draw_vector_kind(design: Design, layout: InferencePairs, use: str) -> str:
-    """Return the kind of the stored vectors for a design and a use."""
+    """Return the kind (the name of stored vectors) for a design and a use."""
     return f"{use} {'square ' if layout.is_square else ''}{design.key}"
 
 

@@ -245,7 +245,7 @@ class JackknifeJob:
 class SubsampleJob:
     """Scores on subsets of the samples.
 
-    ``chunks``: the rows of the subsets per stored vector, by kind.
+    ``chunks``: lists of subsets (row indices), by the kind of the stored vector.
     """
 
     chunks: Mapping[str, Sequence[np.ndarray]]
