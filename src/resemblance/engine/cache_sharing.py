@@ -63,8 +63,8 @@ def serialize_cache(x: Representation) -> list[Any]:
 
     The buffers are the arrays, without duplicates, then a pickled index of the intermediates, then
     the position of the index (8 bytes). Arrays inside the source are stored as ranges of the
-    source. Intermediates without a pickle, and intermediates of local functions or lambdas, are
-    omitted.
+    source. Intermediates that cannot be pickled, and intermediates of local functions or lambdas,
+    are omitted.
     """
     names = Counter(map(_portable_cache_key, x.cache))
     home = _byte_view(x.source)
@@ -207,7 +207,7 @@ def write_cache_file(loan: SharedRepresentation) -> None:
 def with_filled_cache(
     x: Representation, measures: MeasureTuple
 ) -> SharedRepresentation | Representation:
-    """Return a representation with cached intermediates, or the plain one for lack of memory."""
+    """Return a representation with cached intermediates; for lack of memory the plain one."""
     duplicate = copy(x)
     try:
         with single_threaded():
@@ -226,8 +226,8 @@ class SharedCache:
     """Shared representations, kept while scheduled tasks need the intermediates.
 
     ``lend`` is the function ``share_with_threads``, ``share_with_cluster`` or ``share_by_files``.
-    ``room`` maps storage places (folders, or a memory) to the bytes available there, the preferred
-    place first.
+    ``room`` maps storage places (folders, or a memory) to the bytes available in each place, the
+    preferred place first.
     """
 
     def __init__(self, lend: Callable[..., ShareResult], room: Mapping[Any, float]):
@@ -400,8 +400,9 @@ def shared_cache(
 def shared_folders(spill: str | Path | bool | None) -> list[Path]:
     """Return the folders for shared files, the preferred folder first.
 
-    Return the folder ``spill``, or without a path the writable folders of this machine: shared
-    memory, then temporary files.
+    If ``spill`` is a path, return this folder. Otherwise return the writable folders of this
+    machine: shared memory, then temporary files. Raises ``ValueError`` for a path that is not a
+    folder.
     """
     if not isinstance(spill, str | Path):
         return [

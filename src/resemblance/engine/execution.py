@@ -112,8 +112,8 @@ def _time_estimate(
 ) -> TimeEstimate | None:
     """Return the time estimate of the work, or None.
 
-    The pairs of the estimate are computed first. The result is None if no caller shows progress or
-    if there is little work.
+    The pairs of the estimate are computed first. The result is None if nothing prints the estimate,
+    or if there is little work.
     """
     if options.get("progress", True) is not True and "announce" not in options:
         return None

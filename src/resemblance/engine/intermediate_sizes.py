@@ -185,10 +185,10 @@ def _run_probe(
 
 
 def _subsample_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
-    """Return the scaled number of rows, and of pairs of rows, of an intermediate of a subsample.
+    """Return the numbers of rows, and of pairs of rows, of an intermediate of a subsample.
 
-    A parameter of the measure sets the number of rows. On the small probe, the parameter was cut to
-    the number of rows of the probe.
+    The keys are the numbers on the small probe. A parameter of the measure sets the size of the
+    subsample; on the probe, the parameter was cut to the number of rows of the probe.
     """
     parameters = {**measure.defaults, **dict(measure.parameters)}
     capped = [parameters.get(name) for name, value in _flatten_parameters(key[1]) if value == rows]

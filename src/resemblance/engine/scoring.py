@@ -1,5 +1,4 @@
-"""Compute the scores of a task: pair by pair, or many pairs together for measures with that
-ability."""
+"""Compute the scores of a task: pair by pair, or many pairs together if the measure allows it."""
 
 from __future__ import annotations
 

@@ -91,8 +91,8 @@ def subsample_representation(
 ) -> Representation:
     """Return a representation of some rows of ``x``, which reuses two intermediates of ``x``.
 
-    The reused intermediates are the check for finite values, and the nearest neighbours among the
-    rows. A ``token`` replaces the fingerprint.
+    The reused intermediates are the check for finite values, and the nearest neighbours that are
+    among the rows. A ``token`` replaces the fingerprint.
     """
     ids = None if x.ids is None else [x.ids[i] for i in rows]
     part = replace_rows(x, take_rows(x.source, rows), ids)

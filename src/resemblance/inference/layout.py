@@ -100,7 +100,10 @@ class InferencePairs:
 def make_inference_pairs(
     rows: Sequence[Representation], columns: Sequence[Representation] | None
 ) -> InferencePairs:
-    """Return the pairs of these representations, without sample ids."""
+    """Return the pairs of these representations, without sample ids.
+
+    Raises ``ValueError`` for a single representation.
+    """
     if columns is None and len(rows) < 2:
         raise ValueError(
             "evidence: two representations are needed, as nothing is tested with itself; give a "
