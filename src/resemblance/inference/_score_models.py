@@ -1,4 +1,4 @@
-"""Score models on several subjects, with errors for the sampling of stimuli and of subjects."""
+"""Score models on several subjects, with errors for sampling of stimuli and subjects."""
 
 from __future__ import annotations
 
