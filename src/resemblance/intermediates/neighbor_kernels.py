@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 Kernel = Literal["cosine", "linear"]
 SparseProduct = Callable[["csr_array", "csr_array"], float]
+# The share of the differences between kernel values that rounding may change.
+MAX_KERNEL_ROUNDING_SHARE = 1e-3
 
 
 # ------------------------------------------------------------------------------- neighbour graphs
@@ -63,12 +65,22 @@ def kernel_values(
 
     ``kernel``: inner products of the points in unit size ("linear") or of their directions
     ("cosine"). ``centered``: subtract the mean of the row of the kernel, including the value of the
-    sample with itself.
+    sample with itself. Raises ``UndefinedError`` where the mean hides the differences between the
+    kernel values, so that rounding would decide.
     """
     rows = detach(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
     values = products_with_listed(rows, np.arange(x.shape[0]), neighbors(x, *nearest_rows))
-    means = to_numpy(rows @ x.xp.mean(rows, axis=0)) if centered else np.zeros(x.shape[0])
-    return values - means[:, None]
+    if not centered:
+        return values
+    means = to_numpy(rows @ x.xp.mean(rows, axis=0))
+    differences = values - means[:, None]
+    rounding = epsilon(rows) * np.abs(means).max()
+    if rounding > MAX_KERNEL_ROUNDING_SHARE * np.sqrt(np.mean(differences**2)) > 0:
+        raise UndefinedError(
+            f"the {kernel} kernel of {representation_title(x)} differs between samples by rounding "
+            "alone: subtract the mean of each feature first"
+        )
+    return differences
 
 
 def affinity(kernel: Kernel) -> Affinity:
