@@ -3,6 +3,7 @@ transfer to other processes."""
 
 from __future__ import annotations
 
+import math
 import pickle
 import random
 import sys
@@ -178,7 +179,8 @@ def _is_most_similar(trial: CheckContext, value: float) -> bool:
     m = trial.entry
     if not isinstance(m, Measure):
         return False
-    return trial.same(value, m.range[1 if m.larger_is_more_similar else 0])
+    end = m.range[1 if m.larger_is_more_similar else 0]
+    return math.isfinite(end) and trial.same(value, end)
 
 
 def _with_offset(inputs: tuple[Any, ...], columns: slice, offset: float) -> tuple[Any, ...]:

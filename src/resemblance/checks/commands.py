@@ -211,7 +211,7 @@ def _command_outcomes(trial: CommandTrial) -> Iterator[Outcome]:
         "wrong values": _problem_of_wrong_values,
         "a file that exists": _problem_of_existing_file,
         "an input as output": _problem_of_input_as_output,
-        "an interruption": _problem_of_interruption,
+        "an interruption": _problem_of_interrupted_command,
         "words of Python": _problem_of_option_words,
     }
     for name, problem_of in checks.items():
@@ -344,7 +344,7 @@ def _problem_of_input_as_output(trial: CommandTrial) -> str:
     return ""
 
 
-def _problem_of_interruption(trial: CommandTrial) -> str:
+def _problem_of_interrupted_command(trial: CommandTrial) -> str:
     """Interrupt the command at its first write and at half of its writes, then run the command
     again."""
     whole = trial.result(trial.words)

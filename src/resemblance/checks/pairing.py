@@ -38,10 +38,13 @@ def declared_axes(trial: CheckContext) -> CheckResult:
             a, b, reordered = (
                 with_repeats(trial.entry, Representation(array)) for array in (x, y, y[order])
             )
-            _value_or_nan(trial, a, b)  # fills the cache of y
+            first = _value_or_nan(trial, a, b)  # fills the cache of y
             moved = _value_or_nan(trial, a, permute_representation(b, order, with_source=True))
             expected = _value_or_nan(trial, a, reordered)
             if not trial.same(moved, expected) and not np.isnan([moved, expected]).all():
+                both = (with_repeats(trial.entry, Representation(z[order])) for z in (x, y))
+                if not trial.same(_value_or_nan(trial, *both), first):
+                    return "", None, f"the order of the samples decides ({kind} data, seed {seed})"
                 detail = (
                     f"m(X, PY) = {moved:.6g} with intermediates of Y moved along their axes, "
                     f"{expected:.6g} with new ones ({kind} data, seed {seed}): correct the words "

@@ -60,10 +60,10 @@ def check_reader(
     """
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of damaged files
-        return tuple(_outcomes(read, Path(path), expected, has_lines, Path(folder)))
+        return tuple(_reader_outcomes(read, Path(path), expected, has_lines, Path(folder)))
 
 
-def _outcomes(
+def _reader_outcomes(
     read: Callable[[Any], Any], source: Path, expected: Any, has_lines: bool, folder: Path
 ) -> Iterator[Outcome]:
     checks: dict[str, Callable[[_Reading], str]] = {
@@ -113,7 +113,7 @@ def _problem_of_second_reading(reading: _Reading) -> str:
 
 def _problem_of_missing_file(reading: _Reading) -> str:
     path = reading.path.with_name(f"{MISSING_NAME}{reading.path.suffix}")
-    return _problem_of_refusal(reading, path, missing=True)
+    return _problem_of_reading_error(reading, path, missing=True)
 
 
 def _problem_of_kind(reading: _Reading) -> str:
@@ -124,7 +124,7 @@ def _problem_of_kind(reading: _Reading) -> str:
     else:
         path.unlink()
         path.mkdir()
-    return _problem_of_refusal(reading, path)
+    return _problem_of_reading_error(reading, path)
 
 
 def _problem_of_empty_file(reading: _Reading) -> str:
@@ -147,7 +147,7 @@ def _problem_of_content(reading: _Reading, title: str, change: Callable[[bytes],
     for file in _files_of(reading.path):
         content = file.read_bytes()
         file.write_bytes(change(content))
-        problem = _problem_of_refusal(reading, reading.path)
+        problem = _problem_of_reading_error(reading, reading.path)
         file.write_bytes(content)
         if problem:
             return f"{title} {file.name}: {problem}"
@@ -167,13 +167,13 @@ def _problem_of_permission(reading: _Reading) -> str:
         try:
             file.read_bytes()
         except OSError:
-            return _problem_of_refusal(reading, reading.path)
+            return _problem_of_reading_error(reading, reading.path)
         raise _Undecided("this user may read every file")
     finally:
         file.chmod(0o600)
 
 
-def _problem_of_refusal(reading: _Reading, path: Path, missing: bool = False) -> str:
+def _problem_of_reading_error(reading: _Reading, path: Path, missing: bool = False) -> str:
     """Return the problem with the error that reading a path raises, or ""."""
     before = _content_of(path.parent)
     try:

@@ -36,10 +36,10 @@ def check_result(result: BaseResult) -> tuple[Outcome, ...]:
         raise TypeError(f"check_result: {type(result).__name__} is no class of results")
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of suffixes and of drawings
-        return tuple(_outcomes(result, Path(folder)))
+        return tuple(_result_outcomes(result, Path(folder)))
 
 
-def _outcomes(result: BaseResult, folder: Path) -> Iterator[Outcome]:
+def _result_outcomes(result: BaseResult, folder: Path) -> Iterator[Outcome]:
     checks: dict[str, Callable[[BaseResult, Path], str]] = {
         "a verdict in words": _problem_of_words,
         "records and a data frame": _problem_of_records,
