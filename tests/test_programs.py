@@ -253,7 +253,7 @@ def test_8_models_against_subjects(rng):
 # ----------------------------------------------------------------------- 9 a measure of your own
 
 
-@rs.cached
+@rs.cached("k")
 def top_variances(x, rank):
     """The largest variances, as shares of the whole."""
     variances = decomposition(x).singular ** 2
@@ -268,6 +268,7 @@ def top_variances(x, rank):
     range=(0, 1),
     symmetric=True,
     differentiable=False,
+    needs_pairing=False,
     invariant_to={"permutation", "orthogonal", "isotropic_scaling", "translation"},
 )
 def mine(x, y, *, k: int = 2):

@@ -82,15 +82,15 @@ def test_results_in_every_format(study, capsys, tmp_path):
 
 def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(capsys, tmp_path):
     write_models(tmp_path / "models", noise_walk(models=2))
-    (tmp_path / "models" / "model1" / "traits.json").unlink()
-    traits = tmp_path / "models" / "model0" / "traits.json"
+    (tmp_path / "models" / "model01" / "traits.json").unlink()
+    traits = tmp_path / "models" / "model00" / "traits.json"
     traits.write_text(json.dumps({**json.loads(traits.read_text()), "layers": ["layer0"]}))
     words = ("--models", tmp_path / "models", "-m", "cka,gulp", "--jobs", 1, "--quiet")
     code, out, err = run(capsys, "run", tmp_path / "study", *words)
     assert (code, out) == (1, "")
     assert err.startswith("error: too few models for any test (Few models: ")
-    assert "Left out: model1 (no traits.json beside its arrays).; accuracy: " in err
-    left_out = {"model1": "no traits.json beside its arrays"}
+    assert "Left out: model01 (no traits.json beside its arrays).; accuracy: " in err
+    left_out = {"model01": "no traits.json beside its arrays"}
     assert load_evaluation(tmp_path / "study").left_out == left_out
 
 

@@ -454,7 +454,7 @@ def test_a_null_that_cannot_move_is_no_result(design, tmp_path):
 
 
 def test_a_measure_of_a_user_that_ignores_the_pairing_has_no_chance_level():
-    @declared("Mean distance", larger_is_more_similar=False, range=(0, np.inf))
+    @declared("Mean distance", larger_is_more_similar=False, range=(0, np.inf), needs_pairing=False)
     def mean_distance(x, y):
         """The distance of two means."""
         return float(np.linalg.norm(x.array.mean(0) - y.array.mean(0)))
