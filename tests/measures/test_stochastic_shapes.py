@@ -76,17 +76,25 @@ def test_equal_round_covariances_leave_the_distance_of_means(subtests: Any) -> N
             assert GAUSS(x, y, alpha=alpha) ** 2 == pytest.approx(squared, rel=1e-10)
 
 
-def test_without_a_rotation_it_is_the_mean_of_bures_distances() -> None:
-    from scipy.linalg import sqrtm
+def root_of(covariance: np.ndarray) -> np.ndarray:
+    values, vectors = np.linalg.eigh(covariance)
+    return (vectors * np.sqrt(values.clip(0))) @ vectors.T
 
+
+@pytest.mark.parametrize(("repeats", "width"), [(REPEATS, D), (REPEATS, 2), (4, D), (3, 1)])
+def test_without_a_rotation_it_is_the_mean_of_bures_distances(repeats: int, width: int) -> None:
+    """Also where Y has fewer columns than X, and both have fewer repeats than columns."""
+    x, y = X[:, :repeats], Y[:, :repeats, :width]
     total = 0.0
-    for a, b in zip(X, Y):
+    for a, b in zip(x, np.pad(y, [(0, 0), (0, 0), (0, D - width)])):
         s, t = np.cov(a.T), np.cov(b.T)
-        root = sqrtm(s)
         total += ((a.mean(0) - b.mean(0)) ** 2).sum() + np.trace(s + t)
-        total -= 2 * np.trace(sqrtm(root @ t @ root)).real
-    value = GAUSS(named(X), named(Y), alignment="none")
-    assert value**2 == pytest.approx(total / N, rel=1e-9)
+        total -= 2 * np.linalg.norm(root_of(s) @ root_of(t), "nuc")
+    for value in (
+        GAUSS(named(x), named(y), alignment="none"),
+        GAUSS(named(y), named(x), alignment="none"),
+    ):
+        assert value**2 == pytest.approx(total / N, rel=1e-7)
 
 
 def test_repeats_are_rows_of_one_stimulus_in_any_order() -> None:

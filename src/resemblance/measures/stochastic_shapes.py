@@ -20,7 +20,7 @@ Alignment = Literal["orthogonal", "permutation", "none"]
 
 
 @measure(
-    label="GaussShape", family="alignment", citation="duong2023representational",
+    label="GaussShape", family="alignment", citation="duong2023representational", version=2,
     larger_is_more_similar=False, range=(0, np.inf), metric=True, differentiable=False,
     takes="repeats", limits={"alpha": (0, 2), "starts": (2, 1000)}, min_samples=4,
     invariant_to=frozenset({"orthogonal"}),
@@ -309,7 +309,8 @@ def _both_moments(
 
     The unit is the largest absolute number of X and Y.
     """
-    moments = [_padded_moments(r, max(x.shape[1], y.shape[1])) for r in (x, y)]
+    shapes = [stimulus_moments(r)[1].shape[1:] for r in (x, y)]
+    moments = [_padded_moments(r, *map(max, zip(*shapes))) for r in (x, y)]
     _check_stimuli("gaussian_stochastic_shape", moments[0].means, moments[1].means)
     _check_alignment("gaussian_stochastic_shape", alignment)
     unit = max(float(np.abs(part).max(initial=0.0)) for side in moments for part in side) or 1.0
@@ -317,11 +318,14 @@ def _both_moments(
     return (a, b), unit
 
 
-def _padded_moments(x: Representation, width: int) -> Moments:
-    """Return the moments with columns of zeros up to ``width``."""
+def _padded_moments(x: Representation, height: int, width: int) -> Moments:
+    """Return the moments with zeros up to ``width`` columns and ``height`` rows of each root.
+
+    A rotation of the roots of both sides keeps all of the variance if both have as many rows.
+    """
     means, roots = stimulus_moments(x)
-    padding = (0, width - means.shape[1])
-    return Moments(np.pad(means, [(0, 0), padding]), np.pad(roots, [(0, 0), (0, 0), padding]))
+    rows, columns = (0, height - roots.shape[1]), (0, width - means.shape[1])
+    return Moments(np.pad(means, [(0, 0), columns]), np.pad(roots, [(0, 0), rows, columns]))
 
 
 def _covariances_from_roots(roots: np.ndarray) -> np.ndarray:
