@@ -64,20 +64,21 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     .. math:: \frac{1}{n} \sum_i \cos\left( (XQ)_i, Y_i \right), \qquad
         Q = \arg\min_{Q^\top Q = I} \lVert XQ - Y \rVert_F
 
-    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred. Rows
-    that are all zero on either side have no direction and are left out of the mean. Raises
-    ``UndefinedError`` when no row is left. Raises ``UndefinedError`` when it is left to rounding
-    how the best rotation turns the rows, which is so when rows are of very different sizes, and, if
-    a gradient is asked for, also when it may turn something else anywhere (dead units on both
-    sides) or singular values of the product of both are equal.
+    X is (n, d), Y is (n, e); the narrower array is padded with zero columns. The data are not
+    centred. A row that is zero in X or in Y has no direction, and the mean leaves the sample out.
+    Raises ``UndefinedError`` when no row is left. Raises ``UndefinedError`` when rounding decides
+    how the best rotation turns the rows, as for rows of very different sizes. If you ask for a
+    gradient, also raises when the rotation is not unique anywhere (dead units on both sides) or
+    when the product of X and Y has equal singular values.
 
-    Use it when you ask how well a rotation maps each sample onto its counterpart, sample by sample.
+    Use it when you ask how well a rotation maps the samples onto their counterparts, sample by
+    sample.
 
-    Beware. A common offset, as ReLU layers have, makes unrelated representations similar. Subtract
+    Beware. A common offset, as in ReLU layers, makes unrelated representations similar. Subtract
     the column means first if the offset should not count.
 
-    Reference: Hamilton et al. 2016 ("Diachronic word embeddings"). It rewards a common offset: two
-    unrelated representations with large means are similar under it.
+    Reference: Hamilton et al. 2016 ("Diachronic word embeddings"). The measure rewards a common
+    offset: two unrelated representations with large means score as similar.
     """
     count = round(scalar(frobenius_inner(directed(x), directed(y))))
     if count == 0:
@@ -111,19 +112,19 @@ def angular_shape(x: Representation, y: Representation) -> Array:
     .. math:: \arccos \frac{\lVert X^\top Y \rVert_*}{\lVert X \rVert_F \lVert Y \rVert_F}
         \qquad (X, Y \text{ centered})
 
-    X is (n, d), Y is (n, e). It is the Riemannian distance of Kendall's shape space, 0 for shapes
-    that are rotations of each other and pi/2 when no column of one correlates with any of the
-    other. Raises ``UndefinedError`` for a constant representation.
+    X is (n, d), Y is (n, e). The value is the Riemannian distance of Kendall's shape space: 0 for
+    shapes that are rotations of each other, and pi/2 when no column of X correlates with any column
+    of Y. Raises ``UndefinedError`` for a constant representation.
 
-    Use it when you need a true distance between shapes: triangle inequality, no units, rotation and
-    size removed.
+    Use it when you need a metric between shapes: the triangle inequality holds, and units, rotation
+    and size do not count.
 
     Beware. Directions of large variance dominate. With n near or below d, unrelated data look
     close.
 
-    Reference: Williams et al. 2021. A monotone function of :func:`procrustes`: both rank pairs
-    alike. Computed as 2 arcsin of half the chord, which keeps its digits for nearly equal shapes
-    where arccos loses half.
+    Reference: Williams et al. 2021. The distance is a monotone function of :func:`procrustes`: the
+    two measures rank pairs alike. The code computes 2 arcsin of half the chord, which keeps all
+    digits for nearly equal shapes, where arccos loses half of the digits.
     """
     return 2 * x.xp.asin(_preshape_chord(x, y) / 2)
 
@@ -143,18 +144,18 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
         = \sqrt{2 - 2 \lVert X^\top Y \rVert_*}
         \qquad (X, Y \text{ centered}, \lVert X \rVert_F = \lVert Y \rVert_F = 1)
 
-    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. ``squared=True`` is the
-    squared distance of Ding et al., which is not a metric. Raises ``UndefinedError`` for a constant
-    representation.
+    X is (n, d), Y is (n, e); the narrower array is padded with zero columns. ``squared=True`` gives
+    the squared distance of Ding et al., which is not a metric. Raises ``UndefinedError`` for a
+    constant representation.
 
-    Use it when you want one distance between geometries as a default: a metric, in fixed units,
-    without rotation, offset and size.
+    Use it when you want one default distance between geometries: a metric, in fixed units, that
+    ignores rotation, offset and size.
 
-    Beware. It is insensitive to directions of small variance, and unrelated data look closer when n
-    is near or below d.
+    Beware. The distance is insensitive to directions of small variance, and unrelated data look
+    closer when n is near or below d.
 
     Reference: Williams et al. 2021; Ding et al. 2021, Section 2. For nearly equal shapes the
-    formula above loses half the digits, so the residual XQ - Y itself is computed then.
+    formula above loses half of the digits, so the code then computes the residual XQ - Y.
     """
     chord = _preshape_chord(x, y)
     return chord**2 if squared else chord
@@ -172,15 +173,15 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
         = \sqrt{\lVert X \rVert_F^2 + \lVert Y \rVert_F^2 - 2 \lVert X^\top Y \rVert_*}
         \qquad (X, Y \text{ centered})
 
-    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. In the units of the
-    activations; a constant representation is at the distance of its size from any other. Defined
-    for all finite data.
+    X is (n, d), Y is (n, e); the narrower array is padded with zero columns. The value is in the
+    units of the activations. The distance from a constant representation to any Y is the size of Y.
+    Defined for all finite data.
 
     Use it when sizes should count: the distance after the best rotation, in the units of the
     activations.
 
-    Beware. It grows with the number of samples and the scale of the data. Compare values only
-    between equal n and equal scales.
+    Beware. The distance grows with the number of samples and the scale of the data. Compare values
+    only between equal n and equal scales.
 
     Reference: Williams et al. 2021.
     """
@@ -210,22 +211,23 @@ def shape_distance(x: Representation, y: Representation, *, alpha: float = 0.5) 
         \qquad A = X \left( \alpha I + (1 - \alpha) (X^\top X)^{-1/2} \right)
         \qquad (X \text{ centered}, \lVert X \rVert_F^2 = \operatorname{rank} X)
 
-    in radians, with B from Y likewise. ``alpha=1`` is :func:`angular_shape`. ``alpha=0`` whitens:
-    the cosine is then the sum of the canonical correlations over the root of the product of the
-    ranks, for equal ranks :func:`mean_cca`. A metric for every alpha.
+    in radians, with B computed from Y in the same way. ``alpha=1`` is :func:`angular_shape`.
+    ``alpha=0`` whitens: the cosine is then the sum of the canonical correlations, divided by the
+    root of the product of the ranks; for equal ranks the cosine is :func:`mean_cca`. The distance
+    is a metric for every alpha.
 
-    X is (n, d), Y is (n, e). The inverse root is that of the numerical rank. Raises
-    ``UndefinedError`` for a constant representation.
+    X is (n, d), Y is (n, e). The inverse root uses the numerical rank. Raises ``UndefinedError``
+    for a constant representation.
 
-    Use it when you want to choose between the geometry of Procrustes and the linear information of
-    CCA by one parameter.
+    Use it when you want a parameter between the geometry of Procrustes and the linear information
+    of CCA.
 
-    Beware. Whitening lets directions of small variance count, which needs more samples. State alpha
-    with the value.
+    Beware. Whitening gives weight to directions of small variance, and then the measure needs more
+    samples. State alpha with the value.
 
-    Reference: Williams et al. 2021. In the paper X keeps its own size, so the effect of alpha
-    depends on the units of the activations; here the mean squared singular value is 1 first, so it
-    does not. At 0 and 1 there is no difference.
+    Reference: Williams et al. 2021. In the paper X keeps the size of the data, so the effect of
+    alpha depends on the units of the activations. Here X is first scaled to a mean squared singular
+    value of 1, so units have no effect. At 0 and 1 the two definitions agree.
     """
     chord = rotated_chord(
         partially_whitened_points(x, alpha=alpha), partially_whitened_points(y, alpha=alpha)

@@ -85,20 +85,20 @@ def mean_cca(
     :math:`p = 2` (``"mean_squared"``, :math:`R^2_{CCA}`; for equal ranks Yanai's generalised
     coefficient of determination).
 
-    X is (n, d), Y is (n, e). With n - 1 independent columns on one side its space contains the
-    other, and the value is 1 whatever the data. Raises ``UndefinedError`` for a constant
-    representation.
+    X is (n, d), Y is (n, e). If X or Y has n - 1 independent columns, its column space contains the
+    other column space, and the value is 1 whatever the data. Raises ``UndefinedError`` for a
+    constant representation.
 
-    Use it when you ask whether two layers hold the same linear information, whatever its scale, and
+    Use it when you ask whether two layers hold the same linear information, whatever the scale, and
     have many more samples than features.
 
-    Beware. Every direction counts alike, so directions of tiny variance, which are often noise,
+    Beware. All directions count alike, so directions of tiny variance, which are often noise,
     decide the mean. Reduce the dimension first, or use SVCCA.
 
-    Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 4. Ours averages over
-    the common rank r, so dead units do not lower the value; covariances are never inverted.
-    ``divisor="width"`` divides the sum by min(d, e) instead, as the code of Ding et al. 2021 does
-    (their Section 2 divides by d).
+    Reference: Raghu et al. 2017; mean squared: Kornblith et al. 2019, Section 4. This package
+    averages over the common rank r, so dead units do not lower the value; no covariance is
+    inverted. ``divisor="width"`` divides the sum by min(d, e) instead, like the code of Ding et al.
+    2021 (Section 2 of the paper divides by d).
     """
     rho = canonical_correlations(basis_overlap(x, y))
     total = x.xp.sum(rho if aggregation == "mean" else rho**2)
@@ -154,22 +154,23 @@ def svcca(
     .. math:: \frac{1}{\min(k, l)} \sum_i \rho_i, \qquad \rho = \text{singular values of }
         U_{X,1:k}^\top U_{Y,1:l}
 
-    where :math:`U_{X,1:k}` are the first k left singular vectors of the centred X, k being the
-    smallest number whose squared singular values sum to at least ``explained_variance`` of the
-    total; l likewise for Y. Components tied with the last one are taken, too.
+    where :math:`U_{X,1:k}` are the first k left singular vectors of the centred X. Here k is the
+    smallest number for which the k largest squared singular values sum to at least
+    ``explained_variance`` of the total; l likewise for Y. Components tied with the last component
+    are included.
 
     X is (n, d), Y is (n, e). Raises ``UndefinedError`` for a constant representation.
 
     Use it when you want canonical correlations without the directions of least variance.
 
-    Beware. The threshold of the variance decides how many components remain, and codes define it
-    differently: see the page on implementations that disagree.
+    Beware. The variance threshold decides how many components remain, and codes define the
+    threshold differently: see the page on implementations that disagree.
 
     Reference: Raghu et al. 2017. Implementations disagree most on this measure: some cut at a
     fraction of the summed singular values, some at a fixed k. ``truncation="resi"`` is the rule of
-    the ReSi code, which compares the *fraction* explained with 0.99 times the *total variance*:
-    above a total variance of 1/0.99 no fraction passes and exactly one component is kept, so its
-    SVCCA is the absolute correlation of the two first principal components.
+    the ReSi code, which compares the *fraction* explained with 0.99 times the *total variance*.
+    Above a total variance of 1/0.99 no fraction passes and the code keeps exactly one component, so
+    SVCCA in ReSi is the absolute correlation of the two first principal components.
     """
     if truncation == "variance":
         k, l = (components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
@@ -222,27 +223,30 @@ def pwcca(
         \alpha_i = \sum_j \left| \langle h_i, x_j \rangle \right|
 
     where :math:`h_i` is the i-th canonical variate (unit norm) and :math:`x_j` the j-th centred
-    column of the representation that gives the weights: X (``weights="first"``), Y (``"second"``),
-    or the mean of both values (``"symmetric"``).
+    column of the weighting representation: X (``weights="first"``) or Y (``"second"``).
+    ``"symmetric"`` returns the mean of the two values.
 
     X is (n, d), Y is (n, e); any widths. Not invariant to rotations of the weighting
-    representation, because its columns enter one by one. Where canonical correlations coincide, as
-    they do for n <= d and for shared columns, the variates are not unique: those of their principal
-    directions among the columns are taken. Raises ``UndefinedError`` for a constant representation.
+    representation, because the weights depend on single columns. Where canonical correlations
+    coincide, as for n <= d and for shared columns, the variates are not unique; the code then takes
+    the principal directions of the columns within the tied variates. Raises ``UndefinedError`` for
+    a constant representation.
 
-    Use it when you want canonical correlations that emphasise the directions which matter for one
-    of the representations.
+    Use it when you want canonical correlations that emphasise the directions that matter for X or
+    for Y.
 
     Beware. The value depends on the order of the arguments. Published codes differ in the weights.
 
-    Reference: Morcos et al. 2018. ``directions="all"`` also weighs the directions of the weighting
-    representation that have no partner because the other spans fewer, with a correlation of 0, as
-    the code of Ding et al. 2021 does (their distance is 1 minus this). Theirs takes for them
-    whatever basis LAPACK returns, on which the weights depend; here it is that of their principal
-    directions. ``directions="resi"`` is what the ReSi code computes: directions without the
-    whitening factor, with the column means added back, orthonormalised by QR and projected on the
-    uncentred columns, so it depends on translation and, by up to a hundredth, on the signs LAPACK
-    happens to choose. It takes ``weights="first"`` only, and is undefined for d > e and for n <= d.
+    Reference: Morcos et al. 2018. The weighting representation may have directions without a
+    partner, because the other representation spans fewer directions. ``directions="all"`` also
+    weighs the unpaired directions, with a correlation of 0, like the code of Ding et al. 2021 (the
+    distance there is 1 minus this value). For unpaired directions that code takes any basis that
+    LAPACK returns, and the weights depend on the basis; here the basis consists of the principal
+    directions. ``directions="resi"`` reproduces the ReSi code: directions without the whitening
+    factor, with the column means added back, orthonormalised by QR and projected on the uncentred
+    columns. The ReSi value therefore depends on translation and, by up to a hundredth, on the signs
+    that LAPACK happens to choose. This variant accepts only ``weights="first"``, and is undefined
+    for d > e and for n <= d.
     """
     if directions == "resi":
         if weights != "first":
@@ -302,11 +306,11 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
         k_X \ge \min(k, \operatorname{rank} X)
 
     with :math:`U` the left singular vectors of the centred representation, in sample space. X is
-    (n, d), Y is (n, e), of any widths. :math:`k_X` is ``k``, or more where the k-th singular value
-    and those after it are equal but for rounding: all tied with the last are taken, since their
-    order is arbitrary. For independent representations it is about k/n. From k >= rank on, the
-    whole column spaces are compared, and no invertible linear map changes anything. Raises
-    ``UndefinedError`` for a constant representation.
+    (n, d), Y is (n, e), of any widths. :math:`k_X` is ``k``, or more where later singular values
+    equal the k-th up to rounding: all components tied with the last component are included, since
+    the order of ties is arbitrary. For independent representations the value is about k/n. From k
+    >= rank on, the measure compares the whole column spaces, and no invertible linear map changes
+    the value. Raises ``UndefinedError`` for a constant representation.
 
     Use it when you ask whether the k leading principal components of two layers span the same
     space.
@@ -314,8 +318,9 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     Beware. The result depends on k. If the spectrum has no gap after component k, small changes
     exchange components and lower the value.
 
-    Reference: Raju 2026, Section 10. Its code takes as many components of both sides as the
-    narrower one has; here all k of the wider side count, so that lost dimensions lower the value.
+    Reference: Raju 2026, Section 10. The author's code takes as many components of X and Y as the
+    narrower representation has. Here all k components of the wider representation count, so that
+    lost dimensions lower the value.
     """
     leading = principal_overlap(x, y)[
         : component_count_with_ties(x, count=k), : component_count_with_ties(y, count=k)
@@ -346,17 +351,18 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
 
     .. math:: \frac{1}{\max(d, e)} \lVert U_X^\top U_Y \rVert_F^2
 
-    with :math:`U` an orthonormal basis of the columns, not centred. X is (n, d), Y is (n, e). The
-    divisor is the number of columns, not the rank, so a representation with dead units scores
-    rank/d with itself. Raises ``UndefinedError`` for an all-zero representation.
+    with :math:`U` an orthonormal basis of the uncentred columns. X is (n, d), Y is (n, e). The
+    divisor is the number of columns, not the rank, so a representation with dead units has the
+    value rank/d when compared with itself. Raises ``UndefinedError`` for an all-zero
+    representation.
 
     Use it when you ask whether two embeddings span the same column space, as in work on compressed
     word embeddings.
 
-    Beware. Every direction counts alike and columns are not centred. With n at or below d the value
-    is fixed by the shapes.
+    Beware. All directions count alike, and columns are not centred. With n at or below d the value
+    depends on the shapes alone.
 
-    Reference: May et al. 2019. The rank rule is NumPy's, as in the ReSi code.
+    Reference: May et al. 2019. The numerical rank follows the rule of NumPy, as in the ReSi code.
     """
     return clip_above_one(squared_overlap(x, y, centered=False) / max(x.shape[1], y.shape[1]))
 

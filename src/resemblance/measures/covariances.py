@@ -50,14 +50,14 @@ def nbs(x: Representation, y: Representation) -> Array:
         = \frac{\lVert X^\top Y \rVert_*}{\lVert X \rVert_F \lVert Y \rVert_F}
         \qquad (X, Y \text{ centered}, K = X X^\top, L = Y Y^\top)
 
-    X is (n, d), Y is (n, e). No n x n matrix is formed. The cosine of :func:`angular_shape`, and 1
-    minus half the squared :func:`procrustes`, so all three rank pairs alike. Raises
-    ``UndefinedError`` for a constant representation.
+    X is (n, d), Y is (n, e). The code forms no n x n matrix. The value is the cosine of
+    :func:`angular_shape`, and 1 minus half the squared :func:`procrustes`, so all three measures
+    rank pairs alike. Raises ``UndefinedError`` for a constant representation.
 
-    Use it when you want the similarity that belongs to the Procrustes distance, between 0 and 1.
+    Use it when you want a similarity between 0 and 1 that corresponds to the Procrustes distance.
 
-    Beware. It is the cosine of the angular shape distance, so both carry the same information.
-    Unrelated data of n near or below d score high.
+    Beware. The value is the cosine of the angular shape distance, so the two measures carry the
+    same information. Unrelated data with n near or below d score high.
 
     Reference: Tang et al. 2020; Harvey et al. 2024 for the equality.
     """
@@ -84,14 +84,14 @@ def bures(x: Representation, y: Representation) -> Array:
         K^{1/2})^{1/2}}
         \qquad (X, Y \text{ centered}, K = X X^\top, L = Y Y^\top)
 
-    X is (n, d), Y is (n, e). In the units of the activations. It is the same number as
-    :func:`procrustes_size_shape` and computed like it; for Gram matrices scaled to trace 1 it is
-    :func:`procrustes`. Defined for all finite data.
+    X is (n, d), Y is (n, e). The value is in the units of the activations. It equals
+    :func:`procrustes_size_shape`, and the code computes the two measures in the same way; for Gram
+    matrices scaled to trace 1 the value equals :func:`procrustes`. Defined for all finite data.
 
-    Use it when you compare covariances between samples with a true distance that keeps sizes.
+    Use it when you compare covariances between samples with a metric that keeps sizes.
 
-    Beware. It equals the Procrustes distance with sizes kept; both in one table are one measure
-    counted twice. It grows with n and with scale.
+    Beware. The value equals the Procrustes size-and-shape distance; a table with the two measures
+    counts one measure twice. The distance grows with n and with scale.
 
     Reference: Harvey et al. 2024, who show the equality; Bhatia et al. 2019.
     """
@@ -119,20 +119,20 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
         K_\lambda = (1 - \lambda) \frac{n}{\lVert X \rVert_F^2} X X^\top + \lambda I \qquad (X
         \text{ centered})
 
-    with :math:`\lambda` = ``shrinkage``. X is (n, d), Y is (n, e). It is the root of the summed
-    squared logarithms of the generalised eigenvalues, computed in the space that both
-    representations span: O((d + e)^3) time besides the two decompositions and one product, no n x n
-    matrix when d, e < n. Raises ``UndefinedError`` for a constant representation.
+    with :math:`\lambda` = ``shrinkage``. X is (n, d), Y is (n, e). The distance is the root of the
+    summed squared logarithms of the generalised eigenvalues, computed in the joint span of X and Y:
+    O((d + e)^3) time besides the two decompositions and one product, no n x n matrix when d, e < n.
+    Raises ``UndefinedError`` for a constant representation.
 
     Use it when you compare Gram matrices with a distance in which small eigenvalues count as much
     as large ones.
 
-    Beware. Small eigenvalues are the least certain, and the regularisation decides how much they
-    weigh. Report its value.
+    Beware. Small eigenvalues are the least certain, and the regularisation decides how much weight
+    small eigenvalues have. Report ``shrinkage``.
 
-    Reference: Shahbazi et al. 2021. A centred Gram matrix is singular and the distance of two
-    singular ones infinite, so some regularisation is part of any use, and values depend on it; this
-    one makes the mean eigenvalue 1 first.
+    Reference: Shahbazi et al. 2021. A centred Gram matrix is singular and the distance between two
+    singular matrices is infinite, so any use needs some regularisation, and values depend on the
+    choice. The regularisation here first scales the mean eigenvalue to 1.
     """
     if _share_directions(x, y):
         a, b = _shrunk_grams(x, y, shrinkage)
@@ -169,20 +169,21 @@ def ensd(x: Representation, y: Representation) -> Array:
         {\operatorname{tr}(K^2) \operatorname{tr}(L^2)} \qquad (X, Y \text{ centered}, K = X X^\top,
         L = Y Y^\top)
 
-    It is linear CKA times the geometric mean of the participation ratios :math:`(\operatorname{tr}
-    K)^2 / \operatorname{tr}(K^2)`; of a representation with itself it is that ratio, its effective
-    dimension. That is not an upper bound: one with many faint dimensions can share more with a poor
-    one than the poor one has.
+    The value is linear CKA times the geometric mean of the participation ratios
+    :math:`(\operatorname{tr} K)^2 / \operatorname{tr}(K^2)`. The value of X with X is the
+    participation ratio, the effective dimension of X. The effective dimension is not an upper
+    bound: a representation X with many faint dimensions can share more dimensions with a
+    low-dimensional Y than Y has.
 
     X is (n, d), Y is (n, e). O(n d e) time, no n x n matrix when d, e <= n. Raises
     ``UndefinedError`` for a constant representation.
 
     Use it when you want the similarity as a number of shared dimensions rather than a fraction.
 
-    Beware. It has no fixed maximum: X with itself gives its own effective dimension. Report both
-    self-similarities with it.
+    Beware. The value has no fixed maximum: X with itself gives the effective dimension of X. Report
+    the self-similarities of X and of Y with the value.
 
-    Reference: Giaffar et al. 2024. Their code leaves centring to the user.
+    Reference: Giaffar et al. 2024. The authors' code leaves centring to the user.
     """
     # The points have size 1, so tr K = tr L = 1.
     return gram_inner(x, y, LINEAR_KERNEL) / (
@@ -201,19 +202,20 @@ def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0
     .. math:: \frac{\lVert S_X U_X^\top U_Y S_Y \rVert_F^2}{\lVert S_X^2 \rVert_F \, \lVert S_Y^2
         \rVert_F}
 
-    where :math:`U_X S_X` are the scores of the k leading components of X, likewise for Y, and k is
-    the smallest number of components that hold at least ``explained_variance`` of the variance of
-    X, or of Y if these are fewer; on each side, components tied with the k-th are taken, too. X is
-    (n, d), Y is (n, e). With all components it is ``cka``. Raises ``UndefinedError`` for a constant
-    representation.
+    where :math:`U_X S_X` are the scores of the k leading components of X, likewise for Y. Here k is
+    the smaller of two numbers: how many components of X, and how many components of Y, are needed
+    to explain at least ``explained_variance`` of the variance. Components tied with the k-th
+    component are included on either side. X is (n, d), Y is (n, e). With all components the value
+    is ``cka``. Raises ``UndefinedError`` for a constant representation.
 
     Use it when you want CKA of the leading principal components only.
 
-    Beware. Linear CKA is dominated by these components anyway, so both mostly agree.
+    Beware. The leading components dominate linear CKA anyway, so linear CKA and this measure mostly
+    agree.
 
-    Reference: Raju 2026, who calls it PWCKA. Despite the name, and the citation of PWCCA, nothing
-    in its code is projection weighted: components weigh by their variance, as in CKA, and the rest
-    is cut off.
+    Reference: Raju 2026, who calls the measure PWCKA. Despite the name, and the citation of PWCCA,
+    the author's code contains no projection weights: components weigh by variance, as in CKA, and
+    the remaining components are cut off.
     """
     count = min(components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
     k, l = component_count_with_ties(x, count=count), component_count_with_ties(y, count=count)

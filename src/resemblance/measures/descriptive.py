@@ -40,14 +40,14 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
 
     .. math:: \left| c(X) - c(Y) \right|, \qquad c(X) = \frac{1}{n} \sum_i \cos(x_i, \bar{x})
 
-    X is (n, d), Y is (n, e). A zero row contributes cosine 0; so does every row when the mean is
-    zero but for rounding, as that of centred data.
+    X is (n, d), Y is (n, e). A zero row contributes cosine 0. When the mean is zero up to rounding,
+    as for centred data, every row contributes cosine 0.
 
-    Use it when you ask whether two representations differ in how narrow the cone of their samples
-    is.
+    Use it when you ask whether the cone of the samples is narrower in one representation than in
+    the other.
 
-    Beware. It compares one number per representation, so a small value does not mean that samples
-    agree. Unrelated data may score as equal.
+    Beware. The measure compares one number per representation, so a small value does not mean that
+    samples agree. Unrelated data may score as equal.
 
     Reference: Wang et al. 2022.
     """
@@ -65,11 +65,12 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
 
     .. math:: \left| \lVert \bar{x} \rVert_2 - \lVert \bar{y} \rVert_2 \right|
 
-    X is (n, d), Y is (n, e). In the units of the activations. Defined for all finite data.
+    X is (n, d), Y is (n, e). The value is in the units of the activations. Defined for all finite
+    data.
 
     Use it when you ask whether the mean activation has moved.
 
-    Beware. It compares one number per representation and depends on scale.
+    Beware. The measure compares one number per representation and depends on scale.
 
     Reference: Wang et al. 2022.
     """
@@ -102,10 +103,10 @@ def uniformity_difference(
     .. math:: \left| u(X) - u(Y) \right|, \qquad
         u(X) = \log \frac{1}{n^2} \sum_{i,j} e^{-2 \lVert x_i - x_j \rVert^2}
 
-    ``rows="unit"`` scales every sample to unit length first, as the uniformity loss is defined;
-    ``"raw"`` does not (the ReSi code): for representations of ordinary scale all terms but i = j
-    vanish, both values are -log n, and the difference is exactly 0. ``self_pairs=False`` leaves out
-    i = j and averages over the other pairs.
+    ``rows="unit"`` scales every sample to unit length first, as in the definition of the uniformity
+    loss. ``"raw"`` does not scale (the ReSi code): for representations of ordinary scale all terms
+    but i = j vanish, u(X) and u(Y) are -log n, and the difference is exactly 0.
+    ``self_pairs=False`` leaves out i = j and averages over the other pairs.
 
     X is (n, d), Y is (n, e). O(n^2 d) time, memory of one block of rows. A zero row stays at the
     origin.
@@ -113,7 +114,7 @@ def uniformity_difference(
     Use it when you compare how evenly normalised embeddings cover the sphere, as in contrastive
     learning.
 
-    Beware. It compares one number per representation. A common offset decides it.
+    Beware. The measure compares one number per representation. A common offset decides the value.
 
     Reference: Wang and Isola 2020, Eq. 2 (t = 2); Klabunde et al. 2025 for the sum over all i, j.
     """
@@ -155,23 +156,23 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
         - \frac{2}{n^2} \sum_{i,j} k(x_i, y_j)
 
     with k(a, b) = exp(-‖a - b‖²/(2 σ²)), σ = ``bandwidth`` times the median distance between all 2n
-    samples. M is the unbiased estimate of the squared discrepancy; it can be negative, and is then
-    reported as 0.
+    samples. M is the unbiased estimate of the squared discrepancy; if M is negative, the value is
+    0.
 
-    X and Y are (n, d), with the same columns. Which sample of Y belongs to which of X does not
-    matter. Nothing is centred: rotating or moving one side is a change. Not a metric, because σ
-    follows the pair and small discrepancies are cut off. O(n^2 d) time, memory of 4 million numbers
-    for any n. Raises ``UndefinedError`` for different widths and when more than half of the samples
-    coincide.
+    X and Y are (n, d), with the same columns. The correspondence between the samples of X and Y
+    does not matter. The data are not centred: rotating or moving X or Y alone changes the value.
+    Not a metric, because σ depends on the pair and negative M is cut off at 0. O(n^2 d) time,
+    memory of 4 million numbers for any n. Raises ``UndefinedError`` for different widths and when
+    more than half of the samples coincide.
 
-    Use it when you compare two clouds as distributions in the same coordinates, as in tests for
-    drift.
+    Use it when you compare two point clouds as distributions in the same coordinates, as in tests
+    for drift.
 
-    Beware. A rotation or permutation of the columns changes it, so it suits versions of one model,
-    not two models. The pairing of samples does not enter.
+    Beware. A rotation or permutation of the columns changes the value, so the measure suits
+    versions of one model, not two models. The pairing of samples has no effect.
 
-    Reference: Gretton et al. 2012, Eq. 3. The code of Raju 2026 has exp(-‖a - b‖²/median²), which
-    is ``bandwidth=0.5**0.5``.
+    Reference: Gretton et al. 2012, Eq. 3. The code of Raju 2026 uses exp(-‖a - b‖²/median²), the
+    same kernel as ``bandwidth=0.5**0.5``.
     """
     squares = pooled_squares(x, y)
     median = pooled_median(squares)
@@ -198,18 +199,19 @@ def sliced_wasserstein(
         \left| (X \theta_p)_{(i)} - (Y \theta_p)_{(i)} \right|
 
     where :math:`\theta_p` are ``projections`` random unit vectors drawn from ``seed``, and (i) is
-    the i-th smallest value. In one dimension it is the Wasserstein distance.
+    the i-th smallest value. For d = 1 the value is the Wasserstein distance.
 
-    X and Y are (n, d), with the same columns. Which sample of Y belongs to which of X does not
-    matter. In the units of the activations, and smaller in more dimensions: a shift by v moves the
-    projections by about ‖v‖ (2/(πd))^½. A metric, as a mean of distances along fixed directions.
-    O(P n (d + log n)) time. Raises ``UndefinedError`` for different widths; defined for all other
-    finite data.
+    X and Y are (n, d), with the same columns. The correspondence between the samples of X and Y
+    does not matter. The value is in the units of the activations, and decreases with the dimension:
+    a shift by v moves the projections by about ‖v‖ (2/(πd))^½. A metric, as a mean of distances
+    along fixed directions. O(P n (d + log n)) time. Raises ``UndefinedError`` for different widths;
+    defined for all other finite data.
 
-    Use it when you ask how far samples must travel between two clouds in the same coordinates.
+    Use it when you ask how far samples must travel between two point clouds in the same
+    coordinates.
 
-    Beware. Columns must correspond, and the value has the units of the data. Directions are drawn
-    at random from a seed.
+    Beware. Columns must correspond, and the value has the units of the data. The directions are
+    drawn at random from ``seed``.
 
     Reference: Bonneel et al. 2015 with exponent 1, as in the code of Raju 2026, which draws with
     NumPy's ``default_rng``.
@@ -229,16 +231,17 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     .. math:: \frac{\sum_i s_i t_i}{\sqrt{\sum_i s_i^2 \sum_i t_i^2}}, \qquad
         s, t = \text{singular values of the centered } X, Y
 
-    X is (n, d), Y is (n, e); the shorter list is filled up with zeros. It says whether variance is
-    spread over as many directions, not whether over the same ones, and is never far from 1: 0.7 is
-    a large difference. Raises ``UndefinedError`` for a constant representation.
+    X is (n, d), Y is (n, e); the shorter list is padded with zeros. The measure tells whether
+    variance spreads over equally many directions, not whether over the same directions. The value
+    is never far from 1: 0.7 is a large difference. Raises ``UndefinedError`` for a constant
+    representation.
 
-    Use it when you compare how variance is spread over dimensions, without asking which directions.
+    Use it when you compare how variance is spread over dimensions, whatever the directions.
 
-    Beware. Any two decaying spectra are similar, and the pairing of samples does not enter.
+    Beware. Any two decaying spectra are similar, and the pairing of samples has no effect.
 
-    Reference: Raju 2026, Section 10. Like its code, it compares singular values, not their squares,
-    the eigenvalues.
+    Reference: Raju 2026, Section 10. Like the author's code, the measure compares singular values,
+    not eigenvalues (squared singular values).
     """
     s, t = padded_spectra(x, y)
     return clip_above_one(frobenius_inner(s, t))

@@ -65,20 +65,20 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     .. math:: \sqrt{\frac{\langle A, B \rangle_F}{\lVert A \rVert_F \lVert B \rVert_F}}, \qquad
         A = H D_X H, \; B = H D_Y H, \quad (D_X)_{ij} = \lVert x_i - x_j \rVert
 
-    X is (n, d), Y is (n, e). In the population it is 0 only for independent variables; this
+    X is (n, d), Y is (n, e). In the population the value is 0 only for independent variables; this
     (biased) sample version is well above 0 for independent data in many dimensions.
-    ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation; none for
-    more than 4096 samples, in two passes over the pairs. Raises ``UndefinedError`` for a constant
-    representation.
+    ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation. For more
+    than 4096 samples the distances are not stored, and the code makes two passes over the pairs.
+    Raises ``UndefinedError`` for a constant representation.
 
-    Use it when you want to detect any dependence between all pairwise distances, not only a linear
-    one.
+    Use it when you want to detect any dependence between all pairwise distances, not only linear
+    dependence.
 
-    Beware. The biased estimate is well above 0 for unrelated data of many features. Read it against
-    its chance level.
+    Beware. The biased estimate is well above 0 for unrelated data with many features. Compare the
+    value with the chance level.
 
-    Reference: Székely et al. 2007. The ReSi paper's Eq. 20 is the squared version; its code takes
-    the root, like ours.
+    Reference: Székely et al. 2007. Eq. 20 of the ReSi paper is the squared version; the ReSi code
+    takes the root, like this function.
     """
     value = double_centered_inner(x, y) / (distance_deviation(x) * distance_deviation(y))
     value = clip_above_one(clip_below_zero(value))  # negative values are rounding errors
@@ -117,17 +117,18 @@ def rsm_norm_difference(
 
     .. math:: \lVert D_X - D_Y \rVert, \qquad (D_X)_{ij} = \lVert x_i - x_j \rVert
 
-    ``norm="frobenius"`` is the root of the summed squares over all n x n entries; ``"spectral"``
-    the largest absolute eigenvalue, which is what the ReSi code computes.
+    ``norm="frobenius"`` is the root of the summed squares over all n x n entries. ``"spectral"`` is
+    the largest absolute eigenvalue, as in the ReSi code.
 
-    X is (n, d), Y is (n, e). In the units of the activations and growing with n. O(n^2 d) time,
-    n^2/2 numbers per representation, n^2 for ``"spectral"``; none for more than 4096 samples, in
-    one pass over the pairs, or ten to twenty for the spectral norm. Defined for all finite data (a
-    constant representation has no distances). A metric between distance matrices.
+    X is (n, d), Y is (n, e). The value is in the units of the activations and grows with n. O(n^2
+    d) time, n^2/2 numbers per representation, n^2 for ``"spectral"``. For more than 4096 samples
+    the distances are not stored, and the code makes one pass over the pairs, or ten to twenty for
+    the spectral norm. Defined for all finite data (all distances of a constant representation are
+    zero). A metric between distance matrices.
 
-    Use it when you want the plain difference between two matrices of distances, sizes included.
+    Use it when you want the plain difference between two distance matrices, sizes included.
 
-    Beware. It grows with n and with scale. The largest distances decide, so outliers do.
+    Beware. The value grows with n and with scale. The largest distances decide, so outliers do too.
 
     Reference: Shahbazi et al. 2021; Yin and Shen 2018 for matrices of inner products instead of
     distances.

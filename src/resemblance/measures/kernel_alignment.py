@@ -71,32 +71,34 @@ def cka(
     exp(-d/σ), where σ is ``bandwidth`` times the median distance between samples. ``"cosine"``:
     cosines between rows, 0 with a zero row; not translation invariant.
 
-    ``estimator``: ``"biased"`` is the formula above; for independent representations it is far from
-    0 unless n >> d (0.79 at n = 200, d = 768). ``"debiased"`` uses the unbiased HSIC of Song et al.
-    2012 (U-centred Gram matrices), 0 on average for independent data. ``"lange"`` leaves out the
-    diagonals of the centred Gram matrices (Lange et al. 2023). Both may be negative.
+    ``estimator``: ``"biased"`` is the formula above; for independent representations the value is
+    far from 0 unless n >> d (0.79 at n = 200, d = 768). ``"debiased"`` uses the unbiased HSIC of
+    Song et al. 2012 (U-centred Gram matrices), 0 on average for independent data. ``"lange"``
+    leaves out the diagonals of the centred Gram matrices (Lange et al. 2023). Debiased and Lange
+    values may be negative.
 
     ``"features"`` is for features that are a random sample from a population, such as recorded
-    neurons (Chun et al. 2025): it estimates what the debiased value would be for all features of
-    both populations. A feature should be compared with others only, so
+    neurons (Chun et al. 2025). This estimator estimates the debiased value for all features of the
+    two populations. The estimate must not compare a feature with the same feature, so
 
     .. math:: \operatorname{HSIC}(K, K) \;\text{becomes}\; \frac{d}{d - 1} \left(
         \operatorname{HSIC}(K, K) - \sum_a \operatorname{HSIC}(x_a x_a^\top, x_a x_a^\top) \right)
 
     with the unbiased HSIC everywhere and :math:`x_a` the columns of X, d >= 2. Few features lower
-    the other values: with 30 of 3,000 on each side and a true value of 0.154 the debiased one is
-    0.068 on average and this one 0.152. With 10 it is a fifth too large on average and has a
-    standard deviation of 0.08. It takes the linear kernel, has no bounds, is more than 1 for X with
-    itself, and changes when the features are rotated.
+    the values of the other estimators: with 30 of 3,000 features on each side and a true value of
+    0.154, the debiased value is 0.068 on average and the ``"features"`` value 0.152. With 10
+    features the ``"features"`` value is a fifth too large on average and has a standard deviation
+    of 0.08. This estimator needs the linear kernel, has no bounds, is more than 1 for X with X, and
+    changes when the features are rotated.
 
     X is (n, d), Y is (n, e). O(n d e) time with no n x n matrix for linear and cosine kernels when
-    d, e <= n. The linear kernel takes n^2/2 numbers and O(n^2 d) time per representation, and
-    O(n^2) per pair, where 3 min(d, e) >= n or one is wider than n: n and the widths decide, so to
-    the last bit a value depends on nothing else. The other kernels take O(n^2 d) time, one n x n
-    matrix per representation, and none for more than 4096 samples: then the matrices are computed
-    again, piece by piece, in four passes. Raises ``UndefinedError`` for a constant representation,
-    or when an estimate of a self-similarity is not positive, and ``ValueError`` for ``"features"``
-    with another kernel.
+    d, e <= n. Where 3 min(d, e) >= n, or where X or Y is wider than n, the linear kernel instead
+    uses n^2/2 numbers and O(n^2 d) time per representation, and O(n^2) time per pair. Only n and
+    the widths decide between the two methods, so nothing else changes the last bit of a value. The
+    other kernels need O(n^2 d) time and one n x n matrix per representation. For more than 4096
+    samples the code stores no matrix and recomputes the matrices in blocks, in four passes. Raises
+    ``UndefinedError`` for a constant representation, or when an estimate of a self-similarity is
+    not positive, and ``ValueError`` for ``"features"`` with another kernel.
 
     Use it when you want the measure that most papers report, for the geometry of the directions of
     large variance. Use ``estimator="debiased"`` unless n is much larger than d.
@@ -106,10 +108,11 @@ def cka(
 
     Reference: Kornblith et al. 2019, Eqs. 3-4; Cortes et al. 2012. The width is a multiple of the
     median *distance* between different samples. ``pairs="all"`` takes the median of all n²
-    distances, those of samples to themselves included, as the codes of google and of Islam et al.
-    2025 do: nearly always the same within a thousandth, but with two equal clusters it decides
-    between the distances within and between them. A width far below the distances between
-    neighbours leaves the diagonal only, and a value near 1 for any two representations.
+    distances, including the zero distance from each sample to itself, like the codes of google and
+    of Islam et al. 2025. The two medians nearly always agree within a thousandth, but with two
+    equal clusters the choice decides between the distances within clusters and between clusters. A
+    width far below the distances between neighbours leaves only the diagonal, and a value near 1
+    for any two representations.
     """
     if estimator == "features" and kernel != "linear":
         raise ValueError(

@@ -57,18 +57,19 @@ def hard_correlation_match(
     .. math:: \frac{1}{\min(d, e)} \max_{\pi} \sum_i \operatorname{corr}\left( x_i, y_{\pi(i)}
         \right)
 
-    X is (n, d), Y is (n, e); with different widths the neurons left over on the wider side are not
-    matched. A constant (dead) column correlates 0 with every other, and with itself.
-    ``matching="optimal"`` solves the assignment problem; ``"greedy"`` takes the largest remaining
-    correlation again and again (ties: first in row-major order). Raises ``UndefinedError`` for a
-    constant representation.
+    X is (n, d), Y is (n, e); with different widths the surplus neurons of the wider representation
+    remain unmatched. A constant (dead) column has correlation 0 with every column, including the
+    same column. ``matching="optimal"`` solves the assignment problem; ``"greedy"`` repeatedly takes
+    the largest remaining correlation (ties: first in row-major order). Raises ``UndefinedError``
+    for a constant representation.
 
-    Use it when you ask whether single neurons have a counterpart, one to one.
+    Use it when you ask whether single neurons have a one-to-one counterpart.
 
-    Beware. A rotation of the neurons changes it, so two networks with the same geometry may score
-    low. Correlations are signed, and few samples create false matches.
+    Beware. A rotation of the neurons changes the value, so two networks with the same geometry may
+    score low. Correlations are signed, and few samples create false matches.
 
-    Reference: Li et al. 2015. The ReSi paper says greedy and its code solves the assignment.
+    Reference: Li et al. 2015. The ReSi paper describes the greedy matching, but the ReSi code
+    solves the assignment problem.
     """
     c = correlations(x, y)
     rows, columns = (
@@ -94,16 +95,17 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
     .. math:: \frac{1}{2} \left( \frac{1}{d} \sum_i \max_j \operatorname{corr}(x_i, y_j)
         + \frac{1}{e} \sum_j \max_i \operatorname{corr}(x_i, y_j) \right)
 
-    X is (n, d), Y is (n, e). Correlations are signed. A constant (dead) column correlates 0 with
-    every other. Raises ``UndefinedError`` for a constant representation.
+    X is (n, d), Y is (n, e). Correlations are signed. A constant (dead) column has correlation 0
+    with every column. Raises ``UndefinedError`` for a constant representation.
 
-    Use it when you ask whether each neuron has at least one similar neuron on the other side.
+    Use it when you ask whether every neuron has at least one similar neuron in the other
+    representation.
 
-    Beware. Several neurons may share one partner, so redundant neurons raise the value. A rotation
-    changes it.
+    Beware. Several neurons may share a partner, so redundant neurons raise the value. A rotation
+    changes the value.
 
     Reference: Li et al. 2015. Not the "soft matching" distance of Khosla and Williams (2024), which
-    some packages give the same name.
+    has the same name in some packages.
     """
     xp, c = x.xp, correlations(x, y)
     return (xp.mean(xp.max(c, axis=1)) + xp.mean(xp.max(c, axis=0))) / 2
@@ -138,13 +140,14 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
 
     .. math:: \min_{P \in \text{permutations}} \lVert XP - Y \rVert_F
 
-    X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred or
-    scaled, so the value is in the units of the activations. Defined for all finite data.
+    X is (n, d), Y is (n, e); the narrower array is padded with zero columns. The data are not
+    centred or scaled, so the value is in the units of the activations. Defined for all finite data.
 
     Use it when you ask how far two sets of neurons are apart after the best renumbering, with units
     and offsets.
 
-    Beware. Both sides need the same width. Scale and offset count; standardise if they should not.
+    Beware. Compare representations of equal width: surplus columns are matched to columns of zeros.
+    Scale and offset count; standardise the data if scale and offset should not count.
 
     Reference: Williams et al. 2021.
     """
@@ -184,19 +187,19 @@ def soft_matching(
     .. math:: \min_{P \ge 0} \sqrt{\sum_{ij} P_{ij} \lVert x_i - y_j \rVert^2}
         \quad \text{with} \quad \sum_j P_{ij} = \tfrac{1}{d}, \quad \sum_i P_{ij} = \tfrac{1}{e}
 
-    with columns :math:`x_i, y_j`: optimal transport between neurons, where a neuron may be shared
-    out. For d = e the best plan is a permutation, and the value that of
-    :func:`permutation_procrustes` over :math:`\sqrt{d}`.
+    with columns :math:`x_i, y_j`: optimal transport between neurons, where the plan may split a
+    neuron among several partners. For d = e the best plan is a permutation, and the value is
+    :func:`permutation_procrustes` divided by :math:`\sqrt{d}`.
 
-    X is (n, d), Y is (n, e). ``units="raw"`` takes the columns as they are, in the units of the
-    activations; ``"unit"`` centres them and scales them to length 1 first, a constant column
-    becoming 0. Exact: an assignment for d = e, otherwise a linear program with d e unknowns (0.4 s
-    for 256 and 300, 3 s for 512 and 768; from about 512 x 512 on in a fortieth of the time with
-    POT, the extra ``transport``). Defined for all finite data.
+    X is (n, d), Y is (n, e). ``units="raw"`` uses the columns unchanged, in the units of the
+    activations. ``"unit"`` first centres the columns and scales the columns to length 1; a constant
+    column becomes 0. Exact: an assignment for d = e, otherwise a linear program with d e unknowns
+    (0.4 s for 256 and 300, 3 s for 512 and 768; from about 512 x 512 on in a fortieth of the time
+    with POT, the extra ``transport``). Defined for all finite data.
 
-    Use it when you compare neurons of layers of different widths with a true distance.
+    Use it when you compare the neurons of layers of different widths with a metric.
 
-    Beware. Scale and offset count, as in permutation Procrustes. A rotation changes it.
+    Beware. Scale and offset count, as in permutation Procrustes. A rotation changes the value.
 
     Reference: Khosla and Williams 2024. Not :func:`soft_correlation_match`.
     """

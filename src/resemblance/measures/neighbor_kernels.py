@@ -63,39 +63,40 @@ def mka(
     with :math:`H = I - \tfrac{1}{n} 1 1^\top`, :math:`\rho_i` the distance to the nearest neighbour
     and :math:`\sigma_i` such that every row sums to D = 1 + log2 k, to the last digit and at any
     scale. Then the value is (⟨K, L⟩ - D²) / √((⟨K, K⟩ - D²)(⟨L, L⟩ - D²)) (Theorem 4.1), in (0, 1)
-    for D < √n. Where at least log2 k neighbours are at the smallest distance (duplicates,
-    categories; always for k = 1) no :math:`\sigma_i` exists: these have weight 1, the others 0, and
-    the row is centred by its own mean.
+    for D < √n. No :math:`\sigma_i` exists where at least log2 k neighbours are at the smallest
+    distance (duplicates, categories; always for k = 1). Then the nearest neighbours have weight 1,
+    all other neighbours 0, and the row is centred by the mean of the row.
 
     X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself. Samples that tie
-    for the last places share the weights of these equally, so the sums of the rows stay what they
-    are. ``metric``: ``"euclidean"`` or ``"cosine"`` (1 - cos). ``diagonal=False`` leaves out
-    :math:`K_{ii}`. ``symmetrize=True`` is Appendix D: K + Kᵀ - K∘Kᵀ, centred on both sides. O(n^2
-    d) time once per representation, O(n k) per pair and in memory. Raises ``UndefinedError`` when k
-    >= n, for a constant representation, and when K is constant along its rows.
+    for the last places share the weights of the last places equally, so ties do not change the sums
+    of the rows. ``metric``: ``"euclidean"`` or ``"cosine"`` (1 - cos). ``diagonal=False`` leaves
+    out :math:`K_{ii}`. ``symmetrize=True`` is Appendix D: K + Kᵀ - K∘Kᵀ, centred on both sides.
+    O(n^2 d) time once per representation, O(n k) per pair and in memory. Raises ``UndefinedError``
+    when k >= n, for a constant representation, and when K is constant along the rows.
 
-    Neighbours are exact. ``search="hnsw"`` (extra ``neighbors``) searches them in a navigable graph
-    (Malkov and Yashunin 2020, by faiss), which is faster for many samples whose distances differ.
-    :func:`compare` then records what share of the neighbours it found, ``neighbor_recall``, of the
-    side where it is lower; the function :func:`neighbor_recall` gives it for one side. What is
-    missed depends on the order of the samples and on rounding, so the claims hold up to that.
-    Raises ``UndefinedError`` when fewer than k are found.
+    The neighbour search is exact by default. ``search="hnsw"`` (extra ``neighbors``) searches
+    neighbours in a navigable graph (Malkov and Yashunin 2020, with faiss), which is faster for many
+    samples with distinct distances. :func:`compare` then records the share of the exact neighbours
+    that the search found, ``neighbor_recall``, for the representation with the lower share. The
+    function :func:`neighbor_recall` returns the share for one representation. The order of the
+    samples and rounding decide which neighbours the search misses, so the claims hold only up to
+    missed neighbours. Raises ``UndefinedError`` when the search finds fewer than k neighbours.
 
-    The shared diagonal alone makes independent representations score about 1/3 (0.33 for Gaussians
-    with n = 200, k = 15). ``corrected=True`` returns :math:`(m - m_0) / (1 - m_0)`, where
-    :math:`m_0` is the mean over *all* orders of the samples of Y, :math:`\operatorname{tr}(KH)
-    \operatorname{tr}(LH) / (n - 1)` over the same norms: 0 on average for independent
-    representations, 1 for equal ones.
+    The shared diagonal alone gives independent representations a value of about 1/3 (0.33 for
+    Gaussians with n = 200, k = 15). ``corrected=True`` returns :math:`(m - m_0) / (1 - m_0)`, where
+    :math:`m_0` is the mean over *all* permutations of the samples of Y,
+    :math:`\operatorname{tr}(KH) \operatorname{tr}(LH) / (n - 1)` over the same norms: 0 on average
+    for independent representations, 1 for equal representations.
 
-    Use it when you compare manifolds by their neighbourhoods, with a kernel that adapts to the
+    Use it when you compare the neighbourhoods of manifolds, with a kernel that adapts to the
     density.
 
-    Beware. Unrelated data are far from 0 unless ``corrected=True`` is set. State k; the
-    paper uses 100.
+    Beware. Unrelated data are far from 0 unless ``corrected=True`` is set. State k; the paper uses
+    100.
 
-    Reference: Islam et al. 2025, Eqs. 2-3. Their code has k = 15, single precision, :math:`\sigma`
-    of at most 1000, and Theorem 4.1 whether or not the rows have the sum it assumes; k = 100 is
-    that of the paper's experiments.
+    Reference: Islam et al. 2025, Eqs. 2-3. The authors' code has k = 15, single precision,
+    :math:`\sigma` of at most 1000, and applies Theorem 4.1 whether or not the rows have the assumed
+    sum. The experiments of the paper use k = 100.
     """
     K, L = (umap_kernel(r, k, metric, symmetrize, diagonal, search) for r in (x, y))
     if not corrected:
@@ -136,9 +137,10 @@ def kcka(
         } 0
 
     with :math:`\sigma` the median of the n k Euclidean distances to neighbours: one width for all
-    samples, where ``mka`` has one for each. ``variant="code"`` is what the authors' code computes:
-    squared distances and their median, :math:`K_{ii} = 1`, and tr(KHLH) for the inner products,
-    which counts only what is a neighbour in both directions and may exceed 1.
+    samples, where ``mka`` has a width per sample. ``variant="code"`` reproduces the authors' code:
+    squared distances and the median of squared distances, :math:`K_{ii} = 1`, and tr(KHLH) for the
+    inner products. That trace counts only pairs that are neighbours in both directions, and the
+    value may exceed 1.
 
     X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself, ties and
     ``search`` as in :func:`mka`. O(n^2 d) time once per representation, O(n k) per pair and in
@@ -147,8 +149,8 @@ def kcka(
 
     Use it when you want kernel alignment of local neighbourhoods with an exponential kernel.
 
-    Beware. k and the width of the kernel decide what is local. The authors' code computes a
-    variant: see the page on implementations that disagree.
+    Beware. k and the width of the kernel decide how local the measure is. The authors' code
+    computes a variant: see the page on implementations that disagree.
 
     Reference: Islam et al. 2025, Eqs. 18-19.
     """
@@ -196,30 +198,32 @@ def cknna(
 
     multiplied entry by entry; with ties :math:`\alpha_{ij}` is the geometric mean of the weights of
     j on both sides (see :func:`mutual_knn`). K and L are inner products of the rows, at unit length
-    (``kernel="cosine"``) or not (``"linear"``); the neighbours are those of largest inner product,
-    and in s(K, K) those of K alone.
+    (``kernel="cosine"``) or not (``"linear"``). The neighbours are the samples of largest inner
+    product; s(K, K) uses only the neighbours in K.
 
     ``estimator="debiased"`` is the unbiased HSIC of Song et al. 2012 of the masked kernels, as in
-    the authors' code. These are not symmetric, so neither is the value, by little, and it has no
-    bounds. ``"biased"`` is the formula of the paper: the sum of the products of kernel values,
-    each minus the mean of its row, over mutual neighbours; symmetric, in [-1, 1].
+    the authors' code. The masked kernels are not symmetric, so the value is slightly asymmetric,
+    and the value has no bounds. ``"biased"`` is the formula of the paper: the sum over mutual
+    neighbours of the products of kernel values, centred by the row means; symmetric, in [-1, 1].
 
-    X is (n, d), Y is (n, e), n > k. With k = n - 1 and the linear kernel it is debiased linear CKA.
-    ``search`` as in :func:`mka`. O(n^2 d) time, O(n k) memory. Raises ``UndefinedError`` for a
-    constant representation and when a self-similarity is not positive.
+    X is (n, d), Y is (n, e), n > k. With k = n - 1 and the linear kernel the value is debiased
+    linear CKA. ``search`` as in :func:`mka`. O(n^2 d) time, O(n k) memory. Raises
+    ``UndefinedError`` for a constant representation and when a self-similarity is not positive.
 
-    Chance is not 0 but grows with k/n. For independent Gaussian data (n = 300 and 1000, d = 20 and
-    200) it is 0.8 to 0.9 k/n with k = 10 and 0.9 to 1.0 k/n with k = 30 and 100. With the linear
-    kernel it is less, down to 0.5 k/n (n = 1000, d = 20, k = 10); with ``estimator="biased"`` it
-    is k/n, and less where k is a good part of n (0.8 k/n for k = n/3).
+    The chance level is not 0 but grows with k/n. For independent Gaussian data (n = 300 and 1000, d
+    = 20 and 200) chance is 0.8 to 0.9 k/n with k = 10 and 0.9 to 1.0 k/n with k = 30 and 100. With
+    the linear kernel chance is lower, down to 0.5 k/n (n = 1000, d = 20, k = 10). With
+    ``estimator="biased"`` chance is k/n, and lower where k is a good part of n (0.8 k/n for k =
+    n/3).
 
     Use it when you compare with the platonic-representation studies: kernel alignment restricted to
     common neighbours.
 
-    Beware. Common offsets count. Small k makes it noisy, and k near n turns it into CKA.
+    Beware. Common offsets count. A small k gives a noisy value, and a k near n turns the measure
+    into CKA.
 
-    Reference: Huh et al. 2024. Their code adds 1e-6 to the denominator, which costs up to 6e-4 of
-    the value for 100 samples of unit length; nothing is added here.
+    Reference: Huh et al. 2024. The authors' code adds 1e-6 to the denominator, which lowers the
+    value by up to 6e-4 for 100 samples of unit length; this function adds nothing.
     """
     nearest_rows, centered = NeighborSearch(k, affinity(kernel), search), estimator == "biased"
     a, b = (neighbor_graph(r, nearest_rows) for r in (x, y))

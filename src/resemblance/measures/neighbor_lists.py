@@ -48,21 +48,22 @@ def lcs_knn(
 
     .. math:: \frac{1}{nk} \sum_i \operatorname{LCS}\left( N_X(i), N_Y(i) \right)
 
-    where LCS is the length of the longest sequence that can be left of both lists of k neighbours,
-    nearest first, by striking out entries. X is (n, d), Y is (n, e), n > k. ``metric`` and
-    ``search`` as in :func:`mutual_knn`, which is never smaller. O(n k^2) time besides the
-    neighbours. Raises ``UndefinedError`` for a constant representation.
+    where LCS is the length of the longest common subsequence of the two lists of k neighbours,
+    nearest first: the longest sequence that remains of both lists after striking out entries. X is
+    (n, d), Y is (n, e), n > k. ``metric`` and ``search`` as in :func:`mutual_knn`, which is never
+    smaller. O(n k^2) time besides the neighbours. Raises ``UndefinedError`` for a constant
+    representation.
 
-    Equally near samples are in no order, so they are in the right one whatever the other list says.
-    Those that tie for the last places count by their weights, and the mean is divided, as in
-    :func:`mutual_knn`: LCS is then the largest total weight of common neighbours of which no two
-    are in opposite orders.
+    Equally near samples have no order, so the measure accepts any order of such samples in the
+    other list. Samples that tie for the last places count with the weights of :func:`mutual_knn`,
+    and the mean is divided as there. LCS is then the largest total weight of common neighbours
+    without two neighbours in opposite orders.
 
     Use it when you ask how much of the order of the neighbours is kept.
 
-    Beware. It is strict and depends on k. Ties are resolved by convention.
+    Beware. The measure is strict and depends on k. Ties are resolved by convention.
 
-    Reference: Huh et al. 2024. Their code gives the mean length, k times the value here.
+    Reference: Huh et al. 2024. The authors' code returns the mean length, k times the value here.
     """
     return normalized_overlap(_common_order_share, x, y, NeighborSearch(k, metric, search))
 
@@ -115,14 +116,15 @@ def edit_distance_knn(
     Raises ``UndefinedError`` for a constant representation.
 
     With ties a substitution costs the probability that two places hold different samples when ties
-    are broken at random, on each side by itself. The mean is divided as in :func:`mutual_knn`, so
-    it is 1 for the same lists.
+    are broken at random, independently in X and in Y. The mean is divided as in :func:`mutual_knn`,
+    so equal lists have the value 1.
 
-    Use it when the order of the neighbours matters as well as the set.
+    Use it when the order of the neighbours matters in addition to the set.
 
-    Beware. It is strict: 10 % of noise lowers it a lot. It suits nearly equal representations.
+    Beware. The measure is strict: 10 % of noise lowers the value a lot. Use the measure for nearly
+    equal representations.
 
-    Reference: Huh et al. 2024. Larger is more similar, in spite of its name.
+    Reference: Huh et al. 2024. Larger is more similar, in spite of the name.
     """
     return normalized_overlap(_unedited_share, x, y, NeighborSearch(k, metric, search))
 

@@ -74,23 +74,23 @@ def jaccard(
 
     .. math:: \frac{1}{n} \sum_i \frac{|N_X(i) \cap N_Y(i)|}{|N_X(i) \cup N_Y(i)|}
 
-    X is (n, d), Y is (n, e), n > k. Without ties independent representations overlap by about
+    X is (n, d), Y is (n, e), n > k. Without ties the value of independent representations is about
     k/(2n). ``metric`` is ``"cosine"`` or ``"euclidean"``; ``search`` as in :func:`mka`. Raises
     ``UndefinedError`` for a constant representation, and when k >= n.
 
-    With ties (see :func:`mutual_knn`) the size of the intersection is its mean over all ways to
-    break them, and that of the union is 2k minus this. The mean over samples is divided by the
-    geometric mean of what it is for X with itself and for Y with itself: 1 for the same neighbours,
-    and for independent representations more than without ties.
+    With ties (see :func:`mutual_knn`) the size of the intersection is the mean over all ways to
+    break the ties, and the size of the union is 2k minus that mean. The mean over samples is
+    divided by the geometric mean of the values of X with X and of Y with Y. The result is 1 for
+    equal neighbours, and for independent representations more than without ties.
 
     Use it when you ask whether the same samples are close to each other, as retrieval and
     clustering need.
 
-    Beware. It uses cosines of rows as they are, so a common offset changes it. It depends on k/n:
-    compare equal k and n only.
+    Beware. The measure uses cosines of the unchanged rows, so a common offset changes the value.
+    The value depends on k/n: compare equal k and n only.
 
     Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour
-    instead of the sample itself, which differs when samples are duplicated.
+    instead of the sample itself, which gives another value when samples are duplicated.
     """
     return normalized_overlap(_jaccard_overlap, x, y, NeighborSearch(k, metric, search))
 
@@ -158,32 +158,34 @@ def mutual_knn(
     .. math:: m = \frac{1}{nk} \sum_i |N_X(i) \cap N_Y(i)|
 
     X is (n, d), Y is (n, e), n > k. ``metric``: neighbours by ``"cosine"``, by ``"euclidean"``
-    distance, or by ``"inner"`` product of the rows as they are; ``search`` as in :func:`mka`. O(n^2
+    distance, or by ``"inner"`` product of the unchanged rows; ``search`` as in :func:`mka`. O(n^2
     d) time, O(n k) memory.
 
-    *Ties.* Samples as near as the k-th nearest share the places that the nearer ones leave: with p
-    places for t samples each is a neighbour with weight p/t, and a common neighbour counts by the
-    product of its weights on both sides. That is the mean over all ways to break the ties, on each
-    side by itself. It is divided by the geometric mean of what it is for X with itself and for Y
-    with itself, 1 without ties, so the same neighbours have the value 1:
+    *Ties.* Samples as near as the k-th nearest share the places that the nearer samples leave: if t
+    samples tie for p places, every tied sample is a neighbour with weight p/t. A common neighbour
+    counts with the product of the weights in X and in Y. The weighted sum is the mean over all ways
+    to break the ties, independently in X and in Y. The sum is divided by the geometric mean of the
+    sums of X with X and of Y with Y, which is 1 without ties. Equal neighbours therefore have the
+    value 1:
 
     .. math:: m = \frac{s(X, Y)}{\sqrt{s(X, X) \, s(Y, Y)}}, \qquad
         s(X, Y) = \frac{1}{nk} \sum_{ij} w^X_{ij} w^Y_{ij}
 
-    If the samples of Y are permuted at random, m is c = k/(n - 1) on average, exactly; with ties
+    If the samples of Y are permuted at random, the mean of m is exactly c = k/(n - 1); with ties
     :math:`c = k / ((n - 1) \sqrt{s(X, X) \, s(Y, Y)})`, which is more. ``corrected=True`` is (m -
-    c)/(1 - c): 0 at chance, 1 for the same neighbours, never below -1; it needs n > k + 1. Raises
-    ``UndefinedError`` for a constant representation, and when c is 1, as it is if all samples are
-    equally far apart.
+    c)/(1 - c): 0 at chance, 1 for equal neighbours, never below -1. The correction needs n > k + 1.
+    Raises ``UndefinedError`` for a constant representation, and when c is 1, as when all samples
+    are equally far apart.
 
     Use it when you compare with the platonic-representation studies, or want the simplest overlap
     of neighbours.
 
-    Beware. Chance is k/(n - 1), more with tied distances; ``corrected=True`` takes it out.
+    Beware. The chance level is k/(n - 1), more with tied distances; ``corrected=True`` subtracts
+    chance.
 
-    Reference: Huh et al. 2024. Their code takes inner products of rows scaled to unit length, which
-    is ``metric="cosine"``; of other features, ``metric="inner"``. It leaves open how ties are
-    broken.
+    Reference: Huh et al. 2024. The authors' code takes inner products. For rows scaled to unit
+    length the code corresponds to ``metric="cosine"``; for other features, to ``metric="inner"``.
+    The code does not define how ties are broken.
     """
     value = normalized_overlap(mean_common_share, x, y, NeighborSearch(k, metric, search))
     if not corrected:
@@ -238,27 +240,28 @@ def cycle_knn(
 
     .. math:: m = \frac{1}{n} \sum_i \left[ i \in N_X(j) \text{ for some } j \in N_Y(i) \right]
 
-    X is (n, d), Y is (n, e), n > k. Not symmetric. *X with itself is not 1*: a sample that is no
-    neighbour of any of its neighbours does not return, and another Y may lead back more samples.
-    ``metric`` and ``search`` as in :func:`mutual_knn`. Samples that tie for the last places share
-    them as there, and m is the mean over all ways to break the ties, of every sample by itself.
+    X is (n, d), Y is (n, e), n > k. Not symmetric. *X with itself is not 1*: a sample does not
+    return if none of the neighbours lists the sample as a neighbour, and another Y may lead back
+    more samples. ``metric`` and ``search`` as in :func:`mutual_knn`. Samples that tie for the last
+    places share the places as in :func:`mutual_knn`, and m is the mean over all ways to break the
+    ties, independently for every sample.
 
-    Chance is high, about 1 - (1 - k/n)^k. If the samples of Y are permuted at random, the mean is
-    exactly
+    The chance level is high, about 1 - (1 - k/n)^k. If the samples of Y are permuted at random, the
+    mean is exactly
 
     .. math:: c = 1 - \frac{1}{n} \sum_i \prod_{t=0}^{k-1} \frac{n - 1 - r_i - t}{n - 1 - t}
 
     where :math:`r_i` is the number of samples that have i as a neighbour in X, and a negative
     factor counts as 0. With ties the product is the mean, over all sets of k other samples, of the
-    probability that none of them has i as a neighbour. ``corrected=True`` is (m - c)/(1 - c).
-    Raises ``UndefinedError`` for a constant representation, and when chance is 1.
+    probability that no sample of the set has i as a neighbour. ``corrected=True`` is (m - c)/(1 -
+    c). Raises ``UndefinedError`` for a constant representation, and when chance is 1.
 
     Use it when you want a lenient test of whether neighbourhoods lead back to the sample.
 
-    Beware. It saturates: chance is high once k exceeds about the root of n. Compare with the chance
-    level, or set ``corrected=True``.
+    Beware. The measure saturates: chance is high once k exceeds about the root of n. Compare with
+    the chance level, or set ``corrected=True``.
 
-    Reference: Huh et al. 2024, whose code has the arguments in this order.
+    Reference: Huh et al. 2024; the authors' code has the arguments in this order.
     """
     a, b = (nearest(r, k, metric, search) for r in (x, y))
     value = _mean_return_share(a, b)
@@ -318,18 +321,20 @@ def rank_similarity(
     1 + 1/2 + \ldots + 1/m`. A sample without common neighbours contributes 0. X is (n, d), Y is (n,
     e), n > k. ``metric`` and ``search`` as in :func:`jaccard`.
 
-    Normalised by the number of *common* neighbours: sharing only the nearest one already gives 1.
-    Raises ``UndefinedError`` for a constant representation, and when k >= n.
+    The value is normalised by the number of *common* neighbours: if X and Y share only the nearest
+    neighbour, the value is already 1. Raises ``UndefinedError`` for a constant representation, and
+    when k >= n.
 
-    With ties, equally near samples share their mean rank, and common neighbours count by the
-    product of their weights on both sides. :math:`H_m`, with m their total weight but at least 1,
-    is the geometric mean over both sides of the largest sum of weights over ranks that a total
-    weight of m allows. The mean over samples is divided as in :func:`jaccard`, so it is 1 for the
-    same neighbours, and for independent representations more than without ties.
+    With ties, equally near samples share the mean of the ranks, and common neighbours count with
+    the product of the weights in X and in Y. Let m be the total weight of the common neighbours,
+    but at least 1. For a total weight of m there is a largest sum of weights over ranks in X and in
+    Y; :math:`H_m` is the geometric mean of the two largest sums. The mean over samples is divided
+    as in :func:`jaccard`. The result is 1 for equal neighbours, and for independent representations
+    more than without ties.
 
-    Use it when near neighbours should count more than far ones.
+    Use it when near neighbours should count more than far neighbours.
 
-    Beware. Only common neighbours are ranked, so few common neighbours make it noisy.
+    Beware. The measure ranks only common neighbours, so few common neighbours give a noisy value.
 
     Reference: Wang et al. 2022; Klabunde et al. 2025.
     """
@@ -380,27 +385,28 @@ def information_imbalance(
 
     .. math:: \frac{2}{n} \cdot \frac{1}{nk} \sum_i \sum_{j \in N_X(i)} r^Y_{ij}
 
-    where :math:`r^Y_{ij}` is 1 for the sample j nearest to i in Y, 2 for the next, up to n - 1.
-    Near 0 when distances in X tell who is close in Y, 1 on average when the samples of Y are
-    permuted at random. Not symmetric: X may tell about Y what Y does not tell about X.
+    where :math:`r^Y_{ij}` is 1 for the sample j nearest to i in Y, 2 for the next, up to n - 1. The
+    value is near 0 when distances in X predict the neighbours in Y, and 1 on average when the
+    samples of Y are permuted at random. Not symmetric: X may predict the neighbours in Y where Y
+    does not predict the neighbours in X.
 
-    X is (n, d), Y is (n, e), n > k. *X with itself is not 0*: the smallest value, (k + 1)/n, is
-    that of X = Y without ties. ``corrected=True`` is the linear function of it that is 0 there and
-    keeps 1 for chance; it needs n > k + 1. ``metric``: ``"euclidean"`` or ``"cosine"``. O(n^2 d)
-    time. Raises ``UndefinedError`` for a constant representation.
+    X is (n, d), Y is (n, e), n > k. *X with itself is not 0*: the smallest value, (k + 1)/n,
+    belongs to X = Y without ties. ``corrected=True`` is a linear function of the value that maps (k
+    + 1)/n to 0 and chance to 1; the correction needs n > k + 1. ``metric``: ``"euclidean"`` or
+    ``"cosine"``. O(n^2 d) time. Raises ``UndefinedError`` for a constant representation.
 
-    Samples that tie for the last places in X share them (see :func:`mutual_knn`), and samples that
-    are equally near in Y share their mean rank: the value is the mean over all ways to break the
-    ties, on each side by itself. Chance is then still 1, but X with itself is more than (k + 1)/n,
-    and more than 0 if corrected, where samples share places.
+    Samples that tie for the last places in X share the places (see :func:`mutual_knn`), and samples
+    that are equally near in Y share the mean of the ranks. The value is the mean over all ways to
+    break the ties, independently in X and in Y. With ties chance is still 1. Where samples share
+    places, X with itself is more than (k + 1)/n, and more than 0 if corrected.
 
     Use it when you ask whether distances in X determine distances in Y, and whether the reverse
     holds.
 
-    Beware. It has a direction by design; report both. 0 is the most similar value and about 1 is
-    independence.
+    Beware. The measure is directional by design; report both directions. 0 is the most similar
+    value and about 1 is independence.
 
-    Reference: Glielmo et al. 2022, with k = 1. There ties are not discussed.
+    Reference: Glielmo et al. 2022, with k = 1. The paper does not discuss ties.
     """
     n = x.shape[0]
     rank = float(np.mean(ranks_of_neighbors(y, nearest(x, k=k, metric=metric), metric=metric)))
@@ -442,16 +448,16 @@ def second_order_cosine(
         \left( \cos(y_i, y_j) \right)_{j \in U_i} \right), \qquad U_i = N_X(i) \cup N_Y(i)
 
     with the k nearest neighbours by cosine on each side. ``of="distance"`` compares the profiles of
-    1 - cos instead, as the ReSi code does: those are all positive, so even independent
-    representations score high (0.89 instead of -0.02 for Gaussian ones). A sample whose profile is
-    all zero on one side contributes 0.
+    1 - cos instead, like the ReSi code: all entries are positive, so even independent
+    representations score high (0.89 instead of -0.02 for Gaussian data). A sample with an all-zero
+    profile in X or in Y contributes 0.
 
     X is (n, d), Y is (n, e), n > k. ``search`` as in :func:`mka`. Raises ``UndefinedError`` for a
-    constant representation, and when k >= n. With ties every entry of the profiles counts by the
-    probability that the sample is in :math:`U_i` when ties are broken at random.
+    constant representation, and when k >= n. With ties every entry of the profiles has as weight
+    the probability that the sample is in :math:`U_i` when ties are broken at random.
 
-    Use it when you compare word embeddings or other data that are read by cosine, around each
-    sample.
+    Use it when you compare the surroundings of samples in word embeddings or other data compared by
+    cosine.
 
     Beware. Profiles of positive cosines are similar in any case: unrelated data may score high. The
     ReSi code uses cosine distances, which raise the values further.

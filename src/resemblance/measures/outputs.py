@@ -38,12 +38,12 @@ def accuracy_difference(
         - \tfrac{1}{n} \sum_i [\arg\max_c Y_{ic} = l_i] \right|
 
     X and Y are outputs (n, classes): logits or probabilities; ties go to the first class.
-    ``labels`` are the n true classes, whole numbers from 0, each the column of its class. Raises
-    ``ValueError`` without them.
+    ``labels`` are the n true classes: whole numbers from 0 that index the columns. Raises
+    ``ValueError`` without ``labels``.
 
     Use it when you want to know whether two classifiers are equally good.
 
-    Beware. Equally accurate classifiers may err on different samples. It needs the labels.
+    Beware. Equally accurate classifiers may err on different samples. The measure needs the labels.
 
     Reference: Klabunde et al. 2025, Section 3.1.
     """
@@ -79,8 +79,8 @@ def disagreement(x: Representation, y: Representation) -> float:
 
     Use it when you ask how often two classifiers predict different classes.
 
-    Beware. It is bounded by accuracies: two accurate classifiers cannot disagree much.
-    Probabilities do not enter.
+    Beware. The accuracies bound the value: two accurate classifiers cannot disagree much.
+    Probabilities have no effect beyond the predicted class.
 
     Reference: Klabunde et al. 2025, Eq. 5; Madani et al. 2004.
     """
@@ -114,18 +114,18 @@ def jensen_shannon(
     .. math:: \tfrac{1}{n} \sum_i \tfrac{1}{2} \left( \operatorname{KL}(p_i \| m_i)
         + \operatorname{KL}(q_i \| m_i) \right), \qquad m_i = \tfrac{1}{2}(p_i + q_i)
 
-    X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes
+    X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` requires
     non-negative rows that sum to 1, give or take 0.001. Raises ``UndefinedError`` for probabilities
     that are given as logits, for logits that are given as probabilities, and for different numbers
     of classes. 0 log 0 = 0.
 
     Use it when you compare predicted distributions, not only the predicted classes.
 
-    Beware. It depends on calibration: a change of temperature changes it with every prediction
-    kept.
+    Beware. The value depends on calibration: a change of temperature changes the value even if all
+    predicted classes stay the same.
 
-    Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its
-    code, like ours, 1/N.
+    Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); the
+    authors' code and this function have 1/N.
     """
     return x.xp.mean(sample_divergences(x, y, outputs)) / math.log(2)  # nats to bits
 

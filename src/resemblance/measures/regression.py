@@ -56,20 +56,21 @@ def linear_regression(
         \qquad (X, Y \text{ centered, } U_X \text{ an orthonormal basis of the columns of } X)
 
     X is (n, d), Y is (n, e). ``predict="second"`` predicts Y from X; ``"first"`` predicts X from Y.
-    In sample, so it is 1 whenever the predictor has n - 1 independent columns. No invertible linear
-    map of the predictor changes it; claimed is what holds for both arguments. Raises
-    ``UndefinedError`` for a constant representation.
+    The value is in sample, so the value is 1 whenever the predictor has n - 1 independent columns.
+    An invertible linear map of the predictor does not change the value; the measure claims only the
+    invariances that hold for both arguments. Raises ``UndefinedError`` for a constant
+    representation.
 
     Use it when you ask how much of the variance of Y a linear map of X explains on the same
     samples.
 
-    Beware. It has a direction, and it is in sample: it grows with the number of features of the
-    predictor. Use linear predictivity for samples left out.
+    Beware. The measure is directional and in sample: the value grows with the number of features of
+    the predictor. Use linear predictivity for left-out samples.
 
-    Reference: Kornblith et al. 2019, Section 4. Their Eq. 5 and the ReSi code predict the first
-    argument from the second; here X predicts Y by default, as everywhere else. The ReSi code
-    inverts a covariance: with dead units it fails or exceeds 1 where the basis used here gives the
-    exact value.
+    Reference: Kornblith et al. 2019, Section 4. Eq. 5 of the paper and the ReSi code predict the
+    first argument from the second; here X predicts Y by default, as in the other measures. The ReSi
+    code inverts a covariance: with dead units the code fails or exceeds 1, where the basis used
+    here gives the exact value.
     """
     if predict == "first":
         x, y = y, x
@@ -116,24 +117,23 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
         m_i \rVert^2}
 
     where :math:`f_i` is the regression (with an intercept) of Y on X over all samples but i, and
-    :math:`m_i` the mean of Y over them. The penalty :math:`\lambda` is the best of 1e-6, 1e-5, ...,
-    1 times the total variance of X, and infinity, which predicts the mean: so the value is in [0,
-    1], and near 0 for independent representations, where :func:`linear_regression` is in sample and
-    rises to 1 with the number of columns.
+    :math:`m_i` the mean of Y over the same samples. The penalty :math:`\lambda` is the best of
+    1e-6, 1e-5, ..., 1 times the total variance of X, and infinity, which predicts the mean. The
+    value is therefore in [0, 1], and near 0 for independent representations;
+    :func:`linear_regression` is in sample and rises to 1 with the number of columns.
 
     X is (n, d), Y is (n, e). Every sample is left out once, in closed form, so there are no folds
-    to choose, no seed, and no effect of the order. Raises ``UndefinedError`` for a constant
-    representation.
+    to choose, there is no seed, and the order of the samples has no effect. Raises
+    ``UndefinedError`` for a constant representation.
 
-    Use it when you ask how well one representation predicts the other on samples left out, as in
-    studies of brains.
+    Use it when you ask how well X predicts Y on left-out samples, as in studies of brains.
 
-    Beware. It has a direction: X predicts Y. Its value depends on the noise in Y; compare it with a
-    noise ceiling.
+    Beware. The measure is directional: X predicts Y. The value depends on the noise in Y; compare
+    the value with a noise ceiling.
 
-    Reference: Schrimpf et al. 2018, and the practice of encoding models before it. Codes differ in
-    folds (shuffled or not), penalties, intercept, and in R² against correlation, and so in their
-    values.
+    Reference: Schrimpf et al. 2018, and the earlier practice of encoding models. Codes differ in
+    folds (shuffled or not), penalties, intercept, and in R² against correlation, and therefore in
+    the values.
     """
     parts, targets, n = decomposition(x), preshape(y), x.shape[0]
     mean_error = (n / (n - 1)) ** 2  # error of predicting the mean, for targets in unit size
@@ -167,18 +167,18 @@ def gulp(
     d² = rank X + rank Y - 2 times the sum of the squared canonical correlations.
 
     X is (n, d), Y is (n, e). ``ridge=0`` is invariant to invertible linear maps, a positive ridge
-    only to rotation, scaling and translation. ``squared=True`` leaves out the root, as the ReSi
-    code does, and is not a metric. Raises ``UndefinedError`` for a constant representation.
+    only to rotation, scaling and translation. ``squared=True`` leaves out the root, like the ReSi
+    code, and is not a metric. Raises ``UndefinedError`` for a constant representation.
 
     Use it when you ask how far the predictions of ridge regressions on two representations can
     differ, whatever the target.
 
-    Beware. Without a ridge it weighs all directions alike and depends on the number of features;
-    with a ridge it depends on the scale of the data.
+    Beware. Without a ridge all directions have equal weight, and the value depends on the number of
+    features; with a ridge the value depends on the scale of the data.
 
     Reference: Boix-Adserà et al. 2022. The ReSi code inverts covariances without a tolerance, so
-    with dead units its value counts rounding noise; a rank tolerance is used here. Distances below
-    1e-7 times the root of the ranks are not resolved and are 0.
+    with dead units the ReSi value counts rounding noise; this function uses a rank tolerance.
+    Distances below 1e-7 times the root of the ranks are not resolved and are 0.
     """
     a, b = _smoother_eigenvalues(x, ridge), _smoother_eigenvalues(y, ridge)
     overlap = safe_sqrt(a)[:, None] * _overlap_of_bases(x, y, ridge) * safe_sqrt(b)[None, :]

@@ -58,9 +58,9 @@ def rsa(
     ``rdm`` is the dissimilarity within a representation: ``"correlation"`` (1 - Pearson over
     features), ``"cosine"``, ``"euclidean"``, ``"sqeuclidean"``. ``compare`` is the correlation of
     the two upper triangles: ``"spearman"`` (average ranks for ties), ``"pearson"``, ``"cosine"``
-    (uncentred), ``"kendall"`` (tau-b). For ties in a model ``"kendall_a"`` (concordant minus
-    discordant over all pairs) and ``"rho_a"`` (the covariance of ranks times 12 / (p³ - p) for p
-    pairs), which are less than 1 where there are ties (Schütt et al. 2023).
+    (uncentred), ``"kendall"`` (tau-b). For a model that predicts ties, use ``"kendall_a"``
+    (concordant minus discordant over all pairs) or ``"rho_a"`` (the covariance of ranks times 12 /
+    (p³ - p) for p pairs), which are less than 1 where there are ties (Schütt et al. 2023).
 
     ``"whitened_cosine"`` and ``"whitened_pearson"`` allow for the dependence of dissimilarities
     that share a sample (Diedrichsen et al. 2021):
@@ -69,35 +69,35 @@ def rsa(
         \qquad V = (C S C^\top) \circ (C S C^\top)
 
     with C the contrasts of all pairs and S the diagonal matrix of ``variances``, a number for each
-    sample such as 1 / trials, by default equal. With equal ones and ``rdm="sqeuclidean"``
-    ``"whitened_cosine"`` is linear ``cka``. ``"whitened_pearson"`` removes before, in the same
-    metric, what equal dissimilarities explain. No matrix of pairs by pairs is formed.
+    sample such as 1 / trials, by default equal. With equal ``variances`` and ``rdm="sqeuclidean"``,
+    ``"whitened_cosine"`` is linear ``cka``. ``"whitened_pearson"`` first removes, in the same
+    metric, the part that equal dissimilarities explain. The code forms no matrix of pairs by pairs.
 
-    Either side may hold given dissimilarities (:func:`~resemblance.from_dissimilarities`,
-    :func:`~resemblance.dissimilarities`), whatever ``rdm`` is. Where some of these are missing, the
-    comparison is of the pairs that both sides have, at least three; results record their number as
-    ``pairs``. Whitened comparisons take no missing pairs.
+    X or Y may hold given dissimilarities (:func:`~resemblance.from_dissimilarities`,
+    :func:`~resemblance.dissimilarities`), whatever ``rdm`` is. If some dissimilarities are missing,
+    the measure compares the pairs present in X and in Y, at least three; results record the number
+    of pairs as ``pairs``. Whitened comparisons accept no missing pairs.
 
     X is (n, d), Y is (n, e), n >= 3. A row without direction (constant, for ``"correlation"``) has
-    dissimilarity 1 to all others. With d = 1 and ``"correlation"`` no row has one. O(n^2 (d + log
-    n)) time, n^2/2 numbers per representation. Raises ``UndefinedError`` when all dissimilarities
-    of a representation are equal, and ``ValueError`` for ``variances`` that are not n positive
-    numbers, or with a comparison that is not whitened.
+    dissimilarity 1 to all other rows. With d = 1 and ``"correlation"`` no row has a direction.
+    O(n^2 (d + log n)) time, n^2/2 numbers per representation. Raises ``UndefinedError`` when all
+    dissimilarities of a representation are equal. Raises ``ValueError`` when ``variances`` are not
+    n positive numbers, or for ``variances`` with a comparison that is not whitened.
 
-    For more than 4096 samples O(n^2 d) time and O(n d) memory. Pearson and cosine stay exact. For
-    ``"spearman"`` 2^18 bins have a rank each, and for ``"kendall"`` pairs in the same one of 2048
-    bins are left out; results record as ``rank_error_bound`` how far the value can be from the
-    exact one. Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4. The others are
-    computed as for few samples.
+    For more than 4096 samples O(n^2 d) time and O(n d) memory. Pearson and cosine stay exact.
+    ``"spearman"`` gives a rank to each of 2^18 bins, and ``"kendall"`` leaves out pairs within the
+    same of 2048 bins; results record as ``rank_error_bound`` how far the value can be from the
+    exact value. Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4. The other
+    comparisons are computed as for few samples.
 
-    Use it when you compare with studies of brains or behaviour, or only dissimilarities are known.
+    Use it when you compare with studies of brains or behaviour, or know only dissimilarities.
 
-    Beware. The default, correlation distance with Spearman correlation, is changed by an offset.
-    Pairs of samples are not independent: test by permuting samples, never pairs.
+    Beware. An offset changes the default, correlation distance with Spearman correlation. Pairs of
+    samples are not independent: test by permuting samples, never pairs.
 
-    Reference: Kriegeskorte et al. 2008. ``"correlation"`` depends on a common offset of the
-    features unless it is the same for all of them, so it is not translation invariant, although it
-    is listed as such in places.
+    Reference: Kriegeskorte et al. 2008. ``"correlation"`` depends on a common offset unless the
+    offset is equal for all features, so the measure is not translation invariant, although some
+    sources list the measure as translation invariant.
     """
     if variances is not None and not compare.startswith("whitened"):
         raise ValueError(f"rsa: variances are for whitened comparisons, not {compare!r}")

@@ -44,19 +44,20 @@ def gaussian_stochastic_shape(
     with means :math:`\mu_i, \nu_i` and covariances :math:`\Sigma_i, \Gamma_i` (divided by repeats
     minus 1) of the responses to stimulus i of n. ``alpha=1`` is the 2-Wasserstein distance of
     normal responses, 2 compares means alone, 0 covariances alone. X is (trials, d), Y (trials, e),
-    the narrower one padded with zeros; rows with equal ids are repeats of one stimulus, and an id
-    (stimulus, trial), as of :func:`from_conditions`, counts by its first. Nothing is centred over
-    stimuli: subtract the mean of all rows where an offset should not count.
+    and the narrower array is padded with zeros. Rows with equal ids are repeats of one stimulus;
+    for ids (stimulus, trial), as from :func:`from_conditions`, only the stimulus counts. The data
+    are not centred over stimuli: subtract the mean of all rows where an offset should not count.
 
-    ``alignment``: Q is orthogonal, a permutation, or the identity ("none"). Q and the rotations of
-    the roots of the covariances take turns, each exact given the other, from ``starts`` starts: the
-    means, the covariances, the axes of sums of covariances with random weights, which find the Q of
-    a turned copy, and random ones in pairs of a matrix and its transpose (by ``seed``), so that
-    d(X, Y) = d(Y, X). There are local minima wherever covariances count; the smallest value
-    counts, and it is a metric where that is the least of all. A turned copy of X, or another order
-    of the stimuli, may end in another local minimum: with 16 starts, values of six columns differ
-    by up to 3 % for ``alpha=0``, and by rounding for 1; columns of zeros are other starts,
-    too. A turn takes O(n d² k + d³) time for k repeats, and a start at most 300 turns.
+    ``alignment``: Q is orthogonal, a permutation, or the identity ("none"). The algorithm
+    alternates between Q and the rotations of the roots of the covariances, where each step is exact
+    given the other rotation. There are ``starts`` starts: the means, the covariances, the axes of
+    sums of covariances with random weights, which find the Q of a rotated copy, and random starts
+    in pairs of a matrix and its transpose (by ``seed``), so that d(X, Y) = d(Y, X). There are local
+    minima wherever covariances count. The function returns the smallest value found, which is a
+    metric where the minimum is global. A rotated copy of X, or another order of the stimuli, may
+    end in another local minimum: with 16 starts, values of six columns differ by up to 3 % for
+    ``alpha=0``, and by rounding for 1. Columns of zeros also change the starts. A step takes O(n d²
+    k + d³) time for k repeats, and a start at most 300 steps.
 
     Raises ``UndefinedError`` without ids, for a stimulus without a repeat, for NaN, and for
     responses so far from the origin that rounding decides on the rotation.
@@ -64,12 +65,12 @@ def gaussian_stochastic_shape(
     Use it when a stimulus was shown several times, and the noise of the responses is part of what
     you compare.
 
-    Beware. A value needs repeats of each stimulus. Covariances of fewer repeats than columns have
-    few directions, and their noise makes equal networks differ.
+    Beware. The measure needs repeats of every stimulus. With fewer repeats than columns,
+    covariances have few directions, and the noise of the covariances makes equal networks differ.
 
-    Reference: Duong et al. 2023. netrep weighs the covariances by (2 - alpha)² while it turns and
-    by 2 - alpha in its score, so its distance is larger for alpha other than 0, 1 and 2, by up to
-    0.05 of 2.9.
+    Reference: Duong et al. 2023. netrep weighs the covariances by (2 - alpha)² during the alignment
+    and by 2 - alpha in the score, so the distance of netrep is larger for alpha other than 0, 1 and
+    2, by up to 0.05 of 2.9.
     """
     (a, b), unit = _both_moments(x, y, alignment)
     spread = alpha * (_scatter_around_mean(a.means) + _scatter_around_mean(b.means))
@@ -106,24 +107,27 @@ def energy_stochastic_shape(
         \rVert - \tfrac{1}{2} E \lVert y - y' \rVert
 
     over trials x, x' of X and y, y' of Y for stimulus i of n: all pairs between X and Y, and all
-    different pairs within. X is (trials, d), Y (trials, e), the narrower one padded with zeros,
-    with ids as in :func:`gaussian_stochastic_shape`; all stimuli have equally many repeats.
-    ``alignment``: Q is orthogonal, a permutation, or the identity ("none"). By least squares whose
-    weights are the inverse distances of the turn before, which ends in a local minimum.
+    different pairs within X and within Y. X is (trials, d), Y (trials, e), the narrower array
+    padded with zeros, with ids as in :func:`gaussian_stochastic_shape`; all stimuli have equally
+    many repeats. ``alignment``: Q is orthogonal, a permutation, or the identity ("none"). The
+    algorithm is iteratively reweighted least squares, with the inverse distances of the previous
+    step as weights, and ends in a local minimum.
 
-    No metric is claimed. The energy distance between two distributions is a metric. This d² is an
-    unbiased estimate of its square: the means within X and within Y leave out the distance 0 of a
-    trial from itself. With r repeats they are r / (r - 1) times the means over all pairs, so d² is
-    too small for the triangle inequality, and a negative d² counts as 0.
+    The measure does not claim to be a metric. The energy distance between two distributions is a
+    metric. This d² is an unbiased estimate of the squared energy distance: the means within X and
+    within Y leave out the distance 0 of a trial from itself. With r repeats the means are r / (r -
+    1) times the means over all pairs, so d² is too small for the triangle inequality, and a
+    negative d² counts as 0.
 
     Raises ``UndefinedError`` without ids, for a stimulus without a repeat, for repeats that are
     unequal in number, for NaN, and for responses so far from the origin that rounding decides on
     the rotation.
 
-    Use it when the noise is not normal: the distance sees differences of any kind.
+    Use it when the noise is not normal: the distance detects differences of any kind between
+    distributions.
 
-    Beware. A value needs equally many repeats of each stimulus. With few repeats, noise decides
-    whether near networks have the distance 0.
+    Beware. The measure needs equally many repeats of every stimulus. With few repeats, noise
+    decides whether similar networks have the distance 0.
 
     Reference: Duong et al. 2023.
     """

@@ -53,22 +53,22 @@ def imd(
         - \operatorname{tr} e^{-t L_Y} \right|
 
     over 256 temperatures t, logarithmic in [0.1, 10], where L is the normalised Laplacian of the
-    undirected graph of the ``k`` nearest neighbours (Euclidean, itself excluded by index). The
-    factor 10^6 is the authors'. Samples that tie for the last places share them (see
-    :func:`mutual_knn`): an edge has the larger weight of both directions.
+    undirected graph of the ``k`` nearest neighbours (Euclidean, the sample itself excluded by
+    index). The factor 10^6 is the authors'. Samples that tie for the last places share the places
+    (see :func:`mutual_knn`): an edge has the larger weight of the two directions.
 
-    X is (n, d), Y is (n, e), n > k. ``estimator="exact"`` computes the traces to rounding by
-    Chebyshev polynomials in O(n^2 k) time and O(n) memory; it depends on no seed. ``"stochastic"``
-    is the authors' stochastic Lanczos quadrature (``steps``, ``probes`` Gaussian vectors, mean of
-    ``repeats`` scores), seeded; both representations see the same vectors. Its maximum over t
-    biases it upwards; 5 repeats of 8000 vectors still scatter by about a tenth.
+    X is (n, d), Y is (n, e), n > k. ``estimator="exact"`` computes the traces to rounding with
+    Chebyshev polynomials in O(n^2 k) time and O(n) memory, without a seed. ``"stochastic"`` is the
+    authors' stochastic Lanczos quadrature (``steps``, ``probes`` Gaussian vectors, mean of
+    ``repeats`` scores), seeded, with the same vectors for X and Y. The maximum over t of a
+    stochastic estimate is biased upwards; 5 repeats of 8000 vectors still scatter by about a tenth.
 
     Raises ``UndefinedError`` for a constant representation, and when k >= n.
 
-    Use it when you compare the shapes of two clouds whose samples do not correspond.
+    Use it when you compare the shapes of two point clouds without corresponding samples.
 
-    Beware. It does not know which sample is which: shuffling the rows of one side changes nothing.
-    Its scale has no natural unit.
+    Beware. The measure ignores the correspondence of samples: shuffling the rows of X or Y changes
+    nothing. The scale has no natural unit.
 
     Reference: Tsitsulin et al. 2020.
     """
@@ -114,24 +114,24 @@ def rtd(
         \operatorname{RTD}_1(X, Y) = \sum_{[b, e) \in \text{cross-barcode}_1(X, Y)} (e - b)
 
     The cross-barcode is the first persistent homology of the mapping cone of the inclusion of the
-    Vietoris-Rips complex of the distances :math:`w_X` into that of :math:`\min(w_X, w_Y)`, each
-    distance matrix first divided by its 0.9 quantile (over all entries, the zero diagonal
-    included).
+    Vietoris-Rips complex of the distances :math:`w_X` into the Vietoris-Rips complex of
+    :math:`\min(w_X, w_Y)`, after division of each distance matrix by the 0.9 quantile of the matrix
+    (over all entries, the zero diagonal included).
 
-    X is (n, d), Y is (n, e). Mean over ``repeats`` random subsets of ``subsample`` samples, the
-    same for every pair (they depend on ``seed`` and n only); with n <= ``subsample`` all samples
-    are used, once. A subset is one of positions, so with n > ``subsample`` another order of the
-    samples is another draw. ``direction="first"`` is RTD(X, Y) alone, which is not symmetric. Exact
-    in float64. Needs the extra ``topology``.
+    X is (n, d), Y is (n, e). The value is the mean over ``repeats`` random subsets of ``subsample``
+    samples, the same for every pair (the subsets depend on ``seed`` and n only). With n <=
+    ``subsample`` the measure uses all samples, once. Subsets are drawn by position, so with n >
+    ``subsample`` another order of the samples gives other subsets. ``direction="first"`` is RTD(X,
+    Y) alone, which is not symmetric. Exact in float64. Needs the extra ``topology``.
 
     Use it when you ask whether clusters and loops appear at the same scales for the same samples.
 
-    Beware. It is slow and works on subsets of samples. Added noise in many columns gives it values
-    far above those of unrelated data.
+    Beware. The measure is slow and uses subsets of samples. Added noise in many columns raises the
+    values far above the values of unrelated data.
 
-    Reference: Barannikov et al. 2022, Algorithm 1. The authors' code needs CUDA (ReSi's gives NaN
-    without), works in float32 on a complex of twice the size, and sets distances below 1e-6 of the
-    mean to 0; here no distance is touched.
+    Reference: Barannikov et al. 2022, Algorithm 1. The authors' code needs CUDA (the ReSi code
+    gives NaN without CUDA), works in float32 on a complex of twice the size, and sets distances
+    below 1e-6 of the mean to 0; this function leaves all distances unchanged.
     """
     totals = [
         bar_length_totals(draw.subsample, *(sorted_edges(r, draw) for r in (x, y)))
@@ -155,23 +155,24 @@ def rtd_lite(
     .. math:: \tfrac{1}{2} \left( T(w_X) + T(w_Y) \right) - T(\min(w_X, w_Y))
 
     where T is the length of the minimum spanning tree, and :math:`w` the Euclidean distances
-    divided by their 0.9 quantile, as in :func:`rtd`. :math:`T(w_X) - T(\min(w_X, w_Y))` is the
-    total length of the bars of clusters: at scale t it counts how many of those of X, joined where
-    they are closer than t, merge when the pairs closer than t in Y are joined too. That is the
-    kernel of H0 of the inclusion whose H1 of the cone is what RTD adds up, so RTD-lite is never
-    larger than RTD.
+    divided by the 0.9 quantile of the distances, as in :func:`rtd`. :math:`T(w_X) - T(\min(w_X,
+    w_Y))` is the total length of the bars of clusters. For a scale t, the clusters of X are the
+    samples joined by distances below t in X; the bars count how many of the clusters merge when the
+    pairs closer than t in Y are joined too. The bars are the kernel of the inclusion in H0. RTD
+    adds up H1 of the cone of the same inclusion, so RTD-lite is never larger than RTD.
 
-    X is (n, d), Y is (n, e). O(n^2) time and memory. Mean over ``repeats`` random subsets of
-    ``subsample`` samples, the same for every pair; with n <= ``subsample`` all samples are used,
-    once. The triangle inequality holds, because the number of merged clusters is a submodular
-    function of the set of joined pairs. Raises ``UndefinedError`` when nine tenths of the distances
-    of a representation are zero.
+    X is (n, d), Y is (n, e). O(n^2) time and memory. The value is the mean over ``repeats`` random
+    subsets of ``subsample`` samples, the same for every pair; with n <= ``subsample`` the measure
+    uses all samples, once. The triangle inequality holds, because the number of merged clusters is
+    a submodular function of the set of joined pairs. Raises ``UndefinedError`` when nine tenths of
+    the distances of a representation are zero.
 
-    Use it when you want a fast relative of RTD that looks at clusters alone.
+    Use it when you want a fast relative of RTD that compares clusters only.
 
-    Beware. Loops are invisible to it. Its scale depends on n.
+    Beware. The measure does not detect loops. The scale depends on n.
 
-    Reference: Tulchinskii et al. 2025, who sum the bars; half the sum of both directions here.
+    Reference: Tulchinskii et al. 2025, who sum the bars; this function returns half the sum of the
+    two directions.
     """
     values = []
     for draw in subset_draws(x.shape[0], subsample, repeats, seed):
