@@ -68,8 +68,9 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     centred. A row that is zero in X or in Y has no direction, and the mean leaves the sample out.
     Raises ``UndefinedError`` when no row is left. Raises ``UndefinedError`` when rounding decides
     how the best rotation turns the rows, as for rows of very different sizes. If you ask for a
-    gradient, also raises when the rotation is not unique anywhere (dead units on both sides) or
-    when the product of X and Y has equal singular values.
+    gradient, also raises when the rotation is not unique in some direction, even a direction
+    without data (dead units in X and in Y), or when the product of X and Y has equal singular
+    values.
 
     Use it when you ask how well a rotation maps the samples onto their counterparts, sample by
     sample.

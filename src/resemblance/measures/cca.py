@@ -229,8 +229,8 @@ def pwcca(
     X is (n, d), Y is (n, e); any widths. Not invariant to rotations of the weighting
     representation, because the weights depend on single columns. Where canonical correlations
     coincide, as for n <= d and for shared columns, the variates are not unique; the code then takes
-    the principal directions of the columns within the tied variates. Raises ``UndefinedError`` for
-    a constant representation.
+    the principal directions of the columns within the span of the tied variates. Raises
+    ``UndefinedError`` for a constant representation.
 
     Use it when you want canonical correlations that emphasise the directions that matter for X or
     for Y.

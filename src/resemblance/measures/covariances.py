@@ -203,10 +203,10 @@ def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0
         \rVert_F}
 
     where :math:`U_X S_X` are the scores of the k leading components of X, likewise for Y. Here k is
-    the smaller of two numbers: how many components of X, and how many components of Y, are needed
-    to explain at least ``explained_variance`` of the variance. Components tied with the k-th
-    component are included on either side. X is (n, d), Y is (n, e). With all components the value
-    is ``cka``. Raises ``UndefinedError`` for a constant representation.
+    the smallest number of components that explains at least ``explained_variance`` of the variance
+    of X, or of Y if Y needs fewer components. Components tied with the k-th component are included
+    on either side. X is (n, d), Y is (n, e). With all components the value is ``cka``. Raises
+    ``UndefinedError`` for a constant representation.
 
     Use it when you want CKA of the leading principal components only.
 

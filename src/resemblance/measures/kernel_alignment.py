@@ -78,8 +78,8 @@ def cka(
     values may be negative.
 
     ``"features"`` is for features that are a random sample from a population, such as recorded
-    neurons (Chun et al. 2025). This estimator estimates the debiased value for all features of the
-    two populations. The estimate must not compare a feature with the same feature, so
+    neurons (Chun et al. 2025). This estimator estimates the debiased value that all features of the
+    two populations would give. The estimate must not compare a feature with itself, so
 
     .. math:: \operatorname{HSIC}(K, K) \;\text{becomes}\; \frac{d}{d - 1} \left(
         \operatorname{HSIC}(K, K) - \sum_a \operatorname{HSIC}(x_a x_a^\top, x_a x_a^\top) \right)

@@ -58,10 +58,10 @@ def hard_correlation_match(
         \right)
 
     X is (n, d), Y is (n, e); with different widths the surplus neurons of the wider representation
-    remain unmatched. A constant (dead) column has correlation 0 with every column, including the
-    same column. ``matching="optimal"`` solves the assignment problem; ``"greedy"`` repeatedly takes
-    the largest remaining correlation (ties: first in row-major order). Raises ``UndefinedError``
-    for a constant representation.
+    remain unmatched. A constant (dead) column has correlation 0 with every column, including
+    itself. ``matching="optimal"`` solves the assignment problem; ``"greedy"`` repeatedly takes the
+    largest remaining correlation (ties: first in row-major order). Raises ``UndefinedError`` for a
+    constant representation.
 
     Use it when you ask whether single neurons have a one-to-one counterpart.
 

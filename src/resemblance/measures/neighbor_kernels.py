@@ -203,8 +203,8 @@ def cknna(
 
     ``estimator="debiased"`` is the unbiased HSIC of Song et al. 2012 of the masked kernels, as in
     the authors' code. The masked kernels are not symmetric, so the value is slightly asymmetric,
-    and the value has no bounds. ``"biased"`` is the formula of the paper: the sum over mutual
-    neighbours of the products of kernel values, centred by the row means; symmetric, in [-1, 1].
+    and the value has no bounds. ``"biased"`` is the formula of the paper: subtract the mean of the
+    row from every kernel value, and sum the products over mutual neighbours; symmetric, in [-1, 1].
 
     X is (n, d), Y is (n, e), n > k. With k = n - 1 and the linear kernel the value is debiased
     linear CKA. ``search`` as in :func:`mka`. O(n^2 d) time, O(n k) memory. Raises

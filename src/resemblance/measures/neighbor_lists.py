@@ -56,8 +56,8 @@ def lcs_knn(
 
     Equally near samples have no order, so the measure accepts any order of such samples in the
     other list. Samples that tie for the last places count with the weights of :func:`mutual_knn`,
-    and the mean is divided as there. LCS is then the largest total weight of common neighbours
-    without two neighbours in opposite orders.
+    and the mean is divided as there. LCS is then the largest total weight of a set of common
+    neighbours in which no two neighbours are in opposite orders.
 
     Use it when you ask how much of the order of the neighbours is kept.
 

@@ -158,8 +158,8 @@ def rtd_lite(
     divided by the 0.9 quantile of the distances, as in :func:`rtd`. :math:`T(w_X) - T(\min(w_X,
     w_Y))` is the total length of the bars of clusters. For a scale t, the clusters of X are the
     samples joined by distances below t in X; the bars count how many of the clusters merge when the
-    pairs closer than t in Y are joined too. The bars are the kernel of the inclusion in H0. RTD
-    adds up H1 of the cone of the same inclusion, so RTD-lite is never larger than RTD.
+    pairs closer than t in Y are joined too. The bars come from the kernel of the inclusion in H0.
+    RTD sums the bars of H1 of the cone of the same inclusion, so RTD-lite is never larger than RTD.
 
     X is (n, d), Y is (n, e). O(n^2) time and memory. The value is the mean over ``repeats`` random
     subsets of ``subsample`` samples, the same for every pair; with n <= ``subsample`` the measure
