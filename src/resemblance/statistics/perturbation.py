@@ -67,21 +67,22 @@ def perturbation_coherence(
 
     .. math:: \frac{1}{n} \sum_{j=1}^{n} \cos(v_j, \bar{v}), \qquad v_j = x_j - c_j
 
-    ``controls="mean"``: :math:`c_j` is the mean of all controls. ``"whitened"``: the same after
-    both were whitened by the covariance of the controls, (Σ + ``ridge`` I)^(-1/2).
-    ``"neighbors"``: the mean of the ``k`` controls nearest to :math:`x_j` (all where there are
-    fewer), by ``neighbors``. ``form="spread"`` gives 1 - E‖v - v̄‖² / E‖v‖² instead, the share of
-    the squared shift that is common. X is the (n, d) perturbed samples, ``control`` (m, d). The
-    value is in [-1, 1]; a sample that does not move counts as 0.
+    The reference point :math:`c_j` depends on ``controls``. ``"mean"``: the mean of all controls.
+    ``"whitened"``: also the mean of all controls, after samples and controls were whitened by the
+    covariance of the controls, (Σ + ``ridge`` I)^(-1/2). ``"neighbors"``: the mean of the ``k``
+    controls nearest to :math:`x_j` by the metric ``neighbors`` (all controls if fewer than ``k``
+    exist). ``form="spread"`` returns 1 - E‖v - v̄‖² / E‖v‖² instead, the share of the squared shift
+    that all samples have in common. X contains the (n, d) perturbed samples, ``control`` has shape
+    (m, d). The value is in [-1, 1]; a sample that does not move counts as 0.
 
-    Without a common shift the mean cosine is about n^(-1/2), not 0, since the mean contains the
-    sample. Raises ``UndefinedError`` when nothing moves on average, or when ``ridge=0`` and the
+    Without a common shift the mean cosine is about n^(-1/2), not 0, since the mean shift contains
+    the sample. Raises ``UndefinedError`` when the mean shift is zero, or when ``ridge=0`` and the
     covariance is singular.
 
     Reference: Raju 2026, Sections 12.1-12.3, and shesha-geometry 0.3.0
-    (``perturbation_coherence``), where the neighbours are by cosine unless called otherwise and at
-    most 1000 perturbed samples are used without saying so; here all are. The author's script leaves
-    out samples that hardly move.
+    (``perturbation_coherence``). That package finds neighbours by cosine unless told otherwise and
+    silently uses at most 1000 perturbed samples; here all samples are used. The author's script
+    leaves out samples that hardly move.
     """
     shifts, scale = _shifts_from_controls(x, control, controls, k, neighbors, ridge)
     return _shift_coherence(shifts, form, scale)
@@ -196,10 +197,10 @@ def perturbation_magnitude(
 
     .. math:: \lVert \bar{x} - \bar{c} \rVert
 
-    ``unit="deviations"`` divides it by the root of the mean over the features of (s_x² + s_c²) / 2,
-    like Cohen's d. X is (n, d), ``control`` (m, d). The value is 0 or larger. Raises
-    ``UndefinedError`` when deviations are requested and nothing varies but for rounding, and
-    ``ValueError`` when they are requested for a single control.
+    ``unit="deviations"`` divides the distance by the root of the mean over the features of (s_x² +
+    s_c²) / 2, like Cohen's d. X is (n, d), ``control`` (m, d). The value is 0 or larger. With
+    ``unit="deviations"``, raises ``UndefinedError`` when neither samples nor controls vary beyond
+    rounding, and ``ValueError`` for a single control.
 
     Reference: Raju 2026, Section 12, and ``perturbation_effect_size`` of shesha-geometry 0.3.0.
     """
@@ -248,10 +249,10 @@ def perturbation_spread(
 
     .. math:: \frac{1}{n} \sum_{j=1}^{n} \lVert v_j - \bar{v} \rVert
 
-    The shifts :math:`v_j` are those of :func:`perturbation_coherence`, with the same parameters;
-    with ``controls="mean"`` it is the mean distance of the samples from their own mean. X is (n,
-    d), ``control`` (m, d). The value is 0 or larger. Magnitude divided by spread is what the author
-    calls the signal-to-noise ratio.
+    The shifts :math:`v_j` and the parameters are the same as in :func:`perturbation_coherence`.
+    With ``controls="mean"`` the value is the mean distance of the samples from their own mean. X is
+    (n, d), ``control`` (m, d). The value is 0 or larger. The author calls magnitude divided by
+    spread the signal-to-noise ratio.
 
     Reference: Raju 2026, Section 12.10; the author's script leaves out samples that hardly move.
     """
@@ -283,14 +284,14 @@ def perturbation_reproducibility(
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \cos(\bar{x}(A_s) - c_s, \; \bar{x}(B_s) - c_s')
 
     :math:`A_s` and :math:`B_s` are disjoint random halves, ⌊n / 2⌋ samples each, of K = ``k``
-    splits. With ``controls="shared"``, as published, c and c' are both the mean of all controls.
-    Its error is then common to both halves and looks like an effect: with as many controls as
-    samples and no effect at all, the value is 1/3 rather than 0. ``"halved"`` compares the halves
-    with disjoint halves of the controls, and is 0 then. X is (n, d), ``control`` (m, d). The value
-    is in [-1, 1].
+    splits. With ``controls="shared"``, as published, c and c' are the same mean of all controls.
+    The error of this mean is then common to the two halves and looks like an effect: with as many
+    controls as samples and no effect at all, the value is 1/3 rather than 0. ``"halved"`` compares
+    the halves of the samples with disjoint halves of the controls, and the value without an effect
+    is 0. X is (n, d), ``control`` (m, d). The value is in [-1, 1].
 
-    Raises ``UndefinedError`` when a half does not move, and ``ValueError`` for a single control to
-    halve.
+    Raises ``UndefinedError`` when a half does not move, and ``ValueError`` for a single control,
+    which cannot be halved.
 
     Reference: ``split_half_reproducibility`` of shesha-geometry 0.3.0, where a half that does not
     move counts as 0.
@@ -371,14 +372,15 @@ def input_noise_stability(
         \lVert f(x_i + \sigma \varepsilon_{s, i}) - f(x_i) \rVert, \quad \varepsilon \sim
         \mathcal{N}(0, I)
 
-    σ is ``noise`` times the standard deviation of all entries of the inputs. ``score="rdm"`` gives
-    the mean Spearman correlation between the cosine dissimilarities of f(x) and of f(x + σε)
-    instead, which does not depend on the scale of the representation. X is the (n, d) inputs and
-    ``encoder`` a function from such an array to (n, e): an encoder of images reshapes first. The
-    value is in (0, 1], for ``"rdm"`` in [-1, 1].
+    σ is ``noise`` times the standard deviation of all entries of the inputs. ``score="rdm"``
+    returns the mean Spearman correlation between the cosine dissimilarities of f(x) and of f(x +
+    σε) instead; the correlation does not depend on the scale of the representation. X contains the
+    (n, d) inputs. ``encoder`` is a function from an (n, d) array to an (n, e) array; an encoder of
+    images must reshape its input first. The value is in (0, 1], for ``"rdm"`` in [-1, 1].
 
-    Invariances are those of the encoder: none is claimed. Raises ``ValueError`` for an encoder that
-    does not return one row per input and ``UndefinedError`` for NaN in what it returns.
+    No invariance is claimed, because invariances depend on the encoder. Raises ``ValueError`` for
+    an encoder that does not return one row per input and ``UndefinedError`` for NaN in the output
+    of the encoder.
 
     Reference: Raju 2026 (latent-space perturbation; no code of the author computes it). The scale
     of the noise and the score by dissimilarities are ours.

@@ -47,16 +47,16 @@ def replicate(
 
     .. math:: \rho\bigl(\operatorname{RDM}(X), \operatorname{RDM}(X')\bigr)
 
-    X is (n, d) and the replicate (n, e), rows of both the same samples in the same order; sample
-    ids, where both have them, must be the same (:func:`resemblance.join_samples` makes them so).
-    The value is in [-1, 1]. It equals :func:`resemblance.rsa` with the same ``rdm`` and
-    ``compare``.
+    X is (n, d) and the replicate (n, e); the rows must be the same samples in the same order. If X
+    and the replicate have sample ids, the ids must be equal (:func:`resemblance.join_samples`
+    selects and sorts the common samples). The value is in [-1, 1] and equals
+    :func:`resemblance.rsa` with the same ``rdm`` and ``compare``.
 
-    Raises ``ValueError`` for other samples and ``UndefinedError`` when all dissimilarities of one
-    of them are equal.
+    Raises ``ValueError`` for different samples and ``UndefinedError`` when all dissimilarities of X
+    or of the replicate are equal.
 
-    Reference: Raju, shesha-geometry 0.3.0, ``replicate_stability``, which puts it in the place of
-    the sample split.
+    Reference: Raju, shesha-geometry 0.3.0, ``replicate_stability``, which replaces the sample
+    split.
     """
     precisions = resolution(x), resolution(replicate)
     return rdm_agreement(
@@ -86,15 +86,15 @@ def anchor_profile(
 
     .. math:: \frac{1}{|A|} \sum_{a \in A} \rho\bigl(D_{a, P}, D'_{a, P}\bigr)
 
-    D and D' are the dissimilarities in X (n, d) and in its replicate (n, e). ``anchors`` are row
-    numbers, and the probes P all other rows; without them every sample is an anchor and all others
-    are its probes. The value is in [-1, 1].
+    D and D' are the dissimilarities in X (n, d) and in the replicate (n, e). ``anchors`` are row
+    numbers, and the probes P are all other rows. Without ``anchors`` every sample is an anchor, and
+    all other samples are the probes of the anchor. The value is in [-1, 1].
 
     Raises ``ValueError`` for anchors that are not row numbers or leave fewer than 3 probes, and
     ``UndefinedError`` when an anchor has the same dissimilarity to all probes.
 
-    Reference: Raju, shesha-geometry 0.3.0, ``anchor_profile_stability``, which puts it in the place
-    of the anchor statistic of the paper. There anchors must be named.
+    Reference: Raju, shesha-geometry 0.3.0, ``anchor_profile_stability``, which replaces the anchor
+    statistic of the paper. That package requires anchors to be named.
     """
     first, second = (
         _square_dissimilarities(double_precision_rows(r), rdm, resolution(r))

@@ -27,10 +27,10 @@ def anisotropy(x: Representation) -> float:
 
     .. math:: \frac{\sigma_1^2}{\sum_i \sigma_i^2}
 
-    with σ the singular values of the centred points. X is (n, d). The value is between 1 / min(n -
-    1, d) and 1. Raises ``UndefinedError`` for a constant representation.
+    where σ are the singular values of the centred points. X is (n, d). The value is between 1 /
+    min(n - 1, d) and 1. Raises ``UndefinedError`` for a constant representation.
 
-    Reference: Raju 2026, Section 8, where it is a companion of the stability statistics.
+    Reference: Raju 2026, Section 8, where anisotropy accompanies the stability statistics.
     """
     return float(explained_variance_shares(x)[0])
 
@@ -44,8 +44,8 @@ def participation_ratio(x: Representation) -> float:
 
     .. math:: \frac{\bigl(\sum_i \sigma_i^2\bigr)^2}{\sum_i \sigma_i^4}
 
-    with σ the singular values of the centred points. X is (n, d). The value is between 1 and min(n
-    - 1, d). Raises ``UndefinedError`` for a constant representation.
+    where σ are the singular values of the centred points. X is (n, d). The value is between 1 and
+    min(n - 1, d). Raises ``UndefinedError`` for a constant representation.
 
     Reference: Gao et al. 2017; Raju 2026, Section 10.
     """
@@ -62,11 +62,11 @@ def effective_rank(x: Representation) -> float:
     .. math:: \exp\Bigl(-\sum_i p_i \log p_i\Bigr), \qquad p_i = \frac{\sigma_i^2}{\sum_j
         \sigma_j^2}
 
-    with σ the singular values of the centred points. X is (n, d). The value is between 1 and min(n
-    - 1, d). Raises ``UndefinedError`` for a constant representation.
+    where σ are the singular values of the centred points. X is (n, d). The value is between 1 and
+    min(n - 1, d). Raises ``UndefinedError`` for a constant representation.
 
-    Reference: Roy and Vetterli 2007, who take the singular values themselves for p; their squares,
-    the variances, follow Raju 2026, Section 10.
+    Reference: Roy and Vetterli 2007, who compute p from the singular values; computing p from the
+    squared singular values, the variances, follows Raju 2026, Section 10.
     """
     shares = explained_variance_shares(x)
     return max(float(np.exp(-(shares * np.log(shares)).sum())), 1.0)

@@ -59,16 +59,17 @@ def feature_split(
         \operatorname{RDM}(X_{:, B_s})\bigr),
         \qquad A_s \cap B_s = \emptyset, \quad |A_s| = |B_s| = \lfloor d / 2 \rfloor
 
-    The halves are drawn K = ``k`` times; an odd feature is left out, another one in each split.
-    ``rdm`` says how samples are compared and ``compare`` how dissimilarities are. X is (n, d); of
-    more than ``max_samples`` samples that many are drawn. The value is in [-1, 1], near 0 when
-    features share nothing. A row without direction in a half has dissimilarity 1 to all others. O(K
-    n^2 (d + log n)) time, some n x n matrices at a time.
+    The features are split into random halves K = ``k`` times; if d is odd, every split leaves out a
+    random feature. ``rdm`` is the dissimilarity between samples, and ``compare`` the correlation
+    between dissimilarities. X is (n, d); of more than ``max_samples`` samples, a random subset of
+    ``max_samples`` is used. The value is in [-1, 1], near 0 when features share nothing. A row
+    without direction in a half has dissimilarity 1 to all other rows. O(K n^2 (d + log n)) time and
+    memory for several n x n matrices.
 
-    It speaks of the axes as much as of the geometry: a rotation of the features can bring it from 0
-    to 1 (independent axes of very different variance), and a shift of all samples changes it under
-    cosine. :func:`basis_split` does not depend on the axes. Another order of the features is
-    another draw of the halves.
+    The value depends on the axes as much as on the geometry: a rotation of the features can raise
+    the value from 0 to 1 (independent axes of very different variance), and a shift of all samples
+    changes the value under cosine. :func:`basis_split` does not depend on the axes. Permuting the
+    features changes the random halves.
 
     Raises ``UndefinedError`` for fewer than 4 samples or features and when all dissimilarities of a
     half are equal.
@@ -76,8 +77,8 @@ def feature_split(
     Reference: Raju 2026, Section 2 and 7.1 (K = 30, cosine, Spearman, at most 1600 samples). The
     paper claims invariance to rotations, which holds for isotropic data only. The author's scripts
     also use 10 or 50 splits, correlation distance, an extra column in one half, or distance 2 for
-    rows without direction; the package shesha-geometry 0.3.0 refuses such rows. Given the same
-    halves, values equal those of the package.
+    rows without direction; the package shesha-geometry 0.3.0 refuses rows without direction. Given
+    the same halves, values equal the values of the package.
     """
     points = np.asfortranarray(
         double_precision_rows(x)[random_row_numbers(x.shape[0], max_samples, seed, "feature_split")]
@@ -122,20 +123,20 @@ def basis_split(
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(X Q_s^A), \operatorname{RDM}(X
         Q_s^B)\bigr)
 
-    where the columns of :math:`(Q_s^A \; Q_s^B)` are a random orthonormal basis, uniform over all
-    of them, of which each half takes ⌊d / 2⌋ vectors. Parameters, shapes, range and errors are
-    those of :func:`feature_split`. A high value says that the variance lies in few directions,
-    wherever they point; features that share nothing and have equal variances stay near 0.
+    where the columns of :math:`(Q_s^A \; Q_s^B)` are a uniformly random orthonormal basis, and each
+    half contains ⌊d / 2⌋ vectors of the basis. Parameters, shapes, range and errors are the same as
+    for :func:`feature_split`. A high value means that the variance lies in few directions, wherever
+    the directions point; features that share nothing and have equal variances stay near 0.
 
-    The bases turn with the data: X = U S Vᵀ is expanded in F = polar(Uᵀ W), with W (n, d) random,
-    instead of Vᵀ, so that X V F is the same, not only the same on average, for every rotation of X.
-    W belongs to positions, so another order of the samples is another draw. O(K n d min(n, d)) time
-    more than :func:`feature_split`.
+    The bases rotate with the data: X = U S Vᵀ is expanded in F = polar(Uᵀ W), with W (n, d) random,
+    instead of Vᵀ. So X V F is the same for every rotation of X, not only the same on average. W
+    depends on the positions of the samples, so permuting the samples changes the random bases.
+    Takes O(K n d min(n, d)) time more than :func:`feature_split`.
 
     Reference: ours, a companion of Raju 2026, whose feature split is not invariant to rotations as
     claimed in Section 7.1.5 there: on axes of independent features with variances that fall like a
-    power law it is 0, and 0.99 after a random rotation. Not defined for correlation distance, which
-    singles out the axis of equal features.
+    power law, the feature split is 0, and 0.99 after a random rotation. Not defined for correlation
+    distance, which singles out the axis of equal features.
     """
     points = double_precision_rows(x)[
         random_row_numbers(x.shape[0], max_samples, seed, "basis_split")
@@ -199,18 +200,19 @@ def sample_split(
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(X_{I_s}),
         \operatorname{RDM}(X_{J_s})\bigr)
 
-    :math:`I_s, J_s` are independent random subsets of ⌊n · ``fraction``⌋ samples, and entry (1, 2)
-    of one matrix, about two samples, meets entry (1, 2) of the other, about two *other* samples.
-    What it gives is noise around 0, for a perfectly redundant representation as for pure noise. It
-    is here so that published values can be checked; :func:`resemblance.statistics.replicate` and
-    :func:`label_conditioned_split` compare what belongs together.
+    :math:`I_s, J_s` are independent random subsets of ⌊n · ``fraction``⌋ samples. Entry (1, 2) of
+    the first matrix belongs to two samples, and is correlated with entry (1, 2) of the second
+    matrix, which belongs to two *other* samples. So the value is noise around 0, for a perfectly
+    redundant representation as for pure noise. The statistic exists to check published values;
+    :func:`resemblance.statistics.replicate` and :func:`label_conditioned_split` compare
+    corresponding entries.
 
     X is (n, d), the value in [-1, 1]. Raises ``UndefinedError`` when all dissimilarities of a
     subset are equal.
 
-    Reference: Raju 2026; withdrawn by its author in shesha-geometry 0.3.0. The paper's text wants
-    disjoint subsets and pairs of samples in both of them, which do not exist; this is what its code
-    does.
+    Reference: Raju 2026; withdrawn by its author in shesha-geometry 0.3.0. The paper's text asks
+    for disjoint subsets and for pairs of samples that lie in the two subsets at once, and no such
+    pairs exist; this function follows the paper's code.
     """
     points = double_precision_rows(x)[
         random_row_numbers(x.shape[0], max_samples, seed, "sample_split")
@@ -252,14 +254,15 @@ def anchor(
 
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(R(D(A, P_s)), R(D(A, Q_s))\bigr)
 
-    D holds cosine distances between anchors A and probes, R ranks each row, and :math:`P_s, Q_s`
-    are disjoint draws of probes. Column 1 of one matrix is another probe than column 1 of the
-    other, so their correlation is 0 on average. It is here so that published values can be checked;
-    :func:`resemblance.statistics.anchor_profile` compares distances to the same probes.
+    D contains cosine distances between anchors A and probes, R ranks each row, and :math:`P_s, Q_s`
+    are disjoint random sets of probes. Column 1 of the first matrix and column 1 of the second
+    matrix are different probes, so the correlation is 0 on average. The statistic exists to check
+    published values; :func:`resemblance.statistics.anchor_profile` compares distances to the same
+    probes.
 
-    With fewer than ``anchors`` + 2 ``probes`` samples both numbers shrink in proportion, to 0.9 of
-    what there is, but to no fewer than 10 and 20 unless fewer are requested. X is (n, d) with n >=
-    50, the value in [-1, 1].
+    With fewer than ``anchors`` + 2 ``probes`` samples, the numbers of anchors and probes shrink in
+    proportion, so that 0.9 of the samples are used, but to no fewer than 10 and 20 unless fewer are
+    requested. X is (n, d) with n >= 50, the value in [-1, 1].
 
     Reference: Raju 2026; withdrawn by its author in shesha-geometry 0.3.0. Without the ranks,
     Euclidean distances give 0.2 to 0.3 on pure noise: anchors far from the middle are far from all

@@ -70,16 +70,16 @@ def label_conditioned_split(
         \operatorname{RDM}(M(B_s))\bigr)
 
     M(A) is the (C, d) matrix of class means over the samples in A; :math:`A_s` and :math:`B_s` are
-    disjoint and hold half of each class, ⌊n_c / 2⌋ samples. X is (n, d), labels are (n,). The value
-    is in [-1, 1]. Cosines are between class means as they are: a large common offset makes all of
-    them alike.
+    disjoint, and each contains half of every class, ⌊n_c / 2⌋ samples. X is (n, d), labels are
+    (n,). The value is in [-1, 1]. Cosines are computed between class means that are not centred: a
+    large common offset makes all cosines nearly equal.
 
-    Raises ``ValueError`` for fewer than 3 classes (two have one dissimilarity, which nothing
-    correlates with) or a class of one sample, and ``UndefinedError`` when all class means are
-    equally far apart.
+    Raises ``ValueError`` for fewer than 3 classes (two classes have a single dissimilarity, and a
+    correlation needs several) or a class of one sample, and ``UndefinedError`` when all class means
+    are equally far apart.
 
-    Reference: Raju 2026, Section 2; no code of the author computes it. His scripts give this name
-    to :func:`supervised_alignment`.
+    Reference: Raju 2026, Section 2; no code of the author computes this statistic. The author's
+    scripts use its name for :func:`supervised_alignment`.
     """
     points, groups = (
         double_precision_rows(x),
@@ -119,17 +119,18 @@ def supervised_alignment(
 
     .. math:: \rho\bigl(\operatorname{RDM}(X - \bar{x}),\; [y_i \ne y_j]_{i < j}\bigr)
 
-    The rank correlation of the dissimilarities of the centred points with 1 for pairs of different
-    classes and 0 for others. X is (n, d), labels are (n,); of more than ``max_samples`` samples
-    that many are drawn, of each class in proportion and at least one. The value is in [-1, 1]; ties
-    of the labels keep Spearman's below 1.
+    The value is the rank correlation between the dissimilarities of the centred points and a vector
+    with 1 for pairs of different classes and 0 for pairs of the same class. X is (n, d), labels are
+    (n,). Of more than ``max_samples`` samples, a random subset of ``max_samples`` is used, with
+    every class in proportion and at least one sample of every class. The value is in [-1, 1]; ties
+    of the labels keep Spearman's correlation below 1.
 
     Raises ``ValueError`` for one class only or more classes than ``max_samples``, and
     ``UndefinedError`` when all dissimilarities are equal.
 
-    Reference: Raju 2026, and shesha-geometry 0.3.0, which also centres before it draws the samples,
-    but draws them without regard to their class. The author's transfer script leaves out the
-    centring, takes cosines, and averages over random halves.
+    Reference: Raju 2026, and shesha-geometry 0.3.0, which also centres before subsampling, but
+    subsamples without regard to the classes. The author's transfer script leaves out the centring,
+    uses cosines, and averages over random halves.
     """
     groups = class_members(labels, "supervised_alignment", fewest=1)
     points = double_precision_rows(x) - double_precision_rows(x).mean(axis=0)
@@ -173,8 +174,8 @@ def variance_ratio(x: Representation, labels: np.ndarray) -> float:
 
     .. math:: \frac{\sum_c n_c \lVert \mu_c - \mu \rVert^2}{\sum_i \lVert x_i - \mu \rVert^2}
 
-    X is (n, d), labels are (n,). The value is in [0, 1]: 1 when classes are points. For labels that
-    say nothing it is (C - 1) / (n - 1) on average, not 0.
+    X is (n, d), labels are (n,). The value is in [0, 1]: 1 when classes are points. For random
+    labels the mean value is (C - 1) / (n - 1), not 0.
 
     Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` for a
     constant representation.
@@ -221,16 +222,16 @@ def class_separation(
         \frac{\operatorname{mean}\{D_{ij} : y_i \ne y_j,\; i, j \in S_s\}}
         {\operatorname{mean}\{D_{ij} : y_i = y_j,\; i < j \in S_s\}}
 
-    over K = ``k`` random subsets of the ``fraction`` of the samples, drawn without replacement from
-    each class in proportion, at least two of each. X is (n, d), labels are (n,). The value is
-    positive: 1 when classes overlap completely.
+    over K = ``k`` random subsets :math:`S_s`. A subset contains the share ``fraction`` of the
+    samples of every class, drawn without replacement, and at least two samples per class. X is (n,
+    d), labels are (n,). The value is positive: 1 when classes overlap completely.
 
     Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` when
-    samples of one class are all equal.
+    all samples within every class are equal.
 
     Reference: Raju 2026, and shesha-geometry 0.3.0, where subsets ignore the classes. The author's
-    transfer script mixes cosine distances within classes with Euclidean ones between them and gives
-    numbers that cannot be compared.
+    transfer script mixes cosine distances within classes with Euclidean distances between classes,
+    and so gives numbers that cannot be compared.
     """
     points, groups = double_precision_rows(x), class_members(labels, "class_separation")
     draws = (_fraction_of_each_class(groups, fraction, seed, split) for split in range(k))
@@ -277,16 +278,17 @@ def lda_stability(
     .. math:: \frac{1}{K} \sum_{s=1}^{K} \lvert \cos(w, w_s) \rvert, \qquad
         w = (S_W + \lambda I)^{-1} (\mu_1 - \mu_0)
 
-    :math:`S_W` is the pooled covariance within the classes, and λ is ``ridge`` times its mean
-    variance; :math:`w_s` comes from ⌊⌊n · ``fraction``⌋ / 2⌋ samples of each class, drawn with
-    replacement. X is (n, d), labels are (n,). The value is in [0, 1]. O(K d^3) time.
+    :math:`S_W` is the pooled covariance within the classes, and λ is ``ridge`` times the mean
+    variance within the classes; :math:`w_s` is computed from ⌊⌊n · ``fraction``⌋ / 2⌋ samples of
+    each class, drawn with replacement. X is (n, d), labels are (n,). The value is in [0, 1]. O(K
+    d^3) time.
 
     Raises ``ValueError`` unless there are two classes of at least two samples, and
     ``UndefinedError`` when the class means coincide or nothing varies within the classes.
 
-    Reference: Raju 2026, and shesha-geometry 0.3.0, where λ is 1e-6 in the units of the data, which
-    makes the value depend on their scale. The author's scripts use another solver and draw without
-    replacement.
+    Reference: Raju 2026, and shesha-geometry 0.3.0, where λ is 1e-6 in the units of the data, so
+    that the value depends on the scale of the data. The author's scripts use another solver and
+    draw without replacement.
     """
     points, groups = double_precision_rows(x), class_members(labels, "lda_stability")
     if len(groups) > 2:

@@ -42,8 +42,8 @@ def fisher_discriminant(
         S_B = \sum_c n_c (\mu_c - \mu)(\mu_c - \mu)^\top, \quad
         S_W = \sum_c \sum_{i \in c} (x_i - \mu_c)(x_i - \mu_c)^\top
 
-    ``form="eigenvalues"`` gives tr(S_W⁻¹ S_B) / (C - 1) instead, which no invertible linear map
-    changes. X is (n, d), labels are (n,). The value is 0 or larger.
+    ``form="eigenvalues"`` returns tr(S_W⁻¹ S_B) / (C - 1) instead, which is invariant to invertible
+    linear maps. X is (n, d), labels are (n,). The value is 0 or larger.
 
     Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` when
     nothing varies within the classes, or, for eigenvalues, when S_W is singular.
@@ -96,9 +96,9 @@ def silhouette(
 
     .. math:: \frac{1}{n} \sum_i \frac{b_i - a_i}{\max(a_i, b_i)}
 
-    :math:`a_i` is the mean distance to the other samples of the class of i, :math:`b_i` the
-    smallest mean distance to another class; a class of one sample counts 0. X is (n, d), labels are
-    (n,). The value is in [-1, 1].
+    :math:`a_i` is the mean distance from i to the other samples of the class of i, and :math:`b_i`
+    the smallest mean distance from i to another class; a class of one sample counts 0. X is (n, d),
+    labels are (n,). The value is in [-1, 1].
 
     Raises ``ValueError`` for one class only or as many classes as samples.
 
@@ -150,15 +150,17 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
     .. math:: \operatorname{tr}\bigl(\operatorname{cov}(X)^{+} \operatorname{cov}(\operatorname{E}[X
         \mid y])\bigr)
 
-    with the covariance of the class means, each as often as its class, and the pseudo-inverse of
+    with the covariance of the class means, weighted by the class sizes, and the pseudo-inverse of
     the covariance of the features. X is (n, d), labels are (n,). The value is between 0 and min(C -
-    1, d). With d near n it says nothing: it is C - 1 for any labels once d >= n - 1.
+    1, d). With d near n the value is uninformative: the value is C - 1 for any labels once d >= n -
+    1.
 
     Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` for a
     constant representation.
 
-    Reference: Bao et al. 2019. Both covariances divide by n; the author of Raju 2026 divides that
-    of the features by n - 1 and adds 1e-10 to its diagonal, so his value is (n - 1) / n times ours.
+    Reference: Bao et al. 2019. Here the two covariances divide by n; the author of Raju 2026
+    divides the covariance of the features by n - 1 and adds 1e-10 to its diagonal, so his value is
+    (n - 1) / n times ours.
     """
     points, groups = (
         center_and_scale_rows(double_precision_rows(x)),
@@ -202,11 +204,10 @@ def gbc(
     less: 0 when no two classes overlap, and -C (C - 1) when all classes are alike.
 
     Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` when a
-    feature does not vary in a class (choose ``"spherical"``, or remove it).
+    feature does not vary in a class (choose ``"spherical"``, or remove the feature).
 
-    Reference: Pándy et al. 2022, who reduce the features to 64 principal components first, and
-    whose spherical form is the one they recommend. The author of Raju 2026 uses D_B itself, for two
-    classes.
+    Reference: Pándy et al. 2022, who first reduce the features to 64 principal components and
+    recommend the spherical form. The author of Raju 2026 uses D_B itself, for two classes.
     """
     points, groups = center_and_scale_rows(double_precision_rows(x)), class_members(labels, "gbc")
     means = class_mean_rows(points, groups)
@@ -241,8 +242,8 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SourceOutputs = "log
         \hat{P}(y, z) = \frac{1}{n} \sum_{i : y_i = y} \theta_z(x_i)
 
     θ are the probabilities of the source classes z: the softmax of X (n, z) if
-    ``outputs="logits"``. Labels are (n,), the classes of the target. The value is 0 or less, and at
-    least minus the entropy of the labels but for rounding.
+    ``outputs="logits"``. Labels are (n,), the classes of the target. The value is 0 or less, and
+    apart from rounding at least minus the entropy of the labels.
 
     Raises ``ValueError`` for one class only, and ``UndefinedError`` for probabilities that are
     negative or do not sum to 1, give or take 0.001.
@@ -268,11 +269,12 @@ def nce(x: Representation, labels: np.ndarray) -> float:
     .. math:: -H(y \mid z) = \sum_{y, z} \hat{P}(y, z) \log \hat{P}(y \mid z), \qquad
         z_i = \operatorname*{arg\,max}_j X_{ij}
 
-    X is the (n, z) logits or probabilities of the source classifier, labels are (n,). The value, in
-    nats, is between -log C and 0. Raises ``ValueError`` for one class only.
+    X contains the (n, z) logits or probabilities of the source classifier, labels are (n,). The
+    value, in nats, is between -log C and 0. Raises ``ValueError`` for one class only.
 
-    Reference: Tran et al. 2019, with predicted for true source labels. What Raju 2026 calls NCE is
-    another quantity, the mean log-softmax of cosine similarities to the class means.
+    Reference: Tran et al. 2019, who use true source labels; here the source labels are the
+    predictions of the source classifier. Raju 2026 uses the name NCE for another quantity, the mean
+    log-softmax of cosine similarities to the class means.
     """
     class_members(labels, "nce", fewest=1)
     points = double_precision_rows(x)
@@ -294,13 +296,14 @@ def logme(x: Representation, labels: np.ndarray) -> float:
         \qquad
         y^{(c)} \sim \mathcal{N}(X w, \beta^{-1} I), \quad w \sim \mathcal{N}(0, \alpha^{-1} I)
 
-    with :math:`y^{(c)}` 1 for the samples of class c and 0 for others. X is (n, d), not centred and
-    without an intercept, labels are (n,). The value is any number, larger for better features;
-    compare it between representations of the same labels only. One singular value decomposition,
-    O(n d min(n, d)) time.
+    where :math:`y^{(c)}` is 1 for the samples of class c and 0 for all other samples. X is (n, d),
+    not centred and without an intercept, labels are (n,). The value is any number, larger for
+    better features; compare values of different representations for the same labels only. One
+    singular value decomposition, O(n d min(n, d)) time.
 
     Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` for an
-    all-zero representation or one that explains a class without error, whose evidence has no bound.
+    all-zero representation or a representation that explains a class without error, because then
+    the evidence has no bound.
 
     Reference: You et al. 2021, with the iteration of α and β to its fixed point; the code of the
     authors stops earlier, at a change of α / β of 1e-3 or after 11 rounds, and is smaller by up to

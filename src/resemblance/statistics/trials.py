@@ -56,16 +56,17 @@ def trial_split(
     .. math:: \rho\bigl(\operatorname{RDM}(M_{\text{odd}}),
         \operatorname{RDM}(M_{\text{even}})\bigr)
 
-    M holds the mean response to each condition over its trials 0, 2, 4... and over its trials 1, 3,
-    5... in the order of recording; ``parity="recording"`` numbers the trials of all conditions
-    together, which fails for conditions that take turns if their number is even. X is the (n, d)
-    trials in the order of recording, ``conditions`` are (n,). The value is in [-1, 1].
+    The rows of the two matrices M are the mean responses to the conditions: over the trials 0, 2,
+    4... of every condition, and over the trials 1, 3, 5... of every condition, in the order of
+    recording. ``parity="recording"`` numbers the trials of all conditions together, which fails for
+    an even number of conditions presented in rotation. X contains the (n, d) trials in the order of
+    recording, ``conditions`` are (n,). The value is in [-1, 1].
 
-    Raises ``ValueError`` for fewer than 3 conditions, or one without an odd or an even trial, and
-    ``UndefinedError`` when all condition means are equally far apart.
+    Raises ``ValueError`` for fewer than 3 conditions, or a condition without an odd or an even
+    trial, and ``UndefinedError`` when all condition means are equally far apart.
 
     Reference: Raju 2026, Section 13. The author's code numbers all trials together. The responses
-    are not scaled to unit length first, as in that code and unlike the text.
+    are not scaled to unit length first, as in the author's code and unlike the text.
     """
     is_even = (
         trial_number_in_condition(conditions) if parity == "condition" else np.arange(x.shape[0])
@@ -109,13 +110,14 @@ def temporal_drift(
     .. math:: 1 - \rho\bigl(\operatorname{RDM}(M_{\text{early}}),
         \operatorname{RDM}(M_{\text{late}})\bigr)
 
-    M holds the mean response to each condition over the first ⌊n · ``early``⌋ trials and over the
-    others. X is the (n, d) trials in the order of recording, ``conditions`` are (n,). The value is
-    in [0, 2]. Noise alone makes it positive: :func:`resemblance.stability.permutation_null` says
-    what it would be in any other order of the trials.
+    The rows of the two matrices M are the mean responses to the conditions, over the first ⌊n ·
+    ``early``⌋ trials and over the remaining trials. X contains the (n, d) trials in the order of
+    recording, ``conditions`` are (n,). The value is in [0, 2]. Noise alone makes the value
+    positive: :func:`resemblance.stability.permutation_null` computes the value under random orders
+    of the trials.
 
-    Raises ``ValueError`` for fewer than 3 conditions, or one without an early or a late trial, and
-    ``UndefinedError`` when all condition means are equally far apart.
+    Raises ``ValueError`` for fewer than 3 conditions, or a condition without an early or a late
+    trial, and ``UndefinedError`` when all condition means are equally far apart.
 
     Reference: Raju 2026, Section 13. The author's script returns the correlation itself.
     """
@@ -165,9 +167,10 @@ def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = T
 
     .. math:: 1 - \cos(\bar{x}_{\text{early}}, \bar{x}_{\text{late}})
 
-    over the first ⌊n · ``early``⌋ trials and the others, each trial scaled to unit length unless
-    ``unit_rows=False``. X is the (n, d) trials in the order of recording. The value is in [0, 2].
-    Raises ``ValueError`` when one part is empty and ``UndefinedError`` when a mean is zero.
+    over the first ⌊n · ``early``⌋ trials and the remaining trials, each trial scaled to unit length
+    unless ``unit_rows=False``. X contains the (n, d) trials in the order of recording. The value is
+    in [0, 2]. Raises ``ValueError`` when a part is empty and ``UndefinedError`` when a mean is
+    zero.
 
     Reference: Raju 2026, Section 13.5. The author's script returns the cosine, a similarity, under
     this name.
