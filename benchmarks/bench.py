@@ -1,6 +1,5 @@
-"""What the benchmarks share: a case that is measured, records in CSV of which only those that are
-missing are measured, options, processes of their own, tables in Markdown.
-"""
+"""Shared helpers of the benchmarks: timing of calls, records in CSV files, command-line options,
+separate processes, and tables in Markdown."""
 
 from __future__ import annotations
 
@@ -29,8 +28,11 @@ GENERATED = Path(__file__).parents[1] / "docs" / "_generated"
 def clocked(
     function: Callable[[], Value], runs: int = 1, max_seconds: float = math.inf
 ) -> tuple[float, Value]:
-    """Return the CPU seconds that this process spends in a call, the least of some runs, without
-    more once one took ``max_seconds``; and the value of the last."""
+    """Return the CPU seconds of a call in this process, and the value of the last run.
+
+    The seconds are the minimum over ``runs`` runs. Repetition stops after a run longer than
+    ``max_seconds``.
+    """
     seconds = math.inf
     for _ in range(runs):
         start = time.process_time()
@@ -44,7 +46,7 @@ def clocked(
 def cpu_seconds(
     function: Callable[[], object], runs: int = 1, max_seconds: float = math.inf
 ) -> float:
-    """Return the seconds of :func:`clocked` alone."""
+    """Return the CPU seconds of :func:`clocked`, without the value."""
     return clocked(function, runs, max_seconds)[0]
 
 
@@ -54,8 +56,8 @@ def peak() -> int:
 
 
 def alone(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with these words in a process of its own, on one thread, and return what it
-    wrote."""
+    """Run Python with these arguments in a separate process, on one thread, and return the
+    completed process with its captured output."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
@@ -67,7 +69,8 @@ def alone(*arguments: object, **variables: str) -> subprocess.CompletedProcess[s
 
 
 def machine() -> str:
-    """Return the processor, its memory and the versions that the numbers depend on."""
+    """Return the name of the processor, the number of cores, the memory, and the versions of Python
+    and NumPy."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     name = next(line.partition(": ")[2] for line in lines if line.startswith("model name"))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -76,7 +79,8 @@ def machine() -> str:
 
 
 def stored(path: Path, kind: type[Record]) -> list[Record]:
-    """Return the records in a file; none without one. Lines that begin with # are comments."""
+    """Return the records in a CSV file, or an empty list without a file. Lines that begin with #
+    are comments."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -89,7 +93,7 @@ def stored(path: Path, kind: type[Record]) -> list[Record]:
 
 
 def store(path: Path, records: Iterable[NamedTuple], comment: str = "") -> None:
-    """Write records into a file, numbers in four digits."""
+    """Write records to a CSV file, with four significant digits per number."""
     records = list(records)
     with path.open("w", encoding="utf-8", newline="") as file:
         if comment:
@@ -105,9 +109,11 @@ def measured(
     path: Path | None = None,
     kind: type[Record] | None = None,
 ) -> list[Record]:
-    """Measure the cases that a file does not have, print each record, and write the file as soon
-    as there is one more; all of them without a file. A case is known by the first fields of its
-    record."""
+    """Measure the cases that are missing in a file, print every new record, and return all records.
+
+    The key of a case is the first fields of its record. The file is written after every new record.
+    Without a file, all cases are measured.
+    """
     records = stored(path, kind) if path and kind else []
     for key, measure in cases.items():
         if not any(record[: len(key)] == key for record in records):
@@ -119,13 +125,16 @@ def measured(
 
 
 def brief(entry: object) -> str:
-    """Return an entry as it is printed and stored: a number in four digits."""
+    """Return an entry as text for printing and storing, a number with four significant digits."""
     return f"{entry:.4g}" if isinstance(entry, float) else str(entry)
 
 
 def command(text: str, *functions: Callable[..., None]) -> None:
-    """Call a function with what the command line says of its parameters, on one thread; of several
-    functions the one that the first word names. Parameters without a default are words."""
+    """Call a function on one thread, with its parameters read from the command line.
+
+    With several functions, the first word of the command line is the name of the function to call.
+    Parameters without a default are positional arguments.
+    """
     function, functions_by_name = (
         functions[0],
         {function.__name__: function for function in functions},
@@ -150,9 +159,11 @@ def command(text: str, *functions: Callable[..., None]) -> None:
 
 
 def options(text: str, *flags: str, positionals: str = "", **defaults: Any) -> argparse.Namespace:
-    """Return what the command line says: ``positionals`` without a dash, of which one that ends in
-    * may be repeated; flags; options of the kinds of their defaults, a tuple for several of a
-    kind."""
+    """Parse the command line, and return the values.
+
+    A name in ``positionals`` that ends in * accepts several words. ``flags`` are switches.
+    ``defaults`` are options, with the types of their defaults; a tuple accepts several values.
+    """
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=text, formatter_class=form)
     for positional in positionals.split():
@@ -169,23 +180,24 @@ def options(text: str, *flags: str, positionals: str = "", **defaults: Any) -> a
 
 
 def grid(header: Sequence[str], lines: Iterable[Sequence[str]], marks: str = "") -> str:
-    """Return a table in Markdown, with all columns but the first to the right, or as ``marks``,
-    the line below the header, says."""
+    """Return a table in Markdown. All columns except the first are right-aligned, unless ``marks``
+    gives the alignment line below the header."""
     head, *rows = (f"| {' | '.join(line)} |" for line in (header, *lines))
     return "\n".join((head, marks or f"| --- |{' ---: |' * (len(header) - 1)}", *rows))
 
 
 def document(script: str, *parts: str) -> str:
-    """Return a file of the documentation that a script of this folder makes."""
+    """Return the content of a documentation file that a script of this folder generates."""
     notice = f"<!-- made by benchmarks/{Path(script).name}; change the code, not this file -->"
     return "\n\n".join((notice, *parts)) + "\n"
 
 
 def model_like(n: int, d: int, count: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """Return ``count`` made representations of n samples, which look like those of trained models:
-    noisy non-linear views of one clustered latent space.
+    """Return ``count`` synthetic representations of n samples that resemble layers of trained
+    models: noisy non-linear maps of one clustered latent space.
 
-    Full rank, with a power-law spectrum (condition numbers of 100 to 1000), the later ones noisier.
+    The representations have full rank and power-law spectra (condition numbers of 100 to 1000). The
+    noise grows from the first representation to the last.
     """
     rng = np.random.default_rng(seed)
     latent = 2 * rng.standard_normal((10, 32))[rng.integers(10, size=n)] + rng.standard_normal(

@@ -3,8 +3,8 @@
     python benchmarks/compact.py STUDY [STUDY ...]     about a quarter of an hour of CPU for each
     python benchmarks/compact.py                       only write the table of the docs again
 
-A study is run with all its samples in full precision, by all measures of the catalogue but those
-of outputs and the three that take hours there; its mean ranks are kept in ``compact.json``.
+A study runs with all samples in full precision, by all measures except the measures of outputs and
+three measures that need hours. The mean ranks are stored in ``compact.json``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from resemblance.significance import rank_correlation, ranks_of_rows
 KEPT = Path(__file__).with_suffix(".json")
 TABLE = GENERATED / "compact.md"
 SLOW = {"rtd", "rtd_lite", "imd"}
-FIRST = 5  # leaders that are compared
+FIRST = 5  # best measures that the table lists
 
 
 def tested() -> list[rs.Measure]:
@@ -46,13 +46,13 @@ def whole_ranks(study: Path) -> dict[str, float]:
 
 
 def compact_ranks(suite: str, measures: Mapping[str, float]) -> dict[str, float]:
-    """Return the mean ranks of the same measures on the pack that ships."""
+    """Return the mean ranks of the same measures on the feature pack of the package."""
     ranks = read_board(packs=DEFAULT_PACK_SERIES).results[suite].ranks(measures)
     return {m: float(np.mean([cell[m] for cell in ranks.values()])) for m in measures}
 
 
 def table(ranks_by_suite: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the table of the docs."""
+    """Return the table of the docs: rank correlations and best measures."""
     lines = []
     for suite, means in ranks_by_suite.items():
         compact = compact_ranks(suite, means)

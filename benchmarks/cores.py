@@ -2,12 +2,10 @@
 
     python benchmarks/cores.py --write
 
-For pools of processes and for a Dask cluster of two processes, with intermediates that are lent to
-the
-tasks and with intermediates that each task computes itself. Prints, and writes to ``cores.csv``,
-the
-seconds of the processor that all workers took, without and with those of their start, the longest
-task, and whether all values are the same to the last bit. Each is the least of some runs.
+The script times a pool of processes and a Dask cluster of two processes, with intermediates shared
+by the tasks or computed by every task. The script prints, and writes to ``cores.csv``, the CPU
+seconds of all workers without their start, the longest start, the longest task, and whether all
+values are bitwise equal to the values of one process. Every row is the fastest of several runs.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class Cost(NamedTuple):
-    """Seconds of the processor: of one process, and of all workers with a number of tasks."""
+    """CPU seconds of one process, and of all workers for a number of tasks."""
 
     executor: str
     intermediates: str
@@ -47,7 +45,7 @@ class Cost(NamedTuple):
 
 
 def timed(log: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Carry out a call in a worker, and note its seconds."""
+    """Run a call in a worker, and append its CPU seconds to the file ``log``."""
     start = time.process_time()
     result = function(*arguments)
     with Path(log).open("a") as file:
@@ -56,19 +54,20 @@ def timed(log: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def started(call: int, arrays: Arrays) -> tuple[int, float]:
-    """Import and compile all that is needed; return the process and its seconds so far."""
+    """Import and compile everything; return the process id and its CPU seconds so far."""
     rs.compare({k: v[:60] for k, v in arrays.items()}, measures=MEASURES, progress=False)
     return spent(call)
 
 
 def spent(call: int) -> tuple[int, float]:
-    """Return the process and its seconds so far; Dask makes equal calls only once."""
-    time.sleep(0.5)  # so that each process gets a call
+    """Return the process id and its CPU seconds so far. ``call`` differs between calls, because
+    Dask runs equal calls only once."""
+    time.sleep(0.5)  # every process gets a call
     return os.getpid(), time.process_time()
 
 
 def of_each(executor: Executor, function: Callable[..., Any], *arguments: Any) -> dict[int, float]:
-    """Return the seconds of each process of an executor."""
+    """Return the CPU seconds of every process of an executor, by process id."""
     calls: list[Future[Any]] = [executor.submit(function, i, *arguments) for i in range(8)]
     seconds: dict[int, float] = {}
     for process, elapsed in (call.result() for call in calls):
@@ -98,7 +97,7 @@ def dask_cluster(workers: int) -> Iterator[Executor]:
 def cost(
     name: str, executor: Executor, arrays: Arrays, spill: bool | None, block_size: int | None
 ) -> Cost:
-    """Compare once with an executor, which is warm, and once without."""
+    """Compare once with a warm executor and once in this process, and return the costs."""
     pair = dict(list(arrays.items())[:2])
     start_seconds = of_each(executor, started, pair)
     with tempfile.NamedTemporaryFile() as log:
@@ -131,7 +130,7 @@ def cost(
 def main(
     samples: int = 1000, features: int = 128, count: int = 12, runs: int = 3, write: bool = False
 ) -> None:
-    """Print the costs, and write them."""
+    """Time all executors, print the costs, and write the file if ``write``."""
     arrays = model_like(samples, features, count)
     started(0, dict(list(arrays.items())[:2]))
     rows = []

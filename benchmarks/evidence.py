@@ -1,13 +1,13 @@
 """Time inference: 999 orders of each measure by calls, by reordered intermediates and by exact
-moments, and a
-map of layers with evidence against the values alone.
+moments, and a map of layers with evidence against the values alone.
 
     python benchmarks/evidence.py                     # all, then write the tables
     python benchmarks/evidence.py --samples 500 --features 64 --layers 6  # smaller; writes nothing
     python benchmarks/evidence.py --table             # only write docs/_generated/evidence-costs.md
 
-CPU seconds of one thread in one process. Orders are timed on as many as fit a few seconds and
-scaled to 999; a call gets Y in another order as a new array, while X keeps its intermediates.
+Times are CPU seconds of one thread in one process. As many permutations as fit into a few seconds
+are timed, and the time is scaled to 999. For a call, the permuted Y is a new array, while X keeps
+its intermediates.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ from resemblance.inference.tasks import DRAWS_PER_CHUNK
 MEASURED = Path(__file__).with_name("evidence_costs.csv")
 TABLES = GENERATED / "evidence-costs.md"
 ORDERS = 999
-SECONDS = 2  # of calls, and of reordered intermediates, after which the rest of 999 is scaled
-WARM = 150  # samples of a pair that is not timed, in which everything is loaded and compiled
+# Timing stops after this many seconds, and the time is scaled to 999 permutations.
+SECONDS = 2
+WARM = 150  # samples of the untimed pair that loads and compiles everything
 SAMPLES, FEATURES = 2000, 256
 LAYERS, MAP_SAMPLES, MAP_FEATURES = 24, 300, 64
 MEASURES = (
@@ -63,12 +64,12 @@ OF_MAPS = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 
 
 class Cost(NamedTuple):
-    """CPU seconds of three things, of which the last may not exist (NaN).
+    """Three times in CPU seconds; the third is NaN if it does not exist.
 
-    Of a measure: 999 orders by calls and by reordered intermediates, and exact moments; and how
-    many orders
-    were timed of the first two. Of a map: its values, its chance levels and p-values, its
-    intervals; and how many rows and columns it has.
+    For a measure: 999 permutations by calls, 999 permutations by reordered intermediates, and exact
+    moments; ``first_timed`` and ``second_timed`` are the numbers of timed permutations. For a map
+    of layers: values, chance levels with p-values, and intervals; ``first_timed`` and
+    ``second_timed`` are the numbers of rows and columns.
     """
 
     kind: str
@@ -85,8 +86,11 @@ class Cost(NamedTuple):
 def repeated(
     function: Callable[[np.ndarray], object], orders: Iterable[np.ndarray]
 ) -> tuple[float, int]:
-    """Time calls for orders, at least three, until they took a few seconds; return the seconds of
-    all orders, and how many were timed."""
+    """Time calls for permutations; return the seconds scaled to all permutations, and the number of
+    timed calls.
+
+    Timing stops after a few seconds, but not before three calls.
+    """
     seconds, count = 0.0, 0
     for order in orders:
         seconds += cpu_seconds(lambda: function(order))  # noqa: B023
@@ -97,13 +101,14 @@ def repeated(
 
 
 def of_orders(spec: str, x: np.ndarray, y: np.ndarray) -> Cost:
-    """Time 999 orders of a measure in three ways; what is compiled is compiled before."""
+    """Time 999 permutations of a measure in three ways. Compilation happens before and is not
+    timed."""
     m, rng = rs.get_measure(spec), np.random.default_rng(0)
     orders = [rng.permutation(len(x)) for _ in range(ORDERS)]
     small_pair = [Representation(z[:WARM]) for z in (x, y)]
     m.evaluate(*small_pair)
     a, b = Representation(x), Representation(y)
-    value = float(m.evaluate(a, b))  # the intermediates of both, which the value needs anyway
+    value = float(m.evaluate(a, b))  # caches the intermediates, which the value needs anyway
     calls = repeated(lambda order: m.evaluate(a, Representation(y[order])), orders)
     m.evaluate(a, permute_representation(b, orders[0]))
     reordered = repeated(lambda order: m.evaluate(a, permute_representation(b, order)), orders)
@@ -121,7 +126,7 @@ def of_orders(spec: str, x: np.ndarray, y: np.ndarray) -> Cost:
 
 
 def of_map(spec: str, layers: int, n: int, d: int) -> Cost:
-    """Time the values of a map of layers, their chance and p-values, and their intervals."""
+    """Time a map of layers: the values, the chance levels and p-values, and the intervals."""
     reps = list(model_like(n, d, 2 * layers).values())
     sides = [dict(zip(map(str, range(layers)), half)) for half in (reps[:layers], reps[layers:])]
     small_sides = [{name: next(iter(side.values()))[:WARM]} for name, side in zip("xy", sides)]
@@ -134,7 +139,7 @@ def of_map(spec: str, layers: int, n: int, d: int) -> Cost:
         seconds_at.setdefault(n_done, time.process_time() - start_time)
 
     rs.evidence(*sides, measures=[spec], progress=note)
-    # Each pair counts for its value, then for each chunk of draws, then for its interval.
+    # Every pair adds steps for its value, then for its chunks of draws, then for its interval.
     steps = layers**2, layers**2 * (1 + math.ceil(ORDERS / DRAWS_PER_CHUNK)), max(seconds_at)
     ends = [
         min(elapsed for n_done, elapsed in seconds_at.items() if n_done >= step) for step in steps
@@ -180,7 +185,7 @@ def tables(costs: list[Cost]) -> str:
 
 
 def seconds_of(cost: Cost) -> list[str]:
-    """Return the three times in two or three digits, and a dash for none."""
+    """Return the three times with two or three digits, and a dash for NaN."""
     times = cost.first, cost.second, cost.third
     return ["–" if math.isnan(t) else f"{t:.0f}" if t >= 100 else f"{t:.2g}" for t in times]
 
@@ -188,7 +193,8 @@ def seconds_of(cost: Cost) -> list[str]:
 def main(
     samples: int = SAMPLES, features: int = FEATURES, layers: int = LAYERS, table: bool = False
 ) -> None:
-    """Measure unless only the tables are wanted, and write them if the sizes are the usual ones."""
+    """Measure unless only the tables are wanted, and write the tables. Measurements with other
+    sizes than the defaults are not stored."""
     if not table:
         x, y = model_like(samples, features, 2).values()
         cases = {("orders", spec): partial(of_orders, spec, x, y) for spec in MEASURES}

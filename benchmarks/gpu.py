@@ -4,12 +4,13 @@
     python benchmarks/gpu.py --device cpu    # the times of the CPU, into the same file
     python benchmarks/gpu.py --table         # the table of the docs, from the file
 
-Values: each measure of one pair, in float64 and float32, with PyTorch, and with CuPy and JAX if
-``--libraries "PyTorch CuPy JAX"`` says so, against NumPy in float64. Copies: what PyTorch's
-profiler sees leave the device for one pair. Times: each default measure for all pairs of some
-representations, and debiased CKA of all layers against all, in seconds on the wall, with the
-device's queue empty before and after. Two representations are timed alone if all would take more
-than ``--limit`` seconds; the table has ratios of like with like. Of the CPU, one thread is timed.
+Values: every measure of one pair, in float64 and float32, against NumPy in float64. The arrays are
+PyTorch tensors; ``--libraries "PyTorch CuPy JAX"`` adds CuPy and JAX. Copies: the bytes that leave
+the device for one pair, from PyTorch's profiler. Times: every default measure for all pairs of
+several representations, and debiased CKA of all layers against all layers, in wall-clock seconds,
+with the device's queue empty before and after. If all pairs would need more than ``--limit``
+seconds, one pair is timed alone; the table has ratios of equal numbers of pairs only. On the CPU,
+one thread is timed.
 """
 
 from __future__ import annotations
@@ -39,14 +40,19 @@ from resemblance.checks.data import with_repeats
 FILE = Path(__file__).with_suffix(".csv")
 TABLE = GENERATED / "gpu.md"
 CHECKED = (300, 12, 8)  # samples, and features of the two representations of a check
-CLOSE = {"float64": 1e-9, "float32": 1e-2}  # of the value, or of 1 where that is larger
+# Tolerance relative to the larger of 1 and the absolute value.
+CLOSE = {"float64": 1e-9, "float32": 1e-2}
 LABELS = tuple(i % 3 for i in range(CHECKED[0]))
 Made = Callable[[np.ndarray, str], Any]
 
 
 class Row(NamedTuple):
-    """A measure on a device: its largest relative difference from NumPy in one pair, the megabytes
-    that it copies to the host for one pair, and the seconds of ``pairs``; NaN is not asked for."""
+    """The results of a measure on a device.
+
+    ``difference``: largest relative difference from NumPy for one pair. ``copied``: megabytes
+    copied to the host for one pair. ``seconds``: seconds for ``pairs`` pairs. NaN marks a quantity
+    that was not measured.
+    """
 
     device: str
     library: str
@@ -70,8 +76,11 @@ def main(
     libraries: str = "PyTorch",
     out: Path = FILE,
 ) -> None:
-    """``device``: any that PyTorch names, or cpu; ``count``: of representations; ``layers``: of
-    each model; ``only``: measures to time, by their names with spaces between them."""
+    """Check and time the measures on a device, or write the table.
+
+    ``device``: any device name of PyTorch; ``count``: number of representations; ``layers``: number
+    of layers per model; ``only``: names of the measures to time, separated by spaces.
+    """
     if table:
         TABLE.write_text(tables(stored(out, Row)) + "\n", "utf-8")
         return
@@ -104,7 +113,7 @@ def name_of(device: torch.device) -> str:
 
 
 def libraries(device: torch.device, names: str) -> dict[str, Made]:
-    """Return how each of some array libraries takes an array to the device."""
+    """Return a function for each named array library that copies an array to the device."""
     converters: dict[str, Made] = {
         "PyTorch": lambda x, precision: torch.as_tensor(
             x, dtype=getattr(torch, precision), device=device
@@ -115,7 +124,8 @@ def libraries(device: torch.device, names: str) -> dict[str, Made]:
 
         converters["CuPy"] = lambda x, precision: cupy.asarray(x, dtype=precision)
     if "JAX" in names:
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the card is shared
+        # PyTorch and JAX use the same GPU, so JAX must not reserve its memory.
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         import jax
 
         jax.config.update("jax_enable_x64", True)
@@ -124,7 +134,8 @@ def libraries(device: torch.device, names: str) -> dict[str, Made]:
 
 
 def checked(device: torch.device, names: str) -> Iterator[tuple[Row, str]]:
-    """Compare every measure of the catalogue on the device with NumPy; yield what is wrong, too."""
+    """Compare every measure of the catalogue on the device with NumPy; yield the row and the
+    problem, an empty text for none."""
     n, width, narrow_width = CHECKED
     same_width = list(model_like(n, width, 2).values())
     data = [same_width[0], same_width[1][:, :narrow_width]]
@@ -141,13 +152,14 @@ def checked(device: torch.device, names: str) -> Iterator[tuple[Row, str]]:
 def check(
     m: rs.Measure, pair: list[np.ndarray], precision: str, convert: Made
 ) -> tuple[float, str]:
-    """Return how far a measure's value of one pair is from NumPy's, and what is wrong with it."""
+    """Return the difference between a measure's value for one pair and NumPy's value, and the
+    problem, an empty text for none."""
     try:
         arrays = (convert(x, precision) for x in pair)
         representations = (rs.Representation(a, dtype=precision) for a in arrays)
         value = float(m(*(with_repeats(m, r) for r in representations)))
         expected = m(*(with_repeats(m, x) for x in pair))
-    except Exception as error:  # whatever a device does is what this is for
+    except Exception as error:  # the check reports every failure of a device
         return nan, f"{type(error).__name__}: {error}"
     difference = abs(value - expected) / max(1.0, abs(expected))
     return difference, "" if difference < CLOSE[precision] else f"differs by {difference:.1e}"
@@ -159,7 +171,7 @@ def check(
 def timed(
     device: torch.device, arrays: Mapping[str, np.ndarray], measures: list[rs.Measure], limit: float
 ) -> Iterator[Row]:
-    """Time measures, each alone, and watch what one pair copies to the host."""
+    """Time every measure alone, and record the megabytes that one pair copies to the host."""
     for precision, m in product(precisions(device), measures):
         inputs = {name: on(device, x, precision) for name, x in arrays.items()}
         pair = dict(list(inputs.items())[:2])
@@ -171,7 +183,8 @@ def timed(
             ).failures
             assert not failures, failures
 
-        run({name: x[:300] for name, x in pair.items()})  # libraries are loaded at their first use
+        # The first use loads the libraries and is not timed.
+        run({name: x[:300] for name, x in pair.items()})
         pairs, elapsed = comb(len(inputs), 2), seconds(lambda: run(pair), device)  # noqa: B023
         if elapsed * pairs > limit:
             pairs = 1
@@ -183,7 +196,7 @@ def timed(
 
 
 def precisions(device: torch.device) -> tuple[str, ...]:
-    """Return what is timed: the CPU computes in double precision unless told otherwise."""
+    """Return the precisions to time: double on the CPU, double and single on a GPU."""
     return ("float64",) if device.type == "cpu" else ("float64", "float32")
 
 
@@ -195,7 +208,8 @@ def on(device: torch.device, x: np.ndarray, precision: str) -> Any:
 
 
 def seconds(function: Callable[[], object], device: torch.device) -> float:
-    """Return how long a call takes on the wall, to the end of what it asks of the device."""
+    """Return the wall-clock seconds of a call, including all work that the call queues on the
+    device."""
     settle(device)
     start = time.perf_counter()
     function()
@@ -204,7 +218,7 @@ def seconds(function: Callable[[], object], device: torch.device) -> float:
 
 
 def settle(device: torch.device) -> None:
-    """Wait until a GPU has done what it was asked."""
+    """Wait until a GPU has finished all queued work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
@@ -225,8 +239,8 @@ def copied(function: Callable[[], object], device: torch.device) -> float:
 
 
 def maps(device: torch.device, n: int, d: int, count: int) -> Iterator[Row]:
-    """Time debiased CKA of all layers of one model against all of another: here, and by what other
-    packages do in single precision."""
+    """Time debiased CKA of all layers of one model against all layers of another model, in this
+    library and by the methods of other packages in single precision."""
     if not count:
         return
     sides = [of_layers(n, d, count, seed) for seed in (1, 2)]
@@ -259,8 +273,8 @@ def maps(device: torch.device, n: int, d: int, count: int) -> Iterator[Row]:
 
 
 def tables(rows: list[Row]) -> str:
-    """Return the seconds of each measure for one pair on the CPU and the GPU, and their ratios, and
-    the times of the maps of layers."""
+    """Return a table of the seconds of every measure for one pair on the CPU and the GPU with
+    ratios, and a table of the times of layer maps."""
     rows_by_key = {(r.device, r.library, r.precision, r.measure): r for r in rows if r.pairs}
     device = next(r.device for r in rows if r.device != "CPU")
     head = ["measure", "CPU, s", "GPU, s", "ratio", "GPU, single, s", "ratio"]
@@ -274,7 +288,8 @@ def tables(rows: list[Row]) -> str:
         )
         cells = [f"`{measure}`", _each(row)]
         for fast in (double, single):
-            is_like = row.pairs == fast.pairs  # pairs of many share intermediates
+            # Many pairs share intermediates, so their time per pair is shorter.
+            is_like = row.pairs == fast.pairs
             cells += [_each(fast), short(row.seconds / fast.seconds) if is_like else ""]
         lines.append(cells)
     layer_rows = [
@@ -291,12 +306,12 @@ def tables(rows: list[Row]) -> str:
 
 
 def _each(row: Row) -> str:
-    """Return the seconds of a pair, with a mark if it shared intermediates with others."""
+    """Return the seconds per pair, with a star if several pairs shared intermediates."""
     return short(row.seconds / row.pairs) + (" *" if row.pairs > 1 else "")
 
 
 def short(x: float) -> str:
-    """Return a number in two digits, or all of its whole ones."""
+    """Return a number with two significant digits, or all digits before the point from 100 on."""
     return f"{x:.2g}" if x < 100 else f"{x:.0f}"
 
 

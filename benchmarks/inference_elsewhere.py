@@ -4,10 +4,10 @@
     OMP_NUM_THREADS=1 python benchmarks/inference_elsewhere.py    # ask all, then write the table
     python benchmarks/inference_elsewhere.py --table              # only write the table
 
-All get the same two pairs of arrays. ``signal``: two of 30 and of 50 directions have a weak common
-part. ``classes``: nothing is common but which of five classes a sample is of. Each call is timed
-alone on one thread, in seconds of the processor, after a call with few draws, so compilation is not
-counted. The table is on docs/other-inference.md.
+All packages get the same two pairs of arrays. ``signal``: the arrays have 30 and 50 directions, and
+two directions have a weak common part. ``classes``: the arrays share only the assignment of samples
+to five classes. Every call is timed alone on one thread, in CPU seconds, after a call with few
+permutations, so compilation is not counted. The table is on docs/other-inference.md.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ PACKAGES = {
     "hyppo": "hyppo",
 }
 DRAWS = 1000
-WARM = 20  # draws of the call that is not timed
+WARM = 20  # draws of the warm-up call, which is not timed
 LABELS = np.repeat(np.arange(5), 40)
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
 
 class Answer(NamedTuple):
-    """What a package says: a value, and what it adds; None for what it does not give."""
+    """The result of a package: a value, and inference on the value; None for a missing quantity."""
 
     value: float
     chance: float | None = None
@@ -53,7 +53,8 @@ class Answer(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One call: the question, the data, the package, how it was asked, its answer, its seconds."""
+    """One call: the question, the data, the package, the code of the call, the answer, and the
+    seconds."""
 
     question: str
     data: str
@@ -64,14 +65,14 @@ class Row(NamedTuple):
 
 
 def main(table: bool = False) -> None:
-    """Ask every package unless only the table is wanted, and write what it says."""
+    """Run all packages unless only the table is wanted, and write the table."""
     if not table:
         measure()
     TABLE.write_text(table_of(json.loads(MEASURED.read_text())))
 
 
 def measure() -> None:
-    """Ask every package, and store what it says."""
+    """Run all packages, and store the answers."""
     missing_names = [
         name for name, module in PACKAGES.items() if not importlib.util.find_spec(module)
     ]
@@ -90,7 +91,7 @@ def measure() -> None:
 
 
 def table_of(answers: dict[str, Any]) -> str:
-    """Return the table of a page, and the versions under it."""
+    """Return the table of a page, with the versions of the packages below."""
     lines = []
     for entry in answers["rows"]:
         answer = Answer(**entry["answer"])
@@ -105,17 +106,18 @@ def table_of(answers: dict[str, Any]) -> str:
 
 
 def decimal(number: float | None, digits: int = 3) -> str:
-    """Return a number with so many digits after the point; nothing for none."""
+    """Return a number with ``digits`` digits after the point, or an empty text for None."""
     return "" if number is None else f"{round(number, digits) + 0:.{digits}f}".replace("-", "−")
 
 
 def chance_of(answer: Answer) -> str:
-    """Return the mean over orders, or the threshold of the test at 5 % if that is given instead."""
+    """Return the mean over permutations, or the 5 % threshold of the test if the package gives a
+    threshold."""
     return decimal(answer.chance) if answer.threshold is None else f"τ {answer.threshold:.3f}"
 
 
 def single_thread() -> None:
-    """Let Torch and Numba use one thread; BLAS reads the environment."""
+    """Restrict Torch and Numba to one thread; BLAS reads the environment variable."""
     import torch
 
     if os.environ.get("OMP_NUM_THREADS") != "1":
@@ -124,7 +126,7 @@ def single_thread() -> None:
 
 
 def arrays(name: str) -> Arrays:
-    """Return a pair of representations of 200 samples."""
+    """Return a pair of representations of 200 samples, for the data set ``name``."""
     rng = np.random.default_rng([2026, len(name)])
     X, Y = rng.standard_normal((200, 30)), rng.standard_normal((200, 50))
     if name == "signal":
@@ -138,7 +140,7 @@ def arrays(name: str) -> Arrays:
 
 
 def row(question: str, data: str, package: str, call: str, ask: Callable[[int], Answer]) -> Row:
-    """Return the answer of a package, and its seconds, to a number of draws."""
+    """Return the answer of a package with ``DRAWS`` draws, and the CPU seconds of the call."""
     ask(WARM)
     seconds, answer = clocked(lambda: ask(DRAWS))
     return Row(question, data, package, call, answer, seconds)
@@ -148,7 +150,7 @@ def row(question: str, data: str, package: str, call: str, ask: Callable[[int], 
 
 
 def ours(measure: str, pair: Arrays, draws: int, **options: Any) -> Answer:
-    """Return the answer of this library, which keeps nothing of an earlier call."""
+    """Return the answer of this library. No value of an earlier call is reused."""
     sides = [{name: z} for name, z in zip("XY", pair)]
     e = rs.evidence(*sides, measures=measure, n_permutations=draws, progress=False, **options)
     tables = {"chance": e.chance, "p": e.pvalue, "low": e.low, "high": e.high}
@@ -157,7 +159,8 @@ def ours(measure: str, pair: Arrays, draws: int, **options: Any) -> Answer:
 
 
 def our_rows(question: str, measure: str, name: str) -> Iterator[Row]:
-    """Yield our answers: with exact moments and with orders, or inside classes."""
+    """Yield our rows: with exact moments and with permutations, or with permutations within
+    classes."""
     pair, head = arrays(name), (question, name, "resemblance")
     calls: dict[str, dict[str, Any]] = {", within=labels": {"within": LABELS}}
     if name == "signal":
@@ -171,7 +174,7 @@ def our_rows(question: str, measure: str, name: str) -> Iterator[Row]:
 
 
 def linear_kernels() -> Iterator[Row]:
-    """Linear CKA: the scores and p-values of calibrated-similarity."""
+    """Yield rows for linear CKA: scores and p-values of calibrated-similarity."""
     import torch
     from calibrated_similarity import calibrate
 
@@ -198,11 +201,12 @@ def linear_kernels() -> Iterator[Row]:
 
 
 def distances() -> Iterator[Row]:
-    """Distance correlation: the tests of hyppo."""
+    """Yield rows for distance correlation: the tests of hyppo."""
     from hyppo.independence import Dcorr
 
     measure = "distance_correlation"
-    blocks = -(LABELS + 1)[:, None]  # negative: blocks stay, samples change places inside
+    # Negative labels make hyppo permute samples within blocks and leave the blocks in place.
+    blocks = -(LABELS + 1)[:, None]
     for name in ("signal", "classes"):
         yield from our_rows("distance correlation", measure, name)
         X, Y = arrays(name)
@@ -225,7 +229,7 @@ def distances() -> Iterator[Row]:
 
 
 def dissimilarities() -> Iterator[Row]:
-    """RSA: the intervals of rsatoolbox."""
+    """Yield rows for RSA: the intervals of rsatoolbox."""
     import rsatoolbox
     from rsatoolbox.inference import eval_bootstrap_pattern
     from rsatoolbox.model import ModelFixed

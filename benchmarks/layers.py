@@ -3,9 +3,9 @@
     python benchmarks/layers.py                 # the four shapes, and the table of the docs
     python benchmarks/layers.py --repeats 5 --no-table
 
-CPU seconds of one thread, the fastest of several runs, by turns in one process. *Plain* is what
-other packages do: one Gram matrix for each layer in single precision, and their inner products.
-pytorch-cka is timed, too, where it is installed.
+Times are CPU seconds of one thread, the fastest of several runs; all implementations run by turns
+in one process. *Plain* is the method of other packages: one Gram matrix per layer in single
+precision, and the inner products of the Gram matrices. pytorch-cka is also timed if installed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ Layers = Mapping[str, Any]
 
 
 def layers(n: int, d: int, count: int, seed: int) -> Layers:
-    """Return layers in single precision that share a part of their samples' structure."""
+    """Return ``count`` layers in single precision that share 32 factors of their samples, (n, d)
+    each."""
     rng = np.random.default_rng(seed)
     factors = np.random.default_rng(0).standard_normal((n, 32), dtype=np.float32)
     return {
@@ -39,8 +40,10 @@ def layers(n: int, d: int, count: int, seed: int) -> Layers:
 
 
 def plain(a: Layers, b: Layers) -> Any:
-    """Return debiased CKA of all pairs by one U-centred Gram matrix for each layer, in the library
-    of the layers and on their device."""
+    """Return debiased CKA of all pairs of layers, from one U-centred Gram matrix per layer.
+
+    The computation uses the array library and the device of the layers.
+    """
     xp = array_namespace(*a.values())
     x_grams, y_grams = (xp.stack([xp.reshape(_gram(x), (-1,)) for x in s.values()]) for s in (a, b))
     norms = [xp.linalg.vector_norm(grams, axis=1) for grams in (x_grams, y_grams)]
@@ -51,7 +54,7 @@ def _gram(x: Any) -> Any:
     xp, n = array_namespace(x), x.shape[0]
     x = x - xp.mean(x, axis=0)
     gram = x @ x.T
-    diagonal = gram.reshape(-1)[:: n + 1]  # not a copy
+    diagonal = gram.reshape(-1)[:: n + 1]  # a view, not a copy
     diagonal[:] = 0
     sums = xp.sum(gram, axis=1)
     gram -= (sums[:, None] + sums) / (n - 2) - xp.sum(sums) / ((n - 1) * (n - 2))
@@ -64,7 +67,8 @@ def compared(a: Layers, b: Layers) -> np.ndarray:
 
 
 def in_single(a: Layers, b: Layers) -> np.ndarray:
-    """Return the same, computed in single precision where a bound on the error allows it."""
+    """Return debiased CKA of all pairs, computed in single precision where a bound on the error
+    allows."""
     sides = [[rs.Representation(x, name, dtype="float32") for name, x in s.items()] for s in (a, b)]
     return rs.compare(*sides, measures=MEASURE, progress=False)[MEASURE]
 
@@ -89,7 +93,7 @@ WAYS: dict[str, Callable[[Layers, Layers], Any]] = {
 
 
 def main(repeats: int = 3, no_table: bool = False) -> None:
-    """Time every way by turns, and write the table."""
+    """Time all implementations by turns, and write the table."""
     torch.set_num_threads(1)
     calls = (
         WAYS

@@ -6,12 +6,12 @@
     python benchmarks/memory.py many --count 10000        # of 200 x 32: 50 million pairs
     python benchmarks/memory.py many --count 1000 --kill
 
-``budget`` compares a few representations under a byte budget. ``each`` compares two by each measure
-of the catalogue in a process of its own that may take ``LIMIT`` bytes, and writes a row of the
-table as soon as it has it; what the table has already is not measured again. ``table`` writes the
-page's table from the rows of 50,000 samples. ``many`` compares by
+``budget`` compares a few representations under a byte budget. ``each`` compares two representations
+by every measure of the catalogue. Every measure runs in a separate process with at most ``LIMIT``
+bytes, and its row is written at once; measures that the table already contains are not measured
+again. ``table`` writes the page's table from the rows of 50,000 samples. ``many`` compares by
 linear CKA into a file; with ``--kill`` the process is killed once half of the pairs are in the
-file, and a second one goes on.
+file, and a second process resumes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ VARIANTS = (
 
 
 class Taken(NamedTuple):
-    """What a measure takes for one pair, as text; ``failure`` says why there is no value."""
+    """Time and memory of a measure for one pair, as text; ``failure`` is the reason for a missing
+    value."""
 
     measure: str
     samples: int
@@ -72,7 +73,7 @@ class Taken(NamedTuple):
 
 
 def representations(samples: int, features: int, count: int) -> dict[str, np.ndarray]:
-    """Return non-linear views of one latent space."""
+    """Return ``count`` non-linear maps of one latent space."""
     rng = np.random.default_rng(0)
     latent = rng.standard_normal((samples, 20))
     return {str(i): np.tanh(latent @ rng.standard_normal((20, features))) for i in range(count)}
@@ -85,7 +86,7 @@ def budget(
     memory: str = "2GB",
     measures: tuple[str, ...] = (),
 ) -> None:
-    """Print the peak of a comparison, next to what the process had before."""
+    """Print the peak memory of a comparison, and the peak before the comparison."""
     reps = representations(samples, features, count)
     names = measures or [m.name for m in rs.preset("default") if m.name != "rtd"]
     rs.compare({k: v[:50] for k, v in reps.items()}, measures=names, progress=False)
@@ -101,23 +102,23 @@ def budget(
 def each(
     table: str, samples: int = 10_000, features: int = 64, measures: tuple[str, ...] = ()
 ) -> None:
-    """Append the measures that are not in a table."""
+    """Measure the measures that are missing in a table, and append their rows."""
     specs = measures or [*(m.spec for m in rs.list_measures()), *VARIANTS]
     cases = {(spec,): partial(taken, spec, samples, features) for spec in specs}
     measured(cases, Path(table), Taken)
 
 
 def taken(spec: str, samples: int, features: int) -> Taken:
-    """Return what a measure takes in a process of its own."""
+    """Return the time and memory of a measure, from a separate process."""
     process = alone(__file__, "one", spec, "--samples", samples, "--features", features)
     row = next(csv.reader(process.stdout.splitlines()), None)
-    if row is None:  # killed, or an error of another kind
+    if row is None:  # the process was killed or failed
         row = ["", "", "", (process.stderr.splitlines() or [f"exit {process.returncode}"])[-1]]
     return Taken(spec, samples, features, *row)
 
 
 def one(spec: str, samples: int = 10_000, features: int = 64) -> None:
-    """Print CPU seconds, peak, value and failure of one measure for one pair."""
+    """Print CPU seconds, peak memory, value and failure of one measure for one pair."""
     m, n_small = rs.get_measure(spec), max(60, rs.get_measure(spec).min_samples)
     x, y = representations(samples, features, 2).values()
     if spec == "accuracy_difference":
@@ -134,7 +135,7 @@ def one(spec: str, samples: int = 10_000, features: int = 64) -> None:
 
 
 def table() -> None:
-    """Write the table of what each measure takes for one pair of 50,000 samples."""
+    """Write the table of the time and memory of every measure for one pair of 50,000 samples."""
     with LARGE.open() as stream:
         rows = sorted(csv.DictReader(stream), key=lambda row: row["measure"])
     lines = [
@@ -161,8 +162,11 @@ def many(
     kill: bool = False,
     save: str = "",
 ) -> None:
-    """Print CPU seconds and the peak of the memory that the process had to itself, and of all with
-    the pages of its temporary files."""
+    """Compare many small representations in a separate process, and report the file of scores.
+
+    The separate process prints its CPU seconds, the peak of its private memory, and its peak memory
+    including pages of temporary files. ``save`` is set in the separate process only.
+    """
     if save:
         into(save, count, samples, features, memory)
         return
@@ -183,7 +187,8 @@ def many(
 
 
 def into(save: str, count: int, samples: int, features: int, memory: str) -> None:
-    """Compare many small representations into a file, and watch the memory meanwhile."""
+    """Compare many small representations into a file, and print the CPU seconds and the peak
+    memory."""
     max_kilobytes = [0]
     threading.Thread(target=watch, args=[max_kilobytes], daemon=True).start()
     rng = np.random.default_rng(0)
@@ -202,7 +207,7 @@ def into(save: str, count: int, samples: int, features: int, memory: str) -> Non
 
 
 def watch(max_kilobytes: list[int]) -> None:
-    """Take the largest memory that this process had to itself, twenty times a second."""
+    """Record the largest private memory of this process, sampled twenty times a second."""
     while True:
         lines = Path("/proc/self/status").read_text().splitlines()
         kilobytes = next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
@@ -211,7 +216,7 @@ def watch(max_kilobytes: list[int]) -> None:
 
 
 def values_in(save: Path) -> int:
-    """Return how many values a file has; none while it is just being made."""
+    """Return the number of values in a file of scores; 0 while the file is being created."""
     try:
         with ScoreFile(save, read_only=True) as store:
             return store.count()

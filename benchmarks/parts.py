@@ -8,8 +8,8 @@ thread.
     python benchmarks/parts.py searches --samples 50000      exact and approximate neighbours of MKA
     python benchmarks/parts.py features MODEL DATA --samples 1000 10000 50000
 
-``pip install --target folder --no-deps shesha-geometry`` and ``PYTHONPATH=folder`` make that
-package importable. MODEL and DATA are those of ``resemblance compare-models``.
+``pip install --target folder --no-deps shesha-geometry`` and ``PYTHONPATH=folder`` make
+shesha-geometry importable. MODEL and DATA have the same form as for ``resemblance compare-models``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from resemblance.statistics.splits import feature_halves, feature_split
 
 SHAPES = ((600, 64), (2000, 256), (6000, 512), (16000, 128))
 NEIGHBORS = 10
-WIDTH, BATCH = 256, 4096  # of a stream of two layers
+WIDTH, BATCH = 256, 4096  # columns per layer, and samples per batch, of a stream of two layers
 STREAMS = {
     '`method="gram"`': {},
     '`method="gram", directions=True`': {"directions": True},
@@ -63,7 +63,7 @@ print(json.dumps([subject.last.n_samples, len(subject.layers), seconds, most]))
 
 
 def show(*entries: object) -> None:
-    """Print a line at once."""
+    """Print a line, and flush the output."""
     print(*entries, sep="  ", flush=True)
 
 
@@ -71,8 +71,8 @@ def show(*entries: object) -> None:
 
 
 def neighbors() -> None:
-    """Print the seconds of the exact search for one representation, the smaller of two runs, and
-    the rows that single precision left open."""
+    """Print the seconds of the nearest-neighbour search for one representation, the minimum of two
+    runs, and the number of rows that single precision could not decide."""
     for n, d in SHAPES:
         rng = np.random.default_rng(0)
         kinds = {
@@ -95,7 +95,7 @@ def neighbors() -> None:
 
 
 def in_full(similarity: Similarity) -> Nearest:
-    """Return the neighbours of every row, in double precision."""
+    """Return the nearest neighbours of every row, computed in double precision."""
     blocks = row_blocks(similarity.points.shape[0])
     return stack_row_blocks(
         nearest_by_full_comparison(np.arange(*block), similarity, NEIGHBORS) for block in blocks
@@ -103,7 +103,8 @@ def in_full(similarity: Similarity) -> Nearest:
 
 
 def manifold(samples: int = 20_000, features: int = 512, neighbors: int = 15) -> None:
-    """Print the cost of MKA: of all pairs of a grid, and of one pair of many samples."""
+    """Print the cost of MKA: for all pairs of 15 representations, and for one pair of many
+    samples."""
     rng = np.random.default_rng(0)
     reps = {f"x{i}": rng.standard_normal((2000, 256)) for i in range(15)}
     mka = rs.mka.with_parameters(k=neighbors)
@@ -125,7 +126,8 @@ def manifold(samples: int = 20_000, features: int = 512, neighbors: int = 15) ->
 
 
 def searches(samples: int = 20_000, features: int = 512, neighbors: int = 15) -> None:
-    """Print time, value and recall of both searches: 50 Gaussian clusters, and one Gaussian."""
+    """Print time, value and recall of exact and approximate search, for 50 Gaussian clusters and
+    for a single Gaussian."""
     for kind, spread in (("clusters", 3.0), ("isotropic", 0.0)):
         rng = np.random.default_rng(0)
         centers = spread * rng.standard_normal((50, features), dtype=np.float32)
@@ -145,8 +147,9 @@ def searches(samples: int = 20_000, features: int = 512, neighbors: int = 15) ->
 
 
 def splits(samples: int = 1600, features: int = 512, splits: int = 30, repeats: int = 3) -> None:
-    """Print the seconds of the feature split, with compiled ranks and without, and those of the
-    package shesha-geometry, which ranks exactly, too, and its value on the same halves."""
+    """Print the seconds of the feature split with and without compiled ranks, and of the package
+    shesha-geometry, which also computes exact ranks; print the difference of the values on the same
+    halves."""
     x = np.random.default_rng(0).standard_normal((samples, features)) + 0.3
     feature_split(x, k=1)  # compiles, once per machine
     our_seconds = cpu_seconds(lambda: feature_split(x, k=splits), repeats)
@@ -171,8 +174,11 @@ def splits(samples: int = 1600, features: int = 512, splits: int = 30, repeats: 
 
 
 def streams(rows: int = 200_000, repeats: int = 2, output: str = "") -> None:
-    """Print, or write, what a stream of two layers of 256 columns costs: the updates alone, the
-    least of a few runs scaled to a million samples, and the peak of what it allocates."""
+    """Print or write the cost of a stream of two layers of 256 columns.
+
+    The seconds are for the updates alone, the minimum over a few runs, scaled to a million samples.
+    The memory is the peak of the memory that the stream allocates.
+    """
     lines = []
     for name, settings in STREAMS.items():
         seconds, stream = min(
@@ -219,8 +225,8 @@ def batches(rows: int) -> Iterator[dict[str, np.ndarray]]:
 
 
 def features(model: str, data: str, samples: tuple[int, ...] = (1000, 10_000, 50_000)) -> None:
-    """Print time and the peak of memory of extracting features from growing numbers of samples,
-    each in a process of its own."""
+    """Print time and peak memory of feature extraction for growing numbers of samples. Every number
+    of samples runs in a separate process."""
     show("samples", "layers", "CPU s", "peak MB")
     for limit in samples:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,9 @@
-"""The 24 measures written plainly, one pair at a time, with NumPy, SciPy and scikit-learn: the slow
-twin.
+"""Plain reference implementations of the 24 measures, one pair at a time, with NumPy, SciPy and
+scikit-learn.
 
-Each function computes everything it needs from two arrays, as a script would. The tests compare the
-library with it, and the benchmark times it. RTD uses Ripser on the doubled distance matrix, as the
-authors' code does.
+Every function computes all intermediates from two arrays, as a script would. The tests compare the
+values of the library with these functions, and a benchmark compares the times. RTD uses Ripser on
+the doubled distance matrix, like the authors' code.
 """
 
 from __future__ import annotations
@@ -184,7 +184,8 @@ def imd(x: Array, y: Array) -> float:
 
 
 def rtd(x: Array, y: Array) -> float:
-    """One subset of at most 500 samples (the library's default is the mean over ten)."""
+    """Return RTD on one subset of at most 500 samples (the library's default is the mean over
+    ten)."""
     from ripser import ripser
 
     a, b = (d / np.quantile(d, 0.9) for d in (cdist(z[:500], z[:500]) for z in (x, y)))

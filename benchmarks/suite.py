@@ -6,17 +6,17 @@ process, or against another checkout of this library.
     python benchmarks/suite.py --against ../other   # the same list, by the code in ../other/src
     python benchmarks/suite.py --samples 1000 --features 128 --count 10 --pairs 2 --write
 
-CPU seconds of one thread (all thread pools pinned to one). Every measure is timed alone, with
-everything it needs, and the whole list together. The twin is timed on a few pairs between the
-stages of the engine and scaled to all pairs. A single pair is a call with two fresh arrays, in
-milliseconds, next to the twin.
+Times are CPU seconds of one thread (all thread pools are limited to one). Every measure is timed
+alone, with all its intermediates, and then all measures together. The plain implementation is timed
+on a few pairs, between the timings of the engine, and scaled to all pairs. The time of a single
+pair is the time of a call with two new arrays, in milliseconds, next to the plain implementation.
 
-``--write`` keeps the times in ``benchmarks/suite.csv`` for the table of the README
-(``docs/_scripts/write_tables.py``), with the seconds that ReSi's code took for two arrays of
-200 x 32, as recorded with its values, and ours for the same arrays.
+``--write`` stores the times in ``benchmarks/suite.csv`` for the table of the README
+(``docs/_scripts/write_tables.py``). The file also contains the seconds of ReSi's code for two
+arrays of 200 x 32, as recorded with the values of that code, and our seconds for the same arrays.
 
-``--against`` times the list of all 24, RTD included, by turns in processes of their own, as no
-process can import both; the fastest run of each counts.
+``--against`` times the list of all 24 measures, RTD included, in separate processes by turns,
+because no process can import two checkouts. The fastest run of each checkout counts.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class Timing(NamedTuple):
-    """CPU seconds of a measure for all pairs, by the twin and by the engine, those of a single pair
-    by both, and the largest relative difference of their values."""
+    """CPU seconds of a measure by the plain implementation (``theirs``) and by the engine
+    (``ours``), for all pairs and for a single pair, and the largest relative difference of the
+    values."""
 
     theirs: float
     ours: float
@@ -62,9 +63,13 @@ def main(
     against: str = "",
     listed: bool = False,
 ) -> None:
-    """``count``: of representations; ``pairs``: on which the twin is timed; ``repeats``: runs of
-    the engine of which the fastest counts; ``rtd``: include RTD (minutes); ``only``: names of
-    measures; ``against``: another checkout; ``listed``: print the seconds of the list."""
+    """Time the engine against the plain implementation, or against another checkout.
+
+    ``count``: number of representations; ``pairs``: pairs on which the plain implementation is
+    timed; ``repeats``: runs of the engine, the fastest counts; ``rtd``: include RTD (minutes);
+    ``only``: names of measures; ``against``: another checkout; ``listed``: print the seconds of the
+    whole list.
+    """
     warnings.simplefilter("ignore", getattr(rs, "UninformativeWarning", UserWarning))
     selected = [m for m in rs.preset("default") if not only or m.name in only]
     numbers = {"samples": samples, "features": features, "count": count}
@@ -74,7 +79,7 @@ def main(
         return
     reps = model_like(*numbers.values())
     if listed:
-        rs.compare(model_like(600, 8, 2), measures=selected, progress=False)  # what is compiled
+        rs.compare(model_like(600, 8, 2), measures=selected, progress=False)  # compiles
         print(cpu_seconds(lambda: rs.compare(reps, measures=selected, progress=False)), rs.__file__)
         return
     selected = [m for m in selected if only or rtd or m.name != "rtd"]
@@ -92,7 +97,8 @@ def main(
 def compare_with_twin(
     reps: Arrays, measures: Sequence[rs.Measure], n_timed: int, repeats: int, is_all: bool
 ) -> list[tuple[object, ...]]:
-    """Print a line for each measure, and one for all together; return what is kept of them."""
+    """Print a line for every measure and a line for all measures together; return the rows of the
+    file."""
     pairs = list(combinations(reps, 2))
     print(
         f"{next(iter(reps.values())).shape}, {len(reps)} representations, {len(pairs)} pairs\n"
@@ -114,7 +120,8 @@ def compare_with_twin(
 
 
 def authors_and_ours(m: rs.Measure, repeats: int) -> tuple[float, float]:
-    """Return the seconds for one pair that are recorded of ReSi's code, and ours in CPU seconds."""
+    """Return the recorded seconds of ReSi's code for one pair, and our CPU seconds for the same
+    pair."""
     folder, case = HERE / "tests" / "golden", "pub02_rot_noise"
     entries = json.loads((folder / "resi_outputs.json").read_text())["measures"][case]["measures"]
     seconds = next(e["R_Rp"]["seconds"] for e in entries.values() if e["paper_name"] == m.label)
@@ -126,7 +133,8 @@ def authors_and_ours(m: rs.Measure, repeats: int) -> tuple[float, float]:
 def timed(
     m: rs.Measure, reps: Arrays, pairs: Sequence[tuple[str, str]], n_timed: int, repeats: int
 ) -> Timing:
-    """Time a measure alone, for all pairs and for one; its twin on some of them."""
+    """Time a measure alone, for all pairs and for one pair, and the plain implementation on some
+    pairs."""
     twin = getattr(per_pair, m.name)
     variant = m.with_parameters(repeats=1) if m.name == "rtd" else m  # the twin computes one trial
     timed_pairs = [pairs[i] for i in np.linspace(0, len(pairs) - 1, n_timed).astype(int)]
@@ -145,13 +153,14 @@ def timed(
 
 
 def fastest(function: Callable[..., object], x: np.ndarray, y: np.ndarray, repeats: int) -> float:
-    """CPU seconds of the fastest of a few calls: of as many as a second has room for."""
+    """Return the CPU seconds of the fastest call. The number of calls is at least ``repeats``, and
+    up to ten if the calls fit into a second."""
     seconds = cpu_seconds(lambda: function(x, y))
     return cpu_seconds(lambda: function(x, y), max(repeats, min(10, int(1 / seconds))))
 
 
 def compare_checkouts(other: Path, repeats: int, arguments: Sequence[object]) -> None:
-    """Print the CPU seconds of the whole list by another checkout and by this one, and the
+    """Print the CPU seconds of the whole list in another checkout and in this checkout, and the
     ratio."""
     seconds = list[tuple[float, ...]]()
     for turn in range(repeats):
@@ -161,7 +170,8 @@ def compare_checkouts(other: Path, repeats: int, arguments: Sequence[object]) ->
 
 
 def seconds_elsewhere(checkout: Path, arguments: Sequence[object]) -> float:
-    """CPU seconds of the list by the code of a checkout, in a process of its own."""
+    """Return the CPU seconds of the whole list with the code of a checkout, in a separate
+    process."""
     if not (checkout / "src" / "resemblance").is_dir():
         raise SystemExit(f"{checkout} holds no src/resemblance: give the root of a checkout")
     path = str(checkout.resolve() / "src")

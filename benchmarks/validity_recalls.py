@@ -1,5 +1,5 @@
-"""How often lower bounds of recalls are too high, and how often an index upgrade accepts too
-little."""
+"""How often lower confidence bounds of recalls are too high, and how often an index upgrade with
+too low a recall is accepted."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ RECALL_SETS, DECISION_SETS = 4000, 300
 
 
 def failing(failure_rate: float, count: int, rng: np.random.Generator) -> Numbers:
-    """Return whether lower bounds of a mean recall are above the expected recall, and their
-    distance; a rare kind of query finds nothing, the others find 97 % of ten documents."""
+    """Return whether lower bounds of a mean recall exceed the expected recall, and the distance of
+    bound and expected recall.
+
+    A rare kind of query finds nothing; all other queries find 97 % of ten documents.
+    """
     recalls = rng.binomial(10, 0.97, count) / 10
     shares = np.where(rng.random(count) < failure_rate, 0.0, recalls)
     expected = 0.97 * (1 - failure_rate)
@@ -35,7 +38,8 @@ def failing(failure_rate: float, count: int, rng: np.random.Generator) -> Number
 
 @cache
 def index_of_kinds() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the centres of twelve kinds of documents, and 400 documents by two models."""
+    """Return the centres of twelve kinds of documents, and the vectors of 400 documents by two
+    models."""
     rng = np.random.default_rng(1)
     centers = 1.5 * rng.standard_normal((12, 16))
     old_documents = centers[rng.integers(12, size=400)] + rng.standard_normal((400, 16))
@@ -43,7 +47,8 @@ def index_of_kinds() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def queries_of_kinds(failure_rate: float, count: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return queries by two models; the new model takes a rare kind of query for another kind."""
+    """Return vectors of queries by two models. The new model confuses a share ``failure_rate`` of
+    the queries with queries of another kind."""
     centers = index_of_kinds()[0]
     old_queries = centers[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
     new_queries = old_queries + 0.05 * rng.standard_normal(old_queries.shape)
@@ -56,15 +61,15 @@ def queries_of_kinds(failure_rate: float, count: int, rng: np.random.Generator) 
 
 @cache
 def expected_recall(failure_rate: float) -> float:
-    """Return the largest recall of any way to ask the old index, over 20,000 queries."""
+    """Return the largest recall over all options of querying the old index, from 20,000 queries."""
     queries = queries_of_kinds(failure_rate, 20_000, np.random.default_rng(98))
     result = rs.upgrade_index(*index_of_kinds()[1:], *queries, target="old_model", progress=False)
     return max(o.old_model.value for o in result.options if o.old_model is not None)
 
 
 def decisions(failure_rate: float, count: int, rng: np.random.Generator) -> Numbers:
-    """Return whether ``rs.upgrade_index`` accepts a way whose expected recall is too low by
-    0.01."""
+    """Return whether ``rs.upgrade_index`` accepts an option with an expected recall 0.01 below
+    ``min_recall``."""
     queries, min_recall = (
         queries_of_kinds(failure_rate, count, rng),
         expected_recall(failure_rate) + 0.01,
@@ -76,7 +81,7 @@ def decisions(failure_rate: float, count: int, rng: np.random.Generator) -> Numb
 
 
 def of_recalls(study: Study, results: Sequence[Numbers]) -> list[Row]:
-    """Return in how many of the data sets bounds are wrong, in percent, and mean distances."""
+    """Return the percentage of data sets with a wrong bound, and the mean distance."""
     means = {key: float(np.mean([numbers[key] for numbers in results])) for key in results[0]}
     return [
         Row(*study[:2], *key, mean * (1 if key.what == "distance" else 100), len(results))

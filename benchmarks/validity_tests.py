@@ -1,5 +1,5 @@
-"""Studies of validity, and how often tests call unrelated representations, or maps of them,
-similar, and related ones."""
+"""Studies of validity of tests: how often tests call unrelated representations, or maps of
+unrelated layers, similar, and how often tests detect related representations."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ SERIES = ("cka[estimator=debiased]", "rsa[compare=pearson]", "procrustes")
 CLASSES = np.repeat(np.arange(5), 20)
 BLOCKS = np.repeat(np.arange(20), 5)
 RUNS = np.repeat(np.arange(10), 10)
-STEPS = 200  # samples of a series of which windows are shifted
-SIGNAL = 0.2  # size of what two representations share, next to noise of size 1
+STEPS = 200  # samples of a series for the test by shifted windows
+SIGNAL = 0.2  # size of the factors that two representations share; the noise has size 1
 MAP_SAMPLES, MAP_WIDTH, MAP_DRAWS, MAP_SIGNAL = 80, 40, 199, 0.1
-FAR = 10  # times the usual distance of a far sample from the mean
+FAR = 10  # factor on the distance of an outlier from the mean
 
 Data = tuple[np.ndarray, np.ndarray]  # the rows of X and of Y
 
 
 class Key(NamedTuple):
-    """What a number of one data set is: how it was made, of which measure, and its name."""
+    """Key of a number of one data set: the method, the measure, and the name of the number."""
 
     way: str
     measure: str
@@ -58,7 +58,7 @@ Orders = Sequence[np.ndarray]
 
 
 class Row(NamedTuple):
-    """A number of a study: a mean over data sets, in percent if it counts."""
+    """A number of a study: a mean over data sets, in percent for counts."""
 
     table: str
     case: str
@@ -70,7 +70,7 @@ class Row(NamedTuple):
 
 
 def percentages(study: Study, results: Sequence[Numbers]) -> list[Row]:
-    """Return in how many of the data sets each thing happened."""
+    """Return the percentage of data sets in which each event happened."""
     shares = {
         key: 100 * float(np.nanmean([numbers[key] for numbers in results])) for key in results[0]
     }
@@ -78,7 +78,8 @@ def percentages(study: Study, results: Sequence[Numbers]) -> list[Row]:
 
 
 class Study(NamedTuple):
-    """Many data sets of one kind: ``of_set`` measures one of them, ``summary`` all together."""
+    """Many data sets of one kind: ``of_set`` measures one data set, ``summary`` summarises all data
+    sets."""
 
     table: str
     case: str
@@ -87,7 +88,8 @@ class Study(NamedTuple):
     summary: Callable[[Study, Sequence[Numbers]], list[Row]] = percentages
 
     def measured(self, index: int) -> Numbers:
-        """Return the numbers of one data set, whose draws follow from the study and its number."""
+        """Return the numbers of one data set. The random numbers depend only on the study and the
+        index."""
         name = f"{self.table}, {self.case}"
         return self.of_set(np.random.default_rng([zlib.crc32(name.encode()), index]))
 
@@ -98,7 +100,7 @@ class Study(NamedTuple):
 def drawn_p(
     m: rs.Measure, x: Representation, y: Representation, design: Design, orders: Orders
 ) -> float:
-    """Return the p-value from the values in orders of the samples of y."""
+    """Return the p-value from values under permutations of the samples of y."""
     values = values_in_orders(m, [x], [y], [np.arange(x.shape[0]), *orders])[0, 0]
     sign = 1 if m.larger_is_more_similar else -1
     return design.pvalue(float(sign * values[0]), sign * values[1:])
@@ -107,9 +109,11 @@ def drawn_p(
 def values_in_orders(
     m: rs.Measure, rows: Sequence[Representation], columns: Sequence[Representation], orders: Orders
 ) -> np.ndarray:
-    """Return the values with the samples of the columns in each order, (rows, columns, orders).
+    """Return the values under every permutation of the samples of the columns, (rows, columns,
+    orders).
 
-    From the inner products that the measure is a function of, else from reordered intermediates.
+    Values come from inner products if the measure depends on inner products only, otherwise from
+    permuted intermediates.
     """
     if m.product is None:
         permuted = [[permute_representation(y, order) for order in orders] for y in columns]
@@ -135,7 +139,8 @@ def values_in_orders(
 
 
 def exact_p(m: rs.Measure, x: Representation, y: Representation) -> float | None:
-    """Return the p-value of exact moments; None where they say too little of the tail."""
+    """Return the p-value from exact moments, or None where moments do not describe the tail well
+    enough."""
     n = x.shape[0]
     sides = moment_profile(x, m, "left"), moment_profile(y, m, "right")
     if not has_continuous_tail(*sides, n):
@@ -147,7 +152,8 @@ def exact_p(m: rs.Measure, x: Representation, y: Representation) -> float | None
 
 
 def rows(rng: np.random.Generator, signal: float = 0.0, is_heavy: bool = False) -> Data:
-    """Return rows that are independent of each other; ``signal``: two factors in X and in Y."""
+    """Return X and Y with independent rows. ``signal`` is the size of two factors shared by X and
+    Y."""
     sides = [rng.standard_normal((SAMPLES, width)) for width in WIDTHS]
     if is_heavy:
         sides = [np.exp(side) for side in sides]
@@ -155,7 +161,7 @@ def rows(rng: np.random.Generator, signal: float = 0.0, is_heavy: bool = False) 
 
 
 def grouped(rng: np.random.Generator, labels: np.ndarray, signal: float = 0.0) -> Data:
-    """Return rows that are alike in each group of both sides."""
+    """Return X and Y with rows that are similar within every group, the same groups in X and Y."""
     sides = []
     for width in WIDTHS:
         centers = rng.standard_normal((labels.max() + 1, width))
@@ -164,7 +170,7 @@ def grouped(rng: np.random.Generator, labels: np.ndarray, signal: float = 0.0) -
 
 
 def shared(rng: np.random.Generator, data: Data, signal: float) -> Data:
-    """Add two factors to both sides."""
+    """Add two shared factors to X and Y."""
     if not signal:
         return data
     factors = rng.standard_normal((len(data[0]), 2))
@@ -173,7 +179,8 @@ def shared(rng: np.random.Generator, data: Data, signal: float) -> Data:
 
 
 def in_time(rng: np.random.Generator, n: int = SAMPLES) -> Data:
-    """Return series in which each row is 0.8 of the last one, and noise; variance 1."""
+    """Return autoregressive series: a row is 0.8 times the previous row plus noise, with variance
+    1."""
     sides = []
     for width in WIDTHS:
         side = rng.standard_normal((n + 50, width))
@@ -184,7 +191,7 @@ def in_time(rng: np.random.Generator, n: int = SAMPLES) -> Data:
 
 
 def without_means(data: Data, labels: np.ndarray) -> Data:
-    """Subtract the means of the groups."""
+    """Subtract the group means from X and from Y."""
     means = [[side[labels == g].mean(axis=0) for g in np.unique(labels)] for side in data]
     x, y = (side - np.array(group_means)[labels] for side, group_means in zip(data, means))
     return x, y
@@ -193,7 +200,7 @@ def without_means(data: Data, labels: np.ndarray) -> Data:
 def rejections(
     data: Data, rng: np.random.Generator, specs: Sequence[str], method: str, **labels: np.ndarray
 ) -> Numbers:
-    """Say for each measure whether the p-value of orders is below the level."""
+    """Return for every measure whether the permutation p-value is at most the level."""
     design = design_of(len(data[0]), n_permutations=DRAWS, seed=int(rng.integers(2**31)), **labels)
     orders = [design.order(draw) for draw in range(DRAWS)]
     x, y = map(Representation, data)
@@ -202,9 +209,10 @@ def rejections(
 
 
 def with_moments(data: Data, decisions: Numbers, method: str = "exact moments") -> Numbers:
-    """Say for each measure with exact moments whether their p-value is below the level.
+    """Return for every measure with exact moments whether its p-value is at most the level.
 
-    Where one sample dominates both sides, orders are drawn, as by ``rs.evidence``.
+    Where a single sample dominates X and Y, permutations replace exact moments, as in
+    ``rs.evidence``.
     """
     x, y = map(Representation, data)
     numbers: Numbers = {}
@@ -218,21 +226,22 @@ def with_moments(data: Data, decisions: Numbers, method: str = "exact moments") 
 
 
 def free(make: Callable[[np.random.Generator], Data], rng: np.random.Generator) -> Numbers:
-    """Test rows in any order, by orders and by exact moments."""
+    """Test exchangeable rows by permutations and by exact moments."""
     data = make(rng)
     decisions = rejections(data, rng, NINE, "orders")
     return decisions | with_moments(data, decisions)
 
 
 def of_blocks(rng: np.random.Generator) -> Numbers:
-    """Test rows of which five at a time are alike."""
+    """Test rows in blocks of five similar rows, by free permutations and by permutations of
+    blocks."""
     data = grouped(rng, BLOCKS)
     numbers = rejections(data, rng, FIVE, "free orders")
     return numbers | rejections(data, rng, FIVE, "whole blocks", whole_blocks=BLOCKS)
 
 
 def of_classes(rng: np.random.Generator) -> Numbers:
-    """Test rows of classes that both sides have; also without the means of the classes."""
+    """Test X and Y with the same classes, before and after subtracting the class means."""
     data = grouped(rng, CLASSES)
     numbers = rejections(data, rng, FIVE, "free orders")
     numbers |= rejections(data, rng, FIVE, "inside classes", within=CLASSES)
@@ -246,13 +255,15 @@ def of_classes(rng: np.random.Generator) -> Numbers:
 
 
 def in_classes(rng: np.random.Generator) -> Numbers:
-    """Test rows of shared classes that also share a small signal."""
+    """Test X and Y with the same classes and a small shared signal, by permutations within
+    classes."""
     data = grouped(rng, CLASSES, SIGNAL)
     return rejections(data, rng, FIVE, "inside classes", within=CLASSES)
 
 
 def of_series(rng: np.random.Generator) -> Numbers:
-    """Test independent series by orders, by shifts in a circle, and by runs in time."""
+    """Test independent time series by free permutations, by circular shifts, and by permutations of
+    runs."""
     data = in_time(rng)
     numbers = rejections(data, rng, SERIES, "free orders")
     numbers |= rejections(data, rng, SERIES, "runs of 10", whole_blocks=RUNS)
@@ -265,7 +276,7 @@ def of_series(rng: np.random.Generator) -> Numbers:
 
 
 def of_windows(rng: np.random.Generator) -> Numbers:
-    """Test independent series by windows that are shifted against each other."""
+    """Test independent time series by windows that are shifted against each other."""
     data, design = in_time(rng, STEPS), design_of(STEPS, time_series=True)
     measures = [rs.get_measure(spec) for spec in SERIES]
     values = np.empty((len(measures), design.total + 1))
@@ -285,7 +296,7 @@ def of_windows(rng: np.random.Generator) -> Numbers:
 
 
 class Map(NamedTuple):
-    """The layers of two models; ``is_shared`` marks the pairs that share a signal."""
+    """The layers of two models; ``is_shared`` marks the pairs of layers that share a signal."""
 
     rows: tuple[Representation, ...]
     columns: tuple[Representation, ...]
@@ -293,7 +304,8 @@ class Map(NamedTuple):
 
 
 def models(rng: np.random.Generator, layers: int, signal: float) -> Map:
-    """Return two models with weights and inputs of their own; their later halves share factors."""
+    """Return two models with independent weights and inputs; the later halves of the layers share
+    factors."""
     factors = rng.standard_normal((MAP_SAMPLES, 3))
     sides = [layers_of(rng, layers, signal * factors) for _ in range(2)]
     is_late = np.arange(layers) >= layers // 2
@@ -313,7 +325,7 @@ def layers_of(rng: np.random.Generator, layers: int, factors: np.ndarray) -> lis
 
 
 def by_moments(layer_map: Map, m: rs.Measure) -> Evidence:
-    """Return evidence from exact moments, as of :func:`resemblance.evidence`."""
+    """Return evidence from exact moments, like :func:`resemblance.evidence`."""
     left = [moment_profile(x, m, "left") for x in layer_map.rows]
     right = [moment_profile(y, m, "right") for y in layer_map.columns]
     comparison = rs.compare(layer_map.rows, layer_map.columns, measures=[m], progress=False)
@@ -331,7 +343,7 @@ def by_moments(layer_map: Map, m: rs.Measure) -> Evidence:
 
 
 def by_orders(layer_map: Map, m: rs.Measure, seed: int) -> Evidence:
-    """Return evidence from orders; all columns share that of a draw."""
+    """Return evidence from permutations; all columns share the permutation of a draw."""
     design = design_of(MAP_SAMPLES, n_permutations=MAP_DRAWS, seed=seed)
     orders = [np.arange(MAP_SAMPLES), *(design.order(draw) for draw in range(MAP_DRAWS))]
     values = values_in_orders(m, layer_map.rows, layer_map.columns, orders)
@@ -345,15 +357,16 @@ def by_orders(layer_map: Map, m: rs.Measure, seed: int) -> Evidence:
 def evidence_of(
     comparison: rs.Comparison, m: rs.Measure, cells: Orders, method: str, values: np.ndarray
 ) -> Evidence:
-    """Return the evidence that chance, its spread, p-values and drawn values make."""
+    """Return the evidence for given chance levels, spreads, p-values and drawn values."""
     nulls = NullCells(*cells, tuple((method,) * values.shape[1] for _ in values), values)
     design = design_of(MAP_SAMPLES, n_permutations=max(1, cells[-1].shape[-1]))
     return Evidence(comparison, design, 0.95, {m.spec: nulls}, {}, False)
 
 
 def all_errors(decisions: dict[str, np.ndarray], is_shared: np.ndarray) -> Numbers:
-    """Say of each way whether any unrelated pair is rejected, which share of the rejected ones is
-    unrelated, and which share of the others is rejected."""
+    """Return for every method the family-wise error (any unrelated pair is rejected), the false
+    discovery rate (share of unrelated pairs among rejected pairs), and the power (share of rejected
+    pairs among related pairs)."""
     numbers: Numbers = {}
     for method, is_rejected in decisions.items():
         n_wrong = int((is_rejected & ~is_shared).sum())
@@ -366,7 +379,7 @@ def all_errors(decisions: dict[str, np.ndarray], is_shared: np.ndarray) -> Numbe
 
 
 def best_of(evidence: Evidence, m: rs.Measure) -> np.ndarray:
-    """Say which pair is significant as the best one: that one or none."""
+    """Return a mask with the best pair if the best pair is significant, otherwise an empty mask."""
     best = evidence.best(m)
     is_best = np.zeros((len(evidence.rows), len(evidence.columns)), dtype=bool)
     is_best[evidence.rows.index(best.x), evidence.columns.index(best.y)] = best.pvalue <= LEVEL
@@ -374,7 +387,7 @@ def best_of(evidence: Evidence, m: rs.Measure) -> np.ndarray:
 
 
 def small(signal: float, rng: np.random.Generator) -> Numbers:
-    """Test the 36 pairs of two models of six layers in all ways."""
+    """Test the 36 pairs of layers of two models of six layers by all methods."""
     layer_map, m = models(rng, 6, signal), rs.get_measure("cka")
     exact, order_evidence = (
         by_moments(layer_map, m),
@@ -396,7 +409,7 @@ def small(signal: float, rng: np.random.Generator) -> Numbers:
 
 
 def large(signal: float, rng: np.random.Generator) -> Numbers:
-    """Test the 576 pairs of two models of 24 layers by exact moments."""
+    """Test the 576 pairs of layers of two models of 24 layers by exact moments."""
     layer_map, m = models(rng, 24, signal), rs.get_measure("cka[estimator=debiased]")
     evidence = by_moments(layer_map, m)
     decisions = {
@@ -409,8 +422,8 @@ def large(signal: float, rng: np.random.Generator) -> Numbers:
 
 
 def far(layer_map: Map, rng: np.random.Generator) -> Map:
-    """Return the same maps with a sample of each model that lies far out in its later layers: the
-    same sample of both if they share a signal."""
+    """Return the same map with one outlier sample per model in the later layers. If the models
+    share a signal, the outlier is the same sample in the two models."""
     x_outlier = int(rng.integers(MAP_SAMPLES))
     y_outlier = x_outlier if layer_map.is_shared.any() else int(rng.integers(MAP_SAMPLES))
     sides = (
@@ -429,8 +442,8 @@ def _with_far(r: Representation, outlier: int | None) -> Representation:
 
 
 def mixed(signal: float, rng: np.random.Generator) -> Numbers:
-    """Test the 36 pairs of two models, of which about 9 are permuted and the others have exact
-    moments."""
+    """Test the 36 pairs of layers of two models; about 9 pairs are tested by permutations, all
+    other pairs by exact moments."""
     m = rs.get_measure("cka[estimator=debiased]")
     layer_map = far(models(rng, 6, signal), rng)
     options = {"n_permutations": MAP_DRAWS, "seed": int(rng.integers(2**31)), "progress": False}
