@@ -1,1 +1,1 @@
-"""What papers print and claim, next to what this library computes; not part of the wheel."""
+"""Numbers and claims of papers, next to the values of this library; not part of the wheel."""

@@ -35,11 +35,11 @@ COMMANDS = {"resi-compare": compare_command, "resi-published": agreement.main}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the papers that are named, or all; those of the default size are stored, and the files
-    that all stored results make are written.
+    """Run the named papers, or all papers. At the default size, store the results, and write the
+    files made from all stored results.
 
     ``resi-compare STUDY`` compares the ranks of any study of the ReSi suite with the published
-    ones, ``resi-published STUDY`` a study of the paper's models with its tables.
+    ranks. ``resi-published STUDY`` compares a study of the paper's models with the paper's tables.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in COMMANDS:
@@ -79,8 +79,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def run_paper(paper: Paper, folder: Path, options: argparse.Namespace) -> Result:
-    """Run a paper in a folder, or continue there; write result.json and index.html, and say how
-    many claims have which verdict."""
+    """Run a paper in a folder, or resume there; write result.json and index.html, and print the
+    number of claims per verdict."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     more = {"only": options.only} if options.only else {}
     with process_pool(options.jobs) as executor, progress_bars(options.quiet) as progress:
@@ -94,7 +94,7 @@ def run_paper(paper: Paper, folder: Path, options: argparse.Namespace) -> Result
 
 
 def files_made() -> dict[str, str]:
-    """The files that all stored results make, by path from the root."""
+    """Return the files made from all stored results, by path from the root."""
     results = {p.name: (p, stored(p)) for p in papers() if stored_path(p).exists()}
     files: dict[str, str] = {}
     for paper, result in results.values():

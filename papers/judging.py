@@ -1,4 +1,4 @@
-"""What a paper says, the numbers of a run that speak for or against it, and the verdict."""
+"""Claims of a paper, the numbers of a run for or against a claim, and the verdict."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from resemblance.sections.claims import (
 
 
 class NoData(ValueError):
-    """The facts lack what a claim needs; the reason is shown with the claim."""
+    """The facts lack a value that a claim needs; the reason is shown with the claim."""
 
 
 class Evidence(NamedTuple):
-    """What a run has for a claim: its numbers in words, which parts hold, and why others do not.
+    """The evidence of a run for a claim: our numbers as text, whether every part of the claim
+    holds, and a note on failing parts.
 
     ``holds_for_them``: whether the claim holds for the numbers of the paper itself.
     """
@@ -35,13 +36,16 @@ class Evidence(NamedTuple):
 
 
 Judge = TypeVar("Judge", bound=Callable[[Any], Evidence])
-# number, text, the paper's numbers, and what has the evidence of a run
+# number, text, the paper's numbers, and the function that returns the evidence of a run
 Claims: TypeAlias = list[tuple[str, str, str, Callable[[Any], Evidence]]]
 
 
 def claim(claims: Claims, number: str, text: str, paper: str) -> Callable[[Judge], Judge]:
-    """Add a claim of a paper, with its numbers there, to others: the decorated function returns the
-    evidence of a run, or raises :class:`NoData` where the facts lack a measure or a size."""
+    """Append a claim of a paper, with the paper's numbers, to ``claims``.
+
+    The decorated function returns the evidence of a run, or raises :class:`NoData` where the facts
+    lack a measure or a size.
+    """
 
     def declared(judge: Judge) -> Judge:
         claims.append((number, text, paper, judge))
@@ -55,7 +59,7 @@ def judged(
 ) -> tuple[Claim, ...]:
     """Return claims with their verdicts.
 
-    A claim is reproduced when all parts of it hold, and in part when some do.
+    A claim is reproduced when all its parts hold, and in part when some parts hold.
     """
     verdicts = []
     for number, text, paper, judge in claims:
@@ -74,27 +78,27 @@ def judged(
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Write a number with so many digits after the point, and a real minus sign."""
+    """Return a number as text with ``digits`` digits after the point, and a real minus sign."""
     return format_fixed(value, digits)
 
 
 def spread(values: Sequence[float], digits: int = 3) -> str:
-    """Write mean and deviation."""
+    """Return mean and standard deviation as text."""
     return f"{number(float(np.mean(values)), digits)} ± {number(float(np.std(values)), digits)}"
 
 
 def with_interval(values: Sequence[float], digits: int = 3) -> str:
-    """Write a value and the ends of its interval."""
+    """Return a value and the ends of its interval as text."""
     value, low, high = (number(v, digits) for v in values)
     return f"{value} [{low}, {high}]"
 
 
 def as_printed(ours: float, printed: float, digits: int = 3) -> bool:
-    """Whether a number is the printed one at the precision of print."""
+    """Return whether a number equals the printed number at the precision of print."""
     return number(ours, digits) == number(printed, digits)
 
 
 def count(answers: Iterable[bool]) -> str:
-    """Write how many of all are true."""
+    """Return the number of true answers and the number of answers as text."""
     known = list(answers)
     return f"{sum(known)} of {len(known)}"

@@ -14,21 +14,22 @@ MADE = "<!-- made by `make papers`; change the code, not this file -->"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[TableEntry]]) -> str:
-    """Return a table; numbers have three significant digits, a missing one is a dash."""
+    """Return a table in Markdown; numbers have three significant digits, a missing number is a
+    dash."""
     lines = [_line(columns), _line(["---"] * len(columns))]
     return "\n".join([*lines, *(_line([cell(entry) for entry in row]) for row in rows)])
 
 
 def decimal_table(of: Table, digits: int = 2) -> str:
-    """Return a table of a result, its numbers with so many digits after the point; columns of whole
-    numbers have none."""
+    """Return a table of a result in Markdown, with ``digits`` digits after the point; columns of
+    whole numbers have no digits after the point."""
     columns = [[row[i] for row in of.rows] for i in range(len(of.columns))]
     places = [0 if _is_whole(column) else digits for column in columns]
     return table(of.columns, ([fixed(*pair) for pair in zip(row, places)] for row in of.rows))
 
 
 def cell(entry: TableEntry) -> str:
-    """Return an entry as a table of Markdown can hold it."""
+    """Return an entry as text for a cell of a Markdown table."""
     text = entry if isinstance(entry, str) else significant(entry)
     return " ".join(text.replace("|", "\\|").split())
 
@@ -44,7 +45,7 @@ def claims_table(claims: Iterable[Claim]) -> str:
 
 
 def fixed(value: TableEntry, digits: int = 2) -> str:
-    """Return a number with so many digits after the point, and a real minus sign."""
+    """Return a number as text with ``digits`` digits after the point, and a real minus sign."""
     if value is None or isinstance(value, str):
         return cell(value)
     return number(value, digits)

@@ -1,5 +1,5 @@
-"""The numbers that papers printed for measures, the order that follows from them, and a comparison
-with another order."""
+"""Numbers that papers print for measures, the ranking that follows from the numbers, and a
+comparison with another ranking."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from resemblance.bench.grounding import spearman
 from resemblance.catalogue import list_measures
 
 DATA = Path(__file__).parent / "data"
-KEYS = {"resi": "label", "mka": "measure"}  # of papers whose columns can be ranked: by what
+KEYS = {"resi": "label", "mka": "measure"}  # papers with columns to rank: key of a measure
 PAPERS = (*KEYS, "ding")
 DOMAINS = ("graphs", "language", "vision")
-REPEATED = ("3_submission", "3_final", "30")  # examples that other tables repeat, and runtimes
-RANKED = {"accuracy": "spearman", "output": "spearman", "layers": "spearman"}  # the others by AUPRC
-FEWEST = 12  # values, half of the 24 measures, that a column must have to be ranked
+REPEATED = ("3_submission", "3_final", "30")  # examples repeated in other tables, and runtimes
+# Quality to rank by; all other tests are ranked by AUPRC.
+RANKED = {"accuracy": "spearman", "output": "spearman", "layers": "spearman"}
+FEWEST = 12  # minimum number of values of a ranked column, half of the 24 measures
 
 
 class PublishedValue(NamedTuple):
-    """One cell of a table of the ReSi paper, the MKA paper or that of Ding et al.
+    """One cell of a table of the ReSi paper, the MKA paper or the paper of Ding et al.
 
     ``table``: number in the paper, with "a" and "b" for the halves of a table, and "3_submission"
     and "3_final" for the two versions of Table 3. ``source``: the version of the paper. ``test``:
     "accuracy", "output", "labels", "shortcut", "augmentation", "layers" or "runtime". ``quality``:
     "spearman_accuracy", "spearman_jsd", "spearman_disagreement", "auprc", "conformity", "spearman"
     or "seconds". ``pooling``: "cls", "mean", "last" or "node". ``dataset`` and ``pooling`` are
-    empty where the table does not say. ``measure``: its name in the catalogue, with parameters in
-    the MKA paper ("mka[k=15]"); ``label``: its name in the paper. ``value``: None where the paper
-    prints nan or a dash, or the table could not be read. ``stars``: of significance, as printed.
-    ``doubtful``: the value may be another one in the paper. ``reason``: why a value is missing or
-    doubtful, or what else its table calls the measure.
+    empty where the table does not name a data set or pooling. ``measure``: name in the catalogue,
+    with parameters in the MKA paper ("mka[k=15]"); ``label``: name in the paper. ``value``: None
+    where the paper prints nan or a dash, or where the table could not be read. ``stars``: stars of
+    significance, as printed. ``doubtful``: the paper may print another value. ``reason``: why a
+    value is missing or doubtful, or another name of the measure in the table.
     """
 
     table: str
@@ -58,8 +59,8 @@ class PublishedValue(NamedTuple):
 
 
 class RankRow(NamedTuple):
-    """Mean ranks of one measure, ours and published, and its positions among the measures that have
-    both."""
+    """Mean ranks of one measure, ours and published, and the positions of the measure among all
+    measures with our rank and a published rank."""
 
     label: str
     ours: float
@@ -69,31 +70,31 @@ class RankRow(NamedTuple):
 
 
 def published(table: str | None = None, *, paper: str = "resi") -> list[PublishedValue]:
-    """Return the published numbers of the ReSi benchmark, all or those of one table, in the order
-    of the paper.
+    """Return the published numbers of a paper, of all tables or of one table, in the order of the
+    paper.
 
     ``paper="resi"``: every column of Tables 3 and 7 to 30 has one entry per measure, 24 in all,
-    also where there is no value. Table 3 is there in both versions, the others only as in the first
-    one; the tables were read from the text of the papers, in which Table 17, a column of each half
-    of Table 18 and parts of others are lost. A value is doubtful where its row has more or fewer
-    values than the table has columns, where the table breaks off, or where the Table 3 of the same
-    version prints another one.
+    including entries without a value. Table 3 is available in two versions, all other tables only
+    in the first version. The tables were read from the text of the papers, in which Table 17, a
+    column of each half of Table 18 and parts of other tables are lost. A value is doubtful where
+    its row has more or fewer values than the table has columns, where the table breaks off, or
+    where Table 3 of the same version prints another value.
 
-    ``paper="mka"``: Tables 1 to 17 of its Appendix I, the six tests on ImageNet-100, MNLI and three
+    ``paper="mka"``: Tables 1 to 17 of Appendix I, the six tests on ImageNet-100, MNLI and three
     graphs, with one entry for each of 32 measures: MKA at four numbers of neighbours, kCKA, CKA
-    with four kernels, and those of ReSi. The values come from the authors' codes, which differ in
-    places from the definitions in the paper. A value is doubtful where the row has a dash under one
-    quality of a model and none under the other. Table 16 calls MKA with 100 neighbours "UMAP";
-    ``reason`` says so.
+    with four kernels, and the measures of ReSi. The values come from the authors' codes, which
+    differ in places from the definitions in the paper. A value is doubtful where the row has a dash
+    under one quality of a model and no dash under the other quality. Table 16 calls MKA with 100
+    neighbours "UMAP"; ``reason`` says so.
 
     ``paper="ding"``: Tables 1, 3 to 14, 16 and 17 of Ding et al. ``test`` is the benchmark
     ("layers", "deletion", "finetuning", "pretraining", or "average" in Table 1), ``dataset`` the
     functionality, ``architecture`` the model and its layer, and ``stars`` the one-sided p-value as
-    printed. In Table 1 the row of CIFAR-10C has its correlations across columns and the averages
-    over vision inherit it: doubtful, with the right numbers in ``reason``. Where the p-value is
-    that of the opposite side, ``reason`` says so.
+    printed. In Table 1, the correlations of CIFAR-10C stand in the wrong columns, and the averages
+    over vision inherit the error: the values are doubtful, with the right numbers in ``reason``.
+    Where the printed p-value belongs to the opposite side, ``reason`` says so.
 
-    Raises ``ValueError`` for a paper or a table that is not there.
+    Raises ``ValueError`` for an unknown paper or table.
     """
     if paper not in PAPERS:
         raise ValueError(f"no paper {paper!r}; known: {', '.join(PAPERS)}")
@@ -110,21 +111,21 @@ def published(table: str | None = None, *, paper: str = "resi") -> list[Publishe
 
 
 def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[str, float]:
-    """Return the mean rank of every measure, 1 is best, over the published tests of one domain, or
-    all, best first.
+    """Return the mean rank of every measure over the published tests of one domain, or of all
+    domains. 1 is best; the best measure comes first.
 
-    In every column of Tables 7 to 29 the measures are ranked from best (1) to worst, by AUPRC in
-    the tests of labels, shortcuts and augmentation and by Spearman's correlation in the others, so
-    that the test of outputs counts twice, for each of its two expectations. Equal values, and they
-    are printed with two decimals, share the best rank. Missing and doubtful values have no rank,
-    and move up what is worse. A column in which fewer than 12 measures have a value is left out. Of
-    the tests of labels and shortcuts on language nothing remains, nor of shortcuts on graphs.
+    In every column of Tables 7 to 29 the measures are ranked from best (1) to worst: by AUPRC in
+    the tests of labels, shortcuts and augmentation, and by Spearman's correlation in all other
+    tests. So the test of outputs counts twice, for its two expectations. Values are printed with
+    two decimals, and equal values share the best rank. Missing and doubtful values have no rank,
+    and worse measures move up. A column in which fewer than 12 measures have a value is left out.
+    No column remains for labels and shortcuts on language, or for shortcuts on graphs.
 
-    ``paper="resi"``: keys are the labels of the paper; a measure without any value is not there.
-    Where we differ from the paper: its Figure 3 ranks unrounded results of its later version, of
-    which no tables can be had. ``paper="mka"``: keys are specifications ("mka[k=15]"), since labels
-    differ from ours (CKA is the RBF kernel there), and the columns are those of Tables 1 to 17. The
-    tables of Ding et al. have too few measures to be ranked.
+    ``paper="resi"``: keys are the labels of the paper; a measure without any value is missing.
+    Difference from the paper: its Figure 3 ranks unrounded results of a later version, and the
+    tables of that version are not available. ``paper="mka"``: keys are specifications
+    ("mka[k=15]"), since labels differ from ours (CKA means the RBF kernel there), and the columns
+    come from Tables 1 to 17. The tables of Ding et al. have too few measures for ranking.
 
     Raises ``ValueError`` for an unknown paper, and a domain other than "graphs", "language" and
     "vision".
@@ -135,7 +136,7 @@ def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[s
     for (test, quality, of_domain, *_), values in columns(paper).items():
         is_ranked = quality.partition("_")[0] == RANKED.get(test, "auprc")
         if is_ranked and domain in (None, of_domain) and len(values) >= FEWEST:
-            # rankdata counts from the smallest, and the largest value is the best
+            # rankdata gives rank 1 to the smallest value, but the largest value is the best.
             for label, rank in zip(values, rankdata([-v for v in values.values()], method="min")):
                 ranks[label].append(float(rank))
     means = {label: float(np.mean(of)) for label, of in ranks.items()}
@@ -145,12 +146,12 @@ def published_ranks(domain: str | None = None, *, paper: str = "resi") -> dict[s
 def compare_published(
     ranks: Mapping[str, float], domain: str | None = None, *, paper: str = "resi"
 ) -> list[RankRow]:
-    """Return mean ranks next to the published ones, sorted by ours, best first.
+    """Return mean ranks next to the published mean ranks, sorted by ours, best first.
 
-    ``ranks``: label of a measure, or for ``paper="mka"`` its specification -> its mean rank, small
-    is good. ``domain``, ``paper``: as in :func:`published_ranks`. Measures that only one side has
-    are left out; positions, 1 for the best, count those that remain, and equal ranks share the best
-    position.
+    ``ranks``: mean rank by the label of a measure, or for ``paper="mka"`` by its specification;
+    small is good. ``domain``, ``paper``: as in :func:`published_ranks`. Measures without one of the
+    two ranks are left out. Positions, 1 for the best, count the remaining measures, and equal ranks
+    share the best position.
     """
     theirs = published_ranks(domain, paper=paper)
     both = [label for label, rank in ranks.items() if label in theirs and np.isfinite(rank)]
@@ -161,9 +162,10 @@ def compare_published(
 
 
 def order_agreement(rows: Sequence[RankRow]) -> float:
-    """Return Spearman's correlation, in [-1, 1], of our mean ranks with the published ones.
+    """Return Spearman's correlation, in [-1, 1], between our mean ranks and the published mean
+    ranks.
 
-    NaN with fewer than three measures, or when one side gives all of them the same rank.
+    NaN with fewer than three measures, or when all our ranks or all published ranks are equal.
     """
     if len(rows) < 3:
         return float("nan")
@@ -172,9 +174,12 @@ def order_agreement(rows: Sequence[RankRow]) -> float:
 
 
 def columns(paper: str = "resi") -> dict[tuple[str, ...], dict[str, float]]:
-    """Return the values that can be read without doubt, without examples that other tables repeat
-    and runtimes, by column (test, quality, domain, data set, architecture, pooling) and by the
-    label of a measure, or for ``paper="mka"`` its specification."""
+    """Return the readable values of a paper by column, and by measure within a column.
+
+    The key of a column is (test, quality, domain, data set, architecture, pooling). The key of a
+    measure is its label, or for ``paper="mka"`` its specification. Doubtful values, repeated
+    examples and runtimes are left out.
+    """
     readable: defaultdict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
     for cell in published(paper=paper):
         if cell.value is not None and not cell.doubtful and cell.table not in REPEATED:
@@ -186,7 +191,7 @@ def columns(paper: str = "resi") -> dict[tuple[str, ...], dict[str, float]]:
 
 
 class Printed(NamedTuple):
-    """One number. ``at``: the row. ``quantity``: the column."""
+    """One printed number. ``at``: the row. ``quantity``: the column."""
 
     at: str
     quantity: str
@@ -194,13 +199,13 @@ class Printed(NamedTuple):
 
 
 def printed(table: str, quantity: str | None = None) -> list[Printed]:
-    """Return the numbers of one table of Raju 2026 on synthetic data, in its order.
+    """Return the numbers of one table of Raju 2026 on synthetic data, in the order of the table.
 
     Tables "11" (at 0, 1, 10, 30 and 50 of its 19 rows) and "12" have three decimals. "test1",
-    "test3" and "test4" are what the author's script of Section 7.1 writes: scores by share of
+    "test3" and "test4" are the output of the author's script of Section 7.1: scores by share of
     signal, by components removed (seed 520), and of 60 pairs in four quadrants.
 
-    Raises ``ValueError`` for a table that is not there.
+    Raises ``ValueError`` for an unknown table.
     """
     return [
         Printed(line["at"], line["quantity"], float(line["value"]))
@@ -210,8 +215,8 @@ def printed(table: str, quantity: str | None = None) -> list[Printed]:
 
 
 def _lines(paper: str, table: str | None) -> list[dict[str, str]]:
-    """Read the lines of a paper, or of one of its tables; ``ValueError`` for a table that is not
-    there."""
+    """Return the lines of a paper's data file, or of one table; raise ``ValueError`` for an unknown
+    table."""
     with gzip.open(DATA / f"{paper}_published.csv.gz", "rt", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     known = dict.fromkeys(line["table"] for line in lines)

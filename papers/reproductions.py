@@ -1,8 +1,9 @@
-"""A paper that is reproduced: how to run it, what is stored of a run, and the files made of that.
+"""The reproduction of a paper: how to run it, the stored result of a run, and the files made from
+the stored result.
 
 A run at the default size is stored in ``papers/<name>/results/default.json``. The README of the
-paper and the tables that the documentation includes (``docs/_generated/<name>-*.md``) are made of
-what is stored, so no number in them is typed.
+paper and the tables that the documentation includes (``docs/_generated/<name>-*.md``) are made from
+the stored result, so no number in the files is typed.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ Tables = Mapping[str, str]  # by name, in Markdown
 class Paper(NamedTuple):
     """A paper and its reproduction.
 
-    ``run``: called with a folder and, by name, size, executor and progress; its result has claims.
-    ``sizes``: what the suite calls "small", "default" and "paper". ``kept``: the names of the
-    tables that are stored; those of a section "published" are the paper's numbers next to ours,
-    which the README shows. ``tables``: what the documentation includes, made of what is stored.
-    ``about``: what is reproduced and what is not, as paragraphs of Markdown.
+    ``run``: called with a folder and, by name, size, executor and progress; returns a result with
+    claims. ``sizes``: the suite's names of "small", "default" and "paper". ``kept``: the names of
+    the tables to store; tables of a section "published" put the paper's numbers next to ours and
+    appear in the README. ``tables``: returns the tables for the documentation, from a stored
+    result. ``about``: the reproduced and the omitted parts of the paper, as paragraphs of Markdown.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Paper(NamedTuple):
 
 
 def papers(names: Iterable[str] = NAMES) -> tuple[Paper, ...]:
-    """Return papers by name. Raises ``ValueError`` for one that is not reproduced here."""
+    """Return papers by name. Raises ``ValueError`` for a paper without a reproduction."""
     for name in names:
         if name not in NAMES:
             raise ValueError(f"no paper {name!r}; known: {', '.join(NAMES)}")
@@ -64,17 +65,18 @@ def papers(names: Iterable[str] = NAMES) -> tuple[Paper, ...]:
 
 
 def stored_path(paper: Paper, root: Path = ROOT) -> Path:
-    """Return where the result of a paper at its default size is stored."""
+    """Return the path of the stored result of a paper at its default size."""
     return root / "papers" / paper.name / "results" / "default.json"
 
 
 def stored(paper: Paper, root: Path = ROOT) -> Result:
-    """Return the stored result of a paper. Raises ``ValueError`` when there is none."""
+    """Return the stored result of a paper. Raises ``ValueError`` without a stored result."""
     return rs.load(stored_path(paper, root))
 
 
 def store(paper: Paper, result: Result, root: Path = ROOT) -> Path:
-    """Store what the README and the documentation need of a result, and return the file."""
+    """Store the parts of a result that the README and the documentation need, and return the
+    path."""
     origin = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "system": platform.system()}
     small = replace(
         result,
@@ -99,7 +101,7 @@ def _trimmed(section: Section, names: Iterable[str]) -> Section:
 
 
 def documents(paper: Paper, result: Result) -> dict[str, str]:
-    """Return the files that are made of a stored result, by path from the root."""
+    """Return the files made from a stored result, by path from the root."""
     tables = {
         f"docs/_generated/{paper.name}-{name}.md": f"{MADE}\n\n{text}\n"
         for name, text in paper.tables(result).items()
@@ -108,7 +110,7 @@ def documents(paper: Paper, result: Result) -> dict[str, str]:
 
 
 def readme(paper: Paper, result: Result) -> str:
-    """Return the page of a paper: what it claims and what a run gives, side by side."""
+    """Return the page of a paper: its claims and the results of a run, side by side."""
     parts = [
         MADE,
         f"# {paper.heading}",
@@ -140,14 +142,15 @@ def made_line(result: Result) -> str:
 
 
 def count_line(result: Result) -> str:
-    """Return how many claims have which verdict, in one sentence."""
+    """Return the number of claims per verdict, in one sentence."""
     count = Counter(claim.verdict for claim in result.claims)
     verdicts = ", ".join(f"{count[v]} {v}" for v in VERDICTS if count[v])
     return f"{len(result.claims)} claims: {verdicts}."
 
 
 def index(results: Mapping[str, tuple[Paper, Result]]) -> str:
-    """Return the index of all papers: verdicts counted, and why claims are not reproduced."""
+    """Return the index of all papers: the number of claims per verdict, and the reasons why claims
+    are not reproduced."""
     columns, rows, reasons = ("paper", *VERDICTS), [], []
     for paper, result in results.values():
         count = Counter(claim.verdict for claim in result.claims)
@@ -169,8 +172,8 @@ def _failure(claim: Claim) -> str:
 
 
 def joint_documents(results: Mapping[str, tuple[Paper, Result]]) -> dict[str, str]:
-    """Return the tables of the joint ranking on the packs that ship, and of how many claims of
-    every paper have which verdict, by path from the root."""
+    """Return, by path from the root, the tables of the joint ranking on the packs that ship, and
+    the table of the number of claims per verdict of every paper."""
     result = combined_result(read_board().ranks)
     (standing,), (agreement,) = (result[name].tables for name in ("standing", "agreement"))
     suites = [suite for suite in SUITES if suite in standing.columns]

@@ -3,12 +3,12 @@
     python scripts/board_scores.py [--series compact] [--packs FOLDER] [--jobs 2] [MEASURE ...]
     python scripts/board_scores.py --check [MEASURE ...]
 
-Without --check, the script writes the scores of the named measures, by default of all. Scores that
-the file already has, of the same code on the same pack, are not computed again. The script also
-writes how far the expected differences of a ReSi pack repeat on other inputs.
+Without --check, the script writes the scores of the named measures, by default of all measures. A
+score is not computed again if the file has a score of the same code on the same pack. The script
+also writes the reliability of the expected differences of a ReSi pack on other inputs.
 
 With --check, the script writes nothing. It computes the scores of the named measures again, prints
-a table of the differences from the file, and exits with 1 if there are any.
+a table of the differences from the file, and exits with 1 if there are differences.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from resemblance.models.model_folder import read_models
 from resemblance.report.output import print_tables
 from resemblance.report.terminal import plain_table
 
-TOLERANCE = 1e-6  # by which a score may differ on another machine
-SHOWN = 40  # differences that a terminal gets
+TOLERANCE = 1e-6  # largest allowed difference of a score between machines
+SHOWN = 40  # maximum number of differences to print
 HEADER = ("measure", "pack", "what differs", "in the file", "computed")
 Difference = tuple[str, str, str, str, str]  # a row of the table
 
@@ -44,7 +44,8 @@ Difference = tuple[str, str, str, str, str]  # a row of the table
 
 
 def is_current(scores: PackScores | None, pack: Pack, measure: rs.Measure) -> bool:
-    """Whether the scores of a measure on a pack are there, of the code that computes it now."""
+    """Return whether the scores of a measure on a pack exist and were computed by the current
+    code."""
     return scores is not None and (scores.manifest, scores.measure, scores.code) == (
         pack.manifest.sha256, measure_card(measure), measure_code_hash(measure)
     )  # fmt: skip
@@ -53,7 +54,7 @@ def is_current(scores: PackScores | None, pack: Pack, measure: rs.Measure) -> bo
 def outstanding(
     packs: Sequence[Pack], measures: Sequence[rs.Measure], file: Path
 ) -> list[tuple[rs.Measure, Pack]]:
-    """Return the scores that the file lacks, those on the packs that take longest first."""
+    """Return the pairs of a measure and a pack with scores to compute, grouped by pack."""
     scores_by_key = {(s.measure.spec, s.pack): s for s in read_scores_if_any(file)}
     return [
         (measure, pack)
@@ -64,8 +65,12 @@ def outstanding(
 
 
 def reliabilities(pack: Pack) -> dict[str, float]:
-    """Return how far the expected differences of the cells of a pack repeat on other inputs, by the
-    name of the cell, computed from the inputs in the pack; nothing of a pack that states it."""
+    """Return the reliability of the expected differences of every task of a ReSi pack, by task
+    name.
+
+    The reliability is computed from the inputs in the pack. The result is empty for other packs and
+    for a pack that states its reliability.
+    """
     if pack.manifest.suite != "resi" or RELIABILITY in pack.manifest.facts:
         return {}
     cases = six_tests(read_models(pack.folder / PACK_MODELS_FOLDER)).cases
@@ -73,13 +78,13 @@ def reliabilities(pack: Pack) -> dict[str, float]:
 
 
 def with_reliabilities(scores: PackScores, values: dict[str, float]) -> PackScores:
-    """Return scores whose cells state how far their expected differences repeat."""
+    """Return the scores with the reliability of expected differences added to every task."""
     cells = tuple(cell._replace(reliability=values.get(cell.cell)) for cell in scores.cells)
     return scores._replace(cells=cells)
 
 
 def write(packs: Sequence[Pack], measures: Sequence[rs.Measure], file: Path, jobs: int) -> None:
-    """Compute the scores that the file lacks, and add them to the file as they are ready."""
+    """Compute the scores that the file lacks, and write every score as soon as it is ready."""
     tasks = outstanding(packs, measures, file)
     print(f"{len(tasks)} scores of measures on packs to compute", flush=True)
     reliabilities_by_pack = {p.manifest.identity: reliabilities(p) for p in packs} if tasks else {}
@@ -104,7 +109,7 @@ def check(
     jobs: int,
     tolerance: float = TOLERANCE,
 ) -> list[Difference]:
-    """Compute scores again, and return where the scores in the file differ."""
+    """Compute scores again, and return the differences from the scores in the file."""
     stored_scores = {(s.measure.spec, s.pack): s for s in read_scores_if_any(file)}
     tasks = [(measure, pack) for pack in packs for measure in measures]
     rows = list[Difference]()
@@ -122,7 +127,8 @@ def check(
 def differences(
     stored: PackScores, scores: PackScores, tolerance: float
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield where stored scores differ from the same computed again: what, before and now."""
+    """Yield the differences between stored and recomputed scores: name, stored value, recomputed
+    value."""
     facts = [("manifest", stored.manifest, scores.manifest)]
     cards = stored.measure._asdict(), scores.measure._asdict()
     facts += [(name, str(cards[0][name]), str(cards[1][name])) for name in cards[0]]

@@ -1,9 +1,9 @@
-"""Faults of one expression in the package, drawn at random over all rooms, and the tests that reach
+"""Random faults of one expression in the package, sampled over all rooms, and the tests that reach
 the line of a fault.
 
 A fault changes one expression: a comparison or its boundary, an operator, a number, a default, or
-the condition of a refusal. Annotations, docstrings, texts, and parts of f-strings are left alone.
-The tests that reach a line are read from ``.coverage``, which ``make coverage`` writes.
+the condition of an ``if`` that raises. Annotations, docstrings, texts, and parts of f-strings stay
+unchanged. The tests that reach a line come from ``.coverage``, which ``make coverage`` writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src/resemblance"
 SECONDS = ROOT / "tests/seconds.json"
-MIN_PER_ROOM = 2  # faults that each room gets at least
+MIN_PER_ROOM = 2  # minimum number of faults per room
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -32,7 +32,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 
 
 class Fault(NamedTuple):
-    """An expression of a file of the package, from ``start`` to ``end``, and what replaces it."""
+    """A replacement of the expression between ``start`` and ``end`` in a file of the package."""
 
     file: str
     line: int
@@ -44,7 +44,7 @@ class Fault(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Where the fault is, and what changes."""
+        """Location of the fault, old code and new code."""
         return f"{self.file}:{self.line}: {flat(self.old)} -> {flat(self.new)}"
 
     def put_into(self, text: str) -> str:
@@ -58,7 +58,8 @@ def flat(code: str) -> str:
 
 
 def draw_faults(count: int, seed: int) -> list[Fault]:
-    """Draw faults over all rooms: each room has some, and more by the number of its expressions."""
+    """Sample faults over all rooms, in proportion to the expressions of a room, and at least
+    ``MIN_PER_ROOM`` per room."""
     by_room = defaultdict[str, list[Fault]](list)
     for path in sorted(PACKAGE.rglob("*.py")):
         file = path.relative_to(PACKAGE).as_posix()
@@ -72,7 +73,7 @@ def draw_faults(count: int, seed: int) -> list[Fault]:
 
 
 def faults_of(file: str, text: str) -> Iterator[Fault]:
-    """Yield every fault that a file can have."""
+    """Yield every possible fault of a file."""
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -91,8 +92,10 @@ def faults_of(file: str, text: str) -> Iterator[Fault]:
 
 
 def code_nodes(tree: ast.AST, condition: ast.AST | None = None) -> Iterator[tuple[ast.expr, bool]]:
-    """Yield the expressions that compute, none of annotations, decorators and f-strings, each with
-    whether it is the condition of a refusal."""
+    """Yield every expression, and whether the expression is the condition of an ``if`` that raises.
+
+    Expressions of annotations, decorators and f-strings are skipped.
+    """
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "decorator_list"):
             continue
@@ -106,7 +109,7 @@ def code_nodes(tree: ast.AST, condition: ast.AST | None = None) -> Iterator[tupl
 
 
 def replacements(node: ast.AST) -> Iterator[str]:
-    """Yield the source of what can replace an expression."""
+    """Yield the source code of every faulty replacement of an expression."""
     match node:
         case ast.Compare(left, [operator], [right]) if type(operator) in COMPARISONS:
             changed: ast.expr = ast.Compare(left, [COMPARISONS[type(operator)]()], [right])
@@ -130,9 +133,10 @@ def replacements(node: ast.AST) -> Iterator[str]:
 
 
 def tests_that_reach(faults: Sequence[Fault]) -> list[list[str]]:
-    """Return, for each fault, the tests that reach its lines, those of the fastest files first.
+    """Return, for every fault, the tests that reach its lines; tests of the fastest files come
+    first.
 
-    A file is named as a whole where a fixture of its tests reaches the lines.
+    If a fixture reaches the lines, the whole test file is returned in place of its tests.
     """
     from coverage import CoverageData
 

@@ -1,5 +1,5 @@
-"""The lines that ``make mutants`` replaces, by the rooms of the house, each with the fewest tests that
-must notice: files of ``tests/``, or tests in them."""
+"""The lines that ``make mutants`` replaces, by the rooms of the house, with the fewest tests that
+must notice: files of ``tests/``, or tests in a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """A fault: in this file of the package the old text, which occurs once, becomes the new one."""
+    """A fault: the old text, which occurs once in a file of the package, is replaced by the new
+    text."""
 
     name: str
     file: str

@@ -1,14 +1,15 @@
 """Do the tests notice a fault? Put faults into copies of the tree, one at a time, and run the tests
 that should fail.
 
-``make mutants`` runs all, ``make mutants ARGS="cka versions/"`` those whose name or file contains a
-word, ``make mutants ARGS="--draw 10 --seed 3"`` ten of them, drawn at random. There are three kinds
-of faults: a line that is replaced (``mutant_table.py``); a measure or statistic whose value is a
-thousandth too large, which the test that proves its value (``tests/measures/test_values.py``) must
-notice; and with ``--new 100`` so many faults of one expression, drawn over all rooms
-(``faults.py``), which the tests that reach the line must notice: ``make coverage`` first.
-``--results FILE`` keeps each outcome, and the same command goes on from there. The exit code is 1
-when a fault survives, or when a line to replace is no longer there.
+``make mutants`` runs all faults; ``make mutants ARGS="cka versions/"`` runs the faults with one of
+the words in their name or file; ``make mutants ARGS="--draw 10 --seed 3"`` runs ten random faults.
+There are three kinds of faults. First, a replaced line (``mutant_table.py``). Second, a measure or
+statistic with a value that is a thousandth too large; the test that proves the value
+(``tests/measures/test_values.py``) must notice. Third, with ``--new 100``, 100 faults of one
+expression, sampled over all rooms (``faults.py``); the tests that reach the line must notice, so
+run ``make coverage`` first. ``--results FILE`` stores every outcome, and the same command resumes
+from the file. The exit code is 1 when a fault survives, or when a line to replace is no longer
+there.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ ROOT = Path(__file__).parent.parent
 LEFT_BEHIND = (".*", "demo", "_build", "__pycache__", "*.egg-info", "shared")
 FAILED = re.compile(r"^(?:FAILED|SUBFAILED|ERROR)\S*(?: \[.*\])? tests/([^\s[]+)", re.MULTILINE)
 OPTIONS = ("-x", "-p", "no:cacheprovider", "--no-header")
-PATIENCE = 900  # seconds for the tests of one fault
+PATIENCE = 900  # time limit in seconds for the tests of one fault
 
 
 class Outcome(NamedTuple):
-    """What came of a fault: "killed", "survived", or why it could not be tried; and the test that
-    noticed it."""
+    """The outcome of a fault: "killed", "survived", or the reason why the fault was not tested; and
+    the test that noticed the fault."""
 
     what: str
     test: str = ""
 
 
-Trial = Callable[[Path], Outcome]  # of a fault, in a copy of the tree
+Trial = Callable[[Path], Outcome]  # tests one fault in a copy of the tree
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Try the faults that are asked for; return the exit code."""
+    """Test the selected faults; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("words", nargs="*", help="parts of names or files; all faults without one")
     parser.add_argument("--draw", type=int, metavar="N", help="try N of them, drawn at random")
@@ -75,22 +76,26 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def all_trials() -> dict[str, Trial]:
-    """Return the trial of every fault, by the file and the name of a mutant or by a value."""
+    """Return the trial of every fault, by the file and name of a mutant or by the name of a
+    value."""
     lines = {f"{m.file}: {m.name}": functools.partial(of_line, m) for m in MUTANTS}
     values = {f"value of {n}": functools.partial(of_value, n, t) for n, t in proofs().items()}
     return {**lines, **values}
 
 
 def new_trials(options: argparse.Namespace) -> dict[str, Trial]:
-    """Return the trials of faults of expressions, drawn over all rooms."""
+    """Return the trials of random faults of expressions, sampled over all rooms."""
     faults = draw_faults(options.new, options.seed)
     tests = tests_that_reach(faults)
     return {f.name: functools.partial(of_fault, f, t) for f, t in zip(faults, tests)}
 
 
 def tried(trials: Mapping[str, Trial], jobs: int, file: Path | None = None) -> dict[str, Outcome]:
-    """Try faults, each job in a copy of its own, print a line for each, and return the outcomes in
-    the order of the faults; those in the file are not tried again."""
+    """Test faults, print a line for every fault, and return the outcomes in the order of the
+    faults.
+
+    Every job has a copy of the tree. Faults with an outcome in the file are not tested again.
+    """
     jobs = min(jobs, len(trials)) or 1
     lines = file.read_text(encoding="utf-8").splitlines() if file and file.exists() else []
     outcomes = {name: Outcome(*row) for name, *row in map(json.loads, lines) if name in trials}
@@ -121,14 +126,15 @@ def tried(trials: Mapping[str, Trial], jobs: int, file: Path | None = None) -> d
 
 
 def table(outcomes: Mapping[str, Outcome]) -> str:
-    """Return the faults with the tests that noticed them, those that none noticed last."""
+    """Return a table of faults and the tests that noticed the faults; faults that survived come
+    last."""
     rows = sorted(outcomes.items(), key=lambda row: row[1].what != "killed")
     width = max(map(len, outcomes), default=0)
     return "\n".join(f"{name:<{width}}  {outcome.test or outcome.what}" for name, outcome in rows)
 
 
 def of_line(mutant: Mutant, copy: Path) -> Outcome:
-    """Replace a line in the copy, run the tests, put it back."""
+    """Replace a line in the copy, run the tests, and restore the line."""
     path = copy / "src/resemblance" / mutant.file
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if text.count(mutant.old) != 1:
@@ -142,7 +148,7 @@ def of_line(mutant: Mutant, copy: Path) -> Outcome:
 
 
 def of_fault(fault: Fault, tests: Sequence[str], copy: Path) -> Outcome:
-    """Put a fault into the copy, run the tests that reach its line, take it out."""
+    """Put a fault into the copy, run the tests that reach its line, and restore the file."""
     if not tests:
         return Outcome("survived", "no test reaches it")
     path, names = copy / "src/resemblance" / fault.file, copy / "tests_of_fault.txt"
@@ -156,7 +162,7 @@ def of_fault(fault: Fault, tests: Sequence[str], copy: Path) -> Outcome:
 
 
 def of_value(name: str, proof: str, copy: Path) -> Outcome:
-    """Run the proof of a value with that value a thousandth too large."""
+    """Run the test that proves a value, with the value a thousandth too large."""
     module, _, test = proof.partition(".")
     (path,) = (copy / "tests").rglob(f"{module}.py")
     test_id = f"{path.relative_to(copy)}::{test}"
@@ -164,7 +170,7 @@ def of_value(name: str, proof: str, copy: Path) -> Outcome:
 
 
 def outcome_of(arguments: Sequence[str], copy: Path) -> Outcome:
-    """Run tests in the copy until one fails."""
+    """Run tests in the copy until a test fails, and return the outcome."""
     variables = {
         "PYTHONPATH": str(copy / "src"),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -189,7 +195,7 @@ def outcome_of(arguments: Sequence[str], copy: Path) -> Outcome:
 
 
 def proofs() -> dict[str, str]:
-    """Return for every measure and statistic the test that proves its value."""
+    """Return the test that proves the value of every measure and statistic, by name."""
     sys.path.insert(0, str(ROOT / "tests/measures"))
     import test_values
 
@@ -199,7 +205,7 @@ def proofs() -> dict[str, str]:
 
 
 def test_wrong(name: str, test: str) -> int:
-    """Run a test while a measure or statistic returns a thousandth too much."""
+    """Run a test while a measure or statistic returns a value that is a thousandth too large."""
     import pytest
 
     import resemblance as rs

@@ -1,7 +1,7 @@
-"""Write what the package answers today, for ``tests/test_pins.py``: all sections, or those named,
-such as ``pages``, the snapshots of pages.
+"""Write today's answers of the package for ``tests/test_pins.py``: all sections, or the named
+sections, such as ``pages``, the snapshots of pages.
 
-A pin changes only in a commit that says why. Without changes, nothing is written anew.
+A pin changes only in a commit with a reason. A file without changes is not written.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ LEFT_OUT = {"test", "tests", "idle_test", "site-packages", "__pycache__", "_bund
 FUNCTION_PACKAGES, FUNCTIONS = 8, 350
 SENTENCE_PACKAGES, SENTENCES = 10, 600
 VOCABULARY = 800
-DEFINERS = 5  # a name that more functions define says little about which one is called
-COMMON = 0.2  # a word in more than this share of the functions informs little
+DEFINERS = 5  # a name with more definitions does not identify the called function
+COMMON = 0.2  # a word in a larger share of the functions carries little information
 
 
 class Module(NamedTuple):
@@ -70,11 +70,10 @@ def main() -> None:
 
 
 def read_modules(root: Path) -> Iterator[Module]:
-    """All modules of the standard library that are written in Python, in the order of their
-    names."""
+    """Yield all modules of the standard library that are written in Python, sorted by file."""
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
-        # _sysconfigdata and config-3.11 describe the machine on which the interpreter was built
+        # _sysconfigdata and config-3.11 describe the machine that built the interpreter.
         if LEFT_OUT & set(parts) or parts[0].startswith(("_sysconfigdata", "config-")):
             continue
         with warnings.catch_warnings(action="ignore"):
@@ -108,14 +107,16 @@ def graph(modules: list[Module]) -> dict[str, Any]:
 
 
 def distinct(candidates: list[Function]) -> list[Function]:
-    """Functions with at least three words; of redefinitions and of boilerplate with the same
-    content the last."""
+    """Return the functions with at least three words, without duplicates.
+
+    Of redefinitions, and of functions with the same content in a package, the last function stays.
+    """
     by_name = {f.name: f for f in candidates if len(f.words) >= 3}
     return list({(f.package, f.words, f.calls): f for f in by_name.values()}.values())
 
 
 def functions(node: ast.AST, package: str, prefix: str) -> Iterator[Function]:
-    """Functions and methods, not those inside functions."""
+    """Yield functions and methods, without functions inside functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield Function(package, f"{prefix}.{child.name}", words(child), called(child))
@@ -135,8 +136,8 @@ def identifiers(function: ast.AST) -> Iterator[str]:
 
 
 def words(function: ast.AST) -> frozenset[str]:
-    """Words of at least three letters in the identifiers of a function, split at _, digits and
-    camelCase."""
+    """Return the words of at least three letters in the identifiers of a function, split at _,
+    digits and camelCase."""
     parts = (
         p
         for name in identifiers(function)
@@ -146,7 +147,7 @@ def words(function: ast.AST) -> frozenset[str]:
 
 
 def called(function: ast.AST) -> frozenset[str]:
-    """Names that a function calls: ``f`` in ``f()`` and in ``x.f()``."""
+    """Return the names that a function calls: ``f`` in ``f()`` and in ``x.f()``."""
     targets = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
     return frozenset(
         t.id if isinstance(t, ast.Name) else t.attr
@@ -158,8 +159,8 @@ def called(function: ast.AST) -> frozenset[str]:
 def connected(
     candidates: list[Function], packages: list[str], edges: list[tuple[int, int]]
 ) -> list[Function]:
-    """The functions of each package that most others call or are called by, in the order of their
-    names."""
+    """Return the ``FUNCTIONS`` functions per package with most callers and callees, sorted by
+    name."""
     degrees = Counter(i for edge in edges for i in edge)
     degree_by_name = {f.name: degrees[i] for i, f in enumerate(candidates)}
     best = {
@@ -173,14 +174,18 @@ def connected(
 
 
 def common_words(selection: list[Function]) -> list[str]:
-    """The words in most functions, without those in so many that they inform little."""
+    """Return the most frequent words, without words in more than a share ``COMMON`` of the
+    functions."""
     counts = Counter(word for f in selection for word in f.words)
     return largest({w: c for w, c in counts.items() if c <= COMMON * len(selection)}, VOCABULARY)
 
 
 def calls(nodes: list[Function], library: list[Function]) -> list[tuple[int, int]]:
-    """Pairs (i, j), i < j, of which one calls a name that the other and few functions of the
-    library define."""
+    """Return the pairs (i, j), i < j, in which one function calls a name that the other function
+    defines.
+
+    Names with more than ``DEFINERS`` definitions in the library are skipped.
+    """
     counts, definers = Counter(f.short for f in library), defaultdict(list)
     for j, f in enumerate(nodes):
         definers[f.short].append(j)
@@ -228,7 +233,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def split(docstring: str) -> Iterator[str]:
-    """Sentences of 4 to 40 words in plain ASCII; not examples, code, tables and lists of
+    """Yield sentences of 4 to 40 words in plain ASCII, without examples, code, tables and lists of
     options."""
     for paragraph in re.split(r"\n\s*\n", docstring):
         for sentence in re.split(r"(?<=[.!?:;])\s+(?=[A-Z])", " ".join(paragraph.split())):
@@ -240,14 +245,15 @@ def split(docstring: str) -> Iterator[str]:
 
 
 def few(rows: list[Sentence]) -> list[Sentence]:
-    """At most ``SENTENCES`` sentences, those whose text hashes lowest, in their order."""
+    """Return at most ``SENTENCES`` sentences, the sentences with the lowest hashes, in their
+    order."""
     lowest = sorted(rows, key=lambda row: hashlib.sha256(row.text.encode()).digest())[:SENTENCES]
     texts = {row.text for row in lowest}
     return [row for row in rows if row.text in texts]
 
 
 def largest(counts: Any, n: int) -> list[str]:
-    """The ``n`` names with the largest counts, the largest first, ties by name."""
+    """Return the ``n`` names with the largest counts, sorted by decreasing count, then by name."""
     return sorted(counts, key=lambda name: (-counts[name], name))[:n]
 
 

@@ -1,4 +1,4 @@
-"""What Ding et al. 2021 conclude, by section of the sensitivity suite, and the evidence for it."""
+"""Conclusions of Ding et al. 2021, by section of the sensitivity suite, and our evidence."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from resemblance.bench.sensitivity.tables import contrasts_by_layer
 from resemblance.sections.claims import Claim
 
 ByBenchmark: TypeAlias = Mapping[str, Sequence[Findings]]
-Judgement: TypeAlias = tuple[str, tuple[bool, ...]]  # the numbers in words, which parts hold
+Judgement: TypeAlias = tuple[str, tuple[bool, ...]]  # numbers as text, whether every part holds
 SHORT = {PAPER_PROCRUSTES: "Procrustes", PAPER_CKA: "CKA", PAPER_PWCCA: "PWCCA"}
 THREE = tuple(SHORT)
 LATE = 5 / 12  # layers 8 to 12 of 12
-# Shares of farther layers with which a measure fails and passes the specificity test.
+# A measure fails the specificity test up to the first share of farther layers, and passes above
+# the second share.
 FAILS, PASSES = 0.05, 0.5
 LITTLE = 0.05  # the largest difference of correlations that is "a little"
 NEARLY_ALL = 0.9
@@ -39,7 +40,7 @@ SUMMARY, LAYERS, DELETION, FINETUNING, PRETRAINING = (
 def _in_families(
     judge: Callable[[Findings], Judgement],
 ) -> Callable[[Sequence[Findings]], Evidence]:
-    """Judge every family: the claim holds for one when all its parts do."""
+    """Judge every model family; the claim holds for a family when all parts hold."""
 
     def judge_all(families: Sequence[Findings]) -> Evidence:
         parts = []
@@ -55,9 +56,10 @@ def _in_families(
 
 
 def in_domains(parts: Sequence[tuple[str, str, bool]]) -> Evidence:
-    """Return in how many domains a claim holds: name, words and verdict of each.
+    """Return the evidence over domains: the number of domains in which the claim holds, and the
+    text and verdict of every domain.
 
-    Raises ``NoData`` for none.
+    Raises ``NoData`` without any domain.
     """
     if not parts:
         raise NoData("no models have taken part")
@@ -67,8 +69,8 @@ def in_domains(parts: Sequence[tuple[str, str, bool]]) -> Evidence:
 
 
 def mean_correlation(findings: Findings, spec: str) -> float:
-    """Return the mean of Spearman's correlation of a measure; ``NoData``, with the reason, without
-    one."""
+    """Return the mean Spearman correlation of a measure. Raises ``NoData``, with the reason, if the
+    mean is missing."""
     if spec not in findings.correlations.measures:
         raise NoData(f"{DING_LABELS[spec]} is not among the measures of this run")
     value = findings.correlations.mean(spec)
@@ -79,7 +81,7 @@ def mean_correlation(findings: Findings, spec: str) -> float:
 
 
 def _three(*several: Findings) -> tuple[float, float, float, str]:
-    """Return the means of the three measures over findings, and the same in words."""
+    """Return the means of the three measures over findings, as numbers and as text."""
     p, c, w = (
         sum(mean_correlation(findings, spec) for findings in several) / len(several)
         for spec in THREE
@@ -242,8 +244,8 @@ def best_overall(by_benchmark: ByBenchmark) -> Evidence:
 
 
 def _in_all_benchmarks(by_benchmark: ByBenchmark) -> list[tuple[str, list[Findings]]]:
-    """Return the findings of every family in the four benchmarks; ``NoData`` where one is
-    missing."""
+    """Return the findings of every family in the four benchmarks. Raises ``NoData`` if a benchmark
+    is missing."""
     if missing := [name for name in BENCHMARK_NUMBERS if not by_benchmark.get(name)]:
         raise NoData(
             f"all four benchmarks are needed; without models or not run: {', '.join(missing)}"

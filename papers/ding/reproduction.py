@@ -1,5 +1,5 @@
-"""The reproduction of Ding et al.: the sensitivity suite with its claims, and the paper's tables
-next to ours."""
+"""The reproduction of Ding et al.: the sensitivity suite with the claims of the paper, and the
+paper's tables next to ours."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .tables import leaders, published_tables
 
 
 def run(folder: str | Path | None = None, **options: Any) -> Result:
-    """Run the sensitivity suite, or continue there, and return its result with the claims judged,
-    and a section with the tables of the paper.
+    """Run the sensitivity suite, or resume in a folder; return the result with judged claims and a
+    section of the paper's tables.
 
-    ``options``: of :func:`resemblance.bench.sensitivity.suite.run`.
+    ``options``: see :func:`resemblance.bench.sensitivity.suite.run`.
     """
     findings = dict[str, Sequence[Findings]]()
 

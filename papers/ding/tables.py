@@ -1,4 +1,4 @@
-"""The tables of the paper next to the same numbers of a run."""
+"""Tables of the paper next to the corresponding numbers of a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BY_LAYER: Mapping[CorrelationName, tuple[str, ...]] = {
     "kendall": ("4", "6", "8", "10", "12", "14"),
 }
 CORRUPTIONS: Mapping[CorrelationName, str] = {"spearman": "16", "kendall": "17"}
-ALIKE: Mapping[str, str] = {  # our corruption by the paper's
+ALIKE: Mapping[str, str] = {  # our corruption, by the paper's name
     "gaussian_noise": "gaussian_noise", "shot_noise": "shot_noise",
     "impulse_noise": "impulse_noise", "gaussian_blur": "blur", "brightness": "brightness",
     "contrast": "contrast", "elastic_transform": "elastic", "pixelate": "pixelate",
@@ -42,7 +42,7 @@ AUDIT = (
 
 
 def published_tables(by_benchmark: ByBenchmark) -> list[Table]:
-    """Return the tables of the paper that the run has numbers for, each next to ours."""
+    """Return the paper's tables for which the run has numbers, next to our numbers."""
     language = _of_domain(by_benchmark, "language")
     vision = _of_domain({"pretraining": by_benchmark.get("pretraining", ())}, "vision")
     tables = [_table_1(by_benchmark, quality) for quality in CORRELATION_NAMES]
@@ -55,7 +55,7 @@ def published_tables(by_benchmark: ByBenchmark) -> list[Table]:
 
 
 def _of_domain(by_benchmark: ByBenchmark, domain: str) -> dict[str, Findings]:
-    """Return the findings in one family of a domain, by benchmark."""
+    """Return the findings in one model family of a domain, by benchmark."""
     families = ((name, family) for name, members in by_benchmark.items() for family in members)
     return {name: family for name, family in families if family.family.domain == domain}
 
@@ -87,7 +87,7 @@ def leaders(by_benchmark: ByBenchmark) -> Table:
 
 
 def _best(values: Mapping[str, float | None], labels: Mapping[str, str]) -> str | None:
-    """Return the measure with the largest value, and the value."""
+    """Return the label and value of the measure with the largest value, as text, or None."""
     finite = {spec: value for spec, value in values.items() if value is not None}
     if not finite:
         return None
@@ -98,15 +98,19 @@ def _best(values: Mapping[str, float | None], labels: Mapping[str, str]) -> str 
 # ------------------------------------------------------------------------------ tables of the paper
 
 Record = dict[str, TableEntry]
-# of a printed cell: what its row is of, where ours are from, our findings, and which of their cells
+# Maps a printed cell to the title of its row, the source of our value, our findings, and the
+# indices of our cells in the findings.
 Row = Callable[[PublishedValue], tuple[Record, Record, Findings | None, Sequence[int] | None]]
 
 
 def _records(
     cells: Iterable[PublishedValue], names: Mapping[str, str], quality: CorrelationName, row: Row
 ) -> list[Record]:
-    """Return a record for every printed row: what it is of, the paper's values, and ours; where
-    the paper prints a wrong value, the right one."""
+    """Return a record for every printed row: the title of the row, the paper's values, and our
+    values.
+
+    Where the paper prints a wrong value, the record has the right value.
+    """
     printed = dict[tuple[str, ...], tuple[PublishedValue, dict[str, float | None]]]()
     for cell in cells:
         value = float(cell.reason.rpartition(" ")[2]) if cell.doubtful else cell.value
@@ -130,7 +134,8 @@ def _records(
 
 
 def _table_1(by_benchmark: ByBenchmark, quality: CorrelationName) -> Table:
-    """The rows of the paper's Table 1, and our correlation for the same benchmark and domain."""
+    """Return the rows of the paper's Table 1 with our correlations for the same benchmark and
+    domain."""
 
     def row(cell: PublishedValue) -> tuple[Record, Record, Findings | None, None]:
         what = {
@@ -154,7 +159,7 @@ def _table_1(by_benchmark: ByBenchmark, quality: CorrelationName) -> Table:
 
 
 def by_layer(language: Mapping[str, Findings], quality: CorrelationName) -> Table:
-    """Return the paper's tables by layer with the corresponding layer of our language models."""
+    """Return the paper's tables by layer with the corresponding layers of our language models."""
 
     def row(cell: PublishedValue) -> tuple[Record, Record, Findings, Sequence[int]]:
         findings, what = language[cell.test], (cell.dataset, cell.architecture)
@@ -174,7 +179,8 @@ def by_layer(language: Mapping[str, Findings], quality: CorrelationName) -> Tabl
 
 
 def _corresponding_layer(findings: Findings, test: str, architecture: str) -> str | None:
-    """Return our layer that corresponds to one of the paper's; None where there is none."""
+    """Return our layer that corresponds to the paper's layer, or None without a corresponding
+    layer."""
     layers = list(dict.fromkeys(layer for layer, _ in findings.correlations.names))
     number = architecture.rpartition(" layer ")[2]
     if test == "layers" or not number.isdigit():
@@ -187,7 +193,7 @@ def _corresponding_layer(findings: Findings, test: str, architecture: str) -> st
 
 
 def by_corruption(vision: Findings, quality: CorrelationName) -> Table:
-    """Return the paper's table by corruption with the same corruption of our vision models."""
+    """Return the paper's table by corruption with the same corruptions of our vision models."""
 
     def row(cell: PublishedValue) -> tuple[Record, Record, Findings, Sequence[int] | None]:
         name = ALIKE.get(cell.dataset)

@@ -1,8 +1,9 @@
-"""The claims of the MKA paper on its synthetic experiments (Islam et al. 2025, Sections 5.1 to
-5.3), by section of the manifold suite.
+"""Claims of the MKA paper on its synthetic experiments (Islam et al. 2025, Sections 5.1 to 5.3), by
+section of the manifold suite.
 
-The paper shows figures without numbers: what is "theirs" was computed by its authors' code on the
-same shapes; |τ| is Kendall's τ without its sign. A claim is reproduced when all parts of it hold.
+The paper shows figures without numbers: the numbers called "theirs" were computed by the authors'
+code on the same shapes. |τ| is Kendall's τ without its sign. A claim is reproduced when all its
+parts hold.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _grades(run: Measured, name: str, measures: Iterable[str]) -> dict[str, floa
 def _curves(
     run: Measured, experiment: str, along: str, measures: Iterable[str], **where: float
 ) -> dict[str, Curve]:
-    """Return curves of measures along "at", "n", "d" or numbers of neighbours, "k"."""
+    """Return the curves of measures along "at", "n", "d" or "k", the number of neighbours."""
     curves: dict[str, Curve] = {
         m: values.curve_over_k(run, m, experiment, **where)
         if along == "k"
@@ -105,8 +106,8 @@ def _listed(taus: Mapping[str, float]) -> str:
 
 
 def _runs(taus: Mapping[int, float]) -> str:
-    """Write values by number of neighbours, neighbours with the same value together: 1.00 (k
-    5–100), 0.80 (k 150)."""
+    """Return values by number of neighbours as text; consecutive numbers of neighbours with equal
+    values are merged: 1.00 (k 5–100), 0.80 (k 150)."""
     words = []
     for text, group in groupby(taus, lambda k: _two(taus[k])):
         ks = list(group)
@@ -115,7 +116,7 @@ def _runs(taus: Mapping[int, float]) -> str:
 
 
 def _ends(curves: Mapping[str, Curve], name: str) -> str:
-    """Write how every measure begins and ends along something."""
+    """Return the first and the last value of every curve as text."""
     return "; ".join(
         f"{MKA_PAPER_LABELS[m]} {_first(c):.3f} ({name} {min(c):g}) → {_last(c):.3f} ({name} "
         f"{max(c):g})"
@@ -127,7 +128,7 @@ def _ends(curves: Mapping[str, Curve], name: str) -> str:
 
 
 def _always(experiment: str, at: Collection[float] | None, run: Measured) -> Evidence:
-    """MKA finds the order at every number of neighbours."""
+    """Judge that MKA finds the order at every number of neighbours."""
     taus = _taus_over_k(run, MKA, experiment, at)
     whole = ""
     if at is not None:
@@ -138,7 +139,7 @@ def _always(experiment: str, at: Collection[float] | None, run: Measured) -> Evi
 def _small_k_only(
     experiment: str, at: Collection[float] | None, limit: int, run: Measured
 ) -> Evidence:
-    """KCKA finds the order at small numbers of neighbours and not at large ones."""
+    """Judge that kCKA finds the order at small numbers of neighbours and fails at large numbers."""
     taus, paper = (_taus_over_k(run, m, experiment, at) for m in (KCKA_CODE, KCKA))
     known = {k: t for k, t in taus.items() if not math.isnan(t)}
     small = [t for k, t in known.items() if k <= 50]

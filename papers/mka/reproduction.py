@@ -1,4 +1,4 @@
-"""The reproduction of the MKA paper: the manifold suite with its claims."""
+"""The reproduction of the MKA paper: the manifold suite with the claims of the paper."""
 
 from __future__ import annotations
 

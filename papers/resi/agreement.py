@@ -1,6 +1,6 @@
 """The scores of a study of the paper's models next to those that the paper prints, test by test.
 
-``python -m papers resi-published NAME=STUDY ...`` writes what it finds into
+``python -m papers resi-published NAME=STUDY ...`` writes the agreement into
 ``results/published.json`` and ``published.md``.
 """
 
@@ -43,7 +43,7 @@ ABOUT = (
     "our models, with the number of models (of each group) in a half; where it is low, the models "
     "are too few for any order of measures."
 )
-SPELT = {  # names in the tables of the paper, where they are not those of its text
+SPELT = {  # names in the paper's tables that differ from the names in its text
     "SST2": "SST-2", "IN100": "ImageNet-100", "SAGE": "GraphSAGE", "PGNN": "P-GNN",
     "RNet18": "ResNet18", "RNet34": "ResNet34", "RNet101": "ResNet101",
     "ViT_B32": "ViT-B/32", "ViT_L32": "ViT-L/32",
@@ -54,21 +54,22 @@ COLUMNS = (
     "models", "test", "quality", "measures", "correlation", "95 % of draws", "two halves",
     "mean difference", "most different: here, paper",
 )  # fmt: skip
-Values = Mapping[str, float]  # by the label of a measure
+Values = Mapping[str, float]  # scores by the label of a measure
 
 
 def agreements(evaluation: Evaluation, draws: int = DRAWS) -> list[dict[str, Any]]:
-    """Return how far the scores of a study agree with the printed ones, a record for every column
+    """Return the agreement of a study's scores with the printed scores: a record for every column
     of the paper's tables with at least 12 values.
 
-    ``correlation``: Spearman's, of the two scores over ``measures``; ``low``, ``high``: where it
-    is in 95 % of the samples of models. ``halves``: its mean between two halves of the models, of
-    ``half`` models (of a group) each; None where they are too few. ``difference``: the mean of the
-    absolute differences. ``most``: the measures that differ most, with both scores.
+    ``correlation``: Spearman's correlation of the two scores over ``measures``; ``low``, ``high``:
+    the range of the correlation in 95 % of the samples of models. ``halves``: the mean correlation
+    between two halves of the models, with ``half`` models (of a group) in a half; None with too few
+    models. ``difference``: the mean absolute difference. ``most``: the measures with the largest
+    differences, with the two scores.
 
-    Models are resampled, not pairs: each sample draws as many models of every group as there are,
-    with replacement, leaves out the pairs of a model with itself, and computes all scores anew.
-    Halves are drawn without replacement, so that no model is in both.
+    Models are resampled, not pairs of models. A sample contains as many models of every group as
+    there are, drawn with replacement; pairs of a model with itself are left out, and all scores are
+    recomputed. Halves are drawn without replacement, so that no model is in two halves.
     """
     printed, records = printed_columns(), []
     for (test, quality, family), scores in _cells(evaluation).items():
@@ -108,8 +109,8 @@ def agreements(evaluation: Evaluation, draws: int = DRAWS) -> list[dict[str, Any
 
 
 def printed_columns() -> dict[tuple[str, ...], Values]:
-    """Return the printed scores that can be read without doubt, by data set, architecture, pooling,
-    test and quality, as the paper's text calls them."""
+    """Return the readable printed scores by data set, architecture, pooling, test and quality, with
+    the names of the paper's text."""
     spelt = dict[tuple[str, ...], Values]()
     for (test, quality, _, *models, pooling), values in columns().items():
         spelt[*(SPELT.get(word, word) for word in models), pooling, test, quality] = values
@@ -125,7 +126,8 @@ def _cells(evaluation: Evaluation) -> dict[tuple[str, str, ModelFamily], list[Sc
 
 
 def _correlation(one: Values, other: Values, labels: Sequence[str]) -> float:
-    """Return Spearman's correlation of the scores that both sides have; NaN for fewer than two."""
+    """Return Spearman's correlation over the measures with two scores; NaN for fewer than two
+    measures."""
     sides = ([side.get(label, np.nan) for label in labels] for side in (one, other))
     return spearman(*map(np.array, sides)).value
 
@@ -134,8 +136,11 @@ def _correlation(one: Values, other: Values, labels: Sequence[str]) -> float:
 
 
 class Sampler(NamedTuple):
-    """What samples models and scores them: ``groups`` of positions, how many models a ``half`` of
-    each group has, the ``fewest`` that can be scored, and the scores by label of some positions."""
+    """How to sample and score models.
+
+    ``groups``: positions of the models of every group. ``fewest``: the smallest number of models to
+    score. ``score``: returns the scores by label for the models at given positions.
+    """
 
     groups: tuple[np.ndarray, ...]
     fewest: int
@@ -143,15 +148,16 @@ class Sampler(NamedTuple):
 
     @property
     def half(self) -> int:
-        """How many models of the smallest group are in a half."""
+        """Number of models of the smallest group in a half."""
         return min(map(len, self.groups)) // 2
 
     def sample(self, g: np.random.Generator) -> np.ndarray:
-        """Return as many positions of every group as it has, at least two of them different."""
+        """Return random positions with replacement, as many as every group has. At least two
+        positions of a group are different, if the group has two models."""
         return np.concatenate([_drawn(group, g) for group in self.groups])
 
     def halves(self, g: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of two halves of every group that share no model."""
+        """Return the positions of two random halves of every group without a common model."""
         orders = [g.permutation(group) for group in self.groups]
         first = [order[: self.half] for order in orders]
         second = [order[self.half : 2 * self.half] for order in orders]
@@ -202,7 +208,7 @@ def _means(parts: Mapping[str, np.ndarray], chosen: np.ndarray) -> Values:
 def _value(
     rule: Rule, info: MeasureInfo, matrix: np.ndarray, wanted: Any, chosen: np.ndarray
 ) -> float:
-    """Return the score of a measure on chosen models, of which a pair of one with itself does not
+    """Return the score of a measure on the chosen models. Pairs of a model with itself do not
     count."""
     rule = rule.of(info.larger_is_more_similar)
     blocks = rule.blocks(wanted, both_orders=not info.symmetric)
@@ -217,9 +223,9 @@ def _value(
 
 
 def page(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page that shows studies as they are stored."""
+    """Return the page of stored studies."""
     parts = [part for document in documents for part in _of_study(document)]
-    once = dict.fromkeys(parts)  # two studies may have the same models
+    once = dict.fromkeys(parts)  # studies of the same models share parts
     heading = "# Studies of the paper's models next to its tables"
     return "\n\n".join([MADE, heading, ABOUT, *once]) + "\n"
 
@@ -249,7 +255,7 @@ def _line(of: Mapping[str, Any]) -> list[str]:
 
 
 def document_of(evaluation: Evaluation, name: str = "", draws: int = DRAWS) -> dict[str, Any]:
-    """Return the agreements of a study and where they come from, to store."""
+    """Return the agreements of a study and the origin of the study, as a document to store."""
     result = result_of(evaluation)
     has_groups = any(group.accuracies for group in evaluation.groups)
     return {
@@ -268,12 +274,12 @@ def document_of(evaluation: Evaluation, name: str = "", draws: int = DRAWS) -> d
 
 
 def stored_page() -> str:
-    """Return the page of what is stored."""
+    """Return the page of the stored documents."""
     return page(json.loads(STORED.read_text(encoding="utf-8")))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare finished studies with the paper, store that, and write the page."""
+    """Compare finished studies with the paper, store the agreements, and write the page."""
     parser = argparse.ArgumentParser("python -m papers resi-published", description=__doc__)
     parser.add_argument("study", nargs="+", help="a finished study and its heading: NAME=FOLDER")
     parser.add_argument("--draws", type=int, default=DRAWS, help="samples of models")

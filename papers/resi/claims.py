@@ -1,4 +1,4 @@
-"""What the ReSi paper, and the MKA paper on the same tests, conclude about measures."""
+"""Conclusions about measures in the ReSi paper, and in the MKA paper on the same tests."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from resemblance.bench.resi import Evaluation
 from resemblance.sections.claims import Claim
 
 STATISTICS = ("magnitude_difference", "concentricity_difference", "uniformity_difference")
-FEWEST = 10  # measures without which a place in an order says little
+FEWEST = 10  # minimum number of measures for a meaningful position in a ranking
 DRAWS, LEVEL = 999, 0.05
 _CLAIMS: Claims = []
 conclusion = partial(claim, _CLAIMS)
 
 
 class PaperRanks(NamedTuple):
-    """A run, and the ranks of the measures of the ReSi paper among each other: a table (cells,
+    """A run, and the ranks of the measures of the ReSi paper among each other: a table (tasks,
     measures)."""
 
     evaluation: Evaluation
@@ -35,23 +35,23 @@ class PaperRanks(NamedTuple):
 
     @property
     def domains(self) -> np.ndarray:
-        """The domain of every cell."""
+        """Domain of every task."""
         return np.array([cell[2] for cell in self.cells])
 
     def label(self, measure: str) -> str:
-        """What papers call a measure."""
+        """Return the name of a measure in the papers."""
         return {m.spec: m.label for m in self.evaluation.measures}[measure]
 
 
 def conclusions(evaluation: Evaluation) -> tuple[Claim, ...]:
-    """Return what Klabunde et al. 2025 and Islam et al. 2025 conclude from the six tests, judged by
-    a run.
+    """Return the conclusions of Klabunde et al. 2025 and Islam et al. 2025 from the six tests, with
+    verdicts from a run.
 
-    ``theirs`` are mean ranks over the printed tables (:func:`~papers.published.published_ranks`):
-    those of the first version of the ReSi paper.
+    ``theirs`` are mean ranks over the printed tables (:func:`~papers.published.published_ranks`) of
+    the first version of the ReSi paper.
     """
     printed, first = published_ranks(), dict[str, str]()
-    # of several variants under one label the first, which is the definition of the paper
+    # The first variant of a label is the definition of the paper.
     for m in evaluation.measures:
         if m.label in printed:
             first.setdefault(m.label, m.spec)
@@ -62,11 +62,12 @@ def conclusions(evaluation: Evaluation) -> tuple[Claim, ...]:
     return judged(_CLAIMS, PaperRanks(evaluation, tuple(ranks), measures, table))
 
 
-CLAIMS = {"ranking": conclusions}  # by section of the suite
+CLAIMS = {"ranking": conclusions}  # functions that judge claims, by section of the suite
 
 
 def _order(ranks: PaperRanks, domain: str = "") -> list[str]:
-    """Return the measures by their mean rank over the cells of a domain, or all, best first."""
+    """Return the measures sorted by mean rank over the tasks of a domain, or of all domains, best
+    first."""
     if len(ranks.measures) < FEWEST:
         raise NoData(
             f"{len(ranks.measures)} measures of the paper took part; {FEWEST} would be needed"
@@ -108,8 +109,11 @@ def none_is_best(ranks: PaperRanks) -> Evidence:
     "vision 0.61",
 )
 def depends_on_domain(ranks: PaperRanks) -> Evidence:
-    """Domains order the measures more differently than groups of cells drawn without regard to the
-    domain, which has cells of the same tests and qualities."""
+    """Judge that domains rank the measures more differently than random groups of tasks.
+
+    A random group has tasks of the same tests and qualities as a domain, sampled without regard to
+    the domain.
+    """
     _order(ranks)
     names = _domains(ranks)
     table = ranks.table[:, ~np.isnan(ranks.table).any(axis=0)]

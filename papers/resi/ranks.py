@@ -35,8 +35,8 @@ HEADS = ("measure", "here", "published", "position here", "published position")
 def published_rows(
     evaluation: Evaluation, domain: str | None = None, paper: str = "resi"
 ) -> list[RankRow]:
-    """Return the mean ranks of a run and the published ones; empty when they have no measure in
-    common."""
+    """Return the mean ranks of a run next to the published mean ranks; empty without common
+    measures."""
     names = {
         m.spec: m.label if KEYS[paper] == "label" else _published_name(m.spec, evaluation)
         for m in evaluation.measures
@@ -49,15 +49,16 @@ def published_rows(
 
 
 def _published_name(spec: str, evaluation: Evaluation) -> str:
-    """Return the specification under which a paper has a measure: without conventions, if it is
-    alone of its name."""
+    """Return the specification of a measure in a paper. The parameters are dropped if the run has
+    one variant of the measure and the paper has no such variant."""
     name = spec.partition("[")[0]
     alone = sum(m.spec.partition("[")[0] == name for m in evaluation.measures) == 1
     return name if alone and spec not in published_ranks(paper="mka") else spec
 
 
 def agreement_text(rows: Sequence[RankRow]) -> str:
-    """Say how far the two orders agree; nothing where that cannot be said."""
+    """Return the correlation of the two rankings as a sentence, or an empty text if the correlation
+    is undefined."""
     agreement = order_agreement(rows)
     if np.isnan(agreement):
         return ""
@@ -65,7 +66,7 @@ def agreement_text(rows: Sequence[RankRow]) -> str:
 
 
 def published_section(rows: Sequence[RankRow]) -> Section:
-    """Return a section with the mean ranks of a run and the published ones."""
+    """Return a section with the mean ranks of a run and the published mean ranks."""
     entries = ((r.label, r.ours, r.published, r.position, r.position_published) for r in rows)
     table = Table.of([dict(zip(HEADS, row)) for row in entries], "ours", "Mean ranks")
     about = (
@@ -76,15 +77,16 @@ def published_section(rows: Sequence[RankRow]) -> Section:
 
 
 def with_published(result: Result, evaluation: Evaluation) -> Result:
-    """Return the result of a study with a section that has the ranks of the paper, if any."""
+    """Return the result of a study, with a section of published ranks if there are common
+    measures."""
     rows = published_rows(evaluation)
     more = [published_section(rows)] if rows else []
     return replace(result, sections=(*result.sections, *more))
 
 
 def compare_command(arguments: Sequence[str]) -> int:
-    """Compare the ranks of a study with the published ones, and judge the paper's conclusions on a
-    page if one is wanted."""
+    """Print the ranks of a study next to the published ranks. With ``--output``, also write a page
+    with verdicts on the paper's conclusions."""
     parser = argparse.ArgumentParser("python -m papers resi-compare", description=__doc__)
     parser.add_argument("study", type=Path)
     parser.add_argument("--domain", choices=DOMAINS)

@@ -1,5 +1,5 @@
-"""The reproduction of the ReSi paper: the ReSi suite with the conclusions of the paper, and its
-ranks next to ours."""
+"""The reproduction of the ReSi paper: the ReSi suite with the conclusions of the paper, and the
+paper's ranks next to ours."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ MEASURES = ("default", "mka", "kcka")
 
 
 def run(folder: str | Path, **options: Any) -> Result:
-    """Run the ReSi suite in a folder, or continue there, and return its result with the claims
-    judged, and a section with the ranks of the paper.
+    """Run the ReSi suite in a folder, or resume there; return the result with judged claims and a
+    section of the paper's ranks.
 
-    The measures are the 24 of the paper, and those of Islam et al. 2025.
+    The measures are the 24 measures of the paper and the measures of Islam et al. 2025.
 
-    ``options``: of :func:`resemblance.bench.resi.run`.
+    ``options``: see :func:`resemblance.bench.resi.run`.
     """
     result = run_suite(folder, measures=MEASURES, claims=CLAIMS, **options)
     return with_published(result, load_evaluation(folder))
 
 
 def tables(result: Result) -> Tables:
-    """Return the tables of the documentation: all claims, the groups of models, and what the models
-    of the paper take."""
+    """Return the tables of the documentation: all claims, the groups of models, and the time and
+    memory that the paper's models need."""
     columns, rows, note = plan_table(plan(size="paper"))
     return {
         "claims": claims_table(result.claims),
@@ -48,7 +48,7 @@ def tables(result: Result) -> Tables:
 
 
 def speed_table() -> str:
-    """Return how fast the models of the paper were trained."""
+    """Return a table of the training speeds of the paper's models."""
     speeds = [
         (
             *display_names(*of),
@@ -65,7 +65,7 @@ def speed_table() -> str:
 
 
 def groups_table(result: Result) -> str:
-    """Return the accuracies of the groups of models in every test, mean and range, by
+    """Return a table of the accuracies of model groups in every test, mean and range, by
     architecture."""
     rows = []
     models: dict[str, None] = {}
@@ -84,7 +84,7 @@ def groups_table(result: Result) -> str:
 
 
 def _group(of: Table, row: Sequence[TableEntry]) -> str:
-    """One group: its name, the mean and range of its accuracies, and on which inputs unless
+    """Return the text of a group: name, mean and range of the accuracies, and the inputs unless
     clean."""
     entry = dict(zip(of.columns, row))
     mean, low, high = (fixed(entry[name], 3) for name in ("accuracy", "from", "to"))

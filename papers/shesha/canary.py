@@ -1,4 +1,4 @@
-"""What Raju 2026, Section 10, claims about disturbed weights, judged by a run of the stability
+"""Claims of Raju 2026, Section 10, about perturbed weights, judged by a run of the stability
 suite."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OTHERS = (
     "small networks trained here and noise that keeps their own classifier; the paper retrains a "
     "probe on embeddings"
 )
-MODELS, LEVELS = 3, 8  # fewer do not decide a claim
+MODELS, LEVELS = 3, 8  # minimum numbers to decide a claim
 DRAWS = 200
 
 
@@ -221,10 +221,11 @@ def larger(models: Sequence[PerturbedModel]) -> Evidence:
 
 
 def lead(models: Sequence[PerturbedModel], one: str, other: str, draws: int) -> tuple[float, float]:
-    """Return the 95 % interval of how much better one measure follows accuracy under noise than
-    another.
+    """Return the 95 % interval of the difference of two measures in how well they follow accuracy
+    under noise.
 
-    Models, and levels of noise within each, are drawn with replacement, for both measures the same.
+    The bootstrap draws models, and levels of noise within a model, with replacement, the same for
+    the two measures.
     """
     leads = []
     for draw in range(draws):

@@ -1,5 +1,5 @@
-"""Rank correlations over embeddings, plain and partial, with intervals; cells of embeddings that
-may be compared."""
+"""Rank correlations over embeddings, plain and partial, with intervals; cells of comparable
+embeddings."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from resemblance.bench.stability.alarms import round_to_ten_digits
 from resemblance.sections.values import mean_of_finite
 from resemblance.significance import percentile_interval, ranks_of_rows
 
-MARGIN = 5  # cases more than controls that a partial correlation needs: fewer are fitted by chance
-MODELS = 3  # fewer do not decide a claim
-SMALL = 0.3  # correlations that count as none
+# A partial correlation needs this many cases more than controls, or the fit is perfect by chance.
+MARGIN = 5
+MODELS = 3  # minimum number of models to decide a claim
+SMALL = 0.3  # smaller correlations count as no correlation
 Interval = tuple[float, float, float]  # value, low, high
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Return Spearman's correlation of two vectors over the cases that have both values.
+    """Return Spearman's correlation of two vectors over the cases without missing values.
 
-    NaN when nothing varies.
+    NaN when a vector is constant.
     """
     return spearman(a, b).value
 
@@ -32,10 +33,11 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
 def partial_rank_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray) -> float:
     r"""Return the partial Spearman correlation of a and b, with controls held fixed.
 
-    Pearson's of what ranks of controls leave of the ranks of a and b. With one control z it is
-    :math:`(\rho_{ab} - \rho_{az} \rho_{bz}) / \sqrt{(1 - \rho_{az}^2)(1 - \rho_{bz}^2)}`.
-    ``controls`` are (n_cases, n_controls). NaN with fewer than five cases more than controls, and
-    when the controls explain a or b entirely.
+    The value is Pearson's correlation between the residuals of the ranks of a and of b, after a
+    linear fit of the ranks of the controls. With one control z the value is :math:`(\rho_{ab} -
+    \rho_{az} \rho_{bz}) / \sqrt{(1 - \rho_{az}^2)(1 - \rho_{bz}^2)}`. ``controls`` are (n_cases,
+    n_controls). NaN with fewer than five cases more than controls, and when the controls explain a
+    or b entirely.
     """
     first, second = _left(a, b, controls, ranks_of_rows)
     lengths = np.linalg.norm(first), np.linalg.norm(second)
@@ -45,10 +47,11 @@ def partial_rank_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray)
 
 
 def partial_raw_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray) -> float:
-    """Return Spearman's correlation of what a linear fit of raw controls leaves of a and b.
+    """Return Spearman's correlation between the residuals of a and b after a linear fit of raw
+    controls.
 
-    The variant of the scripts of Raju 2026. It depends on the units: a control that is a monotone
-    but not a linear function of a leaves a part of it.
+    This variant comes from the scripts of Raju 2026. The value depends on the units: a control that
+    is a monotone but non-linear function of a leaves a residual.
     """
     return spearman(*_left(a, b, controls, np.asarray)).value
 
@@ -56,7 +59,8 @@ def partial_raw_correlation(a: np.ndarray, b: np.ndarray, controls: np.ndarray) 
 def _left(
     a: np.ndarray, b: np.ndarray, controls: np.ndarray, scaled: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the controls leave of a and b in complete cases; nothing in too few of these."""
+    """Return the residuals of a and b after a fit of the controls, over complete cases; empty
+    arrays with too few cases."""
     columns = np.column_stack([a, b, controls])
     known = columns[~np.isnan(columns).any(axis=1)]
     if len(known) < controls.shape[1] + MARGIN:
@@ -66,7 +70,8 @@ def _left(
 
 
 def residuals(values: np.ndarray, controls: np.ndarray) -> np.ndarray:
-    """Return what the least-squares fit of a constant and the controls leaves of the values."""
+    """Return the residuals of the least-squares fit of a constant and the controls to the
+    values."""
     scale = controls.std(axis=0)
     fit = np.column_stack(
         [np.ones(len(values)), (controls - controls.mean(axis=0)) / np.where(scale > 0, scale, 1)]
@@ -83,8 +88,8 @@ def bootstrapped(
     draws: int,
     random: np.random.Generator,
 ) -> Interval:
-    """Return Spearman's correlation, or that of raw residuals where there are controls, with its
-    95 % bootstrap percentile interval; draws without a value are left out."""
+    """Return Spearman's correlation, or the partial correlation of raw values with controls, with
+    its 95 % bootstrap percentile interval; draws without a value are left out."""
 
     def correlation(rows: np.ndarray | slice) -> float:
         if controls is None:
@@ -102,8 +107,8 @@ def bootstrapped(
 class Cell(NamedTuple):
     """Embeddings (layers of models, under a pooling) of one kind of model in one task.
 
-    ``columns``: by name of the quantity an array (n_embeddings,), the means over splits, NaN where
-    there is no value.
+    ``columns``: arrays (n_embeddings,) by the name of a quantity, means over splits, NaN for
+    missing values.
     """
 
     name: str
@@ -111,13 +116,13 @@ class Cell(NamedTuple):
     columns: Mapping[str, np.ndarray]
 
 
-# by cell, then by embedding, the quantities of every split
+# The quantities of every split, by cell and by embedding.
 Splits = dict[str, dict[str, list[Mapping[str, float | None]]]]
 
 
 class Facts(NamedTuple):
-    """The cells of all models, how many bootstrap samples are drawn of them, and why statistics
-    have no value."""
+    """The cells of all models, the number of bootstrap samples, and the reasons for missing
+    statistics."""
 
     cells: tuple[Cell, ...]
     draws: int
@@ -125,8 +130,11 @@ class Facts(NamedTuple):
 
 
 def gathered(models: Iterable[tuple[Splits, Mapping[str, str]]], draws: int) -> Facts:
-    """Return the cells of all models, of each its cases and why some have no value; splits are
-    averaged, and rounded to 10 digits, so that no processor ranks its rounding."""
+    """Return the cells of all models, with the reasons for missing statistics.
+
+    Quantities are averaged over splits and rounded to 10 digits, so that rounding errors of a
+    processor do not affect ranks.
+    """
     cells: Splits = {}
     reasons = dict[str, str]()
     for cases, why in models:
@@ -153,12 +161,12 @@ def over_cells(
     *,
     draws: int = 0,
 ) -> Interval | None:
-    """Return the mean over cells of a value of some quantities, with its 95 % bootstrap interval;
-    None when no cell has one.
+    """Return the mean over cells of a function of several quantities, with its 95 % bootstrap
+    interval; None when no cell has a value.
 
-    ``value`` is called with the first two quantities and, if there are more, the others side by
-    side. The cases of every cell, its embeddings, are drawn with replacement; cells without a value
-    are left out.
+    ``value`` is called with the first two quantities; further quantities are passed as the columns
+    of a third array. The bootstrap draws the embeddings of every cell with replacement; cells
+    without a value are left out.
     """
     tables = [np.column_stack([cell.columns[q] for q in quantities]) for cell in cells]
 
@@ -176,19 +184,20 @@ def over_cells(
 
 
 def enough(cells: Iterable[Cell]) -> None:
-    """Raise ``NoData`` for embeddings of less than three models, which do not decide a claim."""
+    """Raise ``NoData`` for embeddings of fewer than three models, too few to decide a claim."""
     models = {name.partition(" ")[0] for cell in cells for name in cell.embeddings}
     if len(models) < MODELS:
         raise NoData(f"{len(models)} models do not decide it: {MODELS} would")
 
 
 def is_small(interval: Interval) -> bool:
-    """Whether an interval lies within ±0.3: no correlation, rather than an uncertain one."""
+    """Return whether an interval lies within ±0.3: no correlation, rather than an uncertain
+    correlation."""
     return interval[1] > -SMALL and interval[2] < SMALL
 
 
 def said(interval: Interval | None) -> str:
-    """Write an estimate and its interval, if it has one."""
+    """Return an estimate and its interval, if any, as text."""
     if interval is None:
         return "–"
     value, low, high = interval

@@ -1,5 +1,5 @@
-"""Spectral deletion: similarity and stability of what is left without its leading components (Raju
-2026, Section 7.2, Tables 11 and 12)."""
+"""Spectral deletion: similarity and stability of a representation without its leading components
+(Raju 2026, Section 7.2, Tables 11 and 12)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ COLUMNS: Mapping[str, str] = {
     "procrustes": "1 − Procrustes disparity",
     "shesha": "feature split",
 }
-HALF, LONG = 0.5, 51  # "collapsed" is below a half; rows from no to 50 components
-# by experiment, then by components removed or preprocessing, the values by name
+HALF, LONG = 0.5, 51  # a collapsed value is below a half; rows for 0 to 50 components
+# By experiment and by components removed or preprocessing: values by name.
 Facts = Mapping[str, Mapping[Any, Mapping[str, float]]]
 
 
 def deletion(run: Run) -> Facts:
-    """Return what is left after deletions: by Table 11, the script of Section 7.1, whitening, and
-    Table 12."""
+    """Return similarity and stability after deletions: for Table 11, for the script of Section 7.1,
+    for whitening, and for Table 12."""
     removed = REMOVED_COMPONENTS[run.size]
     first, second, third = (harmonic_representation(SEED + more) for more in (100, 200, 0))
     of_first, of_second, of_third = (
@@ -53,11 +53,11 @@ def deletion(run: Run) -> Facts:
 
 
 def row_of_table_11(points: np.ndarray, left: np.ndarray, removed: int) -> dict[str, float]:
-    """Return the four values of Table 11, of what is left of points."""
+    """Return the four values of Table 11 for the points ``left`` after a deletion."""
     return {
         "cka": float(cka(points, left, estimator="debiased")),
         "pwcka": float(pwcka(points, left)),
-        # with scaling: the squared nuclear norm of the aligned product
+        # With scaling, the similarity is the squared nuclear norm of the aligned product.
         "procrustes": (1 - float(procrustes(points, left, squared=True)) / 2) ** 2,
         "shesha": split_score(left, SEED + 100 + removed),
     }
@@ -82,9 +82,8 @@ def _whitened(left: np.ndarray, removed: int) -> dict[str, float]:
 def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
     """Return points "raw", "centred", "normalised" (also to rows of length 1), or "whitened".
 
-    Whitening multiplies the centred points by (0.9 Σ + 0.1 I)^(-1/2). The identity is not scaled by
-    the variances, so the result depends on the unit of the points; that is how the author's script
-    has it.
+    Whitening multiplies the centred points by (0.9 Σ + 0.1 I)^(-1/2). As in the author's script,
+    the identity is not scaled by the variances, so the result depends on the unit of the points.
     """
     if how == "raw":
         return points
@@ -156,8 +155,8 @@ def collapse(facts: Facts) -> Evidence:
 
 
 def _first_below(rows: Mapping[int, Mapping[str, float]], name: str) -> int:
-    """Return the components removed when a value first falls below a half; ``NoData`` where the
-    row before is missing."""
+    """Return the number of components removed when a value first falls below a half. Raises
+    ``NoData`` where the row before is missing."""
     first = min((k for k in rows if rows[k][name] < HALF), default=-1)
     if first < 0 or first - 1 not in rows:
         raise NoData(f"{COLUMNS[name]}: the run lacks the rows around its fall")

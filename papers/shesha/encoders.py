@@ -38,7 +38,7 @@ OF_SIZE = {"small": SEEDS[:1], "default": SEEDS[:2], "paper": SEEDS}
 
 
 class Configuration(NamedTuple):
-    """A transformation of one base, averaged over its seeds: feature split, basis split and
+    """A transformation of one base, averaged over seeds: feature split, basis split and
     similarity."""
 
     domain: str
@@ -49,12 +49,12 @@ class Configuration(NamedTuple):
     similarity: float
 
 
-Facts = tuple[Sequence[Configuration], int]  # and how many bootstrap samples are drawn
+Facts = tuple[Sequence[Configuration], int]  # configurations, number of bootstrap samples
 
 
 def models_of(size: str) -> list[Recipe]:
-    """Return the first normal models of every domain whose packages are there, of the first
-    architecture; at the smallest size none."""
+    """Return the first normal models of every domain with installed packages, of the first
+    architecture; none at the smallest size."""
     chosen: list[Recipe] = []
     for domain in DOMAINS if size != "small" else ():
         if not missing_package(domain):
@@ -104,8 +104,12 @@ def transformed(
 
 
 def _rho(facts: Facts, domain: str = "", of: str = "", *, split: str = "stability") -> Interval:
-    """Spearman's correlation of a split with similarity, over the configurations of trained models,
-    of a domain, or of those that compress or preserve."""
+    """Return Spearman's correlation of a split with similarity over the configurations of trained
+    models.
+
+    The configurations can be restricted to a domain, and to compressing or preserving
+    transformations.
+    """
     configurations, draws = facts
     chosen = [
         c

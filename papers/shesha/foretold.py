@@ -1,8 +1,9 @@
-"""What statistics of a layer foretell of a probe that reads labels from it (Raju 2026).
+"""Whether statistics of a layer predict the behaviour of a probe that reads labels from the layer
+(Raju 2026).
 
-Steering (Section 8): how far does pushing along the direction of the probe change its answers?
-Few-shot transfer (Section 11): how well does it answer, from few labels, another question about the
-same inputs than the network was trained on?
+Steering (Section 8): how far does a shift along the direction of the probe change the predictions?
+Few-shot transfer (Section 11): how accurate is a probe, trained with few labels, in another task on
+the same inputs than the training task of the network?
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ Values = dict[str, float | None]
 
 
 class Size(NamedTuple):
-    """How many splits there are to steer in, random directions and probes of shuffled labels in
-    each; how many samples are labelled, and how often such samples are drawn; bootstrap samples."""
+    """Numbers of splits for steering, of random directions and of probes with shuffled labels per
+    split; numbers of labelled samples, how often labelled samples are drawn, and bootstrap
+    samples."""
 
     splits: int
     random: int
@@ -55,7 +57,7 @@ SIZES = {
 def of_models(
     of_model: Callable[[Path, tuple[Recipe, Size]], tuple[Splits, dict[str, str]]], run: Run
 ) -> Facts:
-    """Return what a function finds in every model with several layers."""
+    """Return the facts of a function, called for every model with several layers."""
     size = SIZES[run.size]
     cases = run.each(of_model, [(recipe, size) for recipe in models.deep_models(run.size)])
     return correlations.gathered(cases, size.bootstraps)
@@ -68,11 +70,12 @@ def cases_of(
     splits: int,
     case: Callable[..., Values],
 ) -> tuple[Splits, dict[str, str]]:
-    """Return the cases of every layer of a model, by cell, and why statistics have no value.
+    """Return the values of every layer of a model, by cell (model kind and task), and the reasons
+    for missing statistics.
 
-    ``cells``: a task each, and the number of labelled samples if not all are. ``case``: called with
-    a layer, the outputs of the model, the labels of the task, reasons to add to, and the names of
-    model, layer, cell and split.
+    ``cells``: tasks, with the number of labelled samples if only some samples are labelled.
+    ``case``: called with a layer, the outputs of the model, the labels of the task, a dictionary
+    for reasons, and the names of model, layer, cell and split.
     """
     reasons = dict[str, str]()
     tasks, layers = models.tasks_of(folder, recipe), models.layers_of(folder, recipe)
@@ -101,7 +104,7 @@ STEERED = (ALIGNMENT, *CONTROLS, SPLIT)  # statistics
 
 
 def steered_model(folder: Path, what: tuple[Recipe, Size]) -> tuple[Splits, dict[str, str]]:
-    """Steer every layer of a model in its first two tasks."""
+    """Steer every layer of a model in the first two tasks of its domain."""
     recipe, size = what
     cells = [(task,) for task in TASKS[recipe.domain][:2]]
     return cases_of(folder, recipe, cells, size.splits, partial(_steered_layer, size))
@@ -115,9 +118,10 @@ def _steered_layer(
     reasons: dict[str, str],
     names: tuple[str | int, ...],
 ) -> Values:
-    """Statistics of one half of the samples; probe, directions and drops on the other."""
+    """Return statistics of one half of the samples, and the drops of a probe's accuracy on the
+    other half."""
     points = unit_rows_of_array(double_precision_rows(x))
-    # of all layers and models the same
+    # All layers and models use the same halves.
     measured, other = halves(labels, generator(0, "steering", *names[2:]))
     fitted, tried = (
         other[part] for part in halves(labels[other], generator(0, "steering", "probe", *names[2:]))
@@ -149,9 +153,10 @@ def _steered_layer(
 
 
 def direction_of(probe: Probe) -> np.ndarray:
-    """Return the unit direction that moves a probe's scores most.
+    """Return the unit direction along which a probe's scores change most.
 
-    Its weights, or their first right singular vector.
+    The direction is the weight vector, or the first right singular vector of several weight
+    vectors.
     """
     direction: np.ndarray = np.linalg.svd(probe.weights, full_matrices=False)[2][0]
     return (
@@ -162,10 +167,10 @@ def direction_of(probe: Probe) -> np.ndarray:
 def steered(
     probe: Probe, points: np.ndarray, labels: np.ndarray, direction: np.ndarray, *, sphere: bool
 ) -> np.ndarray:
-    """Return the accuracy of a probe on points that were moved by every α along a direction.
+    """Return the accuracy of a probe on points shifted along a direction, for every α.
 
-    ``sphere``: moved points are brought back to unit length, as the scripts of Raju 2026 do and the
-    paper does not say.
+    ``sphere``: scale shifted points to unit length, as the scripts of Raju 2026 do and the paper
+    does not say.
     """
     moved = points[None] + np.asarray(ALPHAS)[:, None, None] * direction
     if sphere:
@@ -176,13 +181,14 @@ def steered(
 
 
 def largest_drop(accuracies: np.ndarray) -> float:
-    """Return the accuracy that the worst α costs: accuracy at α = 0 minus the smallest, at least
-    0."""
+    """Return the accuracy lost at the worst α: accuracy at α = 0 minus the smallest accuracy, at
+    least 0."""
     return float(accuracies[ALPHAS.index(0.0)] - accuracies.min())
 
 
 def halves(labels: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row numbers of two random halves of every class, the odd sample in the second."""
+    """Return the row numbers of two random halves of every class; an odd sample goes to the second
+    half."""
     first, second = [], []
     for label in np.unique(labels):
         members = random.permutation(np.flatnonzero(labels == label))
@@ -215,7 +221,8 @@ def _foretold(
     value: Callable[..., float] = rank_correlation,
     controls: Sequence[str] = (),
 ) -> Interval:
-    """How well a statistic foretells a quantity, with controls held fixed."""
+    """Return the correlation between a statistic and a quantity, with fixed controls, and its
+    interval."""
     correlations.enough(facts.cells)
     interval = over_cells(facts.cells, (spec, quantity, *controls), value, draws=facts.draws)
     if interval is None:
@@ -282,14 +289,14 @@ def controls(facts: Facts) -> Evidence:
 
 # --------------------------------------------------------------------------------------- few labels
 
-OF_OUTPUTS = ("leep", "nce")  # statistics of what a model answers, not of its layers
+OF_OUTPUTS = ("leep", "nce")  # statistics of a model's outputs, not of its layers
 STATISTICS = (*SUPERVISED, *OF_OUTPUTS, *UNSUPERVISED)
-LEAST = 4  # labelled samples of every class: three to fit, one to choose the penalty by
-PENALTIES = (0.01, 0.1, 1.0, 10.0)  # C of scikit-learn
+LEAST = 4  # labelled samples of every class: three to fit, one to choose the penalty
+PENALTIES = (0.01, 0.1, 1.0, 10.0)  # the parameter C of scikit-learn
 
 
 def probed_model(folder: Path, what: tuple[Recipe, Size]) -> tuple[Splits, dict[str, str]]:
-    """Probe every layer of a model in its new tasks with few labels."""
+    """Probe every layer of a model with few labels, in all tasks except the training task."""
     recipe, size = what
     cells = [(task, count) for task in TASKS[recipe.domain][1:] for count in size.labeled]
     return cases_of(folder, recipe, cells, size.drawn, _probed_layer)
@@ -316,10 +323,10 @@ def _probed_layer(
 def few_of(
     labels: np.ndarray, size: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return about so many row numbers, of every class its share and at least 4, and which of them
-    are fitted to.
+    """Return the row numbers of about ``size`` labelled samples, and a mask of the samples to fit.
 
-    A quarter of the samples of every class is for choosing the penalty.
+    Every class has samples in proportion to its size, and at least 4. A quarter of the samples of
+    every class is reserved for choosing the penalty.
     """
     chosen, fitting = [], []
     for label in np.unique(labels):
@@ -332,10 +339,10 @@ def few_of(
 
 
 def chosen_probe(points: np.ndarray, labels: np.ndarray, fitting: np.ndarray) -> Probe:
-    """Return a probe whose penalty was chosen on the samples not fitted to, fitted again to all.
+    """Return a probe fitted to all samples, with the penalty that is best on the reserved samples.
 
-    ``fitting``: (n,) which samples candidates are fitted to. Features are brought to zero mean and
-    unit deviation; of equally good penalties the strongest is taken.
+    ``fitting``: (n,) mask of the samples to fit candidates to. Features are standardised to zero
+    mean and unit deviation; of equally good penalties the strongest is chosen.
 
     Reference: Raju 2026, Section 11 (logistic regression, C of 0.01 to 10).
     """
@@ -354,8 +361,8 @@ def chosen_probe(points: np.ndarray, labels: np.ndarray, fitting: np.ndarray) ->
 
 
 def foretold(facts: Facts) -> tuple[Table, ...]:
-    """Return how well every statistic foretells accuracy: over all cells, by kind of model and by
-    number of labels."""
+    """Return the correlations of every statistic with accuracy: over all cells, by kind of model,
+    and by number of labels."""
     cells = facts.cells
     if not cells:
         return ()
@@ -435,8 +442,8 @@ def tax(facts: Facts) -> Evidence:
 def best_is_below(cell: Cell) -> float | None:
     """Return the share of the best embeddings of a task that are less stable than the median.
 
-    None where all are equally good or stable: then none of them is the best, or less stable than
-    most.
+    None where all embeddings are equally accurate or equally stable, because then the question has
+    no answer.
     """
     stability, accuracy = cell.columns[SPLIT], cell.columns[ACCURACY]
     if np.isnan(stability).any() or np.ptp(stability) == 0 or np.ptp(accuracy) == 0:

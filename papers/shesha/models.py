@@ -1,5 +1,5 @@
-"""The trained models of the experiments: their layers as embeddings, what else can be asked about
-their inputs, statistics of them, and linear probes."""
+"""The trained models of the experiments: layers as embeddings, labels of further tasks on the same
+inputs, statistics of embeddings, and linear probes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Value = TypeVar("Value")
 def deep_models(size: str) -> list[Recipe]:
     """Return the recipes of the models with several layers that can be trained here.
 
-    Of graphs the deeper networks, of which only layers differ.
+    For graphs, only the deeper networks (the setting with more layers) are included.
     """
     plan = stability_recipes(size)
     settings = [(kind, 0.0, plan.seeds) for kind in ("normal", "layers")]
@@ -57,8 +57,8 @@ def deep_models(size: str) -> list[Recipe]:
 
 
 class Run(NamedTuple):
-    """Where an experiment works: a study with trained models, its size, its workers, and the
-    processor time that these have taken."""
+    """The setting of an experiment: a study folder with trained models, the size, the executor, and
+    the CPU seconds of the workers so far."""
 
     folder: Path
     size: str
@@ -66,7 +66,8 @@ class Run(NamedTuple):
     seconds: list[float]
 
     def each(self, function: Callable[[Path, Any], Value], arguments: Iterable[Any]) -> list[Value]:
-        """Return the value of a function of the folder and each argument, in their order."""
+        """Return the values of a function of the folder and an argument, in the order of the
+        arguments."""
         calls = [WorkerCall(str(a), _timed, (self.folder, function, a)) for a in arguments]
         done = {call.name: future.result() for call, future in run_calls(calls, self.executor)}
         self.seconds.extend(seconds for _, seconds in done.values())
@@ -82,10 +83,10 @@ def _timed(folder: Path, function: Callable[[Path, Any], Value], what: Any) -> t
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of the paper: what it shows, and what is claimed of that.
+    """An experiment of the paper, and the claims about its results.
 
-    ``facts``: called with the run. ``models``: what must have been trained, by size. ``tables``:
-    made of the facts. ``claims``: judged by the facts.
+    ``facts``: called with the run. ``models``: the recipes of the models to train, by size.
+    ``tables``: called with the facts. ``claims``: judged by the facts.
     """
 
     name: str
@@ -102,8 +103,8 @@ class Experiment:
 
 
 def layers_of(folder: Path, recipe: Recipe) -> list[tuple[str, Representation, np.ndarray]]:
-    """Return every layer of a trained model under every pooling: its name, its representation, the
-    model's outputs."""
+    """Return every layer of a trained model under every pooling: name, representation, and the
+    outputs of the model."""
     return [
         (f"{features.traits['pooling']}/{layer}", representation, np.asarray(features.outputs))
         for features in read_model(model_folder(folder, recipe))
@@ -113,8 +114,8 @@ def layers_of(folder: Path, recipe: Recipe) -> list[tuple[str, Representation, n
 
 # -------------------------------------------------------------------------------------------- tasks
 
-CLASSES = "classes"  # what a model was trained to tell
-TASKS: Mapping[str, tuple[str, ...]] = {  # of a domain; the second is a grouping of the classes
+CLASSES = "classes"  # the training task of a model
+TASKS: Mapping[str, tuple[str, ...]] = {  # by domain; the second task groups the classes
     "vision": (CLASSES, "parity", "loops", "ink"),
     "language": (CLASSES, "groups", "brackets", "length"),
     "graphs": (CLASSES, "groups", "private", "degree"),
@@ -123,19 +124,19 @@ LOOPED = (0, 6, 8, 9)  # digits drawn with a closed loop
 
 
 def tasks_of(folder: Path, recipe: Recipe) -> dict[str, np.ndarray]:
-    """Return the labels of the inputs of a trained model in every task of its domain."""
+    """Return the labels of a trained model's inputs in every task of its domain."""
     path = model_folder(folder, recipe) / "labels.npy"
     return labellings(recipe, np.load(path, allow_pickle=False))
 
 
 def labellings(recipe: Recipe, classes: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the labels of the inputs of a model in every task of its domain, (n,) each.
+    """Return the labels of a model's inputs in every task of its domain, (n,) per task.
 
-    Vision: the digit; is it odd; has it a closed loop; is the amount of ink in the lower, middle or
-    upper third. Language: the package; is its number odd; does the sentence hold a bracket or a
-    quotation mark; the third of its length. Graphs: the package; is its number odd; does the name
-    of the function start with an underscore; the third of its number of neighbours. ``classes``:
-    those that the model was trained to tell.
+    Vision: the digit; whether the digit is odd; whether the digit has a closed loop; the lower,
+    middle or upper third of the amount of ink. Language: the package; whether its number is odd;
+    whether the sentence contains a bracket or a quotation mark; the third of its length. Graphs:
+    the package; whether its number is odd; whether the name of the function starts with an
+    underscore; the third of its number of neighbours. ``classes``: the labels of the training task.
     """
     others = {"vision": _of_digits, "language": _of_sentences, "graphs": _of_functions}[
         recipe.domain
@@ -165,8 +166,8 @@ def _of_functions(recipe: Recipe, classes: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _thirds(values: np.ndarray) -> np.ndarray:
-    """Whether a value is in the lower, middle or upper third, as 0, 1 or 2; equal values are in the
-    same third."""
+    """Return 0, 1 or 2 for values in the lower, middle or upper third; equal values are in the same
+    third."""
     thirds: np.ndarray = np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values)
     return thirds
 
@@ -177,8 +178,8 @@ def _thirds(values: np.ndarray) -> np.ndarray:
 def statistics_of(
     specs: Iterable[str], points: np.ndarray, labels: np.ndarray, reasons: dict[str, str]
 ) -> dict[str, float | None]:
-    """Return the value of each statistic, None where data leave none; why goes to ``reasons``, by
-    specification."""
+    """Return the value of every statistic, or None where the statistic is undefined; the reason is
+    added to ``reasons``, by specification."""
     x, values = Representation(points), dict[str, float | None]()
     for statistic in map(get_statistic, specs):
         try:
@@ -190,7 +191,7 @@ def statistics_of(
 
 
 class Probe(NamedTuple):
-    """A linear classifier: weights (classes or 1, d), offsets, and the labels it answers with, in
+    """A linear classifier: weights (classes or 1, d), offsets, and the labels of the classes in
     increasing order."""
 
     weights: np.ndarray
@@ -198,7 +199,7 @@ class Probe(NamedTuple):
     answers: np.ndarray
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
-        """Return the answers for points (..., d)."""
+        """Return the predicted labels for points (..., d)."""
         scores = points @ self.weights.T + self.offsets
         chosen: np.ndarray = (
             scores.argmax(axis=-1) if len(self.weights) > 1 else (scores[..., 0] > 0).astype(int)
@@ -210,7 +211,7 @@ class Probe(NamedTuple):
 def logistic_probe(points: np.ndarray, labels: np.ndarray, *, penalty: float = 1.0) -> Probe:
     """Return the logistic regression of labels on points, by scikit-learn.
 
-    Raises ``ValueError`` for one class.
+    Raises ``ValueError`` for a single class.
     """
     from sklearn.linear_model import LogisticRegression
 

@@ -28,7 +28,7 @@ def simulate(seed: int = SEED) -> dict[str, np.ndarray]:
     """Return shift over noise, magnitude and coherence of all simulations, from NumPy's legacy
     generator.
 
-    The controls are all at 0, as in the author's script, where no controls are drawn.
+    All controls are at 0, as in the author's script, which draws no controls.
     """
     random = np.random.RandomState(seed)
     rows = []
@@ -59,7 +59,8 @@ def null_model(run: Run) -> dict[str, Interval]:
 
 
 def correlation_of_simulations(name: str, note: str, facts: Mapping[str, Interval]) -> Evidence:
-    """Whether a correlation is the printed one, and the ends of its interval nearly so."""
+    """Return the evidence that a correlation equals the printed correlation, and that the ends of
+    its interval are within 0.006 of the printed ends."""
     theirs = TABLE_67[name]
     ends = all(abs(a - b) < 0.006 for a, b in zip(facts[name][1:], theirs[1:]))
     text = f"ρ = {with_interval(facts[name])}"

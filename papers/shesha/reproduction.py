@@ -1,5 +1,5 @@
-"""The reproduction of the paper of Shesha: its experiments, run as one study, its page, and its
-tables in the documentation."""
+"""The reproduction of the paper of Shesha: its experiments, run as one study, the page of the
+study, and tables for the documentation."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .foretold import FEWSHOT, STEERING
 from .models import Experiment, Run
 from .null_model import NULL_MODEL
 
-CLAIMS = {"canary": partial(judged, CANARY)}  # for resemblance.bench.stability.run
+CLAIMS = {"canary": partial(judged, CANARY)}  # argument of resemblance.bench.stability.run
 EXPERIMENTS: Mapping[str, Experiment] = {
     experiment.name: experiment
     for experiment in (*synthetic.EXPERIMENTS, NULL_MODEL, DELETION, ENCODERS, STEERING, FEWSHOT)
 }
-ORDER = (  # of the page; the canary is an experiment of the suite
+ORDER = (  # sections of the page; the canary is an experiment of the suite
     "recovery", "chance", "spectral", "quadrants", "null_model", "invariances", "encoders",
     "steering", "canary", "fewshot",
 )  # fmt: skip
@@ -49,15 +49,15 @@ def run(
     progress: StageProgress | None = None,
     **options: Any,
 ) -> Result:
-    """Run the experiments of the paper in a folder, or continue there, and return the result.
+    """Run the experiments of the paper in a folder, or resume there, and return the result.
 
-    The folder is a study of the stability suite, so either continues the work of the other.
-    ``size``: ``"small"`` (under a minute; claims that need more have no data), ``"default"``
-    (minutes), or ``"paper"`` (the paper's 15 seeds and 10,000 bootstraps, and larger models).
-    ``only``: experiments by name. The others are options of
+    The folder is a study of the stability suite, so this function and the suite resume each other's
+    work. ``size``: ``"small"`` (under a minute; claims that need a larger size have no data),
+    ``"default"`` (minutes), or ``"paper"`` (the paper's 15 seeds and 10,000 bootstraps, and larger
+    models). ``only``: names of experiments. All other parameters are options of
     :func:`resemblance.bench.stability.run`.
 
-    Raises ``ValueError`` for a size, an experiment or a measure that does not exist.
+    Raises ``ValueError`` for an unknown size, experiment or measure.
 
     Reference: Raju 2026, Sections 7 to 12.
     """
@@ -113,13 +113,15 @@ CANARY_MEASURES = ("RDM drift", "CKA, debiased", "Procrustes (root)", "Procruste
 
 
 def tables(result: Result) -> Tables:
-    """Return the tables of the documentation: alarms of the canary, transfer with few labels."""
+    """Return the tables of the documentation: alarms of the canary, and transfer with few
+    labels."""
     (foretold,) = (t for t in result["fewshot"].tables if t.name == "fewshot_foretold")
     return {"canary": _canary(result["canary"]), "fewshot": _fewshot(foretold)}
 
 
 def _canary(section: Section) -> str:
-    """How well four drifts follow accuracy, and their alarms by three thresholds."""
+    """Return a table of four drifts: how well a drift follows accuracy, and its alarms by three
+    thresholds."""
     entries = {
         (of.name.removeprefix("canary_"), row[0], column): entry
         for of in section.tables

@@ -1,6 +1,7 @@
-"""Made data (Raju 2026, Section 7.1), with the random numbers of the author's scripts.
+"""Synthetic data (Raju 2026, Section 7.1), with the random numbers of the author's scripts.
 
-Recovery of a known stability, values without structure, pairs in four quadrants, and invariances.
+The experiments are recovery of a known stability, values without structure, pairs in four
+quadrants, and invariances.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from resemblance.statistics.supervised import variance_ratio
 
 from .models import Experiment, Run
 
-SEED, SPLITS, HIDDEN = 320, 50, 50  # of the author's scripts
-DRAWS = {"small": 1, "default": 5, "paper": 30}  # of noise, by size
+SEED, SPLITS, HIDDEN = 320, 50, 50  # constants of the author's scripts
+DRAWS = {"small": 1, "default": 5, "paper": 30}  # random data sets, by size
 
 
 def mixture(share: float, seed: int, scale: str = "deviation") -> np.ndarray:
-    """Return signal of 50 hidden dimensions and noise, (200, 256), in the share α and 1 - α.
+    """Return a mixture (200, 256) of a share α of signal with 50 hidden dimensions and a share 1 -
+    α of noise.
 
-    The signal Z W has deviation 1, as in the author's script; ``scale="norm"`` divides it by its
-    Frobenius norm instead, as the formula of Section 7.1.1 says, and what is left of it is 1/226 of
+    The signal Z W has deviation 1, as in the author's script. ``scale="norm"`` divides the signal
+    by its Frobenius norm instead, as in the formula of Section 7.1.1; then the signal is 1/226 of
     the noise.
     """
     random = np.random.default_rng(seed)
@@ -52,8 +54,9 @@ def split_score(
 ) -> float:
     """Return the feature-split stability with the splits of the author's scripts.
 
-    They are permutations of one ``default_rng(seed)``, in turn; an iterator gives each split a seed
-    of its own. ``resemblance.statistics.feature_split`` is the same with other splits.
+    The splits are successive permutations of one ``default_rng(seed)``; an iterator of seeds gives
+    every split a separate seed. ``resemblance.statistics.feature_split`` is the same with other
+    splits.
     """
     arranged = np.asfortranarray(points)
     streams = (
@@ -71,7 +74,8 @@ def split_score(
 
 
 def recovery(run: Run) -> dict[str, np.ndarray]:
-    """Return the shares of signal, and the scores of these mixtures by four ways to split them."""
+    """Return the shares of signal, and the scores of the mixtures by four ways of splitting or
+    mixing."""
     shares = {SEED + i: share for i, share in enumerate(np.linspace(0, 1, 21))}
     mixtures = {seed: mixture(share, seed) for seed, share in shares.items()}
     scores = {
@@ -134,7 +138,8 @@ TABLE_10 = {"feature_split": 0.0027, "variance_ratio": 0.0192, "z_score": 0.0060
 
 
 def chance(run: Run) -> dict[str, Any]:
-    """Return scores of a pair of noises, and those of Table 10, first by the author's draw."""
+    """Return scores of two independent noise arrays, and the scores of Table 10; the first draw of
+    Table 10 uses the author's random numbers."""
     random = np.random.default_rng(SEED)
     x, y = (
         random.standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES)),
@@ -150,7 +155,8 @@ def chance(run: Run) -> dict[str, Any]:
 
 
 def _baseline(draw: int) -> dict[str, float]:
-    """Scores of 500 random samples in 10 random classes; draw 0 is that of the author's script."""
+    """Return scores of 500 random samples in 10 random classes. Draw 0 uses the author's random
+    numbers."""
     random = np.random.default_rng(SEED + 1010) if draw == 0 else generator(SEED, "baseline", draw)
     points, labels = random.standard_normal((500, 128)), random.integers(0, 10, 500)
     return {
@@ -163,8 +169,8 @@ def _baseline(draw: int) -> dict[str, float]:
 def z_score(points: np.ndarray, labels: np.ndarray) -> float:
     """Return the mean over classes of (b - w) / (b + w), the "Shesha-Z" of Tables 4 to 7 and 10.
 
-    w is the mean distance of a class to its mean, b to that of all others. Points are (n, d),
-    labels (n,).
+    w is the mean distance of the samples of a class to the class mean, b to the mean of all other
+    samples. Points are (n, d), labels (n,).
     """
     scores = []
     for c in np.unique(labels):
@@ -221,7 +227,7 @@ def random_baseline(facts: Mapping[str, Any]) -> Evidence:
 # ---------------------------------------------------------------------------------------- quadrants
 
 THRESHOLD, PAIRS = 0.4, 15
-# by quadrant: title, seeds, and the paper's mean and deviation of stability and similarity
+# By quadrant: title, seeds, and the paper's mean and deviation of stability and of similarity.
 PRINTED: Mapping[str, tuple[str, tuple[int, int], tuple[float, ...], tuple[float, ...]]] = {
     "Q1": ("stable, similar", (1000, 1000), (0.701, 0.003), (0.998, 0.000)),
     "Q2": ("stable, not similar", (2000, 3000), (0.701, 0.004), (0.001, 0.010)),
@@ -232,7 +238,7 @@ Pairs = Mapping[str, Sequence[tuple[float, float]]]  # stability and similarity,
 
 
 def quadrants(run: Run) -> Pairs:
-    """Return the stability and the similarity of pairs in each quadrant."""
+    """Return the stability and the similarity of the pairs in every quadrant."""
     pairs = range(2 if run.size == "small" else PAIRS)
     return {
         name: [pair_scores(name, SEED + first + i, SEED + second + i) for i in pairs]
@@ -241,8 +247,8 @@ def quadrants(run: Run) -> Pairs:
 
 
 def pair_scores(name: str, first: int, second: int) -> tuple[float, float]:
-    """Return the stability of both of a pair, or the first alone in Q1 as in the script, and their
-    debiased CKA."""
+    """Return the mean stability of the two representations of a pair, and the debiased CKA of the
+    pair. In Q1 the stability is that of the first representation, as in the script."""
     x, y = _pair(name, first, second)
     stability = split_score(x, first)
     if name != "Q1":
@@ -263,8 +269,12 @@ def _pair(name: str, first: int, second: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def quadrant(name: str, pairs: Pairs) -> Evidence:
-    """Whether mean and deviation of both are the printed ones; of Q4 also, whether a threshold of
-    the similarity accepts what one of the stability does not."""
+    """Return the evidence that mean and deviation of stability and similarity equal the printed
+    values.
+
+    For Q4, the evidence also covers whether a threshold on similarity accepts pairs that the
+    threshold on stability rejects.
+    """
     same, written = [], []
     for values, (mean, deviation) in zip(np.transpose(pairs[name]), PRINTED[name][2:]):
         same += [as_printed(float(values.mean()), mean), as_printed(float(values.std()), deviation)]
@@ -319,15 +329,15 @@ SHARES, NOISES, ROTATIONS = (0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0, 4.0), 3
 
 
 def invariances(run: Run) -> dict[str, Any]:
-    """Return how changes of four mixtures change their score, by change, and the scores of
+    """Return the changes of the scores of four mixtures, by kind of change, and the scores of
     independent axes before and after a rotation."""
     changes = [changes_of(mixture(share, SEED)) for share in SHARES]
     return {**{name: [c[name] for c in changes] for name in changes[0]}, "axes": axes()}
 
 
 def changes_of(points: np.ndarray, k: int = SPLITS) -> dict[str, Any]:
-    """Return how much every kind of change changes a score, always with the same splits, and the
-    scores as noise grows."""
+    """Return the change of the score under every kind of change, with fixed splits, and the scores
+    under growing noise."""
     score = partial(split_score, seeds=SEED, k=k)
     random = generator(SEED, "shift")
     shift, noise = random.standard_normal(N_HARMONIC_FEATURES), random.standard_normal(points.shape)
