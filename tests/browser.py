@@ -111,8 +111,8 @@ PATIENCE = 120  # seconds for an answer of a busy machine
 
 
 class Seen(NamedTuple):
-    """What a browser shows of a page: a text for every mark under the pointer, what scrolls inside,
-    and its width."""
+    """The content of a page in a browser: the tooltip of every mark, the elements that scroll
+    inside the page, and the width of the page."""
 
     said: list[str]
     hidden: list[str]

@@ -63,8 +63,8 @@ def name_of(page: Path) -> str:
 def test_snippets_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each page runs from top to bottom in one namespace and one empty folder, and prints what it
-    says it prints."""
+    """Run all snippets of a page in order, in one namespace and one empty folder, and compare the
+    output with the page."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -81,7 +81,7 @@ def test_snippets_run(
 
 
 def _module(namespace: dict[str, object]) -> object:
-    """Return a module whose names are those of the page, so that its functions can be found and
+    """Return a module with the names of the page, so that functions of the page can be found and
     pickled."""
 
     class Page:

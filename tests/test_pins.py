@@ -1,4 +1,4 @@
-"""What the package answers is what it answered, and pages read as they did: see ``tests/pins``."""
+"""Results of the package, and the text of pages, are unchanged: see ``tests/pins``."""
 
 from __future__ import annotations
 

@@ -230,7 +230,8 @@ def test_the_script_computes_what_the_file_lacks(tiny, monkeypatch, capsys):
 
 
 def test_the_scores_that_ship_are_what_is_computed():
-    """Of a measure on all packs, and of one of many equal values on that of several draws."""
+    """Recompute a measure on all packs, and a measure with many equal values on the packs of the
+    stability suite, which have several draws."""
     packs = packs_of()
     assert check(packs, [rs.cka], SHIPPED, 1, tolerance=1e-9) == []
     stability = [p for p in packs if p.manifest.suite == "stability"]

@@ -72,7 +72,8 @@ def pool(server):
 
 
 class Alone(NamedTuple):
-    """What this process makes: a folder with models, what they were trained on, comparisons."""
+    """The results of a run in this process alone: a folder with models, their recipes and training
+    data, and comparisons."""
 
     folder: Path
     plan: tuple[Recipe, ...]

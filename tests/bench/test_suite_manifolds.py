@@ -69,7 +69,7 @@ def study(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(study):
-    """The result of a run, and what it measured."""
+    """Return the result of a run, and the measurements of the run."""
     kept = []
 
     def keep(*words, **options):
@@ -104,7 +104,7 @@ def real(facts, usual):
 
 
 def of_points(points, measures, **more):
-    """What was measured, by its points."""
+    """Return the measurements of a run, from single measurements."""
     by_key = {}
     for p in points:
         by_key.setdefault((p.experiment, p.measure), []).append(p)
@@ -112,7 +112,8 @@ def of_points(points, measures, **more):
 
 
 def made_up(curves, *, larger_is_more_similar=True, spec="mine"):
-    """What was measured by one measure: by experiment, value by what is compared."""
+    """Return measurements of one made-up measure, from a value for every compared shape of every
+    experiment."""
 
     def point(experiment, at, value):
         difference = value

@@ -381,8 +381,11 @@ def test_few_models_have_neither_intervals_nor_pvalues(tmp_path):
 
 
 def found(values, domain="made", names=(("block0", "fog"),), draws=None, failed=None):
-    """What a benchmark finds in one family: by measure, a value in every cell, and half of that for
-    Kendall; nothing but what a test needs."""
+    """Return minimal findings for one family of models.
+
+    ``values``: Spearman's correlation of every measure in every cell. Kendall's correlation is half
+    of Spearman's.
+    """
     table = np.array([[np.nan if v is None else v for v in of] for of in values.values()], float)
     observed = np.array([[table, table / 2]] * len(P_VALUE_KINDS))
     if draws is None:

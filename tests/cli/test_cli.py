@@ -473,7 +473,8 @@ def test_it_is_a_module_to_be_run():
 
 
 def in_one_process(code, arguments):
-    """What commands print, one after the other in a process of their own; each must succeed."""
+    """Return the output of every command; the commands run one after the other in one separate
+    process, and every command must succeed."""
     program = (
         "import os, sys\nfrom resemblance.cli import app\n"
         f"for argument in {arguments!r}:\n    try:\n        {code}\n"

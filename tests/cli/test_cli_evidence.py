@@ -36,7 +36,8 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def call(capsys):
-    """``call("a.npy", ...)``: the exit code, what is printed, and what is on standard error."""
+    """Return a function that runs the command ``evidence`` and returns exit code, output and
+    errors."""
 
     def run(*words):
         code = cli.run(["evidence", *words])

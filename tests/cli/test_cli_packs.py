@@ -1,4 +1,4 @@
-"""The commands of packs: what they print, what they refuse, and their exit codes."""
+"""The commands for packs: output, refusals and exit codes."""
 
 from __future__ import annotations
 

@@ -129,7 +129,8 @@ def test_a_trial_is_marked_wherever_it_is_read(study, capsys, tmp_path):
 
 
 def test_status_counts_scores_and_comparisons(study, capsys):
-    """Those of a representation with itself apart from those on the page."""
+    """The command counts comparisons of a representation with itself separately; the page does not
+    count them."""
     found = json.loads(run(capsys, "status", study, "--format", "json")[1])
     result = rs.load(study / "result.json")
     shown = f"{found['comparisons'] - found['alone']:,}".replace(",", "\u202f")

@@ -1,5 +1,5 @@
-"""Intermediates computed once for all workers: what is lent is what would be computed, to the last
-bit, and nothing stays behind, also after a kill."""
+"""Intermediates computed once and shared with all workers: shared arrays are bitwise equal to
+computed arrays, and no file stays behind, even after a kill."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ DEFAULT = [m for m in rs.preset("default") if m.name != "rtd"]
 
 
 class Pickling:
-    """An executor of nobody's: it pickles what it gets, as one of other machines."""
+    """An executor unknown to the package that pickles all arguments, like an executor on other
+    machines."""
 
     def submit(self, function, *arguments):
         future = Future()

@@ -1,4 +1,5 @@
-"""What a comparison will take, said before it begins, is what it then does."""
+"""The plan of a comparison: the predicted values, tasks and memory are the actual values, tasks and
+memory."""
 
 from __future__ import annotations
 
@@ -250,7 +251,7 @@ def test_a_plan_reads_headers_and_not_files(tmp_path, order):
 
 
 def test_a_plan_leaves_the_data_as_they_are(tmp_path):
-    """What a plan knows files by is not what scores are saved under."""
+    """A plan identifies files by other keys than the fingerprints under which scores are saved."""
     for name, seed in (("a", 0), ("b", 1)):
         np.save(tmp_path / f"{name}.npy", np.random.default_rng(seed).standard_normal((20, 3)))
     layers = dict(read_files([str(tmp_path)]))

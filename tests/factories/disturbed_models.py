@@ -43,5 +43,5 @@ def copy(kind, draw, level, specs):
 
 
 def changed(models, change):
-    """Models whose copies are what ``change`` makes of them."""
+    """Return the models with ``change`` applied to every copy."""
     return [m._replace(points=tuple(map(change, m.points))) for m in models]

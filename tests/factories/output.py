@@ -57,8 +57,8 @@ def emitted(content: Any, kind: str) -> str:
 def assert_fits(
     act: Callable[[], object], capsys: pytest.CaptureFixture[str], columns: int = 80
 ) -> str:
-    """Check that a terminal gets every word of what a pipe gets, whole, and no longer line; return
-    what it gets."""
+    """Check that a terminal shows every whole word of the piped output and no line over ``columns``
+    characters; return the shown text."""
     act()
     piped = capsys.readouterr().out
     shown = on_terminal(act, columns)

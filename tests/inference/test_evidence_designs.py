@@ -329,8 +329,8 @@ DEBIASED = "cka[estimator=debiased]"
 def with_far_samples(
     count: int, far: int, n: int = 120, share: float = 0.0
 ) -> dict[str, np.ndarray]:
-    """Representations of which the first ``far`` have a sample 9 times as far out as the others,
-    each another one; ``share`` of each is common to all."""
+    """Return ``count`` representations with a common part of size ``share``. Each of the first
+    ``far`` representations has an outlier, a different sample in each, scaled by 9."""
     rng = np.random.default_rng(7)
     common = rng.standard_normal((n, 12))
     arrays = {}

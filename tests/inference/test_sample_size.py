@@ -1,4 +1,4 @@
-"""How many samples a study needs: the formulas, what they promise, and what they refuse."""
+"""The required number of samples: formulas, guarantees and refused arguments."""
 
 from __future__ import annotations
 

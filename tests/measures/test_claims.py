@@ -66,7 +66,8 @@ def variants(m: Measure) -> Iterator[Measure]:
 
 
 def members() -> list[Measure]:
-    """Measures of the catalogue, those of the ReSi list, and variants of each one."""
+    """Return the measures of the catalogue, the measures of the ReSi list, and variants of every
+    measure."""
     listed = rs.list_measures()
     everything = [
         *listed,

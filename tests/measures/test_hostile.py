@@ -160,7 +160,7 @@ KINDS = {
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 def test_every_kind_of_array_is_its_values_in_float64(tmp_path, subtests):
-    """One door for all measures: what comes behind it are always rows of float64."""
+    """All measures share one conversion of inputs: measures always receive rows of float64."""
     for kind, convert in KINDS.items():
         pair = [convert(data) for data in (X, Y)]
         plain = [np.array(data, dtype=np.float64, order="C") for data in pair]
@@ -213,7 +213,8 @@ REFUSED = {
 
 
 def test_what_is_no_representation_is_refused(subtests):
-    """One door for all measures: each is tried with one case, and each case with some."""
+    """All measures share one check of inputs, so every measure is tested with one wrong input
+    only."""
     for measure, case in zip(MEASURES, cycle(REFUSED)):
         data, message = REFUSED[case]
         with subtests.test(f"{measure}, {case}"):

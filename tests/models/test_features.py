@@ -25,7 +25,7 @@ SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)
 
 
 class Counting(nn.Module):
-    """A network of three blocks that counts its calls, and may fail at one of them."""
+    """A network of three blocks that counts its calls, and can be interrupted at a given call."""
 
     def __init__(self, seed=0, fail_at=None):
         super().__init__()

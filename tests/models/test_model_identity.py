@@ -27,7 +27,7 @@ def net():
 
 
 class Steering:
-    """A hook with a vector, a count of its calls, and what it saw."""
+    """A hook that adds a vector, counts its calls, and stores the outputs of the module."""
 
     def __init__(self, vector):
         self.vector, self.calls, self.seen = vector, 0, []

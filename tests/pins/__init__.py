@@ -1,12 +1,12 @@
-"""What the package answers today, asked by public names only: a number that is right never changes
-unnoticed.
+"""Pins: the present results of the package, computed through public names only, so that a correct
+number cannot change unnoticed.
 
-``scripts/pin.py`` writes a file of JSON for each section, and what a reader sees of pages as text
-(``pages.py``); ``tests/test_pins.py`` asks again. Floats
-agree to 1e-9 relatively, results in single precision to 1e-5, what depends on the signs that LAPACK
-chooses for singular vectors to 2 %, all else exactly. Digests of weights hold on processors and
-versions like those of the writer, since trained weights depend on them; elsewhere norms of weights
-are compared, to 5 %.
+``scripts/pin.py`` writes a JSON file per section, and the text of pages (``pages.py``);
+``tests/test_pins.py`` computes the results again and compares. Floats must agree to 1e-9
+relatively, results in single precision to 1e-5, results that depend on the signs that LAPACK
+chooses for singular vectors to 2 %, everything else exactly. Trained weights depend on processors
+and versions, so digests of weights are compared only on a machine like the machine of the writer;
+elsewhere norms of weights are compared, to 5 %.
 
 A pin changes only in a commit that says why.
 """

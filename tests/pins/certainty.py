@@ -73,7 +73,7 @@ def answers(result: rs.Evidence) -> dict[str, Any]:
 
 
 def streams(scratch: Path) -> dict[str, Any]:
-    """What two streams of batches give, and what they give merged and read from a file."""
+    """Return the scores of two merged streams, saved and read from a file, for every method."""
     arrays = layers()
     specs = [*(m.spec for m in rs.preset("all")), *STREAMED]
     table = {}

@@ -1,11 +1,10 @@
-"""What a reader sees of a page of every kind: a snapshot in ``tests/pages`` for each, one line for
-each block.
+"""Snapshots of the text of pages: one file per kind of page in ``tests/pages``, one line per block.
 
-A drawing is its kind, its text for screen readers, how many marks it has, what is read at the
-first, and its labels; ``{...}`` is what the pointer reads. A line that stands before, on this page
-or another, is ``= NAME`` of the page that has it first, with its numbers where these are others, so
-that each sentence stands once.
-``scripts/pin.py pages`` writes the snapshots and shows what changed.
+The line of a drawing contains its kind, its text for screen readers, the number of marks, the
+tooltip of the first mark, and the labels; ``{...}`` is a tooltip. A line that occurs before, on the
+same page or on another page, is replaced by ``= NAME``, the name of the page where the line occurs
+first, followed by its numbers if the numbers differ. So every sentence is stored once.
+``scripts/pin.py pages`` writes the snapshots and prints the changes.
 """
 
 from __future__ import annotations
@@ -138,7 +137,7 @@ class Reader(HTMLParser):
 
 
 def seen_on(page: str) -> list[str]:
-    """What a reader sees of a page, with what the selectors of its maps offer."""
+    """Return the visible text of a page as lines, and the options of the selectors of its maps."""
     lines = [FINGERPRINT.sub("(fingerprint)", line) for line in Reader(page).lines]
     data = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
     for place, choice in json.loads(data[1])["choices"].items() if data else ():
@@ -290,7 +289,8 @@ def snapshots() -> Iterator[tuple[str, list[str]]]:
 
 
 def _as_before(line: str, name: str, origins: dict[str, str]) -> str:
-    """Return a line, or the page that has it first, and its numbers where these are others."""
+    """Return ``= NAME`` for a line that occurred before on the page NAME, with its numbers if the
+    numbers differ; otherwise return the line."""
     for note in NOTE.findall(line):
         line = line.replace(note, "") if note in origins else line
         origins.setdefault(note, name)

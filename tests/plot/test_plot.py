@@ -1,5 +1,5 @@
-"""Figures by matplotlib: what is written on them, how many marks they have, and what they leave
-alone."""
+"""Matplotlib figures: texts, numbers of marks, and settings and axes of the user that stay
+unchanged."""
 
 from __future__ import annotations
 

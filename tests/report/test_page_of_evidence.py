@@ -1,4 +1,4 @@
-"""What a person sees of an evidence: its text, its maps in a notebook, its page and its files."""
+"""The presentation of evidence: its text, its maps in a notebook, its page and its files."""
 
 from __future__ import annotations
 

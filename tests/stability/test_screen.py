@@ -217,7 +217,8 @@ def test_anndata_in_memory_as_a_view_and_on_disk(screen, tmp_path, subtests):
 # The warning is that of anndata, for a view.
 @pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
 def test_rows_of_sparse_values_on_disk(screen, tmp_path):
-    """Which anndata cannot take with every SciPy; those of a copy in memory it can."""
+    """With some versions of SciPy, anndata cannot select such rows on disk; rows of a copy in
+    memory always work."""
     X, labels = screen
     path, expected = tmp_path / "screen.h5ad", st.perturbations(X, labels)
     annotated(sp.csr_matrix(np.concatenate([X, X])), np.tile(labels, 2)).write_h5ad(path)

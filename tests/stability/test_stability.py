@@ -406,8 +406,8 @@ def test_trials_of_conditions_that_take_turns_are_split_within_each_condition(co
 
 
 def test_nulls_and_intervals_of_conditions_with_few_trials(rng):
-    """Five trials of each of eight conditions: in a random order one of them is likely to be early,
-    or late, only."""
+    """With five trials of each of eight conditions, a random order is likely to place all trials of
+    a condition early, or all late."""
     x, labels = interleaved(8, 5, rng)
     for name in ("temporal_drift", "trial_split"):
         null = st.permutation_null(name, x, labels, n_permutations=40)
@@ -482,7 +482,7 @@ def test_what_a_statistic_needs_can_be_given_by_name_everywhere_but_not_twice(rn
 
 
 def test_a_rare_class_is_drawn_too(rng):
-    """Two of 1000 samples: among 60 drawn there is at least one of them, whatever the seed."""
+    """A random subset of 60 of 1000 samples contains a class of two samples, for every seed."""
     y = np.zeros(1000, dtype=int)
     y[[5, 700]] = 1
     x = rng.standard_normal((1000, 4)) + 2 * y[:, None]

@@ -1,4 +1,4 @@
-"""Transformations of one representation, and what they do to its stability and similarity."""
+"""Transformations of one representation, and their effect on stability and similarity."""
 
 from __future__ import annotations
 

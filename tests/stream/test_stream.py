@@ -237,7 +237,7 @@ def test_fewer_samples_than_features():
 
 
 def sum_of_squares(blocks) -> float:
-    """What the sums of one column say of its centred squares."""
+    """Return the sum of centred squares of one column, computed from the sums of a stream."""
     sums, n = ProductSums([1], [(0, 0)], np.zeros(0)), 0
     sums._shifts = (np.zeros(1),)  # the worst there is
     for z in map(np.array, blocks):

@@ -151,7 +151,8 @@ def stored(one, state, resources, folder):
 
 
 def old_names(state):
-    """Weights of GAT by their names in PyTorch Geometric before 2.5, one of them twice."""
+    """Return the weights of GAT under their names in PyTorch Geometric before 2.5, where one weight
+    has two names."""
     old = {}
     for name, values in state.items():
         for today in ("lin_src.", "lin_dst.") if ".lin." in name else ("lin.",):
