@@ -124,7 +124,7 @@ def libraries(device: torch.device, names: str) -> dict[str, Made]:
 
         converters["CuPy"] = lambda x, precision: cupy.asarray(x, dtype=precision)
     if "JAX" in names:
-        # PyTorch and JAX use the same GPU, so JAX must not reserve its memory.
+        # The GPU is shared, so JAX must not reserve its memory in advance.
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         import jax
 

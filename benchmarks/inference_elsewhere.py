@@ -170,7 +170,7 @@ def our_rows(question: str, measure: str, name: str) -> Iterator[Row]:
         yield row(*head, call, lambda draws, o=options: ours(measure, pair, draws, **o))
 
 
-# ----------------------------------------------------------------------------------------- others
+# --------------------------------------------------------------------------------- other packages
 
 
 def linear_kernels() -> Iterator[Row]:

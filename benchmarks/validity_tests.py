@@ -94,7 +94,7 @@ class Study(NamedTuple):
         return self.of_set(np.random.default_rng([zlib.crc32(name.encode()), index]))
 
 
-# --------------------------------------------------------------------- what rs.evidence computes
+# ------------------------------------------------------------------- p-values, as in rs.evidence
 
 
 def drawn_p(

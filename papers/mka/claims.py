@@ -30,7 +30,7 @@ ROLL, RINGS, SPLIT, PERTURBED, LOST, MOVED = (
     partial(claim, of_section) for of_section in CLAIMS_OF.values()
 )
 
-# ------------------------------------------------------------- what a run has, or that it lacks it
+# --------------------------------------------------------------------- numbers of a run, or NoData
 
 
 def _taking_part(run: Measured, measures: Iterable[str]) -> list[str]:
