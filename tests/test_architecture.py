@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -190,3 +191,38 @@ def test_functions_keep_their_names_when_their_modules_are_imported():
         "assert set(modules) == {*rs._PACKAGES, 'exceptions'}, modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---------------------------------------------------------------------------- words of docstrings
+
+# Words per 1,000 words of docstring. scikit-learn has 12 pronouns, and "what" 0.1 times.
+PRONOUNS = r"\b(these|those|they|them|it|its|others|both|each|such|one)\b"
+MAX_PRONOUNS_OF_ROOM, MAX_PRONOUNS = 20, 13
+MAX_OF_PACKAGE = {PRONOUNS: MAX_PRONOUNS, r"\bwhat\b": 0.5, r"\b(those|that|the one|one) of\b": 0.5}
+NOT_PROSE = r"\.\. math::.*?(\n\n|$)|``[^`]*``|:[a-z]+:`[^`]*`|leave-one-out"
+
+
+def prose_of(module: str) -> str:
+    nodes = ast.walk(ast.parse(FILES[module].read_text()))
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef
+    docstrings = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds)]
+    return re.sub(NOT_PROSE, " ", "\n".join(docstrings), flags=re.DOTALL)
+
+
+def words_per_thousand(pattern: str, text: str) -> float:
+    n_words = len(re.findall(r"[A-Za-z]+", text))
+    return 1000 * len(re.findall(pattern, text, re.IGNORECASE)) / max(n_words, 1)
+
+
+def test_docstrings_repeat_the_noun(subtests):
+    texts = defaultdict(list)
+    for module in FILES:
+        texts[room_of(module)].append(prose_of(module))
+    for room in [room for room in texts if (ROOT / room).is_dir() and room]:
+        with subtests.test(room):
+            parts = texts[room]
+            assert words_per_thousand(PRONOUNS, "\n".join(parts)) <= MAX_PRONOUNS_OF_ROOM
+    whole = "\n".join(part for parts in texts.values() for part in parts)
+    for pattern, limit in MAX_OF_PACKAGE.items():
+        with subtests.test(pattern):
+            assert words_per_thousand(pattern, whole) <= limit
