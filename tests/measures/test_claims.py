@@ -96,6 +96,8 @@ def undecided(m: Measure) -> set[str]:
         checks.add("ties in wide data")
     if ("search", "hnsw") in m.parameters or ("estimator", "stochastic") in m.parameters:
         checks.add("ties in wide data")  # an approximate index, and random vectors of positions
+    if ("search", "hnsw") in m.parameters and m.name in ("kcka", "mka"):
+        checks.add("axes of intermediates")  # the neighbours that the index misses
     return checks
 
 
