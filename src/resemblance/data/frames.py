@@ -352,8 +352,8 @@ def _warn_unused_columns(
 def stack_vector_column(column: TableColumn, title: str, data: Any) -> np.ndarray:
     """Return a column of vectors as an (n, d) array, without creating a Python object per number.
 
-    ``data``: the table, for the remedy. Raises ``ValueError`` with the row of a missing vector or
-    of a vector of another length.
+    ``data`` is the table of the column; an error message suggests how to select rows of ``data``.
+    Raises ``ValueError`` with the row of a missing vector or of a vector of another length.
     """
     if column.kind != VECTORS_KIND:
         content = _describe_column_kind(column)

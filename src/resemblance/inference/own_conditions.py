@@ -105,7 +105,8 @@ def missing_pair_notes(subjects: Sequence[Representation]) -> tuple[str, ...]:
 
 
 def no_ceiling_reason(subjects: Sequence[Representation]) -> str:
-    """Return the reason for a missing noise ceiling."""
+    """Return the reason for a missing noise ceiling: pairs of stimuli that a subject lacks, or the
+    measure."""
     return NO_CEILING_FOR_PAIRS if any(map(has_missing_pairs, subjects)) else NO_CEILING_FOR_MEASURE
 
 

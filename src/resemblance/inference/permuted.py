@@ -113,7 +113,11 @@ def _cache_memory_factor(measures: Iterable[Measure], bench: InferenceRun, desig
 
 
 def draw_vector_kind(design: Design, layout: InferencePairs, use: str) -> str:
-    """Return the kind (the name of stored vectors) for a design and a use."""
+    """Return the name under which the score file keeps the values of all permutations.
+
+    The name depends on the permutations (``design``), on whether both sides are permuted
+    (``layout``), and on the purpose of the values (``use``: "null" or "probe").
+    """
     return f"{use} {'square ' if layout.is_square else ''}{design.key}"
 
 

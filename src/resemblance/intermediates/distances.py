@@ -262,9 +262,9 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """Return the RDM, prepared so that an inner product compares two RDMs.
 
     ``compare``: "pearson" (centred, unit norm), "spearman" (average ranks, centred, unit norm),
-    "cosine" (unit norm), "rho_a" (centred ranks, of unit norm if there were no ties), "kendall" and
-    "kendall_a" (average ranks). Raises ``UndefinedError`` when all dissimilarities are equal, and
-    for given dissimilarities with missing pairs.
+    "cosine" (unit norm), "rho_a" (centred ranks divided by the norm that untied ranks have),
+    "kendall" and "kendall_a" (average ranks). Raises ``UndefinedError`` when all dissimilarities
+    are equal, and for given dissimilarities with missing pairs.
     """
     require_no_missing_pairs(x)
     return _prepare_dissimilarities(x, condensed_rdm(x, kind), kind, compare)

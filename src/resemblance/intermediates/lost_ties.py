@@ -53,7 +53,8 @@ def require_separated_neighbors(
 
 
 def _tied_neighbors_by_row(neighbors: Nearest) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of two tied neighbours, for each row with a tie."""
+    """Return two arrays of sample indices: for each row with a tie, two neighbours at equal
+    distance from the row's sample."""
     indices, ties = neighbors.listed[neighbors.ties.rows], neighbors.ties
     places = np.arange(indices.shape[1])
     is_tied = ties.begins < places

@@ -283,7 +283,8 @@ def _shared_eigenvalues(x: Representation, y: Representation, shrinkage: float) 
 
 
 def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tuple[Array, Array]:
-    """Return both shrunk Gram matrices in coordinates of the space that x and y span together."""
+    """Return both Gram matrices, shrunk towards the identity, in coordinates of the space that the
+    columns of x and y span together."""
     xp, points = x.xp, [preshape(r) for r in (x, y)]
     basis = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
     a, b = (_shrunk_gram(xp.matrix_transpose(basis) @ p, x.n_samples, shrinkage) for p in points)

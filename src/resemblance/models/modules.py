@@ -267,10 +267,11 @@ def _drop_shared_modules(modules: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stages(modules: Mapping[str, Any], root: str = "") -> list[str]:
-    """Return the children of a model with submodules; for a single child with submodules, return
-    the stages of the child.
+    """Return the names of the children of a model that contain submodules.
 
-    Two plain lists, such as the features and the classifier of a network, are no stages.
+    If a single child contains submodules, return the stages of that child. Return an empty list for
+    children that are two plain lists, such as the features and the classifier of a network, and for
+    children that hold too small a share of all modules.
     """
     prefix = f"{root}." if root else ""
     children = [f"{prefix}{name}" for name, _ in callable_parts(modules[root])]

@@ -76,7 +76,7 @@ def heatmap(
     measure : the measure to draw; optional if there is a single measure.
     ax : matplotlib axes to draw in; by default a new figure.
     stretch : let the colours span the values instead of the range; the colour bar says so.
-    values : write the values into the cells; by default if a side has at most 12 cells.
+    values : write the values into the cells; by default if the longer side has at most 12 cells.
     order : "tree" puts similar representations next to each other, using average linkage;
         representations with a missing value come last.
     evidence : the evidence on the comparison, if ``comparison`` is a comparison.

@@ -253,7 +253,8 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
 
 
 def cases_of(pinned: FrozenFeatures) -> list[Case]:
-    """Return the tasks that rank measures: two orders and a peak."""
+    """Return the tasks that rank measures: the orders of clouds of rings and of clusters, and the
+    position of the largest score on the Swiss roll."""
     return list(_graded_cloud_cases(read_cloud_comparisons(pinned), SIZES[pinned.facts["size"]]))
 
 

@@ -322,8 +322,11 @@ def _model_accuracies(model_features: Iterable[ModelFeatures]) -> list[Mapping[s
 
 
 def _layer_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> TaskInputs | str:
-    """Test 6: the farther apart two layers of a model are, the more the layers should differ (Eq.
-    8)."""
+    """Return the tasks of test 6, or the reason why no model is suited.
+
+    Layers of one model should differ more the farther apart the layers are in depth (Klabunde et
+    al. 2025, Eq. 8). A model needs at least three layers.
+    """
     models = _models_in_setting(model_features, "layers") or _models_in_setting(
         model_features, "normal"
     )

@@ -234,7 +234,8 @@ def _test_sections(evaluation: Evaluation, overview: ScoreOverview) -> Iterator[
 
 
 def _leader_summary(overview: ScoreOverview) -> str:
-    """Return a sentence with the leading measure and the measures tied with it; "" for a trial."""
+    """Return a sentence with the leading measure and the measures tied with it; "" for a run at a
+    size for trying out, whose ranks mean little."""
     if overview.is_trial:
         return ""
     families = {cell[2:] for cell in overview.ranks}

@@ -90,8 +90,13 @@ def _as_integers(name: str, values: Any) -> np.ndarray:
 def _samples_by_reference(
     functionality: np.ndarray, places: np.ndarray, counts: np.ndarray
 ) -> list[tuple[int, int, np.ndarray]]:
-    """Return the row position, the model and the samples of every row that is the reference of at
-    least one bootstrap sample."""
+    """Return the bootstrap samples that share a reference model, grouped by reference.
+
+    ``functionality``: the score of each model. ``places``: the models that may be a reference, one
+    for each row. ``counts``: how often each bootstrap sample holds each model, (samples, models).
+    The reference of a bootstrap sample is its model with the largest functionality. An entry is the
+    row of the reference, the model, and the numbers of the bootstrap samples with this reference.
+    """
     values = np.where(counts[:, places] > 0, functionality[places], -np.inf)
     best_rows = values.argmax(axis=1)
     # The sample contains no possible reference.

@@ -168,7 +168,10 @@ Threshold = Callable[[PerturbedModel, Sequence[PerturbedCopy], str], np.ndarray 
 def excess_over_paper_threshold(
     model: PerturbedModel, points: Sequence[PerturbedCopy], spec: str
 ) -> np.ndarray:
-    """Return the excess of drifts over 0.05, on rows of length 1: the rule of the paper."""
+    """Return the drift of every copy minus 0.05, the alarm threshold of the paper.
+
+    The paper defines the drift on rows of unit length. A negative number raises no alarm.
+    """
     return copy_drifts(points, spec) - ALARM_SHARE
 
 
