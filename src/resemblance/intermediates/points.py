@@ -303,8 +303,7 @@ def feature_products(x: Representation, y: Representation, centered: bool = True
 
 @cached_pair(swap=transpose_matrix)
 def cross_products(x: Representation, y: Representation, centered: bool = True) -> Array:
-    """Return :func:`feature_products` up to rotations of x and y, with at most n rows and
-    columns."""
+    """Return ``feature_products`` up to rotations of x and y, with at most n rows and columns."""
     if is_rotated(x) or is_rotated(y):
         return transpose_matrix(preshape(x, centered=centered)) @ preshape(y, centered=centered)
     return feature_products(x, y, centered=centered)
