@@ -334,9 +334,10 @@ def test_the_words_of_a_declaration():
     rows, fixed, columns = AxisRule("axes", (0,)), AxisRule("fixed"), AxisRule("axes", (1,))
     (function,) = {key.__wrapped__ for key in [parts]}
     assert axis_rule(function) == AxisRule("parts", parts=(rows, fixed, columns))
-    for bad in ("", "n, d", 3):
-        with pytest.raises(ValueError, match=r"cached: axes are words, such as cached\('n d'\)"):
+    for bad in ("", "n, d", 3, "N d", "samples d", "pairs n"):
+        with pytest.raises(ValueError, match=r"such as cached\('n d'\).*scalar, pairs.*; got"):
             cached(bad)
+    cached("n d"), cached("n k", "k")  # what the message advises
 
 
 def declared(function: Any) -> Measure:

@@ -53,6 +53,8 @@ from .sample_ids import check_not_sorted_by_ids
 P = ParamSpec("P")
 T = TypeVar("T")
 MIN_LARGE_BYTES = 2**25  # the number of values of a large array: no cached copy is kept
+AXIS_WORDS = {"n", "d", "k"}  # samples, features, and any other axis of an intermediate
+KINDS_OF_VALUES = ("scalar", "pairs", "neighbors", "anew")
 ROWS_PER_COPIED_BLOCK = 2**11  # the rows converted at a time in a large array
 # A function from the cache key of an intermediate, and a function that computes the intermediate of
 # another representation, to the intermediate; None if the intermediate must be computed
@@ -313,24 +315,28 @@ def cached(first: Any, /, *more_axes: str) -> Any:
     Write ``@cached("n d")`` above a function with an array of one row per sample as its value,
     ``@cached("n n")`` for a matrix of pairs of samples, dense or sparse, ``@cached("pairs")`` for a
     vector of the n (n - 1) / 2 pairs above the diagonal, row by row, and ``@cached("k")``,
-    ``@cached("scalar")`` or any other words for a value that no permutation of the samples changes.
-    For a tuple, write one text for each part: ``@cached("n k", "k", "k d")``. ``"neighbors"``
-    stands for lists of nearest neighbours, and ``"anew"`` for a value that depends on the positions
-    of samples. Permutation tests permute a value along the axes ``n`` instead of recomputing the
-    value. Without axes, ``@cached``, a permutation test recomputes the value in each permutation.
+    ``@cached("d d")`` or ``@cached("scalar")`` for a value that no permutation of the samples
+    changes. For a tuple, write one text for each part: ``@cached("n k", "k", "k d")``.
+    ``"neighbors"`` stands for lists of nearest neighbours, and ``"anew"`` for a value that depends
+    on the positions of samples. Permutation tests permute a value along the axes ``n`` instead of
+    recomputing the value. Without axes, ``@cached``, a permutation test recomputes the value in
+    each permutation.
 
     The value is computed once per representation and set of parameters, for any number of pairs and
     measures. A value with gradients is never cached, so a graph is never kept alive or used twice.
 
-    Raises ``ValueError`` for axes that are not words.
+    Raises ``ValueError`` for an unknown word, because a misspelt ``n`` would keep a value fixed.
     """
     if callable(first):
         return _cached_function(first, None)
     axes = (first, *more_axes)
-    if not all(isinstance(words, str) and words.replace(" ", "").isidentifier() for words in axes):
-        raise ValueError(
-            f"cached: axes are words, such as cached('n d') or cached('n k', 'k'); got {axes}"
-        )
+    for words in axes:
+        if words not in KINDS_OF_VALUES and not (words and set(str(words).split()) <= AXIS_WORDS):
+            raise ValueError(
+                "cached: axes are n (samples), d (features) and k (any other), such as "
+                f"cached('n d') or cached('n k', 'k'), or one of {', '.join(KINDS_OF_VALUES)}; "
+                f"got {words!r}"
+            )
     return partial(_cached_function, axes=axes)
 
 
