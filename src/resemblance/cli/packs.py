@@ -25,7 +25,7 @@ PACK_BUILDER_MODULE = "resemblance.bench.pinned"  # imported only when a pack is
 
 @output_command(PACK_OUTPUT_FORMATS)
 def list_command(cache: Path | None = None) -> Output:
-    """List the packs that this version knows and those in the cache."""
+    """List the packs that this version knows, and the packs in the cache."""
     from ..bench.packs import list_packs
     from ..bench.packs.opening import cached_packs
     from ..report.output import Output
@@ -50,7 +50,7 @@ def _known_pack_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
 
 
 def _cached_pack_record(folder: Path) -> dict[str, Any]:
-    """Describe a cached pack that the library does not know, from its manifest."""
+    """Describe a cached pack that the library does not know, from the manifest of the pack."""
     from ..bench.packs.archive import read_manifest
 
     record = {"pack": folder.name.rpartition("-")[0], "place": str(folder)}
@@ -72,7 +72,7 @@ def _pack_row(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 @output_command(PACK_OUTPUT_FORMATS)
 def show_command(pack: str, cache: Path | None = None) -> Output:
-    """Show what a pack holds and where it is from; all its files are verified first."""
+    """Verify every file of a pack, then show the content and the origin of the pack."""
     from ..bench.packs import verify
     from ..report.output import Output
     from ..report.terminal import plain_table
@@ -105,7 +105,7 @@ def _format_manifest_value(value: Any) -> str:
 
 
 def verify_command(pack: str, cache: Path | None = None, quiet: bool = False) -> int:
-    """Check every file of a pack against its manifest; exit with 1 if one differs."""
+    """Check every file of a pack against the manifest; exit with 1 for a difference."""
     from ..bench.packs import verify
 
     place = _require_pack_path(pack, cache)
@@ -137,7 +137,7 @@ def get_command(
     cache: Path | None = None,
     quiet: bool = False,
 ) -> None:
-    """Fetch a pack into the cache; it is unpacked only if its checksum is right."""
+    """Fetch a pack into the cache; a pack with a wrong checksum is not unpacked."""
     from ..bench.packs import get_pack, list_packs
 
     if not source and pack in {entry.identity for entry in list_packs()}:
@@ -161,7 +161,7 @@ def build_command(
     half: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Pack the features of a study, so that others can score measures on the same."""
+    """Pack the features of a study, so that other people can score measures on them."""
     from ..bench.study import purpose
 
     suite_name = purpose(study).suite
