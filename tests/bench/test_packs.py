@@ -207,7 +207,8 @@ def listing(*names):
 
 
 def of_kind(name, kind, **changes):
-    return Entry(name, b"", {"type": kind, **changes})
+    # The size in the header is the listed size, so that only the kind is wrong.
+    return Entry(name, b"", {"type": kind, "size": 1, **changes})
 
 
 NOT_PLAIN = "'x.?', which is no plain file"
