@@ -3,6 +3,7 @@ given."""
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -11,7 +12,9 @@ from factories.measures import declared
 from factories.output import emitted
 
 import resemblance as rs
-from resemblance.measures.inner_products import MIN_CEILING_SHARE
+from resemblance.data.inputs import TRANSPOSED_HINT
+from resemblance.intermediates.spectra import root_flatness_bounds
+from resemblance.measures.inner_products import MIN_CEILING_SHARE, warn_near_ceiling
 from resemblance.report import write_page
 
 WIDTH = 12
@@ -106,6 +109,43 @@ def test_near_is_what_shuffled_samples_reach(subtests):
                     assert caveat
                 if reached < MIN_CEILING_SHARE - 0.06:
                     assert not caveat or caveat.startswith("fixed")
+
+
+ROTATION_MEASURES = [rs.procrustes, rs.nbs, rs.bures, rs.angular_shape, rs.procrustes_size_shape]
+
+
+def flatness(points: np.ndarray) -> float:
+    singular = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return singular.sum() / np.linalg.norm(singular) / (len(points) - 1) ** 0.5
+
+
+def test_measures_after_a_rotation_warn_by_the_flatness_of_both_spectra(subtests):
+    """The words are those of all singular values, also where bounds replace the values."""
+    seen = set()
+    for n, d, steep in itertools.product((12, 60), (9, 12, 50, 60, 90, 200, 1500), (0, 0.3, 1, 3)):
+        with subtests.test(f"{n} x {d}, {steep}"):
+            rng = np.random.default_rng([n, d])
+            sizes = np.exp(steep * rng.standard_normal(d))
+            x, y = (rs.Representation(sizes * rng.standard_normal((n, d))) for _ in range(2))
+            words = warn_near_ceiling(n, flatness(x.array) * flatness(y.array))
+            expected = words if rs.nbs.evaluate(x, y) >= MIN_CEILING_SHARE else ""
+            said = {m.caveat(x, y).removesuffix(TRANSPOSED_HINT) for m in ROTATION_MEASURES}
+            assert said == {expected}
+            low, high = root_flatness_bounds(x)
+            assert low <= flatness(x.array) <= high
+            seen.add(expected.partition("come ")[2][:2])
+    assert seen == {"", "80", "90", "95", "99"}
+
+
+def test_a_pair_less_similar_than_chance_near_the_ceiling_has_no_caveat():
+    """Large directions of x are small in y, so the value is far below that of unrelated data."""
+    basis = np.linalg.qr(np.c_[np.ones(41), noise(41, 40, 0).array])[0][:, 1:]
+    sizes = np.repeat([1.0, 2.5], 20)
+    x, y = basis * sizes, basis * sizes[::-1]
+    assert flatness(x) * flatness(y) > MIN_CEILING_SHARE
+    assert rs.nbs(x, y) == pytest.approx(2 * 2.5 / (1 + 2.5**2))
+    with pytest.warns(rs.UninformativeWarning, match="80 % of the way"):
+        rs.nbs(x, basis * sizes)
 
 
 def test_a_representation_with_itself_has_no_caveat():

@@ -116,7 +116,8 @@ class Measure(DeclaredFunction):
         check_label_order(self.name, representation_title(x), x.order, **parameters)
         y = x if Y is X else measure.in_order_of(x, as_argument(Y, "Y"))
         with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
-            value, caveat = measure.evaluate(x, y), measure.caveat(x, y)
+            with pair_cache(x, y):
+                value, caveat = measure.evaluate(x, y), measure.caveat(x, y)
             caveats = measure._data_caveats(x, y)
         for words in filter(None, (caveat, *caveats)):
             warnings.warn(f"{measure}: {words}", UninformativeWarning, stacklevel=2)

@@ -270,11 +270,57 @@ def direction_flatness(x: Representation) -> float:
     return _trace_of_root(reduced_unit_rows(x)) / x.n_samples
 
 
+@cached("scalar", "scalar")
+def root_flatness_bounds(x: Representation) -> tuple[float, float]:
+    """Return a lower and an upper bound of :func:`root_flatness`, from two matrix products.
+
+    The flatness is a multiple of the mean root of the eigenvalues of the Gram matrix. The traces of
+    the first four powers of the matrix are the moments of the eigenvalues. Odd derivatives of the
+    root are positive and even derivatives are negative, so the Gauss rule with two nodes is an
+    upper bound of the mean root, and the Gauss-Radau rule with three nodes, of which one is 0, is a
+    lower bound (Golub and Meurant 2010, "Matrices, moments and quadrature"). A margin for rounding
+    widens the bounds.
+    """
+    products = _smaller_products(preshape(x))
+    squares = x.xp.matrix_transpose(products) @ products
+    rank = min(x.n_samples - 1, *x.shape)  # at most this many eigenvalues are positive
+    spread, third, fourth = (
+        rank**power * scalar(frobenius_inner(a, b))
+        for power, (a, b) in enumerate(
+            ((products, products), (products, squares), (squares, squares)), start=1
+        )
+    )
+    # The eigenvalues times the rank have mean 1; the Jacobi matrix of their moments is tridiagonal
+    variance, rounding = spread - 1, epsilon(products) ** 0.5
+    low, high = spread**-0.5, 1.0
+    if variance > rounding**0.5:
+        center = (third - 2 * spread + 1) / variance
+        constant = center - variance  # the second orthogonal polynomial at 0
+        high = _gauss_mean_root([1, center], [variance])
+        if constant > rounding * center:
+            rest = fourth - (1 + center) * third + constant * spread
+            coupling = max(rest, 0.0) / variance
+            low = _gauss_mean_root([1, center, coupling / constant], [variance, coupling])
+    scale = math.sqrt(rank / (x.n_samples - 1))
+    return scale * low * (1 - rounding), scale * high * (1 + rounding)
+
+
+def _gauss_mean_root(diagonal: list[float], squares: list[float]) -> float:
+    """Return the mean root by the Gauss rule of a Jacobi matrix, from the diagonal and the squared
+    entries beside the diagonal."""
+    sides = np.sqrt(squares)
+    nodes, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(sides, 1) + np.diag(sides, -1))
+    return float(vectors[0] ** 2 @ np.sqrt(np.maximum(nodes, 0)))
+
+
 def _trace_of_root(points: Array) -> float:
     """Return the sum of the singular values, from the eigenvalues of the smaller matrix of inner
     products."""
-    xp, (n, d) = namespace(points), points.shape
-    products = (
-        xp.matrix_transpose(points) @ points if d < n else points @ xp.matrix_transpose(points)
-    )
-    return scalar(xp.sum(safe_sqrt(xp.linalg.eigvalsh(products))))
+    xp = namespace(points)
+    return scalar(xp.sum(safe_sqrt(xp.linalg.eigvalsh(_smaller_products(points)))))
+
+
+def _smaller_products(points: Array) -> Array:
+    """Return the inner products of the columns, or of the rows if there are fewer rows."""
+    transposed = namespace(points).matrix_transpose(points)
+    return transposed @ points if points.shape[1] < points.shape[0] else points @ transposed

@@ -43,9 +43,10 @@ from ..intermediates.spectra import (
     partially_whitened_points,
     require_derivative,
     root_flatness,
+    root_flatness_bounds,
 )
 from .cca import uninformative_spans
-from .inner_products import has_low_dimension, warn_near_ceiling
+from .inner_products import MIN_CEILING_SHARE, has_low_dimension, warn_near_ceiling
 from .leave_one_out.alignment import (
     leave_one_out_angular_shape,
     leave_one_out_procrustes,
@@ -242,14 +243,25 @@ def shape_distance(x: Representation, y: Representation, *, alpha: float = 0.5) 
 @shape_distance.claim("uninformative")
 def uninformative_rotations(x: Representation, y: Representation, alpha: float = 1.0) -> str:
     """Near when the singular values of both sides are n - 1 nearly equal ones, as for n <= d; fixed
-    if whitened."""
+    if whitened.
+
+    A pair whose best cosine is below ``MIN_CEILING_SHARE`` is no better than chance would be near
+    the ceiling, so the value excludes the caveat. Then bounds of the flatness usually decide,
+    without eigenvalues.
+    """
     if alpha == 0:
         return uninformative_spans(x, y)
     if has_low_dimension(x, y) or not all(scalar(size(r)) for r in (x, y)):
         return ""
-    return warn_near_ceiling(
-        x.n_samples, root_flatness(x, alpha=alpha) * root_flatness(y, alpha=alpha)
-    )
+    n = x.n_samples
+    if alpha == 1:
+        if scalar(nuclear_norm(x, y)) < MIN_CEILING_SHARE:
+            return ""
+        bounds = zip(root_flatness_bounds(x), root_flatness_bounds(y))
+        low, high = (warn_near_ceiling(n, a * b) for a, b in bounds)
+        if low == high:
+            return low
+    return warn_near_ceiling(n, root_flatness(x, alpha=alpha) * root_flatness(y, alpha=alpha))
 
 
 @shape_distance.claim("claims_for")
