@@ -12,8 +12,6 @@ import torch
 
 import resemblance as rs
 from resemblance.base import arrays
-from resemblance.base.arrays import hash_on_device
-from resemblance.data.representation import fingerprint
 from resemblance.intermediates import rank_bins
 
 SMALL = {"device": "cpu", "samples": 30, "features": 5, "count": 3, "layers": 2}
@@ -56,32 +54,6 @@ def test_the_table_in_the_documentation_is_that_of_the_file():
 
 
 # --------------------------------------------------------------------------- what stays on a device
-
-
-def test_tensors_are_hashed_by_each_bit_and_its_place():
-    x = torch.as_tensor(np.random.default_rng(0).standard_normal((40, 30)))
-    same = [x, x.clone(), x.T.contiguous().T, x.clone().requires_grad_()]
-    assert len({hash_on_device(tensor) for tensor in same}) == 1
-    near, turned, moved = x.clone(), x.clone(), x.clone()
-    near[3, 4] = torch.nextafter(near[3, 4], torch.tensor(9.0, dtype=torch.float64))
-    turned[5, 5] *= -1
-    moved[[0, 1]] = x[[1, 0]]
-    others = [near, turned, moved, x.float(), x.half(), x.bfloat16(), x > 0, (9 * x).to(torch.int8)]
-    bits = [torch.zeros(40 * 30, dtype=torch.int64) for _ in range(64)]
-    for bit, tensor in enumerate(bits):
-        tensor[bit % 7] = -(2**63) if bit == 63 else 2**bit
-    assert len({hash_on_device(tensor) for tensor in (x, *others, *bits)}) == 1 + 8 + 64
-
-
-def test_fingerprints_of_a_device_are_computed_there(monkeypatch):
-    """With a CPU that passes for a device, nothing may reach NumPy."""
-    monkeypatch.setattr("resemblance.data.representation.is_on_cpu", lambda array: False)
-    monkeypatch.setattr("resemblance.data.representation.to_numpy", None)
-    x = torch.arange(12.0)
-    shapes = [(3, 4), (4, 3), (12, 1)]
-    prints = {fingerprint(rs.Representation(x.reshape(shape))) for shape in shapes}
-    assert len(prints) == 3
-    assert fingerprint(rs.Representation(x.reshape(3, 4).clone())) in prints
 
 
 def test_ranks_of_many_samples_are_counted_where_the_data_are(monkeypatch):

@@ -17,11 +17,6 @@ NUMPY_NAMESPACE = array_api_compat.numpy
 # Most arrays have a type from this set; a lookup here is faster than array_api_compat
 NUMPY_TYPES = frozenset({np.ndarray, np.float64, np.float32})
 
-# Odd factors of hash_on_device as int64: two for entries, then positions, then SplitMix64
-HASH_FACTORS = (-0x61C8864680B583EB, 0x2545F4914F6CDD1D)
-POSITION_FACTOR = 0x5851F42D4C957F2D
-SPLITMIX_STEPS = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15), (31, 1))
-HASH_BLOCK_SIZE = 2**22
 # The number of rows of a block is part of the algorithms: another height changes the rounding
 BLOCK_HEIGHT = 256
 MAX_BLAS_DOT_LENGTH = 2**31  # BLAS indexes vectors with 32-bit integers
@@ -182,33 +177,6 @@ def to_numpy(array: Array) -> np.ndarray:
     if not hasattr(array, "__dlpack__"):
         return np.asarray(array)
     return np.asarray(np.from_dlpack(array) if is_on_cpu(array) else _copy_from_accelerator(array))
-
-
-def hash_on_device(tensor: Array) -> bytes:
-    r"""Return a 128-bit hash of the bits and positions of a PyTorch tensor, computed on the
-    tensor's device.
-
-    With the bits :math:`w_i` of entry i read as an integer, the two halves of the hash are
-    :math:`\sum_i s(a w_i + b i) \bmod 2^{64}`, where a and b are odd constants, the halves differ
-    in a, and s is the mixing function of SplitMix64 (Steele, Lea and Flood 2014). Integer sums do
-    not depend on the order of summation. The hash detects accidental differences of data, not
-    deliberate collisions.
-    """
-    torch = sys.modules["torch"]
-    entries = detach(tensor).contiguous().reshape(-1)
-    if entries.dtype.is_floating_point:
-        entries = entries.view(getattr(torch, f"int{8 * entries.element_size()}"))
-    sums = [torch.zeros((), dtype=torch.int64, device=entries.device) for _ in HASH_FACTORS]
-    for start in range(0, len(entries), HASH_BLOCK_SIZE):
-        words = entries[start : start + HASH_BLOCK_SIZE].to(torch.int64)
-        places = torch.arange(start, start + len(words), device=words.device) * POSITION_FACTOR
-        for half, factor in enumerate(HASH_FACTORS):
-            mixed = words * factor + places
-            for shift, multiplier in SPLITMIX_STEPS:
-                mixed ^= (mixed >> shift) & (2 ** (64 - shift) - 1)  # an unsigned right shift
-                mixed *= multiplier
-            sums[half] += mixed.sum()
-    return np.array([int(total) for total in sums], dtype="<i8").tobytes()
 
 
 def as_float64(array: Array) -> np.ndarray:

@@ -23,6 +23,7 @@ DAMAGED_FILE_ERRORS += (AttributeError, IndexError, RecursionError, OverflowErro
 # JSON integers are unbounded; NumPy integers and floats are bounded
 MAX_JSON_INTEGER, MAX_JSON_FLOAT = 2**63, sys.float_info.max
 Content = TypeVar("Content")
+FINGERPRINT_ENTRY = "xxh3_128"  # the name of the hash in the record of an array
 CHECKSUM_FILE = "traits.json"  # the entry "files" has the records of the files in the folder
 
 
@@ -251,5 +252,5 @@ def is_undamaged(path: Path, *, read: bool) -> bool:
 
 def recorded_fingerprint(path: Path) -> str | None:
     """Return the recorded fingerprint of the array in a file; None if the file changed since."""
-    fingerprint = read_file_record(path).get("fingerprint")
+    fingerprint = read_file_record(path).get(FINGERPRINT_ENTRY)
     return fingerprint if isinstance(fingerprint, str) and is_unchanged(path) else None

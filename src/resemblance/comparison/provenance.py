@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.arrays import array_library
 from ..base.formatting import count_with_noun
-from ..data.representation import Representation, fingerprint
+from ..data.representation import Representation, data_key
 
 MEASURE_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 RUN_LIBRARIES = (
@@ -89,7 +89,7 @@ def comparison_provenance(
 
 def _data_identity(x: Representation) -> dict[str, Any]:
     return {
-        "fingerprint": fingerprint(x),
+        "fingerprint": data_key(x),
         "n_features": x.shape[1],
         "dtype": x.origin.dtype if x.origin else str(x.source.dtype).removeprefix("torch."),
         "computed_in": x.dtype,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xxhash
+
+from ..base.arrays import is_on_cpu, is_torch, to_numpy
 
 BYTES_PER_READ = 2**20
 
@@ -89,13 +92,44 @@ def memmap_layout(array: np.memmap) -> dict[str, Any]:
     return layout | {"order": "C" if array.flags.c_contiguous else "F"}
 
 
-def iterate_bytes(path: Path | None, array: Any, values: Any) -> Iterator[Any]:
-    """Yield the bytes of the contiguous array ``values``; if ``array`` is a memory map, read the
-    bytes from the file in blocks, because a memory map would keep the whole array in memory."""
-    if path is None or not isinstance(array, np.memmap) or not array.flags.c_contiguous:
-        yield values.data
-        return
-    with path.open("rb") as file:
-        file.seek(array.offset)
-        while block := file.read(BYTES_PER_READ):
-            yield block
+def hash_values(array: np.ndarray, path: Path | None = None) -> bytes:
+    """Return the 128-bit hash (XXH3) of the bytes of an array in row-major order.
+
+    ``path``: the file of a memory map; the bytes are read from the file in blocks, because a memory
+    map would keep the whole array in memory.
+    """
+    digest = xxhash.xxh3_128()
+    if path is not None and isinstance(array, np.memmap) and array.flags.c_contiguous:
+        with path.open("rb") as file:
+            file.seek(array.offset)
+            while block := file.read(BYTES_PER_READ):
+                digest.update(block)
+    elif array.size:
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.digest()
+
+
+def file_version(path: str | Path) -> tuple[int, int] | None:
+    """Return the size and the time of modification of a file; None for a removed file."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_size, state.st_mtime_ns
+
+
+def content_version(source: Any) -> Hashable:
+    """Return a value that changes with the values of an array; None if no change can be noticed.
+
+    A read-only memory map counts as changed when the file has another size or time of modification.
+    A tensor on an accelerator counts as changed when PyTorch has advanced the version counter of
+    the tensor; writes through ``tensor.data`` do not advance the counter. An array in memory is
+    hashed, at the speed of memory.
+    """
+    if isinstance(source, np.memmap) and source.mode == "r" and source.filename:
+        return file_version(source.filename)
+    if isinstance(source, np.ndarray) or is_on_cpu(source):
+        return hash_values(to_numpy(source))
+    if is_torch(source) and not source.is_inference():
+        return source.data_ptr(), source._version
+    return None

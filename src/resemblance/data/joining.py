@@ -166,6 +166,7 @@ def reorder_columns(x: Representation, order: Sequence[int], order_name: str) ->
     y.source = x.xp.take(x.source, as_array_like(np.asarray(order), x.source), axis=1)
     y.features = None if x.features is None else tuple(x.features[i] for i in order)
     y.path, y.column_order = None, order_name
+    y._key, y._version = "", None  # other data
     return y
 
 

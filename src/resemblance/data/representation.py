@@ -3,7 +3,6 @@ array."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -12,8 +11,10 @@ from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, overload
+from uuid import uuid4
 
 import numpy as np
+import xxhash
 
 from ..base.arrays import (
     NUMPY_NAMESPACE,
@@ -21,8 +22,8 @@ from ..base.arrays import (
     Array,
     blocks_have_safe_squares,
     detach,
+    device,
     has_float64,
-    hash_on_device,
     is_on_cpu,
     is_torch,
     namespace,
@@ -34,7 +35,14 @@ from ..base.arrays import (
 from ..base.exceptions import UndefinedError
 from ..base.json_files import recorded_fingerprint
 from ..base.text import check_choice
-from .array_files import iterate_bytes, memmap_layout, npy_path, open_npy
+from .array_files import (
+    content_version,
+    file_version,
+    hash_values,
+    memmap_layout,
+    npy_path,
+    open_npy,
+)
 from .array_protocol import as_read_only_numpy, forbid_operators, missing_attribute_message
 from .cache_keys import cache_key_function, make_contiguous
 from .columns import FeatureNames, column_numbers, to_python_names
@@ -99,8 +107,11 @@ class Representation:
     or anything ``numpy.asarray`` understands. The precision of computation is float64 on the CPU,
     whatever the precision of the data (most measures subtract nearly equal numbers), and the
     precision of the data, at least float32, on an accelerator and in JAX without
-    ``jax_enable_x64``; ``dtype`` selects another precision. You must not change the data while the
-    representation is in use.
+    ``jax_enable_x64``; ``dtype`` selects another precision.
+
+    The data are not copied. If you change the data between two calls, the next call notices the
+    change and computes everything anew; if the file of a path changes, the next call raises
+    ``ValueError``. You must not change the data during a call.
 
     In a table with one column of vectors, the vectors are the features; ``column`` chooses among
     several columns of vectors. A mapping from ids to vectors uses the keys as ids. A few words with
@@ -149,6 +160,9 @@ class Representation:
         self.is_sorted = False  # whether the package sorted the rows by id
         self._cache: dict[Any, Any] = {}
         self._lock = threading.RLock()
+        # The version of the data in the cache; None in the first call
+        self._version: Hashable = file_version(self.path) if self.path else None
+        self._key = ""  # see data_key
         # Derives an intermediate from the same intermediate of a related representation
         self._carry: IntermediateSource | None = None
         self.origin: StreamSummary | None = None
@@ -203,6 +217,25 @@ class Representation:
         with self._lock:
             self._cache = {k: v for k, v in self._cache.items() if self._stays(k[0], v)}
 
+    def _forget_changed_values(self) -> None:
+        """Drop all cached values if the data changed since the last call of this method.
+
+        Raises ``ValueError`` if the file of the representation changed.
+        """
+        if self.origin or self._carry:
+            return  # the data of the package itself
+        version = file_version(self.path) if self.path else content_version(self.source)
+        if self.path:
+            if None not in (version, self._version) and version != self._version:
+                raise ValueError(
+                    f"{representation_title(self)}: the file {self.path} changed after it was "
+                    "opened; open it again, rs.Representation(path)"
+                )
+            return
+        with self._lock:
+            if version is None or version != self._version:
+                self._cache, self._key, self._version = {}, "", version
+
     def _stays(self, function: Any, value: Any) -> bool:
         if isinstance(value, int | float | str):
             return True
@@ -253,7 +286,7 @@ class Representation:
         }
         state |= {"order": self.order, "origin": self.origin, "signed": self.signed}
         state |= {"features": self.features, "column_order": self.column_order}
-        state |= {"is_sorted": self.is_sorted}
+        state |= {"is_sorted": self.is_sorted, "_version": self._version, "_key": self._key}
         return state | {"source": memmap_layout(self.source) if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -268,8 +301,15 @@ forbid_operators(Representation)
 
 
 def as_representation(data: Any, name: str = "") -> Representation:
-    """Return ``data`` if it is a :class:`Representation`, else a representation of ``data``."""
-    return data if isinstance(data, Representation) else Representation(data, name)
+    """Return ``data`` if it is a :class:`Representation`, else a representation of ``data``.
+
+    A public function calls ``as_representation`` for its arguments, so that values cached from data
+    that changed since are dropped.
+    """
+    if not isinstance(data, Representation):
+        return Representation(data, name)
+    data._forget_changed_values()
+    return data
 
 
 def replace_rows(
@@ -496,26 +536,64 @@ def fingerprint(x: Representation) -> str:
     """Return a hash of the original values, shape, precision, precision of computation, repeated
     rows, and column names that do more than number the columns.
 
-    If the fingerprint of an unchanged file is recorded, the file is not read. Tensors on an
-    accelerator are hashed on the device, with another fingerprint than on the CPU.
+    The hash is 128 bits of XXH3, which detects accidental differences, not deliberate collisions.
+    The hash reads the values as bytes in row-major order: the memory layout and the library of an
+    array do not count, and a tensor on an accelerator is copied. Equal numbers with other bits,
+    such as -0.0 and 0.0, have different fingerprints, and so have NaNs with other bits. If the
+    fingerprint of an unchanged file is recorded, the file is not read.
     """
     repeats, is_plain = stimulus_of_each_row(x.ids), x.dtype == "float64"
     names = x.features if x.features and column_numbers(x.features) is None else ()
     is_plain = is_plain and not repeats and not names
     if x.path and is_plain and (recorded := recorded_fingerprint(x.path)):
         return recorded
-    is_here = not is_torch(x.source) or is_on_cpu(x.source)
-    source = np.ascontiguousarray(to_numpy(x.source)) if is_here else x.source
-    name = str(x.source.dtype).rpartition(".")[2]
+    values, name = to_numpy(x.source), str(x.source.dtype).rpartition(".")[2]
     # bfloat16 becomes float32 in NumPy, but the stored precision decides which values tie
-    kind = source.dtype.str if is_here and source.dtype.name == name else name
-    digest = hashlib.sha256(f"{kind}{x.shape}{x.dtype}".encode())
-    for block in iterate_bytes(x.path, x.source, source) if is_here else [hash_on_device(source)]:
-        digest.update(block)
+    kind = values.dtype.str if values.dtype.name == name else name
+    digest = xxhash.xxh3_128(f"{kind}{x.shape}{x.dtype}".encode())
+    digest.update(x._version if isinstance(x._version, bytes) else hash_values(values, x.path))
     digest.update(x.signed.signs.tobytes() if x.signed else b"")
     digest.update(repr(repeats).encode() if repeats else b"")
     digest.update(repr(names).encode() if names else b"")
-    return digest.hexdigest()[:32]
+    return digest.hexdigest()
+
+
+def data_key(x: Representation) -> str:
+    """Return the key of the data in a comparison: representations with equal keys have equal data.
+
+    The key is the fingerprint. An array on an accelerator has another key until scores are saved or
+    looked up, because the fingerprint copies the array.
+    """
+    if not x._key:
+        is_unread = not (is_on_cpu(x.source) or x.origin)
+        x._key = f"unread {uuid4().hex}" if is_unread else fingerprint(x)
+    return x._key
+
+
+def unify_keys(representations: Sequence[Representation], *, portable: bool = False) -> None:
+    """Give representations with equal data the same key.
+
+    ``portable``: all keys become fingerprints, under which scores are saved. Otherwise arrays on an
+    accelerator are compared there, if their shapes and a few values are equal.
+    """
+    unread = [r for r in representations if data_key(r).startswith("unread ")]
+    if portable:
+        for r in unread:
+            r._key = fingerprint(r)
+        return
+    groups: dict[Hashable, list[Representation]] = {}
+    for r in unread:
+        rows, columns = (slice(None, None, -(-size // 8)) for size in r.shape)
+        sample = to_numpy(r.source[rows, columns]).tobytes()
+        facts = (r.dtype, r.ids and stimulus_of_each_row(r.ids), r.features, device(r.source))
+        group = groups.setdefault(
+            (r.shape, str(r.source.dtype), sample, repr(facts), repr(r.signed)), []
+        )
+        twin = next((q for q in group if bool(r.xp.all(q.source == r.source))), None)
+        if twin is None:
+            group.append(r)
+        else:
+            r._key = twin._key
 
 
 @cached("scalar")

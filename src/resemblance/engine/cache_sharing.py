@@ -31,7 +31,7 @@ from ..base.formatting import list_names
 from ..base.json_files import atomic_write
 from ..base.locks import file_lock, is_process_alive
 from ..contracts._measure import Measure
-from ..data.representation import Representation, fingerprint, pair_cache
+from ..data.representation import Representation, pair_cache
 from .intermediate_sizes import representation_cache_bytes
 from .memory import available_memory
 from .reasons import is_out_of_memory
@@ -185,7 +185,6 @@ def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
     Exceptions are ignored here: a measure raises the same exception for every pair, and the pair
     records the reason. Lack of memory clears the cache.
     """
-    fingerprint(x)
     with pair_cache(x, x):
         for measure in (m for m in measures if not m.is_in_blocks(x)):
             try:
@@ -425,6 +424,7 @@ def write_array(x: Representation, path: Path) -> Representation:
     x.source.tofile(path)
     y = copy(x)
     y.path, y.source = path, np.memmap(path, x.source.dtype, "r", shape=x.shape)
+    y._version = None  # the version of the array in memory
     return y
 
 

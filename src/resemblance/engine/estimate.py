@@ -11,7 +11,7 @@ import numpy as np
 from ..base.formatting import format_duration
 from ..comparison.scores import ScoreBatch
 from ..contracts._measure import Measure, batchable_measures
-from ..data.representation import fingerprint
+from ..data.representation import data_key
 from .scoring import score_block
 from .work import ComparisonPlan, PairBlock
 
@@ -172,7 +172,7 @@ class TimeEstimate:
         size = MAX_TIMED_BATCH_SIDE if batchable else side_length
         rows, columns = rows[:size], columns[:size]
         first = ComparisonPlan(rows, None if is_square else columns, list(sizes), [], {})
-        tokens = [list(map(fingerprint, side)) for side in (rows, columns)]
+        tokens = [list(map(data_key, side)) for side in (rows, columns)]
         places, masks = np.ix_(i[:size], j[:size]), dict[str, np.ndarray]()
         for m in sizes:
             mask = todo[m.spec][places]
@@ -340,10 +340,8 @@ def _first_timed_block(
     """
     if work.columns is None:
         return _first_timed_square(todo, rows)
-    row_data = set(map(fingerprint, work.rows))
-    columns = np.array(
-        [j for j in columns.tolist() if fingerprint(work.columns[j]) not in row_data]
-    )
+    row_data = set(map(data_key, work.rows))
+    columns = np.array([j for j in columns.tolist() if data_key(work.columns[j]) not in row_data])
     rows, columns = rows[:MAX_TIMING_CANDIDATES], columns[:MAX_TIMING_CANDIDATES]
     if not len(columns):
         return None

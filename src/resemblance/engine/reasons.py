@@ -9,7 +9,7 @@ import numpy as np
 from ..base.exceptions import UndefinedError
 from ..comparison.scores import NO_MEMORY_REASON
 from ..contracts._measure import Measure
-from ..data.representation import Representation, fingerprint, representation_title
+from ..data.representation import Representation, data_key, representation_title
 
 SCIPY_NONFINITE_MESSAGES = (
     "array must not contain infs or NaNs",
@@ -28,7 +28,7 @@ def failure_reason(
     if isinstance(error, UndefinedError):
         reason = str(error)
         for r in (x, y):
-            reason = reason.replace(representation_title(r), f"{{{fingerprint(r)}}}")
+            reason = reason.replace(representation_title(r), f"{{{data_key(r)}}}")
         return reason
     if is_out_of_memory(error):
         sizes = " and ".join(map(str, (x.shape, y.shape)))

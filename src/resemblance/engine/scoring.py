@@ -20,7 +20,7 @@ from ..comparison.scores import (
 )
 from ..contracts._measure import Measure, batchable_measures
 from ..contracts.claims import CHANCE_KEY, Scores, clip_to_range
-from ..data.representation import Representation, fingerprint, pair_cache, without_gradient
+from ..data.representation import Representation, data_key, pair_cache, without_gradient
 from .reasons import failure_reason
 from .work import PairBlock
 
@@ -44,7 +44,7 @@ def score_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
 
 def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[list[ScoreBatch]]:
     """Yield the scores of a part, pair by pair; all measures share the cache of the pair."""
-    data = tuple(map(fingerprint, part.representations))
+    data = tuple(map(data_key, part.representations))
     offset = 0 if part.is_diagonal else len(part.rows)
     scores, start = {p: list[PairScore]() for p in positions}, time.monotonic()
     for pairs, (i, j) in enumerate(_pairs_to_compute(part, positions)):
@@ -133,7 +133,7 @@ def _pair_chance_level(measure: Measure, x: Representation, y: Representation) -
 def _score_batched_measure(part: PairBlock, p: int) -> Iterator[list[ScoreBatch]]:
     """Yield the scores of a measure with a function for many pairs."""
     offset = 0 if part.is_diagonal else len(part.rows)
-    data = tuple(map(fingerprint, part.representations))
+    data = tuple(map(data_key, part.representations))
     places = np.arange(len(part.rows)), offset + np.arange(len(part.columns))
     blocks = [(part.rows, part.columns, part.forward[p], places)]
     if part.backward is not None and not part.is_diagonal:

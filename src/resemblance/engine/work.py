@@ -24,7 +24,7 @@ from ..comparison.scores import NO_MEMORY_REASON, PairScore, ScoreBatch, ScoreMa
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
 from ..data.caveats import reordered_column_caveats
-from ..data.representation import Representation, fingerprint, needs_copy
+from ..data.representation import Representation, data_key, needs_copy, unify_keys
 from .arguments import named_representations, select_measures
 from .intermediate_sizes import group_measures, intermediates_used, pair_cache_bytes
 
@@ -160,6 +160,7 @@ class ComparisonPlan:
             if m.family == "outputs":
                 with suppress(UndefinedError):
                     m.evaluate(rows[0], rows[0])
+        unify_keys([*rows, *(columns or ())])
         provenance = {**comparison_provenance(rows, columns or rows), **metadata}
         order_caveats = reordered_column_caveats([*rows, *(columns or [])])
         second = None if columns is None else _distinct_data(columns)
@@ -173,6 +174,14 @@ class ComparisonPlan:
             previous = self.provenance.get("caveats", [])
             self.provenance["caveats"] = list(dict.fromkeys([*previous, *caveats]))
 
+    def use_fingerprints(self) -> None:
+        """Identify all data by fingerprints, under which scores are saved and looked up."""
+        keys = {data_key(r): r for r in self.all}
+        unify_keys(self.all, portable=True)
+        for side in ("rows", "columns"):
+            for entry in self.provenance.get(side, {}).values():
+                entry["fingerprint"] = data_key(keys[entry["fingerprint"]])
+
     @cached_property
     def infos(self) -> tuple[MeasureInfo, ...]:
         """The facts about all measures."""
@@ -181,7 +190,7 @@ class ComparisonPlan:
     @cached_property
     def matrices(self) -> dict[str, ScoreMatrix]:
         """The scores so far, by measure."""
-        data = [[fingerprint(r) for r in side] for side in self.sides]
+        data = [[data_key(r) for r in side] for side in self.sides]
         return {m.spec: ScoreMatrix(m.spec, m.version, m.symmetric, *data) for m in self.infos}
 
     @property
@@ -241,7 +250,7 @@ class ComparisonPlan:
         comparison."""
         mask = np.zeros(tuple(map(len, self.sides)), dtype=bool)
         i, j = _shared_data_positions(
-            *({fingerprint(r): k for k, r in enumerate(s)} for s in self.sides)
+            *({data_key(r): k for k, r in enumerate(s)} for s in self.sides)
         )
         mask[np.ix_(i, j)] = np.array(i)[None, :] < np.array(i)[:, None]
         return mask
@@ -270,7 +279,7 @@ class ComparisonPlan:
                     f"{remedy}"
                 )
                 failures.append(PairScore(i, offset + j, None, reason))
-        data = tuple(map(fingerprint, self.all))
+        data = tuple(map(data_key, self.all))
         return score_batch(m.spec, m.version, data, failures) if failures else None
 
     def height_for(self, tasks: float) -> int:
@@ -344,8 +353,10 @@ def split_into_blocks(
 
 def load_saved_scores(store: ScoreFile, works: Sequence[ComparisonPlan]) -> None:
     """Store the scores in a file for the data of these plans."""
+    for work in works:
+        work.use_fingerprints()
     check = range_checker((info for work in works for info in work.infos), store.path)
-    data = {fingerprint(r) for work in works for r in work.all}
+    data = {data_key(r) for work in works for r in work.all}
     for column in store.columns(data):
         check(column)
         for work in works:
@@ -358,7 +369,7 @@ def find_missing_pairs(works: Sequence[ComparisonPlan]) -> list[dict[str, np.nda
     A pair that an earlier comparison computes is not in the mask of a later comparison.
     """
     todos = [work.todo() for work in works]
-    places = [[{fingerprint(r): i for i, r in enumerate(s)} for s in work.sides] for work in works]
+    places = [[{data_key(r): i for i, r in enumerate(s)} for s in work.sides] for work in works]
     for k, work in enumerate(works):
         for p, other in enumerate(works[:k]):
             (rows, columns), other_sides = places[k], places[p]
@@ -388,5 +399,5 @@ def _distinct_data(representations: Iterable[Representation]) -> RepresentationT
     """Return the first representation of each data set."""
     representations_by_data: dict[str, Representation] = {}
     for r in representations:
-        representations_by_data.setdefault(fingerprint(r), r)
+        representations_by_data.setdefault(data_key(r), r)
     return tuple(representations_by_data.values())

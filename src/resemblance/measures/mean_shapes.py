@@ -115,9 +115,7 @@ def _centered_representations(representations: Any, caller: str = "mean_shape") 
     """Return the centred points of representations of the same samples."""
     entries = representations.items() if isinstance(representations, Mapping) else None
     pairs = entries or ((f"X{i}", x) for i, x in enumerate(representations))
-    inputs = [
-        x if isinstance(x, Representation) else as_representation(x, name) for name, x in pairs
-    ]
+    inputs = [as_representation(x, name) for name, x in pairs]
     for r in inputs:
         if r.origin or r.signed:
             raise ValueError(

@@ -15,6 +15,7 @@ import numpy as np
 from ..base.arrays import to_numpy
 from ..base.json_files import (
     CHECKSUM_FILE,
+    FINGERPRINT_ENTRY,
     file_record,
     is_undamaged,
     read_document,
@@ -210,7 +211,7 @@ def record_model_files(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
     records = {}
     for path in paths:
         is_layer = path.suffix == ".npy" and path.stem not in NON_LAYER_ARRAYS
-        facts = {"fingerprint": fingerprint(Representation(path))} if is_layer else {}
+        facts = {FINGERPRINT_ENTRY: fingerprint(Representation(path))} if is_layer else {}
         records[path.name] = file_record(path, facts)
     return records
 
