@@ -19,6 +19,9 @@ NUMPY_TYPES = frozenset({np.ndarray, np.float64, np.float32})
 
 # The number of rows of a block is part of the algorithms: another height changes the rounding
 BLOCK_HEIGHT = 256
+# The range of sums of squares in double precision without overflow and lost digits
+MIN_SAFE_DOUBLE = float(np.finfo(float).smallest_normal) / float(np.finfo(float).eps) ** 2
+MAX_DOUBLE = float(np.finfo(float).max)
 MAX_BLAS_DOT_LENGTH = 2**31  # BLAS indexes vectors with 32-bit integers
 
 
@@ -227,6 +230,8 @@ def epsilon(array: Array) -> float:
 
 def clip_above_one(values: Array) -> Array:
     """Return the values, with values above 1 (rounding errors) replaced by 1; NaN stays NaN."""
+    if type(values) is np.float64:
+        return np.float64(1) if values > 1 else values
     xp = namespace(values)
     return xp.where(values > 1, xp.ones_like(values), values)
 
@@ -254,6 +259,8 @@ def frobenius_inner(a: Array, b: Array) -> Array:
     """Return the Frobenius inner product of two arrays (the sum of the products of all entries),
     using BLAS."""
     xp = namespace(a, b)
+    if xp is NUMPY_NAMESPACE:
+        return np.vecdot(a.reshape(-1), b.reshape(-1))
     a, b = xp.reshape(a, (-1,)), xp.reshape(b, (-1,))
     # PyTorch implements vecdot as a matrix product, and dot with BLAS
     return a.dot(b) if is_torch(a) and len(a) < MAX_BLAS_DOT_LENGTH else xp.vecdot(a, b)
@@ -293,7 +300,9 @@ def sum_of_squares(values: Array, axis: int | None = None) -> Array:
         if axis == 0:
             return xp.sum(values * values, axis=0)
         rows = xp.vecdot(values, values)
-        return xp.sum(rows) if axis is None else rows
+        if axis is None:  # np.add.reduce is np.sum without its overhead
+            return np.add.reduce(rows) if type(rows) is np.ndarray else xp.sum(rows)
+        return rows
 
 
 def has_safe_squares(sums: Array) -> bool:
@@ -301,6 +310,8 @@ def has_safe_squares(sums: Array) -> bool:
 
     A safe sum of squares is finite and positive.
     """
+    if type(sums) is np.float64:
+        return bool(MIN_SAFE_DOUBLE < sums <= MAX_DOUBLE)
     xp, limits = namespace(sums), namespace(sums).finfo(sums.dtype)
     sums = detach(sums)
     smallest, largest = (sums, sums) if sums.ndim == 0 else (xp.min(sums), xp.max(sums))

@@ -352,6 +352,8 @@ def batchable_measures(
 def require_measure_extra(measure: Measure) -> None:
     """Raise ``ImportError`` with the name of the extra if the optional dependency of a measure is
     not installed."""
+    if measure.requires is None:
+        return
     for package in (
         name for name, requires in EXTRA_OF_PACKAGE.items() if requires == measure.requires
     ):

@@ -270,15 +270,17 @@ def _copy_caveats(
     Rows that encode classes are equal without being duplicates. ``blocks=None``: every sample is a
     block.
     """
-    n = representations[0].shape[0]
-    block_labels = np.arange(n) if blocks is None else blocks
     candidates = [
         r
         for r in representations
         if _may_have_equal_rows(_numpy_array(r)) and not _is_integer_code(r)
     ]
+    if not candidates:
+        return
+    n = representations[0].shape[0]
+    block_labels = np.arange(n) if blocks is None else blocks
     rows = [duplicate_labels(r) for r in candidates]
-    if rows and len(rows) == len(representations):
+    if len(rows) == len(representations):
         joint_labels = np.unique(np.stack(rows), axis=1, return_inverse=True)[1].reshape(n)
         count = len(np.unique(joint_labels))
         if (
@@ -309,8 +311,9 @@ def _may_have_equal_rows(source: np.ndarray) -> bool:
     """Say whether enough rows may be duplicates, judged by three columns: rows with different
     values in a column are different."""
     n, d = source.shape
-    distinct = (len(np.unique(source[:, column])) for column in {0, d // 2, d - 1})
-    return all(SAMPLES_PER_NAMED_COPY * (n - count) >= n for count in distinct)
+    sorted_columns = (np.sort(source[:, column]) for column in {0, d // 2, d - 1})
+    repeats = (np.count_nonzero(c[1:] == c[:-1]) for c in sorted_columns)
+    return all(SAMPLES_PER_NAMED_COPY * count >= n for count in repeats)
 
 
 def _is_integer_code(x: Representation) -> bool:
@@ -451,8 +454,9 @@ def _may_have_dominant_share(x: Representation) -> bool:
     count = max(4, min(DOMINANCE_SAMPLE_ROWS, MAX_NUMBERS_TO_COPY // source.shape[1]))
     sample_rows = source[:: -(-len(source) // count)] * 1.0
     with np.errstate(all="ignore"):
-        mean = sample_rows.mean(axis=0)
-        features = np.square(sample_rows - mean).sum(axis=0)
+        mean = np.add.reduce(sample_rows) / len(sample_rows)
+        deviations = sample_rows - mean
+        features = np.einsum("ij,ij->j", deviations, deviations)
         points = source if source.dtype.kind == "f" else source * 1.0
         squares = np.einsum("ij,ij->i", points, points) - 2 * (points @ mean) + mean @ mean
         return not (

@@ -24,6 +24,7 @@ from ..base.arrays import (
     detach,
     device,
     has_float64,
+    has_safe_squares,
     is_on_cpu,
     is_torch,
     namespace,
@@ -63,6 +64,7 @@ T = TypeVar("T")
 MIN_LARGE_BYTES = 2**25  # the number of values of a large array: no cached copy is kept
 AXIS_WORDS = {"n", "d", "k"}  # samples, features, and any other axis of an intermediate
 KINDS_OF_VALUES = ("scalar", "pairs", "neighbors", "anew")
+MISSING = object()  # stands for an intermediate without a cached value
 ROWS_PER_COPIED_BLOCK = 2**11  # the rows converted at a time in a large array
 # A function from the cache key of an intermediate, and a function that computes the intermediate of
 # another representation, to the intermediate; None if the intermediate must be computed
@@ -393,7 +395,8 @@ def _cached_function(
             return function(x, *args, **parameters)
         key = make_key(args, parameters) if args or parameters else default_key
         with x._lock:
-            if key not in x._cache:
+            value: Any = x._cache.get(key, MISSING)
+            if value is MISSING:
                 carried_value = x._carry and x._carry(
                     key, lambda y: cached_value(y, *args, **parameters)
                 )
@@ -402,9 +405,9 @@ def _cached_function(
                 is_whole = not isinstance(result, np.ndarray | tuple) or (
                     isinstance(result, np.ndarray) and result.flags.forc
                 )
-                x._cache[key] = result if is_whole else make_contiguous(result)
-            value: T = x._cache[key]
-            return value
+                value = x._cache[key] = result if is_whole else make_contiguous(result)
+            found: T = value
+            return found
 
     return cached_value
 
@@ -597,6 +600,21 @@ def unify_keys(representations: Sequence[Representation], *, portable: bool = Fa
 
 
 @cached("scalar")
+def sum_of_stored_squares(x: Representation) -> float:
+    """Return the sum of the squares of the stored values, in their precision, in one pass.
+
+    NaN unless the data are a NumPy array of float32 or float64 without gaps in memory.
+    """
+    source = x.source
+    is_plain = isinstance(source, np.ndarray) and source.flags.forc
+    if not is_plain or source.dtype not in (np.float32, np.float64):
+        return math.nan
+    entries = source.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        return float(np.vdot(entries, entries))
+
+
+@cached("scalar")
 def check_all_finite(x: Representation) -> bool:
     """Return True, or raise :class:`UndefinedError` with the location of the first NaN or infinite
     entry.
@@ -605,11 +623,11 @@ def check_all_finite(x: Representation) -> bool:
     numbers are copied from the device, unless the error names an entry.
     """
     # Squares that are safe in float32 are safe in float64, so the check needs no float64 copy
-    is_plain = isinstance(x.source, np.ndarray) and x.source.flags.c_contiguous
-    blocks = [x.source] if is_plain and x.source.dtype in (np.float32, x.dtype) else []
-    if (blocks and blocks_have_safe_squares(blocks)) or blocks_have_safe_squares(
-        working_value_blocks(x)
-    ):
+    total = sum_of_stored_squares(x)
+    is_precise = not math.isnan(total) and x.source.dtype in (np.float32, x.dtype)
+    if is_precise and has_safe_squares(x.source.dtype.type(total)):
+        return True
+    if blocks_have_safe_squares(working_value_blocks(x)):
         return True
     max_value = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
     if not math.isfinite(max_value):

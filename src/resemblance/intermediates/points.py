@@ -109,6 +109,8 @@ def centered_scaled(x: Representation) -> ScaledPoints:
 
 def _nonzero_divisor(length: Array) -> Array:
     """Return a length, or 1 where the length is 0."""
+    if type(length) is np.float64:
+        return length or np.float64(1)
     xp = namespace(length)
     return xp.where(length > 0, length, xp.ones_like(length))
 
