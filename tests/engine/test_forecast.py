@@ -11,6 +11,7 @@ import re
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,8 +20,8 @@ from numpy.lib.format import open_memmap
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.data.representation import fingerprint
-from resemblance.engine.intermediate_sizes import pair_cache_bytes
+from resemblance.data.representation import fingerprint, pair_cache
+from resemblance.engine.intermediate_sizes import is_small, pair_cache_bytes
 from resemblance.models.files import read_files
 
 FORECAST = importlib.import_module("resemblance.engine.forecast")
@@ -164,6 +165,35 @@ def test_no_measure_keeps_a_matrix_of_all_pairs_of_many_samples():
     more = map(rs.get_measure, ("cka[kernel=rbf]", "rsa[compare=kendall]"))
     for m in (*rs.list_measures(), *more):
         assert pair_cache_bytes(m, 50_000, 128, 128) < 1e9, m.spec
+
+
+HELD_SPECS = ["cka", "cka[kernel=rbf]", "rsa", "distance_correlation", "procrustes", "svcca", "imd"]
+
+
+@pytest.mark.parametrize("spec", [*HELD_SPECS, "mutual_knn[k=7]", "mutual_knn[k=6]"])
+@pytest.mark.parametrize("shape", [(600, 40), (400, 200), (200, 500)])
+def test_the_forecast_memory_of_a_pair_is_the_memory_that_the_pair_holds(spec, shape):
+    """A parameter such as k, equal to a size of the small arrays, does not grow with the data."""
+    rng, measure = np.random.default_rng(0), rs.get_measure(spec)
+    x, y = (rs.Representation(rng.standard_normal(shape)) for _ in "xy")
+    with pair_cache(x, y) as shared:
+        measure.evaluate(x, y)
+    sources = {id(x.source), id(y.source)}
+    stack, arrays = [*x.cache.values(), *y.cache.values(), *shared.values()], {}
+    while stack:
+        value = stack.pop()
+        if isinstance(value, tuple):
+            stack.extend(value)
+        elif isinstance(value, np.ndarray) and id(value.base) not in sources:
+            arrays[value.ctypes.data, value.nbytes] = value.nbytes
+    held = sum(arrays.values())
+    assert abs(pair_cache_bytes(measure, *shape, shape[1], False) / held - 1) < 0.02
+
+
+def test_small_data_need_no_estimate():
+    for m, (n, d) in product(rs.list_measures(), [(20, 5), (50, 50), (30, 300), (300, 30)]):
+        assert is_small(n, d, 1, 10**12)
+        assert not is_small(n, d, 1, pair_cache_bytes(m, n, d, d)), m.spec
 
 
 def test_what_does_not_fit_says_what_would(monkeypatch):

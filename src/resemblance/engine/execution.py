@@ -21,6 +21,7 @@ from ..data.representation import Representation
 from ..significance.resampling import check_positive_integers
 from .cache_sharing import SharedCache, shared_cache
 from .estimate import TimeEstimate
+from .intermediate_sizes import is_small
 from .memory import HALF_KEYWORD, available_memory, memory_budget
 from .tasks import run_pair_blocks
 from .work import ComparisonPlan, PairBlock, RunOptions, find_missing_pairs, load_saved_scores
@@ -180,7 +181,7 @@ def schedule_pair_blocks(
     batches, streams, oversized = list[ScoreBatch](), list[Iterator[PairBlock]](), dict[str, int]()
     for work, todo in zip(works, todos):
         available = math.inf if room is None or not _uses_local_memory(executor, work.all) else room
-        for m in work.measures:
+        for m in () if is_small(*work.largest, 2, min(available, budget)) else work.measures:
             size = work.bytes_of_pair(m) if todo[m.spec].any() else 0
             failures = work.without_room(m, todo[m.spec], available) if size > available else None
             if failures is not None:

@@ -18,6 +18,8 @@ from ..intermediates.rectangles import MAX_STORED_SAMPLES, force_blockwise
 # Measures, and the bytes of their intermediates
 SizedMeasureGroup = tuple[tuple[Measure, ...], int]
 SOURCE_KEY = "source"  # the owner of the memory of the array itself
+# No measure needs this many square matrices of all samples, or of all features, for a pair.
+SMALL_DATA_SQUARES = 1000
 ProbeWidth = Literal["wide", "middle", "narrow"]  # relative to the number of samples
 
 
@@ -74,6 +76,14 @@ def representation_cache_bytes(
     return _group_with_bytes(measures, {m: intermediates_used(m, n, d, copied) for m in measures})[
         1
     ]
+
+
+def is_small(n: int, d: int, count: int, memory: float) -> bool:
+    """Return whether intermediates fit in memory whatever ``count`` pairs and measures compute.
+
+    ``n`` and ``d`` are the largest shape of a representation. Small data need no estimate.
+    """
+    return 8 * max(n, d) ** 2 * SMALL_DATA_SQUARES * count <= memory
 
 
 def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = True) -> int:
@@ -169,6 +179,8 @@ def _run_probe(
     """
     rows = max(23, measure.min_samples + 6)
     columns = {"wide": rows + 8, "middle": rows // 2, "narrow": 7}[width]
+    # A parameter such as k=7 must not look like the number of features.
+    columns -= columns in {**measure.defaults, **dict(measure.parameters)}.values()
     noise = generator(0, "probe").standard_normal((2, rows, columns))
     x, y = Representation(noise[0]), Representation(noise[1])
     try:

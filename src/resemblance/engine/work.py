@@ -26,7 +26,7 @@ from ..contracts._measure import Measure
 from ..data.caveats import reordered_column_caveats
 from ..data.representation import Representation, data_key, needs_copy, unify_keys
 from .arguments import named_representations, select_measures
-from .intermediate_sizes import group_measures, intermediates_used, pair_cache_bytes
+from .intermediate_sizes import group_measures, intermediates_used, is_small, pair_cache_bytes
 
 # A boolean mask of the pairs to compute, shape (rows, columns), by measure
 MissingPairs = Mapping[str, np.ndarray]
@@ -306,10 +306,16 @@ class ComparisonPlan:
         and ``height`` the largest height of a block. ``apart``: no intermediates share memory.
         """
         unfinished = [m for m in self.measures if todo[m.spec].any()]
-        intermediates = {
-            m: intermediates_used(m, *self.largest, self.is_copied, apart=apart) for m in unfinished
-        }
-        groups = group_measures(intermediates, self.largest[0], len(self.all), memory, available)
+        if is_small(*self.largest, len(self.all) * len(unfinished), min(memory, available)):
+            groups = [(tuple(unfinished), 0)] if unfinished else []
+        else:
+            intermediates = {
+                m: intermediates_used(m, *self.largest, self.is_copied, apart=apart)
+                for m in unfinished
+            }
+            groups = group_measures(
+                intermediates, self.largest[0], len(self.all), memory, available
+            )
         columns = None if self.columns is None else len(self.columns)
         for measures, size in groups:
             for tile in split_into_blocks(size, len(self.rows), columns, memory, height):
