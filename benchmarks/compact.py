@@ -19,8 +19,9 @@ from bench import GENERATED, command, grid
 
 import resemblance as rs
 from resemblance.base.json_files import write_atomically
+from resemblance.bench import run
 from resemblance.bench.packs import open_pack
-from resemblance.bench.pinned import build_pack, run_pack
+from resemblance.bench.pinned import build_pack
 from resemblance.bench.ranking.ranking import DEFAULT_PACK_SERIES, read_board
 from resemblance.bench.study import purpose
 from resemblance.significance import rank_correlation, ranks_of_rows
@@ -41,7 +42,7 @@ def whole_ranks(study: Path) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         archive, _ = build_pack(study, folder)
         pack = open_pack(archive, cache=Path(folder) / "cache")
-        result = run_pack(pack, measures=tested(), with_intervals=False)
+        result = run(pack.manifest.suite, pack=pack, measures=tested(), with_intervals=False)
     return {row.measure: row.mean for row in result.places().rows}
 
 

@@ -85,7 +85,7 @@ def run_paper(paper: Paper, folder: Path, options: argparse.Namespace) -> Result
     more = {"only": options.only} if options.only else {}
     with process_pool(options.jobs) as executor, progress_bars(options.quiet) as progress:
         size = paper.sizes[options.size]
-        result = paper.run(folder, size=size, executor=executor, progress=progress, **more)
+        result = paper.run(folder, size=size, jobs=executor, progress=progress, **more)
     page = folder / "index.html"
     write_page(result, page, title=paper.heading, introduction=paper.citation)
     if not options.quiet:

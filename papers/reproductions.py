@@ -38,7 +38,7 @@ Tables = Mapping[str, str]  # by name, in Markdown
 class Paper(NamedTuple):
     """A paper and its reproduction.
 
-    ``run``: called with a folder and, by name, size, executor and progress; returns a result with
+    ``run``: called with a folder and, by name, size, jobs and progress; returns a result with
     claims. ``sizes``: the suite's names of "small", "default" and "paper". ``kept``: the names of
     the tables to store; tables of a section "published" put the paper's numbers next to ours and
     appear in the README. ``tables``: returns the tables for the documentation, from a stored

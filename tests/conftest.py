@@ -97,10 +97,10 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def vision_study(once: Callable[..., Path]) -> Path:
     """A finished study of ReSi on the smallest vision models."""
-    from resemblance.bench.resi import run
+    from resemblance.bench import run
 
     options = {"size": "slice", "domains": ["vision"], "measures": ["cka", "gulp"]}
-    return once("study", lambda folder: run(folder, **options))
+    return once("study", lambda folder: run("resi", folder, **options))
 
 
 @pytest.fixture(scope="session")

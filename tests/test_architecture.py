@@ -25,8 +25,8 @@ MOST_ENTRIES = 25
 MAX_SHARED_NAMES = 0.2  # of functions and classes
 # What suites of the benchmark, domains of its training, and modules of commands define each
 INTERFACES = {
-    "build", "cases_of", "check", "extract", "fit", "head_of", "inputs_of", "learn", "options",
-    "pin", "read", "run", "run_pinned", "score", "show_command", "status",
+    "build", "check", "extract", "fit", "head_of", "inputs_of", "learn", "options", "read", "run",
+    "score", "show_command", "status",
 }  # fmt: skip
 HEAVY = {
     "anndata", "dask", "distributed", "faiss", "jax", "jinja2", "matplotlib", "numba", "ot",

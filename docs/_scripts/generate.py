@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
 import resemblance as rs
-from resemblance.bench import manifolds
+from resemblance import bench
 from resemblance.report import write_page
 
 TABLE = re.compile(r"(?ms)^<!-- table: .*?^<!-- end -->")
@@ -65,7 +65,7 @@ def examples(folder: Path) -> None:
     write_page(rs.evidence(models, measures=MEASURES, progress=False), folder / "compare.html")
     report = rs.drift(first["layer 1"], second["layer 1"], n_resamples=10, progress=False)
     write_page(report, folder / "drift.html")
-    trial = manifolds.run(measures=RANKED, size="small", progress=lambda *_: None)
+    trial = bench.run("manifolds", measures=RANKED, size="small", progress=lambda *_: None)
     write_page(trial, folder / "manifolds.html")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import resemblance as rs
-from resemblance.bench.resi import run
+from resemblance.bench import run
 from resemblance.sections import Result
 
 
@@ -35,7 +35,7 @@ def compared(folder: str, executor: Executor, **options: Any) -> rs.Comparison:
 
 def study(folder: str, executor: Executor, **options: Any) -> Result:
     """Run the benchmark in a folder with any executor."""
-    return run(folder, executor=executor, **options)
+    return run("resi", folder, jobs=executor, **options)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any
 from dask.distributed import Client
 
 import resemblance as rs
-from resemblance.bench.resi import run
+from resemblance.bench import run
 from resemblance.sections import Result
 
 
@@ -43,7 +43,7 @@ def study(folder: str, cluster: Any, resource: str | None = None, **options: Any
     with Client(cluster) as client:
         client.wait_for_workers(1)
         trainer = client.get_executor(resources={resource: 1}) if resource else None
-        return run(folder, executor=client.get_executor(), trainer=trainer, **options)
+        return run("resi", folder, jobs=client.get_executor(), trainer=trainer, **options)
 
 
 def nodes() -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 
 from papers.markdown import decimal_table
 from papers.reproductions import Paper, Tables
+from resemblance import bench
 from resemblance.bench.sensitivity.findings import Findings
-from resemblance.bench.sensitivity.suite import run as run_suite
 from resemblance.sections.claims import Claim
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
@@ -24,7 +24,7 @@ def run(folder: str | Path | None = None, **options: Any) -> Result:
     """Run the sensitivity suite, or resume in a folder; return the result with judged claims and a
     section of the paper's tables.
 
-    ``options``: see :func:`resemblance.bench.sensitivity.suite.run`.
+    ``options``: see :func:`resemblance.bench.run`.
     """
     findings = dict[str, Sequence[Findings]]()
 
@@ -32,7 +32,7 @@ def run(folder: str | Path | None = None, **options: Any) -> Result:
         findings.update(by_benchmark)
         return CLAIMS["summary"](by_benchmark)
 
-    result = run_suite(folder, claims={**CLAIMS, "summary": judge_all}, **options)
+    result = bench.run("sensitivity", folder, claims={**CLAIMS, "summary": judge_all}, **options)
     comparisons = (leaders(findings), *published_tables(findings))
     about = "The numbers that the paper prints, next to those of the corresponding models here."
     section = Section("published", "The paper's tables and ours", about, comparisons)

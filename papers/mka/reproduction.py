@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from papers.reproductions import Paper
-from resemblance.bench.manifolds import run
+from resemblance.bench import run
 
 from .claims import CLAIMS
 
@@ -15,7 +15,7 @@ PAPER = Paper(
         "Islam, Liu and Sarkar 2025, “Manifold Approximation leads to Robust Kernel Alignment”"
     ),
     url="https://arxiv.org/abs/2510.22953",
-    run=partial(run, claims=CLAIMS),
+    run=partial(run, "manifolds", claims=CLAIMS),
     heading="MKA: manifold approximation and kernel alignment",
     about="""\
 Reproduced are the experiments on shapes whose similarity is known (Sections 5.1 to 5.3). The paper

@@ -10,8 +10,8 @@ from typing import Any
 
 from papers.markdown import claims_table, fixed, table
 from papers.reproductions import Paper, Tables
+from resemblance import bench
 from resemblance.bench.resi import load_evaluation
-from resemblance.bench.resi import run as run_suite
 from resemblance.bench.resi.planning import CORE_SECONDS, SPEEDS, plan, plan_table
 from resemblance.bench.study_models import display_names
 from resemblance.sections.result import Result
@@ -29,9 +29,9 @@ def run(folder: str | Path, **options: Any) -> Result:
 
     The measures are the 24 measures of the paper and the measures of Islam et al. 2025.
 
-    ``options``: see :func:`resemblance.bench.resi.run`.
+    ``options``: see :func:`resemblance.bench.run`.
     """
-    result = run_suite(folder, measures=MEASURES, claims=CLAIMS, **options)
+    result = bench.run("resi", folder, measures=MEASURES, claims=CLAIMS, **options)
     return with_published(result, load_evaluation(folder))
 
 

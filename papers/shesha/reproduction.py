@@ -13,7 +13,7 @@ from typing import Any
 from papers.judging import judged
 from papers.markdown import cell, fixed, percent, table
 from papers.reproductions import Paper, Tables
-from resemblance.bench import stability
+from resemblance import bench
 from resemblance.bench.stability.models import stability_recipes, untrainable_domains
 from resemblance.bench.study import Purpose, StageProgress, study_folder
 from resemblance.bench.study_models import train_plan
@@ -29,7 +29,7 @@ from .foretold import FEWSHOT, STEERING
 from .models import Experiment, Run
 from .null_model import NULL_MODEL
 
-CLAIMS = {"canary": partial(judged, CANARY)}  # argument of resemblance.bench.stability.run
+CLAIMS = {"canary": partial(judged, CANARY)}  # argument of resemblance.bench.run
 EXPERIMENTS: Mapping[str, Experiment] = {
     experiment.name: experiment
     for experiment in (*synthetic.EXPERIMENTS, NULL_MODEL, DELETION, ENCODERS, STEERING, FEWSHOT)
@@ -45,7 +45,7 @@ def run(
     *,
     size: str = "default",
     only: Iterable[str] | None = None,
-    executor: Executor | None = None,
+    jobs: Executor | None = None,
     progress: StageProgress | None = None,
     **options: Any,
 ) -> Result:
@@ -55,7 +55,7 @@ def run(
     work. ``size``: ``"small"`` (under a minute; claims that need a larger size have no data),
     ``"default"`` (minutes), or ``"paper"`` (the paper's 15 seeds and 10,000 bootstraps, and larger
     models). ``only``: names of experiments. All other parameters are options of
-    :func:`resemblance.bench.stability.run`.
+    :func:`resemblance.bench.run`.
 
     Raises ``ValueError`` for an unknown size, experiment or measure.
 
@@ -68,8 +68,8 @@ def run(
     names = [name for name in ORDER if name in wanted]
     sections, seconds, labels = dict[str, Section](), dict[str, float](), dict[str, str]()
     if "canary" in names:
-        options |= {"size": size, "executor": executor, "progress": progress}
-        canary = stability.run(folder, only=["canary"], claims=CLAIMS, **options)
+        options |= {"size": size, "jobs": jobs, "progress": progress}
+        canary = bench.run("stability", folder, only=["canary"], claims=CLAIMS, **options)
         sections |= {"canary": canary["canary"]}
         labels |= canary.labels
     with study_folder(folder, Purpose("stability", size)) as (place, _):
@@ -77,10 +77,10 @@ def run(
         recipes = {
             recipe.name: recipe for e in experiments if e.models for recipe in e.models(size)
         }
-        train_plan(place, list(recipes.values()), executor, show)
+        train_plan(place, list(recipes.values()), jobs, show)
         for done, experiment in enumerate(experiments, 1):
             start, spent = process_time(), list[float]()
-            section = _section(experiment, Run(place, size, executor, spent))
+            section = _section(experiment, Run(place, size, jobs, spent))
             sections[experiment.name] = section
             seconds[experiment.name] = sum(spent) or process_time() - start
             show("experiments", done, len(experiments))

@@ -1,20 +1,23 @@
 """The example of a suite of one's own: networks whose weights are rounded."""
 
 import importlib.util
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from resemblance.bench.page import result_of_cases
+import resemblance as rs
 from resemblance.bench.reliability import is_reliable
+from resemblance.checks import check_suite
 from resemblance.report import write_page
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "suite_of_quantisation.py"
+MEASURES = ("procrustes", "mutual_knn")
 
 
 @pytest.fixture(scope="module")
-def suite():
+def example():
     spec = importlib.util.spec_from_file_location("suite_of_quantisation", EXAMPLE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -22,53 +25,52 @@ def suite():
 
 
 @pytest.fixture(scope="module")
-def networks(suite):
-    return suite.networks(range(5))
+def networks(example):
+    return [example.train_network(seed) for seed in range(5)]
+
+
+@pytest.fixture(scope="module")
+def suite(example, networks):
+    """The suite of the example, on networks that are trained already."""
+    return example.QUANTISATION._replace(prepare=lambda run: networks)
 
 
 def test_it_is_one_short_file():
-    assert len(EXAMPLE.read_text(encoding="utf-8").splitlines()) <= 120
+    assert len(EXAMPLE.read_text(encoding="utf-8").splitlines()) <= 60
 
 
 def test_rounding_to_fewer_bits_loses_accuracy(networks):
-    accuracy = {bits: np.mean([n.right[bits].mean() for n in networks]) for bits in (32, 8, 2)}
+    accuracy = {bits: np.mean([right[bits].mean() for _, right in networks]) for bits in (32, 8, 2)}
     assert abs(accuracy[32] - accuracy[8]) < 0.02 < accuracy[32] - accuracy[2]
 
 
-def test_measures_see_the_bits_and_find_the_network(suite, networks):
-    cases = suite.cases(networks)
-    scores = suite.score(cases, suite.get_measures(["procrustes", "mutual_knn"]))
-    by_cell = {(s.test, *s.cell, s.measure): s for s in scores}
-    assert len(by_cell) == len(scores) == 2 * len(cases) == 18
-    for measure in ("procrustes", "mutual_knn"):
-        assert by_cell["bits", "order", measure].value > 0.9
-        assert by_cell["identity", "8 bits", measure].value == 1
-    harmed = by_cell["accuracy", "2 bits", "procrustes"]
-    assert harmed.pairs == len(networks)
-    assert -1 <= harmed.value <= 1
-
-
-def test_only_measured_expectations_have_a_reliability(suite, networks):
-    cases = suite.cases(networks)
+def test_only_measured_expectations_have_a_reliability(example, networks):
+    cases = list(example.tasks(networks))
     assert all(c.reliability is None for c in cases if c.test != "accuracy")
     (few,) = (c for c in cases if c.test == "accuracy" and c.cell == ("2 bits",))
     assert 0.5 < few.reliability <= 1
 
 
-def test_its_page_ranks_by_what_is_no_noise(suite, networks, tmp_path):
-    cases = suite.cases(networks)
-    result = result_of_cases("Quantisation", cases, ["procrustes", "mutual_knn"])
-    assert result.title == "Quantisation"
+def test_measures_see_the_bits_and_find_the_network(example, suite, networks, tmp_path):
+    result = rs.bench.run(suite, tmp_path / "study", measures=MEASURES, size="small")
+    scores = result["scores"].scores
+    for measure in MEASURES:
+        assert scores["bits/order"][measure] > 0.9
+        assert scores["identity/8 bits"][measure] == 1
+        assert -1 <= scores["accuracy/2 bits"][measure] <= 1
+    cases = list(example.tasks(networks))
     noise = {c.key for c in cases if not is_reliable(c.reliability)}
     assert noise
-    ranked = {"/".join(c.key) for c in cases if c.key not in noise}
-    assert {cell for _, cell in result.ranks()} == ranked
+    assert {cell for _, cell in result.ranks()} == {
+        "/".join(c.key) for c in cases if c.key not in noise
+    }
     (remark,) = result.caveats
     assert all("/".join(key) in remark for key in noise)
-    (table,) = result["scores"].tables
-    rows = suite.score(cases, suite.get_measures(["procrustes"]))
-    scores = {s.key: s.value for s in rows}
-    (row,) = (row for row in table.rows if row[0] == "OrthProc")
-    assert row[1:] == tuple(scores[case.key] for case in cases)
     write_page(result, tmp_path / "page.html")
-    assert "Quantisation" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert result.title in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert rs.load(tmp_path / "study") == result
+
+
+def test_a_suite_of_ones_own_does_what_all_suites_do(suite):
+    outcomes = check_suite(partial(rs.bench.run, suite), measures=MEASURES, size="small")
+    assert [o for o in outcomes if not o.holds] == []

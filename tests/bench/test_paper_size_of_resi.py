@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 import torch
 from factories.graph_data import write_cora
 
+from resemblance import bench
 from resemblance.bench import training
-from resemblance.bench.resi import load_evaluation, run, status
+from resemblance.bench.resi import load_evaluation, status
 from resemblance.bench.resi.cases import TEST_TITLES
 from resemblance.bench.resi.groups import choose_groups
 from resemblance.bench.resi.models import model_origin, paper_subsets_of_study
@@ -23,6 +25,8 @@ from resemblance.bench.study import purpose
 from resemblance.bench.study_models import is_trained, model_folder
 from resemblance.bench.training import DATASETS, PaperSubset, chosen_architectures, dataset_module
 from resemblance.bench.training.archive import released_file_path
+
+run = partial(bench.run, "resi")
 
 CORA = {"size": "paper-slice", "datasets": ["Cora"], "measures": ["cka", "gulp"]}
 

@@ -12,15 +12,14 @@ import pytest
 from factories.packs import resi_pack
 
 import resemblance as rs
-from resemblance import cli
-from resemblance.bench import manifolds, resi
+from resemblance import bench, cli
+from resemblance.bench import resi
 from resemblance.bench.case import Case, Part
 from resemblance.bench.manifolds.values import MANIFOLD_ORDER_RULE
 from resemblance.bench.packs import Manifest, Pack, open_pack
-from resemblance.bench.pinned import PACK_MODELS_FOLDER, Reduction, build_pack, pack_tasks, run_pack
+from resemblance.bench.pinned import PACK_MODELS_FOLDER, Reduction, build_pack, pack_tasks
 from resemblance.bench.reliability import LEAST_RELIABILITY
 from resemblance.bench.scoring import score
-from resemblance.bench.stability.suite import run as run_stability
 from resemblance.cli.entries import read_resi_result
 from resemblance.models.model_folder import read_models
 
@@ -42,14 +41,14 @@ def assert_same(scores, expected):
 @pytest.fixture(scope="module")
 def clouds(tmp_path_factory):
     folder = tmp_path_factory.mktemp("clouds")
-    result = manifolds.run(folder / "study", measures=MEASURES, size="small")
+    result = bench.run("manifolds", folder / "study", measures=MEASURES, size="small")
     return packed(folder / "study", folder), result
 
 
 @pytest.fixture(scope="module")
 def disturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("disturbed")
-    result = run_stability(folder / "study", measures=MEASURES, size="small")
+    result = bench.run("stability", folder / "study", measures=MEASURES, size="small")
     return packed(folder / "study", folder), result
 
 
@@ -60,7 +59,7 @@ def vision(vision_study, tmp_path_factory):
 
 def test_a_pack_gives_the_scores_of_its_study(clouds, disturbed):
     for pack, result in (clouds, disturbed):
-        again = run_pack(pack, measures=MEASURES)
+        again = bench.run(pack.manifest.suite, pack=pack, measures=MEASURES)
         assert_same(again.scores(), result.scores())
         assert again.size == pack.manifest.identity
         assert not again.is_trial
@@ -68,7 +67,7 @@ def test_a_pack_gives_the_scores_of_its_study(clouds, disturbed):
 
 def test_a_pack_knows_how_far_losses_of_accuracy_repeat(disturbed):
     pack, result = disturbed
-    again = run_pack(pack, measures=MEASURES)
+    again = bench.run(pack.manifest.suite, pack=pack, measures=MEASURES)
     of_study, of_pack = (
         {row[1]: row[table.columns.index("reliability")] for row in table.rows}
         for table in (r["canary"].tables[-1] for r in (result, again))
@@ -83,12 +82,12 @@ def test_a_pack_without_reliabilities_does_not_rank_noise_either(vision):
     assert min(known.values()) < LEAST_RELIABILITY
     facts = {name: fact for name, fact in vision.manifest.facts.items() if name != "reliability"}
     older = vision._replace(manifest=vision.manifest._replace(facts=facts))
-    cells = list(run_pack(older, measures=["cka"]).scores())
-    assert cells == list(run_pack(vision, measures=["cka"]).scores())
+    cells = list(bench.run(older.manifest.suite, pack=older, measures=["cka"]).scores())
+    assert cells == list(bench.run(vision.manifest.suite, pack=vision, measures=["cka"]).scores())
 
 
 def test_a_pack_of_models_gives_the_scores_of_the_models(vision, vision_study):
-    result = run_pack(vision, measures=["cka"])
+    result = bench.run(vision.manifest.suite, pack=vision, measures=["cka"])
     expected = resi.evaluate(read_models(vision_study / "models"), measures=["cka"]).scores()
     assert_same(result.scores(), expected)
     facts = vision.manifest.facts
@@ -107,8 +106,9 @@ def test_no_suite_needs_pytorch(clouds, disturbed, vision):
     folders = [str(pack.folder) for pack in (clouds[0], disturbed[0], vision)]
     code = (
         "import sys\nfrom resemblance.bench.packs import open_pack\n"
-        f"from resemblance.bench.pinned import run_pack\nfor folder in {folders!r}:\n"
-        "    assert run_pack(open_pack(folder), measures=['cka']).scores()\n"
+        f"from resemblance.bench import run\nfor folder in {folders!r}:\n"
+        "    pack = open_pack(folder)\n"
+        "    assert run(pack.manifest.suite, pack=pack, measures=['cka']).scores()\n"
         "assert not {'torch', 'transformers', 'torch_geometric'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -130,11 +130,13 @@ def test_reduced_packs_hold_the_same_samples_of_all_models_in_half_precision(
         )
         assert features.traits["accuracy"] == full.traits["accuracy"]
     assert small.manifest.facts["reduction"] == {"samples": 40, "half": True}
-    assert run_pack(small, measures=["cka"]).scores()
+    assert bench.run(small.manifest.suite, pack=small, measures=["cka"]).scores()
 
 
 def test_the_page_of_clouds_that_rank_has_nothing_of_the_others(tmp_path):
-    result = run_pack(open_pack("manifolds-compact@1", cache=tmp_path), measures=["cka"])
+    result = bench.run(
+        "manifolds", pack=open_pack("manifolds-compact@1", cache=tmp_path), measures=["cka"]
+    )
     assert "seeds" not in result.facts
     assert [figure.name for figure in result["rings"].figures] == ["clouds", "rings of radius 1"]
     assert result["grades"].tables[0].columns == (
@@ -147,9 +149,14 @@ def test_a_study_on_a_pack_continues_and_is_opened_again(clouds, disturbed, tmp_
     studies = [str(tmp_path / pack.manifest.suite) for pack in packs]
     for pack, study in zip(packs, studies):
         with subtests.test(pack.manifest.suite):
-            found = run_pack(pack, Path(study), measures=["cka", "jaccard"])
+            found = bench.run(pack.manifest.suite, study, pack=pack, measures=["cka", "jaccard"])
             assert rs.load(study) == found
-            assert run_pack(pack, study, measures=["cka", "jaccard"]).scores() == found.scores()
+            assert (
+                bench.run(
+                    pack.manifest.suite, study, pack=pack, measures=["cka", "jaccard"]
+                ).scores()
+                == found.scores()
+            )
             for command in ("status", "results", "report"):
                 assert cli.run(["bench", command, study]) == 0
     assert cli.run(["bench", "combine", *studies, "--html", str(tmp_path / "joint.html")]) == 0
@@ -157,7 +164,7 @@ def test_a_study_on_a_pack_continues_and_is_opened_again(clouds, disturbed, tmp_
     assert list(fewer.labels) == ["jaccard"]
     assert fewer.provenance == rs.load(studies[0]).provenance
     with pytest.raises(ValueError, match="use another folder"):
-        run_pack(disturbed[0], studies[1], measures=["cka"])
+        bench.run("stability", studies[1], pack=disturbed[0], measures=["cka"])
 
 
 def test_what_is_no_finished_study_is_refused(tmp_path, vision_study):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,10 @@ import psutil
 import pytest
 from factories.models import write_models
 
-from resemblance import cli
+from resemblance import bench, cli
 from resemblance.base.json_files import checksum
 from resemblance.bench import study_models as training
-from resemblance.bench.resi import load_evaluation, run, status
+from resemblance.bench.resi import load_evaluation, status
 from resemblance.bench.resi.models import resi_recipes
 from resemblance.bench.resi.rules import RANKED_QUALITIES
 from resemblance.bench.study_models import is_trained, model_folder
@@ -28,6 +29,8 @@ from resemblance.bench.synthetic import noise_walk, tight_groups
 from resemblance.cli.inputs import load_user_measure
 from resemblance.models.model_folder import read_models, write_model
 from resemblance.models.recipe import ModelOutputs
+
+run = partial(bench.run, "resi")
 
 MEASURES = ["cka", "gulp"]
 OWN = '''

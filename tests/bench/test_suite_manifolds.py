@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,10 @@ import pytest
 import resemblance as rs
 from papers.mka.claims import CLAIMS
 from papers.published import compare_published, published, published_ranks
-from resemblance import cli
+from resemblance import bench, cli
 from resemblance.base.exceptions import UndefinedError
 from resemblance.bench import manifolds
 from resemblance.bench.grounding import concordance, kendall
-from resemblance.bench.manifolds import run
 from resemblance.bench.manifolds.clouds import CloudCase, cloud_cases, sample_clouds
 from resemblance.bench.manifolds.page import manifolds_result, measure_styles
 from resemblance.bench.manifolds.suite import MEASURES as USUAL
@@ -35,11 +35,14 @@ from resemblance.bench.manifolds.values import (
     taus_over_k,
 )
 from resemblance.bench.pinned import FrozenFeatures
+from resemblance.bench.scoring import compare_cases
 from resemblance.bench.study import add_claims
 from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
 from resemblance.report.page import write_page
 from resemblance.sections.claims import CONTRADICTED, NO_DATA, PARTLY_REPRODUCED, REPRODUCED
+
+run = partial(bench.run, "manifolds")
 
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "citation": "none"}
 HOSTILE = "<script>alert(1)</script>"
@@ -319,7 +322,7 @@ def test_claims_have_a_verdict_and_say_what_is_missing(facts, result, real):
 def test_claims_are_those_of_their_section_and_only_where_they_are_given(facts, real):
     assert [c.number for c in real["rings"].claims] == ["M1", "M2", "M3", "M4", "M5"]
     assert manifolds_result(facts, []).claims == ()
-    with pytest.raises(ValueError, match="there is no section 'ring' for claims; known: swiss rol"):
+    with pytest.raises(ValueError, match="section for claims must be one of 'swiss roll'"):
         run(measures=["cka"], size="small", claims={"ring": CLAIMS["rings"]})
 
 
@@ -355,7 +358,9 @@ def test_only_what_was_left_out_is_said_to_be(monkeypatch, tmp_path):
         plan = [case for case in cloud_cases(few) if case.over_k and case.n == 60]
         folder = tmp_path / str(ks)
         content = FrozenFeatures(folder, write_clouds(folder, "small", plan), "")
-        left_out = compared_clouds(content, get_measures(["imd", "mka"])).left_out
+        measures = get_measures(["imd", "mka"])
+        compare = partial(compare_cases, measures=measures)
+        left_out = compared_clouds(content, measures, compare).left_out
         assert {spec: why.partition(":")[0] for spec, why in left_out.items()} == words
 
 

@@ -4,6 +4,7 @@ hostile, by command."""
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,9 @@ from papers.ding import claims, tables
 from papers.ding.claims import CLAIMS
 from papers.judging import NoData
 from papers.published import published
-from resemblance import cli
+from resemblance import bench, cli
 from resemblance.bench.packs import open_pack
-from resemblance.bench.pinned import build_pack, pack_cases, pack_tasks, run_pack
+from resemblance.bench.pinned import build_pack, pack_cases, pack_tasks
 from resemblance.bench.sensitivity.cases import FamilySets, round_differences
 from resemblance.bench.sensitivity.findings import P_VALUE_KINDS, Correlations, Findings
 from resemblance.bench.sensitivity.models import (
@@ -26,12 +27,14 @@ from resemblance.bench.sensitivity.models import (
     parse_bits,
     sensitivity_recipes,
 )
-from resemblance.bench.sensitivity.suite import BENCHMARKS, MEASURES, SIZES, run
+from resemblance.bench.sensitivity.suite import BENCHMARKS, MEASURES, SIZES
 from resemblance.bench.study import Purpose, is_running, purpose, save_purpose
 from resemblance.bench.study_models import ModelFamily
 from resemblance.models.model_folder import read_models
 from resemblance.models.recipe import add_default_traits
 from resemblance.sections import headlines
+
+run = partial(bench.run, "sensitivity")
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
 TESTED = [*THREE, "magnitude_difference"]
@@ -313,7 +316,7 @@ def test_a_pack_of_a_study_ranks_what_the_study_ranks(tmp_path):
     save_purpose(study, Purpose("sensitivity", "small"))
     archive, _ = build_pack(study, tmp_path, half=True)
     pack = open_pack(archive, cache=tmp_path / "cache")
-    again = run_pack(pack, measures=["cka", "rtd"])
+    again = run(pack=pack, measures=["cka", "rtd"])
     cells = {(cell.test, cell.cell) for cell in pack_tasks(pack)}
     assert set(again.ranks()) == cells
     assert {cell.split("/")[4] for test, cell in cells if test == "finetuning"} == {"fog"}
@@ -520,11 +523,11 @@ def test_slow_measures_are_left_out_with_a_reason(models):
     [
         ({"models": "nowhere"}, "holds no model"),
         ({"size": 3}, r"size must be .*; got 3"),
-        ({"domains": []}, "run: domains must be a list of some of graphs, language"),
-        ({"only": []}, "run: only must be a list of some of layers, deletion"),
-        ({"only": "layers"}, "run: only must be"),
-        ({"domains": "vision"}, "run: domains must be a list"),
-        ({"folder": __file__}, "is a file; give a folder"),
+        ({"domains": []}, "domains must be a list of some of graphs, language"),
+        ({"only": []}, "only must be a list of some of layers, deletion"),
+        ({"only": "layers"}, "only must be"),
+        ({"domains": "vision"}, "domains must be a list"),
+        ({"study": __file__}, "is a file; give a folder"),
         (
             {"only": ["finetuning"], "claims": {"summary": lambda facts: ["a claim"]}},
             "section 'summary' must return a list",

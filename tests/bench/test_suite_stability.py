@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from factories.disturbed_models import WATCHED, changed, world
 
 import resemblance as rs
+from resemblance import bench
 from resemblance.base.exceptions import UndefinedError
 from resemblance.bench.case import Score
 from resemblance.bench.ranks import summarize_scores
@@ -14,7 +17,6 @@ from resemblance.bench.scoring import score
 from resemblance.bench.stability import alarms, models, page, perturbed, weights
 from resemblance.bench.stability.models import plain_models
 from resemblance.bench.stability.spectral import deletion_case, harmonic_representation
-from resemblance.bench.stability.suite import run
 from resemblance.bench.stability.weights import (
     PerturbationOutcome,
     WeightChange,
@@ -24,6 +26,8 @@ from resemblance.bench.stability.weights import (
 from resemblance.comparison.comparison import measure_info
 from resemblance.sections import headlines
 from resemblance.sections.claims import REPRODUCED, Claim
+
+run = partial(bench.run, "stability")
 
 MEASURES = ["cka[estimator=debiased]", "linear_regression"]
 
@@ -423,8 +427,7 @@ def test_damaged_arrays_are_made_again(study, monkeypatch):
     arrays[2].with_suffix(".json").write_text(arrays[3].with_suffix(".json").read_text())
     (folder / weights.COPIES_FOLDER / f".{'a' * 24}.npy-1").touch()
     stages = []
-    again = run(
-        folder, size="small", measures=WATCHED, only=["canary"],
+    again = run(folder, size="small", measures=WATCHED, only=["canary"],
         progress=lambda *step: stages.append(step),
     )  # fmt: skip
     assert [step for step in stages if step[0] == "disturbing"] == [

@@ -3,16 +3,14 @@ of a suite imports no other suite."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 from factories.commands import command_leaves
 
-from resemblance.bench import SUITES
+from resemblance.bench import SUITES, load_suite
 from resemblance.bench.ranking.ranking import DEFAULT_PACK_SERIES
 from resemblance.bench.resi.groups import GROUP_RULES
 from resemblance.bench.resi.rules import FAILURE_RULES, PERMUTATION_UNITS, PROTOCOL_NAMES
@@ -100,15 +98,8 @@ def test_the_choices_of_options_are_those_of_the_library():
         "PROTOCOLS": PROTOCOL_NAMES,
         "SUITES": tuple(SUITES),
     }
-    modules = {suite: import_module(f"resemblance.bench.{suite}.suite") for suite in SUITES}
-    library["SIZES"] = {suite: tuple(module.SIZES) for suite, module in modules.items()}
-    library["EXPERIMENTS"] = {
-        suite: tuple(getattr(module, "EXPERIMENTS", ()))
-        if "only" in inspect.signature(module.run).parameters
-        else ()
-        for suite, module in modules.items()
-    }
-    benchmarks = modules["sensitivity"].BENCHMARKS
-    library["EXPERIMENTS"]["sensitivity"] = tuple(b.name for b in benchmarks)
+    suites = {name: load_suite(name) for name in SUITES}
+    library["SIZES"] = {name: tuple(suite.sizes) for name, suite in suites.items()}
+    library["EXPERIMENTS"] = {name: tuple(suite.experiments) for name, suite in suites.items()}
     for name, values in library.items():
         assert getattr(choices, name) == values, name

@@ -15,16 +15,15 @@ from factories.packs import OWN
 import resemblance as rs
 from resemblance import bench, cli
 from resemblance.bench import packs
-from resemblance.bench.manifolds import suite as manifolds
 from resemblance.bench.packs.opening import find_pack
 from resemblance.bench.pinned import build_pack
 from resemblance.bench.ranking.subsets import select_measure_subset, select_task_subset
-from resemblance.bench.resi import suite as resi
+from resemblance.bench.resi import configure_resi
 from resemblance.bench.resi.paper import paper_run, paper_subset_for
 from resemblance.bench.resi.rules import ScoringOptions
-from resemblance.bench.sensitivity import suite as sensitivity
-from resemblance.bench.stability import suite as stability
+from resemblance.bench.sensitivity.suite import configure_sensitivity
 from resemblance.bench.study import Purpose, save_purpose
+from resemblance.bench.suite import carry_out
 from resemblance.bench.training.vision import digits
 from resemblance.checks import check_command, check_measure
 from resemblance.models.file_batches import read_file_batches
@@ -42,7 +41,7 @@ def small(width=4):
 def large():
     return small(8)
 """
-SUITES = (bench.run, resi.run, sensitivity.run, manifolds.run, stability.run)
+SUITES = (bench.run, carry_out, configure_resi, configure_sensitivity)
 # Options that have no parameter of the same words in Python, and why.
 OPTIONS_WITHOUT_PARAMETER: Mapping[tuple[str, ...], str] = {
     ("format",): "a file's suffix decides in Python; standard output has no suffix",

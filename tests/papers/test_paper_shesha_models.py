@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
@@ -17,9 +18,11 @@ from papers.shesha.canary import CANARY
 from papers.shesha.correlations import Cell, gathered
 from papers.shesha.models import SPLIT, TASKS, deep_models, labellings, logistic_probe
 from papers.shesha.reproduction import CLAIMS, run
+from resemblance import bench
 from resemblance.bench.stability import alarms, models
-from resemblance.bench.stability import run as run_suite
 from resemblance.bench.training import recipes
+
+run_suite = partial(bench.run, "stability")
 
 ON_MODELS = ("steering", "canary", "fewshot")
 
@@ -269,7 +272,7 @@ def test_the_suite_continues_the_study_of_the_paper(study):
 def test_another_process_finds_the_same(study, tmp_path):
     _, result = study
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        other = run(tmp_path, size="small", only=["steering", "fewshot"], executor=pool)
+        other = run(tmp_path, size="small", only=["steering", "fewshot"], jobs=pool)
     assert other.sections == (result["steering"], result["fewshot"])
     assert min(other.seconds.values()) > 0
 

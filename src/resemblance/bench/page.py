@@ -1,25 +1,18 @@
-"""Sections for the pages of all suites: scores, run times, failures and declared properties of
-measures; and the page of a user's own suite."""
+"""The page of every suite: scores, run times, failures and declared properties of measures around
+the suite's own sections."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ..base.formatting import format_number
-from ..catalogue import get_measures
-from ..comparison.comparison import MeasureInfo, measure_info
-from ..comparison.provenance import environment_versions
-from ..contracts._measure import Measure
+from ..comparison.comparison import MeasureInfo
 from ..contracts.claims import INVARIANCES
-from ..sections.headlines import headline
-from ..sections.result import Result
 from ..sections.sections import (
     FAILED_MEASURE_COLUMN,
     FAILURE_REASON_COLUMN,
@@ -31,29 +24,20 @@ from ..sections.sections import (
 )
 from ..sections.values import finite_or_none
 from ..significance import stars
-from .case import Case, Score
+from .case import Score
 from .ranks import (
     ScoreOverview,
+    TaskFilters,
     TaskKey,
     add_scores,
     catalogue_measure,
     distribution_section,
     measure_signs,
     ranking_section,
-    summarize_scores,
-    tasks_with_rank_rules,
     win_probability_section,
 )
 from .reliability import LEAST_RELIABILITY, is_reliable
-from .scoring import (
-    FailedComparisons,
-    compare_cases,
-    failed_comparisons,
-    failure_without_count,
-    mean_comparison_seconds,
-    scores_in_case,
-)
-from .study import StageProgress
+from .scoring import FailedComparisons, failure_without_count
 
 NOT_EVALUATED_NOTE = "this measure was not evaluated here"
 SHORT_INVARIANCE_NAMES = {"isotropic_scaling": "scaling", "invertible_linear": "linear"}
@@ -350,7 +334,47 @@ def _number_or_text(value: object) -> TableEntry:
     return float(value) if isinstance(value, int | float) else str(value)
 
 
-# ----------------------------------------------------------------------------- a suite of one's own
+# -------------------------------------------------------------------------------- the whole page
+
+
+def frame_sections(
+    overview: ScoreOverview,
+    own: Sequence[Section],
+    columns: Sequence[ScoreColumn],
+    seconds: Mapping[str, Mapping[str, float]],
+    failures: Iterable[FailedComparisons],
+    *,
+    groups: TaskFilters,
+    kind: str = "group",
+    definition: str = "",
+    text_of: Callable[[TaskKey], str] = "/".join,
+    stars_note: str = "",
+    has_complete: bool = True,
+    keeps_scores: bool = False,
+    reasons: Mapping[str, str] = {},
+) -> tuple[Section, ...]:
+    """Return the sections of a suite's page: the ranking, all scores, the suite's own sections, run
+    times, failures and properties of measures.
+
+    ``own``: the suite's own sections. ``columns``: of the table of scores. ``seconds``: see
+    :func:`times_section`. ``groups``, ``kind``, ``definition``, ``text_of``: groups of tasks, the
+    noun for a group, the definition of a task, and the display name of a task. ``stars_note``,
+    ``has_complete``: see :func:`scores_section`. ``keeps_scores``: the section of all scores keeps
+    the scores for later rankings; otherwise the own sections keep the scores. ``reasons``: why
+    measures were left out.
+    """
+    scores = scores_section(overview, columns, stars_note, has_complete=has_complete)
+    sections = (
+        ranking_section(overview, groups, definition, kind=kind),
+        distribution_section(overview, groups, text_of, kind=kind),
+        add_scores(scores, overview.cells, 0) if keeps_scores else scores,
+        *own,
+        win_probability_section(overview),
+        times_section(overview, seconds),
+        failures_section(overview.names, failures, reasons),
+        measures_section(overview),
+    )
+    return tuple(section for section in sections if section is not None)
 
 
 def noise_remark(reliabilities: Mapping[str, float | None]) -> str:
@@ -369,60 +393,4 @@ def noise_remark(reliabilities: Mapping[str, float | None]) -> str:
     return (
         "Shown and not ranked, since what is expected would be different on other inputs (a "
         f"reliability below {LEAST_RELIABILITY}): {'; '.join(cells)}."
-    )
-
-
-def result_of_cases(
-    title: str,
-    cases: Sequence[Case],
-    measures: Iterable[str | Measure],
-    *,
-    about: str = "",
-    save: str | Path | None = None,
-    executor: Executor | None = None,
-    memory: int | str = "half",
-    progress: StageProgress | None = None,
-) -> Result:
-    """Score measures on the tasks of your own suite.
-
-    Returns a result with rankings, all scores, run times and failures;
-    :func:`resemblance.report.write_page` writes its page. ``title``, ``about``: the heading of the
-    page and the paragraph below. ``save``: a file for every comparison. The remaining parameters
-    are the parameters of :func:`resemblance.compare`.
-    """
-    selection = get_measures(measures)
-    options = {"save": save, "executor": executor, "memory": memory, "progress": progress}
-    comparisons = compare_cases(cases, selection, **options)  # type: ignore[arg-type]
-    scores = [row for case in cases for row in scores_in_case(case, comparisons)]
-    infos = [measure_info(m) for m in selection]
-    tasks = tasks_with_rank_rules(cases, scores)
-    overview = summarize_scores(title, scores, infos, tasks, selection, is_trial=False)
-    tests = dict.fromkeys(case.test for case in cases)
-    groups = {test: lambda cell, test=test: cell[0] == test for test in tests}
-    columns = [ScoreColumn(case.test, case.cell, case.test, "/".join(case.cell)) for case in cases]
-    sections = [
-        ranking_section(overview, groups),
-        distribution_section(overview, groups),
-        add_scores(scores_section(overview, columns), tasks, 0),
-        win_probability_section(overview),
-        times_section(
-            overview, mean_comparison_seconds(cases, comparisons, lambda case: case.test)
-        ),
-        failures_section(
-            overview.names,
-            failed_comparisons(cases, comparisons, lambda case: (case.test, case.models)),
-        ),
-        measures_section(overview),
-    ]
-    noise = noise_remark({"/".join(case.key): case.reliability for case in cases})
-    return Result(
-        title,
-        "",
-        tuple(section for section in sections if section is not None),
-        overview.names,
-        provenance=environment_versions(),
-        conclusion=headline(overview.places, overview.names),
-        caveats=(noise,) if noise else (),
-        title=title,
-        about=about,
     )

@@ -1,39 +1,37 @@
-"""Feature packs: store the features of a finished study as a pack, and run every suite on packs.
+"""Feature packs: store the features of a finished study as a pack, and read the tasks of a pack.
 
-The module ``suite`` of every suite has three functions for packs. ``pin`` writes the features and
-the expected differences into the folder of a pack. ``cases_of`` reads a pack as tasks.
-``run_pinned`` runs the suite on a pack.
+A suite has two functions for packs. ``write_pack`` writes the features and the expected differences
+into the folder of a pack. ``read_pack`` reads the inputs of the tasks from a pack.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base.json_files import DAMAGED_FILE_ERRORS, decode_record, read_document
 from ..base.rng import generator
-from ..base.text import check_choice
 from ..catalogue import get_measures
-from ..contracts._measure import Measure
 from ..models.model_folder import TRAITS_FILE
 from ..models.recipe import Recipe
 from ..sections.result import Result
-from . import SUITES
+from . import SUITES, load_suite
 from .case import Case, task_name
 from .packs import Manifest, Pack, write_pack
 from .packs.archive import PACK_SUFFIX
-from .reliability import RELIABILITY
+from .reliability import RELIABILITY, is_reliable
 from .scoring import score
-from .study import StageProgress, purpose
+from .study import purpose
 from .study_models import model_folder
+
+if TYPE_CHECKING:
+    from .suite import Suite
 
 LayersByPooling = Mapping[str, list[str]]  # by pooling, layer names in network order
 PACK_MODELS_FOLDER = "models"  # models in the folder of a pack, read by `read_models`
@@ -48,15 +46,13 @@ class FrozenFeatures(NamedTuple):
     """The content of a pack, for the suite of the pack.
 
     The folder, the facts that the suite stored, the name of the pack in a study, and the SHA-256 of
-    the manifest. ``with_intervals``: a run also computes intervals and p-values of single
-    experiments; scores do not depend on intervals and p-values.
+    the manifest.
     """
 
     folder: Path
     facts: Mapping[str, Any]
     identity: str
     manifest: str = ""
-    with_intervals: bool = True
 
     def named(self, result: Result) -> Result:
         """Return the result of a run on this pack, with the name of the pack as the size."""
@@ -124,8 +120,8 @@ def build_pack(
     with tempfile.TemporaryDirectory() as temporary:
         content = Path(temporary) / "content"
         content.mkdir()
-        facts = _suite_module(study_purpose.suite).pin(Path(study), content, reduction)
-        features = FrozenFeatures(content, facts, "pack", with_intervals=False)
+        facts = _pack_writer(study_purpose.suite)(Path(study), content, reduction)
+        features = FrozenFeatures(content, facts, "pack")
         facts["cells"] = [list(cell) for cell in tasks_with_scores(study_purpose.suite, features)]
         facts["reduction"] = {k: v for k, v in reduction._asdict().items() if v}
         manifest = write_pack(
@@ -144,41 +140,19 @@ def build_pack(
     return place if is_archive else place / f"{manifest.identity}{PACK_SUFFIX}", manifest
 
 
+def _pack_writer(suite: str) -> Callable[[Path, Path, Reduction], dict[str, Any]]:
+    """Return the function that writes the features of a suite into the folder of a pack."""
+    write = load_suite(suite).write_pack
+    if write is None:
+        raise ValueError(f"studies of {suite} cannot be packed")
+    return write
+
+
 def _describe_pack(suite: str, size: str, content: str, reduction: Reduction) -> str:
     samples_note = f"{reduction.samples} samples of each model" if reduction.samples else ""
     precision = "half precision" if reduction.half else ""
     parts = [SUITES[suite], f"size {size}", content or samples_note, precision]
     return ", ".join(filter(None, parts))
-
-
-def run_pack(
-    pack: Pack,
-    folder: str | Path | None = None,
-    *,
-    measures: Iterable[str | Measure] | None = None,
-    executor: Executor | None = None,
-    memory: int | str = "half",
-    progress: StageProgress | None = None,
-    with_intervals: bool = True,
-) -> Result:
-    """Run measures on a pack with the suite of the pack, or continue a run in a folder.
-
-    Nothing is trained, and PyTorch is not needed. The size of the result is the name of the pack,
-    ``NAME@VERSION``. ``measures``: by default :func:`resemblance.preset` ``"default"``.
-    ``with_intervals``: also compute intervals and p-values of single experiments; scores do not
-    depend on intervals and p-values. ``executor``: of ``concurrent.futures``; by default this
-    process computes. ``folder``: the folder of the study.
-
-    Raises ``ValueError`` if the folder holds a study of something else.
-    """
-    selection = get_measures(("default",) if measures is None else measures)
-    features = pack_content(pack, with_intervals)
-    place = None if folder is None else Path(folder)
-    options = {"executor": executor, "memory": memory, "progress": progress}
-    result: Result = _suite_module(pack.manifest.suite).run_pinned(
-        features, selection, place, **options
-    )
-    return result
 
 
 def pack_tasks(pack: Pack) -> tuple[PackTask, ...]:
@@ -195,28 +169,27 @@ def pack_tasks(pack: Pack) -> tuple[PackTask, ...]:
     return cells
 
 
-def pack_content(pack: Pack, with_intervals: bool = True) -> FrozenFeatures:
+def pack_content(pack: Pack) -> FrozenFeatures:
     """Return the content of a pack for its suite."""
     manifest = pack.manifest
-    return FrozenFeatures(
-        pack.folder, manifest.facts, manifest.identity, manifest.sha256, with_intervals
-    )
+    return FrozenFeatures(pack.folder, manifest.facts, manifest.identity, manifest.sha256)
 
 
 def pack_cases(pack: Pack) -> list[Case]:
     """Return the tasks of a pack as cases."""
-    cases: list[Case] = _suite_module(pack.manifest.suite).cases_of(pack_content(pack))
-    return cases
+    return _ranked_cases(load_suite(pack.manifest.suite), pack_content(pack))
 
 
-def _suite_module(suite: str) -> Any:
-    check_choice("suite", suite, SUITES)
-    return importlib.import_module(f"{__package__}.{suite}.suite")
+def _ranked_cases(suite: Suite, features: FrozenFeatures) -> list[Case]:
+    """Return the tasks of a pack whose expected differences repeat on other inputs."""
+    assert suite.read_pack is not None
+    inputs = suite.read_pack(features)
+    return [case for case in suite.tasks(inputs) if is_reliable(case.reliability)]
 
 
 def tasks_with_scores(suite: str, features: FrozenFeatures) -> Iterator[PackTask]:
     """Yield the tasks of a pack with a score for at least one of ``TASK_CHECK_MEASURES``."""
-    cases = _suite_module(suite).cases_of(features)
+    cases = _ranked_cases(load_suite(suite), features)
     keys = {
         (row.test, row.cell)
         for row in score(cases, get_measures(TASK_CHECK_MEASURES))

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +29,15 @@ from .options import HelpTexts, add_command, output_command
 from .suites import SuiteCommands, bench_commands
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from ..bench.study import Purpose
+    from ..bench.suite import Suite
     from ..contracts._measure import Measure
     from ..models.recipe import Recipe
     from ..sections.result import Result
 
+RESI_PAPER_SIZES = ("paper", "paper-slice")  # trained on the paper's data sets
 DATA_VARIABLE = "RESEMBLANCE_DATA"  # environment variable with the default of --data
 PLURAL_OPTIONS = {"dataset": "datasets", "architecture": "architectures", "test": "tests"}
 PAPER_SUBSET_OPTIONS = (*PLURAL_OPTIONS.values(), "seeds", "hyperparameters", "domains")
@@ -84,27 +88,27 @@ def parse_resi_options(
     return options | {"plan": format if plan else None, "download": download or None}
 
 
-def _check_model_options(options: Mapping[str, Any]) -> None:
-    if "models" in options and options.keys() & {"size", "domains"}:
-        raise ValueError(
-            "--models names existing models; --size and --domain are for models to be trained"
-        )
+def _check_model_options(name: str, options: Mapping[str, Any]) -> None:
+    training_options = ("size", "domains") if name == "resi" else ("domains",)
+    if "models" in options and options.keys() & {*training_options}:
+        words = " and ".join(f"--{option.removesuffix('s')}" for option in training_options)
+        verb = "are" if len(training_options) > 1 else "is"
+        raise ValueError(f"--models names existing models; {words} {verb} for models to be trained")
 
 
-def run_resi_suite(study: Path, **options: Any) -> Result:
-    """Run the ReSi benchmark with the options of the command."""
-    from ..bench.resi import suite as resi
-    from ..bench.resi.paper import PAPER_SUBSETS
+def run_suite(name: str, study: Path, executor: Executor | None = None, **options: Any) -> Result:
+    """Run a benchmark with the options of the command."""
+    from ..bench import run
 
-    _check_model_options(options)
-    if options.get("size") in PAPER_SUBSETS and os.environ.get(DATA_VARIABLE):
+    _check_model_options(name, options)
+    needs_data = name == "resi" and options.get("size") in RESI_PAPER_SIZES
+    if needs_data and os.environ.get(DATA_VARIABLE):
         options.setdefault("data", Path(os.environ[DATA_VARIABLE]))
-    return resi.run(study, **options)
+    return run(name, study, jobs=executor, **options)
 
 
 def print_resi_plan(study: Path, **options: Any) -> bool:
     """Print the plan of a run if the options ask for a plan; return whether a plan was printed."""
-    from ..bench.resi.paper import PAPER_SUBSETS
     from ..bench.resi.planning import plan, plan_table
     from ..bench.resi.rules import ScoringOptions
     from ..report.output import print_tables
@@ -112,10 +116,10 @@ def print_resi_plan(study: Path, **options: Any) -> bool:
 
     if "plan" not in options:
         return False
-    _check_model_options(options)
+    _check_model_options("resi", options)
     size = options.get("size", "mini")
-    if size not in PAPER_SUBSETS:
-        raise ValueError(f"--plan is for --size {' and '.join(PAPER_SUBSETS)}; got {size}")
+    if size not in RESI_PAPER_SIZES:
+        raise ValueError(f"--plan is for --size {' and '.join(RESI_PAPER_SIZES)}; got {size}")
     # Raises for options that a run would refuse.
     ScoringOptions(max_samples=options.get("max_samples"))
     rows = plan(
@@ -163,20 +167,27 @@ def combine_command(studies: list[Path]) -> Result:
     return combine(*studies)
 
 
-def suite_from_module(name: str, **overrides: Any) -> SuiteCommands:
+def describe_suite(name: str, **overrides: Any) -> SuiteCommands:
     """Return the description of a benchmark; the module of the benchmark is imported when a command
     runs."""
 
-    def suite() -> Any:
-        return import_module(f"resemblance.bench.{name}.suite")
+    def suite() -> Suite:
+        from ..bench import load_suite
+
+        return load_suite(name)
 
     facts: dict[str, Any] = {
-        "run": lambda study, **options: suite().run(study, **options),
+        "run": partial(run_suite, name),
         "sizes": SIZES[name],
-        "measures": lambda options: suite().MEASURES,
+        "measures": lambda options: suite().measures,
         "experiments": EXPERIMENTS[name],
+        "plan": lambda purpose: (suite().recipes or _no_recipes)(purpose),
     }
     return SuiteCommands(name, **(facts | overrides))
+
+
+def _no_recipes(purpose: Purpose) -> Sequence[Recipe]:
+    return ()
 
 
 # ---------------------------------------------------------------------------- options of one suite
@@ -185,15 +196,6 @@ def suite_from_module(name: str, **overrides: Any) -> SuiteCommands:
 def parse_sensitivity_options(models: Path | None = None) -> dict[str, object]:
     """Return the options of the sensitivity benchmark as keyword arguments of ``run``."""
     return {"models": models}
-
-
-def run_sensitivity_suite(study: Path, **options: Any) -> Result:
-    """Run the sensitivity benchmark with the options of the command."""
-    from ..bench.sensitivity import suite as sensitivity
-
-    if "models" in options and "domains" in options:
-        raise ValueError("--models names existing models; --domain is for models to be trained")
-    return sensitivity.run(study, **options)
 
 
 # --------------------------------------------------------------------------------------- the suites
@@ -205,42 +207,23 @@ def _default_resi_measures(options: Mapping[str, object]) -> Iterable[str | Meas
     return resi.usual_measures(Path(str(options["study"])), options)
 
 
-def _resi_models(purpose: Purpose) -> Sequence[Recipe]:
-    from ..bench.resi.models import study_recipes
-
-    return study_recipes(purpose)
-
-
-def _sensitivity_models(purpose: Purpose) -> Sequence[Recipe]:
-    from ..bench.sensitivity import models
-
-    return models.sensitivity_recipes(purpose.size, DOMAINS)
-
-
 DESCRIPTIONS: Mapping[str, SuiteCommands] = {
-    "resi": SuiteCommands(
+    "resi": describe_suite(
         "resi",
-        run_resi_suite,
-        SIZES["resi"],
-        _default_resi_measures,
+        measures=_default_resi_measures,
         size="mini",
         domains=DOMAINS,
         options=parse_resi_options,
         read=read_resi_result,
-        plan=_resi_models,
         preview=print_resi_plan,
         trains=True,
         keeps_options=True,
     ),
-    "sensitivity": suite_from_module(
-        "sensitivity",
-        run=run_sensitivity_suite,
-        domains=DOMAINS,
-        options=parse_sensitivity_options,
-        plan=_sensitivity_models,
+    "sensitivity": describe_suite(
+        "sensitivity", domains=DOMAINS, options=parse_sensitivity_options
     ),
-    "manifolds": suite_from_module("manifolds"),
-    "stability": suite_from_module("stability"),
+    "manifolds": describe_suite("manifolds"),
+    "stability": describe_suite("stability"),
 }
 
 

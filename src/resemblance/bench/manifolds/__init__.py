@@ -1,5 +1,5 @@
 """Point clouds with known similarity (Islam et al. 2025)."""
 
-from .suite import MEASURES, SIZES, run
+from .suite import MEASURES, SIZES, SUITE
 
-__all__ = ["MEASURES", "SIZES", "run"]
+__all__ = ["MEASURES", "SIZES", "SUITE"]

@@ -21,7 +21,6 @@ from resemblance.sections.values import finite_or_none
 
 from ..page import data_table, failures_section, times_section
 from ..ranks import ScoreOverview, add_scores, summarize_scores
-from ..study import ClaimJudge
 from .clouds import CloudCase, sample_clouds
 from .values import (
     GRADES,
@@ -98,16 +97,6 @@ MAX_POINT_COLORS = 12  # number of colours for points
 MIN_CHART_VALUE, MAX_CHART_VALUE = -0.2, 1.04
 ValuesByX = Mapping[float, float]
 StylesByMeasure = Mapping[str, "Style"]  # by specification
-
-
-def check_claim_sections(claims: Mapping[str, ClaimJudge] | None) -> None:
-    """Raise ``ValueError`` for claims about an unknown section."""
-    unknown_names = [name for name in claims or () if name not in EXPERIMENTS]
-    if unknown_names:
-        raise ValueError(
-            f"manifolds.run: there is no section {unknown_names[0]!r} for claims; known: "
-            f"{', '.join(EXPERIMENTS)}"
-        )
 
 
 def manifolds_result(run: Measured, defaults: Iterable[Measure]) -> Result:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,34 +12,18 @@ import numpy as np
 
 from resemblance.base.codec import encode_value
 from resemblance.base.json_files import decode_record
-from resemblance.base.text import check_choice
-from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import Representation
-from resemblance.sections.result import Result
 from resemblance.sections.values import finite_or_none
 
 from ..case import Case, Part, Score
 from ..feature_maps import scratch_folder
 from ..pinned import FrozenFeatures, Reduction
 from ..ranks import tasks_with_rank_rules
-from ..scoring import (
-    ComparisonsByPart,
-    compare_cases,
-    failed_comparisons,
-    mean_comparison_seconds,
-    scores_in_case,
-)
-from ..study import (
-    ClaimJudge,
-    Purpose,
-    StageProgress,
-    add_claims,
-    append_to_log,
-    purpose,
-    study_folder,
-)
+from ..scoring import ComparisonsByPart, failed_comparisons, mean_comparison_seconds, scores_in_case
+from ..study import purpose
+from ..suite import Outcome, Suite, SuiteRun
 from .clouds import (
     ROLL_SWEEP_NEIGHBORS,
     SWEEP_NEIGHBORS,
@@ -49,7 +32,7 @@ from .clouds import (
     cloud_cases,
     sample_clouds,
 )
-from .page import EXPERIMENTS, check_claim_sections, manifolds_result
+from .page import EXPERIMENTS, MANIFOLDS_TITLE, manifolds_result
 from .values import (
     MANIFOLD_ORDER_RULE,
     MANIFOLD_PEAK_RULE,
@@ -65,7 +48,7 @@ MEASURES: tuple[str, ...] = (
     "mutual_knn[metric=euclidean]",
     "jaccard[metric=euclidean]", "information_imbalance", "default",
 )  # fmt: skip
-CLOUD_COMPARISONS_FILE, CLOUDS_FOLDER = "comparisons.db", "clouds"
+CLOUDS_FOLDER = "clouds"
 GRADED_SHAPES = {
     "swiss_roll": ("peak", MANIFOLD_PEAK_RULE),
     "rings": ("tau", MANIFOLD_ORDER_RULE),
@@ -98,86 +81,6 @@ SIZES: Mapping[str, ManifoldSize] = {
         sweep_d=(2, 100),
     ),
 }  # fmt: skip
-
-
-def run(
-    folder: str | Path | None = None,
-    *,
-    measures: Iterable[str | Measure] | None = None,
-    size: str = "default",
-    executor: Executor | None = None,
-    memory: int | str = "half",
-    progress: StageProgress | None = None,
-    claims: Mapping[str, ClaimJudge] | None = None,
-) -> Result:
-    """Run measures through the manifold suite, or continue an earlier run in the same folder.
-
-    Parameters
-    ----------
-    folder : keeps every comparison (``comparisons.db``) and the result (``result.json``); without a
-        folder nothing is kept. A later run computes only new comparisons: other measures, or a
-        larger size.
-    measures : measures, names, specifications, presets. Default: MKA, kCKA, CKA with linear and RBF
-        kernels, SVCCA, IMD and RTD, as in the paper, some measures of Euclidean neighbours, and the
-        24 of ``preset("default")``. Measures with a parameter ``k`` are also compared over numbers
-        of neighbours. RTD is compared up to 500 samples only, because RTD is very slow beyond.
-    size : ``"small"`` (a trial in seconds), ``"default"`` (minutes), or ``"paper"`` (up to 5000
-        samples; hours).
-    executor, memory : as for :func:`resemblance.compare`.
-    progress : called with ("comparing", done, total).
-    claims : by the name of a section ("swiss roll", "rings", "clusters", "perturbed", "lost",
-        "moved"), a function that judges claims from the measurements
-        (:class:`~resemblance.bench.manifolds.values.Measured`); the section shows the verdicts.
-
-    Differences from the paper: grades use the values themselves, not exp(-value/γ) with a tuned and
-    unreported γ. RTD and IMD are not averages of random runs. If the paper's seeds are unknown, our
-    own generator draws the points. The default size has 1000 samples, the paper 5000.
-
-    Raises ``ValueError`` for an unknown size or measure.
-
-    Reference: Islam et al. 2025, Sections 5.1 to 5.3 and appendix; Barannikov et al. 2022.
-    """
-    check_choice("manifolds.run: size", size, SIZES)
-    check_claim_sections(claims)
-    default_measures = get_measures(MEASURES)
-    selection = default_measures if measures is None else get_measures(measures)
-    options: dict[str, Any] = {"executor": executor, "memory": memory, "progress": progress}
-    with study_folder(folder, Purpose("manifolds", size)) as (place, _):
-        with scratch_folder(place / CLOUD_COMPARISONS_FILE) as scratch:
-            assert scratch is not None
-            content = FrozenFeatures(
-                scratch, write_clouds(scratch, size, cloud_cases(SIZES[size])), ""
-            )
-            measurements = compared_clouds(
-                content, selection, save=place / CLOUD_COMPARISONS_FILE, **options
-            )
-        facts = dict.fromkeys(EXPERIMENTS, measurements)
-        result = add_claims(manifolds_result(measurements, default_measures), claims, facts)
-        _save_manifolds_result(place, result)
-    return result
-
-
-def run_pinned(
-    pinned: FrozenFeatures, measures: Sequence[Measure], folder: Path | None, **options: Any
-) -> Result:
-    """Compare the clouds of a pack with these measures, or continue in a folder; return the result.
-
-    ``options``: executor, memory and progress.
-    """
-    with study_folder(folder, Purpose("manifolds", models=pinned.identity)) as (place, _):
-        measurements = compared_clouds(
-            pinned, measures, save=place / CLOUD_COMPARISONS_FILE, **options
-        )
-        result = pinned.named(manifolds_result(measurements, measures))
-        _save_manifolds_result(place, result)
-    return result
-
-
-def _save_manifolds_result(place: Path, result: Result) -> None:
-    result.save(place / "result.json")
-    append_to_log(
-        place, f"manifolds: {result.counts['comparisons']} comparisons, {len(result.claims)} claims"
-    )
 
 
 # ------------------------------------------------------------------------------- clouds on the disk
@@ -234,7 +137,7 @@ def _read_cloud_comparison(
     )
 
 
-def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+def write_clouds_to_pack(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     """Write the clouds of a size of the suite into a pack, and return the facts that the pack
     stores.
 
@@ -252,10 +155,22 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------ compare
 
 
-def cases_of(pinned: FrozenFeatures) -> list[Case]:
+def clouds_tasks(content: FrozenFeatures) -> list[Case]:
     """Return the tasks that rank measures: the orders of clouds of rings and of clusters, and the
     position of the largest score on the Swiss roll."""
-    return list(_graded_cloud_cases(read_cloud_comparisons(pinned), SIZES[pinned.facts["size"]]))
+    return list(_graded_cloud_cases(read_cloud_comparisons(content), SIZES[content.facts["size"]]))
+
+
+def evaluate_clouds(run: SuiteRun, content: FrozenFeatures | None) -> Outcome:
+    """Compare the clouds of a pack, or clouds drawn for this run in a temporary folder."""
+    with scratch_folder(run.folder / "clouds") as scratch:
+        assert scratch is not None
+        if content is None:
+            facts = write_clouds(scratch, run.size, cloud_cases(SIZES[run.size]))
+            content = FrozenFeatures(scratch, facts, "")
+        measurements = compared_clouds(content, run.measures, run.compare)
+    result = manifolds_result(measurements, run.usual)
+    return Outcome(result, dict.fromkeys(EXPERIMENTS, measurements))
 
 
 def _graded_cloud_cases(shapes: Iterable[CloudComparison], size: ManifoldSize) -> Iterator[Case]:
@@ -283,12 +198,11 @@ def _too_slow_measures(case: CloudCase, size: ManifoldSize) -> frozenset[str]:
 
 
 def compared_clouds(
-    content: FrozenFeatures, measures: Sequence[Measure], **options: Any
+    content: FrozenFeatures,
+    measures: Sequence[Measure],
+    compare: Callable[[Sequence[Case]], ComparisonsByPart],
 ) -> Measured:
-    """Compare all clouds of a run or of a pack at once, and return the measurements.
-
-    ``options``: as for :func:`~resemblance.bench.scoring.compare_cases`.
-    """
+    """Compare all clouds of a run or of a pack at once, and return the measurements."""
     name, shapes, infos = (
         content.facts["size"],
         read_cloud_comparisons(content),
@@ -305,7 +219,7 @@ def compared_clouds(
         list(_graded_cloud_cases(shapes, size)),
         _uncompared_clouds(measures, shapes, size),
     )
-    comparisons = compare_cases([*measured_cases, *ranked_cases], measures, **options)
+    comparisons = compare([*measured_cases, *ranked_cases])
     points = defaultdict[tuple[str, str], list[Measurement]](list)
     for point in (
         p for s in shapes if s.part.key in comparisons for p in _cloud_measurements(s, comparisons)
@@ -419,3 +333,17 @@ def _uncompared_clouds(
         if 0 < _max_neighbors_of_measure(m) < max_neighbors
     }
     return slow_reasons | neighbor_reasons
+
+
+SUITE = Suite(
+    "manifolds",
+    MANIFOLDS_TITLE,
+    prepare=lambda run: None,
+    tasks=clouds_tasks,
+    sizes=SIZES,
+    measures=MEASURES,
+    evaluate=evaluate_clouds,
+    judged=EXPERIMENTS,
+    write_pack=write_clouds_to_pack,
+    read_pack=lambda features: features,
+)

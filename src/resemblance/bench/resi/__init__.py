@@ -3,8 +3,9 @@ models."""
 
 from .evaluation import Evaluation, assess
 from .page import evaluate, result_of
-from .suite import SIZES, load_evaluation, run, status
+from .suite import SIZES, SUITE, configure_resi, load_evaluation, status
 
 __all__ = [
-    "SIZES", "Evaluation", "assess", "evaluate", "load_evaluation", "result_of", "run", "status",
+    "SIZES", "SUITE", "Evaluation", "assess", "configure_resi", "evaluate", "load_evaluation",
+    "result_of", "status",
 ]  # fmt: skip

@@ -237,7 +237,7 @@ def pack_model_groups(folder: Path, facts: Mapping[str, Any]) -> ModelGroups:
     )
 
 
-def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+def write_resi_models(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     """Write the models of a finished study into a pack, and return the facts that the pack stores.
 
     Only models for the layer test keep all layers; other models keep the last layer, the only

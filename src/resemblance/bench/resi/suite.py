@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,30 +10,20 @@ from typing import Any, NamedTuple
 
 from resemblance.base.codec import encode_value, spell_non_finite
 from resemblance.base.json_files import decode_record
-from resemblance.catalogue import get_measure
+from resemblance.catalogue import get_measure, get_measures
 from resemblance.comparison.comparison import MeasureInfo
 from resemblance.contracts._measure import Measure, measure
-from resemblance.sections.result import Result
+from resemblance.models.recipe import Recipe
 
 from ..case import Case
 from ..packs.archive import PACK_IDENTITY_PATTERN
 from ..pinned import FrozenFeatures
 from ..ranks import catalogue_measure
-from ..reliability import is_reliable
 from ..status import StudyStatus
 from ..status import status as study_status
-from ..study import (
-    Purpose,
-    StageProgress,
-    append_to_log,
-    check_equal_purpose,
-    check_folder,
-    join_purpose,
-    purpose,
-    save_purpose,
-    study_folder,
-)
+from ..study import Purpose, append_to_log, check_equal_purpose, check_folder, join_purpose, purpose
 from ..study_models import is_trained, train_possible
+from ..suite import Outcome, Suite, SuiteRun
 from ..training import DOMAINS, PaperSubset
 from ..training.loop import TrainingEnvironment
 from . import models as packaged
@@ -46,17 +36,15 @@ from .models import (
     collect_model_groups,
     pack_model_groups,
     paper_subsets_of_study,
-    pin,
     resi_recipes,
     study_recipes,
+    write_resi_models,
 )
-from .page import JudgesByPaper, add_judged_claims, result_of
+from .page import RESI_TITLE, result_of
 from .paper import PAPER_SUBSETS, PaperRun, paper_run, paper_subset_for, planned_recipes
 from .rules import PRESET_BY_PROTOCOL, RANKED_QUALITIES, ScoringOptions
 
-__all__ = [
-    "SIZES", "cases_of", "load_evaluation", "pin", "run", "run_pinned", "status", "usual_measures",
-]  # fmt: skip
+__all__ = ["SIZES", "SUITE", "configure_resi", "load_evaluation", "status", "usual_measures"]
 
 SIZES: Mapping[str, TrainingPlan | PaperSubset] = {**packaged.TRAINING_PLANS, **PAPER_SUBSETS}
 PAPER_OPTION_NAMES = ("datasets", "architectures", "tests", "seeds", "hyperparameters")
@@ -64,57 +52,38 @@ TRAINING_OPTION_NAMES = ("data", "models_from", "device", "precision", "download
 SCORING_OPTION_NAMES = tuple(ScoringOptions.__dataclass_fields__)
 
 
-class RunConfig(NamedTuple):
-    """The configuration of a run: the purpose of its study, the scoring options, and the training
-    resources at a size of the paper."""
+class ResiOptions(NamedTuple):
+    """The options of the ReSi suite: the scoring options, the executor for training alone, and the
+    training resources at a size of the paper."""
 
-    purpose: Purpose
-    options: Mapping[str, Any]
+    scoring: Mapping[str, Any] = {}
+    trainer: Executor | None = None
     paper: PaperRun | None = None
 
 
-def run(
-    folder: str | Path | None = None,
+def configure_resi(
+    run: SuiteRun,
+    folder: Path | None,
     *,
-    size: str | None = None,
     domains: Sequence[str] | None = None,
     models: str | Path | None = None,
-    measures: Iterable[str | Measure] | None = None,
-    executor: Executor | None = None,
     trainer: Executor | None = None,
-    memory: int | str = "half",
-    progress: StageProgress | None = None,
-    claims: JudgesByPaper | None = None,
     **options: Any,
-) -> Result:
-    """Run the ReSi benchmark in a directory, or continue an earlier run there.
+) -> SuiteRun:
+    """Return a run with the options of the ReSi suite.
 
-    The run trains, extracts, compares, scores and writes the result.
-
-    Finished work is never repeated: models with an unchanged recipe and undamaged files, and
-    comparisons of the same data with the same version of a measure. If the process is killed, only
-    the models in training and the last half second of comparisons are lost; with an executor, also
-    the blocks that its workers were computing. The result covers the measures of this call, and all
-    domains (or parts of the paper's benchmark) whose models the study has in full. A model with
-    failed training is left out, and the result names the model. Its tests use the remaining models;
-    at the sizes of the paper its tests are skipped.
+    A study keeps its size; another size needs another folder. Size, models, measures and options
+    that a later call omits keep their values from the last finished run. The result covers the
+    measures of this call, and all domains (or parts of the paper's benchmark) whose models the
+    study has in full. A model with failed training is left out, and the result names the model. Its
+    tests use the remaining models; at the sizes of the paper its tests are skipped.
 
     Parameters
     ----------
-    folder : the folder of the study. A study keeps its size; another size needs another folder.
-        Without a folder nothing is kept. Size, models, measures and options that a later call omits
-        keep their values from the last finished run.
-    size : ``"mini"`` (default), ``"standard"`` or ``"slice"``: number and size of the models
-        trained on data of the package; ``"paper"``: the paper's models, trained on its data;
-        ``"paper-slice"``: a trial of ``"paper"``.
     domains : some of "graphs", "language", "vision"; default: all.
     models : a folder of models of your own (see :func:`resemblance.read_models`) instead of trained
         models.
-    measures, memory, claims : as for :func:`resemblance.bench.resi.evaluate`.
-    executor : a ``concurrent.futures`` executor of processes, for training and comparing.
     trainer : an executor for training alone, such as an executor whose workers have accelerators.
-    progress : called with (stage, done, total); the stages are "training", "not trained",
-        "comparing" and "grading".
     options : ``protocol``, ``permute``, ``failures``, ``groups`` and ``max_samples`` of
         :func:`resemblance.bench.resi.evaluate`; at the sizes of the paper ``groups`` is
         ``"published"`` by default, because the paper has chosen its groups. The sizes of the paper
@@ -122,81 +91,86 @@ def run(
         ``datasets``, ``architectures``, ``seeds``, ``tests``, ``hyperparameters``, ``models_from``,
         ``device``, ``precision``, ``download``.
 
-    The study stores the comparisons; :func:`resemblance.bench.resi.load_evaluation` reads them.
+    Claims are judged on the :class:`~resemblance.bench.resi.Evaluation`.
 
-    Raises ``ValueError`` if another process is working on the study, or if the study has another
-    size.
+    Raises ``ValueError`` for missing, unknown or contradictory options, and if the study has
+    another size; ``TypeError`` for an unknown option.
     """
-    place = None if folder is None else Path(folder)
-    order = run_config(place, size, domains, models, options)
-    show = progress or (lambda stage, done, total: None)
-    if place is not None:
-        check_folder(place)
-        join_purpose(place, order.purpose, _join_resi_purposes)
+    purpose, resi_options = _purpose_and_options(folder, run.purpose.size, domains, models, options)
+    if folder is not None:
+        check_folder(folder)
+        join_purpose(folder, purpose, join_resi_purposes)
     # Check the data before any work, and before the study records the run.
-    if order.paper is not None:
-        plan = planned_recipes([order.paper.portion])
-        check_data(order.paper, [r for r in plan if place is None or not is_trained(place, r)])
-    selection = usual_measures(place, order.options) if measures is None else measures
-    with study_folder(place, order.purpose, _join_resi_purposes) as (study, study_purpose):
-        material = collect_model_groups(
-            study,
-            order.purpose,
-            study_purpose,
-            order.paper,
-            lambda plan, resources: train_possible(
-                study, plan, trainer or executor, show, resources
-            ),
-        )
-        append_to_log(study, f"comparing {len(material.model_features)} models")
-        evaluation = evaluate_study(
-            order,
-            material,
-            study,
-            measures=selection,
-            executor=executor,
-            memory=memory,
-            progress=show,
-        )
-        result = add_judged_claims(result_of(evaluation), evaluation, claims)
-        save_resi_result(study, study_purpose, order, evaluation, result)
-    return result
-
-
-def evaluate_study(
-    order: RunConfig, material: ModelGroups, study: Path, **assess_options: Any
-) -> Evaluation:
-    """Compare and score the models of a run. ``assess_options``: keywords of :func:`assess`."""
-    is_pack = "pack" in order.purpose.more
-    evaluation = assess(
-        material.model_features,
-        planned=material.planned,
-        reliabilities=material.reliabilities,
-        save=study / "comparisons.db",
-        **assess_options,
-        **order.options,
-    )
-    return evaluation._replace(
-        size=order.purpose.size,
-        left_out=material.left_out,
-        untrained={recipe.name: reason for recipe, reason in material.planned.failed},
-        origin={**material.origin} | ({} if is_pack else {"groups": evaluation.options.groups}),
+    if (paper := resi_options.paper) is not None:
+        plan = planned_recipes([paper.portion])
+        check_data(paper, [r for r in plan if folder is None or not is_trained(folder, r)])
+    usual = usual_measures(folder, resi_options.scoring)
+    return run._replace(
+        purpose=purpose,
+        measures=run.measures or tuple(get_measures(usual)),
+        options=resi_options._replace(trainer=trainer),
     )
 
 
-def save_resi_result(
-    study: Path, study_purpose: Purpose, order: RunConfig, evaluation: Evaluation, result: Result
-) -> None:
-    """Write the result of a run, and record its measures and options in the study."""
-    last_run = {
-        "more": dict(order.purpose.more),
+def prepare_resi_models(run: SuiteRun) -> ModelGroups:
+    """Train the missing models of a run, and return the models to compare."""
+    executor = run.options.trainer or run.executor
+
+    def train(plan: Sequence[Recipe], resources: TrainingEnvironment | None) -> Mapping[str, str]:
+        return train_possible(run.folder, plan, executor, run.show, resources)
+
+    return collect_model_groups(run.folder, run.purpose, run.study, run.options.paper, train)
+
+
+def resi_models_from_pack(pinned: FrozenFeatures) -> ModelGroups:
+    """Return the models of a pack."""
+    return pack_model_groups(pinned.folder, pinned.facts)
+
+
+def resi_tasks(material: ModelGroups) -> list[Case]:
+    """Return the tasks of the six tests that count for the ranking."""
+    cases = six_tests(material.model_features).cases
+    cases = add_reliabilities(cases, material.reliabilities or {})
+    return [c for c in cases if c.cell[1] in RANKED_QUALITIES]
+
+
+def evaluate_resi_models(run: SuiteRun, material: ModelGroups) -> Outcome:
+    """Put the models of a run through the six tests, and record measures and options."""
+    append_to_log(run.folder, f"comparing {len(material.model_features)} models")
+    evaluation = evaluate_study(run, material)
+    result = result_of(evaluation)
+    last = {
+        "more": dict(run.purpose.more),
         "options": asdict(evaluation.options),
         "measures": spell_non_finite(encode_value(evaluation.measures)),
         "untrained": dict(evaluation.untrained),
     }
-    result.save(study / "result.json")
-    save_purpose(study, study_purpose._replace(more={**study_purpose.more, "last": last_run}))
-    append_to_log(study, f"wrote {len(evaluation.scores)} scores")
+    return Outcome(result, dict.fromkeys((s.name for s in result.sections), evaluation), last)
+
+
+def evaluate_study(
+    run: SuiteRun, material: ModelGroups, *, stored_only: bool = False
+) -> Evaluation:
+    """Compare and score the models of a run. ``stored_only``: compute no comparison."""
+    evaluation = assess(
+        material.model_features,
+        measures=run.measures,
+        planned=material.planned,
+        reliabilities=material.reliabilities,
+        save=run.folder / "comparisons.db",
+        executor=run.executor,
+        memory=run.memory,
+        progress=run.progress,
+        stored_only=stored_only,
+        **(run.options or ResiOptions()).scoring,
+    )
+    is_pack = "pack" in run.purpose.more
+    return evaluation._replace(
+        size=run.purpose.size,
+        left_out=material.left_out,
+        untrained={recipe.name: reason for recipe, reason in material.planned.failed},
+        origin={**material.origin} | ({} if is_pack else {"groups": evaluation.options.groups}),
+    )
 
 
 def status(folder: str | Path) -> StudyStatus:
@@ -215,18 +189,19 @@ def load_evaluation(study: str | Path) -> Evaluation:
     last_run = study_purpose.more.get("last")
     if last_run is None or not (place / "result.json").exists():
         raise ValueError(f"{study} has no results yet: resemblance bench run resi {study}")
-    run_purpose, run = study_purpose._replace(more=last_run["more"]), None
+    run_purpose, paper = study_purpose._replace(more=last_run["more"]), None
     if study_purpose.size in PAPER_SUBSETS:
         archive = run_purpose.more["resources"].get("models_from")
         resources = TrainingEnvironment(Path(), archive=None if archive is None else Path(archive))
-        run = PaperRun(paper_subsets_of_study(run_purpose)[-1], resources)
-
-    order = RunConfig(run_purpose, last_run["options"], run)
+        paper = PaperRun(paper_subsets_of_study(run_purpose)[-1], resources)
+    infos = decode_record(tuple[MeasureInfo, ...], last_run["measures"])
     material = collect_model_groups(
-        place, run_purpose, study_purpose, run, lambda plan, resources: last_run["untrained"]
+        place, run_purpose, study_purpose, paper, lambda plan, resources: last_run["untrained"]
     )
-    measures = map(_measure_from_info, decode_record(tuple[MeasureInfo, ...], last_run["measures"]))
-    return evaluate_study(order, material, place, measures=tuple(measures), stored_only=True)
+    options = ResiOptions(last_run["options"], paper=paper)
+    measures = tuple(map(_measure_from_info, infos))
+    run = SuiteRun(run_purpose, measures, (), options=options, folder=place)
+    return evaluate_study(run, material, stored_only=True)
 
 
 def _measure_from_info(info: MeasureInfo) -> Measure:
@@ -264,44 +239,18 @@ def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str 
     return [PRESET_BY_PROTOCOL[protocol or "paper"]]
 
 
-def cases_of(pinned: FrozenFeatures) -> list[Case]:
-    """Return the tasks of the six tests that count for the ranking."""
-    material = pack_model_groups(pinned.folder, pinned.facts)
-    cases = add_reliabilities(
-        six_tests(material.model_features).cases, material.reliabilities or {}
-    )
-    return [c for c in cases if c.cell[1] in RANKED_QUALITIES and is_reliable(c.reliability)]
-
-
-def run_pinned(
-    pinned: FrozenFeatures, measures: Sequence[Measure], folder: Path | None, **options: Any
-) -> Result:
-    """Run measures through the six tests on the models of a pack, or continue in a folder.
-
-    ``options``: executor, memory and progress.
-    """
-    material = pack_model_groups(pinned.folder, pinned.facts)
-    details = {"pack": str(pinned.folder)}
-    order = RunConfig(Purpose("resi", models=pinned.identity, more=details), {})
-    with study_folder(folder, order.purpose) as (study, study_purpose):
-        evaluation = evaluate_study(order, material, study, measures=measures, **options)
-        result = pinned.named(result_of(evaluation))
-        save_resi_result(study, study_purpose, order, evaluation, result)
-    return result
-
-
 # --------------------------------------------------------------------------------- what a run is of
 
 
-def run_config(
+def _purpose_and_options(
     folder: Path | None,
-    size: str | None,
+    size: str,
     domains: Sequence[str] | None,
     models: str | Path | None,
     words: Mapping[str, Any],
-) -> RunConfig:
-    """Return the configuration of a run; omitted options keep their values from the last run of a
-    study.
+) -> tuple[Purpose, ResiOptions]:
+    """Return the purpose and the options of a run; omitted options keep their values from the last
+    run of a study. ``size``: empty if omitted.
 
     Raises ``ValueError`` for missing, unknown or contradictory options.
     """
@@ -323,13 +272,13 @@ def run_config(
         study_purpose,
         {name: run_options[name] for name in SCORING_OPTION_NAMES if name in run_options},
     )
-    if size is None and models is None:
+    if not size and models is None:
         models = study_purpose.models
         if models and PACK_IDENTITY_PATTERN.fullmatch(models):
             raise ValueError(f"{folder} is a study of the pack {models}: name it, with pack=")
     if models is None and (size or study_purpose.size) in PAPER_SUBSETS:
-        return _paper_run_config(
-            str(size or study_purpose.size), domains, study_purpose, run_options, options
+        return _paper_purpose_and_options(
+            size or study_purpose.size, domains, study_purpose, run_options, options
         )
     if names := [name for name in run_options if name not in SCORING_OPTION_NAMES]:
         raise ValueError(
@@ -338,13 +287,13 @@ def run_config(
         )
     ScoringOptions(**options)
     if models is not None:
-        return RunConfig(Purpose("resi", models=str(Path(models).resolve())), options)
+        return Purpose("resi", models=str(Path(models).resolve())), ResiOptions(options)
     domain_names = domains or study_purpose.more.get("domains") or DOMAINS
     details = {"domains": list(dict.fromkeys(domain_names))}
     run_purpose = Purpose("resi", size or study_purpose.size or "mini", more=details)
     # Raises ValueError for unknown words.
     resi_recipes(run_purpose.size, details["domains"])
-    return RunConfig(run_purpose, options)
+    return run_purpose, ResiOptions(options)
 
 
 def _scoring_options(study_purpose: Purpose, run_options: Mapping[str, Any]) -> dict[str, Any]:
@@ -358,13 +307,13 @@ def _scoring_options(study_purpose: Purpose, run_options: Mapping[str, Any]) -> 
     return {**last_options, **run_options}
 
 
-def _paper_run_config(
+def _paper_purpose_and_options(
     size: str,
     domains: Sequence[str] | None,
     study_purpose: Purpose,
     run_options: Mapping[str, Any],
     options: Mapping[str, Any],
-) -> RunConfig:
+) -> tuple[Purpose, ResiOptions]:
     words = {"domains": domains or None, **run_options}
     portion: dict[str, Any] = {
         name: words[name] if isinstance(words[name], str | int) else list(words[name])
@@ -384,10 +333,10 @@ def _paper_run_config(
     details = {"portions": [portion], "resources": {**resources, **paths}}
     options = {"groups": "published", **options}
     ScoringOptions(**options)
-    return RunConfig(Purpose("resi", size, more=details), options, paper)
+    return Purpose("resi", size, more=details), ResiOptions(options, paper=paper)
 
 
-def _join_resi_purposes(study_purpose: Purpose, run_purpose: Purpose) -> Purpose:
+def join_resi_purposes(study_purpose: Purpose, run_purpose: Purpose) -> Purpose:
     """Return the purpose of a study after another run; the size and the training hyperparameters
     must stay the same."""
     check_equal_purpose(study_purpose.size, run_purpose.size)
@@ -407,3 +356,19 @@ def _join_resi_purposes(study_purpose: Purpose, run_purpose: Purpose) -> Purpose
             portion for i, portion in enumerate(portions) if portion not in portions[i + 1 :]
         ]
     return run_purpose._replace(more=details)
+
+
+SUITE = Suite(
+    "resi",
+    RESI_TITLE,
+    prepare_resi_models,
+    resi_tasks,
+    sizes=SIZES,
+    size="",  # the size of the study, otherwise "mini"
+    evaluate=evaluate_resi_models,
+    configure=configure_resi,
+    join=join_resi_purposes,
+    recipes=study_recipes,
+    write_pack=write_resi_models,
+    read_pack=resi_models_from_pack,
+)

@@ -4,49 +4,35 @@ and to nothing else?"""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from resemblance.base.text import check_choice, did_you_mean
-from resemblance.catalogue import get_measures
-from resemblance.comparison.comparison import measure_info
 from resemblance.comparison.provenance import environment_versions
 from resemblance.contracts._measure import Measure
 from resemblance.data.model_features import ModelFeatures
-from resemblance.engine.workers import WorkerCall
-from resemblance.engine.workers import run_calls as carried_out
+from resemblance.engine.workers import WorkerCall, run_calls
 from resemblance.models.model_folder import list_unread_folders, read_models
 from resemblance.models.recipe import Recipe, add_default_traits
-from resemblance.sections.headlines import USER_MODELS_NOTE, is_trial, warn_few_models
+from resemblance.sections.headlines import USER_MODELS_NOTE, warn_few_models
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
 
 from ..case import Case
 from ..page import scores_section, times_section
 from ..pinned import PACK_MODELS_FOLDER, FrozenFeatures, Reduction, copy_model_to_pack, pack_facts
-from ..ranks import add_scores, summarize_scores, tasks_with_rank_rules
+from ..ranks import add_scores
 from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
 from ..scoring import (
     MOST_OFTEN_PREFIX,
     ComparisonsByPart,
-    compare_cases,
     failed_comparisons,
     mean_comparison_seconds,
-    scores_in_case,
 )
-from ..study import (
-    ClaimJudge,
-    Purpose,
-    StageProgress,
-    add_claims,
-    append_to_log,
-    purpose,
-    study_folder,
-)
+from ..study import append_to_log, purpose
 from ..study_models import ModelFamily, is_written, study_models, train_plan
-from ..training import DOMAINS
+from ..suite import Outcome, ScoredTasks, Suite, SuiteRun, score_tasks
+from ..training import DOMAINS, check_domains
 from .cases import (
     BENCHMARKS,
     Benchmark,
@@ -69,7 +55,7 @@ from .models import (
 )
 from .page import benchmark_section, sensitivity_score_columns, summary_section
 
-__all__ = ["BENCHMARKS", "MEASURES", "SIZES", "run"]
+__all__ = ["BENCHMARKS", "MEASURES", "SIZES", "SUITE", "configure_sensitivity"]
 
 EQUAL_ACCURACIES_REASON = (
     "all models have {:.3f} there, so that no distance can follow it: left out for all measures"
@@ -93,115 +79,125 @@ SENSITIVITY_INTRODUCTION = (
 )
 
 
-def run(
-    folder: str | Path | None = None,
+class SensitivityOptions(NamedTuple):
+    """The options of the sensitivity suite: the domains of the models to train, or the folder of a
+    user's models and the models in the folder."""
+
+    domains: tuple[str, ...] = tuple(DOMAINS)
+    source: str | None = None
+    model_features: Sequence[ModelFeatures] = ()
+
+
+class SensitivityInputs(NamedTuple):
+    """The models of a run, the recipes of trained models, and known reliabilities by task."""
+
+    model_features: Sequence[ModelFeatures]
+    size: SensitivitySize
+    plan: Sequence[Recipe] = ()
+    reliabilities: Mapping[str, float] = {}
+
+
+def configure_sensitivity(
+    run: SuiteRun,
+    folder: Path | None,
     *,
-    measures: Iterable[str | Measure] | None = None,
-    size: str = "default",
-    only: Iterable[str] | None = None,
     domains: Sequence[str] = tuple(DOMAINS),
     models: str | Path | None = None,
-    claims: Mapping[str, ClaimJudge] | None = None,
-    executor: Executor | None = None,
-    memory: int | str = "half",
-    progress: StageProgress | None = None,
-    pinned: FrozenFeatures | None = None,
-) -> Result:
-    """Run measures through the four benchmarks of Ding et al., or continue an earlier run.
+) -> SuiteRun:
+    """Return a run with the options of the sensitivity suite.
 
     Parameters
     ----------
-    folder : keeps models, answers of probes, comparisons and the result (``result.json``); without
-        a folder nothing is kept. If the process is killed, only the models and probes in progress
-        and the last half second of comparisons are lost.
-    measures : measures, names, specifications, presets. Default: the measures of the paper as in
-        the authors' code, the 24 of ``preset("default")``, debiased CKA and MKA. RTD takes part up
-        to a number of samples, beyond which RTD is very slow; the result names everything left out.
-    size : ``"small"`` (a trial), ``"default"`` (about ten minutes of one processor), or ``"paper"``
-        (as many models and samples as the paper; many hours).
-    only : names of benchmarks: "layers", "deletion", "finetuning", "pretraining". Default: all.
     domains : of the models that are trained: "graphs", "language", "vision".
     models : a folder of your own models instead (see :func:`resemblance.read_models`). A model
         takes part in all benchmarks for which it has the data, and the result gives the reason for
         every other benchmark. "normal" models with ``labels.npy`` take part in the first two
         benchmarks, "finetuned" models with ``accuracies`` on other inputs in the last two.
-    claims : by the name of a section ("summary", or a benchmark), a function from its facts to the
-        claims of a paper. The facts of a benchmark are a tuple of
-        :class:`~resemblance.bench.sensitivity.findings.Findings`; the facts of the summary are all
-        findings by benchmark. Default: no claims.
-    executor, memory : as for :func:`resemblance.compare`.
-    progress : called with (stage, done, total).
-    pinned : the content of the pack that contains ``models``.
+
+    Raises ``ValueError`` for an unknown domain or an empty list, and for a folder without models.
+    """
+    if isinstance(domains, str) or not list(domains):
+        raise ValueError(
+            f"sensitivity: domains must be a list of some of {', '.join(DOMAINS)}; got {domains!r}"
+        )
+    if models is None:
+        check_domains(domains)
+        return run._replace(options=SensitivityOptions(tuple(domains)))
+    source = str(Path(models).resolve())
+    model_features = [*map(add_default_traits, read_models(source))]
+    options = SensitivityOptions((), source, model_features)
+    return run._replace(options=options, purpose=run.purpose._replace(models=source))
+
+
+def prepare_sensitivity_models(run: SuiteRun) -> SensitivityInputs:
+    """Train the missing models of a run, or take the user's models; and add the answers of
+    probes."""
+    benchmarks, effort = _chosen_benchmarks(run), SIZES[run.size]
+    plan, model_features = list[Recipe](), run.options.model_features
+    if run.options.source is None:
+        settings = {benchmark.setting for benchmark in benchmarks}
+        recipes = sensitivity_recipes(run.size, run.options.domains)
+        plan = [recipe for recipe in recipes if recipe.setting in settings]
+        train_plan(run.folder, plan, run.executor, run.show)
+        model_features = study_models(run.folder, plan)
+    probed = _models_with_probes(model_features, benchmarks, effort, run)
+    return SensitivityInputs(probed, effort, plan)
+
+
+def sensitivity_models_from_pack(pinned: FrozenFeatures) -> SensitivityInputs:
+    """Return the models of a pack; a pack has few samples, so slow measures take part too."""
+    effort, folder = SIZES[pinned.facts["size"]], pinned.folder / PACK_MODELS_FOLDER
+    return SensitivityInputs(
+        [*map(add_default_traits, read_models(folder))],
+        effort._replace(slow=effort.samples),
+        reliabilities=pinned.facts.get(RELIABILITY, {}),
+    )
+
+
+def evaluate_sensitivity_models(run: SuiteRun, inputs: SensitivityInputs) -> Outcome:
+    """Compare the models of all benchmarks, and resample the correlations.
 
     A task with unreliable expected differences is shown and not ranked. The reliability comes from
-    halves of the test inputs; it is unknown for models without stored answers.
+    halves of the test inputs; it is unknown for models without stored answers. The facts of a
+    benchmark for claims are a tuple of :class:`~.findings.Findings`; the facts of "summary" are all
+    findings by benchmark.
 
     Differences from the paper: features are centred, not samples, as in the authors' code. The
     reference of benchmark 2 is an undeleted representation, as in the code. Models, data and
     functionalities are small and available in every installation.
 
-    Raises ``ValueError`` for an unknown size, domain, benchmark or measure, or an empty list, for a
-    folder without models, and for ``models`` in the study of trained models, or the other way
-    round.
-
     Reference: Ding, Denain and Steinhardt 2021.
     """
-    benchmarks = _check_benchmarks(size, only, domains)
-    selection = get_measures(measures if measures is not None else MEASURES)
-    source = None if models is None else str(Path(models).resolve())
-    # find mistakes in the user's folder before the work starts
-    model_features: Sequence[ModelFeatures] = (
-        [*map(add_default_traits, read_models(source))] if source else ()
+    effort = inputs.size
+    if not run.with_intervals:
+        effort = effort._replace(n_resamples=1, permutations=1)
+    sets = {b: sets_by_family(b, inputs.model_features, effort) for b in _chosen_benchmarks(run)}
+    pairs = [(b.name, family_sets) for b, families in sets.items() for family_sets in families]
+    cases = [
+        case for pair in pairs for case in cases_of_family(*pair, effort, inputs.reliabilities)
+    ]
+    names = ding_labels_or_titles(run.measures)
+    scored = score_tasks(run, cases, names=names)
+    findings = _findings_by_benchmark(pairs, scored, effort, run)
+    origin = dict[str, object]()
+    if run.pack:
+        source: str | None = str(run.pack.folder / PACK_MODELS_FOLDER)
+    else:
+        source = run.options.source
+        origin = {"models": source} if source else {"domains": list(run.options.domains)}
+    result = Result(
+        "sensitivity",
+        run.size,
+        _sensitivity_sections(sets, findings, scored, run),
+        names,
+        {b.name: _benchmark_seconds(cases, scored.comparisons, b.name) for b in sets},
+        environment_versions() | origin,
+        _sensitivity_facts(inputs.plan, pairs, run.pack),
+        caveats=tuple(_sensitivity_remarks(inputs.model_features, source, cases, run.pack)),
+        title=SENSITIVITY_TITLE,
+        about=SENSITIVITY_INTRODUCTION,
     )
-    settings = {benchmark.setting for benchmark in benchmarks}
-    plan = (
-        () if source else [r for r in sensitivity_recipes(size, domains) if r.setting in settings]
-    )
-    show = progress or (lambda stage, done, total: None)
-    run_purpose = Purpose("sensitivity", size, models=pinned.identity if pinned else source)
-    with study_folder(folder, run_purpose) as (place, _):
-        if plan:
-            train_plan(place, plan, executor, show)
-            model_features = study_models(place, plan)
-        effort = _computed_size(size, pinned)
-        if not pinned:
-            model_features = _models_with_probes(
-                model_features, benchmarks, effort, place, executor, show
-            )
-        sets = {b: sets_by_family(b, model_features, effort) for b in benchmarks}
-        reliabilities = pinned.facts.get(RELIABILITY, {}) if pinned else {}
-        pairs = [(b.name, family_sets) for b, families in sets.items() for family_sets in families]
-        cases = [case for pair in pairs for case in cases_of_family(*pair, effort, reliabilities)]
-        comparisons = compare_cases(
-            cases,
-            selection,
-            save=place / "comparisons.db",
-            executor=executor,
-            memory=memory,
-            progress=progress,
-        )
-        findings = _findings_by_benchmark(
-            pairs, cases, selection, comparisons, effort, place, executor, show
-        )
-        result = Result(
-            "sensitivity",
-            size,
-            _sensitivity_sections(sets, findings, cases, selection, comparisons, run_purpose),
-            ding_labels_or_titles(selection),
-            {b.name: _benchmark_seconds(cases, comparisons, b.name) for b in sets},
-            environment_versions() | _models_origin(source, domains, pinned),
-            _sensitivity_facts(plan, pairs, pinned),
-            caveats=tuple(_sensitivity_remarks(model_features, source, cases, pinned)),
-            title=SENSITIVITY_TITLE,
-            about=SENSITIVITY_INTRODUCTION,
-        )
-        result = add_claims(result, claims, findings | {"summary": findings})
-        result = pinned.named(result) if pinned else result
-        result.save(place / "result.json")
-        append_to_log(
-            place, f"sensitivity: {len(result.sections)} sections, {len(result.claims)} claims"
-        )
-    return result
+    return Outcome(result, findings | {"summary": findings})
 
 
 def ding_labels_or_titles(measures: Iterable[Measure]) -> dict[str, str]:
@@ -209,47 +205,15 @@ def ding_labels_or_titles(measures: Iterable[Measure]) -> dict[str, str]:
     return {m.spec: ding_label(m.spec, {m.spec: m.label}) for m in measures}
 
 
-def _models_origin(
-    source: str | None, domains: Iterable[str], pinned: FrozenFeatures | None
-) -> dict[str, object]:
-    """Return the origin of the models; empty for a pack, which records the origin."""
-    if pinned:
-        return {}
-    return {"models": source} if source else {"domains": list(domains)}
-
-
-def _computed_size(size: str, pinned: FrozenFeatures | None) -> SensitivitySize:
-    """Return the amount of computation; on a pack, which has few samples, slow measures take part
-    too."""
-    effort = SIZES[size]
-    if pinned is None:
-        return effort
-    effort = effort._replace(slow=effort.samples)
-    return effort if pinned.with_intervals else effort._replace(n_resamples=1, permutations=1)
-
-
-def _check_benchmarks(size: str, only: Any, domains: Any) -> list[Benchmark]:
-    """Check the options before the work starts, and return the benchmarks to run."""
-    check_choice("size", size, SIZES)
-    names = [b.name for b in BENCHMARKS]
-    only = names if only is None else only if isinstance(only, str) else list(only)
-    for name, values, choices in (("only", only, names), ("domains", domains, tuple(DOMAINS))):
-        if isinstance(values, str) or not list(values):
-            raise ValueError(
-                f"run: {name} must be a list of some of {', '.join(choices)}; got {values!r}"
-            )
-    for name in sorted(set(only) - set(names)):
-        raise ValueError(f"no experiment {name!r}{did_you_mean(name, names)}")
-    return [b for b in BENCHMARKS if b.name in only]
+def _chosen_benchmarks(run: SuiteRun) -> list[Benchmark]:
+    return [benchmark for benchmark in BENCHMARKS if benchmark.name in run.only]
 
 
 def _models_with_probes(
     model_features: Sequence[ModelFeatures],
     benchmarks: Iterable[Benchmark],
     size: SensitivitySize,
-    folder: Path,
-    executor: Executor | None,
-    show: StageProgress,
+    run: SuiteRun,
 ) -> list[ModelFeatures]:
     """Return the models, with the answers of probes for the models of benchmarks 1 and 2."""
     probed_models = dict[int, ModelFeatures]()
@@ -258,32 +222,27 @@ def _models_with_probes(
             selection = benchmark.choose(drop_settings_with_nan(members, benchmark.setting)[0])
             probed_models |= {} if isinstance(selection, str) else {id(s): s for s in selection}
     calls = [
-        WorkerCall(f"probes of {s.name}", add_probe_answers, (s, size, folder / "probes"))
+        WorkerCall(f"probes of {s.name}", add_probe_answers, (s, size, run.folder / "probes"))
         for s in probed_models.values()
     ]
-    show("probes", 0, len(calls))
-    for position, (call, future) in enumerate(
-        carried_out(calls, executor, partial(append_to_log, folder))
-    ):
+    run.show("probes", 0, len(calls))
+    log = partial(append_to_log, run.folder)
+    for position, (call, future) in enumerate(run_calls(calls, run.executor, log)):
         probed_models[id(call.arguments[0])] = future.result()
-        show("probes", position + 1, len(calls))
+        run.show("probes", position + 1, len(calls))
     return [probed_models.get(id(s), s) for s in model_features]
 
 
 def _findings_by_benchmark(
     pairs: Sequence[tuple[str, FamilySets]],
-    cases: Sequence[Case],
-    measures: Sequence[Measure],
-    comparisons: ComparisonsByPart,
+    scored: ScoredTasks,
     size: SensitivitySize,
-    folder: Path,
-    executor: Executor | None,
-    show: StageProgress,
+    run: SuiteRun,
 ) -> dict[str, tuple[Findings, ...]]:
     """Return the findings of every benchmark, by family, in order."""
     calls, findings = list[WorkerCall](), dict[tuple[str, ModelFamily], Findings]()
-    labels = {m.spec: m.label for m in measures}
-    failures = failed_comparisons(cases, comparisons, lambda case: (case.test, case.models))
+    labels, comparisons = {m.spec: m.label for m in run.measures}, scored.comparisons
+    failures = failed_comparisons(scored.cases, comparisons, lambda c: (c.test, c.models))
     for benchmark, family_sets in pairs:
         parts = {
             layer: all_references_part(family_sets.sets[layer]) for layer, _ in family_sets.cells
@@ -304,11 +263,11 @@ def _findings_by_benchmark(
                     benchmark, findings_in_family, (family_sets, labels, differences, reasons, size)
                 )
             )
-    show("resampling", 0, len(calls))
-    for call, future in carried_out(calls, executor, partial(append_to_log, folder)):
+    run.show("resampling", 0, len(calls))
+    for call, future in run_calls(calls, run.executor, partial(append_to_log, run.folder)):
         family_sets = call.arguments[0]
         findings[call.name, family_sets.family] = future.result()._replace(sets=family_sets)
-        show("resampling", len(findings), len(calls))
+        run.show("resampling", len(findings), len(calls))
     by_benchmark = dict[str, tuple[Findings, ...]]()
     for benchmark, family_sets in (pair for pair in pairs if (pair[0], pair[1].family) in findings):
         by_benchmark[benchmark] = (
@@ -321,7 +280,7 @@ def _findings_by_benchmark(
 # ------------------------------------------------------------------------------- studies and packs
 
 
-def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+def write_sensitivity_models(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     """Write the models of a finished study into a pack, and return the facts that the pack stores.
 
     The accuracies of probes, on all samples, become traits of the models of the first two
@@ -365,14 +324,10 @@ def _layers_of_first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
     return dict(list(traits["layers"].items())[:1])
 
 
-def cases_of(pinned: FrozenFeatures) -> list[Case]:
+def sensitivity_tasks(inputs: SensitivityInputs) -> list[Case]:
     """Return the tasks that rank measures: the order of distances from the best representation, for
     every benchmark, family and functionality, with both correlations."""
-    model_features = [*map(add_default_traits, read_models(pinned.folder / PACK_MODELS_FOLDER))]
-    cases = _best_order_cases(
-        model_features, SIZES[pinned.facts["size"]], pinned.facts.get(RELIABILITY, {})
-    )
-    return [case for case in cases if is_reliable(case.reliability)]
+    return _best_order_cases(inputs.model_features, inputs.size, inputs.reliabilities)
 
 
 def _best_order_cases(
@@ -387,55 +342,29 @@ def _best_order_cases(
     ]
 
 
-def run_pinned(
-    pinned: FrozenFeatures, measures: Sequence[Measure], folder: Path | None, **options: Any
-) -> Result:
-    """Run measures through the four benchmarks on the models of a pack, or continue in a folder.
-
-    ``options``: executor, memory and progress.
-    """
-    return run(
-        folder,
-        measures=measures,
-        size=pinned.facts["size"],
-        models=pinned.folder / PACK_MODELS_FOLDER,
-        pinned=pinned,
-        **options,
-    )
-
-
 # ----------------------------------------------------------------------------------------- the page
 
 
 def _sensitivity_sections(
     sets: Mapping[Benchmark, Sequence[FamilySets]],
     findings: Mapping[str, Sequence[Findings]],
-    cases: Sequence[Case],
-    measures: Sequence[Measure],
-    comparisons: ComparisonsByPart,
-    run_purpose: Purpose,
+    scored: ScoredTasks,
+    run: SuiteRun,
 ) -> tuple[Section, ...]:
-    scores = [row for case in cases for row in scores_in_case(case, comparisons)]
-    cells = tasks_with_rank_rules(cases, scores)
-    sections = [summary_section(findings)]
+    cases, overview, sections = scored.cases, scored.overview, [summary_section(findings)]
     for benchmark, families in sets.items():
         name, reasons = benchmark.name, dict[str, str]()
         benchmark_findings = findings.get(name, ())
         by_family = {item.family: item for item in benchmark_findings}
         for family_sets in families:
-            reasons |= _exclusion_reasons(family_sets, by_family.get(family_sets.family), measures)
+            found = by_family.get(family_sets.family)
+            reasons |= _exclusion_reasons(family_sets, found, run.measures)
         reasons |= _unranked_tasks(case for case in cases if case.test == name)
         section = benchmark_section(benchmark, benchmark_findings, reasons)
-        ranked_cells = {cell: entry for cell, entry in cells.items() if cell[0] == name}
+        ranked_cells = {c: entry for c, entry in overview.cells.items() if c[0] == name}
         sections.append(add_scores(section, ranked_cells))
     if cases:
-        infos, default_measures = [measure_info(m) for m in measures], get_measures(MEASURES)
-        is_small = is_trial(run_purpose.suite, run_purpose.size) and not run_purpose.models
-        overview = summarize_scores(
-            run_purpose.suite, scores, infos, cells, default_measures, is_trial=is_small
-        )
-        overview = overview._replace(names=ding_labels_or_titles(measures))
-        seconds = mean_comparison_seconds(cases, comparisons, lambda case: case.cell[0])
+        seconds = mean_comparison_seconds(cases, scored.comparisons, lambda case: case.cell[0])
         sections.append(scores_section(overview, sensitivity_score_columns(cases)))
         sections.append(times_section(overview, seconds))
     return tuple(sections)
@@ -532,3 +461,19 @@ def _sensitivity_remarks(
             f"Shown, not ranked: {noise} of {len(cases)} cells, whose expected differences do not "
             f"repeat on other inputs of the same kind (reliability below {LEAST_RELIABILITY})."
         )
+
+
+SUITE = Suite(
+    "sensitivity",
+    SENSITIVITY_TITLE,
+    prepare_sensitivity_models,
+    sensitivity_tasks,
+    sizes=SIZES,
+    measures=MEASURES,
+    experiments=[benchmark.name for benchmark in BENCHMARKS],
+    evaluate=evaluate_sensitivity_models,
+    configure=configure_sensitivity,
+    recipes=lambda purpose: sensitivity_recipes(purpose.size, tuple(DOMAINS)),
+    write_pack=write_sensitivity_models,
+    read_pack=sensitivity_models_from_pack,
+)

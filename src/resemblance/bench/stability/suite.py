@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.text import check_choice, did_you_mean
-from resemblance.catalogue import get_measures, preset
+from resemblance.catalogue import preset
 from resemblance.comparison.comparison import Comparison, measure_info
 from resemblance.comparison.provenance import environment_versions
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import Representation
-from resemblance.engine.memory import parse_bytes
 from resemblance.intermediates.points import unit_rows_of_array
-from resemblance.sections.headlines import is_trial
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
 from resemblance.sections.values import finite_or_none
@@ -26,24 +22,11 @@ from resemblance.statistics.rdm import double_precision_rows
 from ..case import Case, Part, task_name
 from ..page import failures_section, noise_remark, times_section
 from ..pinned import FrozenFeatures, Reduction, pack_facts
-from ..ranks import add_scores, summarize_scores, tasks_with_rank_rules
-from ..reliability import RELIABILITY, is_reliable
-from ..scoring import (
-    ComparisonsByPart,
-    compare_cases,
-    failed_comparisons,
-    mean_comparison_seconds,
-    scores_in_case,
-)
-from ..study import (
-    ClaimJudge,
-    Purpose,
-    StageProgress,
-    add_claims,
-    append_to_log,
-    purpose,
-    study_folder,
-)
+from ..ranks import add_scores
+from ..reliability import RELIABILITY
+from ..scoring import ComparisonsByPart, failed_comparisons, mean_comparison_seconds
+from ..study import purpose
+from ..suite import Outcome, Suite, SuiteRun, score_tasks
 from .alarms import (
     DRIFT_MEASURES,
     ROOT_PROCRUSTES,
@@ -95,82 +78,6 @@ EXPERIMENTS = ("spectral", "canary")
 PAPER_DIVISORS = {ROOT_PROCRUSTES: 2**0.5, SQUARED_PROCRUSTES: 2.0}
 
 
-def run(
-    folder: str | Path | None = None,
-    *,
-    measures: Iterable[str | Measure] | None = None,
-    size: str = "default",
-    only: Iterable[str] | None = None,
-    executor: Executor | None = None,
-    memory: int | str = "half",
-    progress: StageProgress | None = None,
-    claims: Mapping[str, ClaimJudge] | None = None,
-) -> Result:
-    """Run the stability suite in a folder, or continue there, and return its result.
-
-    Parameters
-    ----------
-    folder : keeps trained models, the layers of perturbed models, every comparison
-        (``comparisons.db``) and the result (``result.json``); without a folder nothing is kept.
-    measures : measures, names, specifications, presets to test. Default: ``MEASURES``, the drifts
-        of the paper and the 24 of ReSi except IMD and RTD, which need seconds for a pair.
-    size : ``"small"`` (under a minute, for trying out), ``"default"`` (minutes), or ``"paper"``
-        (more levels of noise, more and larger models).
-    only : names of experiments, "spectral" or "canary"; default: both.
-    executor : a ``concurrent.futures`` executor; the result does not depend on the executor.
-    memory : for intermediates of representations at a time, as in :func:`resemblance.compare`;
-        arrays are small here.
-    progress : called with (stage, done, total); the stages are "training", "disturbing" and
-        "comparing".
-    claims : by the name of a section, a function that makes claims from its facts. The facts of
-        "spectral" are a comparison, the facts of "canary" the perturbed models.
-
-    Raises ``ValueError`` for an unknown size, experiment or measure.
-
-    Reference: Raju 2026, Sections 7.2 and 10. Its other experiments, and verdicts on its
-    claims, are in the folder ``papers/shesha`` of the repository.
-    """
-    check_choice("size", size, SIZES)
-    parse_bytes(memory)
-    experiments = set(EXPERIMENTS if only is None else only)
-    for name in sorted(experiments - set(EXPERIMENTS)):
-        raise ValueError(f"no experiment {name!r}{did_you_mean(name, EXPERIMENTS)}")
-    default_measures = get_measures(MEASURES)
-    selection = default_measures if measures is None else get_measures(measures)
-    with study_folder(folder, Purpose("stability", size)) as (place, _):
-        show = progress or (lambda stage, done, total: None)
-        content = StabilityInputs(
-            size,
-            harmonic_representation(HARMONIC_SEED) if "spectral" in experiments else None,
-            prepare(place, size, executor, show) if "canary" in experiments else None,
-            absent=untrainable_domains(stability_recipes(size).domains),
-        )
-        options = {"executor": executor, "memory": memory, "progress": progress}
-        result, facts = _compare_inputs(place, content, selection, default_measures, **options)
-        result = add_claims(result, claims, facts)
-        _save_stability_result(place, result)
-    return result
-
-
-def run_pinned(
-    pinned: FrozenFeatures, measures: Sequence[Measure], folder: Path | None, **options: Any
-) -> Result:
-    """Run measures through both experiments on the arrays of a pack, or continue in a folder.
-
-    ``options``: executor, memory and progress.
-    """
-    with study_folder(folder, Purpose("stability", models=pinned.identity)) as (place, _):
-        result, _ = _compare_inputs(place, _inputs_from_pack(pinned), measures, measures, **options)
-        result = pinned.named(result)
-        _save_stability_result(place, result)
-    return result
-
-
-def _save_stability_result(place: Path, result: Result) -> None:
-    result.save(place / "result.json")
-    append_to_log(place, f"stability: {len(result.sections)} sections, {len(result.claims)} claims")
-
-
 # ----------------------------------------------------------------------------------- what is tested
 
 
@@ -188,13 +95,23 @@ class StabilityInputs(NamedTuple):
     absent: Mapping[str, str] = {}
 
 
-def _inputs_from_pack(pinned: FrozenFeatures) -> StabilityInputs:
+def prepare_stability_inputs(run: SuiteRun) -> StabilityInputs:
+    """Train and perturb the models of a run, and return the inputs of the chosen experiments."""
+    return StabilityInputs(
+        run.size,
+        harmonic_representation(HARMONIC_SEED) if "spectral" in run.only else None,
+        prepare(run.folder, run.size, run.executor, run.show) if "canary" in run.only else None,
+        absent=untrainable_domains(stability_recipes(run.size).domains),
+    )
+
+
+def stability_inputs_from_pack(pinned: FrozenFeatures) -> StabilityInputs:
     points = np.load(pinned.folder / HARMONIC_FILE, allow_pickle=False).astype(np.float64)
     facts, outcomes = pinned.facts, list(read_copies_from_pack(pinned.folder))
     return StabilityInputs(facts["size"], points, outcomes, facts.get(RELIABILITY, {}))
 
 
-def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+def write_stability_inputs(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     """Write the layers of perturbed models, and the representation for deletions, into a pack;
     return the facts that the pack stores.
 
@@ -209,12 +126,10 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     return pack_facts(size, plain_models(size), reliabilities)
 
 
-def cases_of(pinned: FrozenFeatures) -> list[Case]:
+def stability_tasks(content: StabilityInputs) -> list[Case]:
     """Return the tasks that rank measures: the deletion, and the perturbations with some loss of
     accuracy."""
-    content = _inputs_from_pack(pinned)
-    cases = (*_deletion_cases(content), *_copy_cases(content))
-    return [case for case in cases if is_reliable(case.reliability)]
+    return [*_deletion_cases(content), *_copy_cases(content)]
 
 
 def _deletion_cases(content: StabilityInputs) -> list[Case]:
@@ -228,43 +143,23 @@ def _copy_cases(content: StabilityInputs, parts: Sequence[Part] = ()) -> list[Ca
     )
 
 
-def _compare_inputs(
-    place: Path,
-    content: StabilityInputs,
-    measures: Sequence[Measure],
-    default_measures: Sequence[Measure],
-    **options: Any,
-) -> tuple[Result, dict[str, Any]]:
+def evaluate_stability_inputs(run: SuiteRun, content: StabilityInputs) -> Outcome:
     """Run all comparisons of the suite at once; return the result, and by section the facts for
-    judging claims.
-
-    ``options``: executor, memory and progress.
-    """
-    outcomes, drifts = content.seen or (), tuple(m for m in measures if m.spec in DRIFT_MEASURES)
+    judging claims: a comparison for "spectral", the perturbed models for "canary"."""
+    outcomes, drifts = (
+        content.seen or (),
+        tuple(m for m in run.measures if m.spec in DRIFT_MEASURES),
+    )
     parts = list(map(outcome_as_part, outcomes))
     units = [_scale_rows_to_unit_norm(part) for part in parts] if drifts else []
     deletions, copies = _deletion_cases(content), _copy_cases(content, parts)
     model_cases = [Case("canary", (part.name,), TRACKING_RULE, (part,)) for part in parts]
     unit_cases = [Case("drifts", (u.name,), TRACKING_RULE, (u,), measures=drifts) for u in units]
-    all_cases, file = [*deletions, *model_cases, *unit_cases, *copies], place / "comparisons.db"
-    comparisons = compare_cases(all_cases, measures, save=file, **options)
-    ranked_cases = [*deletions, *copies]
-    scores = [row for case in ranked_cases for row in scores_in_case(case, comparisons)]
-    infos = [measure_info(m) for m in measures]
-    overview = summarize_scores(
-        "stability",
-        scores,
-        infos,
-        {
-            c: entry
-            for c, entry in tasks_with_rank_rules(ranked_cases, scores).items()
-            if {*entry[0].values()} - {None}
-        },
-        default_measures,
-        is_trial=is_trial("stability", content.size),
-    )
-    labels = stability_labels(infos)
-    overview = overview._replace(names={spec: labels[spec] for spec in overview.names})
+    labels = stability_labels(map(measure_info, run.measures))
+    scored = score_tasks(run, [*deletions, *copies], [*model_cases, *unit_cases], labels)
+    comparisons, scores = scored.comparisons, scored.scores
+    valued = {c: e for c, e in scored.overview.cells.items() if {*e[0].values()} - {None}}
+    overview = scored.overview._replace(cells=valued)
     sections, facts = list[Section](), dict[str, Any]()
     for (part,) in (case.parts for case in deletions):
         facts["spectral"] = comparisons[part.key]
@@ -299,7 +194,7 @@ def _compare_inputs(
         title=STABILITY_TITLE,
         about=STABILITY_INTRODUCTION,
     )
-    return result, facts
+    return Outcome(result, facts)
 
 
 def _scale_rows_to_unit_norm(part: Part) -> Part:
@@ -382,3 +277,17 @@ def _noise_remarks(copies: Sequence[Case]) -> Iterator[str]:
             "How far losses of accuracy repeat on other inputs is not known: the answers of the "
             "disturbed models are not kept."
         )
+
+
+SUITE = Suite(
+    "stability",
+    STABILITY_TITLE,
+    prepare_stability_inputs,
+    stability_tasks,
+    sizes=SIZES,
+    measures=MEASURES,
+    experiments=EXPERIMENTS,
+    evaluate=evaluate_stability_inputs,
+    write_pack=write_stability_inputs,
+    read_pack=stability_inputs_from_pack,
+)
