@@ -209,9 +209,12 @@ def bibliography() -> dict[str, dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The generated pages, written once."""
+    """The generated pages, written once, with profiles of fewer samples."""
     folder = tmp_path_factory.mktemp("docs") / "measures"
-    generate.measures(folder)
+    with pytest.MonkeyPatch.context() as smaller:
+        smaller.setattr(profiles, "SAMPLES", 64)
+        smaller.setattr(profiles, "DRAWS", 2)
+        generate.measures(folder)
     return folder
 
 

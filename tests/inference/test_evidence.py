@@ -110,7 +110,7 @@ def test_an_interrupted_run_is_continued(tmp_path):
 
     def run(**options) -> tuple[rs.Evidence, int]:
         calls.clear()
-        return computed(measures=[counted], n_permutations=1500, **options), len(calls)
+        return computed(measures=[counted], n_permutations=400, **options), len(calls)
 
     def stop_half_way(*step: int) -> None:
         steps.append(step)
@@ -240,15 +240,15 @@ def test_below_chance_the_best_pair_is_still_of_two_representations():
 
 
 def test_exact_moments_agree_with_orders():
-    drawn = computed(null="permutations", n_permutations=1999, measures=["cka"])
+    drawn = computed(null="permutations", n_permutations=499, measures=["cka"])
     exact = computed(measures=["cka"])
     off = ~np.eye(3, dtype=bool)
     assert exact.null_method("cka") == EXACT_MOMENTS
-    assert "1999 orders" in drawn.null_method("cka")
-    error = drawn.chance_std("cka")[off] / math.sqrt(1999)
+    assert "499 orders" in drawn.null_method("cka")
+    error = drawn.chance_std("cka")[off] / math.sqrt(499)
     assert (np.abs(exact.chance("cka") - drawn.chance("cka"))[off] < 4.5 * error).all()
     np.testing.assert_allclose(exact.chance_std("cka")[off], drawn.chance_std("cka")[off], rtol=0.1)
-    np.testing.assert_allclose(exact.pvalue("cka")[off], drawn.pvalue("cka")[off], atol=0.04)
+    np.testing.assert_allclose(exact.pvalue("cka")[off], drawn.pvalue("cka")[off], atol=0.08)
 
 
 def test_a_pair_of_equal_data_is_tested_against_other_orders():

@@ -54,18 +54,18 @@ def latent(n: int, *widths: int, noise: float = 0.1) -> list[np.ndarray]:
 def data(kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Two representations of a kind."""
     rng = np.random.default_rng(1)
-    x, y = latent(45, 6, 9)
+    x, y = latent(30, 6, 9)
     match kind:
         case "wide":
             return tuple(latent(20, 50, 70))  # type: ignore[return-value]
         case "ties":
-            return rng.integers(2, size=(45, 5)) + 0.0, rng.integers(2, size=(45, 7)) + 0.0
+            return rng.integers(2, size=(30, 5)) + 0.0, rng.integers(2, size=(30, 7)) + 0.0
         case "duplicates":
-            return x[np.arange(45) // 3], y[np.arange(45) // 3]
+            return x[np.arange(30) // 3], y[np.arange(30) // 3]
         case "nearly equal":
             return x, x * (1 + 1e-6 * rng.standard_normal(x.shape))
         case "turned":
-            (x,) = latent(60, 6)
+            (x,) = latent(40, 6)
             return x, x @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
         case "outlier":
             return np.concatenate([x[:-1], 1e4 * x[-1:]]), y
@@ -76,9 +76,9 @@ def data(kind: str) -> tuple[np.ndarray, np.ndarray]:
         case "few":
             return x[:5], y[:5]
         case "constant":
-            return np.ones((45, 3)), y
+            return np.ones((30, 3)), y
         case "one cluster":
-            return np.repeat(x[:2], [40, 5], axis=0), y
+            return np.repeat(x[:2], [26, 4], axis=0), y
     return x, y
 
 
@@ -109,7 +109,11 @@ def pair(kind: str) -> tuple[Representation, Representation]:
 
 
 def test_values_are_those_of_the_plain_function(small_blocks, monkeypatch, subtests):
-    cases = list(itertools.product(BLOCKED, KINDS))
+    cases = [  # each choice of a parameter meets each kind
+        (m, kind)
+        for (i, m), (j, kind) in itertools.product(enumerate(BLOCKED), enumerate(KINDS))
+        if (i + i // 4 + j) % 2 == 0
+    ]
     plainly = {(m, kind): outcome(plain, m, *pair(kind)) for m, kind in cases}
     small_blocks()
     for m, kind in cases:
