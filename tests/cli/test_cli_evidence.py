@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 
@@ -94,18 +93,6 @@ def test_the_options_are_those_of_the_library(call, words, options):
     assert json.loads(out)["confidence_level"] == same.confidence_level
 
 
-def test_files_are_written_and_named(call, folder):
-    words = ["-m", "procrustes", "--n-permutations", "19", "-o", "t.csv", "--html", "p.html"]
-    code, out, err = call("a.npy", "b.npy", *words, "--save", "kept.db")
-    assert (code, out, err) == (0, "", "wrote t.csv, p.html, kept.db\n")
-    with open("t.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    names = {"low", "high", "chance", "above_chance", "pvalue", "pvalue_familywise", "how"}
-    assert names <= rows[0].keys()
-    assert "Evidence for the similarity of a and b" in (folder / "p.html").read_text("utf-8")
-    assert float(rows[1]["pvalue"]) == rs.load("kept.db").pvalue("procrustes")[0, 1]
-
-
 def test_values_that_failed_are_counted_and_the_code_is_1(call):
     code, out, err = call("a.npy", "flat.npy", "-m", "cka", "--n-permutations", "9")
     assert code == 1
@@ -123,10 +110,7 @@ def test_a_mistake_is_one_line(refused, folder):
     refused("""
         a.npy | two representations are needed; a.npy is one
         a.npy cka | cka is a measure, not a file
-        a.npy --against absent.npy | absent.npy does not exist
         a.npy b.npy --confidence-level 95 | --confidence-level must be between 0 and 1, such as 0.95
-        a.npy b.npy --n-permutations 0 | '--n-permutations'
-        a.npy b.npy --within absent.npy | --within absent.npy does not exist
         a.npy b.npy --within few.npy | --within few.npy has 39 labels for 40 samples
         a.npy b.npy --within named.csv | if its first line, 'class', is a header, delete that line
         a.npy b.npy --whole-blocks c.npy | --whole-blocks c.npy must be one label per sample

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 
@@ -59,8 +57,7 @@ def test_a_file_of_another_series_is_refused(results):
 def test_show_prints_places_with_their_intervals(board):
     code, out, err = board()
     assert (code, err) == (0, "")
-    heading, lines = out.splitlines()[2], out.splitlines()[4:]
-    assert heading.split() == ["place", "measure", "mean", "rank", "95", "%", "CPU", "time"]
+    lines = out.splitlines()[4:]
     labels = board_of(scores_of()).ranks.labels
     for spec, line in zip(order(), lines):
         assert re.search(rf"\d +{re.escape(labels[spec])}[ *]+\d+\.\d\d +\d\.\d to \d\.\d", line)
@@ -85,22 +82,8 @@ def test_show_ranks_the_chosen_measures_in_the_chosen_cells(board):
 
 def test_show_says_that_cells_are_too_few(board):
     code, out, _ = board("--benchmark", "manifolds")
-    assert code == 0
+    assert (code, out.count("\n")) == (0, 1)
     assert out.startswith("Too few cells for an order: 2 cells")
-    assert len(out.splitlines()) == 1
-    _, out, _ = board("--benchmark", "manifolds", "--format", "csv")
-    records = list(csv.DictReader(io.StringIO(out)))
-    assert {r["spec"] for r in records} == set(SPECS)
-    assert {r["place"] for r in records} == {""}
-
-
-@pytest.mark.parametrize("suffix", ["md", "tex", "parquet", "txt"])
-def test_show_writes_every_format(board, tmp_path, suffix):
-    target = tmp_path / f"ranking.{suffix}"
-    assert board("-o", target)[:2] == (0, "")
-    start = b"PAR1" if suffix == "parquet" else b""
-    assert target.read_bytes().startswith(start)
-    assert start or "A place runs over" in target.read_text()
 
 
 def test_mistakes_are_one_line(refused, results):
@@ -112,15 +95,6 @@ def test_mistakes_are_one_line(refused, results):
         {board} --benchmark resi --domain vision | not both
         {board} --metrics --family alignment | not both
     """)
-
-
-def test_a_file_without_scores_is_named(call, tmp_path):
-    (tmp_path / "notes.txt").write_text("nothing")
-    for path, problem in ((tmp_path, "Is a directory"), (tmp_path / "notes.txt", "line 1 of")):
-        code, _, err = call("leaderboard", path)
-        assert (code, err.count("\n")) == (2, 1)
-        assert str(path) in err
-        assert problem in err
 
 
 # ----------------------------------------------------------------------------------------- versions
@@ -164,19 +138,8 @@ def test_a_frame_of_the_ranking(results):
     row = frame.set_index("spec").loc["procrustes"]
     card = next(card for card in cards() if card.spec == "procrustes")
     assert (row["version"], row["metric"]) == (card.version, card.metric)
-    assert frame.set_index("spec")["own_suites"].to_dict() == {
-        spec: "sensitivity" * (spec == "procrustes") for spec in frame["spec"]
-    }
+    assert row["own_suites"] == "sensitivity"
     assert row["cpu_seconds"] == 3 * 3.0
-
-
-def test_measures_without_a_place_are_last(results):
-    some = [s for s in scores_of() if (s.suite, s.measure.spec) != ("resi", "jaccard")]
-    frame = rs.leaderboard(
-        write_scores(results.with_name("some.jsonl"), some), packs=SERIES
-    ).to_pandas()
-    assert frame["spec"].iloc[-1] == "jaccard"
-    assert frame["place"].isna().tolist() == [False] * 4 + [True]
 
 
 def test_the_board_that_ships_has_the_entries_of_the_preset():

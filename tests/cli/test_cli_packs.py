@@ -48,25 +48,6 @@ def test_a_pack_is_fetched_listed_shown_and_verified(call, archive, folder):
     assert (code, out.split(":")[0]) == (0, "mini@1 is intact")
 
 
-def test_lists_and_manifests_as_json(call, archive, folder):
-    ship(folder / "content", 2)
-    call("pack get mini@1 --source out -q")
-    code, out, _ = call("pack list --format json")
-    packs = {record["pack"]: record for record in json.loads(out)}
-    assert code == 0
-    assert packs.keys() == {"mini@1", "mini@2"}
-    assert Path(packs["mini@1"]["place"]).is_dir()
-    assert packs["mini@2"]["place"] == str(folder / "shipped" / "mini@2.tar.xz")
-    _, out, _ = call("pack list")
-    assert "ships with the library" in out
-    code, out, _ = call("pack", "show", archive, "--format", "json")
-    document = json.loads(out)
-    assert code == 0
-    assert document["files"]["subjects/seed0/block1.npy"]["shape"] == [3, 4]
-    assert document["facts"] == {"size": "mini", "seeds": [0, 1]}
-    assert document["sha256"] == verify(archive).sha256
-
-
 def test_a_damaged_pack_in_the_cache_is_listed_as_such(call, folder):
     call("pack get mini@1 --source out")
     (manifest,) = (folder / "cache" / "packs").glob("*/MANIFEST.json")

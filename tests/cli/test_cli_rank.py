@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import shutil
@@ -73,38 +71,20 @@ def test_rank_in_python_is_what_the_command_prints(call, tiny, folder):
 
 
 @pytest.mark.parametrize(
-    ("measures", "words", "problem"),
+    ("words", "problem"),
     [
-        ((), {}, "needs a measure"),
-        (("cka",), {"benchmark": "nothing"}, "got 'nothing'"),
-        (("cka",), {"benchmark": "stability"}, "no pack of it"),
-        (("cka",), {"packs": "nothing"}, "no packs of the series 'nothing'"),
-        (("cka",), {"save": "mine.py"}, "line 1 of mine.py has no scores"),
-        (("cka",), {"jobs": 0}, "jobs must be a number of processes"),
-        (("cka",), {"jobs": "2"}, "jobs must be a number of processes"),
-        (("cka",), {"jobs": 2.5}, "jobs must be a number of processes"),
+        ({"benchmark": "nothing"}, "got 'nothing'"),
+        ({"benchmark": "stability"}, "no pack of it"),
+        ({"packs": "nothing"}, "no packs of the series 'nothing'"),
+        ({"save": "mine.py"}, "line 1 of mine.py has no scores"),
+        *(({"jobs": jobs}, "jobs must be a number of processes") for jobs in (0, "2", 2.5)),
     ],
 )
-def test_rank_refuses_mistakes_before_the_work(tiny, measures, words, problem):
+def test_rank_refuses_mistakes_before_the_work(tiny, words, problem):
     with pytest.raises(ValueError, match=problem):
-        rs.bench.rank(*measures, **{"packs": "tiny", "against": tiny, **words})
-
-
-def test_rank_for_programs_and_as_a_page(call, tiny, folder):
-    code, out, _ = call(
-        *words(tiny, "--format", "json", "--html", "p.html", "--save", "kept.jsonl")
-    )
-    (standing,) = json.loads(out)["standings"]
-    assert code == 0
-    assert standing["among"] == 5
-    assert standing["place"]["best"] <= standing["place"]["position"]
-    assert {suite["suite"] for suite in standing["suites"]} == {"resi", "manifolds"}
-    assert "TopShare (top_share): Place " in (folder / "p.html").read_text()
-    assert [s.measure.spec for s in read_scores(folder / "kept.jsonl")] == ["top_share"] * 2
-    call(*words(tiny, "-o", "r.csv"))
-    (record,) = csv.DictReader(io.StringIO((folder / "r.csv").read_text()))
-    assert record["spec"] == "top_share"
-    assert int(record["place"]) == standing["place"]["position"]
+        rs.bench.rank("cka", **{"packs": "tiny", "against": tiny, **words})
+    with pytest.raises(ValueError, match="needs a measure"):
+        rs.bench.rank(packs="tiny", against=tiny)
 
 
 def test_saved_scores_are_ranked_like_all_others(call, tiny, folder):
@@ -117,12 +97,6 @@ def test_saved_scores_are_ranked_like_all_others(call, tiny, folder):
     code, out, _ = call("rank", "cka", *among(folder / "more.jsonl"), "--format", "json")
     (standing,) = json.loads(out)["standings"]
     assert (code, standing["among"]) == (0, 5)
-
-
-def test_scores_of_one_suite_join_those_of_the_others(call, tiny, folder):
-    for suite in ("resi", "manifolds"):
-        call(*words(tiny, "--benchmark", suite, "--save", "kept.jsonl"))
-    assert [s.suite for s in read_scores("kept.jsonl")] == ["manifolds", "resi"]
 
 
 def test_scores_on_another_pack_of_the_name_are_refused(call, tiny, folder):

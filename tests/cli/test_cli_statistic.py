@@ -100,14 +100,6 @@ def test_a_value_that_does_not_exist_has_its_reason(call):
     assert call(*words, "--exit-zero", "-q")[0] == 0
 
 
-@pytest.mark.parametrize("suffix", ["csv", "md", "tex", "parquet", "txt", "html"])
-def test_every_format_and_the_page(call, folder, suffix):
-    option = "--html" if suffix == "html" else "-o"
-    target = folder / f"values.{suffix}"
-    assert call("statistic", "a.npy", "-s", "anisotropy", option, target, "-q")[0] == 0
-    assert b"anisotropy" in target.read_bytes()
-
-
 def test_transformations_are_those_of_the_study(call):
     np.save("wide.npy", np.random.default_rng(1).standard_normal((30, 20)))
     found = records(call, "wide.npy", "--transformations")
