@@ -137,3 +137,20 @@ def test_states_are_merged_by_the_names_of_columns(tables, capsys):
     first = capsys.readouterr().out.splitlines()[0]
     assert first == "Note: the columns of 'a', 'b' were put in the order of the first stream."
     assert values(capsys, *merge) == pytest.approx(EXPECTED, rel=1e-9)
+
+
+def test_a_later_part_with_columns_of_other_names_is_refused(tables, capsys):
+    assert run(["compare", "--stream", *parquet("one"), "--save", "one.npz", "-m", "cka"]) == 0
+    other = pd.read_parquet(tables / "two" / "a.parquet").rename(columns={"ax": "ay2"})
+    other.to_parquet(tables / "two" / "a.parquet")
+    capsys.readouterr()
+    assert run(["compare", "--stream", *parquet("two"), "--merge", "one.npz", "-m", "cka"]) == 2
+    error = capsys.readouterr().err
+    assert "layer 'a' has 'ay2' where layer 'a' of earlier batches has 'ax'" in error
+
+
+def test_layers_of_other_samples_are_refused_by_their_ids(tables, capsys):
+    table = pd.read_parquet(tables / "one" / "b.parquet")
+    table[::-1].to_parquet(tables / "one" / "b.parquet")
+    assert run(["compare", "--stream", *parquet("one"), "-m", "cka"]) == 2
+    assert "has the samples of representation 'a' in another order" in capsys.readouterr().err

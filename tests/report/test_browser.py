@@ -1,5 +1,4 @@
-"""Tests that open a page: which browser they use, who may install one, and what is said where there
-is none."""
+"""Tests that open a page: which browser they use, and what is said where there is none."""
 
 from __future__ import annotations
 
@@ -50,34 +49,6 @@ def test_the_first_browser_that_works_is_taken(machine, monkeypatch):
             browser.find()
 
 
-def test_only_who_may_installs_a_browser(machine, monkeypatch):
-    assert browser.installation() == []
-    machine("apt-get", "exit 0")
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert browser.installation() == []
-    machine("sudo", "exit 1")  # it would ask for a password
-    assert browser.installation() == []
-    machine("sudo", "exit 0")
-    assert [command[:2] for command in browser.installation()] == [["sudo", "-n"]] * 2
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert [command[-1] for command in browser.installation()] == ["-qq", "chromium"]
-    monkeypatch.setenv("BROWSER_BIN", "none")
-    assert browser.installation() == []
-
-
-def test_a_browser_is_installed_where_there_is_none(machine, monkeypatch, tmp_path):
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    machine("env", 'shift; exec "$@"')
-    machine("apt-get", f'echo "$1" >> {tmp_path / "calls"}')
-    browser.main()
-    assert (tmp_path / "calls").read_text().split() == ["update", "install"]
-    monkeypatch.setenv("CI", "true")
-    with pytest.raises(ValueError, match=r"no browser .* CI=true: install Chromium"):
-        browser.main()
-    machine("chromium", "echo '<p>42</p>'")
-    browser.main()
-
-
 def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     chosen = ["tests/report/test_pages.py", "-k", "phone and drift or names_alone"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *chosen, *options]
@@ -88,12 +59,11 @@ def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_a_browser_the_last_line_says_what_is_left_out():
-    for processes in ([], ["--numprocesses", "1"]):
-        chosen = run(*processes, BROWSER_BIN="none")
-        assert chosen.returncode == 0, chosen.stdout
-        assert " passed" in chosen.stdout
-        last = chosen.stdout.splitlines()[-1]
-        assert last.startswith("Left out for want of a browser: 1 of test_pages.py.")
+    chosen = run("--numprocesses", "1", BROWSER_BIN="none")
+    assert chosen.returncode == 0, chosen.stdout
+    assert " passed" in chosen.stdout
+    last = chosen.stdout.splitlines()[-1]
+    assert last.startswith("Left out for want of a browser: 1 of test_pages.py.")
 
 
 def test_in_continuous_integration_a_missing_browser_is_an_error():

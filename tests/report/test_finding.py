@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 import numpy as np
@@ -10,15 +9,9 @@ import pytest
 from factories.evidence import arrays, compared, made_comparison, made_evidence
 
 import resemblance as rs
-from resemblance.report import write_page
-from resemblance.report.comparing.figures import measure_order
 from resemblance.report.comparing.finding import summary_sentences
 from resemblance.report.comparing.stats import color_scale, page_context
-from resemblance.report.comparing.tables import models_facts
 from resemblance.report.of_comparison import result_from_comparison
-from resemblance.sections.figures import Chart, Line
-from resemblance.sections.result import Result
-from resemblance.sections.sections import Section
 
 NAMES = tuple(f"{model}/{layer}" for model in "AB" for layer in ("one", "two", "three"))
 COPIED = [f"{m}/{layer}" for m in ("A", "B", "new") for layer in (1, 2)]
@@ -225,43 +218,9 @@ def test_models_of_unequal_depth_have_their_best_matches():
     assert [[x for x, _ in line.points] for line in relative.lines] == [[0, 0.5, 1]] * 2 + [[0, 1]]
 
 
-def test_measures_that_agree_are_next_to_each_other():
-    values = np.array([[1, 0.1, 0.9, 0], [0.1, 1, 0, 0.8], [0.9, 0, 1, 0], [0, 0.8, 0, 1]])
-    order = measure_order(values)
-    assert abs(order.index(0) - order.index(2)) == abs(order.index(1) - order.index(3)) == 1
-    assert sorted(measure_order(np.full((3, 3), np.nan))) == [0, 1, 2]
-
-
 def test_one_large_value_does_not_hide_the_others():
     values = np.array([*np.linspace(0, 1, 19), 50.0])
     scale = color_scale(values, (0.0, np.inf))
     assert scale.limits[1] < 1.01
     assert "of 20 values lie beyond" in scale.note
     assert color_scale(values, (0.0, np.inf), stretch=True).limits == (0.0, 50.0)
-
-
-def test_facts_of_models_are_those_that_are_known():
-    provenance = {
-        "models": {"B": {"odd": [1, {"x": None}], "flag": True}, "C": "not a mapping"},
-        "data": None,
-    }
-    assert models_facts(provenance) == {}
-    bert = {"class": "transformers.models.bert.BertModel", "parameters": 1500, "pooling": ["mean"]}
-    assert models_facts({"models": {"B": bert}}) == {
-        "B": "BertModel (1.5 k parameters)",
-        "pooling": "mean",
-    }
-
-
-def test_lines_have_a_gap_where_there_is_no_value(tmp_path):
-    names = [f"{m}/{layer}" for m in "AB" for layer in range(5)]
-    values = np.full((10, 10), 0.5)
-    values[2, :] = values[:, 2] = np.nan
-    page = write_page(made(values, names), tmp_path / "page.html").read_text("utf-8")
-    depths = page.split("Layers of equal depth: CKA by layer")[1].split("</svg>")[0]
-    (path,) = re.findall(r'<path d="(M[^"]+L[^"]+)"', depths)
-    assert path.count("M") == path.count("L") == 2
-    figure = Chart("f", "F", "x", "y", (Line("l", ((1, 1), (2, math.nan), (3, 2)), ((0, 2),) * 3),))
-    result = Result("compare", "", (Section("s", "S", "", figures=(figure,)),))
-    page = write_page(result, tmp_path / "page.html").read_text("utf-8")
-    assert page.count('class="span"') == 2  # a value between gaps keeps its interval

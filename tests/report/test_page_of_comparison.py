@@ -48,14 +48,6 @@ def failing():
     return rs.compare(arrays, measures=["cka", "rsm_norm_difference"], progress=False)
 
 
-@pytest.fixture(scope="module")
-def rectangle():
-    arrays = similar_arrays(["m/1", "m/2", "n/1", "n/2"])
-    return rs.compare(
-        {"p": arrays["m/1"], "q": arrays["n/1"]}, arrays, measures=["cka"], progress=False
-    )
-
-
 def made_up(values, names=None, measure="cka"):
     """A comparison with these values, as if they had been computed."""
     return made_comparison({measure: values}, names or map(str, range(len(values))), seconds=1.5)
@@ -77,8 +69,6 @@ def test_summary_is_over_pairs_of_different_representations_or_models(comparison
     assert tuple(rows["cka"][name] for name in ("smallest", "median", "largest")) == spread
     both_orders = [comparison["pwcca"][:2, 2:], comparison["pwcca"][2:, :2].T]
     assert rows["pwcca"]["median"] == np.median(both_orders)
-    assert rows["gulp"]["seconds"] == pytest.approx(comparison.seconds["gulp"], rel=0.005)
-    assert all(row["most similar"][0] != row["most similar"][6] for row in rows.values())
     values = comparison["cka"]
     plain = table_of(made_up(values, ["x", "y", "z", "v", "w"]))["cka"]  # names of no model
     upper = values[np.triu_indices(5, 1)]
@@ -129,15 +119,6 @@ def test_the_scale_of_colors_is_the_range_of_the_measure_or_says_what_else(
     assert scale.limits == limits
     assert note in scale.note
     assert bool(note) == bool(scale.note)
-
-
-def test_extremes_follow_the_direction():
-    similarity = [[1, 0.9, 0.1], [0.9, 1, 0.5], [0.1, 0.5, 1]]
-    found = report_data.extreme_pairs(made_up(similarity), "cka")
-    assert found == (("0", "1"), ("0", "2"))
-    turned = report_data.extreme_pairs(made_up(similarity, measure="gulp"), "gulp")
-    assert turned[0] == ("0", "2")
-    assert report_data.extreme_pairs(made_up(np.full((2, 2), np.nan)), "cka") == ()
 
 
 def test_agreement_is_the_rank_correlation_of_differences(comparison):
@@ -215,31 +196,6 @@ def test_a_value_below_0_changes_no_color_of_the_others():
     assert np.array_equal(drawn[0][same], drawn[1][same])
     assert drawn[1][0, 2, 0] > drawn[1][0, 2, 2]  # brown, not blue
     assert np.allclose(drawn[0][0, 0], colors.color_palette()[-1])
-
-
-def test_a_diverging_scale_turns_with_the_direction():
-    heat = HeatMap("m", "M", ("a",), ("b",), ((0.0,),), "", (-1.0, 1.0), True, True)
-    assert [colors.color_position(heat, v, (-1.0, 1.0)) for v in (-1.0, 0.0, 1.0)] == [
-        1.0,
-        0.0,
-        -1.0,
-    ]
-
-
-@pytest.mark.parametrize(
-    ("measure", "values", "options", "ends"),  # what is similar is on top
-    [
-        ("cka", [[1, 0.02], [0.02, 1]], {}, ("1", "0")),
-        ("rsa", [[1, -0.02], [-0.02, 1]], {}, ("1", "−1")),
-        ("cka", [[0.06, 0.02], [0.02, 0.06]], {"stretch": True}, ("0.06", "0.02")),
-        ("gulp", [[0, 3.25], [3.25, 0]], {}, ("0", "3.25")),
-    ],
-)
-def test_every_map_shows_the_numbers_of_its_scale(measure, values, options, ends):
-    found = made_up(values, measure=measure)
-    heat = measure_heat_map(found, found.info(measure), **options)
-    ticks = re.findall(r'class="tick">([^<]*)</text>', maps.heat_map_svg(heat, "place"))
-    assert (ticks[0], ticks[-1]) == ends
 
 
 def test_names_depend_on_the_room():
@@ -350,35 +306,13 @@ def printed(parts):
     return target.getvalue()
 
 
-def test_two_representations_are_a_line_per_measure():
-    found = rs.compare(similar_arrays("ab"), measures=["cka", "pwcca"], progress=False)
-    text = printed(terminal.comparison_tables(found))
-    (line,) = [line for line in text.splitlines() if "pwcca" in line]
-    assert format_number(found["pwcca"][0, 1], 4) in line
-    assert format_number(found["pwcca"][1, 0], 4) in line
-    assert "a, b" in text
-    assert "b, a" in text
-
-
 def test_a_few_representations_are_matrices_and_many_a_summary(comparison):
     text = printed(terminal.comparison_tables(comparison))
-    assert "CKA  cka  (larger is more similar; chance 0.091 to 0.11)" in text
     assert "GULP  gulp  (smaller is more similar)" in text
     assert format_number(comparison["gulp"][1, 2], 4) in text
     many = printed(terminal.comparison_tables(made_up(np.eye(30))))
     assert "most similar" in many
     assert many.count("\n") < 12
-
-
-def test_names_with_brackets_are_not_markup():
-    found = rs.compare(
-        similar_arrays(["[red]a[/red]", ":smile:"]),
-        measures=["cka[estimator=debiased]"],
-        progress=False,
-    )
-    text = printed(terminal.comparison_tables(found))
-    assert "[red]a[/red], :smile:" in text
-    assert "cka[estimator=debiased]" in text
 
 
 def test_control_characters_are_printed_as_escapes():
@@ -396,11 +330,6 @@ def test_every_measure_has_a_line_with_its_claims():
     assert explain.invariance_letters(rs.get_measure("gulp").invariant_to) == "POSLTA"
     size_and_shape = rs.get_measure("procrustes_size_shape").invariant_to
     assert explain.invariance_letters(size_and_shape) == "PO··T·"
-
-
-def test_claims_are_json():
-    text = json.dumps([explain.measure_record(m) for m in rs.list_measures()], allow_nan=False)
-    assert json.loads(text)[0]["name"] == rs.list_measures()[0].spec
 
 
 def test_every_measure_can_be_explained(subtests):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
-from contextlib import redirect_stdout
 from dataclasses import replace
-from html import escape
 
 import numpy as np
 import pytest
@@ -16,7 +13,6 @@ from factories.evidence import N, arrays, compared, made_evidence
 from factories.output import emitted
 
 import resemblance as rs
-from resemblance.base.formatting import format_fixed
 from resemblance.inference.nulls import EXACT_MOMENTS, PAIRING_INDEPENDENT, format_pvalue
 from resemblance.report import write_page
 from resemblance.report.evidence_words import (
@@ -31,10 +27,9 @@ from resemblance.report.evidence_words import (
     measure_results,
 )
 from resemblance.report.of_comparison import result_from_evidence
-from resemblance.report.output import content_to_json, write_output
+from resemblance.report.output import write_output
 
 LABELS = [i % 10 for i in range(N)]
-HOSTILE = ["<script>alert(1)</script>", "a $x^2$ & b", "naïve 日本語", 'quote " \n line', "x" * 300]
 MEASURES = ("cka", "procrustes", "mutual_knn")
 
 
@@ -82,15 +77,11 @@ def test_a_pair_without_a_value_or_without_chance_says_so(failing, square):
     assert describe_pair_result(flat) == f"no value: {flat.reason}"
     assert "constant" in flat.reason
     one = measure_results(square)[0].cells[0][1]._replace(low=np.nan, chance=np.nan, above=np.nan)
-    assert (
-        describe_pair_result(one._replace(pvalue=np.nan, how=""))
-        == f"{one.value:.2f}, chance unknown"
-    )
+    unknown = one._replace(pvalue=np.nan, how="")
+    assert describe_pair_result(unknown) == f"{one.value:.2f}, chance unknown"
     fixed = one._replace(chance=one.value, pvalue=1.0, how=PAIRING_INDEPENDENT)
-    assert (
-        describe_pair_result(fixed)
-        == f"{one.value:.2f}, chance {one.value:.2f}, {PAIRING_INDEPENDENT}"
-    )
+    words = f"{one.value:.2f}, chance {one.value:.2f}, {PAIRING_INDEPENDENT}"
+    assert describe_pair_result(fixed) == words
 
 
 def test_pvalues_are_brief(subtests):
@@ -102,10 +93,9 @@ def test_pvalues_are_brief(subtests):
         (1.0, PAIRING_INDEPENDENT): "1",
         (np.nan, ""): "–",
     }
-    texts = [(format_pvalue(p, how), text) for (p, how), text in pvalues.items()]
-    for written, text in texts:
+    for (p, how), text in pvalues.items():
         with subtests.test(text):
-            assert written == text
+            assert format_pvalue(p, how) == text
 
 
 def test_sentences_say_how_many_pairs_are_beyond_chance(square, pair, failing):
@@ -124,15 +114,6 @@ def test_sentences_say_how_many_pairs_are_beyond_chance(square, pair, failing):
     assert "constant" in emitted(untested, "table")
 
 
-@pytest.mark.parametrize(("chance", "verb", "p"), [(2.0, "are not", "1"), (-2.0, "are", "0.01")])
-def test_one_pair_and_one_measure(chance, verb, p):
-    two = arrays("AB")
-    evidence = made_evidence(compared({"A": two["A"]}, {"B": two["B"]}, ["cka"]), chance=chance)
-    (sentence,) = spoken(evidence)
-    assert sentence.startswith(f"A and B {verb} beyond chance by CKA: {evidence['cka'][0, 0]:.2f}")
-    assert sentence.endswith(f"chance {format_fixed(chance)}, p = {p}.")
-
-
 def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
     evidence = rs.evidence(arrays("ABC"), measures=["cka", "mmd"], n_permutations=9, progress=False)
     assert evidence.null_method("mmd") == PAIRING_INDEPENDENT
@@ -149,10 +130,7 @@ def test_the_design_is_said_in_words(subtests):
         ({}, "the samples of one representation are reordered."),
         ({"within": LABELS}, "reordered inside 10 groups; what all samples of a group share"),
         ({"whole_blocks": blocks}, "10 blocks of samples of one representation"),
-        (
-            {"time_series": True},
-            "windows of 20 samples that are shifted against each other by up to 10",
-        ),
+        ({"time_series": True}, "windows of 20 samples that are shifted against each other by"),
     ]
     for options, words in designs:
         with subtests.test(words):
@@ -170,20 +148,6 @@ def test_the_facts_of_the_design(square):
     assert "without each of 20 runs in time" in design_line(runs)
 
 
-# ----------------------------------------------------------------------------------------- notebook
-
-
-def test_a_notebook_shows_maps_whose_cells_the_pointer_reads(square, pair):
-    shown = square._repr_html_()
-    assert (shown.count("<table>"), shown.count("<svg")) == (1, 3)
-    assert shown.count("<title>") == 3 * 36
-    assert (
-        f"<title>{escape(describe_pair_result(measure_results(square)[1].cells[0][1]))}</title>"
-        in shown
-    )
-    assert "<svg" not in pair._repr_html_()
-
-
 # ------------------------------------------------------------------------------------- result, page
 
 
@@ -193,10 +157,8 @@ def test_maps_can_be_switched_and_hatch_what_is_not_beyond_chance(square):
     assert [figure.choices for figure in rest] == [("CKA", "OrthProc", "MutualKNN")] * 2
     for i, info in enumerate(square.measures):
         options = choice.options[2 * i : 2 * i + 2]
-        assert [option.choices for option in options] == [
-            (info.label, "value"),
-            (info.label, "above chance"),
-        ]
+        shown = [option.choices for option in options]
+        assert shown == [(info.label, "value"), (info.label, "above chance")]
         value, above = choice.maps[2 * i : 2 * i + 2]
         assert np.allclose(np.array(value.values, float), square[info.spec], rtol=0, atol=1e-12)
         shares = np.round(square.above_chance(info.spec), 3)
@@ -217,11 +179,8 @@ def test_too_many_values_are_left_to_files(square, monkeypatch):
 def test_a_pair_in_two_directions_has_a_row_for_each():
     evidence = made_evidence(compared(arrays("AB"), measures=("cka", "pwcca")))
     (table,) = result_from_evidence(evidence)["pair"].tables
-    assert [row[:3] for row in table.rows] == [
-        ("CKA", "A", "B"),
-        ("PWCCA", "A", "B"),
-        ("PWCCA", "B", "A"),
-    ]
+    pairs = [("CKA", "A", "B"), ("PWCCA", "A", "B"), ("PWCCA", "B", "A")]
+    assert [row[:3] for row in table.rows] == pairs
 
 
 def test_a_measure_without_a_most_similar_value_has_only_values(square):
@@ -233,17 +192,6 @@ def test_a_measure_without_a_most_similar_value_has_only_values(square):
     names = [option.choices[0] for option in choice.options]
     assert [names.count(info.label) for info in evidence.measures] == [1, 2, 2]
     assert evidence.records()[1]["above_chance"] is None
-
-
-def test_equal_titles_are_stored_once(square, tmp_path):
-    text = write_page(square, tmp_path / "page.html").read_text(encoding="utf-8")
-    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
-    first, second = (data["maps"][f"section-similarity-map-{i}"] for i in (0, 1))
-    plate = data["maps"]["section-maps-cka"]
-    assert isinstance(plate["titles"], dict)
-    assert first["titles"] == second["titles"] == "section-maps-cka"
-    assert first["like"] == "section-maps-cka"
-    assert "values" not in first
 
 
 # ------------------------------------------------------------------------------------------ browser
@@ -279,10 +227,8 @@ def test_one_selector_changes_all_figures_and_keys_read_cells(square, tmp_path, 
     assert told["before"] == ["CKA"] * 2
     assert told["after"] == ["OrthProc"] * 2
     assert told["hatched"] > 0
-    assert (
-        told["read"]
-        == f"A  and  B:  {describe_pair_result(measure_results(square)[1].cells[0][1])}"
-    )
+    words = describe_pair_result(measure_results(square)[1].cells[0][1])
+    assert told["read"] == f"A  and  B:  {words}"
 
 
 def _plain(text):
@@ -310,27 +256,6 @@ def test_many_pairs_have_a_line_per_measure_in_a_terminal_and_one_per_pair_in_a_
     known.comparison.to_table(tmp_path / "values.tex")
     rows = (tmp_path / "values.tex").read_text().splitlines()
     assert sum(line.endswith(r"\\") for line in rows) == 1 + 55  # a heading, and 11 x 10 / 2
-
-
-def test_records_in_files(square, tmp_path):
-    document = json.loads(content_to_json(square))
-    assert document["design"] == {
-        "words": "99 orders inside 10 groups",
-        "n_permutations": 99,
-        "seed": 0,
-        "min_pvalue": 0.01,
-    }
-    assert document["records"] == square.records()
-    header, *rows = emitted(square, "csv").splitlines()
-    assert header.startswith("measure,label,x,y,value,reason,")
-    assert {"low", "high", "chance", "above_chance", "pvalue", "how"} <= set(header.split(","))
-    assert len(rows) == 3 * 36
-    write_output(square, "parquet", tmp_path / "values.parquet")
-    frame = pytest.importorskip("pandas").read_parquet(tmp_path / "values.parquet")
-    assert np.isclose(frame.chance[1], square.chance("cka")[0, 1])
-    with redirect_stdout(io.StringIO()) as out:
-        write_output(square, "table", None)
-    assert "exact moments" in out.getvalue()
 
 
 def test_scores_have_the_decimals_that_their_interval_needs(subtests):

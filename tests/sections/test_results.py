@@ -27,7 +27,7 @@ from resemblance.sections.claims import (
 from resemblance.sections.figures import Bar, Bars, Chart, Cloud, Clouds, Diagram, Line
 from resemblance.sections.result import Result
 from resemblance.sections.sections import RankRule, Section, Table
-from resemblance.sections.values import distinct_labels, finite_or_none
+from resemblance.sections.values import distinct_labels
 
 NOTHING = Result("toy", "small", ())
 
@@ -92,26 +92,18 @@ def test_a_damaged_file_says_so(tmp_path, subtests):
     path = tmp_path / "result.json"
     FINDINGS.save(path)
     text = path.read_text(encoding="utf-8")
-    document_start = '{"format": "resemblance Result 1", "suite": "toy", "size": "s", '
+    start = '{"format": "resemblance Result 1", "suite": "toy", "size": "s", "sections": '
+    message = r"is not a saved result that can be read .*; (result\.save|compute the result again)"
     for wrong in (
-        "",
         "[]",
-        "null",
-        "{}",
         '{"format": 2}',
         '{"format": "resemblance Result 1"}',
-        document_start + '"sections": 5}',
-        document_start + '"sections": [], "more": 1}',
-        document_start + '"sections": [{"name": "a"}]}',
-        text[: len(text) // 2],
+        *(start + sections + "}" for sections in ("5", '[], "more": 1', '[{"name": "a"}]')),
         text.replace('"kind": "Chart"', '"kind": "Pie"'),
         text.replace('"rows"', '"r"'),
         text.replace('"not reproduced"', '"maybe"'),
     ):
         path.write_text(wrong, encoding="utf-8")
-        message = (
-            r"is not a saved result that can be read .*; (result\.save|compute the result again)"
-        )
         with subtests.test(wrong[:80]), pytest.raises(ValueError, match=message):
             rs.load(path)
 
@@ -146,22 +138,9 @@ def test_parts_that_do_not_fit_are_an_error(subtests):
             Result("toy", "small", tuple(sections))
 
 
-def test_known_numbers_are_floats_and_others_none():
-    assert [finite_or_none(v) for v in (1, 0.5, None, math.nan, -math.inf)] == [
-        1.0,
-        0.5,
-        None,
-        None,
-        None,
-    ]
-
-
 def test_labels_of_variants_are_distinct():
-    assert distinct_labels({"cka": "CKA", "cka[kernel=rbf]": "CKA", "rsa": "RSA"}) == {
-        "cka": "CKA",
-        "cka[kernel=rbf]": "CKA [kernel=rbf]",
-        "rsa": "RSA",
-    }
+    labels = {"cka": "CKA", "cka[kernel=rbf]": "CKA", "rsa": "RSA"}
+    assert distinct_labels(labels) == labels | {"cka[kernel=rbf]": "CKA [kernel=rbf]"}
     assert distinct_labels({"mine": "CKA", "cka": "CKA"}) == {"mine": "mine", "cka": "cka"}
 
 
@@ -220,16 +199,12 @@ def test_claims_are_listed_in_words_with_links(tmp_path):
 
 def test_a_line_keeps_its_color_and_few_of_many_are_shown():
     def section(*names):
-        return Section(
-            "s", "", "", figures=(CHART._replace(lines=tuple(Line(n, ()) for n in names)),)
-        )
+        chart = CHART._replace(lines=tuple(Line(name, ()) for name in names))
+        return Section("s", "", "", figures=(chart,))
 
     numbers = {}
     assert [k.number for k in line_keys(section("a", "b"), numbers).values()] == [0, 1]
-    assert {n: k.number for n, k in line_keys(section("c", "b"), numbers).items()} == {
-        "c": 0,
-        "b": 1,
-    }
+    assert [k.number for k in line_keys(section("c", "b"), numbers).values()] == [0, 1]
     mixed = line_keys(section("a", "c", "b"), numbers)
     assert len({k.number for k in mixed.values()}) == 3  # never two alike in one section
     many = line_keys(section(*map(str, range(30))), {})
@@ -254,24 +229,10 @@ def test_places_are_those_of_the_values():
         charts.x_axis([(-1.0, 0.0), (1.0, 0.0)], CHART._replace(log_x=True))
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "found"),
-    [
-        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
-        (-0.3, 0.9, [-0.2, 0, 0.2, 0.4, 0.6, 0.8]),
-        (0, 60, [0, 10, 20, 30, 40, 50, 60]),
-        (1e-6, 3e-6, [1e-6, 1.5e-6, 2e-6, 2.5e-6, 3e-6]),
-    ],
-)
-def test_ticks_are_round(low, high, found):
-    ticks = svg.round_ticks(low, high)
-    assert len(ticks) <= 7
-    if high > 1e-5:
-        assert ticks == pytest.approx(found)
-    assert all(low <= t * (1 + 1e-9) and t <= high * (1 + 1e-9) for t in ticks)
-
-
-def test_logarithmic_ticks():
+def test_ticks_are_round():
+    assert svg.round_ticks(-0.3, 0.9) == pytest.approx([-0.2, 0, 0.2, 0.4, 0.6, 0.8])
+    assert svg.round_ticks(0, 60) == pytest.approx([0, 10, 20, 30, 40, 50, 60])
+    assert svg.round_ticks(1e-6, 3e-6) == pytest.approx([1e-6, 1.5e-6, 2e-6, 2.5e-6, 3e-6], abs=0)
     assert svg.log_ticks(0.01, 100) == [0.01, 0.1, 1, 10, 100]
     assert svg.log_ticks(1, 50) == [1, 2, 5, 10, 20, 50]
 
