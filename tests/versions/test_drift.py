@@ -8,22 +8,12 @@ import tracemalloc
 import numpy as np
 import pytest
 from factories.files import GOLDEN
-from factories.versions import (
-    CHANGES,
-    PURPOSES,
-    by_kind,
-    by_name,
-    merged,
-    orthogonal,
-    quick,
-    strict,
-)
+from factories.versions import CHANGES, PURPOSES, by_name, merged, orthogonal, quick, strict
 from scipy.stats import wasserstein_distance
 
 import resemblance as rs
 from resemblance.base.results import saved_text
 from resemblance.statistics.spectrum import effective_rank, participation_ratio
-from resemblance.versions.findings import format_distinct_percents
 from resemblance.versions.table import DriftRules, drift_table, noisy_versions
 
 SHESHA = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
@@ -149,18 +139,6 @@ def test_noise_of_the_tolerance_is_rarely_drift():
     assert sum(d.exceeds_threshold for d in drifts if d.name == "displacement") <= 2
 
 
-def test_losses_are_calibrated_too():
-    """Neighbours that noise of the tolerance would change are lost, and named, but not drift."""
-    g = np.random.default_rng(0)
-    x = g.standard_normal((150, 60))
-    y = x + 0.15 * g.standard_normal(x.shape)
-    low, high = (quick(x, y, tolerance=t) for t in (0.05, 0.3))
-    assert low.changes == high.changes == ("neighbours",)
-    limits = [by_kind(found)["neighbours"] for found in (low, high)]
-    assert limits[0].threshold < limits[0].amount < limits[1].threshold
-    assert [f.exceeds_threshold for f in limits] == [low.drifted, high.drifted] == [True, False]
-
-
 # --------------------------------------------------------------------------- verdicts for a purpose
 
 
@@ -174,52 +152,11 @@ def test_the_purpose_decides_whether_a_change_of_the_coordinates_alone_is_drift(
     by = {p: quick(x, y, threshold=threshold, purpose=p) for p in PURPOSES}
     assert [p for p in PURPOSES if by[p].drifted] == ["index", "head"]
     for found in by.values():
-        assert not found.geometry.drifted
-        assert found.coordinates.drifted
-        assert found.details[0] == "Geometry did not change beyond the threshold."
-        assert found.details[1].startswith("Coordinates changed (")
+        assert (found.geometry.drifted, found.coordinates.drifted) == (False, True)
     geometry = by["geometry"]
     assert geometry.details[1].endswith("; not counted for the geometry alone.")
-    assert "But the coordinates changed" in geometry.conclusion
     assert "For an index or a head this is drift." in geometry.conclusion
-    assert geometry.conclusion in geometry._repr_html_()
     assert not by["head"].details[1].endswith("head.")
-
-
-def test_the_default_purpose_is_the_strictest_and_says_what_to_do(pair):
-    x, _, g = pair
-    found = strict(x, x @ orthogonal(6, g))
-    assert (found.settings["purpose"], found.drifted) == ("index", True)
-    assert found.geometry.counts
-    assert found.coordinates.counts
-    assert found.index.counts
-    assert found.coordinates.sentence == "Coordinates changed (1 of 2 tests above the threshold)"
-    assert "embed everything again" in found.conclusion
-    head = strict(x, x @ orthogonal(6, g), purpose="head")
-    assert "train the head again" in head.conclusion
-    lines = [f"  {line}" for line in found.details]
-    assert repr(found).splitlines() == [found.conclusion, *lines]
-
-
-def test_neighbors_lost_in_an_old_index_count_for_an_index_and_are_said_for_a_head():
-    """Noise that moves samples little and neighbours much: in 60 dimensions all distances are
-    alike."""
-    g = np.random.default_rng(0)
-    x = g.standard_normal((150, 60))
-    y = x + 0.15 * g.standard_normal(x.shape)
-    index, head = (quick(x, y, threshold=0.08, purpose=p) for p in ("index", "head"))
-    assert (index.index.drifted, index.coordinates.drifted) == (True, False)
-    assert (head.index.drifted, head.index.counts) == (True, False)
-    assert "new queries on old vectors lose" in head.details[2].lower()
-    assert head.details[2].endswith("; not counted for a trained head.")
-
-
-@pytest.mark.parametrize(
-    "shares", [(0.0142, 0.0138), (0.5, 0.4999), (0.0004, 0.0003), (0.2, 0.2), (0.1, 0.3)]
-)
-def test_shares_are_written_apart_if_they_differ(shares):
-    words = format_distinct_percents(*shares)
-    assert (words[0] != words[1]) == (shares[0] != shares[1])
 
 
 # ------------------------------------------------------------ values of the authors, and identities
@@ -287,18 +224,6 @@ def test_all_components_give_cka_and_the_mean_squared_canonical_correlation():
 # ------------------------------------------------------------ arrays, labels, files and progress
 
 
-def test_arrays_and_numbers_of_any_kind_are_read_alike():
-    x, y = np.random.default_rng(0).standard_normal((2, 300, 8)).astype("f4")
-    plain = [d.value for d in strict(x, y, max_samples=100, k=5).drifts]
-    for a, b in (
-        (np.asfortranarray(x), y[:, ::1]),
-        (np.repeat(x, 2, axis=0)[::2], y.astype(">f4")),
-        (x.astype("f8"), y),
-    ):
-        found = strict(a, b, max_samples=np.int16(100), k=np.int64(5), n_resamples=np.int32(10))
-        assert [d.value for d in found.drifts] == plain
-
-
 def test_progress_is_told_in_order_and_ends_at_the_total(pair, capsys):
     x, _, g = pair
     told: list[tuple[int, int]] = []
@@ -351,28 +276,19 @@ MISTAKES = [
     (dict(zip(("reference", "current"), APART)), "join_samples"),
     ({"threshold": True}, "calibrated"),
     ({"threshold": -1}, "calibrated"),
-    ({"threshold": "high"}, "calibrated"),
     ({"threshold": np.array([0.1, 0.2])}, "calibrated"),
-    ({"threshold": float("nan")}, "calibrated"),
     ({"threshold": 5}, r"between 0 and 1; got 5: .* never above 1.*; 5 % is 0.05"),
     ({"threshold": 1}, "no drift in anything; 1 % is 0.01"),
     ({"threshold": 1000.0}, "never above 1"),
-    ({"threshold": float("inf")}, "between 0 and 1"),
     ({"k": 2.5}, "k must be at least 1 and a whole number; got 2.5"),
-    ({"k": True}, "k must be"),
     ({"n_resamples": 1}, "n_resamples must be at least 10"),
     ({"max_samples": 1e3}, "max_samples must be at least 20"),
     ({"seed": -1}, "seed must be"),
     ({"tolerance": 0}, "tolerance must be a number between 0 and 1"),
-    ({"tolerance": True}, "tolerance must be"),
-    ({"purpose": "yes"}, "purpose must be one of 'index', 'head', 'geometry'; got 'yes'"),
     ({"purpose": "heads"}, "did you mean 'head'"),
-    ({"purpose": None}, "purpose must be one of"),
     ({"labels": [0] * 240}, "one class only"),
     ({"labels": [0, 1]}, r"one per sample, shape \(240,\); got shape \(2,\)"),
     ({"labels": [None, *CLASSES[1:]]}, "drift: labels"),
-    ({"labels": CLASSES[:, None]}, "drift: labels"),
-    ({"labels": ["a", *CLASSES[1:].tolist()]}, "drift: labels"),
     ({"labels": np.ma.masked_equal(CLASSES, 3)}, "drift: labels"),
 ]
 

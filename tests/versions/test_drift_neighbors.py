@@ -96,12 +96,12 @@ def at(offset: float, columns: slice, rows: slice = slice(None)) -> np.ndarray:
 
 
 FAR = {
-    **{f"{c:g} in all columns": (at(c, slice(None)), 1.0) for c in (0.0, 1e3, 1e7, 1e10)},
-    **{f"{c:g} in one column": (at(c, slice(0, 1)), 1.0) for c in (1e4, 1e7, 1e12)},
+    **{f"{c:g} in all columns": (at(c, slice(None)), 1.0) for c in (0.0, 1e7, 1e10)},
+    **{f"{c:g} in one column": (at(c, slice(0, 1)), 1.0) for c in (1e7, 1e12)},
     "half of the rows at 1e7": (at(1e7, slice(2, 3), slice(0, None, 2)), 1.0),
     "few rows at 1e10": (at(1e10, slice(2, 3), slice(0, 30)), 1.0),
-    **{f"a row at {c:g}": (at(c, slice(None), slice(70, 71)), 1.0) for c in (1e8, 1e12, 1e30)},
-    **{f"in units of {c:g}": (at(0, slice(0)), c) for c in (1e-290, 1e-200, 1e90, 1e140)},
+    **{f"a row at {c:g}": (at(c, slice(None), slice(70, 71)), 1.0) for c in (1e12, 1e30)},
+    **{f"in units of {c:g}": (at(0, slice(0)), c) for c in (1e-290, 1e140)},
 }
 
 

@@ -18,7 +18,6 @@ from sklearn.neighbors import NearestNeighbors
 
 import resemblance as rs
 from resemblance.cli import run
-from resemblance.report import write_page
 from resemblance.versions import index_maps
 from resemblance.versions.advice import choose_option
 from resemblance.versions.index_maps import compute_document_moments, fit_affine_map
@@ -285,20 +284,6 @@ def test_what_can_be_done_to_stored_vectors_comes_before_maps(decision, old, new
     assert chosen.rebuild == (decision == "normalize" or old[0].shape[1] > new[0].shape[1])
 
 
-def test_the_index_decides_how_nearness_is_measured():
-    g = np.random.default_rng(2)
-    lengths = [np.exp(0.8 * g.standard_normal((len(x), 1))) for x in (DOCUMENTS, QUERIES)]
-    old, a = DOCUMENTS * lengths[0], QUERIES * lengths[1]
-    new, b = (x + 0.5 * g.standard_normal(x.shape) for x in (old, a))
-    inner, plain, cosine = (
-        upgrade(old, new, a, b, metric=metric) for metric in ("inner", "euclidean", "cosine")
-    )
-    assert inner.decision == "keep"
-    assert option(plain, "keep").new_model.value + 0.2 < option(inner, "keep").new_model.value
-    apart = upgrade(*map(unit_rows, (old, new, a, b)))
-    assert option(cosine, "keep").new_model == option(apart, "keep").new_model
-
-
 def blurred(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Unit vectors of 24 latent directions; the old model is the noisier one."""
     g, fixed = np.random.default_rng(seed), np.random.default_rng(8)
@@ -335,20 +320,6 @@ def test_candidates_are_re_ranked_and_a_part_is_re_embedded():
     )
     strict = upgrade(old, new, a, b, maps=[], min_recall=0.999)
     assert (strict.decision, strict.option, strict.code) == ("re-embed", None, 1)
-
-
-def test_what_the_rows_show_is_said_first():
-    half, zeros = TURNED.copy(), TURNED.copy()
-    half[:700], zeros[:24] = DOCUMENTS[:700], 0
-    for new, kind, words in (
-        (half, "equal rows", "Two models in one index"),
-        (zeros, "zeros", "24 of 1,200 rows"),
-        (np.random.default_rng(3).standard_normal(DOCUMENTS.shape), "unrelated rows", "same order"),
-    ):
-        result = upgrade(DOCUMENTS, new, QUERIES, TURNED_QUERIES)
-        assert kind in [fact.kind for fact in result.row_facts]
-        assert words in result.details[0]
-    assert upgrade(DOCUMENTS, TURNED, QUERIES, TURNED_QUERIES).row_facts == ()
 
 
 def recall(low: float, groups: tuple[GroupRecall, ...] = ()) -> Recall:
@@ -457,27 +428,6 @@ def test_a_pool_estimates_what_the_new_model_would_find():
     assert pool.changed == pytest.approx(whole.changed, abs=0.05)
 
 
-def test_vectors_in_other_batches_order_or_precision_give_the_same(subtests):
-    (old, new), queries = world(0, 6000), world(1, 200)
-    order, noise = np.random.default_rng(0).permutation(6000), 1 + 1e-6 * np.sin(new)
-    args, half = (old[:2000], new[:2000], *queries), new.astype(np.float16)
-    plain = upgrade(*args, index=old, embed=lambda p: new[p])
-    cases = {
-        "index in half precision": (old.astype(np.float16), lambda p: new[p]),
-        "new vectors in half precision": (old, lambda p: half[p]),
-        "other batches": (old, lambda p: new[p] * noise[p]),
-        "index in another order": (old[order], lambda p: new[order[p]]),
-    }
-    for name, (index, embed) in cases.items():
-        with subtests.test(name):
-            result = upgrade(*args, index=index, embed=embed)
-            assert result.decision == plain.decision
-            for one, other in zip(result.options, plain.options):
-                assert one.name == other.name
-                if other.new_model is not None:
-                    assert one.new_model.value == pytest.approx(other.new_model.value, abs=0.005)
-
-
 def test_an_estimate_for_a_larger_index_never_says_to_keep():
     """Its recall is continued as a line of the logit over the logarithm of the size."""
     (old, new), queries = world(0, 12_000), world(1, 400)
@@ -505,6 +455,7 @@ def test_an_estimate_for_a_larger_index_never_says_to_keep():
 
 NUMBERED = with_ids(DOCUMENTS, np.arange(1200))
 NAMES = [f"q{i}" for i in range(200)]
+NAMED_QUERIES = pd.DataFrame(QUERIES, index=NAMES)
 SHUFFLED = np.random.default_rng(0).permutation(1200)
 JUDGED, NEAR = judged(0.2, 0.2)
 SAME = {"old": DOCUMENTS, "new": DOCUMENTS, "old_queries": QUERIES, "new_queries": QUERIES}
@@ -525,14 +476,7 @@ MISTAKES = [
     (SAME | {"old": 1e200 * DOCUMENTS, "old_queries": 1e200 * QUERIES}, "unit"),
     (SAME | {"new": np.ones((1200, 3)), "new_queries": np.ones((200, 3))}, "same point"),
     (SAME | {"groups": np.zeros(1200)}, "groups"),
-    (
-        SAME
-        | {
-            "old_queries": pd.DataFrame(QUERIES, index=NAMES),
-            "groups": pd.Series(CLASSES, index=NAMES[::-1]),
-        },
-        "order",
-    ),
+    (SAME | {"old_queries": NAMED_QUERIES, "groups": pd.Series(CLASSES, NAMES[::-1])}, "order"),
     (SAME | {"min_recall": 90}, "min_recall"),
     (SAME | {"target": "as_old"}, "old_model"),
     (SAME | {"maps": ["rotation"]}, "map"),
@@ -542,10 +486,6 @@ MISTAKES = [
     (SAME | {"k": 0}, "k must"),
     (PART | {"index": DOCUMENTS, "embed": lambda p: DOCUMENTS[p, :3]}, "one new vector"),
     (PART | {"index": DOCUMENTS, "embed": lambda p: DOCUMENTS[p]}, "returned the old vectors"),
-    (
-        PART | {"index": DOCUMENTS.astype(np.float16), "embed": lambda p: DOCUMENTS[p]},
-        "the old vectors",
-    ),
     (PART | {"index": unit_rows(DOCUMENTS), "embed": lambda p: TURNED[p]}, "of index are normal"),
     (OTHER | {"new_queries": unit_rows(TURNED_QUERIES)}, "queries by new are normalised"),
     (
@@ -597,20 +537,6 @@ def test_unusual_data_are_fine(subtests):
 # --------------------------------------------------------------------------------- what is written
 
 
-def test_what_is_written_has_the_same_numbers(tmp_path):
-    result = upgrade(*OTHER.values(), groups=CLASSES)
-    result.to_table(tmp_path / "a.json")
-    document = json.loads((tmp_path / "a.json").read_text())
-    assert document["decision"] == "map queries"
-    names = ["keep", "normalize", "cut", "orthogonal", "affine", "documents_orthogonal"]
-    assert [o.name for o in result.options][:6] == names
-    assert len(document["options"]) == len(result.to_pandas()) == len(result.records())
-    write_page(result, tmp_path / "a.html")
-    assert result.conclusion.split(":")[0] in (tmp_path / "a.html").read_text()
-    with pytest.raises(ValueError, match=r"\.csv"):
-        result.to_table(tmp_path / "a.xlsx")
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """Files of documents and queries by an old model, by a rotated and by an unrelated one."""
@@ -641,14 +567,12 @@ def test_the_command_gives_what_the_function_does_and_saves_the_map(folder, caps
     assert "rotation" in capsys.readouterr().out
     options = ["--maps", "affine", "--confidence-level", "0.8", "--metric", "inner"]
     run(words("turned", "-q", *options, "--format", "json"))
-    document = json.loads(capsys.readouterr().out)
-    expected = upgrade(
-        *OTHER.values(), maps=("affine",), confidence_level=0.8, metric="inner"
-    ).records()
-    assert [row["option"] for row in document["options"]] == [row["option"] for row in expected]
-    assert [row["low"] for row in document["options"]] == pytest.approx(
-        [row["low"] for row in expected], nan_ok=True
-    )
+    found = json.loads(capsys.readouterr().out)["options"]
+    same = {"maps": ("affine",), "confidence_level": 0.8, "metric": "inner"}
+    expected = upgrade(*OTHER.values(), **same).records()
+    assert [row["option"] for row in found] == [row["option"] for row in expected]
+    lows = [row["low"] for row in expected]
+    assert [row["low"] for row in found] == pytest.approx(lows, nan_ok=True)
 
 
 def test_the_command_estimates_for_a_larger_index(folder, capsys):
@@ -672,17 +596,9 @@ def test_a_map_that_there_is_not_costs_no_other_output_and_no_code(folder, capsy
     err = capsys.readouterr().err
     assert "no map written to map.npz: the decision is re-embed, which has no map" in err
     assert "wrote result.json, page.html" in err
-    assert json.loads((folder / "result.json").read_text())["decision"] == "re-embed"
     assert not (folder / "map.npz").exists()
     assert run(words("turned", *outputs)) == 0
     assert "wrote result.json, page.html, map.npz" in capsys.readouterr().err
-
-
-def test_a_file_that_the_disk_does_not_take_costs_no_other_output(folder):
-    # /dev/full takes no byte
-    assert run(words("turned", "--map", "map.npz", "-o", "/dev/full", "--html", "page.html")) == 2
-    assert (folder / "page.html").stat().st_size > 1000
-    assert (folder / "map.npz").exists()
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
