@@ -64,13 +64,14 @@ wheel:
 # What papers claim and print, next to ours: their pages, and the tables of results in the docs.
 papers: .venv/installed
 	$(BIN)/python -m papers $(ARGS)
+	$(BIN)/python docs/_scripts/write_tables.py
 
 # What must follow a change of a measure, in this order: its scores on the packs, the tables of the
 # docs and of the joint ranking, and the pins.
 scores: .venv/installed
 	$(BIN)/python scripts/board_scores.py $(ARGS)
-	$(BIN)/python docs/_scripts/write_tables.py
 	$(BIN)/python -m papers --write-only
+	$(BIN)/python docs/_scripts/write_tables.py
 	$(BIN)/python scripts/pin.py
 
 benchmark: .venv/installed

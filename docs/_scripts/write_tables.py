@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "measures"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import coming_from
@@ -31,7 +32,9 @@ from resemblance.base.formatting import format_fixed
 from resemblance.bench.scoring import score
 from resemblance.catalogue import get_measures
 
-DOCS = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+STORED = sorted((DOCS / "_generated").glob("*.md"))  # written by papers and benchmarks
 MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n)(.*?)(<!-- end -->)", flags=re.DOTALL)
 NUMBER = re.compile(r"−?\d+\.\d+(?:e[+−-]?\d+)?")
 TOLERANCE = 2e-3  # of the last digits, which depend on the machine
@@ -72,7 +75,7 @@ def chance() -> str:
 
 def speed() -> str:
     """Return the times that ``benchmarks/suite.py --write`` kept, of some measures and of all."""
-    lines = (DOCS.parent / "benchmarks" / "suite.csv").read_text().splitlines()
+    lines = (ROOT / "benchmarks" / "suite.csv").read_text().splitlines()
     _, samples, features, count, pairs = lines[1].split(",")
     head = (
         f"{count} representations of {samples} x {features}", f"{pairs} pairs, NumPy", "here",
@@ -94,12 +97,20 @@ def spelled(m: rs.Measure) -> str:
     return f"`{m.name}`{parameters}"
 
 
+def stored_table(path: Path) -> str:
+    """Return a table that ``make papers`` or a script in ``benchmarks`` stored, without the comment
+    that names the maker."""
+    return re.sub(r"\A<!--.*?-->\s*", "", path.read_text("utf-8")).strip()
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "measures": all_measures,
     "chance": chance,
     "same-name": same_name,
     "speed": speed,
-} | {f"from-{package}": partial(coming_from.table, package) for package in coming_from.PACKAGES}
+    **{f"from-{package}": partial(coming_from.table, package) for package in coming_from.PACKAGES},
+    **{path.stem: partial(stored_table, path) for path in STORED},
+}
 
 
 # --------------------------------------------------------------------------- files of their own
@@ -187,7 +198,7 @@ def _value(text: str) -> float:
 def outdated(write: bool = False) -> list[str]:
     """Return the names of pages whose tables are not up to date, after writing them if told to."""
     names = []
-    for page in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))):
+    for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md"))):
         text = page.read_text("utf-8")
         current = rewritten(text)
         if current != text:
