@@ -38,6 +38,10 @@ def folder(tmp_path, monkeypatch):
     np.save("b.npy", a @ rng.standard_normal((8, 6)))
     np.save("again.npy", a + 0.1 * rng.standard_normal(a.shape))
     np.save("narrow.npy", np.ones((40, 3)))
+    np.save("map.npy", a[:, :2])
+    np.save("weights.npy", rng.standard_normal((2, 8)))
+    np.savez("last.npz", weight=rng.standard_normal((2, 8)), bias=np.ones(2))
+    np.savez("wrong.npz", W=np.ones((2, 8)))
     np.savetxt("classes.csv", np.arange(40) % 2, fmt="%d")
     np.savetxt("conditions.csv", np.arange(40) % 5, fmt="%d")
     np.savetxt("few.csv", np.arange(7) % 2, fmt="%d")
@@ -74,6 +78,9 @@ def test_values_are_those_of_the_functions(call):
         ("perturbation_magnitude", ("--control", "again.npy")),
         ("input_noise_stability", ("--encoder", "own.py:relu")),
         ("silhouette", ("--labels", "classes.csv")),
+        ("trustworthiness", ("--projection", "map.npy")),
+        ("nc3", ("--labels", "classes.csv", "--classifier", "last.npz")),
+        ("nc4", ("--labels", "classes.csv", "--classifier", "weights.npy")),
     ],
 )
 def test_a_statistic_takes_what_it_needs_from_a_file(call, name, options):
@@ -119,5 +126,7 @@ def test_mistakes_are_one_line(refused):
         statistic a.npy -s cka | no statistic 'cka'
         statistic a.npy -s anisotropy --labels classes.csv | no statistic of this call needs
         statistic a.npy -s silhouette --labels few.csv | few.csv has 7 labels for 40 samples
+        statistic a.npy -s nc3 --labels classes.csv --classifier wrong.npz | np.savez(path, weight=
+        statistic a.npy -s nc3 --labels classes.csv --classifier a.npy | weights of shape (40, 8)
         statistic narrow.npy --transformations | at least 10 samples and 5 features
     """)

@@ -23,6 +23,7 @@ from .trial import (
     call_checked,
     call_outcome,
     format_user_error,
+    is_matrix,
     warnings_as_errors,
     with_matching_labels,
 )
@@ -79,7 +80,7 @@ def _same_for_converted_arrays(
         )
         if np.isnan(expected):  # other checks report missing values
             continue
-        converted_inputs = [convert(a) if np.ndim(a) == 2 else a for a in inputs]
+        converted_inputs = [convert(a) if is_matrix(a) else a for a in inputs]
         try:
             with warnings_as_errors():
                 value = scalar(call_checked(entry, *converted_inputs))
@@ -89,10 +90,10 @@ def _same_for_converted_arrays(
                 return "", False, f"{fault}; write it with x.xp, or claim differentiable=False"
             return "", None, f"takes NumPy arrays only: {fault}"
         if not trial.same(value, expected):
-            shapes = tuple(a.shape for a in inputs if np.ndim(a) == 2)
+            shapes = tuple(a.shape for a in inputs if is_matrix(a))
             return "", False, f"of them {value:.8g}, of arrays {expected:.8g} {shapes}"
         if any(
-            (np.asarray(b) != a).any() for a, b in zip(inputs, converted_inputs) if np.ndim(a) == 2
+            (np.asarray(b) != a).any() for a, b in zip(inputs, converted_inputs) if is_matrix(a)
         ):
             return "", False, "writes into them"
     return "", True, ""

@@ -27,6 +27,7 @@ from .trial import (
     copy_if_array,
     format_user_error,
     input_names,
+    is_matrix,
     permute_context_samples,
     warnings_as_errors,
 )
@@ -116,8 +117,7 @@ def same_with_and_without_cache(trial: CheckContext) -> CheckResult:
         return "", None, "not deterministic"
     arrays = [with_repeats(trial.entry, copy_if_array(a)) for a in inputs]
     intermediates = [
-        with_repeats(trial.entry, Representation(a.copy())) if np.ndim(a) == 2 else a
-        for a in inputs
+        with_repeats(trial.entry, Representation(a.copy())) if is_matrix(a) else a for a in inputs
     ]
     with warnings_as_errors():
         values = [
@@ -130,7 +130,7 @@ def same_with_and_without_cache(trial: CheckContext) -> CheckResult:
 def stable_in_single_precision(trial: CheckContext) -> CheckResult:
     """Check that rounding the data to single precision changes the value by rounding only."""
     inputs = trial.inputs()
-    rounded = (a.astype(np.float32) if np.ndim(a) == 2 else a for a in inputs)
+    rounded = (a.astype(np.float32) if is_matrix(a) else a for a in inputs)
     double, single = trial.value(*inputs), trial.value(*rounded)
     holds = abs(single - double) <= MAX_SINGLE_PRECISION_CHANGE * max(1.0, abs(double))
     detail = f"of float32 {single:.8g}, of float64 {double:.8g}"
@@ -185,9 +185,9 @@ def _is_most_similar(trial: CheckContext, value: float) -> bool:
 
 def _with_offset(inputs: tuple[Any, ...], columns: slice, offset: float) -> tuple[Any, ...]:
     """Return the inputs, with an offset added to some columns of all feature arrays."""
-    shifted = tuple(a.copy() if np.ndim(a) == 2 else a for a in inputs)
+    shifted = tuple(a.copy() if is_matrix(a) else a for a in inputs)
     for array in shifted:
-        if np.ndim(array) == 2:
+        if is_matrix(array):
             array[:, columns] += offset
     return shifted
 

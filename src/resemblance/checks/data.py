@@ -58,7 +58,15 @@ def generic_classes(
         "replicate": x + 0.3 * rng.standard_normal((n, d)),
         "control": 0.6 * rng.standard_normal((40, d)) + rng.uniform(0.2, 0.8, d),
         "encoder": random_layer,
+        "projection": x[:, :2] + 0.3 * generator(seed, "projection").standard_normal((n, 2)),
+        "classifier": random_classifier(classes, d),
     }
+
+
+def random_classifier(classes: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return generic weights (classes, d) and biases (classes,)."""
+    rng = generator(0, "classifier")
+    return rng.standard_normal((classes, d)), rng.standard_normal(classes)
 
 
 def random_layer(x: np.ndarray) -> np.ndarray:

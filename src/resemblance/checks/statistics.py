@@ -13,6 +13,7 @@ from ..base.rng import generator
 from ..contracts._statistic import Statistic
 from ..contracts.claims import INVARIANCES
 from .claims import MAX_LOST_SHARE, NEGLIGIBLE_VALUE, compare_claim_to_behavior
+from .data import random_classifier
 from .groups import apply_random_transformation
 from .trial import CheckContext, CheckFunction, CheckResult, call_outcome
 
@@ -197,7 +198,8 @@ def inputs_from_pair(trial: CheckContext, x: np.ndarray, y: np.ndarray) -> tuple
     """Return the arguments of a statistic, made from two arrays that break formulas."""
     n_shared = min(x.shape[1], y.shape[1])
     data: dict[str, Any] = dict.fromkeys(CLASS_INPUTS, np.arange(len(x)) % trial.classes)
-    data |= {"replicate": y, "control": y[:, :n_shared], "encoder": np.tanh}
+    data |= {"replicate": y, "control": y[:, :n_shared], "encoder": np.tanh, "projection": y}
+    data["classifier"] = random_classifier(trial.classes, x.shape[1])
     needs = trial.entry.needs
     return x[:, :n_shared] if "control" in needs else x, *(data[name] for name in needs)
 

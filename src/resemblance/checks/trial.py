@@ -206,7 +206,7 @@ def permute_context_samples(
     if labels:
         entry = entry.with_parameters(labels=[labels[i] for i in order])
     permuted_inputs = tuple(
-        value if name in ("control", "encoder") else value[order]
+        value if name in ("control", "encoder", "classifier") else value[order]
         for name, value in zip(input_names(entry), inputs)
     )
     if getattr(entry, "takes", "") == "repeats":
@@ -220,6 +220,11 @@ def permute_context_samples(
 def input_names(entry: Measure | Statistic) -> tuple[str, ...]:
     """Return the names of the inputs of a measure or statistic."""
     return ("X", *entry.needs) if isinstance(entry, Statistic) else ("X", "Y")
+
+
+def is_matrix(value: Any) -> bool:
+    """Return whether an input is an array of rows; not labels, a function or a classifier."""
+    return getattr(value, "ndim", 0) == 2
 
 
 def copy_if_array(value: Any) -> Any:

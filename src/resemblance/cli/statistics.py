@@ -48,7 +48,7 @@ TRANSFORMATION_NOTE = (
 
 
 @output_command(
-    files=("inputs", "labels", "conditions", "replicate", "control"),
+    files=("inputs", "labels", "conditions", "replicate", "control", "projection", "classifier"),
     page="Write a page with the values.",
     can_refuse=True,
 )
@@ -61,6 +61,8 @@ def statistic_command(
     replicate: Path | None = None,
     control: Path | None = None,
     encoder: str | None = None,
+    projection: Path | None = None,
+    classifier: Path | None = None,
     transformations: bool = False,
     pool: str = "",
     column: str = "",
@@ -86,6 +88,8 @@ def statistic_command(
         "replicate": replicate,
         "control": control,
         "encoder": encoder,
+        "projection": projection,
+        "classifier": classifier,
     }
     entries = [_seeded(entry, seed) for entry in parse_statistics(statistics or [])]
     _check_needed_options(entries, needs)
@@ -123,7 +127,7 @@ def _read_needed_files(
         if (path := needs[name]) is not None:
             data[name] = read_label_file(path, f"--{name}")
             check_label_count(data[name], n_samples, path, f"--{name}")
-    for name in ("replicate", "control"):
+    for name in ("replicate", "control", "projection"):
         if (path := needs[name]) is not None:
             arrays = read_representations([str(path)], "", choice)
             if len(arrays) != 1:
@@ -131,7 +135,27 @@ def _read_needed_files(
             data[name] = arrays.popitem()[1]
     if needs["encoder"] is not None:
         data["encoder"] = load_user_function(needs["encoder"])
+    if (path := needs["classifier"]) is not None:
+        data["classifier"] = _read_classifier(path)
     return data
+
+
+def _read_classifier(path: Path) -> Any:
+    """Read a weight matrix from a ``.npy`` file, or the pair (weight, bias) from an ``.npz``
+    file."""
+    import numpy as np
+
+    from ..data.array_files import name_file_in_errors, npy_path, open_npy
+
+    if path.suffix != ".npz":
+        return open_npy(npy_path(path))
+    with name_file_in_errors(str(path)), np.load(path, allow_pickle=False) as archive:
+        if "weight" not in archive or not {*archive} <= {"weight", "bias"}:
+            raise ValueError(
+                f"it holds {', '.join(archive) or 'no array'}; save the last layer as "
+                "np.savez(path, weight=..., bias=...), of shapes (classes, features) and (classes,)"
+            )
+        return archive["weight"], archive.get("bias")
 
 
 def _statistic_records(
@@ -236,6 +260,8 @@ HELP: HelpTexts = {
     "replicate": "A file with a second representation of the same samples in the same order.",
     "control": "A file with the representation of control samples by the same features.",
     "encoder": "FILE.py:FUNCTION, which is run: it takes inputs and returns their representation.",
+    "projection": "A file with a projection of the same samples, such as a 2-D map.",
+    "classifier": "The last layer: .npz with weight and bias, or .npy with the weights.",
     "transformations": typer.Option(
         "--transformations",
         help="Transform each representation as Raju 2026 does, and compute feature split, basis "

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Set
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from ..base.arrays import full_precision
+from ..base.arrays import as_float64, full_precision
 from ..base.exceptions import UndefinedError
 from ..base.text import did_you_mean
 from ..data.inputs import check_sample_order, sample_order
@@ -30,10 +30,26 @@ from .claims import (
 from .streamed import require_features
 
 StatisticFamily = Literal[
-    "splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"
+    "splits",
+    "replicates",
+    "supervised",
+    "perturbation",
+    "trials",
+    "spectrum",
+    "transfer",
+    "dimension",
+    "collapse",
+    "projection",
 ]
 STATISTIC_FAMILIES: tuple[str, ...] = get_args(StatisticFamily)
 TrialHalves = Literal["early and late", "odd and even"]
+
+
+class Readout(NamedTuple):
+    """The last layer of a classifier: weights (classes, features) and biases (classes,)."""
+
+    weights: np.ndarray
+    biases: np.ndarray
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -212,7 +228,41 @@ def _control_representation(caller: str, x: Representation, data: Any) -> Repres
     return align_columns_to(caller, x, y, is_one_model=True)
 
 
-def _encoder_weights(caller: str, x: Representation, encoder: Any) -> Callable[[np.ndarray], Any]:
+def _projection_representation(caller: str, x: Representation, data: Any) -> Representation:
+    """Return a projection of the same samples in the same order, of any width."""
+    y = as_argument(data, "projection")
+    if x.shape[0] != y.shape[0]:
+        raise ValueError(
+            f"{caller}: X {x.shape} and the projection {y.shape} must have the same samples (rows)"
+        )
+    check_same_samples(caller, x, y)
+    check_all_finite(y)
+    return y
+
+
+def _readout(caller: str, x: Representation, classifier: Any) -> Readout:
+    """Return the weights and biases of a linear layer, of a pair, or of a weight matrix alone."""
+    if hasattr(classifier, "weight"):
+        parts = (classifier.weight, getattr(classifier, "bias", None))
+    else:
+        parts = classifier if isinstance(classifier, tuple) else (classifier, None)
+    try:
+        weights, biases = (None if part is None else as_float64(part) for part in parts)
+        if biases is None:
+            biases = np.zeros(len(weights))
+    except (TypeError, ValueError):
+        weights = biases = np.empty(0)
+    if weights.ndim != 2 or biases.shape != weights.shape[:1] or not weights.any():
+        raise ValueError(
+            f"{caller}: classifier must be a torch.nn.Linear, a weight matrix (classes, features), "
+            f"or a pair (weights, biases (classes,)); got {type(classifier).__name__}"
+        )
+    if not (np.isfinite(weights).all() and np.isfinite(biases).all()):
+        raise ValueError(f"{caller}: the weights or biases of the classifier are not finite")
+    return Readout(weights, biases)
+
+
+def _encoder_function(caller: str, x: Representation, encoder: Any) -> Callable[[np.ndarray], Any]:
     if not callable(encoder):
         raise ValueError(
             f"{caller}: encoder must be a function from inputs to a representation; got {encoder!r}"
@@ -225,5 +275,7 @@ ARGUMENT_READERS: Mapping[str, Callable[[str, Representation, Any], Any]] = {
     "conditions": partial(class_indices, role="conditions"),
     "replicate": _replicate_representation,
     "control": _control_representation,
-    "encoder": _encoder_weights,
+    "encoder": _encoder_function,
+    "projection": _projection_representation,
+    "classifier": _readout,
 }

@@ -21,7 +21,7 @@ from ..significance.resampling import clipped_interval, stratified_half
 from ..statistics.trials import EmptyPartError, trial_number_in_condition
 
 # Inputs with one entry per sample of the representation.
-PER_SAMPLE_INPUTS = ("labels", "conditions", "replicate")
+PER_SAMPLE_INPUTS = ("labels", "conditions", "replicate", "projection")
 # Number of permutations or halves drawn until every condition has a trial in each part.
 MAX_DRAW_ATTEMPTS = 1000
 

@@ -1,6 +1,8 @@
 """Statistics of one representation, one file per topic: reliability, labels, perturbations, trials,
-spectrum and transfer."""
+spectrum, transfer, dimension, neural collapse and projections."""
 
+from .collapse import nc1, nc2_angles, nc2_norms, nc3, nc4
+from .dimension import mle_dimension, twonn_dimension
 from .perturbation import (
     input_noise_stability,
     perturbation_coherence,
@@ -8,8 +10,9 @@ from .perturbation import (
     perturbation_reproducibility,
     perturbation_spread,
 )
+from .projection import continuity, trustworthiness
 from .replicates import anchor_profile, replicate
-from .spectrum import anisotropy, effective_rank, participation_ratio
+from .spectrum import anisotropy, effective_rank, participation_ratio, rankme, spectral_decay
 from .splits import anchor, basis_split, feature_split, sample_split
 from .supervised import (
     class_separation,
@@ -28,5 +31,7 @@ __all__ = [
     "lda_stability", "fisher_discriminant", "silhouette", "perturbation_coherence",
     "perturbation_magnitude", "perturbation_spread", "perturbation_reproducibility",
     "input_noise_stability", "trial_split", "temporal_drift", "centroid_drift", "anisotropy",
-    "participation_ratio", "effective_rank", "logme", "leep", "h_score", "nce", "gbc",
+    "participation_ratio", "effective_rank", "rankme", "spectral_decay", "twonn_dimension",
+    "mle_dimension", "nc1", "nc2_norms", "nc2_angles", "nc3", "nc4", "trustworthiness",
+    "continuity", "logme", "leep", "h_score", "nce", "gbc",
 ]  # fmt: skip
