@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from factories.files import GOLDEN
+from factories.synthetic import graded_outputs
 
 import resemblance as rs
 from resemblance.bench.case import Part
@@ -19,7 +20,6 @@ from resemblance.bench.feature_maps import (
 )
 from resemblance.bench.resi import assess, result_of
 from resemblance.bench.resi.evaluation import choose_samples
-from resemblance.bench.synthetic import graded_outputs
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 

@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 from factories.models import write_models
+from factories.synthetic import noise_walk, tight_groups
 
 from resemblance import bench, cli
 from resemblance.base.json_files import checksum
@@ -25,7 +26,6 @@ from resemblance.bench.resi import load_evaluation, status
 from resemblance.bench.resi.models import resi_recipes
 from resemblance.bench.resi.rules import RANKED_QUALITIES
 from resemblance.bench.study_models import is_trained, model_folder
-from resemblance.bench.synthetic import noise_walk, tight_groups
 from resemblance.cli.inputs import load_user_measure
 from resemblance.models.model_folder import read_models, write_model
 from resemblance.models.recipe import ModelOutputs

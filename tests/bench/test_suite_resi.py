@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from factories.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
 from scipy.stats import binom
 
 import resemblance as rs
@@ -21,7 +22,6 @@ from resemblance.bench.resi.groups import choose_groups, separated
 from resemblance.bench.resi.models import TRAINING_PLANS, resi_recipes
 from resemblance.bench.resi.page import failed_in_evaluation
 from resemblance.bench.resi.rules import ScoringOptions
-from resemblance.bench.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
 from resemblance.data.model_features import ModelFeatures
 from resemblance.sections.figures import Choice
 from resemblance.significance import duels, places, rank_within, stars, summarize

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from factories.models import write_finetuned, write_models
+from factories.synthetic import noise_walk, tight_groups
 
 import resemblance as rs
 from resemblance.bench.packs import Pack, open_pack
 from resemblance.bench.pinned import build_pack
-from resemblance.bench.synthetic import noise_walk, tight_groups
 from resemblance.checks import check_suite
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from factories.models import write_models
 from factories.output import assert_fits
+from factories.synthetic import graded_outputs, noise_walk, tight_groups
 from test_study_of_resi import OWN
 
 import resemblance as rs
@@ -19,7 +20,6 @@ from papers import __main__ as papers
 from resemblance import cli
 from resemblance.bench.resi import load_evaluation, result_of, status
 from resemblance.bench.study import Purpose, save_purpose, study_folder
-from resemblance.bench.synthetic import graded_outputs, noise_walk, tight_groups
 
 
 @pytest.fixture(scope="module")

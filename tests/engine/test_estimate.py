@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from factories.measures import declared
+from factories.synthetic import tight_groups
 
 import resemblance as rs
 from resemblance.base.formatting import format_duration
 from resemblance.base.progress import format_time_left
 from resemblance.bench.resi import evaluate
-from resemblance.bench.synthetic import tight_groups
 from resemblance.engine import estimate
 
 START = 1000.0  # seconds that only the first pair takes: imports

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from factories.synthetic import graded_outputs, noise_walk, tight_groups
 from resemblance.base.codec import encode_value
 from resemblance.bench.manifolds.clouds import CloudCase
 from resemblance.bench.packs import Pack, open_pack, write_pack
 from resemblance.bench.pinned import pack_content, tasks_with_scores
 from resemblance.bench.ranking import score, write_scores
-from resemblance.bench.synthetic import graded_outputs, noise_walk, tight_groups
 from resemblance.data.model_features import ModelFeatures
 
 MEASURES = ("cka", "procrustes", "jaccard[k=5]", "rsa")

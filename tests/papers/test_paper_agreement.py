@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from factories.synthetic import graded_outputs, noise_walk, tight_groups
 from scipy.stats import spearmanr
 
 from papers.published import published
 from papers.resi import agreement
 from papers.resi.agreement import agreements, document_of, page, printed_columns
 from resemblance.bench.resi import assess
-from resemblance.bench.synthetic import graded_outputs, noise_walk, tight_groups
 
 MEASURES = [
     "cka", "procrustes", "jaccard", "gulp", "linear_regression", "svcca", "eigenspace_overlap",

@@ -7,11 +7,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.rng import generator
-from .synthetic import check_minimum_sizes
 
 N_RINGS = 5
 N_CLUSTER_BLOCKS, POINTS_PER_CLUSTER_BLOCK = 60, 5  # 60 blocks of 5 points form the clusters
 CUBE_DISTANCE = 1.1  # between the centres of the two uniform spots before one of them moves
+
+
+def check_minimum_sizes(**sizes: tuple[int, int]) -> None:
+    """Raise ``ValueError`` unless every size, a pair (size, minimum), is an integer of at least the
+    minimum."""
+    for name, (size, smallest) in sizes.items():
+        if not isinstance(size, int | np.integer) or size < smallest:
+            raise ValueError(f"{name} must be a whole number, at least {smallest}; got {size!r}")
 
 
 class CloudPair(NamedTuple):
