@@ -24,7 +24,7 @@ from resemblance.base.rng import generator
 from resemblance.base.text import check_choice
 from resemblance.models.recipe import TRANSFER_SETTINGS, ModelOutputs, Recipe
 
-from . import domain_module
+from . import DOMAINS, domain_module
 from .loop import WeightsByName, accuracy, load_state, seeded_torch, weights_as_arrays
 
 # Options that pretrained models do not have
@@ -124,11 +124,24 @@ def _add_mean_accuracies(accuracies: Mapping[str, float]) -> dict[str, float]:
 
 
 def check_recipe(
-    recipe: Recipe, choices: Mapping[str, Collection[str]], options: Collection[str], classes: int
+    recipe: Recipe,
+    options: Collection[str],
+    classes: int,
+    architectures: Collection[str] | None = None,
 ) -> None:
-    """Raise ``ValueError`` unless all attributes of a recipe are among the ``choices`` and the
-    recipe has at least the given ``options``; a transfer recipe must also have this number of
-    ``classes``. For a fine-tuned model, check the parent too."""
+    """Raise ``ValueError`` unless the domain has the data set, the architecture and the setting of
+    a recipe, and the recipe has at least the given ``options``; a transfer recipe must also have
+    this number of ``classes``. For a fine-tuned model, check the parent too.
+
+    ``architectures``: by default all architectures of the domain.
+    """
+    domain = DOMAINS[recipe.domain]
+    settings = [s for s in ("normal", "layers", *domain.strengths) if domain.only.get(s) != ()]
+    choices: dict[str, Collection[str]] = {
+        "dataset": (domain.dataset,),
+        "architecture": architectures or domain.architectures,
+        "setting": (*settings, *TRANSFER_SETTINGS),
+    }
     for name, values in choices.items():
         check_choice(f"{recipe.domain}: {name}", getattr(recipe, name), values)
     if recipe.setting in TRANSFER_SETTINGS and recipe.strength != 0:
@@ -153,7 +166,7 @@ def check_recipe(
             f"{recipe.domain}: classes must be {classes}; got {recipe.options['classes']!r}"
         )
     if recipe.parent is not None:
-        check_recipe(recipe.parent, choices, options, classes)
+        check_recipe(recipe.parent, options, classes, architectures)
 
 
 def training_example_positions(recipe: Recipe, labels: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -53,6 +54,7 @@ class Snapshot(NamedTuple):
     fingerprint: str
 
 
+@lru_cache(maxsize=1)  # every model of a study reads the same extract several times
 def load_snapshot() -> Snapshot:
     """Return the frozen extract of the standard library of CPython 3.11.7.
 

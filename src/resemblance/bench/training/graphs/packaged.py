@@ -26,7 +26,6 @@ from . import pgnn
 from .shifts import GRAPH_SHIFTS, shift_graph
 
 VERSION = TRANSFER_VERSION = 1
-STDLIB_GRAPH_SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
 PYG_CLASS_NAMES = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "pgnn": "P-GNN"}
 MAX_DROPPED_EDGE_SHARE = 0.8  # share of edges that an augmentation of strength 1 drops
 # Packages below this number are for fine-tuning, all other packages for pretraining.
@@ -104,14 +103,8 @@ def check(recipe: Recipe) -> None:
     distances instead of links, and for fine-tuning of "pgnn"."""
     is_transfer = recipe.setting in TRANSFER_SETTINGS
     architectures = [name for name in PYG_CLASS_NAMES if not (is_transfer and name == "pgnn")]
-    choices: dict[str, Sequence[str]] = {
-        "domain": ("graphs",),
-        "dataset": ("stdlib",),
-        "architecture": architectures,
-        "setting": (*STDLIB_GRAPH_SETTINGS, *TRANSFER_SETTINGS),
-    }
     options = TRANSFER["default"] if is_transfer else OPTIONS["mini"]["sage"]
-    check_recipe(recipe, choices, options, FIRST_PRETRAINING_PACKAGE)
+    check_recipe(recipe, options, FIRST_PRETRAINING_PACKAGE, architectures)
     if (recipe.architecture, recipe.setting) == ("pgnn", "augmentation"):
         raise ValueError(
             "graphs: pgnn sees distances in place of links, so none can be dropped; use another "

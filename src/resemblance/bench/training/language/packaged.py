@@ -40,7 +40,6 @@ from .shifts import TEXT_STRESSES, cue_words, eda, load_synonyms, stress_sentenc
 
 VERSION, TRANSFER_VERSION = 1, 2
 DOCSTRINGS_NAME = "docstrings"
-DOCSTRING_SETTINGS = ("normal", "labels", "shortcut", "augmentation")
 # Packages below this number are for fine-tuning, all other packages for pretraining.
 FIRST_PRETRAINING_CLASS = 5
 # The largest share of a fine-tuning package's sentences in held-out files
@@ -114,15 +113,8 @@ class SentenceTask(NamedTuple):
 
 def check(recipe: Recipe) -> None:
     """Raise ``ValueError`` for an invalid recipe, and for missing or invalid options."""
-    is_transfer = recipe.setting in TRANSFER_SETTINGS
-    choices: dict[str, Sequence[str]] = {
-        "domain": ("language",),
-        "dataset": (DOCSTRINGS_NAME,),
-        "architecture": HUGGING_FACE_ARCHITECTURES,
-        "setting": (*DOCSTRING_SETTINGS, *TRANSFER_SETTINGS),
-    }
-    options = TRANSFER["default"] if is_transfer else _MINI_TEXT
-    check_recipe(recipe, choices, options, FIRST_PRETRAINING_CLASS)
+    options = TRANSFER["default"] if recipe.setting in TRANSFER_SETTINGS else _MINI_TEXT
+    check_recipe(recipe, options, FIRST_PRETRAINING_CLASS)
     if recipe.options["vocabulary"] <= len(SPECIAL_TOKENS) or recipe.options["tokens"] < 4:
         raise ValueError(
             f"language: needs a vocabulary of more than {len(SPECIAL_TOKENS)} and sentences of 4 "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,15 +84,20 @@ def train_on_digits(
 
 def split_digits(images: int) -> DigitSplit:
     """Return the digits, with the same ``images`` test images in every call."""
+    x, y = _shuffled_digits()
+    if not 0 < images < len(y):
+        raise ValueError(f"digits: images must be between 1 and {len(y) - 1}; got {images}")
+    return DigitSplit(x[images:], y[images:], x[:images], y[:images])
+
+
+@lru_cache(maxsize=1)  # every model of a study reads the same images twice
+def _shuffled_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Return all images, (n, 1, 8, 8) from 0 to 1, and labels, in a fixed random order."""
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
-    if not 0 < images < len(labels):
-        raise ValueError(f"digits: images must be between 1 and {len(labels) - 1}; got {images}")
     order = generator(0, "digits", "split").permutation(len(labels))
-    x = (pixels[order].reshape(-1, 1, 8, 8) / 16).astype(np.float32)
-    y = labels[order]
-    return DigitSplit(x[images:], y[images:], x[:images], y[:images])
+    return (pixels[order].reshape(-1, 1, 8, 8) / 16).astype(np.float32), labels[order]
 
 
 def train_network(

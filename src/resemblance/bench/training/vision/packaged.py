@@ -35,7 +35,6 @@ from .shifts import IMAGE_CORRUPTIONS, corrupt_images
 
 VERSION, TRANSFER_VERSION = 1, 2
 DOT_SIDE = 3  # side of the square that gives the class away, in pixels
-DIGIT_SETTINGS = ("normal", "labels", "shortcut", "augmentation")
 # Digits below this number are for fine-tuning, all other digits for pretraining.
 FIRST_PRETRAINING_DIGIT = 5
 N_HELD_OUT_IMAGES = 150  # test images of the pretraining digits
@@ -119,13 +118,7 @@ def check(recipe: Recipe) -> None:
     option_names = (
         TRANSFER["default"] if is_transfer else OPTIONS["standard"].get(recipe.architecture)
     )
-    choices = {
-        "domain": ("vision",),
-        "dataset": ("digits",),
-        "architecture": tuple(SMALL_IMAGE_POOLING),
-    }
-    choices["setting"] = (*DIGIT_SETTINGS, *TRANSFER_SETTINGS)
-    check_recipe(recipe, choices, option_names or (), FIRST_PRETRAINING_DIGIT)
+    check_recipe(recipe, option_names or (), FIRST_PRETRAINING_DIGIT)
     check_choice("vision: optimizer", options["optimizer"], ("sgd", "adamw"))
     if options.get("stages", 1) > 3:
         raise ValueError(
