@@ -373,9 +373,8 @@ def test_losses_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked(rng)
     )
     assert case.reliability == 0.3
     row = Score("canary", case.cell, alarms.RDM_SPEARMAN, "RDM drift", 0.5, reliability=0.3)
-    section = section_of(world(lambda a: a**2, lambda a: a**2, lambda a: a), scores=[row])
-    table = next(t for t in section.tables if t.name == "canary scores")
-    assert table.hints[1].endswith("on other inputs the losses repeat by 0.30")
+    (column,) = page.stability_score_columns([row])
+    assert column.hint.endswith("on other inputs the losses repeat by 0.30")
 
 
 # ---------------------------------------------------------------------------------- a trained model

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..sections.sections import (
 )
 from ..sections.values import finite_or_none
 from ..significance import stars
-from .case import Score
+from .case import Case, Score
 from .ranks import (
     ScoreOverview,
     TaskFilters,
@@ -69,8 +70,6 @@ def scores_section(
     about: str = "",
     *,
     has_complete: bool = True,
-    name: str = "scores",
-    title: str = "Scores by test",
 ) -> Section:
     """Return the table of all scores: a row per measure in the order of the ranking, a column per
     task.
@@ -107,8 +106,8 @@ def scores_section(
         ]
     selectors = _column_choices(columns)
     scores_table = Table(
-        name,
-        title,
+        "scores",
+        "Scores by test",
         ("measure", *(c.heading for c in columns)),
         tuple((overview.names[m], *row) for m, row in zip(overview.order, values)),
         "† some comparisons failed, so the score rests on fewer pairs" if is_partial else "",
@@ -128,7 +127,7 @@ def scores_section(
         f"{frame_note}. {about}"
     ).strip()
     terms = {mark: f"no score: {reason}" for reason, mark in letters.items()}
-    return Section(name, title, text, (scores_table,), terms=terms)
+    return Section("scores", "Scores by test", text, (scores_table,), terms=terms)
 
 
 def _column_choices(columns: Sequence[ScoreColumn]) -> dict[str, list[str]]:
@@ -375,6 +374,15 @@ def frame_sections(
         measures_section(overview),
     )
     return tuple(section for section in sections if section is not None)
+
+
+def groups_by_test(tasks: Iterable[Case | Score]) -> dict[str, Callable[[TaskKey], bool]]:
+    """Return the groups of tasks with the same test, from tasks or from scores."""
+    return {test: partial(_is_of_test, test) for test in dict.fromkeys(t.test for t in tasks)}
+
+
+def _is_of_test(test: str, cell: TaskKey) -> bool:
+    return cell[0] == test
 
 
 def noise_remark(reliabilities: Mapping[str, float | None]) -> str:

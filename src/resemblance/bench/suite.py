@@ -21,9 +21,9 @@ from ..sections.result import Result
 from ..sections.sections import Section
 from .case import Case, Score
 from .packs import Pack
-from .page import ScoreColumn, frame_sections, noise_remark
+from .page import ScoreColumn, frame_sections, groups_by_test, noise_remark
 from .pinned import FrozenFeatures, Reduction, pack_content
-from .ranks import ScoreOverview, TaskKey, summarize_scores, tasks_with_rank_rules
+from .ranks import ScoreOverview, summarize_scores, tasks_with_rank_rules
 from .scoring import (
     ComparisonsByPart,
     compare_cases,
@@ -281,24 +281,19 @@ def score_tasks(
     return ScoredTasks(cases, comparisons, overview)
 
 
-def _is_of_test(test: str, cell: TaskKey) -> bool:
-    return cell[0] == test
-
-
 def evaluate_tasks(suite: Suite, run: SuiteRun, inputs: Any) -> Outcome:
     """Score the tasks of a suite, and return the result with rankings, all scores, the suite's own
     sections, run times and failures."""
     cases = list(suite.tasks(inputs))
     scored = score_tasks(run, cases)
-    overview, tests = scored.overview, dict.fromkeys(case.test for case in cases)
-    groups = {test: partial(_is_of_test, test) for test in tests}
+    overview = scored.overview
     sections = frame_sections(
         overview,
         tuple(suite.sections(inputs, scored)),
         [ScoreColumn(case.test, case.cell, case.test, "/".join(case.cell)) for case in cases],
         mean_comparison_seconds(cases, scored.comparisons, lambda case: case.test),
         failed_comparisons(cases, scored.comparisons, lambda case: (case.test, case.models)),
-        groups=groups,
+        groups=groups_by_test(cases),
         keeps_scores=True,
     )
     noise = noise_remark({"/".join(case.key): case.reliability for case in cases})

@@ -19,7 +19,7 @@ from resemblance.sections.result import Result
 from resemblance.sections.sections import Section, Table
 from resemblance.sections.values import finite_or_none
 
-from ..page import data_table, failures_section, times_section
+from ..page import ScoreColumn, data_table, frame_sections, groups_by_test
 from ..ranks import ScoreOverview, add_scores, summarize_scores
 from .clouds import CloudCase, sample_clouds
 from .values import (
@@ -127,15 +127,22 @@ def manifolds_result(run: Measured, defaults: Iterable[Measure]) -> Result:
             sections.append(
                 add_scores(Section(name, title, ABOUT_EXPERIMENTS[name], (), figures), cells)
             )
-    sections += [_grade_section(run, styles, by_measure, overview)]
-    sections += [times_section(overview, run.seconds)]
-    if run.left_out or run.failed:
-        reasons = {names[m]: f"left out {reason}" for m, reason in run.left_out.items()}
-        sections.append(failures_section(names, run.failed, reasons))
+    sections.append(_grade_section(run, styles, by_measure, overview))
+    tasks = dict.fromkeys((score.test, score.cell) for score in run.scores)
+    page = frame_sections(
+        overview,
+        sections,
+        [ScoreColumn(test, cell, test, "/".join(cell)) for test, cell in tasks],
+        run.seconds,
+        run.failed,
+        groups=groups_by_test(run.scores),
+        kind="experiment",
+        reasons={names[m]: f"left out {reason}" for m, reason in run.left_out.items()},
+    )
     return Result(
         "manifolds",
         run.size,
-        tuple(sections),
+        page,
         names,
         provenance=run.provenance,
         facts={

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -22,9 +23,9 @@ from resemblance.sections.headlines import (
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section, Table
 
-from .. import page, ranks
+from .. import page
 from ..case import Case
-from ..ranks import ScoreOverview, add_scores, summarize_scores
+from ..ranks import ScoreOverview, TaskKey, summarize_scores
 from ..scoring import FailedComparisons, failed_comparisons, mean_comparison_seconds
 from ..study import add_claims
 from ..study_models import ModelFamily, display_names
@@ -151,7 +152,7 @@ def result_of(evaluation: Evaluation) -> Result:
     return Result(
         "resi",
         evaluation.size or USER_MODELS_NOTE,
-        tuple(_resi_sections(evaluation, overview, domains)),
+        _resi_sections(evaluation, overview, domains),
         overview.names,
         provenance=_evaluation_provenance(evaluation, domains),
         facts={
@@ -178,30 +179,34 @@ def evaluated_domains(evaluation: Evaluation) -> tuple[str, ...]:
 
 def _resi_sections(
     evaluation: Evaluation, overview: ScoreOverview, domains: Sequence[str]
-) -> Iterator[Section]:
-    groups = {domain: lambda cell, domain=domain: cell[2] == domain for domain in domains}
-    yield ranks.ranking_section(overview, groups, TASK_DEFINITION, kind="domain")
-    yield ranks.distribution_section(overview, groups, task_title, kind="domain")
-    columns = resi_score_columns(evaluation, domains)
+) -> tuple[Section, ...]:
     stars_note = (
         "* p ≤ 0.05, ** p ≤ 0.01 for the correlations with accuracy and outputs, by permuting "
         f"{evaluation.options.permute}, not corrected for the many tests of this table."
     )
-    has_complete = evaluation.options.failures == "last"
-    scores = page.scores_section(overview, columns, stars_note, has_complete=has_complete)
-    yield add_scores(scores, overview.cells, 0)
-    yield from _test_sections(evaluation, overview)
-    if (win_section := ranks.win_probability_section(overview)) is not None:
-        yield win_section
-    seconds = mean_comparison_seconds(
-        evaluation.cases, evaluation.compared, lambda case: case.cell[2]
+    sections = page.frame_sections(
+        overview,
+        tuple(_test_sections(evaluation, overview)),
+        resi_score_columns(evaluation, domains),
+        mean_comparison_seconds(evaluation.cases, evaluation.compared, lambda case: case.cell[2]),
+        failed_in_evaluation(evaluation),
+        groups={domain: partial(_is_of_domain, domain) for domain in domains},
+        kind="domain",
+        definition=TASK_DEFINITION,
+        text_of=task_title,
+        stars_note=stars_note,
+        has_complete=evaluation.options.failures == "last",
+        keeps_scores=True,
     )
-    yield page.times_section(overview, seconds)
-    yield page.failures_section(overview.names, failed_in_evaluation(evaluation))
-    yield page.measures_section(overview)
     if representations := _representation_rows(evaluation):
         families = "; ".join(map(str, evaluation.families()))
-        yield page.compared_inputs_section(representations, f"Models: {families}.")
+        inputs = page.compared_inputs_section(representations, f"Models: {families}.")
+        return (*sections, inputs)
+    return sections
+
+
+def _is_of_domain(domain: str, cell: TaskKey) -> bool:
+    return cell[2] == domain
 
 
 def failed_in_evaluation(evaluation: Evaluation) -> list[FailedComparisons]:

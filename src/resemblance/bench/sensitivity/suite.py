@@ -19,7 +19,7 @@ from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
 
 from ..case import Case
-from ..page import scores_section, times_section
+from ..page import frame_sections, groups_by_test
 from ..pinned import PACK_MODELS_FOLDER, FrozenFeatures, Reduction, copy_model_to_pack, pack_facts
 from ..ranks import add_scores
 from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
@@ -363,11 +363,17 @@ def _sensitivity_sections(
         section = benchmark_section(benchmark, benchmark_findings, reasons)
         ranked_cells = {c: entry for c, entry in overview.cells.items() if c[0] == name}
         sections.append(add_scores(section, ranked_cells))
-    if cases:
-        seconds = mean_comparison_seconds(cases, scored.comparisons, lambda case: case.cell[0])
-        sections.append(scores_section(overview, sensitivity_score_columns(cases)))
-        sections.append(times_section(overview, seconds))
-    return tuple(sections)
+    if not cases:
+        return tuple(sections)
+    return frame_sections(
+        overview,
+        sections,
+        sensitivity_score_columns(cases),
+        mean_comparison_seconds(cases, scored.comparisons, lambda case: case.cell[0]),
+        failed_comparisons(cases, scored.comparisons, lambda case: (case.test, case.models)),
+        groups=groups_by_test(cases),
+        kind="benchmark",
+    )
 
 
 def _exclusion_reasons(

@@ -14,7 +14,7 @@ from resemblance.sections.sections import Section, Table, TableEntry
 from resemblance.sections.values import distinct_labels, finite_or_none, mean_of_finite
 
 from ..case import Score
-from ..page import ScoreColumn, data_table, scores_section
+from ..page import ScoreColumn, data_table
 from ..ranks import ScoreOverview
 from . import alarms
 from .alarms import (
@@ -171,9 +171,6 @@ def canary_section(
         *(_levels_table(models, labels, kind) for kind in PERTURBATION_KINDS),
         _tracking_table(models, labels),
         _alarms_table(models, labels),
-        *scores_section(
-            overview, list(_stability_score_columns(scores)), name="canary scores", title="Scores"
-        ).tables,
         data_table(overview, "scores", scores, ("domain", "cell")),
     )
     figures: tuple[Figure, ...] = (
@@ -186,16 +183,21 @@ def canary_section(
     return Section("canary", CANARY_TITLE, ABOUT_CANARY, tables, figures, reasons=all_reasons)
 
 
-def _stability_score_columns(scores: Sequence[Score]) -> Iterator[ScoreColumn]:
-    """Yield the columns of the table of scores: a column per task, with the reliability of its
+def stability_score_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
+    """Return the columns of the table of scores: a column per task, with the reliability of its
     losses."""
-    cells = dict.fromkeys((s.cell, s.reliability) for s in scores)
-    for cell, repeats in cells:
+    columns = []
+    for test, cell, repeats in dict.fromkeys((s.test, s.cell, s.reliability) for s in scores):
         models, _, kind = "/".join(cell).partition(", ")
         hint = "it is not known how far the losses repeat on other inputs"
         if repeats is not None:
             hint = f"on other inputs the losses repeat by {repeats:.2f}"
-        yield ScoreColumn("canary", cell, models, kind, f"{'/'.join(cell)}; {hint}")
+        is_canary = test == "canary"
+        group, head = (models, kind) if is_canary else ("deletions", models)
+        columns.append(
+            ScoreColumn(test, cell, group, head, f"{'/'.join(cell)}; {hint}" if is_canary else "")
+        )
+    return columns
 
 
 # ------------------------------------------------------------------------------ tables of canaries

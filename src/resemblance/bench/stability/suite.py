@@ -20,7 +20,7 @@ from resemblance.sections.values import finite_or_none
 from resemblance.statistics.rdm import double_precision_rows
 
 from ..case import Case, Part, task_name
-from ..page import failures_section, noise_remark, times_section
+from ..page import frame_sections, groups_by_test, noise_remark
 from ..pinned import FrozenFeatures, Reduction, pack_facts
 from ..ranks import add_scores
 from ..reliability import RELIABILITY
@@ -37,7 +37,7 @@ from .alarms import (
     round_to_ten_digits,
 )
 from .models import STABILITY_PLANS, plain_models, stability_recipes, untrainable_domains
-from .page import canary_section, deletion_section, stability_labels
+from .page import canary_section, deletion_section, stability_labels, stability_score_columns
 from .spectral import HARMONIC_FILE, HARMONIC_SEED, deletion_case, harmonic_representation
 from .weights import (
     TRACKING_RULE,
@@ -174,19 +174,19 @@ def evaluate_stability_inputs(run: SuiteRun, content: StabilityInputs) -> Outcom
         cells = {c: entry for c, entry in overview.cells.items() if c[0] == section.name}
         sections[i] = add_scores(section, cells)
     timed_cases = [*deletions, *model_cases]
-    sections.append(
-        times_section(
-            overview, mean_comparison_seconds(timed_cases, comparisons, lambda case: case.test)
-        )
+    page = frame_sections(
+        overview,
+        sections,
+        stability_score_columns(scores),
+        mean_comparison_seconds(timed_cases, comparisons, lambda case: case.test),
+        failed_comparisons(timed_cases, comparisons, lambda case: (case.test, case.cell[0])),
+        groups=groups_by_test(scored.cases),
+        kind="experiment",
     )
-    if failures := failed_comparisons(
-        timed_cases, comparisons, lambda case: (case.test, case.cell[0])
-    ):
-        sections.append(failures_section(overview.names, failures))
     result = Result(
         "stability",
         content.size,
-        tuple(sections),
+        page,
         overview.names,
         provenance=environment_versions(),
         facts=_stability_facts(content),
