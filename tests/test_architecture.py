@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -51,29 +51,36 @@ def module_name(path: Path) -> str:
 FILES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
-def imports_of(module: str) -> Iterator[Import]:
-    """Yield the imports of a module, but for the version and the imports of type checkers."""
-    path = FILES[module]
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(FILES[module].read_text())
+
+
+@cache
+def imports_of(module: str) -> list[Import]:
+    """Return the imports of a module, but for the version and the imports of type checkers."""
+    path, found = FILES[module], list[Import]()
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
 
-    def visit(node: ast.AST, lazy: bool) -> Iterator[Import]:
+    def visit(node: ast.AST, lazy: bool) -> None:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             return
         if isinstance(node, ast.Import):
-            yield from (Import(alias.name, lazy) for alias in node.names)
+            found.extend(Import(alias.name, lazy) for alias in node.names)
         if isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             start = ".".join([*base, *([node.module] if node.module else [])])
             for alias in node.names:
-                if alias.name == "__version__":
-                    continue
-                full = f"{start}.{alias.name}"
-                yield Import(full if full in FILES else start, lazy)
-        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+                if alias.name != "__version__":
+                    full = f"{start}.{alias.name}"
+                    found.append(Import(full if full in FILES else start, lazy))
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for child in ast.iter_child_nodes(node):
-            yield from visit(child, lazy or inside)
+            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+                visit(child, lazy or inside)
 
-    yield from visit(ast.parse(path.read_text()), False)
+    visit(tree_of(module), False)
+    return found
 
 
 def room_of(module: str) -> str:
@@ -133,8 +140,8 @@ def is_overload(node: ast.FunctionDef | ast.ClassDef) -> bool:
 
 def test_a_name_stands_for_one_thing():
     places = defaultdict(list)
-    for module, path in FILES.items():
-        for node in ast.parse(path.read_text()).body:
+    for module in FILES:
+        for node in tree_of(module).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not is_overload(node):
                 places[node.name].append(module)
     shared = {name: modules for name, modules in places.items() if len(modules) > 1}
@@ -173,8 +180,8 @@ def test_the_public_names_exist_and_are_documented():
 
 def test_type_checkers_see_the_public_names():
     assert (ROOT / "py.typed").exists()
-    tree = ast.parse((ROOT / "__init__.py").read_text())
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
+    nodes = ast.walk(tree_of("resemblance"))
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
     seen = {f"{node.module}.{n.asname}" for node in imports for n in node.names}
     names = {f"{module}.{n}" for n, module in resemblance._HOMES.items()}
     packages = {f"None.{name}" for name in resemblance._PACKAGES}
@@ -203,7 +210,7 @@ NOT_PROSE = r"\.\. math::.*?(\n\n|$)|``[^`]*``|:[a-z]+:`[^`]*`|leave-one-out"
 
 
 def prose_of(module: str) -> str:
-    nodes = ast.walk(ast.parse(FILES[module].read_text()))
+    nodes = ast.walk(tree_of(module))
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef
     docstrings = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds)]
     return re.sub(NOT_PROSE, " ", "\n".join(docstrings), flags=re.DOTALL)
