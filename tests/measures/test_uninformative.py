@@ -50,7 +50,7 @@ def pairs(n: int, kind: str) -> list[tuple[rs.Representation, rs.Representation]
     """Pairs of unrelated representations, of full rank or not, of one width or of two."""
     d, e = (WIDTH, WIDTH) if kind == "equal" else (WIDTH, 4) if kind == "narrow" else (4, WIDTH)
     rank = 3 if kind == "low rank" else None
-    return [(noise(n, d, 2 * t, rank), noise(n, e, 2 * t + 1, rank)) for t in range(4)]
+    return [(noise(n, d, 2 * t, rank), noise(n, e, 2 * t + 1, rank)) for t in range(3)]
 
 
 def test_a_value_is_fixed_exactly_where_that_is_said(subtests):
