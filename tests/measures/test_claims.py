@@ -78,6 +78,7 @@ def members() -> list[Measure]:
 
 
 MEMBERS = members()
+BASES = [measure_check_context(m).entry for m in rs.list_measures()]
 SAME_CLASSES = ("disagreement", "jensen_shannon")  # features of outputs are classes
 
 
@@ -132,14 +133,17 @@ FAMILIES = sorted({m.family for m in MEMBERS})
 def test_every_check_holds(family, subtests):
     for m in [m for m in MEMBERS if m.family == family]:
         with subtests.test(str(m)):
-            outcomes = list(iterate_outcomes(tried(m), applicable_checks(m)))
+            checks = applicable_checks(m)
+            if m not in BASES:  # every variant is a member of its own
+                del checks["variants"]
+            outcomes = list(iterate_outcomes(tried(m), checks))
             assert [o for o in outcomes if o.holds is False] == []
             open_checks = {o.check for o in outcomes if o.holds is None}
             if "translation" not in m.invariant_to:
                 open_checks -= FOLLOWS_THE_OFFSET
-            assert open_checks == undecided(m)
+            assert open_checks == undecided(m) & checks.keys()
             details = {o.check: o.detail for o in outcomes}
-            assert set(details) == set(applicable_checks(m))
+            assert set(details) == set(checks)
             is_narrow = m.name in SAME_CLASSES or m.spec == "pwcca[directions=resi]"
             is_narrow |= m.needs_equal_columns
             assert bool(details["different widths"]) == is_narrow
@@ -155,19 +159,30 @@ REFUSED = {"pwcca[directions=resi,weights=second]", "pwcca[directions=resi,weigh
 }
 
 
+def covering(choices: list[list[tuple[str, Any]]]) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """Yield combinations of one choice of each list, until each pair of choices was together."""
+
+    def pairs(chosen: tuple[tuple[str, Any], ...]) -> set[tuple[Any, ...]]:
+        return {*itertools.combinations(chosen, min(2, len(choices)))}
+
+    candidates = [*itertools.product(*choices)]
+    missing = set[tuple[Any, ...]]().union(*map(pairs, candidates))
+    while missing:
+        best = max(candidates, key=lambda chosen: len(pairs(chosen) & missing))
+        missing -= pairs(best)
+        yield best
+
+
 def combinations() -> list[Measure]:
-    """Every combination of what parameters can be that is no member: a claim made for a part can be
-    false of it."""
+    """Combinations of what parameters can be, with every pair of values, that are no members: a
+    claim made for a part can be false of it."""
     found = []
     for m in rs.list_measures():
-        values = dict(values_of(m))
+        choices = [[(name, value) for value in values] for name, values in values_of(m)]
         small = m.with_parameters(
             **{name: number for name, number in SMALL.items() if name in m.defaults}
         )
-        found += [
-            small.with_parameters(**dict(zip(values, chosen)))
-            for chosen in itertools.product(*values.values())
-        ]
+        found += [small.with_parameters(**dict(chosen)) for chosen in covering(choices)]
     known = {m.spec for m in MEMBERS}
     return [m for m in found if m.spec not in known and m.name != "accuracy_difference"]
 
@@ -176,10 +191,11 @@ COMBINATIONS = combinations()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_claims_hold_for_every_combination_of_choices(family, subtests):
+def test_claims_hold_for_every_pair_of_choices(family, subtests):
     why = "directions='resi' takes its weights from X|estimator='features' takes kernel='linear'"
     for m in [m for m in COMBINATIONS if m.family == family]:
         trial = tried(m, samples=30)
+        trial = trial._replace(seeds=range(1 if trial.rounding < 1e-3 else 3))
         with subtests.test(str(m)):
             if m.spec in REFUSED:
                 with pytest.raises(ValueError, match=f"{m.name}: ({why})"):

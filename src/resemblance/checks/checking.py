@@ -9,10 +9,10 @@ from functools import partial
 from ..catalogue import get_measure, get_statistic
 from ..contracts._measure import Measure, require_measure_extra
 from ..contracts._statistic import Statistic
-from .arrays import array_library_checks, same_on_tensors
+from .arrays import array_library_checks, inputs_with_values, same_on_tensors
 from .behavior import behavior_checks, different_widths
-from .claims import claim_checks, forget_values
-from .hostile import HOSTILE_GROUPS, hostile_pairs
+from .claims import claim_checks, partner_outcomes
+from .hostile import HOSTILE_GROUPS, hostile_outcome, hostile_pairs
 from .pairing import pairing_checks
 from .repeats import repeats
 from .statistics import hostile_statistic_checks, inputs_from_pair, statistic_claims
@@ -24,6 +24,7 @@ from .trial import (
     Outcome,
     call_outcome,
     format_user_error,
+    generic_value,
     measure_check_context,
     statistic_check_context,
 )
@@ -134,6 +135,12 @@ def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -
             return
 
 
+def forget_values() -> None:
+    """Clear the cached values that several checks share: a new run computes the values again."""
+    for shared_values in (generic_value, partner_outcomes, hostile_outcome, inputs_with_values):
+        shared_values.cache_clear()
+
+
 def generic_data(trial: CheckContext) -> CheckResult:
     """Check that generic data without special symmetry give a finite number; another check tests
     the range."""
@@ -145,11 +152,14 @@ def generic_data(trial: CheckContext) -> CheckResult:
 def hostile_data(trial: CheckContext, *, group: str) -> CheckResult:
     """Check that data that break formulas give a number in the range, or a refusal with the
     reason."""
-    pairs, faults = hostile_pairs(), []
+    faults = []
     for case in HOSTILE_GROUPS[group]:
-        x, y = map(trial.suited, pairs[case])
-        inputs = inputs_from_pair(trial, x, y) if isinstance(trial.entry, Statistic) else (x, y)
-        if fault := call_outcome(trial.entry, *inputs).fault:
-            faults.append(f"{case}: {fault}")
+        if isinstance(trial.entry, Statistic):
+            x, y = (trial.suited(a.copy()) for a in hostile_pairs()[case])
+            reply = call_outcome(trial.entry, *inputs_from_pair(trial, x, y))
+        else:
+            reply = hostile_outcome(trial, case)
+        if reply.fault:
+            faults.append(f"{case}: {reply.fault}")
     suffix = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
     return "", not faults, f"{faults[0]}{suffix}" if faults else ""

@@ -135,7 +135,7 @@ def varied_representations(n: int = 60) -> Iterator[tuple[str, np.ndarray]]:
     yield "columns twice", np.c_[x, x]
     yield "rows twice", np.r_[np.repeat(x[:half], 2, axis=0), x[2 * half :]]
     yield "of rank 2", x[:, :2] @ rng.standard_normal((2, 6))
-    yield "n < d", rng.standard_normal((n, n + 20))
+    yield "n < d", rng.standard_normal((n, n + 8))
     yield "one category a sample", np.eye(n)
     yield "four categories", np.eye(4)[np.arange(n) % 4]
     yield "one zero row", np.where(np.arange(n)[:, None] == 3, 0, x)
@@ -159,7 +159,7 @@ def degenerate_pairs(n: int = 60) -> Iterator[tuple[str, np.ndarray, np.ndarray]
     yield "tiny", 1e-150 * x, y
 
 
-def triples_between_endpoints(n: int = 60, seeds: int = 20) -> Iterator[Triple]:
+def triples_between_endpoints(n: int = 60, seeds: int = 6) -> Iterator[Triple]:
     """Yield triples of two generic representations and a third near X or between X and Z."""
     for seed in range(seeds):
         rng = generator(seed, "paths")
@@ -187,7 +187,7 @@ def non_metric_triples(n: int = 60) -> Iterator[Triple]:
     yield Triple("the same with a constant", *(np.c_[a, ones] for a in (first, joint, second)))
     yield Triple("two small shifts", x, x + 0.1, x + 0.2)
     # A shift is smaller in wider spaces.
-    yield Triple("a line, padded, moved", column, np.c_[column, np.zeros((n, 49))], column + 5)
+    yield Triple("a line, padded, moved", column, np.c_[column, np.zeros((n, 19))], column + 5)
     yield random_walk_in_plane()
 
 

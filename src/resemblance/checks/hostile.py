@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ..base.rng import generator
+from .trial import CallOutcome, CheckContext, call_outcome
 
 HOSTILE_SAMPLES, HOSTILE_FEATURES = 40, 6
 # Largest value that measures accept.
@@ -70,10 +72,18 @@ def correlated_arrays() -> BaseArrays:
     return BaseArrays(x, y, mix)
 
 
+@lru_cache(maxsize=len(HOSTILE_GROUPS) * 8)
+def hostile_outcome(trial: CheckContext, case: str) -> CallOutcome:
+    """Return the outcome of calling a measure with a hostile pair, which several checks share."""
+    entry = trial.with_few_starts().entry
+    return call_outcome(entry, *(trial.suited(a.copy()) for a in hostile_pairs()[case]))
+
+
+@cache
 def hostile_pairs() -> NamedPairs:
-    """Return pairs that break formulas, by the name of the problem."""
+    """Return pairs that break formulas, by the name of the problem: read-only arrays."""
     s = correlated_arrays()
-    return (
+    pairs = (
         shape_pairs(s)
         | repetition_pairs(s)
         | zero_pairs(s)
@@ -81,6 +91,10 @@ def hostile_pairs() -> NamedPairs:
         | scale_pairs(s)
         | half_precision_pairs(s)
     )
+    for pair in pairs.values():
+        for array in pair:
+            array.flags.writeable = False
+    return pairs
 
 
 def shape_pairs(s: BaseArrays) -> NamedPairs:

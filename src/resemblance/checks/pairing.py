@@ -13,7 +13,14 @@ from ..data.representation import Representation
 from ..inference.reorder import permute_representation
 from .claims import compare_claim_to_behavior, equation
 from .data import with_repeats
-from .trial import CheckContext, CheckFunction, CheckResult, call_checked, warnings_as_errors
+from .trial import (
+    CheckContext,
+    CheckFunction,
+    CheckResult,
+    call_checked,
+    generic_value,
+    warnings_as_errors,
+)
 
 TIED_DECIMALS = 0  # decimals of rounded data with tied values and distances
 
@@ -66,7 +73,7 @@ def _pairing_change(trial: CheckContext) -> str:
     for seed in trial.seeds:
         x, y = trial.inputs(seed)
         order = generator(seed, "order of one side").permutation(len(y))
-        value_before, value_after = trial.value(x, y), trial.value_or_nan(x, y[order])
+        value_before, value_after = generic_value(trial, seed), trial.value_or_nan(x, y[order])
         if not trial.same(value_after, value_before):
             return equation("m(X, PY)", value_after, value_before, seed)
     return ""

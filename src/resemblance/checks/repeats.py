@@ -8,7 +8,7 @@ from ..base.rng import generator
 from ..contracts._measure import Measure
 from ..data.representation import Representation
 from .data import stimuli
-from .trial import CheckContext, CheckFunction, CheckResult, warnings_as_errors
+from .trial import CheckContext, CheckFunction, CheckResult, generic_value, warnings_as_errors
 
 
 def repeats(measure: Measure) -> dict[str, CheckFunction]:
@@ -26,7 +26,7 @@ def order_of_repeats(trial: CheckContext) -> CheckResult:
     for name in np.unique(names):
         rows = np.flatnonzero(names == name)
         order[rows] = generator(int(name), "order of repeats").permutation(rows)
-    value_before, value_after = trial.value(x, y), trial.value_or_nan(x[order], y)
+    value_before, value_after = generic_value(trial), trial.value_or_nan(x[order], y)
     detail = f"m(X, Y) = {value_before:.6g}, repeats of X in another order {value_after:.6g}"
     holds = abs(value_after - value_before) <= max(1e-7, trial.rounding) * max(1, abs(value_before))
     return "", holds, "" if holds else detail

@@ -15,7 +15,7 @@ from ..contracts.claims import INVARIANCES
 from .claims import MAX_LOST_SHARE, NEGLIGIBLE_VALUE, compare_claim_to_behavior
 from .data import random_classifier
 from .groups import apply_random_transformation
-from .trial import CheckContext, CheckFunction, CheckResult, call_outcome
+from .trial import CheckContext, CheckFunction, CheckResult, call_outcome, generic_value
 
 # Inputs that a map of the features changes together.
 FEATURE_INPUTS = ("X", "replicate", "control")
@@ -75,7 +75,7 @@ def _find_change_of_statistic(trial: CheckContext, name: str) -> str:
     """Return the first transformation of a group that changes a value, in words; "" for none."""
     for seed in trial.seeds:
         inputs, rng = trial.inputs(seed), generator(seed, "members of groups")
-        value_before = trial.value(*inputs)
+        value_before = generic_value(trial, seed)
         value_after = trial.value_or_nan(
             *change_rows_together(
                 trial, inputs, partial(apply_random_transformation, invariance=name, rng=rng)
@@ -180,8 +180,7 @@ def statistic_at_huge_offset(trial: CheckContext) -> CheckResult:
 def _statistic_keeps_value(
     trial: CheckContext, changes: Mapping[str, Callable[[np.ndarray], np.ndarray]]
 ) -> CheckResult:
-    inputs = trial.inputs()
-    value_before = trial.value(*inputs)
+    inputs, value_before = trial.inputs(), generic_value(trial)
     for case, change in changes.items():
         value_after = trial.value_or_nan(*change_rows_together(trial, inputs, change))
         if not abs(value_after - value_before) <= MAX_LOST_SHARE * max(

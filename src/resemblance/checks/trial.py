@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,8 @@ from .data import (
 CHECK_SAMPLES = 60
 CHECK_NEIGHBORS = 10  # number of neighbours that small data allow
 MAX_CHECK_SAMPLES = 100  # above the number of samples of any check
+# Samples and starts of checks that need few: wide data and degenerate data are slow.
+FEW_CHECK_SAMPLES, FEW_CHECK_STARTS = 24, 4
 CHECK_FEATURES = 6
 # Features of wide data; a parameter up to this maximum may be a number of features.
 WIDE_CHECK_FEATURES, MAX_COUNT_PARAMETER = (64, 100)
@@ -64,7 +67,7 @@ class CheckContext(NamedTuple):
     rounding: float = DEFAULT_VALUE_ROUNDING
     takes_probabilities: bool = False
     features: int = CHECK_FEATURES
-    seeds: range = range(3)
+    seeds: range = range(2)
     classes: int = 4
 
     def inputs(self, seed: int = 0) -> tuple[Any, ...]:
@@ -90,7 +93,7 @@ class CheckContext(NamedTuple):
             return [self.inputs()]
         n_samples = self.entry.min_samples + 8
         shapes = (
-            (self.samples, 6, 6),
+            (self.samples, self.features, self.features),
             (n_samples, n_samples + 8, n_samples + 8),
             (self.samples, 4, 7),
         )
@@ -109,6 +112,21 @@ class CheckContext(NamedTuple):
         features = max(WIDE_CHECK_FEATURES, 2 * self.most)
         samples = max(self.samples, 3 * features + 8)
         return self._replace(features=features, samples=samples, seeds=range(1))
+
+    def few(self) -> CheckContext:
+        """Return the context with few samples and few starts of a search. Data with more features
+        than samples then have few features, and a value costs the square of their number or more.
+        """
+        samples = max(FEW_CHECK_SAMPLES, self.entry.min_samples + 1)
+        entry = with_matching_labels(self.entry, samples)
+        return self._replace(entry=entry, samples=samples).with_few_starts()
+
+    def with_few_starts(self) -> CheckContext:
+        """Return the context with few starts of a search, for checks that need no global
+        minimum."""
+        if self.entry.defaults.get("starts", 0) <= FEW_CHECK_STARTS:
+            return self
+        return self._replace(entry=self.entry.with_parameters(starts=FEW_CHECK_STARTS))
 
     def suited(self, x: np.ndarray) -> np.ndarray:
         """Return the data, converted to probabilities if the function accepts only
@@ -137,6 +155,13 @@ class CheckContext(NamedTuple):
     def same(self, a: float, b: float) -> bool:
         """Return whether two values differ by rounding at most; NaN equals no value."""
         return abs(a - b) <= self.rounding * max(1.0, abs(b))
+
+
+@lru_cache(maxsize=8)
+def generic_value(trial: CheckContext, seed: int = 0) -> float:
+    """Return the value of generic data. Checks that compare this value with another value share the
+    cached value."""
+    return trial.value(*trial.inputs(seed))
 
 
 CheckResult = tuple[str, bool | None, str]  # the claim, whether the claim holds, the detail
@@ -175,7 +200,7 @@ def statistic_check_context(
     refuses more, with rows of probabilities if the statistic accepts no other rows."""
     samples = max(CHECK_SAMPLES, statistic.min_samples + 1)
     takes_probabilities = ("outputs", "probabilities") in statistic.parameters
-    trial = CheckContext(statistic, samples, rounding, takes_probabilities)
+    trial = CheckContext(statistic, samples, rounding, takes_probabilities, seeds=range(3))
     two_class_trial = trial._replace(classes=2)
     needs_two_classes = (
         call_outcome(statistic, *trial.inputs()).refusal
