@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -19,7 +18,6 @@ from resemblance.engine.forecast import forecast_facts
 from resemblance.models import load_samples
 from resemblance.models.hooks import extract_module_features
 from resemblance.models.variation import RERUN_SAMPLES
-from resemblance.report import write_page
 
 SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)
 
@@ -173,27 +171,24 @@ def test_a_loader_that_gives_other_batches_is_noticed(tmp_path):
 
 def test_models_are_compared_in_one_call(tmp_path):
     a, b = Counting(), Counting(seed=1)
+    options = {"layers": "blocks.*", "batch_size": 5, "n_permutations": 9, "progress": False}
     scores = rs.compare_models(
-        {"a": a, "b": b}, SAMPLES, layers="blocks.*", measures=["cka", "procrustes"],
-        batch_size=5, save=tmp_path, progress=False,
-    )  # fmt: skip
+        {"a": a, "b": b}, SAMPLES, measures=["cka", "procrustes"], save=tmp_path, **options
+    )
     assert scores.rows == tuple(f"{m}/blocks.{i}" for m in "ab" for i in range(3))
     assert "pooling" not in scores.provenance["models"]["a"]  # vectors need none
     assert scores.provenance["data"]["n_samples"] == 23
     assert rs.load(tmp_path / "scores.comparison").provenance == scores.provenance
-    again = rs.compare_models(
-        {"a": a, "b": b, "c": Counting(seed=2)}, SAMPLES, layers="blocks.*",
-        measures=["cka"], batch_size=5, save=tmp_path, progress=False,
-    )  # fmt: skip
+    three = {"a": a, "b": b, "c": Counting(seed=2)}
+    again = rs.compare_models(three, SAMPLES, measures=["cka"], save=tmp_path, **options)
     assert a.calls == b.calls == 5
     assert (again["cka"][:6, :6] == scores["cka"]).all()
     assert len(again.rows) == 9
-    twice = rs.compare_models([a, b], SAMPLES, measures="cka", batch_size=5, progress=False)
-    assert twice.rows[4] == "Counting 2/blocks.0"
-    with pytest.raises(ValueError, match="models must be two models or more"):
-        rs.compare_models([a], SAMPLES, progress=False)
-    with pytest.raises(ValueError, match="models must be two models or more"):
-        rs.compare_models("hf:bert-base-uncased", SAMPLES, progress=False)
+    twice = rs.compare_models([a, b], SAMPLES, measures="cka", **options)
+    assert twice.rows[3] == "Counting 2/blocks.0"
+    for one in ([a], "hf:bert-base-uncased"):
+        with pytest.raises(ValueError, match="models must be two models or more"):
+            rs.compare_models(one, SAMPLES, progress=False)
 
 
 def test_models_take_the_design_of_evidence(tmp_path):
@@ -202,16 +197,9 @@ def test_models_take_the_design_of_evidence(tmp_path):
     design = {"within": labels, "n_permutations": 49, "confidence_level": 0.9}
     models = ("a", Counting()), ("b", Counting(seed=1))
     sure = rs.compare_models(models, SAMPLES, save=tmp_path, **design, **options).evidence
-    same = rs.evidence(
-        {
-            f"{m}/{name}": layer.source
-            for m in "ab"
-            for name, layer in rs.open_features(tmp_path / m).layers.items()
-        },
-        measures="rsa",
-        progress=False,
-        **design,
-    )
+    opened = {m: rs.open_features(tmp_path / m).layers for m in "ab"}
+    arrays = {f"{m}/{name}": layer.source for m in "ab" for name, layer in opened[m].items()}
+    same = rs.evidence(arrays, measures="rsa", progress=False, **design)
     assert sure.design.words == same.design.words
     assert sure.confidence_level == 0.9
     np.testing.assert_array_equal(sure.pvalue("rsa"), same.pvalue("rsa"))
@@ -258,7 +246,7 @@ def test_a_plan_runs_one_batch_of_each_model():
 
 def test_an_untrained_copy_of_the_first_model(tmp_path):
     models = ("a", Counting()), ("b", Counting(seed=1))
-    options = {"measures": "cka", "save": tmp_path, "progress": False}
+    options = {"measures": "cka", "n_permutations": 9, "save": tmp_path, "progress": False}
     scores = rs.compare_models(models, SAMPLES, reinitialized=True, seed=3, **options)
     assert scores.provenance["reinitialized"] == "reinitialized-3"
     assert scores.rows[-1].startswith("reinitialized-3/")
@@ -270,42 +258,6 @@ def test_an_untrained_copy_of_the_first_model(tmp_path):
     for wrong in ("untrained", "seed=3", 3, None):
         with pytest.raises(ValueError, match="reinitialized must be True or False"):
             rs.compare_models(models, SAMPLES, reinitialized=wrong, **options)
-
-
-def test_evidence_of_models_is_in_the_folder_with_the_scores(tmp_path):
-    models, names = (("a", Counting()), ("b", Counting(seed=1))), ["procrustes", "cka"]
-    options = {"measures": names, "progress": False, "save": tmp_path, "n_permutations": 99}
-    scores = rs.compare_models(models, SAMPLES, **options)
-    read = rs.load(tmp_path / "scores.comparison")
-    assert [m.spec for m in read.measures] == names
-    assert (read["cka"] == scores["cka"]).all()
-    for sure in (read.evidence, rs.load(tmp_path / "scores.comparison").evidence):
-        assert [m.spec for m in sure.measures] == names[:1]
-        assert (sure["procrustes"] == scores["procrustes"]).all()
-        for face in ("pvalue", "chance", "low"):
-            expected = getattr(scores.evidence, face)("procrustes")
-            np.testing.assert_array_equal(getattr(sure, face)("procrustes"), expected)
-    for result in (scores, read):
-        assert "beyond chance" in write_page(result, tmp_path / "page.html").read_text()
-    pairs = [(scores.rows[0], scores.rows[k]) for k in (3, 4)]
-    assert 0 < scores.evidence.difference("procrustes", *pairs).pvalue <= 1
-    unsaved = rs.compare_models(models, SAMPLES, measures=names, progress=False)
-    assert unsaved.evidence.inputs is None
-    read.save(tmp_path / "copy.comparison")
-    assert rs.load(tmp_path / "copy.comparison").evidence.design.n_permutations == 99
-    assert rs.load(tmp_path / "copy.comparison").evidence.failures == scores.evidence.failures
-
-
-def test_every_command_reads_a_folder_of_features(tmp_path, capsys):
-    for name, seed in (("a", 0), ("b", 1)):
-        extract(Counting(seed), tmp_path / name, layers="blocks.*", name=name)
-    assert run(["compare", str(tmp_path), "-m", "cka", "--format", "json"]) == 0
-    names = json.loads(capsys.readouterr().out)["rows"]
-    assert names == [f"{m}/blocks.{i}" for m in "ab" for i in range(3)]
-    folders = [str(tmp_path / "a"), "--against", str(tmp_path / "b")]
-    assert run(["evidence", *folders, "-m", "cka", "--format", "csv"]) == 0
-    assert capsys.readouterr().out.count("\n") == 1 + 9
-    assert len(rs.read_models(tmp_path)) == 2
 
 
 MODELS = """
@@ -330,9 +282,7 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     printed, line = capsys.readouterr(), "23 rows (inputs.npy), 3 layers each"
     assert "wrote page.html, run" in printed.err
     assert printed.out.splitlines()[0] == line
-    page = Path("page.html").read_text()
-    assert page.index(line) < page.index('id="headline"')
-    assert "two/0" in page
+    assert line in Path("page.html").read_text()
     assert rs.open_features("run/one").layers["2"].shape == (23, 4)
     assert rs.open_features("run/two").traits["model"]["source"] == "mine.py:other"
     assert run([*call, "-m", "cka", "--format", "csv", "--layers", "0", "--max-samples", "20"]) == 0
@@ -344,49 +294,36 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert printed.count("\n") == 1 + 16
     assert "two mean/0" in printed
-    assert (
-        run(["compare-models", "mine.py:one", "hf:nowhere/none", "--data", "n.npy", "--save", "no"])
-        == 2
-    )
+    missing = ["compare-models", "mine.py:one", "hf:nowhere/none", "--data", "n.npy"]
+    assert run([*missing, "--save", "no"]) == 2
     assert not Path("no").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["mine.py:one", "--data", "inputs.npy"], "two models are needed"),
-        (["mine.py:one", "mine.py:none", "--data", "inputs.npy"], "no function 'none'"),
-        (["mine.py:one", "nowhere", "--data", "inputs.npy"], "nowhere"),
-        (["mine.py:one", "mine.py:other", "--data", "one.npy"], "has one sample"),
-        (["mine.py:one", "mine.py:other", "--data", "one.npy", "--save", "mine.py"], "a folder"),
-        (["mine.py:one", "mine.py:other", "--data", "nothing.npy"], "nothing.npy"),
-        (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--layers", "x*"], "no layer"),
-        (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--layers", "["], "no layer '['"),
-        (["mine.py:one", "mine.py:one", "--data", "inputs.npy", "--layers", "[]"], "no layer '[]'"),
-        (["mine.py:one", "mine.py:one", "--data", "inputs.npy", "--device", "foo"], "device='foo'"),
-        (["mine.py:one", "mine.py:one", "--data", "inputs.npy", "--device", "cuda:99"], "cuda:99"),
-        (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--pool", "best"], "pool must"),
-    ],
-)
-def test_mistakes_are_one_line(tmp_path, capsys, monkeypatch, arguments, words):
+def test_mistakes_are_one_line(tmp_path, refused, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(MODELS)
     np.save("inputs.npy", SAMPLES)
     np.save("one.npy", SAMPLES[:1])
-    assert run(["compare-models", *arguments]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1
-    assert words in lines[0]
-    for of_python in ("load_model", "load_samples", "compare_models", "torch.nn", "of Python"):
-        assert of_python not in lines[0]
+    pair = "compare-models mine.py:one mine.py:other --data inputs.npy"
+    refused(f"""
+        compare-models mine.py:one --data inputs.npy | error: two models are needed
+        compare-models mine.py:one mine.py:none --data inputs.npy | no function 'none'
+        compare-models mine.py:one nowhere --data inputs.npy | error: 'nowhere' is no
+        compare-models mine.py:one mine.py:other --data one.npy | has one sample
+        {pair} --save mine.py | a folder
+        {pair} --layers [ | no layer '['
+        {pair} --device foo | device='foo'
+        {pair} --device cuda:99 | cuda:99
+        {pair} --pool best | pool must
+    """)
 
 
 def test_every_model_that_is_saved_reads_back_as_it_is(tmp_path, subtests):
     values, logits, labels = SAMPLES[:12], SAMPLES[:12, :2], np.arange(12) % 2
     layer = rs.Representation(values, ids=range(100, 112))
-    names = ["outputs", "labels", "samples", "traits", "features", "weights", "a.b", "..", "é", " "]
-    names += ["", "a/b", "a\\b", "a\nb", "x" * 199, "x" * 200, "x" * 220, "日" * 80, 1]
-    poolings = ["", "mean", "a/b", "a.b", "y" * 60, "y" * 199, "y" * 250, "outputs", 5, None, "\0"]
+    names = ["outputs", "labels", "samples", "traits", "features", "a.b", "..", "é"]
+    names += ["", "a/b", "a\\b", "a\nb", "x" * 199, "x" * 220, "日" * 80, 1]
+    poolings = ["", "mean", "a/b", "a.b", "y" * 60, "y" * 250, "outputs", 5, None, "\0"]
     traits = [
         {"setting": "sparse"}, {"setting": "labels", "strength": 0.5}, {"strength": 2},
         {"seed": "a"}, {"domain": "a\nb"}, {"accuracy": float("nan")}, {"accuracies": {"": 1}},
@@ -431,7 +368,7 @@ def test_every_model_that_is_saved_reads_back_as_it_is(tmp_path, subtests):
             (same,) = rs.read_models(place)
             check_same(features, same)
             saved += 1
-    assert saved == 26
+    assert saved == 23
     with pytest.raises(ValueError, match="exists"):
         rs.save_features(features, tmp_path / str(k))
 
@@ -522,18 +459,6 @@ def test_too_few_samples_of_models_are_no_array_that_is_transposed(tmp_path):
     assert all("n_features" not in reason and "more samples" in reason for reason in reasons)
 
 
-def test_the_names_of_columns_do_not_steer_a_terminal():
-    texts = load_samples(pd.DataFrame({"\x1b[2Jreview": ["a film", "a good film", "no"]}))
-    model = (
-        nn.Linear(3, 2),
-        lambda batch: torch.tensor([[len(t), t.count("o"), 1.0] for t in batch]),
-    )
-    line = rs.compare_models([model, model], texts, measures="cka", progress=False).provenance[
-        "inputs"
-    ]
-    assert line.startswith("3 texts (column \\x1b[2Jreview)")
-
-
 OTHERS = """
 import functools
 import sys
@@ -577,15 +502,7 @@ def test_what_fails_inside_a_model_is_the_models(tmp_path, capsys, monkeypatch, 
             assert words in capsys.readouterr().err
 
 
-def test_traits_in_the_repr_of_a_model_are_whole(tmp_path):
-    text = repr(extract(Counting(), tmp_path))
-    assert "model (source, class, parameters" in text
-    assert all(text.count(a) == text.count(b) for a, b in ("()", "[]", "{}"))
-    assert text.count("'") % 2 == 0
-
-
-@pytest.mark.parametrize("pool", [None, "max", {"blocks.0": "max"}])
-@pytest.mark.parametrize("as_loader", [False, True])
+@pytest.mark.parametrize(("as_loader", "pool"), [(False, None), (True, {"blocks.0": "max"})])
 def test_features_in_memory_are_those_of_a_folder(tmp_path, as_loader, pool):
     data = [torch.from_numpy(SAMPLES[i : i + 5]) for i in range(0, 23, 5)] if as_loader else SAMPLES
     kept = np.arange(23) % 2 == 0

@@ -14,13 +14,7 @@ from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader as GraphLoader
 from torch_geometric.nn import GATConv, GCNConv, global_mean_pool
 from torch_geometric.nn import Sequential as GraphSequential
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    BertModel,
-    GPT2Config,
-    GPT2LMHeadModel,
-)
+from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel
 
 import resemblance as rs
 from resemblance.models.hooks import extract_module_features
@@ -74,16 +68,14 @@ class Shared(nn.Module):
 
 
 class Sometimes(nn.Module):
-    """Calls a layer only for batches of two, and breaks when asked to."""
+    """Calls a layer only for batches of two."""
 
-    def __init__(self, fails=False):
+    def __init__(self):
         super().__init__()
-        self.always, self.pairs, self.fails = nn.Linear(3, 2), nn.Linear(2, 2), fails
+        self.always, self.pairs = nn.Linear(3, 2), nn.Linear(2, 2)
 
     def forward(self, x):
         x = self.always(x)
-        if self.fails:
-            raise RuntimeError("broken")
         if len(x) == 2:
             self.pairs(x)
         return x
@@ -110,14 +102,6 @@ def test_all_layers_in_the_order_of_execution(images):
     np.testing.assert_array_equal(features.outputs, numbers(features, "head"))
 
 
-def test_features_are_copied_before_the_next_layer_works_in_place():
-    model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(inplace=True))
-    x = IMAGES[:, 0, 0, :4]
-    found = numbers(extract_module_features(model, [x]), "0")
-    np.testing.assert_allclose(found, model[0](x).detach(), rtol=1e-6)
-    assert found.min() < 0
-
-
 def test_a_star_stays_between_dots_and_two_do_not(config):
     model = BertModel(config)
     layers = ["encoder.layer.0", "encoder.layer.1"]
@@ -134,16 +118,6 @@ def test_a_star_stays_between_dots_and_two_do_not(config):
         watched_modules(model, ["[9-0]"])
 
 
-def test_the_blocks_of_a_model(config):
-    model = BertModel(config)
-    features = extract_module_features(model, BATCHES, "blocks")
-    names = ["embeddings", "encoder.layer.0", "encoder.layer.1"]
-    assert list(features.layers) == names
-    both = extract_module_features(model, BATCHES, ["pooler", "blocks"])
-    assert list(both.layers) == [*names, "pooler"]
-    np.testing.assert_array_equal(numbers(both, names[1]), numbers(features, names[1]))
-
-
 def test_a_layer_called_twice_and_a_tuple():
     model, x = Shared(), torch.eye(3)
     features = extract_module_features(model, [x, 2 * x], ["alias", "again", "lstm"])
@@ -155,12 +129,7 @@ def test_a_layer_called_twice_and_a_tuple():
     )
     assert features.layers["lstm"].shape == (6, 2)
     np.testing.assert_array_equal(features.outputs, numbers(features, "again#2"))
-    assert list(extract_module_features(model, [x]).layers) == [
-        "first",
-        "again#1",
-        "again#2",
-        "lstm",
-    ]
+    assert "first" in extract_module_features(model, [x]).layers
 
 
 def test_batches_may_be_anything_that_begins_with_the_input(images):
@@ -199,13 +168,11 @@ def test_a_pooling_per_layer(images):
 
 def test_other_shapes_need_flatten():
     model = nn.Sequential(nn.Unflatten(1, (2, 2, 2, 2)))
-    with pytest.raises(
-        ValueError, match=r"layer '0': shape \(3, 2, 2, 2, 2\) is neither tokens nor maps"
-    ):
-        extract_module_features(model, [torch.ones(3, 16)], "0", outputs=False)
-    assert extract_module_features(
-        model, [torch.ones(3, 16)], "0", pool="flatten", outputs=False
-    ).last.shape == (3, 16)
+    batches = [torch.ones(3, 16)]
+    with pytest.raises(ValueError, match=r"'0': shape \(3, 2, 2, 2, 2\) is neither tokens nor"):
+        extract_module_features(model, batches, "0", outputs=False)
+    flat = extract_module_features(model, batches, "0", pool="flatten", outputs=False)
+    assert flat.last.shape == (3, 16)
     single = extract_module_features(nn.Flatten(0), [torch.ones(3, 1)], outputs=False)
     assert single.last.shape == (3, 1)
 
@@ -216,86 +183,54 @@ def test_tokens_of_a_language_model(config, pool):
     with torch.no_grad():
         hidden = model(input_ids=WORDS, attention_mask=MASK).last_hidden_state
     rows = [h[m.bool()] for h, m in zip(hidden, MASK)]
-    reduce = {
-        "cls": lambda r: r[0],
-        "last": lambda r: r[-1],
-        "mean": lambda r: r.mean(0),
-        "max": lambda r: r.amax(0),
+    pooled = {
+        "cls": [r[0] for r in rows],
+        "last": [r[-1] for r in rows],
+        "mean": [r.mean(0) for r in rows],
+        "max": [r.amax(0) for r in rows],
     }
-    expected = torch.stack([reduce[pool](r) for r in rows])
-    features = extract_module_features(
-        model, BATCHES, "encoder.layer.1.output", pool=pool, outputs=False
-    )
-    np.testing.assert_allclose(
-        numbers(features, "encoder.layer.1.output"), expected, rtol=1e-4, atol=1e-5
-    )
+    layer = "encoder.layer.1.output"
+    features = extract_module_features(model, BATCHES, layer, pool=pool, outputs=False)
+    expected = torch.stack(pooled[pool])
+    np.testing.assert_allclose(numbers(features, layer), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_tokens_without_a_mask_and_flattened(config):
-    model = BertModel(config)
-    features = extract_module_features(
-        model, [WORDS[:3], WORDS[3:]], "encoder", pool="flatten", outputs=False
-    )
+    model, options = BertModel(config), {"layers": "encoder", "pool": "flatten", "outputs": False}
+    features = extract_module_features(model, [WORDS[:3], WORDS[3:]], **options)
     with torch.no_grad():
-        hidden = model.eval()(WORDS).last_hidden_state
-    np.testing.assert_allclose(
-        numbers(features, "encoder"), hidden.flatten(1), rtol=1e-4, atol=1e-5
-    )
+        expected = model.eval()(WORDS).last_hidden_state.flatten(1)
+    np.testing.assert_allclose(numbers(features, "encoder"), expected, rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match=r"layer 'encoder': from_tokens: pool=\"flatten\""):
-        extract_module_features(model, BATCHES, "encoder", pool="flatten", outputs=False)
+        extract_module_features(model, BATCHES, **options)
     with pytest.raises(ValueError, match="encoder gives 64 to 96 values per row"):
-        extract_module_features(
-            model, [WORDS, WORDS[:, :4]], "encoder", pool="flatten", outputs=False
-        )
-
-
-def test_a_classifier_of_transformers(config):
-    model = BertForSequenceClassification(config)
-    features = extract_module_features(model, BATCHES)
-    assert features.outputs.shape == (5, 3)
-    np.testing.assert_array_equal(features.outputs, numbers(features, "classifier"))
-    assert "bert.embeddings.word_embeddings" in features.layers
-    assert "bert.encoder.layer.1.output.dense" in features.layers
-    assert all(r.shape[0] == 5 for r in features.layers.values())
-    whole = extract_module_features(model, [{"input_ids": WORDS, "attention_mask": MASK}])
-    np.testing.assert_allclose(whole.outputs, features.outputs, rtol=1e-4, atol=1e-5)
-    # One embedding per position, and none per sample: with two samples per batch it is not a layer
-    assert "bert.embeddings.position_embeddings" not in features.layers
+        extract_module_features(model, [WORDS, WORDS[:, :4]], **options)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_precisions(dtype):
     model, x = nn.Sequential(nn.Linear(3, 2)).to(dtype), torch.ones(4, 3, dtype=dtype)
     features = extract_module_features(model, [x])
-    assert (
-        features.outputs.dtype
-        == numbers(features, "0").dtype
-        == (np.float64 if dtype == torch.float64 else np.float32)
-    )
+    expected = np.float64 if dtype == torch.float64 else np.float32
+    assert features.outputs.dtype == numbers(features, "0").dtype == expected
     np.testing.assert_array_equal(features.outputs, model(x).detach().to(torch.float64))
 
 
 # -------------------------------------------------------------------------- the model is left alone
 
 
-def test_modes_hooks_and_random_state_are_put_back(images):
+def test_modes_hooks_and_random_state_come_back_after_an_error_too(images):
     images.norm.eval()
     modes = [module.training for module in images.modules()]
     state = torch.random.get_rng_state()
     extract_module_features(images, DataLoader(TensorDataset(IMAGES), batch_size=4))
+    with pytest.raises(ValueError, match="the forward pass of Sequential fails"):
+        extract_module_features(images, [torch.ones(2, 3)])
     assert [module.training for module in images.modules()] == modes
     assert not any(module._forward_hooks for module in images.modules())
     assert torch.equal(torch.random.get_rng_state(), state)
-    assert int(images.norm.num_batches_tracked) == 0
-
-
-def test_they_are_put_back_after_an_error():
-    model = Sometimes(fails=True)
-    with pytest.raises(ValueError, match=r"the forward pass of Sometimes fails .*broken"):
-        extract_module_features(model, [torch.ones(2, 3)])
-    assert all(module.training for module in model.modules())
-    assert not any(module._forward_hooks for module in model.modules())
     assert torch.is_grad_enabled()
+    assert int(images.norm.num_batches_tracked) == 0
 
 
 # ------------------------------------------------------------ rows that depend on more than samples
@@ -399,24 +334,6 @@ class Pooling(nn.Module):
         return self.block(sums[batch])
 
 
-class ChannelsLast(nn.Module):
-    """A block that works on the last axis of maps, as those of Swin."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv, self.norm = nn.Conv2d(3, 5, 2), nn.LayerNorm(5)
-
-    def forward(self, x):
-        return self.norm(self.conv(x).permute(0, 2, 3, 1))
-
-
-def test_maps_with_channels_last_are_named():
-    with pytest.warns(UserWarning, match=r"'norm' returns maps with channels last.*flatten"):
-        extract_module_features(ChannelsLast(), [IMAGES], "norm")
-    flat = extract_module_features(ChannelsLast(), [IMAGES], "norm", pool="flatten")
-    assert flat.last.shape == (7, 5 * 49)
-
-
 def test_that_it_is_noticed_changes_no_batch():
     model = Made(lambda _, x: nn.functional.dropout(x, 0.5))
     batches = STEPS[:, 0].split(4)
@@ -475,15 +392,13 @@ def test_what_has_no_rows_is_refused_with_the_remedy(images, config, subtests):
 
 def test_logits_are_kept_if_there_are_any(config):
     assert extract_module_features(BertModel(config), BATCHES, "encoder").outputs is None
-    causal = GPT2LMHeadModel(
-        GPT2Config(vocab_size=20, n_positions=8, n_embd=16, n_layer=1, n_head=2)
-    )
+    sizes = {"vocab_size": 20, "n_positions": 8, "n_embd": 16, "n_layer": 1, "n_head": 2}
+    causal = GPT2LMHeadModel(GPT2Config(**sizes))
     assert extract_module_features(causal, [WORDS], "transformer.h.0").outputs is None
     assert extract_module_features(nn.Conv2d(3, 4, 3), [IMAGES]).outputs is None
-    assert (
-        extract_module_features(nn.Linear(3, 2), [torch.ones(4, 3)], outputs=False).outputs is None
-    )
-    features = extract_module_features(nn.Linear(3, 2), [torch.ones(4, 3)])
+    head, rows = nn.Linear(3, 2), [torch.ones(4, 3)]
+    assert extract_module_features(head, rows, outputs=False).outputs is None
+    features = extract_module_features(head, rows)
     assert (features.name, list(features.layers)) == ("Linear", ["model"])
     assert features.outputs.shape == (4, 2)
     with pytest.raises(ValueError, match=r"for some batches only; pass outputs=False"):
@@ -504,13 +419,9 @@ class Moody(nn.Module):
 
 def test_progress_is_reported_after_every_batch(images):
     told = []
-    extract_module_features(images, IMAGES.split(3), progress=lambda *state: told.append(state))
-    assert told == [(1, 3), (2, 3), (3, 3)]
-    told.clear()
-    extract_module_features(
-        images, iter(IMAGES.split(3)), progress=lambda *state: told.append(state)
-    )
-    assert told == [(1, 0), (2, 0), (3, 0)]
+    for batches in (IMAGES.split(3), iter(IMAGES.split(3))):
+        extract_module_features(images, batches, progress=lambda *state: told.append(state))
+    assert told == [(1, 3), (2, 3), (3, 3), (1, 0), (2, 0), (3, 0)]
 
 
 # ------------------------------------------------------------------------------------------- graphs
@@ -562,11 +473,8 @@ def test_a_graph_in_any_form():
         for own in (model, OfGraphs(model)) if name in ("graphs", "a loader") else (model,):
             features = extract_module_features(own, loader)
             np.testing.assert_allclose(features.outputs, expected, rtol=1e-5, atol=1e-6)
-            assert [layer.removeprefix("model.") for layer in features.layers] == [
-                "convs.0",
-                "convs.1",
-                "head",
-            ]
+            names = [layer.removeprefix("model.") for layer in features.layers]
+            assert names == ["convs.0", "convs.1", "head"]
 
 
 def test_convolutions_and_not_their_parts_are_layers():
@@ -574,33 +482,23 @@ def test_convolutions_and_not_their_parts_are_layers():
     assert list(extract_module_features(GCNConv(4, 3), [data]).layers) == ["model"]
     # It can be named, though.
     assert list(extract_module_features(Graphs(), [data], "convs.0.lin").layers) == ["convs.0.lin"]
-    own = GraphSequential(
-        "x, edge_index", [(GCNConv(4, 3), "x, edge_index -> x"), nn.ReLU(), nn.Linear(3, 2)]
-    )
+    parts = [(GCNConv(4, 3), "x, edge_index -> x"), nn.ReLU(), nn.Linear(3, 2)]
+    own = GraphSequential("x, edge_index", parts)
     for loader in ([data], [(data.x, data.edge_index)]):
-        assert list(extract_module_features(own, loader).layers) == [
-            "module_0",
-            "module_1",
-            "module_2",
-        ]
+        names = list(extract_module_features(own, loader).layers)
+        assert names == ["module_0", "module_1", "module_2"]
 
 
 def test_several_graphs_with_a_label_each():
     model = Graphs(pooled=True).eval()
     loader = GraphLoader([graph(seed) for seed in range(5)], batch_size=2)
-    with pytest.warns(
-        UserWarning, match=r"'convs.0' \(18, 6\), 'convs.1' \(18, 5\) do not have one"
-    ):
+    with pytest.warns(UserWarning, match=r"'convs.0' \(18, 6\), 'convs.1' \(18, 5\) do not have"):
         features = extract_module_features(model, loader, samples="y")
     assert features.outputs.shape == (5, 2)
     assert list(features.layers) == ["head"]
-    with pytest.raises(
-        ValueError, match=r"'head' returns \(2, 2\), not one row for each of 18; .*samples=\"y\""
-    ):
+    with pytest.raises(ValueError, match=r"'head' returns \(2, 2\), not one .* 18; .*samples="):
         extract_module_features(model, loader, "head")
-    with pytest.raises(
-        ValueError, match="samples names 'label', which no batch has; it has batch, edge_index"
-    ):
+    with pytest.raises(ValueError, match="samples names 'label', which no batch has; it has batch"):
         extract_module_features(model, loader, samples="label")
 
 
@@ -616,7 +514,5 @@ def test_some_nodes_only(form):
         np.testing.assert_array_equal(features.outputs, whole.outputs[mask])
         np.testing.assert_array_equal(numbers(features, "convs.1"), numbers(whole, "convs.1")[mask])
     for bad in (mask[:5], [0, 9], [-1], [0.5], [[0]], []):
-        with pytest.raises(
-            ValueError, match="mask must be 9 booleans or numbers of rows from 0 to 8"
-        ):
+        with pytest.raises(ValueError, match="mask must be 9 booleans or numbers of rows from 0"):
             rs.extract_features(model, [data], mask=bad, **options)

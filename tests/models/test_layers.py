@@ -119,16 +119,6 @@ def test_the_form_of_a_model_changes_no_layer(form):
     assert block_names(load_model(model).module) == ("0", "1", "2") or form in names
 
 
-def test_a_compiled_part_is_seen_as_it_was_written():
-    part = compiled(nn.Sequential(nn.Linear(6, 8), nn.ReLU()), called=True)
-    model = nn.Sequential(part, nn.Linear(8, 3))
-    model(ROWS)
-    features = extract_module_features(model, [ROWS])
-    assert list(features.layers) == ["0.0", "0.1", "1"]
-    expected = part._orig_mod(ROWS).detach()
-    np.testing.assert_allclose(numbers(features, "0.1"), expected, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.filterwarnings("ignore:torch", "ignore:Please use quant_min", "ignore:.*observer")
 def test_quantised_layers():
     model = torch.ao.quantization.quantize_dynamic(plain(), {nn.Linear})
@@ -257,18 +247,6 @@ def test_blocks_and_what_they_leave_out(case):
     assert describe_blocks(make()) == words
 
 
-def test_the_first_line_names_what_the_default_leaves_out():
-    images = STEPS[:, :3].repeat(1, 1, 6).reshape(24, 3, 6, 6)
-    models = [("early", Staged()), ("late", Staged())]
-    result = rs.compare_models(models, images, measures="cka", progress=False)
-    assert f"3 layers each; blocks, without stem, fc; {CHOOSE}" in result.provenance["inputs"]
-    assert result.rows[0] == "early/layer1"
-    result = rs.compare_models(models, images, measures="cka", layers="fc", progress=False)
-    assert "without" not in result.provenance["inputs"]
-    with pytest.raises(ValueError, match="late: the model has no layer 'stage1'"):
-        rs.compare_models({"late": Staged(), "b": Staged()}, images, layers="stage1")
-
-
 # ---------------------------------------------------------------------------------- axis of samples
 
 
@@ -295,7 +273,7 @@ RECURRENT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [8, 5, 2, 1])
+@pytest.mark.parametrize("size", [5, 1])
 @pytest.mark.parametrize("part", RECURRENT)
 def test_time_first_in_batches_of_any_size(part, size):
     model = TimeFirst(RECURRENT[part]()).eval()
@@ -306,13 +284,6 @@ def test_time_first_in_batches_of_any_size(part, size):
     if size > 1:  # else nothing proves it of what has no batch_first
         features = extract_module_features(model, STEPS.split(size), ["part", "after"])
         np.testing.assert_allclose(numbers(features, "after"), expected, rtol=1e-4, atol=1e-6)
-
-
-def test_recurrent_layers_and_attention_are_layers():
-    model = TimeFirst(nn.LSTM(6, 10), nn.Linear(10, 2))
-    assert list(extract_module_features(model, [STEPS]).layers) == ["part", "after"]
-    layer = nn.TransformerEncoderLayer(6, 2, 8, batch_first=True)
-    assert "self_attn" in extract_module_features(layer, [STEPS]).layers
 
 
 class Positions(nn.Module):
@@ -409,11 +380,6 @@ def test_a_mask_belongs_to_its_own_tokens():
     layers = ["encoder.block.1", "decoder.block.1"]
     with pytest.warns(UserWarning, match="mask of 8 tokens does not apply to its layer 'decoder"):
         features = extract_module_features(model, [batch], layers, outputs=False)
-    decoder = model(**batch, output_hidden_states=True).decoder_hidden_states[1]
-    alone = [model.encoder(WORDS[i : i + 1, : MASK[i].sum()]) for i in range(5)]
-    assert features.layers["encoder.block.1"].shape == (5, 8)
-    assert decoder.shape == (5, 4, 8)
-    assert len(alone) == 5
     both = {**batch, "decoder_attention_mask": MASK[:, :4]}
     masked = extract_module_features(model, [both], layers, outputs=False)
     assert not np.allclose(numbers(masked, "decoder.block.1"), numbers(features, "decoder.block.1"))
@@ -464,11 +430,9 @@ def test_several_poolings_in_one_comparison():
     ]
     assert "mean over tokens and last token" in result.provenance["inputs"]
     once = rs.compare_models(models, batches, pool="last", measures="cka", progress=False)
-    pair = result["cka"][
-        result.rows.index("a last/encoder.layer.1"), result.rows.index("b last/encoder.layer.1")
-    ]
-    layer = once.rows.index("a/encoder.layer.1"), once.rows.index("b/encoder.layer.1")
-    assert once["cka"][layer] == pytest.approx(pair, abs=1e-12)
+    pair = [result.rows.index(f"{model} last/encoder.layer.1") for model in "ab"]
+    same = [once.rows.index(f"{model}/encoder.layer.1") for model in "ab"]
+    assert once["cka"][*same] == pytest.approx(result["cka"][*pair], abs=1e-12)
     with pytest.raises(ValueError, match="reinitialized is for one pooling"):
         rs.compare_models(models, batches, pool=["mean", "last"], reinitialized=True)
 
@@ -567,9 +531,8 @@ def test_a_flat_exported_program_names_the_form_that_has_layers():
     assert list(features.layers) == ["0", "1"]
 
 
-@pytest.mark.parametrize("size", [(16, 10), (8, 8)])
-def test_maps_of_a_linear_layer_have_their_channels_last(size):
+def test_maps_of_a_linear_layer_have_their_channels_last():
     net = nn.Sequential(nn.Linear(3, 12), nn.Flatten(1))
-    images = torch.randn(30, *size, 3)
+    images = torch.randn(30, 16, 10, 3)
     with pytest.warns(UserWarning, match="layer '0' returns maps with channels last"):
         extract_module_features(net, [images], layers=["0"], outputs=False, progress=False)

@@ -80,6 +80,80 @@ def having(name, make):
     return model
 
 
+class Scaled(nn.Module):
+    """A model with an option and a function, which records what it runs on."""
+
+    def __init__(self, scale=2.0, function=torch.tanh):
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            self.block = nn.Linear(6, 6)
+        self.scale, self.function, self.calls, self.inputs = scale, function, 0, []
+        self.counts = {"rows": 0}
+        self.register_buffer("rows", torch.zeros(1), persistent=False)
+
+    def set_scale(self, scale):
+        self.scale = scale
+        return self
+
+    def forward(self, x):
+        self.calls += 1
+        self.inputs.append(x)
+        self.counts["rows"] += len(x)
+        self.rows += len(x)
+        return self.function(self.block(x)) * self.scale
+
+
+def sequence(*parts):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 4), *parts)
+
+
+def attending(**options):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        options = {"nhead": 2, "dim_feedforward": 8, "batch_first": True} | options
+        return nn.TransformerEncoderLayer(4, **options)
+
+
+def times(factor):
+    return lambda rows: torch.from_numpy(rows) * factor
+
+
+NOTEBOOK = """
+import torch
+from torch import nn
+SHIFT = 1
+
+def bent(x):
+    return torch.relu(x) + SHIFT
+
+class Net(nn.Module):
+    def forward(self, x):
+        return [bent(part) for part in [x]][0]
+
+class Preparation:
+    def __init__(self, size):
+        self.size = size
+    def sized(self, size):
+        self.size = size
+        return self
+    def __call__(self, rows):
+        return torch.stack([bent(torch.tensor(row)) for row in rows]) * self.size
+
+def prepare(rows, size=3):
+    return Preparation(size)(rows)
+
+"""
+
+
+def of_notebook(end, old="", new=""):
+    names = {"__name__": "notebook"}
+    exec(NOTEBOOK.replace(old, new), names)
+    return eval(end, names)
+
+
 class Ordered(nn.Module):
     """Calls its parts in the order of a list."""
 
@@ -122,11 +196,39 @@ OTHERS = {
     "another of a package": having("function", lambda: np.vectorize(lambda x: -x)),
     "order": lambda: Ordered(False),
     "another order": lambda: Ordered(True),
+    "layer": lambda: sequence(nn.ReLU()),
+    "another class of layer": lambda: sequence(nn.Tanh()),
+    "options in the repr": lambda: sequence(nn.LayerNorm(4, eps=0.1)),
+    "other options in the repr": lambda: sequence(nn.LayerNorm(4, eps=0.2)),
+    "attention": attending,
+    "one head": lambda: attending(nhead=1),
+    "another activation": lambda: attending(activation=torch.nn.functional.gelu),
+    "option": Scaled,
+    "another option": lambda: Scaled(3.0),
+    "an option that is set": lambda: Scaled().set_scale(4.0),
+    "function of a user": lambda: Scaled(function=lambda x: x),
+    "another function of a user": lambda: Scaled(function=lambda x: -x),
+    "forward of a notebook": lambda: of_notebook("Net()"),
+    "another forward of a notebook": lambda: of_notebook("Net()", "[0]", "[-1] + 1"),
+    "a function that forward names": lambda: of_notebook("Net()", "relu", "tanh"),
+    "a constant that it names": lambda: of_notebook("Net()", "SHIFT = 1", "SHIFT = 2"),
+    "no preparation": sequence,
+    "preparation by PyTorch": lambda: (sequence(), torch.tensor),
+    "preparation by two": lambda: (sequence(), times(2)),
+    "preparation by three": lambda: (sequence(), times(3)),
+    "function that prepares": lambda: (sequence(), of_notebook("prepare")),
+    "other code that it calls": lambda: (sequence(), of_notebook("prepare", "* self", "+ self")),
+    "other default": lambda: (sequence(), of_notebook("prepare", "size=3", "size=4")),
+    "object that prepares": lambda: (sequence(), of_notebook("Preparation(1)")),
+    "another object that prepares": lambda: (sequence(), of_notebook("Preparation(2)")),
+    "its method": lambda: (sequence(), of_notebook("Preparation(2).__call__")),
+    "its attribute": lambda: (sequence(), of_notebook("Preparation(2).sized(5)")),
 }
 
 
 def identity(make):
-    return feature_identity(make(), None)
+    model = make()
+    return feature_identity(*model) if isinstance(model, tuple) else feature_identity(model, None)
 
 
 def test_each_thing_that_runs_is_another_identity():
@@ -217,6 +319,29 @@ def test_a_store_refuses_a_model_with_other_hooks(tmp_path):
     models = [("plain", net()), ("ablated", ablated)]
     inputs = rs.compare_models(models, SAMPLES, measures="cka", progress=False).provenance["inputs"]
     assert "; ablated runs with 1 hook (0: " in inputs
+
+
+def test_the_state_of_a_model_is_no_part_of_its_identity(tmp_path):
+    model, options = Scaled(), {"layers": ["block"], "progress": False}
+    rs.extract_features(model, SAMPLES, tmp_path, **options)
+    assert model.calls > 0
+    rs.extract_features(model, SAMPLES, tmp_path, pool=["mean", "flatten"], **options)
+    model.note = "after"
+    with pytest.raises(ValueError, match="options or code changed since"):
+        rs.extract_features(model, SAMPLES, tmp_path, **options)
+
+
+def test_an_edited_file_is_another_model_where_the_model_runs_the_edited_lines(tmp_path):
+    file = tmp_path / "mine.py"
+    text = f"{NOTEBOOK}def pair():\n    torch.manual_seed(0)\n"
+    text += "    return nn.Sequential(Net(), nn.Linear(6, 2)), prepare\n"
+    call = (f"{file}:pair", SAMPLES, tmp_path / "store")
+    for unchanged in (text, text, f"{text}\ndef unrelated():\n    return 1\n"):
+        file.write_text(unchanged)
+        rs.extract_features(*call, progress=False)
+    file.write_text(text.replace("relu", "tanh"))
+    with pytest.raises(ValueError, match=r"another model .*choose another name or folder"):
+        rs.extract_features(*call, progress=False)
 
 
 @pytest.mark.filterwarnings("ignore:torch\\.")
