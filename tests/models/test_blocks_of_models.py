@@ -136,31 +136,6 @@ class Residual(nn.Module):
         return x + self.norm(self.conv(x))
 
 
-class Stem(nn.Sequential):
-    """A convolution and its activation."""
-
-
-class Network(nn.Module):
-    """A network as those of torchvision: stages that are sequences of blocks."""
-
-    def __init__(self):
-        super().__init__()
-        self.stem, self.head = Stem(nn.Conv2d(3, 4, 3), nn.ReLU()), nn.Linear(4, 2)
-        self.layer1 = nn.Sequential(Residual(), Residual())
-        self.layer2 = nn.Sequential(Residual())
-
-    def forward(self, x):
-        return self.head(self.layer2(self.layer1(self.stem(x))).mean((2, 3)))
-
-
-def test_stages_of_residual_blocks():
-    model = Network()
-    assert block_names(model) == ("layer1.0", "layer1.1", "layer2.0")
-    features = extract_module_features(model, [torch.ones(2, 3, 6, 6)], "blocks")
-    assert tuple(features.layers) == block_names(model)
-    assert features.outputs.shape == (2, 2)
-
-
 def test_a_list_called_blocks_is_opened():
     """As that of vision transformers in timm."""
     model = nn.Module()

@@ -99,13 +99,6 @@ def test_a_table_without_quoting_is_read_exactly(write):
     assert samples.facts == {"file": "dev.tsv", "column": "sentence"}
 
 
-def test_a_table_with_quoting(write):
-    file = write("a.csv", 'id,review,label\n1,"one, ""two""\nthree",1\n2,four,0\n')
-    samples = load_samples(file)
-    assert samples.batch(0, 2) == ['one, "two"\nthree', "four"]
-    np.testing.assert_array_equal(samples.labels, [1, 0])
-
-
 def test_objects_of_json(write):
     lines = [json.dumps({"text": text, "label": str(i)}) for i, text in enumerate(TEXTS)]
     samples = load_samples(write("a.jsonl", "\n".join(lines)))
