@@ -20,7 +20,6 @@ import resemblance as rs
 from resemblance import plot
 from resemblance.comparison import arrangements
 from resemblance.plot._style import COLORBLIND_PALETTE, DASH_PATTERNS, PLOT_MARKERS, series_style
-from resemblance.plot.maps import choose_side_names, model_spans_along_side
 from resemblance.report.diagrams import tie_bar_levels
 from resemblance.report.evidence_words import ALPHA
 from resemblance.report.svg import shorten_distinct_names
@@ -170,34 +169,11 @@ def test_a_map_has_the_range_of_the_measure_or_of_its_values(layered):
     assert "colours span the values only" in written(stretched)
 
 
-def test_models_are_named_once_and_separated_by_lines(layered):
-    ax = plot.heatmap(layered, "cka")
-    assert names(ax.yaxis, "major") == ["one", "two", "three"]
-    assert names(ax.xaxis, "minor") == ["in", "mid", "out"] * 3
-    white = [line for line in ax.lines if line.get_color() == "white"]
-    assert len(white) == 4
-    assert model_spans_along_side(["a", "b"]) == model_spans_along_side(["m/1", "n/1"]) == ()
-    assert model_spans_along_side(["m/1", "n/1", "m/2"]) == ()  # no blocks
-
-
-def test_layers_that_do_not_fit_are_left_to_their_models():
-    many = [f"{m}/{i}" for m in "ab" for i in range(30)]
-    assert choose_side_names(many, 3, 7, is_below=True).cells == ()
-    assert [run.name for run in choose_side_names(many, 3, 7, is_below=True).models] == ["a", "b"]
-    plain = choose_side_names([f"x{i}" for i in range(60)], 3, 7, is_below=False).cells
-    assert [place for place, _ in plain][:3] == [0, 2, 4]
-
-
-def test_pairs_that_are_not_beyond_chance_have_lines_across(layered, evidence):
+def test_a_map_takes_evidence_and_puts_lines_across_pairs_not_beyond_chance(layered, evidence):
     unsure = int((evidence.pvalue("procrustes", adjust="familywise") > ALPHA).sum())
-    assert unsure
-    for ax in (
-        plot.heatmap(evidence, "procrustes"),
-        plot.heatmap(layered, "procrustes", evidence=evidence),
-    ):
-        (lines,) = [c for c in ax.collections if isinstance(c, LineCollection)]
-        assert len(lines.get_segments()) == 4 * unsure
-        assert "not beyond chance" in ax.get_xlabel()
+    ax = plot.heatmap(layered, "procrustes", evidence=evidence)
+    (lines,) = [c for c in ax.collections if isinstance(c, LineCollection)]
+    assert len(lines.get_segments()) == 4 * unsure > 0
 
 
 def test_a_tree_orders_the_map_and_what_has_no_value_comes_last():
@@ -228,17 +204,6 @@ def test_dissimilarities_are_drawn_in_groups_and_below_0(subtests):
             plot.rdm(x, **options)
 
 
-def test_maps_of_one_row_and_of_sixty_layers():
-    wide = compared(arrays(["a"]), arrays([f"m/{i}" for i in range(60)], seed=1), ["cka"])
-    ax = plot.heatmap(wide)
-    assert mesh(ax).get_array().shape == (1, 60)
-    assert written(ax)
-    deep = compared(arrays([f"{m}/block.{i}" for m in "ab" for i in range(30)], d=2), None, ["cka"])
-    ax = plot.heatmap(deep)
-    assert max(ax.figure.get_size_inches()) < 7
-    assert names(ax.yaxis, "major") == ["a", "b"]
-
-
 # -------------------------------------------------------------------------------- layers, mds, tree
 
 
@@ -250,12 +215,6 @@ def test_layers_by_depth_against_one_model(layered):
     np.testing.assert_allclose(lines[1].get_ydata(), values[[3, 4, 5], [6, 7, 8]])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["one", "three", "chance"]
     assert names(ax.xaxis, "major") == ["in", "mid", "out"]
-
-
-def test_the_direction_of_a_measure_is_on_the_axis_in_the_room_there_is(layered):
-    for options in ({}, {"against": "two"}):
-        text = plot.layers(layered, "procrustes", **options).get_ylabel()
-        assert " ".join(text.split("\n")).endswith("(smaller = more similar)")
 
 
 def test_a_layer_without_a_value_is_a_gap_of_its_line():
@@ -284,28 +243,14 @@ def test_each_pair_of_models_has_its_chance_where_that_is_known(evidence, layere
     assert "chance" not in [text.get_text() for text in without.get_legend().get_texts()]
 
 
-def test_models_with_unlike_numbers_of_layers_share_a_relative_depth(rectangle):
-    ax = plot.layers(rectangle, "cka", match="best")
-    assert len(ax.lines[0].get_xdata()) == 2
-    mixed = compared(arrays(["a/0", "a/1", "b/0", "b/1", "b/2", "c/0", "c/1"]), None, ["cka"])
-    ax = plot.layers(mixed, match="best")
-    assert ax.get_xlabel() == "relative depth"
-    assert all(tuple(line.get_xdata()[[0, -1]]) == (0, 1) for line in ax.lines[:1])
-
-
 def test_of_many_pairs_of_models_the_legend_gives_the_number():
     ax = plot.layers(compared(arrays([f"{m}/{i}" for m in "abcdef" for i in "01"])), "procrustes")
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["15 pairs of models"]
 
 
 def test_the_layers_of_a_model_in_a_plane_are_numbered_and_other_names_written(layered):
-    ax = plot.mds(layered, "procrustes")
-    assert [text.get_text() for text in ax.texts] == ["1", "2", "3"] * 3
     share = arrangements.plane_embedding(layered, "procrustes").share
-    assert f"{100 * share:.0f} %" in ax.get_title(loc="left")
-    single = plot.mds(compared(arrays(["a", "b", "c"])), "cka")
-    assert [text.get_text() for text in single.texts] == ["a", "b", "c"]
-    assert single.get_legend() is None
+    assert f"{100 * share:.0f} %" in plot.mds(layered, "procrustes").get_title(loc="left")
     mixed = plot.mds(compared(arrays(["m/0", "m/1", "x", "y"])), "cka")
     assert [text.get_text() for text in mixed.texts] == ["1", "2", "x", "y"]
     assert [text.get_text() for text in mixed.get_legend().get_texts()] == ["m", "other"]
@@ -339,17 +284,6 @@ def test_ranks_shade_what_is_tied_and_nothing_in_a_trial():
 
 def test_bars_on_one_level_do_not_touch():
     assert tie_bar_levels([(0, 2), (1, 4), (3, 5), (5, 6), (7, 8)]) == [0, 1, 0, 1, 0]
-    assert tie_bar_levels([]) == []
-
-
-def test_boxes_have_the_color_of_their_family():
-    ax = plot.box(result())
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert sorted(texts) == ["alignment", "other", "similarity matrix"]
-    bodies = [patch.get_facecolor()[:3] for patch in ax.patches]
-    labels = names(ax.yaxis, "major")
-    assert bodies[labels.index("CKA")] == bodies[labels.index("RSA")]
-    assert len(set(bodies)) == 3
 
 
 def test_drifts_without_a_threshold_are_named():
@@ -385,7 +319,7 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("longest", [8, 20, 48])
+@pytest.mark.parametrize("longest", [8, 20])
 def test_different_names_stay_different_where_they_are_cut(family, longest):
     """Found with 12 layers of a BERT: all labels of a map were one text."""
     names = FAMILIES[family]
@@ -410,11 +344,10 @@ def test_figures_keep_the_part_in_which_names_differ(kind):
     assert all(any(f"layer.{i}." in t or f".{i}…" in t for t in texts) for i in range(1, 12))
 
 
-@pytest.mark.parametrize("first", ["embed_tokens", "some_long_name_of_a_layer"])
 @pytest.mark.parametrize("is_styled", [False, True])
-def test_the_names_of_both_models_of_a_rectangle_are_in_the_picture(first, is_styled):
+def test_the_names_of_both_models_of_a_rectangle_are_in_the_picture(is_styled):
     """Found in a saved figure: the name of one model lay left of the canvas."""
-    rows, columns = [first, "layers.0", "layers.1"], ["wte", "h.0", "h.1", "h.2"]
+    rows, columns = ["embed_tokens", "layers.0", "layers.1"], ["wte", "h.0", "h.1", "h.2"]
     a, b = ({m: arrays(n)} for m, n in (("llama", rows), ("gpt2-medium", columns)))
     known = rs.evidence(a, b, measures="cka[estimator=debiased]", n_permutations=19, progress=False)
     with plot.style() if is_styled else nullcontext():
@@ -429,24 +362,17 @@ def test_the_names_of_both_models_of_a_rectangle_are_in_the_picture(first, is_st
     assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= width and b.y1 <= height for b in boxes)
 
 
-@pytest.mark.parametrize(("width", "inches"), [("single", 3.4), ("double", 7.0), (5, 5.0)])
-def test_new_figures_have_the_width_of_the_style(
-    layered, evidence, rectangle, report, width, inches
-):
+def test_new_figures_have_the_width_of_the_style(layered, evidence, rectangle, report):
     of = {"layered": layered, "evidence": evidence, "rectangle": rectangle, "report": report}
     for name, draw in FIGURES.items():
-        with plot.style(width=width):
+        with plot.style(width=3.4):
             ax = draw(of)
-        assert ax.figure.get_size_inches()[0] == pytest.approx(inches), name
+        assert ax.figure.get_size_inches()[0] == pytest.approx(3.4), name
         ax.figure.canvas.draw()
         size = ax.figure.canvas.get_width_height()
         boxes = [t.get_window_extent() for t in ax.get_yticklabels() if t.get_visible()]
         assert all(box.x0 >= -1 and box.x1 <= size[0] + 1 for box in boxes), name
         plt.close(ax.figure)
-    with plot.style(width=width):
-        assert plt.subplots()[0].get_size_inches()[0] == pytest.approx(inches)
-        assert plt.rcParams["font.size"] == 8
-    plt.close("all")
 
 
 def test_the_width_of_a_style_ends_with_it_and_the_ax_of_the_user_keeps_its_own(layered):
@@ -454,6 +380,7 @@ def test_the_width_of_a_style_ends_with_it_and_the_ax_of_the_user_keeps_its_own(
     usual = plot.mds(layered, "cka").figure.get_size_inches()
     with plot.style(width="double"):
         plot.heatmap(layered, "cka", ax=ax)
+        assert plt.subplots()[0].get_size_inches()[0] == pytest.approx(7)
     with pytest.raises(KeyError), plot.style(width="double"):
         plot.heatmap(layered, "absent")
     assert tuple(figure.get_size_inches()) == (4, 3)
