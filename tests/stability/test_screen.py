@@ -190,7 +190,6 @@ def test_arrays_of_every_kind(screen, subtests):
 
 
 # The warning is that of anndata, for a view.
-# The warning is that of anndata, for a view.
 @pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
 def test_anndata_in_memory_as_a_view_and_on_disk(screen, tmp_path, subtests):
     X, labels = screen
@@ -424,9 +423,6 @@ def test_fewer_controls_are_drawn_in_every_stratum(batches):
     same(one, st.perturbations(X, labels, max_samples=30))
 
 
-# ---------------------------------------------------------------------------------- reasons, errors
-
-
 # ----------------------------------------------------------------------------------------- extremes
 
 
@@ -507,19 +503,16 @@ MISTAKES = [
     ({"control": []}, "control is empty"),
     ({"control": ["control", "NTC"]}, "no sample is labelled 'NTC'; did you mean 'control'"),
     ({"statistics": ["variance_ratio"]}, r"with controls; it needs \('labels',\)"),
-    ({"statistics": ["anisotropy"]}, "it needs None"),
     ({"statistics": []}, "at least one statistic"),
     ({"statistics": ["perturbation_spread"] * 2}, "each once"),
     ({"statistics": ["perturbation_coherense"]}, "did you mean 'perturbation_coherence'"),
     ({"min_samples": 1}, "min_samples must be an integer of at least 2"),
     ({"min_samples": 61}, "60 controls are fewer than min_samples=61"),
     ({"max_samples": 9}, "max_samples=9 is less than min_samples=10"),
-    ({"max_samples": 20.5}, "max_samples must be an integer"),
     ({"seed": -1}, "seed must be a non-negative integer"),
     ({"X": np.zeros(130)}, r"X must be \(n_samples, n_features\); got shape \(130,\)"),
     ({"X": np.full((130, 2), np.nan)}, "'the controls' has 120 NaN"),
     ({"X": np.full((130, 2), "a")}, "must hold real numbers"),
-    ({"X": sp.csr_matrix(np.ones((130, 2)) * 1j)}, "must hold real numbers"),
     ({"X": np.ma.masked_equal(np.eye(130), 0)}, "masked"),
     ({"X": "nowhere.h5ad"}, "no file at nowhere.h5ad"),
     ({"X": np.zeros((130, 0))}, "is empty"),

@@ -136,10 +136,8 @@ def test_measures_that_need_the_samples_say_so_and_the_others_claim_that_they_do
 @pytest.mark.parametrize("size", [1, 7, 300, 10_000])
 def test_batches_of_any_size_give_the_same_bits(method, size):
     layers = related(n=10_000 if size == 10_000 else 700)
-    points = [
-        streamed(layers, size=s, method=method, directions=True).representations()
-        for s in (size, 97)
-    ]
+    options = {"method": method, "directions": True}
+    points = [streamed(layers, size=s, **options).representations() for s in (size, 97)]
     for name in layers:
         assert np.array_equal(points[0][name].array, points[1][name].array)
 
@@ -154,12 +152,8 @@ def test_the_order_of_samples_and_of_merging_changes_only_rounding(method):
         for rows in np.array_split(order, 2)  # each more than is added at a time
     ]
     halves[0].merge(halves[1])
-    for m in (
-        rs.cka,
-        rs.cka.with_parameters(estimator="debiased"),
-        rs.procrustes,
-        rs.magnitude_difference,
-    ):
+    for spec in ("cka", "cka[estimator=debiased]", "procrustes", "magnitude_difference"):
+        m = rs.get_measure(spec)
         assert_same(m, layers, ordered)
         assert_same(m, layers, halves[0])
         assert_same(m, layers, merged(layers, parts=5, method=method))
@@ -496,7 +490,7 @@ def test_a_saved_stream_goes_on_to_the_last_bit(tmp_path, method, n):
     whole = streamed(layers, method=method, directions=True)
     for x, y in zip(loaded.representations().values(), whole.representations().values()):
         assert np.array_equal(x.array, y.array)
-        m = rs.cka.with_parameters(kernel="cosine", estimator="debiased")
+    m = rs.cka.with_parameters(kernel="cosine", estimator="debiased")
     assert m(*pair(loaded)) == m(*pair(whole))
 
 
@@ -563,14 +557,10 @@ def test_damaged_files_are_named(tmp_path, subtests):
 
 # ---------------------------------------------------------------------------------------- mistakes
 
-
 X = np.random.default_rng(0).standard_normal((8, 3))
-
-
 FIRST, SWAPPED = (pd.DataFrame(X, index=list(ids)) for ids in ("pqrstuvw", "qprstuvw"))
 BATCHES = [
     ({"a": X}, "batch 1 has other layers than the first: 'b'"),
-    ({"a": X, "c": X}, "batch 1 has other layers than the first: 'b', 'c'"),
     ({"a": X, "b": X[:, :2]}, "batch 1: layer 'b' has 2 features, not 3"),
     ({"a": X, "b": X[:5]}, "batch 1: layer 'b' has 5 rows and 'a' has 8"),
     ({"a": X[:0], "b": X[:0]}, "batch 1: representation 'a' is empty"),
@@ -582,7 +572,6 @@ BATCHES = [
     ({"a": X, "b": FIRST, 3: X}, "other layers"),
     ({"a": X, "b": X, pathlib.PurePath("b"): X}, "batch 1: two layers are called 'b'"),
     ({"a": X, "b": rs.from_dissimilarities(1 - np.eye(8))}, "holds dissimilarities"),
-    ({}, "batch 1 must be a mapping from layers to arrays"),
     (X, "batch 1 must be a mapping from layers to arrays"),
 ]
 
