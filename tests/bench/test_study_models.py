@@ -102,7 +102,7 @@ def test_the_fingerprint_of_a_layer_is_recorded(written):
     os.utime(written, ns=(0, 0))  # a copy without its times is read
     assert read_models(written.parent, verify="changed")
     assert fingerprint(Representation(written)) == known
-    for files in ({"mean.a.npy": {"fingerprint": "x"}}, {"mean.a.npy": 1}, [1]):
+    for files in ({"mean.a.npy": {"xxh3_128": "x"}}, {"mean.a.npy": 1}, [1]):
         written.with_name("traits.json").write_text(json.dumps({"files": files}))
         assert fingerprint(Representation(written)) == known
 

@@ -72,9 +72,9 @@ def test_an_array_changed_after_wrapping_gives_the_new_scores(kind, tmp_path):
     owner[7, 3] += 100
     if kind == "memory map":
         owner.flush()
-    changed = np.array(owner, dtype=owner.dtype)
-    fresh = rs.compare({"x": changed, "y": Y}, **options)
-    assert rs.cka(x, y) == rs.cka(changed, Y) != old
+    changed = torch.tensor(owner) if kind == "tensor" else np.array(owner)
+    fresh = rs.compare({"x": changed, "y": other}, **options)
+    assert rs.cka(x, y) == rs.cka(changed, other) != old
     for after in (rs.compare([x, y], **options), rs.compare([x, y], **options, save=file)):
         for name in measures:
             assert after[name, "x", "y"] == fresh[name, "x", "y"] != before[name, "x", "y"]
