@@ -404,8 +404,8 @@ MUTANTS = (
     Mutant("labels of any kind are no data", "checks/statistics.py", "for kind, values in kinds.items():",
            "for kind, values in {}.items():",
            "checks/test_checks_of_statistics.py::test_what_is_wrong_is_found_and_nothing_else"),
-    Mutant("a replicate keeps its order", "checks/trial.py", 'if name in ("control", "encoder") else',
-           'if name in ("control", "encoder", "replicate") else',
+    Mutant("a replicate keeps its order", "checks/trial.py", 'if name in ("control", "encoder", "classifier") else',
+           'if name in ("control", "encoder", "classifier", "replicate") else',
            "checks/test_checks_of_statistics.py::test_what_is_wrong_is_found_and_nothing_else"),
     # ---- layers of models
     Mutant("the last token of padding on the left", "data/layouts.py",

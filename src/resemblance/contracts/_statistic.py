@@ -247,9 +247,9 @@ def _readout(caller: str, x: Representation, classifier: Any) -> Readout:
     else:
         parts = classifier if isinstance(classifier, tuple) else (classifier, None)
     try:
-        weights, biases = (None if part is None else as_float64(part) for part in parts)
-        if biases is None:
-            biases = np.zeros(len(weights))
+        weights, biases = parts
+        weights = as_float64(weights)
+        biases = np.zeros(len(weights)) if biases is None else as_float64(biases)
     except (TypeError, ValueError):
         weights = biases = np.empty(0)
     if weights.ndim != 2 or biases.shape != weights.shape[:1] or not weights.any():
