@@ -127,6 +127,8 @@ def needed(pair: Pair) -> dict[str, Any]:
         "replicate": pair.y,
         "control": pair.x[::-1] * 0.9 + 0.1,
         "encoder": lambda inputs: np.tanh(inputs @ weights),
+        "projection": pair.y[:, :2],
+        "classifier": np.resize(weights, (len(np.unique(pair.labels)), pair.x.shape[1])),
     }
 
 
