@@ -91,17 +91,16 @@ def test_too_few_models_are_an_answer_of_its_own_that_names_what_was_left_out(ca
     assert load_evaluation(tmp_path / "study").left_out == left_out
 
 
-def test_status_counts_scores_and_comparisons(study, capsys):
-    """The command counts comparisons of a representation with itself separately; the page does not
-    count them."""
-    found = json.loads(run(capsys, "status", study, "--format", "json")[1])
-    result = rs.load(study / "result.json")
-    shown = f"{found['comparisons'] - found['alone']:,}".replace(",", "\u202f")
-    assert (shown, found["running"]) == (result.counts["comparisons"], False)
-    _, out, _ = run(capsys, "status", study)
-    assert "not running" in out
-    assert f"{found['comparisons']} comparisons, {found['alone']} of them of a repr" in out
-    assert f"{sum(map(len, result.scores().values()))} scores" in out
+def test_the_terminal_and_the_page_name_what_was_left_out(capsys, tmp_path):
+    write_models(tmp_path / "models", graded_outputs(models=4))
+    (tmp_path / "models" / "stray").mkdir()
+    np.save(tmp_path / "models" / "stray" / "a.npy", np.eye(3))
+    words = ("--models", tmp_path / "models", "-m", "cka,gulp", "--jobs", 1)
+    code, out, _ = run(capsys, "run", tmp_path / "study", *words)
+    assert code == 0
+    for text in (out, (tmp_path / "study" / "index.html").read_text()):
+        assert "Left out: stray (no traits.json beside its arrays)." in text
+        assert "Few models: at most 4 are compared with each other" in text
 
 
 def test_a_report_of_some_families(study, capsys, tmp_path):

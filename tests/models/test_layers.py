@@ -422,14 +422,13 @@ def test_several_poolings_in_one_comparison():
     config = BertConfig(vocab_size=20, **SIZES)
     models = [(name, BertModel(config).eval()) for name in ("a", "b")]
     batches = [{"input_ids": WORDS, "attention_mask": MASK}]
-    result = rs.compare_models(
-        models, batches, pool=["mean", "last"], measures="cka", progress=False
-    )
+    options = {"measures": "cka", "n_permutations": 9, "progress": False}
+    result = rs.compare_models(models, batches, pool=["mean", "last"], **options)
     assert [name for name in result.rows if name.endswith("layer.1")] == [
         f"{model} {word}/encoder.layer.1" for model in "ab" for word in ("mean", "last")
     ]
     assert "mean over tokens and last token" in result.provenance["inputs"]
-    once = rs.compare_models(models, batches, pool="last", measures="cka", progress=False)
+    once = rs.compare_models(models, batches, pool="last", **options)
     pair = [result.rows.index(f"{model} last/encoder.layer.1") for model in "ab"]
     same = [once.rows.index(f"{model}/encoder.layer.1") for model in "ab"]
     assert once["cka"][*same] == pytest.approx(result["cka"][*pair], abs=1e-12)
