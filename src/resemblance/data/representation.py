@@ -3,6 +3,7 @@ array."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -545,20 +546,44 @@ def fingerprint(x: Representation) -> str:
     such as -0.0 and 0.0, have different fingerprints, and so have NaNs with other bits. If the
     fingerprint of an unchanged file is recorded, the file is not read.
     """
-    repeats, is_plain = stimulus_of_each_row(x.ids), x.dtype == "float64"
-    names = x.features if x.features and column_numbers(x.features) is None else ()
-    is_plain = is_plain and not repeats and not names
+    values, head, tail = _content(x)
+    is_plain = x.dtype == "float64" and not tail
     if x.path and is_plain and (recorded := recorded_fingerprint(x.path)):
         return recorded
+    digest = xxhash.xxh3_128(head)
+    digest.update(x._version if isinstance(x._version, bytes) else hash_values(values, x.path))
+    digest.update(tail)
+    return digest.hexdigest()
+
+
+def random_label(x: Representation) -> str:
+    """Return a label of the data for random draws that differ between representations.
+
+    The label is a SHA-256 of the same content as the fingerprint. A faster hash for the fingerprint
+    therefore changes no draw.
+    """
+    if x._carry:
+        return fingerprint(x)
+    values, head, tail = _content(x)
+    digest = hashlib.sha256(head)
+    for start in range(0, len(values), ROWS_PER_COPIED_BLOCK):
+        digest.update(np.ascontiguousarray(values[start : start + ROWS_PER_COPIED_BLOCK]).data)
+    digest.update(tail)
+    return digest.hexdigest()[:32]
+
+
+def _content(x: Representation) -> tuple[np.ndarray, bytes, bytes]:
+    """Return the stored values in NumPy, and the other content of a fingerprint before and after
+    the values."""
     values, name = to_numpy(x.source), str(x.source.dtype).rpartition(".")[2]
     # bfloat16 becomes float32 in NumPy, but the stored precision decides which values tie
     kind = values.dtype.str if values.dtype.name == name else name
-    digest = xxhash.xxh3_128(f"{kind}{x.shape}{x.dtype}".encode())
-    digest.update(x._version if isinstance(x._version, bytes) else hash_values(values, x.path))
-    digest.update(x.signed.signs.tobytes() if x.signed else b"")
-    digest.update(repr(repeats).encode() if repeats else b"")
-    digest.update(repr(names).encode() if names else b"")
-    return digest.hexdigest()
+    repeats = stimulus_of_each_row(x.ids)
+    names = x.features if x.features and column_numbers(x.features) is None else ()
+    tail = x.signed.signs.tobytes() if x.signed else b""
+    tail += repr(repeats).encode() if repeats else b""
+    tail += repr(names).encode() if names else b""
+    return values, f"{kind}{x.shape}{x.dtype}".encode(), tail
 
 
 def data_key(x: Representation) -> str:
@@ -568,7 +593,7 @@ def data_key(x: Representation) -> str:
     looked up, because the fingerprint copies the array.
     """
     if not x._key:
-        is_unread = not (is_on_cpu(x.source) or x.origin)
+        is_unread = x._carry is None and not is_on_cpu(x.source)
         x._key = f"unread {uuid4().hex}" if is_unread else fingerprint(x)
     return x._key
 
