@@ -109,7 +109,8 @@ MUTANTS = (
            "inference/test_moments.py::test_chance_and_spread_are_those_over_all_orders"),
     Mutant("the other tail of a skew", "inference/moments.py", "gammaincc if skewness > 0 else gammainc",
            "gammainc if skewness > 0 else gammaincc", "inference/test_moments.py::test_the_tail_is_that_of_pearson_iii"),
-    Mutant("means of the diagonal left in", "inference/graph_sums.py", "* factor - diagonal_mean", "* factor",
+    Mutant("means of the diagonal left in", "intermediates/pair_matrix.py",
+           "self.entries, self.diagonal() * factor - on_diagonal", "self.entries, self.diagonal() * factor",
            "inference/test_moments.py::test_a_large_constant_costs_no_digits inference/test_moments.py::test_moments_are_those_over_all_orders"),
     # ---- inference: parts, intervals, differences, sample size
     Mutant("labels of all samples without a group", "inference/jackknife.py",

@@ -14,9 +14,7 @@ import resemblance as rs
 from resemblance.base.exceptions import UndefinedError
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import Representation
-from resemblance.inference import graph_sums
 from resemblance.inference import moments as exact_moments
-from resemblance.inference.graph_sums import FactoredMatrix, SparsePlusConstant
 from resemblance.inference.moments import (
     ExactNull,
     MomentProfile,
@@ -30,6 +28,15 @@ from resemblance.inference.moments import (
     profile_from_matrix,
 )
 from resemblance.inference.nulls import EXACT_MOMENTS
+from resemblance.intermediates import pair_matrix
+from resemblance.intermediates.pair_matrix import (
+    DenseMatrix,
+    FactoredMatrix,
+    Factors,
+    PairMatrix,
+    SparseMatrix,
+)
+from resemblance.intermediates.rectangles import MatrixBlock
 
 VARIANTS = [
     "cka[estimator=debiased]", "cka[estimator=lange]", "cka[kernel=rbf]", "cka[kernel=laplace]",
@@ -72,6 +79,10 @@ def null_of(m: Measure, x: Representation, y: Representation) -> ExactNull:
     return exact_null(m, float(m.evaluate(x, y)), left, right, x.shape[0])
 
 
+def dense(matrix: np.ndarray) -> DenseMatrix:
+    return DenseMatrix(len(matrix), lambda: matrix)
+
+
 def moments_of(
     left: MomentProfile, right: MomentProfile, n: int, symmetric: bool
 ) -> PermutationMoments:
@@ -95,8 +106,8 @@ def test_moments_are_those_over_all_orders(rng, subtests):
                     [np.vdot(a, b[np.ix_(p, p)]) for p in map(list, permutations(range(n)))]
                 )
                 moments = moments_of(
-                    profile_from_matrix(a, symmetric),
-                    profile_from_matrix(b, symmetric),
+                    profile_from_matrix(dense(a), symmetric),
+                    profile_from_matrix(dense(b), symmetric),
                     n,
                     symmetric,
                 )
@@ -108,34 +119,55 @@ def test_moments_are_those_over_all_orders(rng, subtests):
 
 
 def test_moments_of_symmetric_matrices_do_not_depend_on_the_sums_used(rng, monkeypatch):
-    monkeypatch.setattr(graph_sums, "MAX_FULL_SQUARE_SAMPLES", 4)
+    monkeypatch.setattr(pair_matrix, "MAX_FULL_SQUARE_SAMPLES", 4)
     a, b = rng.standard_normal((2, 13, 13))
     few, many = (
-        moments_of(profile_from_matrix(a + a.T, s), profile_from_matrix(b + b.T, s), 13, s)
+        moments_of(*(profile_from_matrix(dense(m + m.T), s) for m in (a, b)), 13, s)
         for s in (True, False)
     )
     assert few == pytest.approx(many, rel=1e-10)
 
 
-def test_a_matrix_has_one_profile_in_all_forms(rng, subtests, any_blocks):
-    n, everything = 30, slice(None)
-    kept = np.where(rng.random((n, n)) < 0.1, rng.standard_normal((n, n)), 0)
-    points, last = rng.standard_normal((n, 4)), np.array([[0.2, 1.5], [1.5, -0.3]])
-    points[:, 2] = 1
-    forms = {
-        "sparse": (SparsePlusConstant(csr_array(kept), 0.3), False),
-        "sparse and symmetric": (SparsePlusConstant(csr_array(kept + kept.T), -0.2), True),
-        "factors": (FactoredMatrix(points, last, rng.random(n)), True),
-        "factors without a diagonal": (
-            FactoredMatrix(points[:, :3], np.zeros((1, 1)), np.zeros(n)),
-            True,
-        ),
+def forms(rng: np.random.Generator, n: int = 30) -> dict[str, tuple[PairMatrix, bool]]:
+    """Matrices in the two forms that are not dense, and whether the matrix is symmetric."""
+    kept = csr_array(np.where(rng.random((n, n)) < 0.1, rng.standard_normal((n, n)), 0))
+    left, right, ones = rng.random((n, 2)), rng.random((n, 2)), np.ones((n, 1))
+    points = rng.standard_normal((n, 4))
+    product = Factors(np.hstack([2 * points, left]), np.hstack([points, left]), rng.random(n))
+    return {
+        "sparse": (SparseMatrix(kept), False),
+        "sparse, plus a constant": (SparseMatrix(kept, 0.3 * ones, ones), False),
+        "sparse, plus columns": (SparseMatrix(kept, left, right), False),
+        "sparse, symmetric": (SparseMatrix((kept + kept.T).tocsr(), -0.2 * ones, ones), True),
+        "factors": (FactoredMatrix(n, lambda: Factors(points, points)), True),
+        "factors with a diagonal": (FactoredMatrix(n, lambda: product), True),
     }
-    for name, (form, symmetric) in forms.items():
+
+
+def test_a_matrix_has_one_profile_in_all_forms(rng, subtests, any_blocks):
+    for name, (form, symmetric) in forms(rng).items():
         with subtests.test(name):
-            expected = profile_from_matrix(form[everything, everything], symmetric)
+            expected = profile_from_matrix(dense(form.dense()), symmetric)
             for actual, number in zip(profile_from_matrix(form, symmetric), expected):
                 assert actual == pytest.approx(number, rel=1e-10, abs=1e-12)
+
+
+def test_a_matrix_has_the_same_numbers_and_blocks_in_all_forms(rng, subtests):
+    columns, tile = rng.standard_normal((30, 2)), MatrixBlock(slice(3, 9), slice(3, None))
+    for name, (form, symmetric) in forms(rng).items():
+        with subtests.test(name):
+            entries = dense(form.dense())
+            assert np.allclose(form.dense(), form.dense().T) == symmetric
+            for number in ("trace", "total", "square"):
+                assert getattr(form, number) == pytest.approx(getattr(entries, number), rel=1e-12)
+            assert np.allclose(form.diagonal(), entries.diagonal(), atol=1e-12)
+            assert np.allclose(form @ columns, entries @ columns, atol=1e-12)
+            assert np.allclose(form @ columns[:, 0], entries @ columns[:, 0], atol=1e-12)
+            assert np.allclose(form.block(tile), entries.block(tile), atol=1e-12)
+            products = form.row_products(dense(columns @ columns.T))
+            assert np.allclose(products, (form.dense() * (columns @ columns.T)).sum(axis=1))
+            rescaled = entries.dense() * 3 - 0.2 - 0.3 * np.eye(30)
+            assert np.allclose(form.rescaled(3, 0.2, 0.5).dense(), rescaled, atol=1e-12)
 
 
 def test_a_far_sample_costs_no_digits(rng, monkeypatch):
@@ -160,10 +192,10 @@ def test_a_large_constant_costs_no_digits(rng):
     a, b = rng.standard_normal((2, 30, 30))
     a, b = a + a.T, b + b.T
     plain = moments_of(
-        profile_from_matrix(a.copy(), True), profile_from_matrix(b.copy(), True), 30, True
+        *(profile_from_matrix(dense(matrix.copy()), True) for matrix in (a, b)), 30, True
     )
     moved = moments_of(
-        profile_from_matrix(a + 1e5, True), profile_from_matrix(b + 1e5, True), 30, True
+        *(profile_from_matrix(dense(matrix + 1e5), True) for matrix in (a, b)), 30, True
     )
     assert moved.variance == pytest.approx(plain.variance, rel=1e-7)
     assert moved.skewness == pytest.approx(plain.skewness, rel=1e-6)

@@ -22,7 +22,7 @@ from ..base.exceptions import UndefinedError
 from ..base.text import check_choice, did_you_mean, html_fact_table
 from ..base.user_modules import function_version, restore_function
 from ..data.representation import Representation, as_representation
-from ..intermediates.matrices import PairMatrix, expected_inner
+from ..intermediates.pair_matrix import PairMatrix, expected_inner
 from ..intermediates.rectangles import (
     MAX_STORED_SAMPLES,
     all_row_column_pairs,
@@ -392,7 +392,7 @@ class Product(NamedTuple):
 
     ``left`` and ``right`` (by default the same function) are functions of one representation and
     the parameters of the measure. The functions return the matrix of the representation: a float64
-    array, or a ``intermediates.matrices.PairMatrix``. A permutation of the samples permutes the
+    array, or a ``intermediates.pair_matrix.PairMatrix``. A permutation of the samples permutes the
     rows and columns of the matrix. ``symmetric`` says whether all matrices are symmetric. ``value``
     returns the value, or with ``root=True`` the squared value, from the inner product <A, B> and
     from <A, A> and <B, B>. The value is linear in <A, B> and increases with similarity. So the
@@ -402,7 +402,7 @@ class Product(NamedTuple):
     ``scale``, if given, is a function of one representation and the parameters; ``value`` receives
     the scale in place of <A, A> and <B, B>. The measure fills in ``parameters``; a function
     receives only the parameters in its signature. ``blocks`` says whether the matrices, equal on
-    the left and right, can be recomputed block by block for many samples (``PairMatrix.blocks``);
+    the left and right, can be recomputed block by block for many samples (``PairMatrix.block``);
     then the measure computes many pairs together (:class:`AllPairs`).
 
     ``by_rows`` declares that the claim ``leave_one_out`` accepts ``rows``, the inner products of
@@ -451,7 +451,7 @@ class Product(NamedTuple):
         grid = all_row_column_pairs(xs, ys)
         matrices = [self.of(r, "left") for r in grid.representations]
         sums = matrix_inner_products(
-            [matrix.blocks() for matrix in matrices], grid.pairs, grid.samples
+            [matrix.block for matrix in matrices], grid.pairs, grid.samples
         )
         squares = [matrix.square for matrix in matrices]
         values = np.array(
@@ -468,10 +468,10 @@ class Product(NamedTuple):
         if self.rows_of:
             return bind_known(self.rows_of, self.parameters)(representations, pairs)
         positions = sorted({position for pair in pairs for position in pair})
-        pieces = [self.of(representations[position], "left").pieces() for position in positions]
+        blocks = [self.of(representations[position], "left").block for position in positions]
         places = {position: place for place, position in enumerate(positions)}
         place_pairs = [(places[i], places[j]) for i, j in pairs]
-        return row_inner_products(pieces, place_pairs, representations[0].shape[0])
+        return row_inner_products(blocks, place_pairs, representations[0].shape[0])
 
     def of(self, x: Representation, side: Literal["left", "right"]) -> Any:
         """Return the result of the left or the right function: an array, or a ``PairMatrix``."""

@@ -17,30 +17,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.arrays import frobenius_inner, row_blocks
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from ..intermediates.pair_matrix import PairMatrix, Ways
 
 ENTRY_POWERS = (1, 2, 3)
-CACHED_BLOCK_ROWS = 64  # rows per block, so that powers stay in the processor's cache
-# For a smaller symmetric matrix, the full square is faster than the recursion on quarters.
-MAX_FULL_SQUARE_SAMPLES = 256
 
 Edge = tuple[int, int]
 Graph = tuple[Edge, ...]  # connected, with canonical vertex numbers
 Multigraph = tuple[Graph, ...]  # sorted components
-# The branches at a vertex: loops, and parallel edges ("out" or "in") to a vertex with branches
-Branches = tuple[tuple[tuple[str, ...], Any], ...]
-LOOP: tuple[tuple[str, ...], Any] = (("loop",), ())
-SQUARED_ROW_BRANCH, SQUARED_COLUMN_BRANCH = ((("out",) * 2, ()), (("in",) * 2, ()))
+# A branch of a vertex: a loop, or parallel edges to a vertex with branches of its own
+Branch = tuple[Ways, Any]
+Branches = tuple[Branch, ...]
+LOOP: Branch = (("loop",), ())
 
 
 class Expansion(NamedTuple):
@@ -57,160 +50,7 @@ class Expansion(NamedTuple):
     terms: tuple[tuple[tuple[Multigraph, int], ...], ...]
 
 
-# ------------------------------------------------------------------------------- forms of a matrix
-
-
-@dataclass(frozen=True, eq=False)
-class SparsePlusConstant:
-    """S + c J: a sparse matrix S plus a constant c in all entries, (n, n)."""
-
-    sparse: csr_array
-    constant: float
-
-    def __len__(self) -> int:
-        return int(self.sparse.shape[0])
-
-    def diagonal(self) -> np.ndarray:
-        return np.asarray(self.sparse.diagonal() + self.constant)
-
-    def __getitem__(self, index: tuple[slice, slice]) -> np.ndarray:
-        return np.asarray(self.sparse[index].toarray() + self.constant)
-
-    def __matmul__(self, weights: np.ndarray) -> np.ndarray:
-        return np.asarray(self.sparse @ weights + self.constant * weights.sum())
-
-    @cached_property
-    def _pairs(self) -> tuple[np.ndarray, ...]:
-        """Rows i and columns j of the nonzero entries of S and S', and the entries (i, j) and (j,
-        i).
-
-        The entries include the constant c.
-        """
-        n, entries = len(self), self.sparse.tocoo()
-        rows, columns = (side.astype(np.int64) for side in entries.coords)
-        places = np.concatenate([rows * n + columns, columns * n + rows])
-        places, inverse = np.unique(places, return_inverse=True)
-        values = (np.bincount(part, entries.data, len(places)) for part in np.split(inverse, 2))
-        return places // n, places % n, *(part + self.constant for part in values)
-
-    def along(self, ways: tuple[str, ...], weights: np.ndarray) -> np.ndarray:
-        """Return M @ weights, (n,), with M the entrywise product of the matrices along parallel
-        edges.
-
-        A way "out" stands for S + c J, a way "in" for the transpose.
-        """
-        rows, columns, forward, backward = self._pairs
-        common = self.constant ** len(ways)
-        products = math.prod(forward if way == "out" else backward for way in ways) - common
-        sums = np.bincount(rows, products * weights[columns], len(self))
-        return sums + common * weights.sum()
-
-
-@dataclass(frozen=True, eq=False)
-class FactoredMatrix:
-    """A symmetric (n, n) matrix equal to F W F' off the diagonal.
-
-    ``points`` F, (n, r): points, then ones, then other columns. W is the identity except for the
-    block ``last`` in its last rows and columns: the block of the ones and the columns after the
-    ones.
-    """
-
-    points: np.ndarray
-    last: np.ndarray
-    on_diagonal: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def weighted(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows of F, or other rows of the same length, times W."""
-        weighted, width = rows.copy(), len(self.last)
-        weighted[..., -width:] = rows[..., -width:] @ self.last
-        return weighted
-
-    @cached_property
-    def rest(self) -> np.ndarray:
-        """The diagonal minus the diagonal of F W F'."""
-        width = len(self.last)
-        points, columns = self.points[:, :-width], self.points[:, -width:]
-        factored = np.vecdot(points, points) + np.vecdot(columns @ self.last, columns)
-        return self.on_diagonal - factored
-
-    def diagonal(self) -> np.ndarray:
-        return self.on_diagonal
-
-    def __getitem__(self, index: tuple[slice, slice]) -> np.ndarray:
-        """Return a block of entries; the columns must begin at the first row of the block."""
-        block = self.weighted(self.points[index[0]]) @ self.points[index[1]].T
-        np.fill_diagonal(block, self.on_diagonal[index[0]])
-        return block
-
-    def __matmul__(self, weights: np.ndarray) -> np.ndarray:
-        return self.points @ self.weighted(weights @ self.points) + self.rest * weights
-
-
-SummableMatrix = np.ndarray | SparsePlusConstant | FactoredMatrix
-
-
-def subtract_means(
-    matrix: SummableMatrix, factor: float, mean: float, diagonal_mean: float
-) -> SummableMatrix:
-    """Return a matrix times a factor, minus one number off the diagonal and another on the
-    diagonal.
-
-    Arrays are overwritten.
-    """
-    n = len(matrix)
-    if isinstance(matrix, SparsePlusConstant):
-        from scipy.sparse import eye_array
-
-        sparse = matrix.sparse * factor + eye_array(n) * (mean - diagonal_mean)
-        return SparsePlusConstant(sparse.tocsr(), matrix.constant * factor - mean)
-    diagonal = matrix.diagonal() * factor - diagonal_mean
-    if isinstance(matrix, FactoredMatrix):
-        last = matrix.last * factor
-        last[0, 0] -= mean
-        matrix.points[:, : -len(last)] *= math.sqrt(factor)
-        return FactoredMatrix(matrix.points, last, diagonal)
-    for start, stop in row_blocks(n):
-        matrix[start:stop] *= factor
-        matrix[start:stop] -= mean
-    np.fill_diagonal(matrix, diagonal)
-    return matrix
-
-
-def self_product(matrix: SummableMatrix) -> float:
-    """Return <A, A>."""
-    if isinstance(matrix, SparsePlusConstant):
-        entries, constant = matrix.sparse.data, matrix.constant
-        return float(entries @ (entries + 2 * constant) + (len(matrix) * constant) ** 2)
-    if isinstance(matrix, FactoredMatrix):
-        gram = matrix.weighted(matrix.points.T @ matrix.points)
-        corrections = matrix.on_diagonal**2 - (matrix.on_diagonal - matrix.rest) ** 2
-        return float(np.vdot(gram, gram.T) + corrections.sum())
-    return float(np.vdot(matrix, matrix))
-
-
 # ------------------------------------------------------------------------------- of two matrices
-
-
-def distinct_sums(
-    matrix: SummableMatrix, power: int, symmetric: bool, memo: dict[Any, Any]
-) -> np.ndarray:
-    """Return inj of every multigraph with ``power`` edges, in the order of :func:`graph_expansion`.
-
-    ``memo`` caches partial sums of the matrix; the function adds new sums.
-    """
-    terms = graph_expansion(power, symmetric).terms
-    parts = {part for combination in terms for graph, _ in combination for part in graph}
-    sums = {part: _graph_sum(part, matrix, symmetric, memo) for part in parts}
-
-    def combined(combination: tuple[tuple[Multigraph, int], ...]) -> float:
-        return sum(
-            weight * math.prod(sums[part] for part in graph) for graph, weight in combination
-        )
-
-    return np.array([combined(combination) for combination in terms])
 
 
 def mean_inner_product_power(
@@ -334,166 +174,100 @@ def _relabel_vertices(part: Graph, numbers: dict[int, int], symmetric: bool) -> 
 # ------------------------------------------------------------- sums over all values of vertices
 
 
-def _graph_sum(part: Graph, matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]) -> float:
-    """Return the sum, over all values of the vertices, of the product of the edges of a component.
+class GraphSums:
+    """Sums of products of the entries of a matrix, one sum per multigraph. The object keeps partial
+    sums, which multigraphs share."""
 
-    The sum takes O(n^2) matrix-vector products, contracted from the leaves; only a triangle needs
-    the square of the matrix.
-    """
-    if _is_triangle(part):
-        if "triangles" not in memo:
-            memo["triangles"] = _triangle_sums(matrix, symmetric, memo)
-        value: float = memo["triangles"][_is_directed_cycle(part)]
-        return value
-    return float(_branch_products(_branches_at_hub(part, symmetric), matrix, symmetric, memo).sum())
+    def __init__(self, matrix: PairMatrix, symmetric: bool) -> None:
+        self.matrix, self.symmetric = matrix, symmetric
+        self._vectors: dict[Any, np.ndarray] = {}
 
+    def over_distinct(self, power: int) -> np.ndarray:
+        """Return the sum over distinct samples for every multigraph with ``power`` edges, in the
+        order of :func:`graph_expansion`."""
+        terms = graph_expansion(power, self.symmetric).terms
+        parts = {part for combination in terms for graph, _ in combination for part in graph}
+        sums = {part: self._over_all(part) for part in parts}
 
-def _is_triangle(part: Graph) -> bool:
-    return len({frozenset(edge) for edge in part if edge[0] != edge[1]}) == 3 == _vertex_count(part)
+        def combined(combination: tuple[tuple[Multigraph, int], ...]) -> float:
+            return sum(
+                weight * math.prod(sums[part] for part in graph) for graph, weight in combination
+            )
 
+        return np.array([combined(combination) for combination in terms])
 
-def _is_directed_cycle(part: Graph) -> bool:
-    """Return whether every vertex of a directed triangle has one outgoing edge."""
-    return len({u for u, _ in part}) == 3
+    def squares(self, way: str) -> np.ndarray:
+        """Return the sums of squares of the rows, or for the way "in" of the columns, shape
+        (n,)."""
+        return self._contract(((way,) * 2, ()))
 
+    @cached_property
+    def _triangles(self) -> tuple[float, float]:
+        return self.matrix.triangle_sums(self.symmetric, self.squares("out"))
 
-def _triangle_sums(
-    matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]
-) -> tuple[float, float]:
-    """Return sum A_ij A_jk A_ik and sum A_ij A_jk A_ki."""
-    if isinstance(matrix, SparsePlusConstant):
-        return _sparse_triangles(matrix)
-    if isinstance(matrix, FactoredMatrix):
-        return (
-            _trace_of_factored_cube(
-                matrix, contract_branch(SQUARED_ROW_BRANCH, matrix, symmetric, memo)
-            ),
-        ) * 2
-    if symmetric:
-        return (_trace_of_cube(matrix),) * 2
-    transitive = cyclic = 0.0
-    for start, stop in row_blocks(len(matrix)):
-        paths = matrix[start:stop] @ matrix
-        transitive += float(frobenius_inner(paths, matrix[start:stop]))
-        cyclic += float(frobenius_inner(paths, matrix[:, start:stop].T))
-    return transitive, cyclic
+    def _over_all(self, part: Graph) -> float:
+        """Return the sum, over all values of the vertices, of the product of the edges of a
+        component: O(n^2) matrix-vector products; only a triangle needs the square of the
+        matrix."""
+        branches = _eliminate_leaves(part, self.symmetric)
+        if branches is None:
+            return self._triangles[_is_directed_cycle(part)]
+        return float(self._product(branches).sum())
 
+    def _product(self, branches: Branches) -> np.ndarray:
+        """Return the product of all branches at a vertex, one number per value of the vertex."""
+        if branches not in self._vectors:
+            vectors = map(self._contract, branches)
+            self._vectors[branches] = math.prod(vectors, start=np.ones(self.matrix.samples))
+        return self._vectors[branches]
 
-def _trace_of_cube(matrix: np.ndarray) -> float:
-    r"""Return the trace of the cube of a symmetric matrix, with a third of the work of the full
-    square.
-
-    .. math:: \operatorname{tr} \begin{pmatrix} P & Q \\ Q^\top & R \end{pmatrix}^3 =
-        \operatorname{tr} P^3 + \operatorname{tr} R^3 + 3 \langle Q Q^\top, P \rangle +
-        3 \langle Q^\top Q, R \rangle
-    """
-    n = len(matrix)
-    if n <= MAX_FULL_SQUARE_SAMPLES:
-        return float(np.vecdot(matrix @ matrix.T, matrix).sum())
-    first, off_block = np.split(matrix[: n // 2], [n // 2], axis=1)
-    last = matrix[n // 2 :, n // 2 :]
-    cross_sum = np.vecdot(off_block @ off_block.T, first).sum()
-    cross_sum += np.vecdot(off_block.T @ off_block, last).sum()
-    return _trace_of_cube(first) + _trace_of_cube(last) + 3 * float(cross_sum)
-
-
-def _trace_of_factored_cube(matrix: FactoredMatrix, squares: np.ndarray) -> float:
-    r"""Return the trace of the cube of :math:`B + D = F W F^\top + D` in O(n r^2) time.
-
-    ``squares``: the sums of squares of the rows.
-
-    .. math:: \operatorname{tr} (B + D)^3 = \operatorname{tr} B^3 + 3 \operatorname{tr} B^2 D + 3
-        \operatorname{tr} B D^2 + \operatorname{tr} D^3
-    """
-    residual, diagonal = matrix.rest, matrix.on_diagonal - matrix.rest
-    gram = matrix.weighted(matrix.points.T @ matrix.points)
-    squared_diagonal = squares - matrix.on_diagonal**2 + diagonal**2
-    cube = float(np.vdot(gram @ gram, gram.T))
-    return cube + float(residual @ (3 * squared_diagonal + residual * (3 * diagonal + residual)))
-
-
-def _sparse_triangles(matrix: SparsePlusConstant) -> tuple[float, float]:
-    """Return :func:`_triangle_sums` of S + c J."""
-    n, sparse, constant = len(matrix), matrix.sparse, matrix.constant
-    rows: np.ndarray = sparse.sum(axis=1)
-    columns: np.ndarray = sparse.sum(axis=0)
-    paths, offset = sparse @ sparse, constant * n
-    common = constant * (rows @ columns + 3 * offset * rows.sum() + offset * offset * n)
-    transitive = (paths * sparse).sum() + constant * (rows @ rows + columns @ columns) + common
-    cyclic = (paths * sparse.T).sum() + 2 * constant * (rows @ columns) + common
-    return float(transitive), float(cyclic)
+    def _contract(self, branch: Branch) -> np.ndarray:
+        """Return the sum of a branch over the values of the neighbour, one number per value of the
+        vertex."""
+        if branch == LOOP:
+            return self.matrix.diagonal()
+        if branch not in self._vectors:
+            ways, branches = branch
+            weights = self._product(branches)
+            if not weights.any():
+                self._vectors[branch] = weights
+            elif ways == ("out",):
+                self._vectors[branch] = self.matrix @ weights
+            else:
+                products = self.matrix.edge_products(ways, weights, self.symmetric)
+                self._vectors |= {(other, branches): sums for other, sums in products.items()}
+        return self._vectors[branch]
 
 
 @cache
-def _branches_at_hub(part: Graph, symmetric: bool) -> Branches:
-    """Return the branches at the vertex of a component with the most edges."""
-    degree = Counter(v for edge in part for v in edge)
-    return _branches_at_vertex(max(degree, key=lambda v: degree[v]), part, symmetric)
+def _eliminate_leaves(part: Graph, symmetric: bool) -> Branches | None:
+    """Eliminate one leaf of a component after the other; return the branches at the last vertex.
 
-
-def _branches_at_vertex(vertex: int, edges: Graph, symmetric: bool) -> Branches:
-    """Return the branches at a vertex; the only cycles allowed are parallel edges and loops."""
-    incident = [edge for edge in edges if vertex in edge]
-    remaining = tuple(edge for edge in edges if vertex not in edge)
-    branches = [LOOP for u, v in incident if u == v]
-    for neighbor in _vertices(incident) - {vertex}:
-        parallel = [edge for edge in incident if neighbor in edge]
-        ways = tuple(sorted("out" if symmetric or u == vertex else "in" for u, _ in parallel))
-        branches.append((ways, _branches_at_vertex(neighbor, remaining, symmetric)))
-    return tuple(sorted(branches))
-
-
-def _branch_products(
-    branches: Branches, matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]
-) -> np.ndarray:
-    """Contract all branches at a vertex; return one number per value of the vertex, shape (n,)."""
-    if branches not in memo:
-        parts = [contract_branch(branch, matrix, symmetric, memo) for branch in branches]
-        memo[branches] = math.prod(parts, start=np.ones(len(matrix)))
-    weights: np.ndarray = memo[branches]
-    return weights
-
-
-def contract_branch(
-    branch: Any, matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]
-) -> np.ndarray:
-    """Contract a branch: sum over the neighbour, for every value of the vertex, shape (n,)."""
-    if branch == LOOP:
-        return matrix.diagonal()
-    if branch not in memo:
-        ways, subbranches = branch
-        weights = _branch_products(subbranches, matrix, symmetric, memo)
-        if not weights.any():
-            memo[branch] = weights
-        elif ways == ("out",):
-            memo[branch] = matrix @ weights
-        elif isinstance(matrix, FactoredMatrix) or (
-            symmetric and not isinstance(matrix, SparsePlusConstant)
-        ):
-            for count, sums in zip(ENTRY_POWERS[1:], _products_with_entry_powers(matrix, weights)):
-                memo[("out",) * count, subbranches] = sums
-        elif isinstance(matrix, SparsePlusConstant):
-            memo[branch] = matrix.along(ways, weights)
-        else:
-            sides = [matrix if way == "out" else matrix.T for way in ways]
-            pieces = [[side[i:j] for side in sides] for i, j in row_blocks(len(matrix))]
-            memo[branch] = np.concatenate([reduce(np.multiply, p) @ weights for p in pieces])
-    vector: np.ndarray = memo[branch]
-    return vector
-
-
-def _products_with_entry_powers(
-    matrix: np.ndarray | FactoredMatrix, weights: np.ndarray
-) -> np.ndarray:
-    """Return the entrywise square and the entrywise cube of a matrix, times a vector, shape (2, n).
-
-    The matrix is symmetric; only blocks on and above the diagonal are computed.
+    A leaf is a vertex with one neighbour. The eliminated leaf, with the parallel edges between leaf
+    and neighbour, is a branch of the neighbour. The vertex with the most edges is the last. A
+    triangle has no leaf: the result is None.
     """
-    powers = np.zeros((2, len(matrix)))
-    for start, stop in row_blocks(len(matrix), CACHED_BLOCK_ROWS):
-        power = block = matrix[start:stop, start:]
-        for sums in powers:
-            power = power * block
-            sums[start:stop] += power @ weights[start:]
-            sums[stop:] += weights[start:stop] @ power[:, stop - start :]
-    return powers
+    degree = Counter(v for edge in part for v in edge)
+    branches = {v: [LOOP] * part.count((v, v)) for v in degree}
+    edges = [edge for edge in part if edge[0] != edge[1]]
+    while edges:
+        leaves = [v for v in _vertices(edges) if len(_neighbors(v, edges)) == 1]
+        if not leaves:
+            return None
+        leaf = min(leaves, key=lambda v: (degree[v], -v))
+        (neighbor,) = _neighbors(leaf, edges)
+        between = [edge for edge in edges if leaf in edge]
+        edges = [edge for edge in edges if leaf not in edge]
+        ways = tuple(sorted("out" if symmetric or u == neighbor else "in" for u, _ in between))
+        branches[neighbor].append((ways, tuple(sorted(branches.pop(leaf)))))
+    (last,) = branches.values()
+    return tuple(sorted(last))
+
+
+def _neighbors(vertex: int, edges: Iterable[Edge]) -> set[int]:
+    return _vertices(edge for edge in edges if vertex in edge) - {vertex}
+
+
+def _is_directed_cycle(triangle: Graph) -> bool:
+    """Return whether every vertex of a directed triangle has one outgoing edge."""
+    return len({u for u, _ in triangle}) == 3

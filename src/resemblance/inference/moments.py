@@ -18,21 +18,9 @@ from ..data.representation import (
     representation_title,
     without_gradient,
 )
-from ..intermediates.matrices import PairMatrix, SparsePairMatrix
-from .graph_sums import (
-    ENTRY_POWERS,
-    SQUARED_COLUMN_BRANCH,
-    SQUARED_ROW_BRANCH,
-    FactoredMatrix,
-    SparsePlusConstant,
-    SummableMatrix,
-    contract_branch,
-    distinct_sums,
-    graph_expansion,
-    mean_inner_product_power,
-    self_product,
-    subtract_means,
-)
+from ..intermediates.pair_matrix import DenseMatrix, FactoredMatrix, PairMatrix, SparseMatrix
+from ..intermediates.rectangles import MatrixBlock
+from .graph_sums import ENTRY_POWERS, GraphSums, graph_expansion, mean_inner_product_power
 
 MatrixSide = Literal["left", "right"]
 
@@ -116,7 +104,7 @@ def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSid
     source = product.of(x, side)
     matrix = _cheapest_matrix_form(source, product.symmetric)
     profile = profile_from_matrix(matrix, product.symmetric)
-    is_lost = profile.square == 0 and isinstance(matrix, np.ndarray) and matrix.any()
+    is_lost = profile.square == 0 and isinstance(matrix, DenseMatrix) and matrix.entries.any()
     if is_lost or not math.isfinite(profile.square):
         raise UndefinedError(
             f"{measure}: the entries of {representation_title(x)} are too large or too small to "
@@ -125,26 +113,26 @@ def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSid
     return profile._replace(scale=product.square(x, source)) if product.scale else profile
 
 
-def _cheapest_matrix_form(source: np.ndarray | PairMatrix, symmetric: bool) -> SummableMatrix:
-    """Return a matrix in the form with the fastest sums; the caller may overwrite the result."""
-    if isinstance(source, SparsePairMatrix) and source.centered == "no":
-        return SparsePlusConstant(source.kernel * source.factor, 0.0)
-    if isinstance(source, PairMatrix):
-        factors = source.factors(source.samples // MIN_SAMPLES_PER_FACTOR) if symmetric else None
-        if factors:
-            form = FactoredMatrix(*factors)
-            difference = form.on_diagonal - form.rest
-            if difference @ difference < MAX_DIAGONAL_CANCELLATION * self_product(form):
-                return form
-        matrix = source.dense()
-    else:
-        matrix = np.array(source, dtype=np.float64)
-    constant, sample = float(np.median(matrix[0])), matrix[:: -(-len(matrix) // CLUMP_SAMPLE_SIZE)]
+def _cheapest_matrix_form(source: np.ndarray | PairMatrix, symmetric: bool) -> PairMatrix:
+    """Return a matrix in the form with the fastest sums, without the known numbers, which may be in
+    single precision. The caller may overwrite the result."""
+    n = len(source) if isinstance(source, np.ndarray) else source.samples
+    if isinstance(source, SparseMatrix) and source.sparse.nnz * MIN_SPARSITY < n * n:
+        return SparseMatrix(source.sparse, source.left, source.right)
+    if isinstance(source, FactoredMatrix) and symmetric:
+        factored = FactoredMatrix(n, source.factors)
+        if MIN_SAMPLES_PER_FACTOR * factored.factors().left.shape[1] <= n:
+            diagonal = factored.product_diagonal
+            if diagonal @ diagonal < MAX_DIAGONAL_CANCELLATION * factored.square:
+                return factored
+    matrix = source.dense() if isinstance(source, PairMatrix) else np.array(source, np.float64)
+    constant, sample = float(np.median(matrix[0])), matrix[:: -(-n // CLUMP_SAMPLE_SIZE)]
     if np.count_nonzero(sample != constant) * MIN_SPARSITY >= sample.size:
-        return matrix
+        return DenseMatrix(n, lambda: matrix)
     from scipy.sparse import csr_array
 
-    return SparsePlusConstant(csr_array(matrix - constant), constant)
+    ones = np.ones((n, 1))
+    return SparseMatrix(csr_array(matrix - constant), constant * ones, ones)
 
 
 def require_inner_product(measure: Measure, caller: str) -> Product:
@@ -156,38 +144,40 @@ def require_inner_product(measure: Measure, caller: str) -> Product:
     return measure.product
 
 
-def profile_from_matrix(matrix: SummableMatrix, symmetric: bool) -> MomentProfile:
-    """Return the moment profile of an (n, n) matrix; an array with a norm is overwritten."""
-    square, n, memo = self_product(matrix), len(matrix), dict[Any, Any]()
+def profile_from_matrix(matrix: PairMatrix, symmetric: bool) -> MomentProfile:
+    """Return the moment profile of an (n, n) matrix; a dense matrix with a norm is overwritten."""
+    square, n = matrix.square, matrix.samples
     lengths = [len(graph_expansion(power, symmetric).graphs) for power in ENTRY_POWERS]
     if not 0 < square < math.inf:
         return MomentProfile(np.zeros(sum(lengths)), square, 0.0, square, True)
     size = 1 / math.sqrt(square)
-    first = distinct_sums(matrix, 1, symmetric, {}) * size  # the diagonal, and the other entries
-    unit = subtract_means(matrix, size, float(first[1]) / (n * (n - 1)), float(first[0]) / n)
-    rows = contract_branch(SQUARED_ROW_BRANCH, unit, symmetric, memo)
-    columns = rows if symmetric else contract_branch(SQUARED_COLUMN_BRANCH, unit, symmetric, memo)
+    # the sum of the diagonal, and the sum of the other entries
+    first = GraphSums(matrix, symmetric).over_distinct(1) * size
+    unit = matrix.rescaled(size, float(first[1]) / (n * (n - 1)), float(first[0]) / n)
+    sums = GraphSums(unit, symmetric)
+    rows = sums.squares("out")
+    columns = rows if symmetric else sums.squares("in")
     total = float(rows.sum())
     if total <= MIN_NULL_SPREAD**2:
         padding = np.zeros(sum(lengths[1:]))
         return MomentProfile(np.concatenate([first, padding]), square, 0.0, square, True)
-    sums = [first, *(distinct_sums(unit, power, symmetric, memo) for power in ENTRY_POWERS[1:])]
+    vectors = [first, *(sums.over_distinct(power) for power in ENTRY_POWERS[1:])]
     sums_by_sample = rows + columns
     sample = int(sums_by_sample.argmax())
     share = float(sums_by_sample[sample]) / (2 * total)
     return MomentProfile(
-        np.concatenate(sums), square, share, square, _has_clumped_entries(unit), sample
+        np.concatenate(vectors), square, share, square, _has_clumped_entries(unit), sample
     )
 
 
-def _has_clumped_entries(matrix: SummableMatrix) -> bool:
+def _has_clumped_entries(matrix: PairMatrix) -> bool:
     """Return whether half of the gaps between sorted entries are far below the mean gap.
 
     The entries are above the diagonal, between evenly spaced samples. The mean gap leaves out the
     largest and the smallest twentieth of the entries.
     """
-    step = slice(None, None, -(-len(matrix) // CLUMP_SAMPLE_SIZE))
-    sample = matrix[step, step]
+    step = slice(None, None, -(-matrix.samples // CLUMP_SAMPLE_SIZE))
+    sample = matrix.block(MatrixBlock(step, step))
     entries = np.sort(sample[np.triu_indices(len(sample), 1)])
     low, high = np.quantile(entries, [0.05, 0.95])
     is_close = np.diff(entries) <= CLUMP_DISTANCE_RATIO * (high - low) / (0.9 * len(entries))

@@ -94,11 +94,11 @@ def upper_triangle(block: Array) -> Array:
 
 def distance_matrix(points: Array) -> Array:
     """Return the Euclidean distances between all rows, shape (n, n)."""
-    return _full_matrix(distance_function(points), points)
+    return full_matrix(distance_function(points), points)
 
 
-def _full_matrix(entries: BlockFunction, points: Array) -> Array:
-    """Return the (n, n) matrix of a block function."""
+def full_matrix(entries: BlockFunction, points: Array) -> Array:
+    """Return the (n, n) matrix of a block function, in the precision of ``points``."""
     xp, n = namespace(points), points.shape[0]
     blocks = (entries(row_blocks_from_column(i, j)) for i, j in row_blocks(n))
     return concatenate_blocks(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
@@ -107,7 +107,7 @@ def _full_matrix(entries: BlockFunction, points: Array) -> Array:
 @cached("n n")
 def distances(x: Representation) -> Array:
     """Return the Euclidean distances between the samples of the pre-shape, shape (n, n)."""
-    return _full_matrix(unit_size_distances(x), x.array)
+    return full_matrix(unit_size_distances(x), x.array)
 
 
 @cached("n n")

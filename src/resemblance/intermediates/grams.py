@@ -34,7 +34,7 @@ from ..data.representation import (
     keep_while_small,
     representation_title,
 )
-from .distances import condensed_rdm, double_centered, upper_triangle
+from .distances import condensed_rdm, double_centered, full_matrix, upper_triangle
 from .far_rows import inlier_centered_points
 from .points import (
     cross_products,
@@ -55,7 +55,6 @@ from .rectangles import (
     double_centered_entries,
     is_blockwise,
     order_statistics,
-    row_blocks_from_column,
     squared_distance_function,
     squared_row_norms,
     upper_triangle_vectors,
@@ -121,10 +120,8 @@ def median_distance_by_selection(x: Representation, pairs: MedianPairs) -> float
 def distance_gram(x: Representation, kernel: GramKernel) -> Array:
     """Return the centred Gram matrix of a kernel of the distance d, with sigma = bandwidth * median
     distance, shape (n, n): "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma)."""
-    entries, n = kernel_entries(x, kernel, median_distance(x, kernel.pairs)), x.shape[0]
-    gram = x.xp.empty((n, n), dtype=x.array.dtype, device=device(x.array))
-    blocks = (entries(row_blocks_from_column(start, stop)) for start, stop in row_blocks(n))
-    return double_centered(concatenate_blocks(blocks, gram))
+    entries = kernel_entries(x, kernel, median_distance(x, kernel.pairs))
+    return double_centered(full_matrix(entries, x.array))
 
 
 @cached("n d")

@@ -258,7 +258,10 @@ def diagonal_mask(block: Array) -> Array:
 
 
 def set_diagonal(block: Array, value: float = 0.0) -> Array:
-    """Return a square block with ``value`` on the diagonal."""
+    """Return a square block with ``value`` on the diagonal; a NumPy array is overwritten."""
+    if isinstance(block, np.ndarray):
+        np.fill_diagonal(block, value)
+        return block
     xp = namespace(block)
     return xp.where(diagonal_mask(block), xp.full_like(block, value), block)
 
@@ -329,11 +332,6 @@ def row_inner_products(
             if not tile.is_square:
                 sums[place, tile.columns] += np.vecdot(transposed[i], transposed[j])
     return sums
-
-
-def block_function_of_matrix(matrix: np.ndarray) -> BlockFunction:
-    """Return a block function for the entries of a matrix in memory."""
-    return lambda tile: matrix[tile.rows, tile.columns].copy()
 
 
 class RunningMoments:

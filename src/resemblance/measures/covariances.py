@@ -21,7 +21,8 @@ from ..contracts.claims import RIGID_INVARIANCES, SAMPLE_ROTATION, SHAPE_INVARIA
 from ..contracts.streamed import shrinkage_whitening_error
 from ..data.representation import Representation
 from ..intermediates.grams import gram_inner, squared_gram_norm
-from ..intermediates.matrices import LINEAR_KERNEL, expected_cosine, leading_gram, linear_gram
+from ..intermediates.matrices import LINEAR_KERNEL, leading_gram, linear_gram
+from ..intermediates.pair_matrix import expected_cosine
 from ..intermediates.pairs import basis_overlap, nuclear_norm, principal_overlap
 from ..intermediates.points import preshape
 from ..intermediates.spectra import (

@@ -35,7 +35,8 @@ from ..intermediates.distances import (
     mean_distance,
 )
 from ..intermediates.exact_differences import unit_size_distances
-from ..intermediates.matrices import distance_pair_matrix, expected_cosine, unscaled_distance_matrix
+from ..intermediates.matrices import distance_pair_matrix, unscaled_distance_matrix
+from ..intermediates.pair_matrix import expected_cosine
 from ..intermediates.points import size
 from ..intermediates.rectangles import (
     MAX_STORED_SAMPLES,

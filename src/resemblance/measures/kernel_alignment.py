@@ -33,7 +33,8 @@ from ..intermediates.grams import (
     hsic_norm,
     hsic_without_diagonal,
 )
-from ..intermediates.matrices import LINEAR_KERNEL, centered_gram, expected_cosine, kernel_gram
+from ..intermediates.matrices import LINEAR_KERNEL, centered_gram, kernel_gram
+from ..intermediates.pair_matrix import expected_cosine
 from ..intermediates.points import is_rotated, preshape
 from .inner_products import (
     constant_zero,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -11,13 +12,15 @@ from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import Product
 from ..data.representation import Representation
-from ..intermediates.matrices import expected_cosine
 from ..intermediates.neighbor_kernels import (
     Kernel,
+    SparseProduct,
     affinity,
     centered_trace,
+    double_centered_product,
     kernel_graph,
     neighbor_graph,
+    row_centered_product,
 )
 from ..intermediates.neighbor_matrices import (
     chance_scaled_umap_kernel,
@@ -27,6 +30,7 @@ from ..intermediates.neighbor_matrices import (
     umap_kernel,
 )
 from ..intermediates.neighbors import NeighborSearch, Search
+from ..intermediates.pair_matrix import SparseMatrix, expected_cosine
 from ..intermediates.similarities import NeighborMetric
 from .inner_products import (
     chance_corrected_cosine,
@@ -99,9 +103,14 @@ def mka(
     sum. The experiments of the paper use k = 100.
     """
     K, L = (umap_kernel(r, k, metric, symmetrize, diagonal, search) for r in (x, y))
-    if not corrected:
-        return K.cosine(L)
-    return rescale_from_chance(K.cosine(L), expected_cosine(K, L))
+    value = _kernel_cosine(K, L, double_centered_product if symmetrize else row_centered_product)
+    return rescale_from_chance(value, expected_cosine(K, L)) if corrected else value
+
+
+def _kernel_cosine(K: SparseMatrix, L: SparseMatrix, product: SparseProduct) -> float:
+    """Return the cosine of two centred kernels, with ``product`` their inner product."""
+    value = product(K.sparse, L.sparse) / math.sqrt(K.square * L.square)
+    return float(np.clip(value, -1, 1))
 
 
 @mka.claim("claims_for")
@@ -156,8 +165,8 @@ def kcka(
     """
     K, L = (truncated_kernel(r, k, search, variant) for r in (x, y))
     if variant == "code":
-        return K.factor * L.factor * centered_trace(K.kernel, L.kernel)
-    return K.cosine(L)
+        return centered_trace(K.sparse, L.sparse)
+    return _kernel_cosine(K, L, row_centered_product)
 
 
 @kcka.claim("claims_for")

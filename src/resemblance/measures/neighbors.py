@@ -17,7 +17,6 @@ from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import COSINE_INVARIANCES, Product
 from ..data.representation import Representation, cached
-from ..intermediates.matrices import expected_cosine
 from ..intermediates.neighbor_kernels import indicator_of_entries, neighbor_matrix
 from ..intermediates.neighbor_matrices import (
     chance_scaled_weights,
@@ -26,6 +25,7 @@ from ..intermediates.neighbor_matrices import (
     neighbor_weights,
 )
 from ..intermediates.neighbors import NeighborSearch, Search, nearest, neighbors, own_cosines
+from ..intermediates.pair_matrix import expected_cosine
 from ..intermediates.points import unit_rows
 from ..intermediates.recall import pair_recall
 from ..intermediates.shared_neighbors import (

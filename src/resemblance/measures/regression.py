@@ -19,7 +19,8 @@ from ..contracts._measure import measure
 from ..contracts.claims import SAMPLE_ROTATION, SHAPE_INVARIANCES, Product
 from ..contracts.streamed import whitening_error
 from ..data.representation import Representation
-from ..intermediates.matrices import expected_inner, linear_gram, projection, ridge_smoother
+from ..intermediates.matrices import linear_gram, projection, ridge_smoother
+from ..intermediates.pair_matrix import expected_inner
 from ..intermediates.pairs import basis_overlap, explained_squared_norm, principal_overlap
 from ..intermediates.points import preshape
 from ..intermediates.spectra import decomposition, numerical_rank

@@ -13,8 +13,9 @@ from ..contracts._measure import measure
 from ..contracts.claims import COSINE_INVARIANCES, SHAPE_INVARIANCES, AllPairs, Product, Scores
 from ..data.representation import Representation
 from ..intermediates.distances import rdm_vectors, shared_pairs, whitened_gram
-from ..intermediates.matrices import dissimilarity_pair_matrix, expected_cosine
+from ..intermediates.matrices import dissimilarity_pair_matrix
 from ..intermediates.missing_pairs import has_missing_pairs
+from ..intermediates.pair_matrix import expected_cosine
 from ..intermediates.rank_bins import concordance_bins, rank_bins, rank_concordances, tau_error
 from ..intermediates.rectangles import MAX_STORED_SAMPLES, all_row_column_pairs, is_blockwise
 from .inner_products import constant_zero, prefers_batched_products, warn_near_ceiling

@@ -15,14 +15,12 @@ import numpy as np
 from ...base.arrays import as_float64, scalar
 from ...base.exceptions import UndefinedError
 from ...data.representation import Representation, representation_title
-from ...intermediates.matrices import FactoredPairMatrix, StoredPairMatrix
+from ...intermediates.pair_matrix import PairMatrix
 from ...intermediates.points import preshape, size
 
 
 def leave_one_out_products(
-    k: FactoredPairMatrix | StoredPairMatrix,
-    l: FactoredPairMatrix | StoredPairMatrix,
-    rows: np.ndarray | None = None,
+    k: PairMatrix, l: PairMatrix, rows: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Return the inner product of two centred matrices without each sample, centred again.
 
@@ -30,7 +28,7 @@ def leave_one_out_products(
 
     ``rows``: the inner products of the rows of K and L, if already computed.
     """
-    rows, a = k.inner_of_rows(l) if rows is None else rows, recentering_factor(k.samples)
+    rows, a = k.row_products(l) if rows is None else rows, recentering_factor(k.samples)
     return rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal()
 
 

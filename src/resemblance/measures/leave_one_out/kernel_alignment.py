@@ -11,7 +11,8 @@ from ...base.exceptions import UndefinedError
 from ...data.representation import Representation, cached, representation_title
 from ...intermediates.distances import condensed_rdm
 from ...intermediates.grams import Estimator, GramKernel, MedianPairs, median_distance
-from ...intermediates.matrices import FactoredPairMatrix, StoredPairMatrix, kernel_gram
+from ...intermediates.matrices import kernel_gram
+from ...intermediates.pair_matrix import PairMatrix
 from .inner_products import (
     LEAVE_ONE_OUT_REMEDY,
     check_min_samples,
@@ -73,7 +74,7 @@ def _leave_one_out_cosine(
     else:
         a, b = kernel_gram(x, k), kernel_gram(y, l)
         product = _estimate_leave_one_out_hsic(
-            a, b, estimator, a.inner_of_rows(b) if rows is None else rows
+            a, b, estimator, a.row_products(b) if rows is None else rows
         )
     squares = [leave_one_out_self_hsic(r, g, estimator) for r, g in ((x, k), (y, l))]
     return product / np.sqrt(squares[0] * squares[1])
@@ -92,7 +93,7 @@ def leave_one_out_self_hsic(
     """Return the HSIC of a representation with itself without each sample, shape (n,)."""
     check_min_samples("cka", x, 2 if estimator == "biased" else 4)
     gram = kernel_gram(x, kernel)
-    rows = gram.inner_of_rows(gram)
+    rows = gram.row_products(gram)
     product = leave_one_out_products(gram, gram, rows)
     check_remainder(representation_title(x), product / gram.square)
     squared = (
@@ -109,10 +110,7 @@ def leave_one_out_self_hsic(
 
 
 def _estimate_leave_one_out_hsic(
-    k: FactoredPairMatrix | StoredPairMatrix,
-    l: FactoredPairMatrix | StoredPairMatrix,
-    estimator: Estimator,
-    rows: np.ndarray,
+    k: PairMatrix, l: PairMatrix, estimator: Estimator, rows: np.ndarray
 ) -> np.ndarray:
     """Estimate HSIC without each sample, up to the same factor as :func:`estimate_hsic`.
 
@@ -128,11 +126,7 @@ def _estimate_leave_one_out_hsic(
     return product - diagonals * m / (m - 2) + traces[0] * traces[1] / ((m - 1) * (m - 2))
 
 
-def _leave_one_out_diagonals(
-    k: FactoredPairMatrix | StoredPairMatrix,
-    l: FactoredPairMatrix | StoredPairMatrix,
-    rows: np.ndarray,
-) -> np.ndarray:
+def _leave_one_out_diagonals(k: PairMatrix, l: PairMatrix, rows: np.ndarray) -> np.ndarray:
     r"""Return the inner product of the diagonals of K and L without each sample, centred again.
 
     Without sample i the diagonal of K is :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}`, with
@@ -140,7 +134,7 @@ def _leave_one_out_diagonals(
     """
     p, q, c = k.diagonal(), l.diagonal(), 1 / (k.samples - 1)
     products = p * q
-    crossed = k.times(q) + l.times(p) - 2 * products
+    crossed = k @ q + l @ p - 2 * products
     spread = (p.sum() - p) * q + (q.sum() - q) * p
     squares = rows - products
     correction: Any = 2 * c * crossed + c * c * (spread + 4 * squares) - 4 * c**3 * products

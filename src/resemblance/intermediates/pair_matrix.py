@@ -1,0 +1,400 @@
+"""One matrix of all pairs of samples of a representation, in three forms: dense, factored, sparse.
+
+A matrix is a light wrapper, created on request: the cache of the representation holds the numbers
+and the arrays. Many measures are functions of the inner product of two such matrices.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache, cached_property, reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..base.arrays import Array, as_float64, frobenius_inner, row_blocks
+from .differences import diagonal_view
+from .rectangles import BlockFunction, MatrixBlock, row_blocks_from_column, upper_blocks
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Ways = tuple[str, ...]  # directions of parallel edges, "out" or "in"
+CACHED_BLOCK_ROWS = 64  # rows per block, so that powers stay in the processor's cache
+# For a smaller symmetric matrix, the full square is faster than the recursion on quarters.
+MAX_FULL_SQUARE_SAMPLES = 256
+
+
+class PairMatrix(ABC):
+    """An (n, n) matrix A of a representation. Permuting the samples permutes the rows and columns
+    of A.
+
+    ``samples``: n. ``trace``: tr A. ``total``: the sum of all entries. ``square``: <A, A>. The
+    constructor takes the numbers that are known; the class computes the other numbers.
+    """
+
+    def __init__(
+        self,
+        samples: int,
+        trace: float | None = None,
+        total: float | None = None,
+        square: float | None = None,
+    ) -> None:
+        self.samples = samples
+        known = {"trace": trace, "total": total, "square": square}
+        vars(self).update({name: value for name, value in known.items() if value is not None})
+
+    @cached_property
+    def trace(self) -> float:
+        return float(self.diagonal().sum())
+
+    @cached_property
+    def total(self) -> float:
+        return float((self @ np.ones(self.samples)).sum())
+
+    @property
+    @abstractmethod
+    def square(self) -> float:
+        """<A, A>."""
+
+    @abstractmethod
+    def block(self, tile: MatrixBlock) -> Array:
+        """Return the entries of a block, in a new array that the caller may overwrite."""
+
+    @abstractmethod
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal, shape (n,)."""
+
+    @abstractmethod
+    def __matmul__(self, columns: np.ndarray) -> np.ndarray:
+        """Return the product with a vector, shape (n,), or with columns, shape (n, columns)."""
+
+    @abstractmethod
+    def rescaled(self, factor: float, off_diagonal: float, on_diagonal: float) -> PairMatrix:
+        """Return the matrix times ``factor``, minus one number off the diagonal and another number
+        on the diagonal. A dense matrix is overwritten."""
+
+    @abstractmethod
+    def triangle_sums(self, symmetric: bool, row_squares: np.ndarray) -> tuple[float, float]:
+        """Return sum A_ij A_jk A_ik and sum A_ij A_jk A_ki.
+
+        ``symmetric``: A is symmetric. ``row_squares``: the sums of squares of the rows, shape (n,).
+        """
+
+    def dense(self) -> np.ndarray:
+        """Return a copy of the entries in float64, shape (n, n)."""
+        return as_float64(self.block(MatrixBlock(slice(None), slice(None))))
+
+    def row_products(self, other: PairMatrix) -> np.ndarray:
+        """Return the inner products of the rows of this matrix and of ``other``, shape (n,)."""
+        return np.asarray(np.vecdot(self.dense(), other.dense()))
+
+    def edge_products(
+        self, ways: Ways, weights: np.ndarray, symmetric: bool
+    ) -> dict[Ways, np.ndarray]:
+        """Return M @ weights, shape (n,), with M the entrywise product of the matrices along
+        parallel edges: A for a way "out", the transpose for a way "in". Other products that cost
+        nothing more are in the result, too.
+
+        For a symmetric matrix the products are the entrywise square and the entrywise cube, and the
+        method computes only blocks on and above the diagonal.
+        """
+        sums = np.zeros((2, self.samples))
+        for start, stop in row_blocks(self.samples, CACHED_BLOCK_ROWS):
+            block = self.block(row_blocks_from_column(start, stop, start))
+            square = block * block
+            block *= square
+            for products, power in zip(sums, (square, block)):
+                products[start:stop] += power @ weights[start:]
+                products[stop:] += weights[start:stop] @ power[:, stop - start :]
+        return {("out",) * 2: sums[0], ("out",) * 3: sums[1]}
+
+
+def expected_inner(a: PairMatrix, b: PairMatrix) -> float:
+    r"""Return the mean of <A, B> over all n! permutations of the samples of B.
+
+    .. math:: \frac{\operatorname{tr} A \operatorname{tr} B}{n} + \frac{\operatorname{off} A
+        \operatorname{off} B}{n (n - 1)}
+
+    with off the sum of the entries off the diagonal.
+    """
+    n = a.samples
+    return a.trace * b.trace / n + (a.total - a.trace) * (b.total - b.trace) / (n * (n - 1))
+
+
+def expected_cosine(a: PairMatrix, b: PairMatrix) -> float:
+    """Return the mean cosine of A and B over all permutations of the samples of B."""
+    return expected_inner(a, b) / math.sqrt(a.square * b.square)
+
+
+# ------------------------------------------------------------------------------------------- dense
+
+
+class DenseMatrix(PairMatrix):
+    """A matrix of entries: in memory, or with ``blocks`` a symmetric matrix that is computed again
+    block by block.
+
+    ``entries`` and ``blocks`` are functions, so that a matrix costs nothing until it is read.
+    """
+
+    def __init__(
+        self,
+        samples: int,
+        entries: Callable[[], Array] | None = None,
+        blocks: Callable[[], BlockFunction] | None = None,
+        **numbers: float,
+    ) -> None:
+        super().__init__(samples, **numbers)
+        self._entries, self._blocks = entries, blocks and cache(blocks)
+
+    @cached_property
+    def entries(self) -> np.ndarray:
+        """The entries in float64, shape (n, n)."""
+        return as_float64(self._entries()) if self._entries else self.dense()
+
+    @cached_property
+    def square(self) -> float:
+        return float(np.vdot(self.entries, self.entries))
+
+    def block(self, tile: MatrixBlock) -> Array:
+        return self._blocks()(tile) if self._blocks else self.entries[tile].copy()
+
+    def dense(self) -> np.ndarray:
+        if self._entries:
+            return self.entries.copy()
+        matrix = np.empty((self.samples, self.samples))
+        for tile in upper_blocks(self.samples):
+            matrix[tile] = as_float64(self.block(tile))
+            if not tile.is_square:
+                matrix[tile.columns, tile.rows] = matrix[tile].T
+        return matrix
+
+    def diagonal(self) -> np.ndarray:
+        return np.diagonal(self.entries)
+
+    def __matmul__(self, columns: np.ndarray) -> np.ndarray:
+        return np.asarray(self.entries @ columns)
+
+    def row_products(self, other: PairMatrix) -> np.ndarray:
+        if isinstance(other, DenseMatrix):
+            return np.asarray(np.vecdot(self.entries, other.entries))
+        return other.row_products(self)
+
+    def rescaled(self, factor: float, off_diagonal: float, on_diagonal: float) -> DenseMatrix:
+        matrix, diagonal = self.entries, self.diagonal() * factor - on_diagonal
+        for start, stop in row_blocks(self.samples):
+            matrix[start:stop] *= factor
+            matrix[start:stop] -= off_diagonal
+        np.fill_diagonal(matrix, diagonal)
+        return DenseMatrix(self.samples, lambda: matrix)
+
+    def edge_products(
+        self, ways: Ways, weights: np.ndarray, symmetric: bool
+    ) -> dict[Ways, np.ndarray]:
+        if symmetric:
+            return super().edge_products(ways, weights, symmetric)
+        sides = [self.entries if way == "out" else self.entries.T for way in ways]
+        rows = [[side[i:j] for side in sides] for i, j in row_blocks(self.samples)]
+        return {ways: np.concatenate([reduce(np.multiply, parts) @ weights for parts in rows])}
+
+    def triangle_sums(self, symmetric: bool, row_squares: np.ndarray) -> tuple[float, float]:
+        matrix = self.entries
+        if symmetric:
+            return (_trace_of_cube(matrix),) * 2
+        transitive = cyclic = 0.0
+        for start, stop in row_blocks(self.samples):
+            paths = matrix[start:stop] @ matrix
+            transitive += float(frobenius_inner(paths, matrix[start:stop]))
+            cyclic += float(frobenius_inner(paths, matrix[:, start:stop].T))
+        return transitive, cyclic
+
+
+def _trace_of_cube(matrix: np.ndarray) -> float:
+    r"""Return the trace of the cube of a symmetric matrix, with a third of the work of the full
+    square.
+
+    .. math:: \operatorname{tr} \begin{pmatrix} P & Q \\ Q^\top & R \end{pmatrix}^3 =
+        \operatorname{tr} P^3 + \operatorname{tr} R^3 + 3 \langle Q Q^\top, P \rangle +
+        3 \langle Q^\top Q, R \rangle
+    """
+    n = len(matrix)
+    if n <= MAX_FULL_SQUARE_SAMPLES:
+        return float(np.vecdot(matrix @ matrix.T, matrix).sum())
+    first, off_block = np.split(matrix[: n // 2], [n // 2], axis=1)
+    last = matrix[n // 2 :, n // 2 :]
+    cross_sum = np.vecdot(off_block @ off_block.T, first).sum()
+    cross_sum += np.vecdot(off_block.T @ off_block, last).sum()
+    return _trace_of_cube(first) + _trace_of_cube(last) + 3 * float(cross_sum)
+
+
+# ---------------------------------------------------------------------------------------- factored
+
+
+class Factors(NamedTuple):
+    """L and R, (n, r), and a diagonal, (n,), or None for the diagonal of L Rᵀ."""
+
+    left: np.ndarray
+    right: np.ndarray
+    diagonal: np.ndarray | None = None
+
+
+class FactoredMatrix(PairMatrix):
+    """A symmetric matrix equal to L Rᵀ off the diagonal; ``factors`` returns the parts."""
+
+    def __init__(self, samples: int, factors: Callable[[], Factors], **numbers: float) -> None:
+        super().__init__(samples, **numbers)
+        self.factors = cache(factors)
+
+    @cached_property
+    def product_diagonal(self) -> np.ndarray:
+        """The diagonal of L Rᵀ, shape (n,)."""
+        return np.asarray(np.vecdot(*self.factors()[:2]))
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """Rᵀ L, (r, r)."""
+        left, right, _ = self.factors()
+        return right.T @ left
+
+    @cached_property
+    def square(self) -> float:
+        corrections = self.diagonal() ** 2 - self.product_diagonal**2
+        return float(np.vdot(self.gram, self.gram.T) + corrections.sum())
+
+    def diagonal(self) -> np.ndarray:
+        diagonal = self.factors().diagonal
+        return self.product_diagonal if diagonal is None else diagonal
+
+    def block(self, tile: MatrixBlock) -> np.ndarray:
+        left, right, _ = self.factors()
+        block: np.ndarray = left[tile.rows] @ right[tile.columns].T
+        if tile.has_diagonal:
+            diagonal_view(block, tile)[:] = self.diagonal()[tile.rows]
+        return block
+
+    def __matmul__(self, columns: np.ndarray) -> np.ndarray:
+        left, right, _ = self.factors()
+        rest = self.diagonal() - self.product_diagonal
+        return np.asarray(left @ (right.T @ columns) + (rest * columns.T).T)
+
+    def row_products(self, other: PairMatrix) -> np.ndarray:
+        left, right, _ = self.factors()
+        rest = self.diagonal() - self.product_diagonal
+        return np.asarray(np.vecdot(other @ right, left) + rest * other.diagonal())
+
+    def rescaled(self, factor: float, off_diagonal: float, on_diagonal: float) -> FactoredMatrix:
+        diagonal = self.diagonal() * factor - on_diagonal
+        sides = _rescaled_sides(*self.factors()[:2], factor, off_diagonal)
+        return FactoredMatrix(self.samples, lambda: Factors(*sides, diagonal))
+
+    def triangle_sums(self, symmetric: bool, row_squares: np.ndarray) -> tuple[float, float]:
+        r"""Return the trace of the cube of :math:`B + D = L R^\top + D` twice, in O(n r^2) time.
+
+        .. math:: \operatorname{tr} (B + D)^3 = \operatorname{tr} B^3 + 3 \operatorname{tr} B^2 D +
+            3 \operatorname{tr} B D^2 + \operatorname{tr} D^3
+        """
+        gram, b, a = self.gram, self.product_diagonal, self.diagonal()
+        d, squared_diagonal = a - b, row_squares - a**2 + b**2
+        cube = float(np.vdot(gram @ gram, gram.T) + d @ (3 * squared_diagonal + d * (3 * b + d)))
+        return cube, cube
+
+
+def _rescaled_sides(
+    left: np.ndarray, right: np.ndarray, factor: float, constant: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sides of L Rᵀ times a factor, minus a constant in all entries."""
+    ones = np.ones(len(left))
+    return np.column_stack([factor * left, -constant * ones]), np.column_stack([right, ones])
+
+
+# ------------------------------------------------------------------------------------------ sparse
+
+
+class SparseMatrix(PairMatrix):
+    """The matrix S + L Rᵀ of a sparse matrix S and a few columns L and R, (n, r): for example S
+    plus a constant, or S with centred rows."""
+
+    def __init__(
+        self,
+        sparse: csr_array,
+        left: np.ndarray | None = None,
+        right: np.ndarray | None = None,
+        **numbers: float,
+    ) -> None:
+        super().__init__(int(sparse.shape[0]), **numbers)
+        self.sparse, no_columns = sparse, np.empty((self.samples, 0))
+        self.left = no_columns if left is None else left
+        self.right = no_columns if right is None else right
+
+    @cached_property
+    def square(self) -> float:
+        left, right, entries = self.left, self.right, self.sparse.data
+        terms = 2 * np.vdot(left, self.sparse @ right) + np.vdot(left.T @ left, right.T @ right)
+        return float(entries @ entries + terms)
+
+    def transposed(self) -> SparseMatrix:
+        """Return the transpose."""
+        return SparseMatrix(self.sparse.T.tocsr(), self.right, self.left)
+
+    def block(self, tile: MatrixBlock) -> np.ndarray:
+        sparse = self.sparse[tile.rows, tile.columns].toarray()
+        return np.asarray(sparse + self.left[tile.rows] @ self.right[tile.columns].T)
+
+    def diagonal(self) -> np.ndarray:
+        return np.asarray(self.sparse.diagonal() + np.vecdot(self.left, self.right))
+
+    def __matmul__(self, columns: np.ndarray) -> np.ndarray:
+        return np.asarray(self.sparse @ columns + self.left @ (self.right.T @ columns))
+
+    def rescaled(self, factor: float, off_diagonal: float, on_diagonal: float) -> SparseMatrix:
+        from scipy.sparse import eye_array
+
+        sparse = self.sparse * factor + eye_array(self.samples) * (off_diagonal - on_diagonal)
+        sides = _rescaled_sides(self.left, self.right, factor, off_diagonal)
+        return SparseMatrix(sparse.tocsr(), *sides)
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Rows i and columns j of the nonzero entries of S and Sᵀ; for both ways the entries ij of
+        A and of L Rᵀ, or of the transposes."""
+        n, entries = self.samples, self.sparse.tocoo()
+        rows, columns = (side.astype(np.int64) for side in entries.coords)
+        places = np.concatenate([rows * n + columns, columns * n + rows])
+        places, inverse = np.unique(places, return_inverse=True)
+        i, j = places // n, places % n
+        values = [np.bincount(part, entries.data, len(i)) for part in np.split(inverse, 2)]
+        terms = {
+            "out": np.vecdot(self.left[i], self.right[j]),
+            "in": np.vecdot(self.right[i], self.left[j]),
+        }
+        return i, j, {way: s + terms[way] for way, s in zip(terms, values)}, terms
+
+    def edge_products(
+        self, ways: Ways, weights: np.ndarray, symmetric: bool
+    ) -> dict[Ways, np.ndarray]:
+        i, j, of_a, of_terms = self._pairs
+        values = math.prod(of_a[way] for way in ways) - math.prod(of_terms[way] for way in ways)
+        products = np.bincount(i, values * weights[j], self.samples)
+        sides = {"out": (self.left, self.right), "in": (self.right, self.left)}
+        # An entrywise product of matrices L Rᵀ is such a matrix, too, of products of columns.
+        left, right = (reduce(_column_products, side) for side in zip(*map(sides.get, ways)))
+        return {ways: products + left @ (right.T @ weights)}
+
+    def triangle_sums(self, symmetric: bool, row_squares: np.ndarray) -> tuple[float, float]:
+        sparse, left, right = self.sparse, self.left, self.right
+        paths, beginnings = sparse @ sparse, sparse @ left + left @ (right.T @ left)
+        ends = sparse.T @ right  # A² = S² + beginnings Rᵀ + L endsᵀ
+
+        def inner(b: SparseMatrix) -> float:
+            """Return <A², B>."""
+            terms = np.vdot(b.left, sparse @ (sparse @ b.right)) + np.vdot(beginnings, b @ right)
+            return float(paths.multiply(b.sparse).sum() + terms + np.vdot(left, b @ ends))
+
+        return inner(self), inner(self.transposed())
+
+
+def _column_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the products of every column of ``a`` and every column of ``b``, entry by entry."""
+    return (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
