@@ -92,4 +92,4 @@ mutants: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv demo docs/_build docs/measures site dist build
+	rm -rf .venv demo docs/_build docs/measures docs/project site dist build

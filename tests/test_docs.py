@@ -23,7 +23,7 @@ import numpy as np
 import profiles
 import pytest
 import write_tables
-from pieces import FAMILY_TITLES
+from test_architecture import PRONOUNS, words_per_thousand
 
 import resemblance as rs
 from resemblance.base.extras import packages_in_extra
@@ -31,7 +31,7 @@ from resemblance.base.extras import packages_in_extra
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-SLOW = ("drift.md", "maps-of-layers.md", "other-inference.md")
+SLOW = ("drift.md", "drift-findings.md", "compare-scores.md", "coming-from.md")
 MEASURES = rs.list_measures()
 HEADING = "Parameters\n----------\n"
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -269,6 +269,57 @@ def test_numbers_of_other_packages_agree_to_the_digits_of_the_page(
                 assert digits >= row.digits if row.digits else digits < 2
 
 
+def outside_tables(page: Path) -> str:
+    return re.sub(r"<!-- table: .*?<!-- end -->", "", page.read_text("utf-8"), flags=re.DOTALL)
+
+
+def test_pages_are_short() -> None:
+    """At most 1,500 words, the generated tables excepted."""
+    words = {name_of(page): len(outside_tables(page).split()) for page in PAGES}
+    assert {name: count for name, count in words.items() if count > 1500} == {}
+
+
+def test_pages_repeat_the_noun() -> None:
+    """At most 20 pronouns and 2 times "what" in 1,000 words of prose; scikit-learn has 12 and 0."""
+    not_prose = r"^\s*\|.*$|^```.*?^```$|`[^`]*`|\$[^$\n]*\$|\]\([^)]*\)|<[^>]*>|\{[^}]*\}"
+    flags = re.DOTALL | re.MULTILINE
+    text = "\n".join(re.sub(not_prose, " ", outside_tables(page), flags=flags) for page in PAGES)
+    for pattern, limit in {PRONOUNS: 20, r"\bwhat\b": 2}.items():
+        assert words_per_thousand(pattern, text) <= limit
+
+
+def test_numbers_that_are_told_again_are_those_of_their_source() -> None:
+    """The story of the README is printed by the tutorial, the sum of ReSi by the plan, and the
+    numbers of measures and of entries by the package."""
+    entries = len(rs.leaderboard().to_pandas())
+    for name, number in (
+        ("README.md", f"{len(MEASURES)} measures"),
+        ("docs/index.md", f"{len(MEASURES)}\nsimilarity measures"),
+        ("README.md", f"{entries} other entries"),
+        ("docs/own-measure.md", f"{entries} other entries"),
+        ("docs/leaderboard.md", f"The {entries} entries"),
+    ):
+        assert number in (ROOT / name).read_text("utf-8"), f"{name}: {number}"
+    tutorial = (DOCS / "tutorials" / "language-models.ipynb").read_text("utf-8")
+    for page in (ROOT / "README.md", DOCS / "index.md"):
+        prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for number in re.findall(r"\b0\.\d\d\b", prose):
+            assert f" {number}" in tutorial, f"{name_of(page)}: {number}"
+    (total,) = re.findall(r"^\| all \|(.*)\|$", _stored("resi-paper-plan"), re.MULTILINE)
+    hours = total.split("|")[-4].strip()
+    for name in ("benchmarks.md", "resi-paper.md"):
+        assert f"{hours} GPU hours" in (DOCS / name).read_text("utf-8")
+
+
+def _stored(name: str) -> str:
+    return (DOCS / "_generated" / f"{name}.md").read_text("utf-8")
+
+
+def test_the_design_page_names_files_that_exist() -> None:
+    for name in re.findall(r"`([\w/]+\.py)`", (DOCS / "design.md").read_text("utf-8")):
+        assert any((ROOT / part / name).exists() for part in ("", "src/resemblance")), name
+
+
 def test_citations_in_pages_are_in_the_bibliography() -> None:
     for page in PAGES:
         for key in re.findall(r"\]\(references\.md#(\w+)\)", page.read_text()):
@@ -277,24 +328,13 @@ def test_citations_in_pages_are_in_the_bibliography() -> None:
     assert linked == "{cite:p}`a2019` {cite:t}`b2020`"
 
 
-def test_the_table_of_the_readme_has_every_family_and_measures_that_exist(generated: Path) -> None:
-    text = (ROOT / "README.md").read_text().split("## What is in it")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| ([A-Z][\w ]+) \|.*\|(.*)\|$", text, flags=re.MULTILINE)
-    families = {family: re.findall(r"`(\w+)`", names) for family, names in rows}
-    assert list(families) == list(FAMILY_TITLES.values())
-    titles = {m.name: FAMILY_TITLES[m.family] for m in MEASURES}
-    for family, names in families.items():
-        assert names
-        assert {titles[name] for name in names} == {family}
-
-
 def test_intermediates_for_measures_of_ones_own_are_in_the_reference() -> None:
     """Every intermediate that the page on own measures names, with its arguments, shapes and, of a
     tuple, the fields."""
     from resemblance.intermediates.spectra import Decomposition
 
     page, reference = (
-        (DOCS / "own-measure.md").read_text(),
+        (DOCS / "fast-measures.md").read_text(),
         (DOCS / "api" / "intermediates.md").read_text(),
     )
     rows = re.findall(

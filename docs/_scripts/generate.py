@@ -39,6 +39,14 @@ def measures(folder: Path) -> None:
             path.unlink()
 
 
+def project_pages(folder: Path) -> None:
+    """Write CONTRIBUTING and CHANGELOG of the repository as pages."""
+    folder.mkdir(exist_ok=True)
+    for name in ("CONTRIBUTING", "CHANGELOG"):
+        text = (Path(__file__).parents[2] / f"{name}.md").read_text("utf-8")
+        (folder / f"{name.lower()}.md").write_text(text.replace("](docs/", "](../"), "utf-8")
+
+
 def linked(text: str) -> str:
     """Return a page with what only the built pages have: links from the tables to the pages of
     measures, which the sidebar lists next to the table of all, and citations that lead to their

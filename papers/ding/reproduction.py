@@ -56,7 +56,7 @@ PAPER = Paper(
     heading="Sensitivity and specificity",
     about="""\
 Reproduced are the four benchmarks, on small models that are trained here instead of BERT and
-ResNet-18 from the network; see the [sensitivity suite](../../docs/sensitivity.md). So the order of
+ResNet-18 from the network; see the [sensitivity suite](../../docs/other-suites.md). So the order of
 measures can be compared with the paper's, and its numbers only roughly. `claims.py` has the paper's
 conclusions, `tables.py` its printed tables next to ours (the numbers are in
 `../data/ding_published.csv.gz`). `resemblance bench run sensitivity study --claims

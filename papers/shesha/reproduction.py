@@ -165,7 +165,7 @@ deletion, quadrants, the null model, invariances) with the author's random numbe
 precision; transformations of encoders, steering, the canary and transfer with few labels on small
 models that are trained here. The encoders and language models of the paper need downloads and are
 left out. Deletions and disturbed weights grade measures, too, in the
-[stability suite](../../docs/stability-suite.md) of the library. [Differences](differences.md)
+[stability suite](../../docs/other-suites.md) of the library. [Differences](differences.md)
 explains the results and lists where we differ from the paper.""",
     kept=("canary_measures", "canary_alarms", "fewshot_foretold"),
     tables=tables,
