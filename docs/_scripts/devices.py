@@ -1,6 +1,6 @@
 """What every measure copies from a device to the host, found by watching it compute on tensors.
 
-``python docs/_scripts/write_tables.py devices`` writes the table of the page about the engine.
+``python docs/_scripts/write_tables.py devices`` writes the table of the page about GPUs.
 """
 
 from __future__ import annotations

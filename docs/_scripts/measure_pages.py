@@ -291,9 +291,9 @@ def source(m: rs.Measure) -> str:
 
 SUITES = {
     "resi": ":doc:`ReSi <../resi>`",
-    "sensitivity": ":doc:`Sensitivity <../sensitivity>`",
-    "manifolds": ":doc:`Manifolds <../manifolds>`",
-    "stability": ":doc:`Stability <../stability-suite>`",
+    "sensitivity": ":doc:`Sensitivity <../other-suites>`",
+    "manifolds": ":doc:`Manifolds <../other-suites>`",
+    "stability": ":doc:`Stability <../other-suites>`",
 }
 
 
