@@ -23,8 +23,9 @@ from resemblance.bench.resi.paper import paper_subset_for, planned_recipes
 from resemblance.bench.study_models import is_trained, model_folder, study_models, train_possible
 from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.cli.executors import open_executors
-from resemblance.engine.execution import compare_many
-from resemblance.engine.work import ComparisonPlan
+from resemblance.engine._compare import compare_many
+from resemblance.engine.inputs import ComparisonInputs
+from resemblance.engine.options import check_run_options
 from resemblance.engine.workers import WorkerPool, count_workers
 from resemblance.models.recipe import Recipe
 
@@ -91,7 +92,7 @@ def alone(tmp_path_factory):
         TrainingEnvironment(data),
     )
     assert not train_possible(folder, plan, None, lambda *_: None, resources)
-    return Alone(folder, plan, resources, compare_many(works_of(folder, plan)))
+    return Alone(folder, plan, resources, compare_many(works_of(folder, plan), check_run_options()))
 
 
 def works_of(folder, plan):
@@ -99,8 +100,8 @@ def works_of(folder, plan):
     model_features = study_models(folder, plan)
     last = {s.name: s.last for s in model_features}
     return [
-        ComparisonPlan.of(last, MEASURES),
-        *(ComparisonPlan.of(s, MEASURES) for s in model_features[:2]),
+        ComparisonInputs.of(last, MEASURES),
+        *(ComparisonInputs.of(s, MEASURES) for s in model_features[:2]),
     ]
 
 
@@ -144,16 +145,17 @@ def check(executor, victim, folder, alone):
     assert weights(folder, alone.plan) == weights(alone.folder, alone.plan)
     file = folder / "comparisons.db"
     works = works_of(folder, alone.plan)
-    compared = compare_many(works, executor=executor, block_size=1, save=file, progress=comparing)
+    compared = compare_many(
+        works, check_run_options(executor, block_size=1, save=file, progress=comparing)
+    )
     assert training.killed
     assert comparing.killed not in (0, training.killed)
     for one, other in zip(compared, alone.comparisons, strict=True):
         assert all(np.array_equal(one[m], other[m]) for m in MEASURES)
         assert not one.failures
     counted = []
-    compare_many(
-        works_of(folder, alone.plan), save=file, progress=lambda done, total: counted.append(total)
-    )
+    options = check_run_options(save=file, progress=lambda done, total: counted.append(total))
+    compare_many(works_of(folder, alone.plan), options)
     assert not counted  # the file has everything
 
 

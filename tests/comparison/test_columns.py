@@ -6,6 +6,7 @@ import tracemalloc
 import zlib
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context
 from types import SimpleNamespace
@@ -24,7 +25,9 @@ from resemblance.comparison.scores import (
     coalesce_batches,
 )
 from resemblance.comparison.store import ScoreFile
-from resemblance.engine.work import ComparisonPlan
+from resemblance.engine.inputs import ComparisonInputs
+from resemblance.engine.plan import ComparisonPlan
+from resemblance.inference.job_results import MeasuredPair, NullDistribution, result_from_file
 from resemblance.report.comparing.stats import failure_groups
 
 DATA = ("a", "b", "c")
@@ -198,21 +201,29 @@ def test_a_column_comes_back_from_a_file(tmp_path, subtests):
         numbers = {"recall": np.where(np.arange(entries) == 2, np.nan, 0.5)}
         words = {1: "constant"}, numbers, {0: "few"}
         whole = ScoreBatch("m", 2, data, *pairs[:entries].T, values, 1.5, *words)
-        draws = ScoreBatch("m", 2, data, *pairs[:2].T, rng.random((2, 7)), kind="draws")
+        draws = NullDistribution(
+            pair=MeasuredPair("m", 2, "d0", "d1"),
+            design="free",
+            start=20,
+            values=rng.random(7),
+            note="few",
+        )
         path = tmp_path / f"{entries}.db"
         with ScoreFile(path) as file:
             file.put([whole, draws])
         with subtests.test(str(entries)), ScoreFile(path, read_only=True) as file:
-            (back,), (kept,) = file.columns(data), file.columns(data, by_inference=True)
+            (back,), (kept,) = file.columns(data), map(result_from_file, file.results(data))
+            assert not list(file.results(["d0", "elsewhere"]))
             assert not list(file.columns(["elsewhere"]))
             assert file.count() == entries
             assert file.count(self_pairs=True) == np.sum(whole.x == whole.y)
-            for one, other in ((whole, back), (draws, kept)):
-                assert [[one.data[k] for k in of] for of in (one.x, one.y)] == [
-                    [other.data[k] for k in of] for of in (other.x, other.y)
-                ]
-                assert np.array_equal(one.values, other.values, equal_nan=True)
-                assert (one.kind, one.seconds) == (other.kind, other.seconds)
+            assert [[whole.data[k] for k in of] for of in (whole.x, whole.y)] == [
+                [back.data[k] for k in of] for of in (back.x, back.y)
+            ]
+            assert np.array_equal(whole.values, back.values, equal_nan=True)
+            assert whole.seconds == back.seconds
+            assert replace(kept, values=draws.values) == draws
+            assert np.array_equal(kept.values, draws.values)
             assert np.array_equal(back.numbers["recall"], numbers["recall"], equal_nan=True)
             assert (back.reasons, back.caveats) == ({1: "constant"}, {0: "few"})
 
@@ -224,29 +235,26 @@ def test_scores_written_one_by_one_are_joined_when_the_file_is_closed(tmp_path):
     one_by_one = [
         ScoreBatch("m", 1, names, x[[k]], y[[k]], np.full(1, k + 0.5)) for k in range(700)
     ]
-    draws = [c._replace(values=np.full((1, 3), c.x[0]), kind="draws") for c in one_by_one]
     place, reasons = np.zeros(1, np.int32), {0: NO_MEMORY_REASON}
     lacking = ScoreBatch("m", 1, names, place, place + 1, np.array([np.nan]), reasons=reasons)
     later = ScoreBatch("m", 1, names, x, y, np.zeros(x.size))
     last = ScoreBatch("m", 1, names, x[:20] + 20, y[:20], np.full(20, 9.5))
-    for columns in ([lacking, *one_by_one], [later, *draws], [last, *one_by_one[:20]]):
+    for columns in ([lacking, *one_by_one], [later], [last, *one_by_one[:20]]):
         with ScoreFile(path) as file:
             for each in columns:
                 file.put([each])
                 file.flush()
     with ScoreFile(path, read_only=True) as file:
-        values, of_draws = (list(file.columns(by_inference=by)) for by in (False, True))
+        values = list(file.columns())
         assert file.count() == len(set(zip(x.tolist(), y.tolist())))
         assert file.count(self_pairs=True) == 40
-    assert len(values) < 10 > len(of_draws)
+    assert len(values) < 10
     matrix = ScoreMatrix("m", 1, False, names, names)
     for each in values:
         matrix.put(each)
     assert matrix.values.ravel()[2:700].tolist() == (np.arange(2, 700) + 0.5).tolist()
     assert not matrix.values.ravel()[700:].any()
     assert not matrix.reasons
-    numbers = [(c.data[c.x[k]], c.values[k, 0]) for c in of_draws for k in range(c.size)]
-    assert numbers == [(names[i], i) for i in x[:700]]
 
 
 def test_what_is_put_is_on_disk_within_half_a_second(tmp_path, monkeypatch):
@@ -328,12 +336,13 @@ def test_many_pairs_without_a_value_take_no_memory_each():
 def test_work_is_cut_into_parts_that_have_all_of_it(many):
     reps = tuple(rs.Representation(data, name) for name, data in list(many.items())[:11])
     measures = [rs.cka, rs.pwcca]
-    for work in (
-        ComparisonPlan.of(reps, measures),
-        ComparisonPlan.of(reps[:4], measures, reps[4:]),
+    for inputs in (
+        ComparisonInputs.of(reps, measures),
+        ComparisonInputs.of(reps[:4], measures, reps[4:]),
     ):
-        todo = work.todo()
-        (task,) = work.tasks(todo, 10**9)
+        missing = inputs.missing_pairs()
+        plan = ComparisonPlan(inputs.rows, inputs.columns, measures, missing, 10**9)
+        (task,) = plan.blocks()
         seen = {m.spec: set() for m in task.measures}
         for part in task.parts(3):
             assert max(len(part.rows), len(part.columns)) <= 3
@@ -344,5 +353,5 @@ def test_work_is_cut_into_parts_that_have_all_of_it(many):
                     for j, i in np.argwhere(part.backward[p]):
                         seen[m.spec].add((part.columns[j].name, part.rows[i].name))
         assert {spec: len(pairs) for spec, pairs in seen.items()} == {
-            spec: np.count_nonzero(of) for spec, of in todo.items()
+            spec: np.count_nonzero(mask) for spec, mask in missing.items()
         }

@@ -23,8 +23,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import resemblance as rs
 from resemblance.comparison.store import ScoreFile
-from resemblance.engine.execution import compare_many
-from resemblance.engine.work import ComparisonPlan
+from resemblance.engine._compare import compare_many
+from resemblance.engine.inputs import ComparisonInputs
+from resemblance.engine.options import check_run_options
 from resemblance.engine.workers import LostWorkerError
 
 ENGINE = sys.modules["resemblance.engine.execution"]
@@ -449,7 +450,9 @@ def test_several_comparisons_in_one_run_share_their_work_and_are_continued(reps,
             raise Interrupted
 
     def in_one_run(**options):
-        return compare_many([ComparisonPlan.of(*entries) for entries in given], **options)
+        return compare_many(
+            [ComparisonInputs.of(*entries) for entries in given], check_run_options(**options)
+        )
 
     with pytest.raises(Interrupted):
         in_one_run(save=path, progress=stop_half_way)
@@ -465,7 +468,7 @@ def test_several_comparisons_in_one_run_share_their_work_and_are_continued(reps,
     assert rest[-1] == (seen[-1] - before, seen[-1] - before)
     assert [done for done, _ in rest] == sorted({done for done, _ in rest})
     assert rs.load(path).columns == expected[-1].columns  # the file describes the last
-    assert compare_many([]) == ()
+    assert compare_many([], check_run_options()) == ()
 
 
 # --------------------------------------------------------------------------------------- the result

@@ -24,7 +24,8 @@ def hide(code: str, path: Path) -> None:
     compiled.write_bytes(head + marshal.dumps(compile(code, path.name, "exec")))
 
 
-ROW = "measure, version, kind, size, data, notes, pairs, numbers"
+ROW = "measure, version, size, data, notes, pairs, numbers"
+RESULT = "kind, measure, version, x, y, facts, shape, numbers"
 
 
 @contextmanager
@@ -34,7 +35,7 @@ def forging(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
         connection.create_function("of_row", -1, row_checksum)
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        for table, row in (("scores", ROW), ("header", "description")):
+        for table, row in (("scores", ROW), ("results", RESULT), ("header", "description")):
             if table in tables:
                 connection.execute(f"UPDATE {table} SET checksum = of_row({row})")
 

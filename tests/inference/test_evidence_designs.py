@@ -104,7 +104,8 @@ def test_other_representations_change_no_pvalue(kept):
 
 def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
     """What was raised keeps no statement open: the same process can write the file."""
-    seven = "UPDATE scores SET numbers = x'0000000000001c40' WHERE kind ="
+    table = "WHERE json_extract(facts, '$.table') ="
+    seven = f"UPDATE results SET numbers = x'0000000000001c40' {table}"
     entry = "UPDATE header SET description = json_set(description, '$.evidence"
     damages = {
         "a pvalue outside 0 to 1": f"{seven} 'pvalue'",
@@ -113,7 +114,7 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
         "level is 3": f"{entry}.confidence_level', 3)",
         "caveats are no list of texts: 'few'": f"{entry}.caveats', 'few')",
         "cka has 99 orders; 99 draws in a design of 5 orders": f"{entry}.n_permutations', 5)",
-        "buffer size": "UPDATE scores SET numbers = x'00' WHERE kind = 'parts'",
+        "buffer size": f"UPDATE results SET numbers = x'00' {table} 'parts'",
     }
     path, tracebacks = tmp_path / "e.db", []
     for message, statement in damages.items():
@@ -125,7 +126,7 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
                 rs.load(path)
             tracebacks.append(error.tb)
         with closing(sqlite3.connect(path, timeout=0.1)) as database, database:
-            database.execute("DELETE FROM scores")
+            database.executescript("DELETE FROM scores; DELETE FROM results")
 
 
 # -------------------------------------------------------------------------------- measures

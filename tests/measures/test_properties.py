@@ -15,7 +15,7 @@ import resemblance as rs
 from resemblance.base.rng import generator
 from resemblance.checks.data import with_repeats
 from resemblance.checks.trial import limit_neighbors
-from resemblance.engine.work import split_into_blocks
+from resemblance.engine.plan import split_into_blocks
 from resemblance.intermediates.ties import largest_with_ties
 from resemblance.significance import average_ranks
 

@@ -335,6 +335,8 @@ def test_a_comparison_says_that_it_was_streamed(tmp_path):
     with ThreadPoolExecutor(2) as pool:
         there = stream.compare(["cka", "mean_cca"], jobs=pool, progress=False)
     assert np.array_equal(there["mean_cca"], comparison["mean_cca"])
+    with pytest.raises(ValueError, match="jobs must be a number of processes"):
+        stream.compare("cka", jobs=0)
     few, more = (streamed(layers, directions=d).compare(progress=False) for d in (False, True))
     assert not few.failures
     names = {m.spec for m in more.measures} - {m.spec for m in few.measures}

@@ -20,8 +20,9 @@ from ..base.progress import progress_announcer
 from ..comparison.comparison import Comparison, MeasureInfo
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
-from ..engine.execution import compare_many
-from ..engine.work import ComparisonPlan, RunOptions, load_saved_scores
+from ..engine._compare import compare_many
+from ..engine.inputs import ComparisonInputs, load_saved_scores
+from ..engine.options import check_run_options
 from ..significance import known_mean
 from .case import Case, Part, Score
 from .feature_maps import ComparisonChunk, merge_chunks, split_by_map_size
@@ -86,22 +87,25 @@ def compare_cases(
         if progress:
             progress("comparing", total - missing + ready, total)
 
-    plans = [ComparisonPlan.of(chunk.rows, chunk.measures, chunk.columns) for chunk in chunks]
+    inputs = [ComparisonInputs.of(chunk.rows, chunk.measures, chunk.columns) for chunk in chunks]
     if stored_only and save is not None:
-        if plans:
+        if inputs:
             with ScoreFile(save, read_only=True) as store:
-                load_saved_scores(store, plans)
-        comparisons = iter([plan.comparison() for plan in plans])
+                load_saved_scores(store, inputs)
+        comparisons = iter([chunk_inputs.comparison() for chunk_inputs in inputs])
     else:
-        options: RunOptions = {
-            "executor": executor,
-            "memory": memory,
-            "save": save,
-            "progress": show,
-        }
-        if progress:
-            options["announce"] = progress_announcer(True, "comparing")
-        comparisons = iter(compare_many(plans, **options))
+        comparisons = iter(
+            compare_many(
+                inputs,
+                check_run_options(
+                    executor,
+                    memory,
+                    save=save,
+                    progress=show,
+                    announce=progress_announcer(True, "comparing") if progress else None,
+                ),
+            )
+        )
         show(1, 1)
     return {
         part.key: merge_chunks(

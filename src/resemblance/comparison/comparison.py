@@ -508,16 +508,30 @@ def write_missing_scores(comparison: Comparison, store: ScoreFile) -> None:
 
 
 def comparison_description(comparison: Comparison) -> dict[str, Any]:
-    """Return the description of a comparison in a file, as JSON: infinite range ends become
-    null."""
-    measures = [m._asdict() for m in comparison.measures]
-    for entry in measures:
+    """Return the description of a comparison in a file, as JSON."""
+    return describe_comparison(
+        comparison.rows, comparison.columns, comparison.measures, comparison.provenance
+    )
+
+
+def describe_comparison(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    measures: Sequence[MeasureInfo],
+    provenance: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the description of a comparison with these names, measures and provenance, as JSON.
+
+    Infinite range ends become null.
+    """
+    entries = [m._asdict() for m in measures]
+    for entry in entries:
         entry["range"] = [end if np.isfinite(end) else None for end in entry["range"]]
     return {
-        "rows": list(comparison.rows),
-        "columns": list(comparison.columns),
-        "measures": measures,
-        "provenance": dict(comparison.provenance),
+        "rows": list(rows),
+        "columns": list(columns),
+        "measures": entries,
+        "provenance": dict(provenance),
     }
 
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,7 +16,6 @@ import numpy as np
 MAX_MATRIX_BYTES_IN_MEMORY = 2**28
 SCORES_PER_BATCH = 2**20  # approximate size of a batch that a matrix yields
 MAX_COALESCED_SCORES = 512  # smaller batches are joined
-VALUE_KIND = "value"  # the kind of a measure's value; inference has other kinds
 CAVEAT_KEY = "caveat"  # the name of the diagnostic with the caveat about a value
 # Names that no diagnostic may have.
 RECORD_COLUMNS = ("measure", "label", "x", "y", "value", "reason")
@@ -35,9 +34,7 @@ class ScoreBatch(NamedTuple):
     ``data`` are fingerprints; ``x`` and ``y`` are positions in ``data``, the pair of an entry. An
     entry without a value is NaN; ``reasons`` contains the reason by entry. ``numbers`` are the
     diagnostics, arrays by name, NaN for entries without the diagnostic; ``caveats`` are the reasons
-    why values mean little, by entry. ``seconds`` is the time for all entries together. A batch of
-    another ``kind``, which inference computes, such as values under the permutations of a design,
-    has values of shape (entries, numbers per entry).
+    why values mean little, by entry. ``seconds`` is the time for all entries together.
     """
 
     measure: str
@@ -50,12 +47,35 @@ class ScoreBatch(NamedTuple):
     reasons: Mapping[int, str] = {}
     numbers: Mapping[str, np.ndarray] = {}
     caveats: Mapping[int, str] = {}
-    kind: str = VALUE_KIND
 
     @property
     def size(self) -> int:
         """The number of entries."""
         return len(self.values)
+
+
+class StoredResult(NamedTuple):
+    """A result of inference in a file of scores.
+
+    ``kind`` is the name of the type of the result; ``x`` and ``y`` identify the data. ``facts`` are
+    the fields of the result besides the values, by name, in types of JSON.
+    """
+
+    kind: str
+    measure: str
+    version: int
+    x: str
+    y: str
+    facts: Mapping[str, Any]
+    values: np.ndarray
+
+
+class InferenceResult(Protocol):
+    """A result that a file of scores can keep."""
+
+    def stored(self) -> StoredResult:
+        """Return the result as a file of scores keeps it."""
+        ...
 
 
 class PairScore(NamedTuple):
@@ -94,7 +114,7 @@ def score_batch(
 
 def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
     """Yield score batches; consecutive small batches of a measure are joined."""
-    for _, group in groupby(columns, key=lambda c: (*c[:2], c.kind, c.values.shape[1:])):
+    for _, group in groupby(columns, key=lambda c: c[:2]):
         batch, size = list[ScoreBatch](), 0
         for column in group:
             batch.append(column)
@@ -107,7 +127,7 @@ def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
 
 
 def _concatenate_batches(columns: Sequence[ScoreBatch]) -> ScoreBatch:
-    """Join batches of the same measure and kind into a single batch."""
+    """Join batches of the same measure into a single batch."""
     if len(columns) == 1:
         return columns[0]
     starts = np.cumsum([0, *(c.size for c in columns)]).tolist()

@@ -25,12 +25,13 @@ from .scores import (
     MAX_COALESCED_SCORES,
     NO_MEMORY_REASON,
     RECORD_COLUMNS,
-    VALUE_KIND,
+    InferenceResult,
     ScoreBatch,
+    StoredResult,
     coalesce_batches,
 )
 
-SCORE_FILE_FORMAT = 9
+SCORE_FILE_FORMAT = 10
 MAX_ROW_SCORES = 2**22  # entries of a row, as SQLite limits values to 1 GB
 MIN_SHORT_ROWS_TO_JOIN = 16  # fewest short rows that closing the file joins
 EVIDENCE_KEY = "evidence"  # the entry of a description with the settings of inference
@@ -40,12 +41,18 @@ GLOBAL_KEY = ""
 # last, so that a query for other columns does not read blobs.
 SCORES_TABLE_SQL = (
     "CREATE TABLE scores (id INTEGER PRIMARY KEY, checksum INTEGER, measure TEXT, "
-    "version INTEGER, kind TEXT, size INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
+    "version INTEGER, size INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
+)
+# A row contains a result of inference.
+RESULTS_TABLE_SQL = (
+    "CREATE TABLE results (id INTEGER PRIMARY KEY, checksum INTEGER, kind TEXT, measure TEXT, "
+    "version INTEGER, x TEXT, y TEXT, facts TEXT, shape TEXT, numbers BLOB)"
 )
 HEADER_TABLE_SQL = (
     "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), checksum INTEGER, "
     "description TEXT)"
 )
+TABLES_SQL = (SCORES_TABLE_SQL, RESULTS_TABLE_SQL, HEADER_TABLE_SQL)
 RECOMPUTE_REMEDY = "delete the file, and compute its scores again"
 # Remedies for errors of SQLite, by words of the error.
 SQLITE_REMEDIES = {
@@ -87,6 +94,7 @@ class ScoreFile:
             raise ValueError(f"{path}: there is no folder {self.path.parent}; create it first")
         self._read_only = read_only
         self._pending: list[ScoreBatch] = []
+        self._pending_results: list[StoredResult] = []
         self._written = 0.0
         self.is_shared = read_only or has_locks(self.path.parent)
         with ExitStack() as stack:
@@ -113,7 +121,7 @@ class ScoreFile:
     def __exit__(self, *exception: object) -> None:
         with self._open:
             try:
-                if self._pending:
+                if self._pending or self._pending_results:
                     self.flush()
                 if not self._read_only:
                     self._join_rows()
@@ -128,7 +136,7 @@ class ScoreFile:
     def describe(
         self,
         description: dict[str, Any],
-        results: Iterable[ScoreBatch] = (),
+        results: Iterable[StoredResult] = (),
         name: str = "Comparison",
     ) -> None:
         """Record the comparison that the scores are for, and results computed from all scores.
@@ -137,12 +145,12 @@ class ScoreFile:
         ``results`` under ``GLOBAL_KEY``. ``name``: the class of the result in the file.
         """
         with self._writing():
-            self._db.execute("DELETE FROM scores WHERE data = ?", [json.dumps([GLOBAL_KEY])])
+            self._db.execute("DELETE FROM results WHERE x = ?", [GLOBAL_KEY])
             text = json.dumps({FORMAT_ENTRY: format_of(name), **description})
             self._db.execute(
                 "INSERT OR REPLACE INTO header VALUES (0, ?, ?)", [row_checksum(text), text]
             )
-            self._insert(results)
+            self._insert_results(results)
 
     def description(self) -> dict[str, Any]:
         """Return the description; raise ``ValueError`` if the file has none."""
@@ -167,22 +175,26 @@ class ScoreFile:
         entries: dict[str, Any] = json.loads(text)
         return entries
 
-    def put(self, columns: Iterable[ScoreBatch]) -> None:
-        """Add scores. If 0.3 seconds have passed since the last write, write all added scores to
-        disk.
+    def put(self, entries: Iterable[ScoreBatch | InferenceResult]) -> None:
+        """Add scores or results of inference.
 
-        The first of two scores for the same data counts, unless the first failed for lack of
-        memory.
+        If 0.3 seconds have passed since the last write, all added entries are written to disk. The
+        first of two scores for the same data counts, unless the first failed for lack of memory.
         """
-        self._pending.extend(columns)
+        for entry in entries:
+            if isinstance(entry, ScoreBatch):
+                self._pending.append(entry)
+            else:
+                self._pending_results.append(entry.stored())
         if time.monotonic() - self._written > 0.3:
             self.flush()
 
     def flush(self) -> None:
-        """Write the pending batches in one transaction."""
+        """Write the pending entries in one transaction."""
         with self._writing():
-            self._insert(coalesce_batches(sorted(self._pending, key=lambda c: (c.measure, c.kind))))
-        self._pending, self._written = [], time.monotonic()
+            self._insert(coalesce_batches(sorted(self._pending, key=lambda c: c.measure)))
+            self._insert_results(self._pending_results)
+        self._pending, self._pending_results, self._written = [], [], time.monotonic()
 
     def _insert(
         self, columns: Iterable[ScoreBatch], numbers: Iterable[int | None] = repeat(None)
@@ -190,8 +202,13 @@ class ScoreFile:
         """Write batches as new rows, or in place of the rows with the given numbers."""
         parts = map(_row_from_batch, columns)
         rows = ((number, row_checksum(*row), *row) for row, number in zip(parts, numbers))
-        places = ", ".join("?" * 10)
+        places = ", ".join("?" * 9)
         self._db.executemany(f"INSERT OR REPLACE INTO scores VALUES ({places})", rows)
+
+    def _insert_results(self, results: Iterable[StoredResult]) -> None:
+        rows = ((None, row_checksum(*row), *row) for row in map(_row_from_result, results))
+        places = ", ".join("?" * 10)
+        self._db.executemany(f"INSERT INTO results VALUES ({places})", rows)
 
     def _join_rows(self) -> None:
         """Join consecutive short rows in one transaction.
@@ -201,10 +218,10 @@ class ScoreFile:
         error.
         """
         kinds = (
-            "SELECT measure, version, kind FROM scores WHERE size < ? "
-            "GROUP BY measure, version, kind HAVING count(*) >= ?"
+            "SELECT measure, version FROM scores WHERE size < ? "
+            "GROUP BY measure, version HAVING count(*) >= ?"
         )
-        rows = "SELECT id, size FROM scores WHERE (measure, version, kind) = (?, ?, ?) ORDER BY id"
+        rows = "SELECT id, size FROM scores WHERE (measure, version) = (?, ?) ORDER BY id"
         with suppress(ValueError), name_damaged_score_file(self.path):
             if (
                 self._db.execute(kinds, [MAX_COALESCED_SCORES, MIN_SHORT_ROWS_TO_JOIN]).fetchone()
@@ -229,29 +246,34 @@ class ScoreFile:
         self._insert(coalesce_batches(map(self._column, numbers)), ids)
         self._db.executemany("DELETE FROM scores WHERE id = ?", ([number] for number in ids))
 
-    def columns(
-        self, ids: Iterable[str] | None = None, *, by_inference: bool = False
-    ) -> Iterator[ScoreBatch]:
+    def columns(self, ids: Iterable[str] | None = None) -> Iterator[ScoreBatch]:
         """Yield all scores, or at least the scores of data among the fingerprints ``ids``.
 
-        ``by_inference``: yield the kinds of inference instead of values. Raises ``ValueError`` for
-        rows that cannot be scores.
+        Raises ``ValueError`` for rows that cannot be scores.
         """
         with name_damaged_score_file(self.path):
-            for column in coalesce_batches(
-                self._read(None if ids is None else set(ids), by_inference)
-            ):
-                if not by_inference:
-                    _check_batch_values(column)
+            for column in coalesce_batches(self._read(None if ids is None else set(ids))):
+                _check_batch_values(column)
                 yield column
 
-    def _read(self, data: set[str] | None, by_inference: bool) -> Iterator[ScoreBatch]:
+    def results(self, ids: Iterable[str]) -> Iterator[StoredResult]:
+        """Yield the results of inference about pairs of data among ``ids``.
+
+        Raises ``ValueError`` for rows that cannot be results.
+        """
+        data = set(ids)
+        with name_damaged_score_file(self.path):
+            query = "SELECT id, x, y FROM results ORDER BY id"
+            for number, x, y in self._db.execute(query).fetchall():
+                if x in data and y in data:
+                    yield self._result(number)
+
+    def _read(self, data: set[str] | None) -> Iterator[ScoreBatch]:
         """Yield the rows that contain any fingerprint in ``data``."""
-        comparison = "<>" if by_inference else "="
-        query = f"SELECT id, data FROM scores WHERE kind {comparison} ? ORDER BY measure, id"
+        query = "SELECT id, data FROM scores ORDER BY measure, id"
         # Fetch all rows now: an open statement, left by a caller that stops early, would lock the
         # file.
-        for number, names in self._db.execute(query, [VALUE_KIND]).fetchall():
+        for number, names in self._db.execute(query).fetchall():
             if data is None or not data.isdisjoint(json.loads(names)):
                 yield self._column(number)
 
@@ -265,10 +287,16 @@ class ScoreFile:
                 raise ValueError(state.replace("\n", " "))
             for (number,) in self._db.execute("SELECT id FROM scores").fetchall():
                 self._column(number)
+            for (number,) in self._db.execute("SELECT id FROM results").fetchall():
+                self._result(number)
 
     def _column(self, number: int) -> ScoreBatch:
         row = self._db.execute("SELECT * FROM scores WHERE id = ?", [number]).fetchone()
         return _batch_from_row(*_verified_row(*row[1:]))
+
+    def _result(self, number: int) -> StoredResult:
+        row = self._db.execute("SELECT * FROM results WHERE id = ?", [number]).fetchone()
+        return _result_from_row(*_verified_row(*row[1:]))
 
     def count(self, *, self_pairs: bool = False) -> int:
         """Return the number of scores; ``self_pairs``: only scores of data with themselves.
@@ -310,7 +338,7 @@ class ScoreFile:
             )
         if self._read_only and not tables:
             raise ValueError(f"{self.path} is empty: it holds no comparison")
-        if foreign := sorted(tables - {SCORES_TABLE_SQL, HEADER_TABLE_SQL}):
+        if foreign := sorted(tables - {*TABLES_SQL}):
             raise ValueError(
                 f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
             )
@@ -348,7 +376,7 @@ class ScoreFile:
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
             self._db.execute(f"PRAGMA user_version = {SCORE_FILE_FORMAT}")
-            for statement in (SCORES_TABLE_SQL, HEADER_TABLE_SQL):
+            for statement in TABLES_SQL:
                 self._db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
 
 
@@ -436,7 +464,6 @@ def _row_from_batch(column: ScoreBatch) -> tuple[Any, ...]:
     return (
         column.measure,
         column.version,
-        column.kind,
         column.size,
         json.dumps(list(places)),
         json.dumps(notes, allow_nan=False),
@@ -447,15 +474,14 @@ def _row_from_batch(column: ScoreBatch) -> tuple[Any, ...]:
 
 def _batch_from_row(*row: Any) -> ScoreBatch:
     """Return a row as a batch; raise ``ValueError`` for a row that cannot be a batch."""
-    measure, version, kind, size, data, notes, pairs, numbers = row
-    kinds: tuple[type, ...] = (str, int, str, int, str, str, bytes, bytes)
+    measure, version, size, data, notes, pairs, numbers = row
+    kinds: tuple[type, ...] = (str, int, int, str, str, bytes, bytes)
     if not all(map(isinstance, row, kinds)) or not 0 < size <= MAX_ROW_SCORES:
         raise ValueError(f"this is not a row of scores: {measure!r}")
     entry = json.loads(notes)
     names, fingerprints = [*map(str, entry["names"])], tuple(map(str, json.loads(data)))
     x, y = _unpack_positions(pairs, size, len(fingerprints))
-    shape = (1 + len(names), size) if kind == VALUE_KIND else (1, size, len(numbers) // (8 * size))
-    values, *extra_values = np.frombuffer(numbers, dtype="<f8").reshape(shape)
+    values, *extra_values = np.frombuffer(numbers, dtype="<f8").reshape(1 + len(names), size)
     return ScoreBatch(
         measure,
         version,
@@ -467,8 +493,23 @@ def _batch_from_row(*row: Any) -> ScoreBatch:
         _texts_by_position(entry["reasons"], size),
         dict(zip(names, extra_values, strict=True)),
         _texts_by_position(entry["caveats"], size),
-        kind,
     )
+
+
+def _row_from_result(result: StoredResult) -> tuple[Any, ...]:
+    values = np.asarray(result.values, dtype="<f8")
+    facts = json.dumps(dict(result.facts), allow_nan=False)
+    return (*result[:5], facts, json.dumps(values.shape), values.tobytes())
+
+
+def _result_from_row(*row: Any) -> StoredResult:
+    """Return a row as a result; raise ``ValueError`` for a row that cannot be a result."""
+    kind, measure, version, x, y, facts, shape, numbers = row
+    kinds: tuple[type, ...] = (str, str, int, str, str, str, str, bytes)
+    if not all(map(isinstance, row, kinds)):
+        raise ValueError(f"this is not a row of results: {kind!r}")
+    values = np.frombuffer(numbers, dtype="<f8").reshape(json.loads(shape))
+    return StoredResult(kind, measure, version, x, y, json.loads(facts), values)
 
 
 def _unpack_positions(pairs: bytes, size: int, count: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,10 @@ from ..base.progress import Progress
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..data.caveats import data_caveats
-from .execution import compare_many
+from .execution import compute_missing_scores
+from .inputs import ComparisonInputs
 from .jobs import Jobs, open_executor
-from .work import ComparisonPlan, RunOptions
+from .options import RunOptions, check_run_options
 
 
 def compare(
@@ -80,9 +81,29 @@ def compare(
     faster for many small problems, and with the same values on all machines; the setting is
     restored.
     """
-    work = ComparisonPlan.of(representations, measures, against)
-    work.note(data_caveats(work.all))
+    inputs = ComparisonInputs.of(representations, measures, against)
+    inputs.note(data_caveats(inputs.all))
     with open_executor("compare", jobs) as executor:
-        options: RunOptions = {"executor": executor, "memory": memory, "block_size": block_size}
-        options |= {"progress": progress, "save": save, "spill": spill}
-        return compare_many([work], **options)[0]
+        options = check_run_options(
+            executor, memory, block_size, progress=progress, save=save, spill=spill
+        )
+        return compare_many([inputs], options)[0]
+
+
+def compare_many(
+    comparisons: Sequence[ComparisonInputs], options: RunOptions, *, described: bool = True
+) -> tuple[Comparison, ...]:
+    """Return several comparisons, computed in a joint run.
+
+    ``compare_many`` differs from successive calls of :func:`compare` in three ways. An executor
+    gets the blocks of all comparisons at once, so no worker waits for the end of a comparison. A
+    score needed by several comparisons is computed once, also without ``save``. And ``progress``
+    counts all comparisons together. The values are identical, to the last bit. Without an executor,
+    intermediates are cached for at most two blocks of a comparison at a time.
+
+    The exceptions are the exceptions of :func:`compare`. The file of ``save`` describes the last
+    comparison; with ``described=False`` the description in the file does not change.
+    """
+    if comparisons:
+        compute_missing_scores(comparisons, options, described)
+    return tuple(inputs.comparison() for inputs in comparisons)

@@ -34,8 +34,8 @@ from ..contracts._measure import Measure
 from ..data.representation import Representation, pair_cache
 from .intermediate_sizes import representation_cache_bytes
 from .memory import available_memory
+from .plan import PairBlock
 from .reasons import is_out_of_memory
-from .work import PairBlock
 from .workers import WorkerCall, count_workers, is_local_cluster, is_process_pool, single_threaded
 
 MeasureTuple = tuple[Measure, ...]

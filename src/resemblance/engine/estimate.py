@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +13,8 @@ from ..base.formatting import format_duration
 from ..comparison.scores import ScoreBatch
 from ..contracts._measure import Measure, batchable_measures
 from ..data.representation import data_key
+from .plan import ComparisonPlan, PairBlock
 from .scoring import score_block
-from .work import ComparisonPlan, PairBlock
 
 LONG_COMPARISON_SECONDS = 60.0  # shorter comparisons print no estimate
 MIN_TIMED_PAIRS = 100  # a measure with fewer pairs is not timed
@@ -96,27 +97,20 @@ class MeasureWorkload(NamedTuple):
 class TimeEstimate:
     """The tasks that time the first pairs of comparisons, and the estimated seconds of all pairs.
 
-    ``tasks`` run before all other tasks, pair by pair. The constructor removes the timed pairs from
-    ``todos``.
+    ``tasks`` are blocks that run before all other blocks, pair by pair. The constructor removes the
+    timed pairs from the plans.
     """
 
-    def __init__(
-        self,
-        works: Sequence[ComparisonPlan],
-        todos: Sequence[dict[str, np.ndarray]],
-        workers: int,
-        memory: int,
-        available: float,
-    ):
+    def __init__(self, plans: Sequence[ComparisonPlan], workers: int):
         self.workers = max(1, workers)
         self.rates: dict[MeasureSize, MeasureRate] = {}
         self.by_pair: dict[tuple[str, DataPair], MeasureRate] = {}
-        groups = list(map(_width_groups, works))
+        groups = list(map(_width_groups, plans))
         self.shares = [
-            _measure_workload(work, m, todo[m.spec], rows, columns)
-            for work, todo, (rows, columns) in zip(works, todos, groups)
-            for m in work.measures
-            if todo[m.spec].any()
+            _measure_workload(plan, m, rows, columns)
+            for plan, (rows, columns) in zip(plans, groups)
+            for m in plan.measures
+            if plan.missing[m.spec].any()
         ]
         pairs = Counter[tuple[str, int]]()
         for share in self.shares:
@@ -126,61 +120,55 @@ class TimeEstimate:
         }
         self.tasks = [
             task
-            for work, todo, (rows, columns) in zip(works, todos, groups)
+            for plan, (rows, columns) in zip(plans, groups)
             for side in zip(rows, columns)
-            for task in self._tasks(work, todo, *side, needed_sizes, memory, available)
+            for task in self._tasks(plan, *side, needed_sizes)
         ]
 
     def _tasks(
         self,
-        work: ComparisonPlan,
-        todo: dict[str, np.ndarray],
+        plan: ComparisonPlan,
         rows: np.ndarray,
         columns: np.ndarray,
         needed_sizes: set[MeasureSize],
-        memory: int,
-        available: float,
     ) -> Iterator[PairBlock]:
-        """Yield the timing tasks for a group of a comparison, for needed sizes without a rate."""
+        """Yield the timing blocks for a group of a comparison, for needed sizes without a rate."""
         sizes_by_places = defaultdict[
             tuple[TimedPositions, TimedPositions], dict[Measure, MeasureSize]
         ](dict)
-        for m in work.measures:
-            size = _median_size(work, m, rows, columns)
+        for m in plan.measures:
+            size = _median_size(plan, m, rows, columns)
             if size in needed_sizes and size not in self.rates:
-                places = _first_timed_block(work, todo[m.spec], rows, columns)
+                places = _first_timed_block(plan, m, rows, columns)
                 if places is not None:
                     sizes_by_places[places][m] = size
         for (i, j), sizes in sizes_by_places.items():
-            first, masks = self._first_pairs(work, todo, i, j, sizes)
-            tasks = first.tasks(masks, memory, available)
-            yield from (task._replace(job=score_timed_pairs) for task in tasks)
+            blocks = self._first_pairs(plan, i, j, sizes).blocks()
+            yield from (block._replace(job=score_timed_pairs) for block in blocks)
 
     def _first_pairs(
         self,
-        work: ComparisonPlan,
-        todo: dict[str, np.ndarray],
+        plan: ComparisonPlan,
         i: TimedPositions,
         j: TimedPositions,
         sizes: Mapping[Measure, MeasureSize],
-    ) -> tuple[ComparisonPlan, dict[str, np.ndarray]]:
-        """Move the first pairs of measures from ``todo`` to a new plan; return plan and masks."""
-        is_square = work.columns is None
+    ) -> ComparisonPlan:
+        """Move the first pairs of measures from a plan to a new plan; return the new plan."""
+        is_square = plan.columns is None
         side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
-        rows, columns = (tuple(side[k] for k in places) for side, places in zip(work.sides, (i, j)))
+        rows, columns = (tuple(side[k] for k in places) for side, places in zip(plan.sides, (i, j)))
         batchable = batchable_measures(tuple(sizes), [*rows, *columns])
         size = MAX_TIMED_BATCH_SIDE if batchable else side_length
         rows, columns = rows[:size], columns[:size]
-        first = ComparisonPlan(rows, None if is_square else columns, list(sizes), [], {})
         tokens = [list(map(data_key, side)) for side in (rows, columns)]
         places, masks = np.ix_(i[:size], j[:size]), dict[str, np.ndarray]()
         for m in sizes:
-            mask = todo[m.spec][places]
+            mask = plan.missing[m.spec][places]
             if is_square:
                 np.fill_diagonal(mask, False)
             if m not in batchable:
                 mask[side_length:], mask[:, side_length:] = False, False
-            todo[m.spec][places] &= ~mask
+            plan.missing[m.spec][places] &= ~mask
             masks[m.spec] = mask
             single_pairs, block = _single_then_block_pairs(mask, is_square)
             names, block_names = (
@@ -191,7 +179,14 @@ class TimeEstimate:
             rate = MeasureRate(names, block_names, n_new)
             self.rates[sizes[m]] = rate
             self.by_pair |= {(m.spec, pair): rate for pair in rate.steps}
-        return first, masks
+        return replace(
+            plan,
+            rows=rows,
+            columns=None if is_square else columns,
+            measures=list(sizes),
+            missing=masks,
+            height=None,
+        )
 
     def take(self, columns: Iterable[ScoreBatch]) -> None:
         """Add the seconds of the scores of timed pairs."""
@@ -280,13 +275,13 @@ def _single_then_block_pairs(
 # ---------------------------------------------------------------------------------------- groups
 
 
-def _width_groups(work: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _width_groups(plan: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return row and column indices, sorted by number of features, split into equally many groups.
 
     If all widths are equal, all rows form a group and all columns form a group.
     """
-    is_square = work.columns is None
-    widths = [np.array([r.shape[1] for r in side]) for side in work.sides]
+    is_square = plan.columns is None
+    widths = [np.array([r.shape[1] for r in side]) for side in plan.sides]
     side_length = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
     count = max(1, min(WIDTH_GROUPS, *(len(side) // side_length for side in widths)))
     if all((side == side[0]).all() for side in widths):
@@ -296,25 +291,21 @@ def _width_groups(work: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarr
 
 
 def _median_size(
-    work: ComparisonPlan, m: Measure, rows: np.ndarray, columns: np.ndarray
+    plan: ComparisonPlan, m: Measure, rows: np.ndarray, columns: np.ndarray
 ) -> MeasureSize:
     """Return the size of a pair from two groups: the features of the middle representations."""
     features = [
         sorted(side[k].shape[1] for k in group.tolist())[len(group) // 2]
-        for side, group in zip(work.sides, (rows, columns))
+        for side, group in zip(plan.sides, (rows, columns))
     ]
-    return MeasureSize(m.spec, work.rows[0].shape[0], *features)
+    return MeasureSize(m.spec, plan.rows[0].shape[0], *features)
 
 
 def _measure_workload(
-    work: ComparisonPlan,
-    m: Measure,
-    todo: np.ndarray,
-    rows: Sequence[np.ndarray],
-    columns: Sequence[np.ndarray],
+    plan: ComparisonPlan, m: Measure, rows: Sequence[np.ndarray], columns: Sequence[np.ndarray]
 ) -> MeasureWorkload:
     """Return the numbers of representations and pairs to compute for a measure."""
-    is_square = work.columns is None
+    is_square, todo = plan.columns is None, plan.missing[m.spec]
     pairs = np.array([[np.count_nonzero(todo[np.ix_(a, b)]) for b in columns] for a in rows], float)
     pairs /= 2 if is_square and not m.symmetric else 1  # (a, b) and (b, a) are timed together
     has_row, has_column = (np.asarray(todo.any(axis=axis)) for axis in (1, 0))
@@ -325,12 +316,12 @@ def _measure_workload(
             np.count_nonzero(has_row[a]) + np.count_nonzero(has_column[b])
             for a, b in zip(rows, columns)
         ]
-    sizes = [_median_size(work, m, a, b) for a, b in zip(rows, columns)]
+    sizes = [_median_size(plan, m, a, b) for a, b in zip(rows, columns)]
     return MeasureWorkload(sizes, np.array(counts), pairs)
 
 
 def _first_timed_block(
-    work: ComparisonPlan, todo: np.ndarray, rows: np.ndarray, columns: np.ndarray
+    plan: ComparisonPlan, m: Measure, rows: np.ndarray, columns: np.ndarray
 ) -> tuple[TimedPositions, TimedPositions] | None:
     """Return the indices of rows and columns whose pairs are all missing; None if there are too
     few.
@@ -338,10 +329,11 @@ def _first_timed_block(
     The pairs of the first two rows and columns are timed one at a time. The other rows and columns
     are for measures that compute many pairs together.
     """
-    if work.columns is None:
+    todo = plan.missing[m.spec]
+    if plan.columns is None:
         return _first_timed_square(todo, rows)
-    row_data = set(map(data_key, work.rows))
-    columns = np.array([j for j in columns.tolist() if data_key(work.columns[j]) not in row_data])
+    row_data = set(map(data_key, plan.rows))
+    columns = np.array([j for j in columns.tolist() if data_key(plan.columns[j]) not in row_data])
     rows, columns = rows[:MAX_TIMING_CANDIDATES], columns[:MAX_TIMING_CANDIDATES]
     if not len(columns):
         return None

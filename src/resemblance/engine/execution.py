@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack, closing
-from typing import Unpack
+from contextlib import closing
+from itertools import product
 
 import numpy as np
 
@@ -14,196 +14,124 @@ from ..base.arrays import is_on_cpu
 from ..base.formatting import format_bytes
 from ..base.progress import progress_announcer, progress_reporter
 from ..base.text import warn
-from ..comparison.comparison import Comparison, comparison_description
 from ..comparison.scores import ScoreBatch
 from ..comparison.store import ScoreFile
 from ..data.representation import Representation
-from ..significance.resampling import check_positive_integers
 from .cache_sharing import SharedCache, shared_cache
 from .estimate import TimeEstimate
-from .intermediate_sizes import is_small
-from .memory import HALF_KEYWORD, available_memory, memory_budget
+from .inputs import ComparisonInputs, find_missing_pairs, load_saved_scores
+from .memory import available_memory
+from .options import RunOptions
+from .plan import ComparisonPlan
 from .tasks import run_pair_blocks
-from .work import ComparisonPlan, PairBlock, RunOptions, find_missing_pairs, load_saved_scores
-from .workers import count_workers, is_on_this_machine, single_threaded
+from .workers import is_on_this_machine
 
-# More tasks balance the load better, but without a shared cache each task computes intermediates.
-TASKS_PER_WORKER = 2
-SHARED_TASKS_PER_WORKER = 10
-MAX_SHARED_BLOCK_HEIGHT = 100  # a task keeps the files of two blocks open
-
-
-def compare_many(
-    works: Iterable[ComparisonPlan], *, described: bool = True, **options: Unpack[RunOptions]
-) -> tuple[Comparison, ...]:
-    """Return several comparisons, computed in a joint run.
-
-    ``compare_many`` differs from successive calls of :func:`compare` in three ways. An executor
-    gets the tasks of all comparisons at once, so no worker waits for the end of a comparison. A
-    score needed by several comparisons is computed once, also without ``save``. And ``progress``
-    counts all comparisons together. The values are identical, to the last bit. Without an executor,
-    intermediates are cached for at most two blocks of a comparison at a time.
-
-    The options and exceptions are the same as for :func:`compare`. The file of ``save`` describes
-    the last comparison; with ``described=False`` the description in the file does not change.
-    """
-    works = tuple(works)
-    if works:
-        execute_plans(works, options, described)
-    return tuple(work.comparison() for work in works)
+# More blocks balance the load better, but without a shared cache each block computes intermediates.
+BLOCKS_PER_WORKER = 2
+SHARED_BLOCKS_PER_WORKER = 10
+MAX_SHARED_BLOCK_HEIGHT = 100  # a worker keeps the files of two groups of representations open
 
 
-def execute_plans(
-    works: Sequence[ComparisonPlan], options: RunOptions, described: bool = True
+def compute_missing_scores(
+    comparisons: Sequence[ComparisonInputs], options: RunOptions, described: bool = True
 ) -> None:
-    """Compute the scores missing in the plans and in the file of ``save``."""
-    executor, save = options.get("executor"), options.get("save")
-    with ExitStack() as file, ExitStack() as stack:
-        store = file.enter_context(ScoreFile(save)) if save is not None else None
-        if store:
-            load_saved_scores(store, works)
-        if store and described:
-            store.describe(comparison_description(works[-1].comparison()))
-        stack.enter_context(single_threaded())
-        workers_write = store is not None and store.is_shared and is_on_this_machine(executor)
-        todos, budget = find_missing_pairs(works), validated_budget(options)
-        total = sum(int(np.count_nonzero(mask)) for todo in todos for mask in todo.values())
-        lender = stack.enter_context(shared_cache(executor, options.get("spill"), budget))
-        memory, progress = available_memory(), options.get("progress", True)
-        failures, streams = schedule_pair_blocks(works, todos, options, budget, memory, lender)
-        estimate = _time_estimate(works, todos, options, budget, memory)
-        advance = stack.enter_context(progress_reporter(progress, total, "comparing"))
-        if total:
-            advance(0)  # shows the total before the first pair is done
-        _record_scores(failures, works, store, advance)
-        # A worker forked while the file is open would keep its lock.
-        if workers_write:
-            file.close()
-            store = None
-        # The exit stack closes the generator before it removes the shared cache.
-        keep = options.get("keep", False)
-        scores = stack.enter_context(
-            closing(
-                run_pair_blocks(
-                    streams,
-                    executor,
-                    lender,
-                    save,
-                    workers_write,
-                    keep=keep,
-                    first=estimate.tasks if estimate else (),
-                )
-            )
-        )
-        for batch in scores:
-            _record_scores(batch, works, store, advance)
-            if estimate:
-                estimate.take(batch)
-                if estimate.is_complete:
-                    _announce_duration(estimate, options)
-                    estimate = None
+    """Compute the scores missing in the comparisons and in the file of ``save``.
+
+    ``described``: the file describes the last comparison; otherwise the description stays.
+    """
+    if options.save is not None:
+        with ScoreFile(options.save) as store:
+            load_saved_scores(store, comparisons)
+            if described:
+                store.describe(comparisons[-1].description())
+    missing = find_missing_pairs(comparisons)
+    total = sum(int(np.count_nonzero(mask)) for masks in missing for mask in masks.values())
+    with shared_cache(options.executor, options.spill, options.memory) as cache:
+        plans, failures = plan_comparisons(comparisons, missing, options, available_memory(), cache)
+        estimate = _time_estimate(plans, options)
+        blocks, first = [plan.blocks() for plan in plans], estimate.tasks if estimate else ()
+        batches = run_pair_blocks(blocks, options, cache, first=first, failures=failures)
+        # The generator is closed before the shared cache is removed.
+        with progress_reporter(options.progress, total, "comparing") as advance, closing(batches):
+            if total:
+                advance(0)  # shows the total before the first pair is done
+            for batch in filter(None, batches):
+                for scores, inputs in product(batch, comparisons):
+                    inputs.put(scores)
+                advance(sum(scores.size for scores in batch))
+                if estimate:
+                    estimate.take(batch)
+                    if estimate.is_complete:
+                        _announce_duration(estimate, options)
+                        estimate = None
 
 
-def _time_estimate(
-    works: Sequence[ComparisonPlan],
-    todos: Sequence[dict[str, np.ndarray]],
-    options: RunOptions,
-    budget: int,
-    memory: int | None,
-) -> TimeEstimate | None:
+def _time_estimate(plans: Sequence[ComparisonPlan], options: RunOptions) -> TimeEstimate | None:
     """Return the time estimate of the work, or None.
 
     The pairs of the estimate are computed first. The result is None if nothing prints the estimate,
     or if there is little work.
     """
-    if options.get("progress", True) is not True and "announce" not in options:
+    if options.progress is not True and options.announce is None:
         return None
-    executor = options.get("executor")
-    is_here = all(_uses_local_memory(executor, work.all) for work in works)
-    available = memory if memory is not None and is_here else math.inf
-    workers = count_workers(executor) if executor else 1
-    estimate = TimeEstimate(works, todos, workers, budget, available)
+    estimate = TimeEstimate(plans, options.workers)
     return estimate if estimate.tasks else None
 
 
 def _announce_duration(estimate: TimeEstimate, options: RunOptions) -> None:
     """Print the estimate if the work is long."""
-    announce = options.get("announce") or progress_announcer(
-        options.get("progress", True), "comparing"
-    )
+    announce = options.announce or progress_announcer(options.progress, "comparing")
     if estimate.line:
         announce(estimate.line)
 
 
-def _record_scores(
-    batch: list[ScoreBatch],
-    works: Iterable[ComparisonPlan],
-    store: ScoreFile | None,
-    advance: Callable[[int], None],
-) -> None:
-    """Put scores into the plans, and into the file if there is one; advance the progress bar."""
-    for column in batch:
-        for work in works:
-            work.put(column)
-    if store and batch:
-        store.put(batch)
-    if batch:
-        advance(sum(column.size for column in batch))
-
-
-def validated_budget(options: RunOptions) -> int:
-    """Return the bytes for the intermediates of a task; check ``memory`` and ``block_size``.
-
-    Raises ``ValueError`` for invalid options.
-    """
-    block_size = options.get("block_size")
-    if block_size is not None:
-        check_positive_integers("compare", block_size=block_size)
-    return memory_budget(options.get("memory", HALF_KEYWORD), options.get("executor"))
-
-
-def schedule_pair_blocks(
-    works: Sequence[ComparisonPlan],
-    todos: Sequence[dict[str, np.ndarray]],
+def plan_comparisons(
+    comparisons: Sequence[ComparisonInputs],
+    missing: Sequence[dict[str, np.ndarray]],
     options: RunOptions,
-    budget: int,
     room: int | None,
-    lender: SharedCache | None,
-) -> tuple[list[ScoreBatch], list[Iterator[PairBlock]]]:
-    """Return the failures known in advance, and the tasks of every comparison.
+    cache: SharedCache | None,
+) -> tuple[list[ComparisonPlan], list[ScoreBatch]]:
+    """Return the plan of every comparison, and the failures known in advance.
 
-    ``room``: the free memory of this machine in bytes. Pairs that need more are removed from
-    ``todos``.
+    ``missing``: the masks of the pairs to compute. ``room``: the free memory of this machine in
+    bytes. Pairs that need more are removed from ``missing``.
     """
-    executor, memory = options.get("executor"), options.get("memory", HALF_KEYWORD)
-    workers = count_workers(executor) if executor else 0
-    pairs = sum(work.size for work in works)
-    batches, streams, oversized = list[ScoreBatch](), list[Iterator[PairBlock]](), dict[str, int]()
-    for work, todo in zip(works, todos):
-        available = math.inf if room is None or not _uses_local_memory(executor, work.all) else room
-        for m in () if is_small(*work.largest, 2, min(available, budget)) else work.measures:
-            size = work.bytes_of_pair(m) if todo[m.spec].any() else 0
-            failures = work.without_room(m, todo[m.spec], available) if size > available else None
-            if failures is not None:
-                batches.append(failures)
-            elif size > budget:
+    plans, failures, oversized = list[ComparisonPlan](), list[ScoreBatch](), dict[str, int]()
+    for inputs, masks in zip(comparisons, missing):
+        is_local = room is not None and _uses_local_memory(options.executor, inputs.all)
+        plan = ComparisonPlan(
+            inputs.rows,
+            inputs.columns,
+            inputs.measures,
+            masks,
+            options.memory,
+            room if room is not None and is_local else math.inf,
+            options.block_size,
+        )
+        for m, size in plan.largest_pairs().items():
+            infeasible = plan.remove_infeasible(m) if size > plan.available else None
+            if infeasible is not None:
+                failures.append(infeasible)
+            elif size > plan.memory:
                 oversized[m.spec] = max(size, oversized.get(m.spec, 0))
-        height = options.get("block_size")
-        if height is None and executor is not None:
-            height = _block_height(work, workers * work.size / pairs, lender)
-        streams.append(work.tasks(todo, budget, available, height))
+        plans.append(plan)
+    if options.executor is not None and options.block_size is None:
+        pairs = sum(plan.size for plan in plans)
+        for plan in plans:
+            plan.height = _block_height(plan, options.workers * plan.size / pairs, cache)
     if oversized:
         sizes = ", ".join(f"{spec} {format_bytes(size)}" for spec, size in oversized.items())
-        problem = f"compare: memory={memory!r} is less than one pair takes ({sizes})"
+        problem = f"compare: memory={options.memory_option!r} is less than one pair takes ({sizes})"
         warn(f"{problem}; it is computed all the same")
-    return batches, streams
+    return plans, failures
 
 
-def _block_height(work: ComparisonPlan, workers: float, lender: SharedCache | None) -> int:
+def _block_height(plan: ComparisonPlan, workers: float, cache: SharedCache | None) -> int:
     """Return the largest block height for the given share of the workers of an executor."""
-    if lender is None or not lender.has_room(work.all, tuple(work.measures)):
-        return work.height_for(TASKS_PER_WORKER * workers)
-    return min(MAX_SHARED_BLOCK_HEIGHT, work.height_for(SHARED_TASKS_PER_WORKER * workers))
+    if cache is None or not cache.has_room(plan.all, tuple(plan.measures)):
+        return plan.height_for(BLOCKS_PER_WORKER * workers)
+    return min(MAX_SHARED_BLOCK_HEIGHT, plan.height_for(SHARED_BLOCKS_PER_WORKER * workers))
 
 
 def _uses_local_memory(

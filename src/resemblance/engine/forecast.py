@@ -22,12 +22,14 @@ from ..contracts._measure import Measure
 from ..data.representation import Representation, fingerprint
 from .arguments import named_representations
 from .cache_sharing import shared_cache
-from .execution import schedule_pair_blocks, validated_budget
+from .execution import plan_comparisons
+from .inputs import ComparisonInputs, find_missing_pairs, load_saved_scores
 from .intermediate_sizes import pair_cache_bytes, representation_cache_bytes
 from .jobs import Jobs, open_executor
 from .memory import available_memory
-from .work import ComparisonPlan, PairBlock, RunOptions, load_saved_scores
-from .workers import count_workers, is_on_this_machine
+from .options import RunOptions, check_run_options
+from .plan import ComparisonPlan, PairBlock
+from .workers import is_on_this_machine
 
 MIN_FITTING_SAMPLES = 2
 UNCACHED_FINGERPRINT = unwrap(fingerprint)  # the function that is the cache key
@@ -179,55 +181,59 @@ def plan(
     Raises ``ValueError`` for invalid arguments of ``compare``. The file of ``save`` is only read.
     """
     with open_executor("plan", jobs) as executor:
-        options: RunOptions = {"executor": executor, "memory": memory, "block_size": block_size}
-        return _forecast_comparison(representations, against, measures, options, save, spill)
+        options = check_run_options(executor, memory, block_size, save=save, spill=spill)
+        return _forecast_comparison(representations, against, measures, options)
 
 
 def _forecast_comparison(
-    representations: Any,
-    against: Any,
-    measures: Any,
-    options: RunOptions,
-    save: str | Path | None,
-    spill: str | Path | bool | None,
+    representations: Any, against: Any, measures: Any, options: RunOptions
 ) -> Forecast:
-    executor = options["executor"]
+    executor, save = options.executor, options.save
     rows, columns = named_representations(representations, against)
     if save is None:
         rows, columns = (
             list(map(_file_representation, rows)),
             columns and list(map(_file_representation, columns)),
         )
-    budget, work = validated_budget(options), ComparisonPlan.of(rows, measures, columns)
+    inputs = ComparisonInputs.of(rows, measures, columns)
     if save is not None and Path(save).exists() and Path(save).stat().st_size:
         with ScoreFile(save, read_only=True) as store:
-            load_saved_scores(store, [work])
-    todo, memory = work.todo(), available_memory()
-    missing = {spec: int(np.count_nonzero(mask)) for spec, mask in todo.items()}
-    with warnings.catch_warnings(), shared_cache(executor, spill, budget) as lender:
+            load_saved_scores(store, [inputs])
+    masks, memory = find_missing_pairs([inputs]), available_memory()
+    missing = {spec: int(np.count_nonzero(mask)) for spec, mask in masks[0].items()}
+    with warnings.catch_warnings(), shared_cache(executor, options.spill, options.memory) as cache:
         warnings.simplefilter("ignore")  # the forecast reports memory itself
-        is_lent = lender is not None and lender.has_room(work.all, tuple(work.measures))
-        _, (tasks,) = schedule_pair_blocks([work], [todo], options, budget, memory, lender)
-    finds: CachedIntermediates = "previous" if executor is None else "all" if is_lent else "none"
-    widths = [r.shape[1] for r in work.all]
-    tallies = _count_tasks(tasks, finds, widths)
+        is_shared = cache is not None and cache.has_room(inputs.all, tuple(inputs.measures))
+        (plan_of_pairs,), _ = plan_comparisons([inputs], masks, options, memory, cache)
+    finds: CachedIntermediates = "previous" if executor is None else "all" if is_shared else "none"
+    widths = [r.shape[1] for r in inputs.all]
+    tallies = _count_tasks(plan_of_pairs.blocks(), finds, widths)
     is_here = executor is None or is_on_this_machine(executor)
-    workers = count_workers(executor) if executor else 1
     count = sum(t.tasks for t in tallies)
     uses = sum(len(t.measures) for t in tallies)
     loads = sum(t.loads * len(t.measures) for t in tallies)
     return Forecast(
         measures=tuple(
-            _measure_forecast(m, work, missing[m.spec], memory, tallies) for m in work.measures
+            _measure_forecast(
+                m,
+                plan_of_pairs,
+                int(np.count_nonzero(inputs.required_pairs(m))),
+                missing[m.spec],
+                memory,
+                tallies,
+            )
+            for m in inputs.measures
         ),
-        samples=work.largest[0],
+        samples=plan_of_pairs.largest[0],
         features=(min(widths), max(widths)),
         representations=len(widths),
         passes=float(loads) / max(1, uses) / len(widths),
         tasks=count,
-        workers=workers,
-        memory=_peak_memory(work, tallies, min(workers, max(1, count)) if is_here else 1),
-        budget=budget,
+        workers=options.workers,
+        memory=_peak_memory(
+            plan_of_pairs, tallies, min(options.workers, max(1, count)) if is_here else 1
+        ),
+        budget=options.memory,
         available=memory,
     )
 
@@ -312,30 +318,34 @@ def _count_tasks(
 
 def _measure_forecast(
     m: Measure,
-    work: ComparisonPlan,
+    pairs: ComparisonPlan,
+    required: int,
     missing: int,
     memory: int | None,
     tallies: Sequence[TaskCounts],
 ) -> MeasureForecast:
-    """Return the forecast of a measure; ``missing``: the number of pairs without a value."""
+    """Return the forecast of a measure.
+
+    ``required``: the number of pairs; ``missing``: the number of pairs without a value.
+    """
     own_tallies = [t for t in tallies if m in t.measures]
     values = int(sum(t.values[t.measures.index(m)] for t in own_tallies))
     return MeasureForecast(
         m.spec,
         values,
-        int(np.count_nonzero(work.wanted(m))) - missing,
-        work.bytes_of_pair(m),
-        "" if values == missing else _max_fitting_samples(m, work, memory or math.inf),
+        required - missing,
+        pairs.bytes_of_pair(m),
+        "" if values == missing else _max_fitting_samples(m, pairs, memory or math.inf),
     )
 
 
-def _max_fitting_samples(m: Measure, work: ComparisonPlan, available: float) -> str:
+def _max_fitting_samples(m: Measure, pairs: ComparisonPlan, available: float) -> str:
     """Return a note with the largest number of samples for which a pair of the measure fits."""
-    high, widest = work.largest
+    high, widest = pairs.largest
     low = MIN_FITTING_SAMPLES
     while high - low > 1:
         middle = (low + high) // 2
-        fits = pair_cache_bytes(m, middle, widest, widest, work.is_copied) <= available
+        fits = pair_cache_bytes(m, middle, widest, widest, pairs.is_copied) <= available
         low, high = (middle, high) if fits else (low, middle)
     if low == MIN_FITTING_SAMPLES:
         return "does not fit: take fewer features"
@@ -346,9 +356,9 @@ def _max_fitting_samples(m: Measure, work: ComparisonPlan, available: float) -> 
 # ---------------------------------------------------------------------------------------- memory
 
 
-def _peak_memory(work: ComparisonPlan, tallies: Sequence[TaskCounts], workers: int) -> int:
+def _peak_memory(pairs: ComparisonPlan, tallies: Sequence[TaskCounts], workers: int) -> int:
     """Return the peak bytes on this machine: intermediates of all workers, matrices of values."""
-    intermediates = max((t.bytes(work.is_copied) for t in tallies), default=0)
-    matrix = 8 * len(work.sides[0]) * len(work.sides[1])
-    matrices = len(work.measures) if matrix <= MAX_MATRIX_BYTES_IN_MEMORY else 0
+    intermediates = max((t.bytes(pairs.is_copied) for t in tallies), default=0)
+    matrix = 8 * len(pairs.sides[0]) * len(pairs.sides[1])
+    matrices = len(pairs.measures) if matrix <= MAX_MATRIX_BYTES_IN_MEMORY else 0
     return workers * intermediates + matrices * matrix

@@ -21,8 +21,8 @@ from ..comparison.scores import (
 from ..contracts._measure import Measure, batchable_measures
 from ..contracts.claims import CHANCE_KEY, Scores, clip_to_range
 from ..data.representation import Representation, data_key, pair_cache, without_gradient
+from .plan import PairBlock
 from .reasons import failure_reason
-from .work import PairBlock
 
 BATCH_SIDE = 128  # rows and columns computed together; scores do not depend on the number
 SECONDS_PER_REPORT = 0.05  # scores are reported after this many seconds

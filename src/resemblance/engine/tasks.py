@@ -4,59 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..base.formatting import list_names
 from ..comparison.scores import ScoreBatch
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
 from .cache_sharing import SharedCache, load_shared
+from .options import RunOptions
+from .plan import PairBlock
 from .scoring import score_block
-from .work import PairBlock
-from .workers import WorkerCall, call_results, check_picklable, single_threaded
+from .workers import WorkerCall, call_results, check_picklable, is_on_this_machine, single_threaded
 
 
 def run_pair_blocks(
     streams: Sequence[Iterable[PairBlock]],
-    executor: Executor | None,
-    intermediates: SharedCache | None,
-    save: str | Path | None,
-    workers_write: bool,
+    options: RunOptions,
+    cache: SharedCache | None,
+    *,
     caller: str = "compare",
-    keep: bool = False,
     first: Sequence[PairBlock] = (),
-) -> Generator[list[ScoreBatch], None, None]:
-    """Yield scores as soon as they are computed, in this process or by the workers of an executor.
+    failures: Sequence[ScoreBatch] = (),
+) -> Generator[list[Any], None, None]:
+    """Yield results as soon as this process or a worker has computed and saved them.
 
-    ``streams`` are the tasks per comparison. ``workers_write``: workers write into the file of
-    ``save``. ``caller`` is the function name in errors. ``keep``: representations in this process
-    keep intermediates. ``first``: tasks before all other tasks, without shared intermediates.
+    ``streams`` are the blocks per comparison. ``first``: blocks before all other blocks, without
+    shared intermediates. ``failures``, known in advance, are saved and yielded first. ``caller`` is
+    the function name in errors.
     """
-    if executor is None:
-        tasks = chain(first, *streams)
-        yield from (
-            chain.from_iterable(map(score_batches_of_block, tasks))
-            if keep
-            else _run_in_process(tasks)
-        )
-        return
-    checked = set[Measure]()
-    make_call = partial(_call_for_block, file=save if workers_write else None)
-    groups = (_check_picklable_tasks(tasks, executor, checked) for tasks in streams)
-    calls = (
-        intermediates.calls(g, make_call) if intermediates else map(make_call, g) for g in groups
-    )
+    with single_threaded(), ExitStack() as stack:
+        store = stack.enter_context(ScoreFile(options.save)) if options.save is not None else None
+        if store and failures:
+            store.put(failures)
+        if failures:
+            yield list(failures)
+        workers_write = store and store.is_shared and is_on_this_machine(options.executor)
+        if workers_write:
+            stack.close()  # a worker forked while the file is open would keep its lock
+            store = None
+        if options.executor is None:
+            batches = _run_in_process(chain(first, *streams), options.keep)
+        else:
+            file = options.save if workers_write else None
+            batches = _run_on_workers(streams, options, cache, caller, first, file)
+        for batch in stack.enter_context(closing(batches)):
+            if store:
+                store.put(batch)
+            yield batch
+
+
+def _run_on_workers(
+    streams: Sequence[Iterable[PairBlock]],
+    options: RunOptions,
+    cache: SharedCache | None,
+    caller: str,
+    first: Sequence[PairBlock],
+    file: str | Path | None,
+) -> Generator[list[Any], None, None]:
+    """Yield results from workers; a worker writes its results into ``file`` if there is one."""
+    checked, executor = set[Measure](), cast(Executor, options.executor)
+    make_call = partial(_call_for_block, file=file)
+    groups = (_check_picklable_tasks(blocks, executor, checked) for blocks in streams)
+    calls = (cache.calls(g, make_call) if cache else map(make_call, g) for g in groups)
     first_calls = map(make_call, _check_picklable_tasks(first, executor, checked))
     all_calls = chain(first_calls, chain.from_iterable(calls))
-    for call, columns in call_results(all_calls, executor, save, caller):
-        if intermediates:
-            intermediates.done(call)
+    for call, results in call_results(all_calls, executor, options.save, caller):
+        if cache:
+            cache.done(call)
         if call.function is run_task:
-            yield columns
+            yield results
 
 
 def score_batches_of_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
@@ -64,14 +84,15 @@ def score_batches_of_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
     return task.job(task) if task.job else score_block(task)
 
 
-def _run_in_process(tasks: Iterable[PairBlock]) -> Iterator[list[ScoreBatch]]:
+def _run_in_process(tasks: Iterable[PairBlock], keep: bool) -> Generator[list[Any], None, None]:
+    """Yield results; unless ``keep``, drop the intermediates that the next block does not need."""
     previous: PairBlock | None = None
     for task in chain(tasks, [None]):
         if previous is not None:
             yield from score_batches_of_block(previous)
             continues = task is not None and task.measures == previous.measures
             kept_ids = set(map(id, task.representations)) if task and continues else set()
-            for representation in previous.representations:
+            for representation in () if keep else previous.representations:
                 if id(representation) not in kept_ids:
                     representation.clear_cache()
         previous = task

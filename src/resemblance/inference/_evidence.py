@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,16 +14,15 @@ from ..contracts.streamed import require_samples
 from ..data.caveats import chance_caveats
 from ..data.inputs import check_label_order
 from ..data.representation import Representation, representation_title
+from ..engine._compare import compare_many
 from ..engine.arguments import named_representations, select_measures
-from ..engine.execution import compare_many
+from ..engine.inputs import ComparisonInputs
 from ..engine.intermediate_sizes import representation_cache_bytes
 from ..engine.jobs import Jobs, open_executor
-from ..engine.memory import memory_budget, parse_bytes
-from ..engine.work import ComparisonPlan, RunOptions
+from ..engine.options import RunOptions, check_run_options
 from ..intermediates.neighbors import reuse_neighbors_in_subsets
 from ..significance.orders import DESIGN_PERMUTATIONS, Design, design_of
 from ..significance.resampling import check_confidence_level
-from .bench import InferenceRun
 from .evidence_file import restrict_to_measures
 from .exact_pairs import has_exact_moments
 from .intervals import (
@@ -36,6 +35,7 @@ from .layout import InferencePairs, make_inference_pairs
 from .nulls import compute_null_cells
 from .permuted import draw_chunks
 from .result import Evidence, EvidenceInputs
+from .run import InferenceRun
 
 NullMethod = Literal["auto", "moments", "permutations"]
 # Three kinds of similarity, all with exact moments: linear, distances, neighbours.
@@ -137,22 +137,12 @@ def evidence(
     if null == "moments":
         _check_measures_have_moments(selected, design)
     with open_executor("evidence", jobs) as executor:
-        options: RunOptions = {"executor": executor, "memory": memory_budget(memory, executor)}
-        options |= {"save": save, "spill": spill, "progress": False}
-
-        def compared() -> Comparison:
-            (comparison,) = compare_many(
-                [ComparisonPlan.of_checked(rows, columns, selected, uninstalled)], **options
-            )
-            return comparison
-
+        options = check_run_options(executor, memory, save=save, spill=spill, progress=progress)
+        inputs = ComparisonInputs.of_checked(rows, columns, selected, uninstalled)
         result = _compute_evidence(
-            layout, selected, design, options, progress, confidence_level, use_moments, compared
+            layout, selected, design, options, confidence_level, use_moments, inputs
         )
-    row_inputs, column_inputs = ({r.name: r for r in side} for side in (rows, columns or rows))
-    result = replace(
-        result, inputs=EvidenceInputs(row_inputs, column_inputs, {m.spec: m for m in selected})
-    )
+    result = replace(result, inputs=_evidence_inputs(rows, columns or rows, selected))
     if save is not None:
         result.save(save)
     return result
@@ -165,7 +155,6 @@ def evidence_from_comparison(
     design: Mapping[str, Any],
     confidence_level: float,
     options: RunOptions,
-    progress: Progress,
 ) -> Evidence:
     """Return evidence for some measures of a comparison without recomputing the scores.
 
@@ -177,11 +166,7 @@ def evidence_from_comparison(
     layout = _pairs_for_evidence(rows, None, design["within"], design["whole_blocks"])
     orders = design_of(layout.n, **design)
     values = restrict_to_measures(comparison, (m.spec for m in measures))
-    options = {**options, "memory": memory_budget(options["memory"], options.get("executor"))}
-    options |= {"progress": False}
-    result = _compute_evidence(
-        layout, measures, orders, options, progress, confidence_level, True, lambda: values
-    )
+    result = _compute_evidence(layout, measures, orders, options, confidence_level, True, values)
     return replace(result, inputs=_evidence_inputs(rows, rows, measures))
 
 
@@ -221,34 +206,33 @@ def _compute_evidence(
     measures: Sequence[Measure],
     design: Design,
     options: RunOptions,
-    progress: Progress,
     confidence_level: float,
     use_moments: bool,
-    compute: Callable[[], Comparison],
+    scores: Comparison | ComparisonInputs,
 ) -> Evidence:
-    """Compute null distributions and intervals for the scores that ``compute`` returns."""
+    """Compute null distributions and intervals for scores, and first the scores of inputs."""
     intermediates = representation_cache_bytes(tuple(measures), layout.n, layout.widest) * len(
         layout.all
     )
-    options = {
-        **options,
-        "keep": JACKKNIFE_MEMORY_FACTOR * intermediates <= parse_bytes(options["memory"]),
-    }
+    options = replace(options, keep=JACKKNIFE_MEMORY_FACTOR * intermediates <= options.memory)
     pairs = {m: len(layout.pairs(m)) for m in measures}
     null_steps = 1 + len(draw_chunks(design))
     kinds = {m: interval_kind(m, design, layout.widest) for m in measures}
     steps = sum(pairs[m] * (null_steps + interval_step_count(kinds[m], design)) for m in measures)
-    are_kept = options["keep"] and options.get("executor") is None
-    with progress_reporter(progress, steps, "evidence") as advance:
-        bench = InferenceRun(layout, options, advance, progress_announcer(progress, "evidence"))
-        with reuse_neighbors_in_subsets(are_kept and "halves" in kinds.values()):
-            comparison = compute()
+    are_kept = options.keep and options.executor is None
+    with progress_reporter(options.progress, steps, "evidence") as advance:
+        run = InferenceRun(
+            layout, options, advance, progress_announcer(options.progress, "evidence")
+        )
+        if isinstance(scores, ComparisonInputs):
+            with reuse_neighbors_in_subsets(are_kept and "halves" in kinds.values()):
+                (scores,) = compare_many([scores], replace(options, progress=False))
         advance(sum(pairs.values()))
-        bench.remember()
-        nulls = compute_null_cells(bench, comparison, measures, design, use_moments)
-        parts = compute_resampled_scores(bench, comparison, measures, design)
+        run.read_file()
+        nulls = compute_null_cells(run, scores, measures, design, use_moments)
+        parts = compute_resampled_scores(run, scores, measures, design)
     for r in layout.all:
         r.clear_cache()
     pairs_tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
     caveats = chance_caveats(layout.all, design.whole_blocks, pairs_tested)
-    return Evidence(comparison, design, confidence_level, nulls, parts, layout.is_square, caveats)
+    return Evidence(scores, design, confidence_level, nulls, parts, layout.is_square, caveats)

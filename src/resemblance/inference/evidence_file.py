@@ -1,8 +1,7 @@
-"""Store evidence in a file of scores: the comparison, and the matrices of the inference."""
+"""Store evidence in a file of scores: the comparison, and the tables of the inference."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import chain
@@ -13,16 +12,16 @@ import numpy as np
 
 from ..comparison.comparison import Comparison, Failure, MeasureInfo
 from ..comparison.saved import load_comparison
-from ..comparison.scores import ScoreBatch
+from ..comparison.scores import StoredResult
 from ..comparison.store import EVIDENCE_KEY, GLOBAL_KEY, ScoreFile, name_damaged_score_file
 from ..significance.orders import Design
 from ..significance.resampling import ResamplingKind
 from .intervals import PartCells
 from .nulls import EXACT_MOMENTS, PAIRING_INDEPENDENT, NullCells
-from .tasks import vector_batch
 
 NULL_TABLES = ("chance", "spread", "pvalue", "drawn", "observed")
 METHOD_ENTRY, PARTS_ENTRY, REASONS_ENTRY = "how", "parts", "reasons"
+EVIDENCE_RESULT = "Evidence"  # the kind of the results in a file
 STORED_ENTRIES = (*NULL_TABLES, METHOD_ENTRY, PARTS_ENTRY, REASONS_ENTRY)
 STORED_RANGE_TOLERANCE = 1e-6  # rounding may put numbers outside their range
 
@@ -40,8 +39,8 @@ class EvidenceFields(NamedTuple):
 
 def serialize_evidence(
     measures: Iterable[MeasureInfo], fields: EvidenceFields
-) -> tuple[dict[str, Any], Iterator[ScoreBatch]]:
-    """Return the description of evidence for a file, and the matrices as score batches."""
+) -> tuple[dict[str, Any], Iterator[StoredResult]]:
+    """Return the description of evidence for a file, and the tables."""
     settings = asdict(fields.design)
     labels = {
         name: values.tolist() for name, values in settings.items() if isinstance(values, np.ndarray)
@@ -53,18 +52,16 @@ def serialize_evidence(
     }
     selected = [m for m in measures if m.spec in fields.nulls]
     entry = settings | labels | common | {"measures": [m.spec for m in selected]}
-    results = (_result_vectors(m, fields.nulls[m.spec], fields.parts[m.spec]) for m in selected)
+    results = (_stored_tables(m, fields.nulls[m.spec], fields.parts[m.spec]) for m in selected)
     return {EVIDENCE_KEY: entry}, chain.from_iterable(results)
 
 
-def _result_vectors(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterator[ScoreBatch]:
-    entries: list[tuple[str, Any, str | None]] = [(k, getattr(null, k), None) for k in NULL_TABLES]
-    entries += [
-        (METHOD_ENTRY, [], json.dumps(null.how)),
-        (REASONS_ENTRY, [], json.dumps(parts.reasons)),
-    ]
-    for name, table, note in [*entries, (PARTS_ENTRY, parts.values, parts.kind)]:
-        yield vector_batch(m, (GLOBAL_KEY, GLOBAL_KEY), name, np.asarray(table, float), note)
+def _stored_tables(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterator[StoredResult]:
+    entries: list[tuple[str, Any, Any]] = [(k, getattr(null, k), "") for k in NULL_TABLES]
+    entries += [(METHOD_ENTRY, [], null.how), (REASONS_ENTRY, [], parts.reasons)]
+    for name, table, words in [*entries, (PARTS_ENTRY, parts.values, parts.kind)]:
+        key = (EVIDENCE_RESULT, m.spec, m.version, GLOBAL_KEY, GLOBAL_KEY)
+        yield StoredResult(*key, {"table": name, "words": words}, np.asarray(table, float))
 
 
 def read_evidence_file(path: str | Path) -> tuple[Comparison, EvidenceFields | None]:
@@ -93,13 +90,13 @@ def _parse_evidence_fields(
         raise ValueError(f"its level is {confidence_level}")
     if not (isinstance(caveats, list) and all(isinstance(words, str) for words in caveats)):
         raise ValueError(f"its caveats are no list of texts: {caveats!r}")
-    results = store.columns([GLOBAL_KEY], by_inference=True)
-    columns = {(c.measure, c.version, c.kind): c for c in results}
+    results = store.results([GLOBAL_KEY])
+    tables = {(r.measure, r.version, r.facts["table"]): r for r in results}
     nulls, parts = {}, {}
     for m in map(comparison.info, entry["measures"]):
-        columns_of_measure = {name: columns[m.spec, m.version, name] for name in STORED_ENTRIES}
-        nulls[m.spec] = _parse_null_cells(columns_of_measure, m, comparison[m].shape, design)
-        parts[m.spec] = _parse_part_cells(columns_of_measure, m, comparison[m].shape)
+        tables_of_measure = {name: tables[m.spec, m.version, name] for name in STORED_ENTRIES}
+        nulls[m.spec] = _parse_null_cells(tables_of_measure, m, comparison[m].shape, design)
+        parts[m.spec] = _parse_part_cells(tables_of_measure, m, comparison[m].shape)
     return EvidenceFields(
         design, float(confidence_level), nulls, parts, bool(entry["is_square"]), tuple(caveats)
     )
@@ -125,17 +122,17 @@ def _parse_design(entry: Mapping[str, Any], comparison: Comparison) -> Design:
 
 
 def _parse_null_cells(
-    columns: Mapping[str, ScoreBatch], m: MeasureInfo, shape: tuple[int, ...], design: Design
+    results: Mapping[str, StoredResult], m: MeasureInfo, shape: tuple[int, ...], design: Design
 ) -> NullCells:
-    drawn = _reshape_to_pairs(columns["drawn"], shape)
-    tables = {name: columns[name].values.reshape(shape) for name in NULL_TABLES if name != "drawn"}
+    drawn = _reshape_to_pairs(results["drawn"], shape)
+    tables = {name: results[name].values.reshape(shape) for name in NULL_TABLES if name != "drawn"}
     ends = {"pvalue": (0.0, 1.0), "spread": (0.0, np.inf), "chance": m.range, "observed": m.range}
     for name, (low, high) in ends.items():
         if (tables[name] < low - STORED_RANGE_TOLERANCE).any() or (
             tables[name] > high + STORED_RANGE_TOLERANCE
         ).any():
             raise ValueError(f"{m.spec} has a {name} outside {low:g} to {high:g}")
-    methods = json.loads(columns[METHOD_ENTRY].reasons[0])
+    methods = results[METHOD_ENTRY].facts["words"]
     if [len(row) for row in methods] != [shape[1]] * shape[0]:
         raise ValueError(f"{m.spec} has {methods!r} for a map of {shape}")
     ways = {way for row in methods for way in row} - {EXACT_MOMENTS, PAIRING_INDEPENDENT, ""}
@@ -147,14 +144,14 @@ def _parse_null_cells(
 
 
 def _parse_part_cells(
-    columns: Mapping[str, ScoreBatch], m: MeasureInfo, shape: tuple[int, ...]
+    results: Mapping[str, StoredResult], m: MeasureInfo, shape: tuple[int, ...]
 ) -> PartCells:
-    kind: Any = columns[PARTS_ENTRY].reasons[0]
+    kind: Any = results[PARTS_ENTRY].facts["words"]
     if kind not in get_args(ResamplingKind):
         raise ValueError(f"{m.spec} has intervals of an unknown kind, {kind!r}")
-    reasons = [Failure(*map(str, entry)) for entry in json.loads(columns[REASONS_ENTRY].reasons[0])]
-    return PartCells(kind, _reshape_to_pairs(columns[PARTS_ENTRY], shape), tuple(reasons))
+    reasons = [Failure(*map(str, entry)) for entry in results[REASONS_ENTRY].facts["words"]]
+    return PartCells(kind, _reshape_to_pairs(results[PARTS_ENTRY], shape), tuple(reasons))
 
 
-def _reshape_to_pairs(column: ScoreBatch, shape: tuple[int, ...]) -> np.ndarray:
-    return column.values.reshape(*shape, -1 if column.values.size else 0)
+def _reshape_to_pairs(result: StoredResult, shape: tuple[int, ...]) -> np.ndarray:
+    return result.values.reshape(*shape, -1 if result.values.size else 0)

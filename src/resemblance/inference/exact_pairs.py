@@ -14,7 +14,7 @@ from ..base.formatting import count_with_noun, format_percent
 from ..contracts._measure import Measure
 from ..data.representation import Representation
 from ..significance.orders import Design
-from .bench import InferenceRun, RequiredPairs
+from .job_results import SideMoments
 from .layout import IndexPair, InferencePairs
 from .moments import (
     PROBE_PERMUTATIONS,
@@ -23,8 +23,9 @@ from .moments import (
     has_continuous_tail,
     takes_few_values,
 )
-from .permuted import PROBE_USE, draw_tasks, missing_draws, values_in_draws
-from .tasks import PROFILE_KIND, MomentJob, profile_from_vector
+from .permuted import PROBE_USE, draw_blocks, missing_draws, values_in_draws
+from .run import InferenceRun, RequiredPairs
+from .tasks import MomentJob
 
 MAX_EXACT_SAMPLES = 5000  # exact moments need n x n matrices
 MIN_ANNOUNCED_VALUES = 5000  # permuted values; more are announced even without a cause
@@ -61,7 +62,7 @@ def has_exact_moments(measure: Measure, design: Design, use_moments: bool = True
 
 
 def exact_pairs(
-    bench: InferenceRun, pairs: RequiredPairs, design: Design, use_moments: bool
+    run: InferenceRun, pairs: RequiredPairs, design: Design, use_moments: bool
 ) -> dict[Measure, MomentChoice]:
     """Choose the pairs with exact moments, for all measures with an inner product.
 
@@ -72,32 +73,30 @@ def exact_pairs(
     with_moments = [m for m in pairs if has_exact_moments(m, design, use_moments)]
     for side in get_args(MatrixSide):
         ends = {m: _profiled_representations(m, pairs[m], side) for m in with_moments}
-        missing = bench.missing(ends, f"{PROFILE_KIND} {side}")
-        bench.run(bench.tasks(missing, partial(MomentJob, side), blocks=bench.pieces))
-    choices = {m: _split_by_dominance(bench, m, pairs[m]) for m in with_moments}
-    return _exclude_few_valued_pairs(bench, choices, design)
+        missing = run.missing(ends, SideMoments, side)
+        run.compute(run.blocks(missing, partial(MomentJob, side), groups=run.n_chunks))
+    choices = {m: _split_by_dominance(run, m, pairs[m]) for m in with_moments}
+    return _exclude_few_valued_pairs(run, choices, design)
 
 
-def _split_by_dominance(
-    bench: InferenceRun, m: Measure, pairs: Sequence[IndexPair]
-) -> MomentChoice:
+def _split_by_dominance(run: InferenceRun, m: Measure, pairs: Sequence[IndexPair]) -> MomentChoice:
     """Divide pairs by dominance; in a dominated pair one sample dominates both sides."""
     choice, incomplete = MomentChoice(), list[IndexPair]()
     for pair in pairs:
         left, right = (
-            _stored_profile(bench, m, position, _profile_side(m, side))
+            _stored_profile(run, m, position, _profile_side(m, side))
             for position, side in zip(pair, get_args(MatrixSide))
         )
         if left is None or right is None:
             incomplete.append(pair)
         else:
-            is_exact = has_continuous_tail(left, right, bench.layout.n)
+            is_exact = has_continuous_tail(left, right, run.layout.n)
             (choice.profiles if is_exact else choice.dominated)[pair] = left, right
     return replace(choice, without=incomplete)
 
 
 def _exclude_few_valued_pairs(
-    bench: InferenceRun, choices: Mapping[Measure, MomentChoice], design: Design
+    run: InferenceRun, choices: Mapping[Measure, MomentChoice], design: Design
 ) -> dict[Measure, MomentChoice]:
     """Move pairs with few distinct values under permutation from ``profiles`` to ``coarse``.
 
@@ -110,14 +109,14 @@ def _exclude_few_valued_pairs(
     }
 
     def takes_few(m: Measure, pair: IndexPair, probes: Design) -> bool:
-        values = values_in_draws(bench, m, pair, probes, PROBE_USE)
+        values = values_in_draws(run, m, pair, probes, PROBE_USE)
         return takes_few_values(m, values, *choices[m].profiles[pair], design.n)
 
     # Half of the permutations suffice for most pairs with many distinct values.
     for n_permutations in (PROBE_PERMUTATIONS // 2, PROBE_PERMUTATIONS):
         probes = replace(design, n_permutations=n_permutations)
-        missing = missing_draws(bench, candidates, probes, PROBE_USE)
-        bench.run(draw_tasks(bench, missing, probes, PROBE_USE), lent=True)
+        missing = missing_draws(run, candidates, probes, PROBE_USE)
+        run.compute(draw_blocks(run, missing, probes, PROBE_USE), shared=True)
         for m, clumps in candidates.items():
             candidates[m] = [pair for pair in clumps if takes_few(m, pair, probes)]
         candidates = {m: clumps for m, clumps in candidates.items() if clumps}
@@ -155,9 +154,9 @@ def _pairs_with_clumped_entries(profiles: ProfilesByPair) -> list[IndexPair]:
 
 
 def _stored_profile(
-    bench: InferenceRun, m: Measure, position: int, side: MatrixSide
+    run: InferenceRun, m: Measure, position: int, side: MatrixSide
 ) -> MomentProfile | None:
-    return profile_from_vector(bench.vector(m, (position, position), f"{PROFILE_KIND} {side}"))
+    return run.result(m, (position, position), SideMoments, side).profile
 
 
 # --------------------------------------------------------------------------------------- in words

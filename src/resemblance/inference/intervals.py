@@ -16,10 +16,11 @@ from ..contracts._measure import Measure
 from ..data.representation import representation_title
 from ..significance.orders import Design
 from ..significance.resampling import N_HALVES, ResamplingKind, random_halves, sample_groups
-from .bench import InferenceRun, RequiredPairs
 from .jackknife import has_closed_form_jackknife
+from .job_results import LEAVE_ONE_OUT, ResampledScores
 from .layout import IndexPair
-from .tasks import LEAVE_ONE_OUT_KIND, JackknifeJob, SubsampleJob
+from .run import InferenceRun, RequiredPairs
+from .tasks import JackknifeJob, SubsampleJob
 
 # Values of neighbour and topology measures jump when single samples are left out, so a jackknife
 # interval is too wide or too narrow. Random halves give intervals of the right width.
@@ -27,7 +28,7 @@ HALVED_FAMILIES = ("neighbors", "topology")
 HALVED_MEASURES = ("mka", "kcka")
 # Leave-one-out values take this multiple of the memory of the intermediates of one score.
 JACKKNIFE_MEMORY_FACTOR = 4
-PARTS_PER_CHUNK = 5  # subsets per stored vector
+PARTS_PER_CHUNK = 5  # subsets per stored result
 MIN_REMAINING_SAMPLES = 3  # smallest number of samples in a subset
 EQUAL_VALUES_TOLERANCE = 1e-9  # relative tolerance for rounding
 SAMPLES_PER_DIMENSION = 4  # canonical correlations with more samples use halves
@@ -82,23 +83,23 @@ def interval_step_count(kind: ResamplingKind, design: Design) -> int:
 
 
 def compute_resampled_scores(
-    bench: InferenceRun, comparison: Comparison, measures: Sequence[Measure], design: Design
+    run: InferenceRun, comparison: Comparison, measures: Sequence[Measure], design: Design
 ) -> dict[str, PartCells]:
     """Compute the scores on subsets of the samples; return the scores by measure."""
-    layout = bench.layout
+    layout = run.layout
     smallest = min(map(len, interval_parts("groups", design)))
     kinds = {m: interval_kind(m, design, layout.widest) for m in measures}
     fewest = {m: design.n // 2 if kind == "halves" else smallest for m, kind in kinds.items()}
     sparse_measures = [m for m in measures if fewest[m] < MIN_REMAINING_SAMPLES]
     cells = {
-        m.spec: _too_few_samples_cells(bench, m, comparison, design, fewest[m])
+        m.spec: _too_few_samples_cells(run, m, comparison, design, fewest[m])
         for m in sparse_measures
     }
-    bench.advance(
+    run.advance(
         sum(len(layout.pairs(m)) * interval_step_count(kinds[m], design) for m in sparse_measures)
     )
     tables = _jackknife_tables(
-        bench,
+        run,
         {
             m: layout.with_values(m, comparison[m.spec])
             for m in measures
@@ -111,7 +112,7 @@ def compute_resampled_scores(
         if m not in sparse_measures and m not in tables
     }
     cells |= {m.spec: PartCells("left_out", tables[m]) for m in tables}
-    cells |= dict(_scores_on_parts(bench, remaining_kinds, comparison, design))
+    cells |= dict(_scores_on_parts(run, remaining_kinds, comparison, design))
     return {
         spec: _drop_constant_pairs(comparison, spec, part_cells)
         for spec, part_cells in cells.items()
@@ -137,14 +138,14 @@ def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) ->
 
 
 def _too_few_samples_cells(
-    bench: InferenceRun, m: Measure, comparison: Comparison, design: Design, fewest: int
+    run: InferenceRun, m: Measure, comparison: Comparison, design: Design, fewest: int
 ) -> PartCells:
     """Return NaN for the intervals of all pairs, with the reason: too few samples.
 
     Two samples give no evidence of variation, because many measures have the same value for any two
     samples.
     """
-    layout, noun = bench.layout, "samples" if design.whole_blocks is None else "blocks"
+    layout, noun = run.layout, "samples" if design.whole_blocks is None else "blocks"
     reason = f"no interval: {design.n} samples without some leave {fewest}; use more {noun}"
     pairs = layout.with_values(m, comparison[m.spec])
     places = [place for pair in pairs for place in layout.cells(m, pair)]
@@ -157,33 +158,32 @@ def _too_few_samples_cells(
 
 
 def _jackknife_tables(
-    bench: InferenceRun, pairs: Mapping[Measure, list[IndexPair]]
+    run: InferenceRun, pairs: Mapping[Measure, list[IndexPair]]
 ) -> dict[Measure, np.ndarray]:
     """Return the leave-one-out values, (rows, columns, n), of measures without missing values."""
-    missing = bench.missing(pairs, LEAVE_ONE_OUT_KIND)
-    bench.advance(sum(len(bench.layout.pairs(m)) - len(missing[m]) for m in pairs))
-    blocks = math.ceil(math.sqrt(2 * bench.pieces))
-    rows, columns = bench.layout.shape
-    partners = rows - 1 if bench.layout.is_square else 2 * rows * columns / (rows + columns)
-    tasks = bench.tasks(
-        missing, partial(JackknifeJob, partners), bench.memory // JACKKNIFE_MEMORY_FACTOR, blocks
-    )
-    bench.run(tasks, counted=True)
-    tables = {m: _jackknife_table(bench, m, pairs[m]) for m in pairs}
+    missing = run.missing(pairs, ResampledScores, LEAVE_ONE_OUT)
+    n_pairs = sum(len(run.layout.pairs(m)) for m in pairs)
+    run.advance(n_pairs - sum(map(len, missing.values())))
+    groups = math.ceil(math.sqrt(2 * run.n_chunks))
+    rows, columns = run.layout.shape
+    partners = rows - 1 if run.layout.is_square else 2 * rows * columns / (rows + columns)
+    memory = run.options.memory // JACKKNIFE_MEMORY_FACTOR
+    run.compute(run.blocks(missing, partial(JackknifeJob, partners), memory, groups), counted=True)
+    tables = {m: _jackknife_table(run, m, pairs[m]) for m in pairs}
     return {m: table for m, table in tables.items() if table is not None}
 
 
 def _jackknife_table(
-    bench: InferenceRun, m: Measure, pairs: Sequence[IndexPair]
+    run: InferenceRun, m: Measure, pairs: Sequence[IndexPair]
 ) -> np.ndarray | None:
     """Return the leave-one-out values of all pairs; None if any pair lacks values.
 
     With None, all pairs of the measure use another resampling method.
     """
-    layout = bench.layout
+    layout = run.layout
     table = np.full((*layout.shape, layout.n), np.nan)
     for pair in pairs:
-        numbers = bench.vector(m, pair, LEAVE_ONE_OUT_KIND)
+        numbers = run.result(m, pair, ResampledScores, LEAVE_ONE_OUT).values
         if len(numbers) != layout.n:
             return None
         for place in layout.cells(m, pair):
@@ -196,7 +196,7 @@ def _jackknife_table(
 
 @lru_cache(maxsize=4)
 def _part_chunks(kind: ResamplingKind, design: Design) -> Mapping[str, Sequence[np.ndarray]]:
-    """Return chunks of subsets, by kind; a stored vector holds the scores on the subsets of a
+    """Return chunks of subsets by name; a stored result holds the scores on the subsets of a
     chunk."""
     parts, chunks = interval_parts(kind, design), dict[str, Sequence[np.ndarray]]()
     for start in range(0, len(parts), PARTS_PER_CHUNK):
@@ -207,13 +207,13 @@ def _part_chunks(kind: ResamplingKind, design: Design) -> Mapping[str, Sequence[
 
 
 def _scores_on_parts(
-    bench: InferenceRun,
+    run: InferenceRun,
     kinds: Mapping[Measure, ResamplingKind],
     comparison: Comparison,
     design: Design,
 ) -> Iterator[tuple[str, PartCells]]:
     """Yield the scores on subsets of the samples, by measure."""
-    layout = bench.layout
+    layout = run.layout
     for kind in dict.fromkeys(kinds.values()):
         chunks, measures = _part_chunks(kind, design), [m for m in kinds if kinds[m] == kind]
         # The progress bar has already counted the attempted leave-one-out values.
@@ -222,53 +222,54 @@ def _scores_on_parts(
         ]
         for batch in (leave_one_out, [m for m in measures if m not in leave_one_out]):
             _compute_missing_parts(
-                bench,
-                {m: layout.pairs(m) for m in batch},
-                chunks,
-                counted=batch is not leave_one_out,
+                run, {m: layout.pairs(m) for m in batch}, chunks, counted=batch is not leave_one_out
             )
         for m in measures:
-            yield m.spec, _collect_part_cells(bench, m, kind, chunks, comparison)
+            yield m.spec, _collect_part_cells(run, m, kind, chunks, comparison)
 
 
 def _compute_missing_parts(
-    bench: InferenceRun,
+    run: InferenceRun,
     requests: RequiredPairs,
     chunks: Mapping[str, Sequence[np.ndarray]],
     counted: bool,
 ) -> None:
     """Compute the missing scores on subsets."""
-    missing = {name: bench.missing(requests, name, len(chunks[name])) for name in chunks}
+    missing = {
+        name: run.missing(requests, ResampledScores, name, size=len(chunks[name]))
+        for name in chunks
+    }
     n_missing = sum(len(pairs) for gaps in missing.values() for pairs in gaps.values())
     n_known = len(chunks) * sum(map(len, requests.values())) - n_missing
-    bench.advance(n_known if counted else 0)
-    blocks = math.ceil(math.sqrt(2 * bench.pieces / len(chunks)))
-    tasks = (
-        task
-        for gaps, names in bench.pieces_of(missing)
-        for task in bench.tasks(
+    run.advance(n_known if counted else 0)
+    groups = math.ceil(math.sqrt(2 * run.n_chunks / len(chunks)))
+    blocks = (
+        block
+        for gaps, names in run.group_chunks(missing)
+        for block in run.blocks(
             gaps,
             partial(SubsampleJob, {name: chunks[name] for name in names}),
-            bench.memory // 2,  # half for all samples, half for a subset
-            blocks,
+            run.options.memory // 2,  # half for all samples, half for a subset
+            groups,
         )
     )
-    bench.run(tasks, counted=counted)
+    run.compute(blocks, counted=counted)
 
 
 def _collect_part_cells(
-    bench: InferenceRun,
+    run: InferenceRun,
     m: Measure,
     kind: ResamplingKind,
     chunks: Mapping[str, Sequence[np.ndarray]],
     comparison: Comparison,
 ) -> PartCells:
     """Collect the scores on subsets in a matrix, with reasons for missing scores."""
-    layout, reasons = bench.layout, list[Failure]()
+    layout, reasons = run.layout, list[Failure]()
     table = np.full((*layout.shape, sum(map(len, chunks.values()))), np.nan)
     for pair in layout.pairs(m):
-        numbers = np.concatenate([bench.vector(m, pair, name) for name in chunks])
-        why = next(filter(None, (bench.note(m, pair, name) for name in chunks)), "")
+        results = [run.result(m, pair, ResampledScores, name) for name in chunks]
+        numbers = np.concatenate([result.values for result in results])
+        why = next(filter(None, (result.note for result in results)), "")
         for end in pair:
             why = why.replace(f"{{{layout.tokens[end]}}}", representation_title(layout.all[end]))
         for i, j in layout.cells(m, pair):

@@ -13,11 +13,11 @@ from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..significance.multiple_testing import MIN_RELATIVE_SPREAD
 from ..significance.orders import Design
-from .bench import InferenceRun
 from .exact_pairs import ProfilesByPair, exact_pairs, format_permutation_notice
 from .layout import IndexPair
 from .moments import MomentProfile, exact_null
-from .permuted import draw_tasks, format_estimated_time, missing_draws, values_in_draws
+from .permuted import draw_blocks, format_estimated_time, missing_draws, values_in_draws
+from .run import InferenceRun
 
 EXACT_MOMENTS = "exact moments"
 PAIRING_INDEPENDENT = "does not depend on the pairing"
@@ -91,30 +91,31 @@ def format_labeled_pvalue(p: float, method: str = "") -> str:
 
 
 def compute_null_cells(
-    bench: InferenceRun,
+    run: InferenceRun,
     comparison: Comparison,
     measures: Sequence[Measure],
     design: Design,
     exact: bool,
 ) -> dict[str, NullCells]:
     """Compute chance, spread and p-values of all pairs; return null distributions by measure."""
-    layout = bench.layout
+    layout = run.layout
     pairs = {m: layout.with_values(m, comparison[m.spec]) for m in measures}
-    choices = exact_pairs(bench, pairs, design, exact)
+    choices = exact_pairs(run, pairs, design, exact)
     profiles = {m: choices[m].profiles if m in choices else {} for m in measures}
     permuted_pairs = {m: list(filterfalse(profiles[m].__contains__, pairs[m])) for m in measures}
     varying_pairs = {m: permuted_pairs[m] if m.needs_pairing else [] for m in measures}
-    for m in (m for m in measures if varying_pairs[m]):
+    to_permute = {m: varying for m, varying in varying_pairs.items() if varying}
+    for m in to_permute:
         if words := format_permutation_notice(
             layout, m, choices.get(m), len(varying_pairs[m]), design
         ):
-            bench.announce(words + format_estimated_time(bench, m, varying_pairs[m], design))
-    missing = missing_draws(bench, varying_pairs, design)
-    n_missing = sum(len(requests[m]) for requests in missing.values() for m in requests)
-    bench.advance(len(missing) * sum(len(layout.pairs(m)) for m in measures) - n_missing)
-    bench.run(draw_tasks(bench, missing, design), counted=True, lent=True)
+            run.announce(words + format_estimated_time(run, m, varying_pairs[m], design))
+    missing = missing_draws(run, to_permute, design)
+    n_missing = sum(len(gaps) for requests in missing.values() for gaps in requests.values())
+    run.advance(len(missing) * sum(len(layout.pairs(m)) for m in measures) - n_missing)
+    run.compute(draw_blocks(run, missing, design), counted=True, shared=True)
     return {
-        m.spec: _collect_null_cells(bench, comparison, m, profiles[m], varying_pairs[m], design)
+        m.spec: _collect_null_cells(run, comparison, m, profiles[m], varying_pairs[m], design)
         for m in measures
     }
 
@@ -123,7 +124,7 @@ def compute_null_cells(
 
 
 def _collect_null_cells(
-    bench: InferenceRun,
+    run: InferenceRun,
     comparison: Comparison,
     m: Measure,
     profiles: ProfilesByPair,
@@ -131,7 +132,7 @@ def _collect_null_cells(
     design: Design,
 ) -> NullCells:
     """Collect chance, spread, p-values and permuted values of a measure in matrices."""
-    layout, values = bench.layout, comparison[m.spec]
+    layout, values = run.layout, comparison[m.spec]
     n_permutations = design.total if permuted_pairs and not design.shifts else 0
     chance, spread, p = np.full((3, *layout.shape), np.nan)
     drawn, methods = (
@@ -146,7 +147,7 @@ def _collect_null_cells(
         elif not m.needs_pairing:
             entry = _constant_null_entry(value)
         else:
-            entry = _permuted_entry(bench, m, pair, value, design)
+            entry = _permuted_entry(run, m, pair, value, design)
         for place in layout.cells(m, pair):
             for table, number in zip(tables, entry):
                 table[place] = number
@@ -175,10 +176,10 @@ def _constant_null_entry(value: float) -> NullEntry:
 
 
 def _permuted_entry(
-    bench: InferenceRun, m: Measure, pair: IndexPair, value: float, design: Design
+    run: InferenceRun, m: Measure, pair: IndexPair, value: float, design: Design
 ) -> NullEntry:
     """Return the entry of a pair from its values under permutations or shifts."""
-    drawn = values_in_draws(bench, m, pair, design)
+    drawn = values_in_draws(run, m, pair, design)
     if design.shifts:
         value, drawn = float(drawn[0]), drawn[1:]
     defined_values, sign = drawn[~np.isnan(drawn)], 1 if m.larger_is_more_similar else -1

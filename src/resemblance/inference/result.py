@@ -24,12 +24,13 @@ from ..comparison.comparison import (
     most_similar,
     save_scores,
 )
-from ..comparison.scores import ScoreBatch
+from ..comparison.scores import StoredResult
 from ..contracts._measure import Measure
 from ..contracts._statistic import class_indices
 from ..data.representation import Representation
-from ..engine.execution import compare_many
-from ..engine.work import ComparisonPlan
+from ..engine._compare import compare_many
+from ..engine.inputs import ComparisonInputs
+from ..engine.options import check_run_options
 from ..significance.multiple_testing import (
     ADJUST_METHODS,
     MIN_RELATIVE_SPREAD,
@@ -365,13 +366,14 @@ class Evidence(MappingResult):
             )
         n, points = self.n_samples, []
         for size in sorted({max(2, round(f * n)) for f in fractions}):
-            plans = []
+            inputs = []
             for draw in range(n_resamples if size < n else 1):
                 random = generator(self.design.seed, "curve", n, size, draw)
                 rows = np.sort(random.choice(n, size, replace=False))
                 first, second = (subsample_representation(r, rows) for r in sides)
-                plans.append(ComparisonPlan.of([first], [subsample_measure(m, rows, n)], [second]))
-            comparisons = compare_many(plans, progress=False)
+                measure_of_rows = subsample_measure(m, rows, n)
+                inputs.append(ComparisonInputs.of([first], [measure_of_rows], [second]))
+            comparisons = compare_many(inputs, check_run_options(progress=False))
             values = np.array([c[c.measures[0].spec][0, 0] for c in comparisons])
             spread = float(values.std(ddof=1)) if size < n else 0.0
             points.append(CurvePoint(size, float(values.mean()), spread))
@@ -449,7 +451,7 @@ class Evidence(MappingResult):
         """
         save_scores(replace(self.comparison, evidence=self), path, "Evidence")
 
-    def stored(self) -> tuple[dict[str, Any], Iterator[ScoreBatch]]:
+    def stored(self) -> tuple[dict[str, Any], Iterator[StoredResult]]:
         """Return the content of a file of scores for this evidence, besides the values."""
         fields = EvidenceFields(
             self.design, self.confidence_level, self.nulls, self.parts, self.is_square, self.caveats

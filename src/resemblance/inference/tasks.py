@@ -1,4 +1,4 @@
-"""The jobs of inference: tasks that compute vectors of numbers for pairs."""
+"""The jobs of inference: permuted scores, leave-one-out scores, scores on subsets, moments."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ import numpy as np
 
 from ..base.arrays import scalar
 from ..base.exceptions import UndefinedError
-from ..comparison.comparison import MeasureInfo
-from ..comparison.scores import NO_MEMORY_REASON, ScoreBatch
+from ..comparison.scores import NO_MEMORY_REASON
 from ..contracts._measure import Measure, no_diagnostics
 from ..data.representation import Representation, pair_cache
+from ..engine.plan import PairBlock
 from ..engine.reasons import failure_reason, is_out_of_memory
 from ..engine.scoring import score_block
-from ..engine.work import PairBlock
 from ..significance.orders import Design
 from .jackknife import subsample_measure, subsample_representation
-from .moments import MatrixSide, MomentProfile, moment_profile
+from .job_results import (
+    LEAVE_ONE_OUT,
+    NullDistribution,
+    ResampledScores,
+    SideMoments,
+    measured_pair,
+)
+from .moments import MatrixSide, moment_profile
 from .reorder import Permutation, permute_representation
 
 RepresentationIndex = int  # position among the representations of a task
@@ -33,21 +39,7 @@ SideLookup = Callable[
 ]
 
 PACKAGE = __name__.partition(".")[0] + "."
-DRAWS_PER_CHUNK = 20  # draws per stored vector; a killed run loses at most one vector per pair
-LEAVE_ONE_OUT_KIND, PROFILE_KIND = "left out", "profile"
-
-
-def vector_batch(
-    measure: Measure | MeasureInfo,
-    data: tuple[str, str],
-    kind: str,
-    numbers: np.ndarray,
-    note: str | None = None,
-) -> ScoreBatch:
-    """Return a vector of numbers of a measure for a pair as a score batch, perhaps with a note."""
-    places, notes = np.arange(2, dtype=np.int32), {} if note is None else {0: note}
-    columns = measure.spec, measure.version, data, places[:1], places[1:], numbers.reshape(1, -1)
-    return ScoreBatch(*columns, reasons=notes, kind=kind)
+DRAWS_PER_CHUNK = 20  # draws per result; a killed run loses at most one result per pair
 
 
 def requested_pairs(
@@ -71,18 +63,18 @@ def requested_pairs(
 class PermutationJob:
     """Scores under a design, in the draws from ``start`` to ``stop``.
 
-    ``tokens`` identify the representations of the task.
+    ``key`` identifies the design, and ``tokens`` the representations of the block.
     """
 
     design: Design
     is_square: bool
-    kind: str
+    key: str
     start: int
     stop: int
     tokens: tuple[str, ...]
 
-    def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the scores of every measure, chunk by chunk."""
+    def __call__(self, task: PairBlock) -> Iterator[list[NullDistribution]]:
+        """Yield the scores of all pairs, chunk by chunk."""
         design, measures, pairs = self.design, task.measures, list(requested_pairs(task))
         window = np.arange(design.n)
         if design.shifts:
@@ -90,17 +82,19 @@ class PermutationJob:
             measures = tuple(subsample_measure(m, window, design.n) for m in measures)
         unmoved = cache(lambda x: subsample_representation(task.representations[x], window))
         cells = [(x, y, p) for x, y, positions in pairs for p in positions]
-        x, y, measure_numbers = np.array(cells, dtype=np.int32).T
+        pair_of_cell = [
+            measured_pair(task.measures[p], self.tokens[x], self.tokens[y]) for x, y, p in cells
+        ]
         for start in range(self.start, self.stop, DRAWS_PER_CHUNK):
             draws = range(start, min(start + DRAWS_PER_CHUNK, self.stop))
             values = np.empty((len(cells), len(draws)))
             for column, draw in enumerate(draws):
                 sides = self._sides(task, draw, unmoved)
                 values[:, column] = _pair_values(pairs, measures, sides)
-            for p in np.unique(measure_numbers).tolist():
-                m, rows = task.measures[p], measure_numbers == p
-                places, kind = (self.tokens, x[rows], y[rows]), f"{self.kind} from {start}"
-                yield [ScoreBatch(m.spec, m.version, *places, values[rows], kind=kind)]
+            yield [
+                NullDistribution(pair=pair, design=self.key, start=start, values=row)
+                for pair, row in zip(pair_of_cell, values)
+            ]
 
     @property
     def moves_both(self) -> bool:
@@ -160,31 +154,28 @@ class MomentJob:
     side: MatrixSide
     tokens: tuple[str, ...]
 
-    def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
+    def __call__(self, task: PairBlock) -> Iterator[list[SideMoments]]:
         """Yield the numbers of every profile: all other fields, then the sums.
 
-        A representation without a profile yields an empty vector with the reason.
+        A representation without a profile has no numbers, but the reason.
         """
         for place, _, positions in requested_pairs(task):
             x, token = task.representations[place], self.tokens[place]
             for m in (task.measures[p] for p in positions):
-                numbers, note = np.zeros(0), None
+                numbers, note = np.zeros(0), ""
                 try:
                     p = moment_profile(x, m, self.side)
                     numbers = np.concatenate([p[1:], p.sums])
                 except UndefinedError as error:
                     note = str(error)
                 yield [
-                    vector_batch(m, (token, token), f"{PROFILE_KIND} {self.side}", numbers, note)
+                    SideMoments(
+                        pair=measured_pair(m, token, token),
+                        side=self.side,
+                        values=numbers,
+                        note=note,
+                    )
                 ]
-
-
-def profile_from_vector(numbers: np.ndarray) -> MomentProfile | None:
-    """Return the moment profile in a vector of :class:`MomentJob`, or None for an empty vector."""
-    if not len(numbers):
-        return None
-    square, share, scale, is_clumped, sample = map(float, numbers[:5])
-    return MomentProfile(numbers[5:], square, share, scale, bool(is_clumped), int(sample))
 
 
 @dataclass(frozen=True)
@@ -197,8 +188,8 @@ class JackknifeJob:
     partners: float
     tokens: tuple[str, ...]
 
-    def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the n leave-one-out values of every cell, or an empty vector with the reason."""
+    def __call__(self, task: PairBlock) -> Iterator[list[ResampledScores]]:
+        """Yield the n leave-one-out values of every pair, or no values and the reason."""
         cells = list(requested_pairs(task))
         rows = {p: self._rows(task, p, cells) for p in range(len(task.measures))}
         for i, j, positions in cells:
@@ -206,7 +197,7 @@ class JackknifeJob:
             for p in positions:
                 m, row_products = task.measures[p], rows[p].get((i, j))
                 kwargs = {} if row_products is None else {"rows": row_products}
-                numbers, note = np.zeros(0), None
+                numbers, note = np.zeros(0), ""
                 try:
                     with pair_cache(x, y):
                         numbers = (
@@ -216,11 +207,8 @@ class JackknifeJob:
                         )
                 except UndefinedError as error:
                     note = str(error)
-                yield [
-                    vector_batch(
-                        m, (self.tokens[i], self.tokens[j]), LEAVE_ONE_OUT_KIND, numbers, note
-                    )
-                ]
+                pair = measured_pair(m, self.tokens[i], self.tokens[j])
+                yield [ResampledScores(pair=pair, subsets=LEAVE_ONE_OUT, values=numbers, note=note)]
 
     def _rows(
         self,
@@ -245,30 +233,31 @@ class JackknifeJob:
 class SubsampleJob:
     """Scores on subsets of the samples.
 
-    ``chunks``: lists of subsets (row indices), by the kind of the stored vector.
+    ``chunks``: lists of subsets (row indices), by the name of the subsets.
     """
 
     chunks: Mapping[str, Sequence[np.ndarray]]
     tokens: tuple[str, ...]
 
-    def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield the scores of a cell on the subsets of a chunk, with the first reason for a missing
+    def __call__(self, task: PairBlock) -> Iterator[list[ResampledScores]]:
+        """Yield the scores of a pair on the subsets of a chunk, with the first reason for a missing
         score.
 
-        If memory was too small, the vector is empty, so that another run repeats the computation.
+        If memory was too small, there are no scores, so that another run repeats the computation.
         """
         cells = [(x, y, p) for x, y, positions in requested_pairs(task) for p in positions]
-        for kind, parts in self.chunks.items():
+        for subsets, parts in self.chunks.items():
             scores_by_part = [dict(self._scores(task, rows)) for rows in parts]
             for p, m in enumerate(task.measures):
                 batch = []
                 for x, y in (cell[:2] for cell in cells if cell[2] == p):
                     scores = [part_scores[x, y, p] for part_scores in scores_by_part]
-                    note = next((reason for _, reason in scores if reason), None)
-                    is_short = note is not None and note.startswith(NO_MEMORY_REASON)
+                    note = next((reason for _, reason in scores if reason), "")
+                    is_short = note.startswith(NO_MEMORY_REASON)
                     numbers = np.array([] if is_short else [value for value, _ in scores])
+                    pair = measured_pair(m, self.tokens[x], self.tokens[y])
                     batch.append(
-                        vector_batch(m, (self.tokens[x], self.tokens[y]), kind, numbers, note)
+                        ResampledScores(pair=pair, subsets=subsets, values=numbers, note=note)
                     )
                 yield batch
 

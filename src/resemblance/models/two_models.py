@@ -24,11 +24,12 @@ from ..contracts._measure import Measure
 from ..data.inputs import TRANSPOSED_HINT
 from ..data.model_features import ModelFeatures
 from ..data.representation import Representation
+from ..engine._compare import compare_many
 from ..engine.arguments import select_measures
-from ..engine.execution import compare_many
 from ..engine.forecast import Forecast, plan
+from ..engine.inputs import ComparisonInputs
 from ..engine.jobs import Jobs, open_executor
-from ..engine.work import ComparisonPlan
+from ..engine.options import check_run_options
 from ..inference._evidence import evidence_from_comparison
 from ..inference.exact_pairs import has_exact_moments
 from ..significance.orders import DESIGN_PERMUTATIONS, design_of
@@ -161,26 +162,15 @@ def compare_models(
         )
         provenance |= {"mask": mask} if isinstance(mask, str) else {}
         scores = None if save is None else folder / SCORES_FILE
-        (comparison,) = compare_many(
-            [ComparisonPlan.of(model_features, selected_measures, metadata=provenance)],
-            save=scores,
-            executor=executor,
-            memory=memory,
-            progress=progress,
-        )
-        options = {"executor": executor, "memory": memory, "save": scores}
+        run_options = check_run_options(executor, memory, save=scores, progress=progress)
+        inputs = ComparisonInputs.of(model_features, selected_measures, metadata=provenance)
+        (comparison,) = compare_many([inputs], run_options)
         evidence = evidence_from_comparison(
-            comparison,
-            model_features,
-            selected_measures[:1],
-            design,
-            confidence_level,
-            options,
-            progress,
+            comparison, model_features, selected_measures[:1], design, confidence_level, run_options
         )
     _advise_more_samples(comparison)
-    inputs = None if save is None else evidence.inputs  # temporary files no longer exist
-    comparison = replace(comparison, evidence=replace(evidence, inputs=inputs))
+    kept_inputs = None if save is None else evidence.inputs  # temporary files no longer exist
+    comparison = replace(comparison, evidence=replace(evidence, inputs=kept_inputs))
     if scores is not None:
         comparison.save(scores)
     return comparison

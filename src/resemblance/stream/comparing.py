@@ -6,35 +6,36 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..comparison.comparison import Comparison, comparison_description
+from ..comparison.comparison import Comparison
 from ..comparison.store import ScoreFile
 from ..data.representation import Representation
-from ..engine.execution import compare_many
-from ..engine.work import ComparisonPlan
+from ..engine._compare import compare_many
+from ..engine.inputs import ComparisonInputs
+from ..engine.options import RunOptions
 
 
 def compare_pairs(
     by_pair: Mapping[tuple[str, str], Mapping[str, Representation]],
     measures: Any,
     provenance: Mapping[str, Any],
-    options: Mapping[str, Any],
+    options: RunOptions,
 ) -> Comparison:
     """Compare the two layers of each pair; the scores of other pairs are missing with a reason."""
     rows = {row: layers[row] for (row, _), layers in by_pair.items()}
     columns = {column: layers[column] for (_, column), layers in by_pair.items()}
-    full_plan = ComparisonPlan.of(rows, measures, columns, metadata=provenance)
-    if options.get("save") is not None:
-        with ScoreFile(options["save"]) as store:
-            store.describe(comparison_description(full_plan.comparison()))
-    pair_plans = [
-        ComparisonPlan.of(
+    inputs = ComparisonInputs.of(rows, measures, columns, metadata=provenance)
+    if options.save is not None:
+        with ScoreFile(options.save) as store:
+            store.describe(inputs.description())
+    pairs = [
+        ComparisonInputs.of(
             {row: layers[row]}, measures, {column: layers[column]}, metadata=provenance
         )
         for (row, column), layers in by_pair.items()
     ]
-    for comparison in compare_many(pair_plans, described=False, **options):
+    for comparison in compare_many(pairs, options, described=False):
         for matrix in comparison.matrices.values():
             for scores in matrix.columns_without():
-                full_plan.put(scores)
-    reasons = {m.spec: "not among the pairs of the stream" for m in full_plan.infos}
-    return replace(full_plan.comparison(), absent=reasons)
+                inputs.put(scores)
+    reasons = {m.spec: "not among the pairs of the stream" for m in inputs.infos}
+    return replace(inputs.comparison(), absent=reasons)

@@ -20,8 +20,10 @@ from ..contracts.streamed import stream_requirements
 from ..data.caveats import describe_column_orders, square_and_copy_caveats, variance_caveats
 from ..data.columns import column_order
 from ..data.representation import Representation
-from ..engine.execution import compare_many
-from ..engine.work import ComparisonPlan
+from ..engine._compare import compare_many
+from ..engine.inputs import ComparisonInputs
+from ..engine.jobs import open_executor
+from ..engine.options import check_run_options
 from .comparing import compare_pairs
 from .files import read_stream_file, write_stream_file
 from .rows import (
@@ -197,15 +199,17 @@ class Stream:
         if measures is None:
             row_kinds = {"", "squares", *(["directions"] if self.directions else [])}
             measures = [m for m in preset("default") if stream_requirements(m) in row_kinds]
-        if self.pairs is None:
-            plan = ComparisonPlan.of(
-                self.representations(), measures, metadata={"stream": provenance}
-            )
-            plan.note(caveats)
-            return compare_many([plan], **options)[0]
-        by_pair = {pair: self.representations(*dict.fromkeys(pair)) for pair in self.pairs}
-        notes = {"caveats": list(caveats)} if caveats else {}
-        return compare_pairs(by_pair, measures, {"stream": provenance, **notes}, options)
+        with open_executor("compare", options.pop("jobs", None)) as executor:
+            run_options = check_run_options(executor, **options)
+            if self.pairs is None:
+                inputs = ComparisonInputs.of(
+                    self.representations(), measures, metadata={"stream": provenance}
+                )
+                inputs.note(caveats)
+                return compare_many([inputs], run_options)[0]
+            by_pair = {pair: self.representations(*dict.fromkeys(pair)) for pair in self.pairs}
+            notes = {"caveats": list(caveats)} if caveats else {}
+            return compare_pairs(by_pair, measures, {"stream": provenance, **notes}, run_options)
 
     def caveats(self) -> tuple[str, ...]:
         """Return the caveats about the samples so far: reordered columns, duplicate samples and
