@@ -43,7 +43,7 @@ def whole_ranks(study: Path) -> dict[str, float]:
         archive, _ = build_pack(study, folder)
         pack = open_pack(archive, cache=Path(folder) / "cache")
         result = run(pack.manifest.suite, pack=pack, measures=tested(), with_intervals=False)
-    return {row.measure: row.mean for row in result.places().rows}
+    return {row.measure: row.mean for row in result.mean_ranks()}
 
 
 def compact_ranks(suite: str, measures: Mapping[str, float]) -> dict[str, float]:

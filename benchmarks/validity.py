@@ -22,6 +22,7 @@ from pathlib import Path
 
 import validity_drift
 import validity_intervals
+import validity_ranking
 import validity_recalls
 import validity_tests
 from bench import GENERATED, brief, command, document, grid, store, stored
@@ -37,7 +38,8 @@ STUDIES: tuple[Study, ...] = (
     *validity_intervals.STUDIES,
     *validity_tests.MAPS,
     *validity_recalls.STUDIES,
-    *validity_intervals.RANKS,
+    *validity_ranking.STUDIES,
+    *validity_intervals.SUBJECTS,
     *validity_drift.STUDIES,
 )
 
@@ -186,10 +188,13 @@ def recalls(rows: Sequence[Row]) -> str:
     return document(__file__, grid([*head, "accepted: rs.upgrade_index"], lines))
 
 
-STRATA = ("cells freely", "cells within sets", "sets of models")
-FEW = ("not counted", "the spread of its cells", "counted as exact")
 BATCHES = ("verdict", "energy", "mmd", "classifier", "features", "effective_rank")
-RANKS = ("places", "studentized maximum", "one margin for all", "not corrected")
+RANKING = (
+    "may be the best",
+    "all against a baseline",
+    "one against a baseline",
+    "Wilcoxon and Holm over tasks",
+)
 TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-independent.md": partial(by_measure, "levels", INDEPENDENT),
     "validity-dependent.md": partial(by_measure, "levels", DEPENDENT),
@@ -201,9 +206,7 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-maps.md": partial(maps, "maps", MAPS),
     "validity-far.md": partial(maps, "far", FAR),
     "validity-recalls.md": recalls,
-    "validity-strata.md": partial(by_case, "strata", STRATA, ("these", "others", "apart")),
-    "validity-few.md": partial(by_case, "few", FEW, ("wrong", "width")),
-    "validity-ranks.md": partial(by_case, "ranks", RANKS, ("holds", "wrong", "apart")),
+    "validity-ranking.md": partial(by_case, "ranking", RANKING, ("wrong", "found")),
     "validity-batches.md": partial(by_case, "batches", BATCHES, ("rejected",)),
     "validity-subjects.md": partial(
         by_case, "subjects", ("score_models", "t-test over subjects"), ("rejected",)

@@ -1,29 +1,20 @@
-"""Studies of validity of intervals: how often intervals of values, and of differences of mean
-ranks, contain the expected value; and how often tests call equal quantities different."""
+"""Studies of validity of intervals: how often intervals of values contain the expected value; and
+how often tests call equal quantities different."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm, rankdata, ttest_rel
+from scipy.stats import ttest_rel
 from validity_tests import LEVEL, Key, Numbers, Row, Study
 
 import resemblance as rs
 from resemblance.base.exceptions import BiasedDifferenceWarning
 from resemblance.data.representation import Representation
 from resemblance.inference import Evidence
-from resemblance.significance.standings_gaps import (
-    BootstrapTasks,
-    MeasurePairs,
-    bootstrap_gaps,
-    bootstrap_tasks,
-    measure_pairs,
-    simultaneous_half_widths,
-)
 
 NARROW, WIDE = (20, 30), (200, 300)
 EIGHT = (
@@ -232,180 +223,6 @@ def equal_models(subjects: int, stimuli: int, rng: np.random.Generator) -> Numbe
     return {Key(test, "", "rejected"): float(value <= LEVEL) for test, value in p.items()}
 
 
-# ------------------------------------------------------------------------------------- mean ranks
-
-DRAWS = 500
-RANK_SETS = 500  # data sets of every study
-SPREAD = 1.5  # quality difference of the best and the worst measure, in units of a task's noise
-LARGE = (28, 104, 10)  # numbers of tasks in the groups, as in the ranking
-APART = 0.02  # expected ranks with a smaller difference count as equal
-
-
-class Design(NamedTuple):
-    """Numbers of measures, of strata (sets of models), and of tasks per stratum (``cells``).
-
-    ``between``: standard deviation of the effect of models on a measure, in units of a task's
-    noise.
-    """
-
-    measures: int
-    strata: int
-    cells: int
-    between: float = 0.0
-    is_null: bool = False
-
-    @property
-    def quality(self) -> np.ndarray:
-        """Quality of every measure; two measures at a time are equally good."""
-        if self.is_null:
-            return np.zeros(self.measures)
-        return np.repeat(np.linspace(0, SPREAD, self.measures // 2), 2)
-
-
-class Truth(NamedTuple):
-    """Expected ranks of measures: on the sampled models (``these``), and on the population of
-    models (``others``)."""
-
-    these: np.ndarray
-    others: np.ndarray
-
-
-def drawn(design: Design, rng: np.random.Generator) -> tuple[dict[str, list[np.ndarray]], Truth]:
-    """Return the ranks in the tasks of every stratum, and the expected ranks."""
-    effects = design.between * rng.standard_normal((design.strata, design.measures))
-    levels = design.quality + effects
-    noise = rng.standard_normal((design.strata, design.cells, design.measures))
-    ranks = rankdata(-(levels[:, None] + noise), axis=-1)
-    model_ranks = np.mean([expected(level, 1.0) for level in levels], axis=0)
-    population_ranks = expected(design.quality, 1 + design.between**2)
-    return {f"{i}": list(stratum_ranks) for i, stratum_ranks in enumerate(ranks)}, Truth(
-        model_ranks, population_ranks
-    )
-
-
-def expected(levels: np.ndarray, variance: float) -> np.ndarray:
-    """Return the expected ranks of normal random values with means ``levels`` and the same
-    variance."""
-    win_rates = norm.cdf((levels[None, :] - levels[:, None]) / np.sqrt(2 * variance))
-    return 0.5 + win_rates.sum(axis=1)
-
-
-def table_of(ranks: Mapping[str, Sequence[np.ndarray]], method: str, seed: int) -> BootstrapTasks:
-    """Return bootstrap samples of the mean ranks under a method of resampling."""
-    names = [f"{i:03d}" for i in range(len(next(iter(ranks.values()))[0]))]
-    if method == "sets of models":
-        cells = {name: dict(zip(names, np.mean(rows, axis=0))) for name, rows in ranks.items()}
-        return bootstrap_tasks("", cells, names, None, n_resamples=DRAWS, seed=seed)
-    cells = {
-        (s, i): dict(zip(names, row))
-        for s, stratum_cells in ranks.items()
-        for i, row in enumerate(stratum_cells)
-    }
-    strata = {cell: cell[0] for cell in cells} if method == "cells within sets" else None
-    return bootstrap_tasks("", cells, names, strata, n_resamples=DRAWS, seed=seed)
-
-
-def resampling(design: Design, rng: np.random.Generator) -> Numbers:
-    """Return for every method of resampling whether the intervals contain all differences of
-    expected ranks, on the sampled models and on the population, and the share of different measures
-    that the intervals separate."""
-    ranks, truth = drawn(design, rng)
-    numbers: Numbers = {}
-    for method in ("cells freely", "cells within sets", "sets of models"):
-        table = table_of(ranks, method, int(rng.integers(2**31)))
-        pairs = measure_pairs([table])
-        half = simultaneous_half_widths([table], pairs, np.ones(len(pairs.gap), bool))
-        for population, ranks_expected in truth._asdict().items():
-            gaps = ranks_expected[pairs.second] - ranks_expected[pairs.first]
-            numbers[Key(method, "", population)] = float(np.all(np.abs(pairs.gap - gaps) <= half))
-        is_apart = np.abs(pairs.gap) > half
-        numbers[Key(method, "", "apart")] = float(is_apart[np.abs(gaps) > APART].mean())
-    return numbers
-
-
-def of_ranks(design: Design, rng: np.random.Generator) -> Numbers:
-    """Return for every kind of interval whether the intervals contain all differences on the
-    sampled models, whether the intervals separate equal measures, and the share of different
-    measures that the intervals separate."""
-    ranks, truth = drawn(design, rng)
-    table = table_of(ranks, "cells within sets", int(rng.integers(2**31)))
-    pairs = measure_pairs([table])
-    gaps = truth.these[pairs.second] - truth.these[pairs.first]
-    numbers: Numbers = {}
-    for method, half in halves(table, pairs).items():
-        is_different = np.abs(gaps) > APART
-        is_apart = np.abs(pairs.gap) > half
-        numbers[Key(method, "", "holds")] = float(np.all(np.abs(pairs.gap - gaps) <= half + APART))
-        numbers[Key(method, "", "wrong")] = float(any(misled(pairs, half, gaps)))
-        numbers[Key(method, "", "apart")] = (
-            float(is_apart[is_different].mean()) if is_different.any() else np.nan
-        )
-    return numbers
-
-
-def misled(pairs: MeasurePairs, half: np.ndarray, gaps: np.ndarray) -> np.ndarray:
-    """Return a mask of the pairs of measures that are equal but separated, or separated in the
-    wrong order."""
-    is_wrong: np.ndarray = (np.abs(pairs.gap) > half) & (np.sign(pairs.gap) * gaps <= APART)
-    return is_wrong
-
-
-def halves(table: BootstrapTasks, pairs: MeasurePairs) -> dict[str, np.ndarray]:
-    """Return half-widths of the intervals of ``places`` and of three simpler kinds of intervals."""
-    samples = np.hstack([gaps for _, gaps in bootstrap_gaps([table], pairs)]) - pairs.gap
-    error = samples.std(axis=0)
-    is_varying = error > 1e-9
-    maxima = (np.abs(samples[:, is_varying]) / error[is_varying]).max(axis=1)
-    return {
-        "places": simultaneous_half_widths([table], pairs, np.ones(len(pairs.gap), bool)),
-        "studentized maximum": np.quantile(maxima, 0.95) * error,
-        "one margin for all": np.full(len(error), np.quantile(np.abs(samples).max(axis=1), 0.95)),
-        "not corrected": np.quantile(np.abs(samples), 0.95, axis=0),
-    }
-
-
-def with_few(cells: int, rng: np.random.Generator) -> Numbers:
-    """Return how methods of counting a group of few tasks behave for 20 equal measures.
-
-    ``wrong``: whether any measures are separated. ``width``: mean half-width, relative to the
-    intervals without the group.
-    """
-    large_groups, small_group = (
-        [rng.random((n, 20)) for n in sizes] for sizes in (LARGE, (cells,))
-    )
-    groups = [{"": list(rankdata(values, axis=1))} for values in large_groups + small_group]
-    tables = [table_of(values, "cells freely", seed) for seed, values in enumerate(groups)]
-    exact = BootstrapTasks(tables[-1].ranks, np.arange(cells), np.ones((DRAWS, cells)))
-    tables_by_method = {
-        "not counted": tables[:-1],
-        "the spread of its cells": tables,
-        "counted as exact": [*tables[:-1], exact],
-    }
-    numbers: Numbers = {}
-    for method, method_tables in tables_by_method.items():
-        pairs = measure_pairs(method_tables)
-        half = simultaneous_half_widths(method_tables, pairs, np.ones(len(pairs.gap), bool))
-        numbers[Key(method, "", "wrong")] = float(np.any(np.abs(pairs.gap) > half))
-        numbers[Key(method, "", "width")] = float(half.mean())
-    base_width = numbers[Key("not counted", "", "width")]
-    return {key: n / base_width if key.what == "width" else n for key, n in numbers.items()}
-
-
-DESIGNS = {
-    f"{strata} sets of {cells} cells, {words}": Design(10, strata, cells, between)
-    for strata, cells in ((3, 10), (6, 10), (6, 25))
-    for words, between in (("models alike", 0.0), ("models differ", 0.5))
-}
-INTERVALS = {
-    "6 measures, 6 cells": Design(6, 1, 6),
-    "20 measures, 6 cells": Design(20, 1, 6),
-    "20 measures, 20 cells": Design(20, 1, 20),
-    "20 measures, 100 cells": Design(20, 1, 100),
-    "20 measures, 20 sets of 2 cells": Design(20, 20, 2, 0.5),
-    "20 measures, 10 sets of 6 cells": Design(20, 10, 6, 0.5),
-    "20 equal measures, 20 cells": Design(20, 1, 20, 0.0, is_null=True),
-    "20 equal measures, 10 sets of 6 cells": Design(20, 10, 6, 0.0, is_null=True),
-}
 STUDIES = (
     *(
         Study(
@@ -432,26 +249,12 @@ STUDIES = (
         )
     ),
 )
-RANKS = (
-    *(
-        Study("strata", case, RANK_SETS, partial(resampling, design))
-        for case, design in DESIGNS.items()
-    ),
-    *(
-        Study("ranks", case, RANK_SETS, partial(of_ranks, design))
-        for case, design in INTERVALS.items()
-    ),
-    *(
-        Study("few", f"a group of {words}", RANK_SETS, partial(with_few, cells))
-        for cells, words in ((1, "one cell"), (3, "three cells"), (5, "five cells"))
-    ),
-    *(
-        Study(
-            "subjects",
-            f"{subjects} subjects, {stimuli} stimuli",
-            SUBJECT_SETS,
-            partial(equal_models, subjects, stimuli),
-        )
-        for subjects, stimuli in ((8, 24), (8, 60), (20, 24))
-    ),
+SUBJECTS = tuple(
+    Study(
+        "subjects",
+        f"{subjects} subjects, {stimuli} stimuli",
+        SUBJECT_SETS,
+        partial(equal_models, subjects, stimuli),
+    )
+    for subjects, stimuli in ((8, 24), (8, 60), (20, 24))
 )

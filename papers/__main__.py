@@ -27,7 +27,7 @@ from .reproductions import (
     stored,
     stored_path,
 )
-from .resi import agreement
+from .resi import agreement, ranking
 from .resi.ranks import compare_command
 
 STUDIES = ROOT / "papers" / "studies"
@@ -103,6 +103,7 @@ def files_made() -> dict[str, str]:
         **files,
         **joint_documents(results),
         agreement.PAGE: agreement.stored_page(),
+        ranking.PAGE: ranking.page(),
         "papers/README.md": index(results),
     }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
@@ -20,14 +20,12 @@ from typing import NamedTuple
 
 import resemblance as rs
 from resemblance.base.json_files import write_atomically
-from resemblance.bench import SUITES
-from resemblance.bench.joint import combined_result
-from resemblance.bench.ranking import read_board
+from resemblance.bench.answer_tables import measure_records, networks_sentence, question_records
 from resemblance.sections.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
-from resemblance.sections.result import Result, opening_sentences, result_document
+from resemblance.sections.result import Result, result_document
 from resemblance.sections.sections import Section
 
-from .markdown import MADE, claims_table, decimal_table, fixed, table
+from .markdown import MADE, claims_table, decimal_table, table
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("resi", "ding", "mka", "shesha")
@@ -172,28 +170,31 @@ def _failure(claim: Claim) -> str:
 
 
 def joint_documents(results: Mapping[str, tuple[Paper, Result]]) -> dict[str, str]:
-    """Return, by path from the root, the tables of the joint ranking on the packs that ship, and
-    the table of the number of claims per verdict of every paper."""
-    result = combined_result(read_board().ranks)
-    (standing,), (agreement,) = (result[name].tables for name in ("standing", "agreement"))
-    suites = [suite for suite in SUITES if suite in standing.columns]
-    at = [standing.columns.index(name) for name in ("measure", "place", "mean rank", *suites)]
-    rows = [[row[i] for i in at] for row in standing.rows]
-    ranks = [(str(m), str(place), *(fixed(rank, 1) for rank in r)) for m, place, *r in rows]
+    """Return, by path from the root, the tables of the leaderboard on the packs that ship, and the
+    table of the number of claims per verdict of every paper."""
+    board = rs.leaderboard()
+    questions = question_records(board.answers, board.labels)
+    ranked = [answer for answer in board.answers if answer.has_intervals]
+    measures = measure_records(ranked, board.labels, [row["spec"] for row in board.rows])
     columns = [verdict for verdict in VERDICTS if verdict != NO_DATA]
     verdicts = []
     for paper, of_paper in results.values():
         count = Counter(claim.verdict for claim in of_paper.claims)
         verdicts.append((paper.heading, *(str(count[v]) for v in columns)))
     tables = {
-        "lead": opening_sentences(result),
-        "ranks": table(("", "place", "all", *suites), ranks),
-        "agreement": table(agreement.columns, ([fixed(v) for v in row] for row in agreement.rows)),
+        "questions": _table_of_records(questions),
+        "measures": _table_of_records(measures),
+        "networks": networks_sentence(board.answers, board.labels),
         "verdicts": table(("paper", *columns), verdicts),
     }
     return {
         f"docs/_generated/joint-{name}.md": f"{MADE}\n\n{text}\n" for name, text in tables.items()
     }
+
+
+def _table_of_records(records: Sequence[Mapping[str, object]]) -> str:
+    rows = [[str(entry or "–") for entry in record.values()] for record in records]
+    return table(tuple(records[0]), rows)
 
 
 ABOUT = """\

@@ -28,6 +28,7 @@ from resemblance.bench.ranking import PackScores, ScoredCell, write_scores
 from resemblance.bench.ranking.ranking import DEFAULT_PACK_SERIES, SHIPPED, packs_of
 from resemblance.bench.ranking.score_file import read_scores_if_any
 from resemblance.bench.ranking.scoring import measure_card, measure_code_hash, score_all
+from resemblance.bench.ranking.trivial import TRIVIAL_MEASURES
 from resemblance.bench.reliability import RELIABILITY
 from resemblance.bench.resi.cases import six_tests
 from resemblance.models.model_folder import read_models
@@ -44,11 +45,18 @@ Difference = tuple[str, str, str, str, str]  # a row of the table
 
 
 def is_current(scores: PackScores | None, pack: Pack, measure: rs.Measure) -> bool:
-    """Return whether the scores of a measure on a pack exist and were computed by the current
-    code."""
-    return scores is not None and (scores.manifest, scores.measure, scores.code) == (
-        pack.manifest.sha256, measure_card(measure), measure_code_hash(measure)
-    )  # fmt: skip
+    """Return whether the scores of a measure on a pack exist, also without each seed, and were
+    computed by the current code."""
+    return (
+        scores is not None
+        and not any(map(_lacks_scores_by_seeds, scores.cells))
+        and (scores.manifest, scores.measure, scores.code)
+        == (pack.manifest.sha256, measure_card(measure), measure_code_hash(measure))
+    )
+
+
+def _lacks_scores_by_seeds(cell: ScoredCell) -> bool:
+    return cell.value is not None and set(cell.without.values()) == {None}
 
 
 def outstanding(
@@ -177,7 +185,10 @@ def main(arguments: Iterable[str] | None = None) -> int:
     packs = (
         [open_pack(p) for p in options.packs] if options.packs else list(packs_of(options.series))
     )
-    measures = [rs.get_measure(m) for m in options.measures] or list(rs.preset("leaderboard"))
+    measures = [rs.get_measure(m) for m in options.measures] or [
+        *rs.preset("leaderboard"),
+        *TRIVIAL_MEASURES,
+    ]
     if not options.check:
         write(packs, measures, options.file, options.jobs)
         return 0

@@ -22,11 +22,12 @@ from inference_tables import inference_rows
 from pieces import FAMILY_TITLES, interval, invariances, markdown, section, short_invariances, table
 
 import resemblance as rs
-from resemblance.bench.ranking import read_board
+from resemblance.bench.answer_tables import format_interval, format_score
+from resemblance.bench.answers import MeasureAnswer
+from resemblance.bench.ranking.leaderboard import Leaderboard
 from resemblance.contracts._measure import MEASURE_FAMILIES
 from resemblance.contracts.claims import INVARIANCES
 from resemblance.contracts.streamed import STREAMING_ANSWERS, stream_requirements
-from resemblance.significance import Places
 
 NEAR = (
     "(*Fixed*: the shapes alone decide the value. *Near*: unrelated representations come close to "
@@ -50,7 +51,7 @@ def measure_page(m: rs.Measure) -> str:
         section("Parameters", parameter_table(m)) if m.defaults else "",
         section("Claims that change with a parameter", changes) if changes else "",
         section("Chance, p-values and intervals", table(None, inference_rows(m).items())),
-        section("In the benchmarks", place_of(m)),
+        section("In the benchmarks", answers_about(m)),
         section("The code", source(m)),
         section("See also", see_also(m)),
     ]
@@ -289,40 +290,44 @@ def source(m: rs.Measure) -> str:
 
 # -------------------------------------------------------- what is known of a measure elsewhere
 
-SUITES = {
-    "resi": ":doc:`ReSi <../resi>`",
-    "sensitivity": ":doc:`Sensitivity <../other-suites>`",
-    "manifolds": ":doc:`Manifolds <../other-suites>`",
-    "stability": ":doc:`Stability <../other-suites>`",
-}
-
 
 @cache
-def board_places() -> Places:
-    """Return the places of all measures on the leaderboard."""
-    return read_board().ranks.places
+def board() -> Leaderboard:
+    """Return what the leaderboard answers about all measures."""
+    return rs.leaderboard()
 
 
-def place_of(m: rs.Measure) -> str:
-    """Return the place of a measure on the leaderboard, and its mean rank in each suite."""
-    places = board_places()
-    place, count = next((p for p in places.rows if p.measure == m.spec), None), len(places.rows)
+def answers_about(m: rs.Measure) -> str:
+    """Return the scores of a measure on the leaderboard, and how it compares with CKA."""
     link = ":doc:`the leaderboard <../leaderboard>`"
     if m.takes == "repeats":
         return (
             "It needs repeats of each stimulus, and the benchmarks have each sample once, so it is "
             f"not on {link}."
         )
-    if place is None:
+    if m.spec not in board().labels:
         return f"It compares predictions of models, so it is not on {link}."
-    rows = [("all suites together", f"{place.mean:.1f}")]
-    rows += [(SUITES[name], f"{means[m.spec]:.1f}") for name, means in places.by_group.items()]
+    rows = [
+        (answer.question.words, format_score(line.score), _standing_words(line))
+        for answer in board().answers
+        if (line := answer.of(m.spec))
+    ]
     intro = (
-        f"Place {place.best} to {place.worst} of {count} on {link}: it cannot be told from the "
-        "others there (95 %). Mean ranks over the tests of each suite, on the packs that ship; 1 "
-        f"is best, and a measure that guesses has about {(count + 1) / 2:.0f}:"
+        f"On the packs of {link}; larger scores are better. Differences from CKA have 95 % "
+        "intervals that hold together for all measures, for other seeds of the same networks:"
     )
-    return f"{intro}\n\n{table(('suite', 'mean rank'), rows, numbers=True)}"
+    return f"{intro}\n\n{table(('you want to know', 'score', 'in comparison'), rows)}"
+
+
+def _standing_words(line: MeasureAnswer) -> str:
+    if line.may_be_best is None:
+        return "shown, not ranked"
+    words = ["may be the best"] if line.may_be_best else ["surely behind the best"]
+    joint = line.joint
+    if joint and joint != (0, 0, 0):
+        verdict = "better" if joint.is_better else "worse" if joint.is_worse else ""
+        words.append(f"{verdict} than CKA: {format_interval(joint)}" if verdict else "as CKA")
+    return ", ".join(words).replace(", as CKA", ", no difference from CKA")
 
 
 # ------------------------------------------------------------------- the tables of docs/measures.md

@@ -23,9 +23,9 @@ from resemblance.bench.resi.page import add_judged_claims
 from resemblance.report import write_page
 from resemblance.report.output import print_tables
 from resemblance.report.terminal import claim_table, claims_without_data_line, text_table
+from resemblance.sections.ranks import summarize
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section, Table
-from resemblance.significance import summarize
 
 from .claims import CLAIMS
 

@@ -108,8 +108,9 @@ Reproduced are the six tests, on small models of three domains that are trained 
 paper's, so mean ranks can be compared and scores cannot. The paper ranks the measures of its final
 version; the tables that could be read are those of its first, and parts of them are lost (see
 `published` in `../published.py`). `python -m papers resi-compare FOLDER` compares any study with
-them, `--paper mka` with the tables of Islam et al. 2025. [Differences](differences.md) lists where
-the paper, its code and the suite differ.""",
+them, `--paper mka` with the tables of Islam et al. 2025. [The ranking with
+intervals](ranking.md) says what the tests settle about the measures. [Differences](differences.md)
+lists where the paper, its code and the suite differ.""",
     kept=("ours", "groups"),
     tables=tables,
 )

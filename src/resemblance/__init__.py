@@ -14,7 +14,7 @@ if _TYPE_CHECKING:
     from .base.exceptions import UndefinedError as UndefinedError
     from .base.exceptions import UninformativeWarning as UninformativeWarning
     from .bench.loading import load as load
-    from .bench.ranking.standing import leaderboard as leaderboard
+    from .bench.ranking.leaderboard import leaderboard as leaderboard
     from .catalogue import get_measure as get_measure
     from .catalogue import get_statistic as get_statistic
     from .catalogue import list_measures as list_measures
@@ -77,7 +77,7 @@ __version__ = "0.1.0"
 # By module, the names that are imported from it when they are asked for
 _MODULES = {
     "bench.loading": ("load",),
-    "bench.ranking.standing": ("leaderboard",),
+    "bench.ranking.leaderboard": ("leaderboard",),
     "catalogue": ("get_measure", "get_statistic", "list_measures", "list_statistics", "preset"),
     "base.exceptions": ("UndefinedError", "UninformativeWarning"),
     "checks": ("check_measure", "check_statistic"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from types import MappingProxyType
 
 import numpy as np
@@ -26,10 +25,8 @@ from resemblance.comparison.comparison import measure_info
 from resemblance.data.model_features import ModelFeatures
 from resemblance.report import write_page
 from resemblance.report.output import print_tables
-from resemblance.report.terminal import result_tables
-from resemblance.sections.figures import Bars, Boxes, Choice, Diagram, HeatMap, Strips
-from resemblance.sections.ranks import average_readings
-from resemblance.significance import places, summarize
+from resemblance.sections.figures import Bars, Boxes, Choice, Strips
+from resemblance.sections.ranks import average_readings, mean_ranks, summarize
 
 
 @pytest.fixture(scope="module")
@@ -113,19 +110,11 @@ def test_counts_are_of_models_and_of_every_comparison_once(result):
 def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
     rows, labels = rows_of(table(result, "ranking")), result.labels
     ranks = average_readings(facts.ranks())
-    strata = {cell: "/".join(cell[2:5]) for cell in ranks}
-    found = {p.measure: p for p in places({"resi": ranks}, strata={"resi": strata}).rows}
-    assert tuple(found.values()) == result.places().rows
-    leader = next(iter(found.values()))
+    assert result.mean_ranks() == mean_ranks(facts.ranks())
     for expected in summarize(ranks):
-        row, place = rows[labels[expected.measure]], found[expected.measure]
+        row = rows[labels[expected.measure]]
         assert row["mean rank"] == expected.mean
-        assert (row["median"], row["cells"]) == (expected.median, len(expected.ranks))
-        low, high = place.simultaneous
-        assert row["behind"] == (None if place is leader else f"{low:.2f} to {high:.2f}")
-        assert (row["tied with"] == "none") == (result.places().tied_with(place.measure) == ())
-    tied = [labels[p.measure] for p in found.values() if p.is_tied]
-    assert [list(rows)[i] for i in table(result, "ranking").marked] == tied
+        assert (row["median"], row["tasks"]) == (expected.median, len(expected.ranks))
     for domain in ("graphs", "language"):
         cells = {cell: ranks for cell, ranks in facts.ranks().items() if cell[2] == domain}
         for expected in summarize(average_readings(cells)):
@@ -134,10 +123,6 @@ def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
     assert means == sorted(means)
     bars = figure(result, "ranking", Bars)
     for bar in bars.bars:
-        place = next(p for p in found.values() if labels[p.measure] == bar.name)
-        if place is not leader:
-            ends = [leader.mean + end for end in place.simultaneous]
-            assert [bar.low, bar.high] == [min(max(1, end), len(found)) for end in ends]
         assert bar.value == pytest.approx(rows[bar.name]["mean rank"])
 
 
@@ -146,56 +131,23 @@ def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
     [
         ({}, "No measure has a rank"),
         ({"a": [0.5]}, "the only measure with a rank"),
-        ({"a": [0.5], "b": [0.1]}, "1 cell does not settle the order of 2 measures"),
-        ({"a": [0.5] * 5, "b": [0.1] * 5}, "5 cells do not settle the order of 2 measures"),
-        (
-            {"a": [0.5] * 9, "b": [0.1] * 9, "c": [0.0] * 9},
-            "a leads with a mean rank of 1.00 among 3 measures over 9 cells; every other measure",
-        ),
-        (
-            {"a": [0.5, 0.1, 0.5] * 4, "b": [0.1, 0.5, 0.1] * 4, "c": [0.0] * 12},
-            "mean rank of 1.33 among 3 measures over 12 cells; b cannot be told from it",
-        ),
-        ({"a": [0.5] * 6, "b": [0.5] * 6, "c": [0.1] * 6}, "a and b lead together"),
+        ({"a": [0.5], "b": [0.1]}, "a has the best mean rank, 1.00, among 2 measures over 1 task."),
+        ({"a": [0.5] * 6, "b": [0.5] * 6, "c": [0.1] * 6}, "a and b have the best mean rank"),
     ],
 )
 def test_the_verdict_claims_no_more_than_the_differences_allow(values, words):
     assert words in result_of(made_up(values)).summary()
 
 
-def test_intervals_that_overlap_do_not_make_a_tie():
-    """In every cell b is just behind a, and both vary much from cell to cell: only the difference
-    is sure."""
-    others = {key: [0.9, 0.1, 0.1] * 4 for key in "cde"}
-    result = result_of(made_up({"a": [0.5] * 12, "b": [0.4] * 12, **others}))
-    bars = {bar.name: bar for bar in figure(result, "ranking", Bars).bars}
-    (ties,) = [f for f in result["ranking"].figures if isinstance(f, Diagram)]
-    ranks = table(result, "ranking")
-    tied = [ranks.rows[i][0] for i in ranks.marked]
-    assert [name for name in tied if name in "ab"] == ["a"]
-    low, high = map(float, rows_of(ranks)["b"]["behind"].split(" to "))
-    assert 0 < low < 1 < high < 2
-    first = result.places().rows[0].mean
-    assert (bars["b"].low, bars["b"].high) == pytest.approx((first + low, first + high), abs=0.01)
-    assert all("b" not in ties.names[first : last + 1] for first, last in ties.groups if not first)
-    assert "b" not in result.summary().partition("; ")[2].split()
-
-
-def test_few_cells_and_trials_have_no_intervals_and_trials_no_order(tmp_path):
-    few = result_of(made_up({"a": [0.5] * 4, "b": [0.1] * 4}))
+def test_a_trial_has_no_order(tmp_path):
     trial = result_of(made_up({"b": [0.1] * 9, "a": [0.5] * 9}, size="slice"))
-    for found in (few, trial):
-        assert table(found, "ranking").marked == ()
-        assert {(b.low, b.high) for b in figure(found, "ranking", Bars).bars} == {(None, None)}
-        assert "before" not in [section.name for section in found.sections]
-        assert "95 %" not in printed(*result_tables(found))
     assert [row[0] for row in table(trial, "ranking").rows] == ["b", "a"]  # as they were given
     assert [bar.name for bar in figure(trial, "ranking", Bars).bars] == ["b", "a"]
     assert [box.name for box in figure(trial, "distribution", Boxes).boxes] == ["b", "a"]
     assert table(trial, "scores").framed == ()
     page = written(trial, tmp_path)
     assert "Trial run" in page
-    assert "leads" not in page
+    assert "best mean rank" not in page
 
 
 def test_cells_in_which_what_is_expected_is_noise_are_named_and_not_ranked(facts):
@@ -208,21 +160,6 @@ def test_cells_in_which_what_is_expected_is_noise_are_named_and_not_ranked(facts
     as_code = facts._replace(size="mini", options=ScoringOptions("resi-code"))
     assert noise & set(as_code.ranks())
     assert result_of(as_code).caveats == ()
-
-
-def test_one_before_the_other_in_shares_of_samples_and_in_cells():
-    result = result_of(made_up({"a": [0.9, 0.1, 0.3] * 3, "b": [0.5, 0.5, 0.3] * 3}))
-    heat = figure(result, "before", HeatMap)
-    i, j = heat.rows.index("a"), heat.columns.index("b")
-    assert heat.values[i][j] == pytest.approx(100 - heat.values[j][i])
-    assert heat.values[i][i] is None
-    said = heat.titles[i][j]
-    assert re.fullmatch(
-        r"a before b in \d+ % of the samples of the cells; ranked before it in 3 of 9 cells "
-        r"\(3 tied\)",
-        said,
-    )
-    assert said.startswith(f"a before b in {heat.values[i][j]:.0f} %")
 
 
 # ------------------------------------------------------------------------------------------- scores

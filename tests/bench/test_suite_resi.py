@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from factories.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
-from scipy.stats import binom
 
 import resemblance as rs
 from resemblance.bench.case import Score
@@ -24,7 +23,8 @@ from resemblance.bench.resi.page import failed_in_evaluation
 from resemblance.bench.resi.rules import ScoringOptions
 from resemblance.data.model_features import ModelFeatures
 from resemblance.sections.figures import Choice
-from resemblance.significance import duels, places, rank_within, stars, summarize
+from resemblance.sections.ranks import rank_within, summarize
+from resemblance.significance import stars
 
 MEASURES = ["cka", "procrustes", "jaccard", "linear_regression"]
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "resi_evaluation.json").read_text())[
@@ -245,9 +245,6 @@ def test_mean_and_median_ranks():
     assert (first.measure, first.mean, first.median) == ("a", 1, 1)
     assert (second.mean, second.median, second.ranks[:2]) == (2.5, 2.5, (2, 3))
     assert summarize({}) == ()
-    assert duels(cells)["a", "b"] == (20, 0, 20)
-    assert duels(cells)["b", "a"] == (0, 0, 20)
-    assert duels({0: {"a": 1.5, "b": 1.5}, 1: {"a": 1.0, "b": 2.0}})["a", "b"] == (1, 1, 2)
 
 
 # Two architectures with two poolings each, by two qualities of which one counts; one value is
@@ -323,52 +320,6 @@ def test_both_expectations_of_outputs_count():
         ("output", "spearman_jsd", *cell): {"a": 1, "b": 2},
         ("output", "spearman_disagreement", *cell): {"b": 1, "a": 2},
     }
-
-
-@pytest.mark.parametrize(("cells", "behind"), [(40, 20), (60, 12)])
-def test_an_interval_of_a_mean_rank_covers_95_percent(cells, behind):
-    """A measure is second in some of the cells: the mean rank of a sample of cells is 1 + binomial
-    / cells."""
-    table = {i: {"a": 2.0 if i < behind else 1.0, "b": 1.5} for i in range(cells)}
-    low, high = 1 + binom.ppf([0.025, 0.975], cells, behind / cells) / cells
-    own = next(p for p in places({"resi": table}, n_resamples=40_000).rows if p.measure == "a")
-    assert (own.low, own.high) == pytest.approx((low, high), abs=1e-8)
-    narrower = 1 + binom.ppf([0.05, 0.95], cells, behind / cells) / cells
-    assert (low, high) != tuple(narrower)  # so that an interval of 90 % would be seen
-
-
-# ----------------------------------------------------------------------- places and their certainty
-
-
-def test_measures_are_told_apart_in_the_same_cells():
-    """a is before b by 1 in every cell, however far both are moved together; c is before a in half
-    of them."""
-    cells = {
-        i: {"a": 1.0 + 5 * (i % 2), "b": 2.0 + 5 * (i % 2), "c": 1.01 + 5 * (i // 2 % 2)}
-        for i in range(40)
-    }
-    found = places({"resi": cells})
-    a, c, b = found.rows
-    assert (a.measure, c.measure, b.measure) == ("a", "c", "b")
-    assert (b.behind, b.behind_low, b.behind_high, b.is_tied) == (1, 1, 1, False)
-    assert a.high > b.low  # their own intervals overlap, which says nothing
-    assert (a.is_tied, c.is_tied) == (True, True)
-    assert (found.before["a", "b"], found.before["b", "a"]) == (1, 0)
-    assert found.before["a", "c"] == pytest.approx(1 - found.before["c", "a"])
-    assert 0.4 < found.before["a", "c"] < 0.7
-
-
-def test_the_interval_of_a_difference_is_that_of_a_binomial():
-    """b is ranked one before a in 12 of 40 cells, else one behind."""
-    cells = {i: {"a": 2.0, "b": 1.0 if i < 12 else 3.0} for i in range(40)}
-    _, b = places({"resi": cells}, n_resamples=40_000).rows
-    behind = binom.ppf([0.025, 0.975], 40, 28 / 40) / 40 * 2 - 1
-    assert (b.behind, b.is_tied) == (pytest.approx(0.4), False)
-    assert (b.behind_low, b.behind_high) == pytest.approx(tuple(behind), abs=1e-8)
-    ahead = binom.cdf(19, 40, 28 / 40) + binom.pmf(20, 40, 28 / 40) / 2
-    assert places({"resi": cells}, n_resamples=40_000).before["b", "a"] == pytest.approx(
-        ahead, abs=0.005
-    )
 
 
 def test_stars():

@@ -18,7 +18,7 @@ import resemblance as rs
 from resemblance.base.results import BaseResult, MappingResult
 from resemblance.bench.loading import RESULT_MODULES, load
 from resemblance.bench.ranking import board_of
-from resemblance.bench.ranking.measure_ranks import MeasureRanks, ranks_on_board
+from resemblance.bench.ranking.verdicts import RankedMeasures, verdicts_on_board
 from resemblance.checks import check_result
 
 RANDOM = np.random.default_rng(0)
@@ -48,9 +48,9 @@ def compared_with_evidence() -> rs.Comparison:
     return replace(found.comparison, evidence=found)
 
 
-def ranked() -> MeasureRanks:
+def ranked() -> RankedMeasures:
     scores = scores_of()
-    return ranks_on_board(board_of(scores), [rs.cka, rs.procrustes], scores[:2])
+    return verdicts_on_board(board_of(scores), [rs.cka, rs.procrustes], scores[:2])
 
 
 RESULTS: dict[str, Callable[[], BaseResult]] = {
@@ -76,7 +76,7 @@ RESULTS: dict[str, Callable[[], BaseResult]] = {
     "Interval": lambda: rs.stability.interval("feature_split", OLD, k=4, n_resamples=10),
     "Null": lambda: rs.stability.permutation_null("centroid_drift", OLD, n_permutations=20),
     "Leaderboard": rs.leaderboard,
-    "MeasureRanks": ranked,
+    "RankedMeasures": ranked,
     "Result": lambda: BENCHMARK,
 }
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -43,51 +44,68 @@ def among(tiny):
     return ("--against", tiny, "--packs", "tiny", "-j", 1, "-q")
 
 
-def test_rank_prints_place_neighbors_suites_and_cost(call, tiny):
+def test_rank_prints_a_verdict_per_question_and_the_cost(call, tiny):
     code, out, err = call(*words(tiny))
     assert (code, err) == (0, "")
-    assert "Place " in out
-    assert "of 5, with a mean rank of" in out
-    for text in ("→", "CKA", "manifolds", "leader", "CPU time: ", "times that of CKA"):
+    assert out.strip().startswith("TopShare (top_share): ")
+    for text in ("which models were trained alike", "difference, 95 %", "CKA 0.", "times that of"):
         assert text in out
     assert "top_share" not in tiny.read_text()
 
 
 def test_rank_in_python_is_what_the_command_prints(call, tiny, folder):
     measure = load_user_measure(folder / "mine.py", "top_share")
-    ranks = rs.bench.rank(measure, packs="tiny", against=tiny, save="kept.jsonl")
+    ranked = rs.bench.rank(measure, packs="tiny", against=tiny, save="kept.jsonl")
     _, out, _ = call(*words(tiny, "--format", "json"))
-    document = json.loads(ranks.to_table(folder / "t.json").read_text())
-    standings = [d["standings"][0] for d in (document, json.loads(out))]
-    for standing in standings:
-        assert standing.pop("seconds") >= 0
-        assert standing.pop("times") > 0
-    assert standings[0] == standings[1]
-    assert "TopShare (top_share): Place " in ranks.summary()
-    assert "TopShare (top_share): Place " in ranks.to_html(folder / "p.html").read_text()
+    document = json.loads(ranked.to_table(folder / "t.json").read_text())
+    verdicts = [d["verdicts"] for d in (document, json.loads(out))]
+    for verdict in (*verdicts[0], *verdicts[1]):
+        assert verdict.pop("cpu_seconds") >= 0
+    assert verdicts[0] == verdicts[1]
+    assert ranked.summary().startswith("TopShare (top_share): ")
+    page = ranked.to_html(folder / "p.html").read_text()
+    assert "→ TopShare" in page
+    assert r"\begin{tabular}" in ranked.to_table(folder / "t.tex").read_text()
     assert [s.measure.spec for s in read_scores("kept.jsonl")] == ["top_share"] * 2
-    ranks.save(folder / "r.json")
-    assert rs.load(folder / "r.json").ranking == ranks.ranking
+    ranked.save(folder / "r.json")
+    assert rs.load(folder / "r.json").ranking == ranked.ranking
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("measures", "words", "problem"),
     [
-        ({"benchmark": "nothing"}, "got 'nothing'"),
-        ({"benchmark": "stability"}, "no pack of it"),
-        ({"packs": "nothing"}, "no packs of the series 'nothing'"),
-        ({"save": "mine.py"}, "line 1 of mine.py has no scores"),
-        *(({"jobs": jobs}, "jobs must be a number of processes") for jobs in (0, "2", 2.5)),
+        ((), {}, "needs a measure"),
+        (("cka",), {"benchmark": "nothing"}, "got 'nothing'"),
+        (("cka",), {"benchmark": "stability"}, "no pack of it"),
+        (("cka",), {"packs": "nothing"}, "no packs of the series 'nothing'"),
+        (("cka",), {"save": "mine.py"}, "line 1 of mine.py has no scores"),
+        (("cka",), {"jobs": 0}, "jobs must be a number of processes"),
+        (("cka",), {"jobs": "2"}, "jobs must be a number of processes"),
+        (("cka",), {"jobs": 2.5}, "jobs must be a number of processes"),
+        (("cka",), {"baseline": "ckaa"}, "the baseline 'ckaa' has no scores"),
     ],
 )
-def test_rank_refuses_mistakes_before_the_work(tiny, words, problem):
+def test_rank_refuses_mistakes_before_the_work(tiny, measures, words, problem):
     with pytest.raises(ValueError, match=problem):
-        rs.bench.rank("cka", **{"packs": "tiny", "against": tiny, **words})
-    with pytest.raises(ValueError, match="needs a measure"):
-        rs.bench.rank(packs="tiny", against=tiny)
+        rs.bench.rank(*measures, **{"packs": "tiny", "against": tiny, **words})
 
 
-def test_saved_scores_are_ranked_like_all_others(call, tiny, folder):
+def test_rank_for_programs_and_as_a_page(call, tiny, folder):
+    code, out, _ = call(
+        *words(tiny, "--format", "json", "--html", "p.html", "--save", "kept.jsonl")
+    )
+    verdicts = json.loads(out)["verdicts"]
+    assert code == 0
+    assert {v["spec"] for v in verdicts} == {"top_share"}
+    assert {v["question"] for v in verdicts} >= {"training", "shapes"}
+    assert "TopShare" in (folder / "p.html").read_text()
+    assert [s.measure.spec for s in read_scores(folder / "kept.jsonl")] == ["top_share"] * 2
+    call(*words(tiny, "-o", "r.csv"))
+    records = list(csv.DictReader(io.StringIO((folder / "r.csv").read_text())))
+    assert [r["verdict"] for r in records] == [v["verdict"] for v in verdicts]
+
+
+def test_saved_scores_are_used_like_all_others(call, tiny, folder):
     shutil.copy(tiny, folder / "more.jsonl")
     before = (folder / "more.jsonl").read_text().splitlines()
     call(*words(tiny, "--save", "more.jsonl"))
@@ -95,8 +113,14 @@ def test_saved_scores_are_ranked_like_all_others(call, tiny, folder):
     assert [line for line in after if line not in before] == [after[-1]]  # one line for a measure
     assert len(after) == len(before) + 1
     code, out, _ = call("rank", "cka", *among(folder / "more.jsonl"), "--format", "json")
-    (standing,) = json.loads(out)["standings"]
-    assert (code, standing["among"]) == (0, 5)
+    assert code == 0
+    assert {v["verdict"] for v in json.loads(out)["verdicts"]} <= {"equal", "no interval"}
+
+
+def test_scores_of_one_suite_join_those_of_the_others(call, tiny, folder):
+    for suite in ("resi", "manifolds"):
+        call(*words(tiny, "--benchmark", suite, "--save", "kept.jsonl"))
+    assert [s.suite for s in read_scores("kept.jsonl")] == ["manifolds", "resi"]
 
 
 def test_scores_on_another_pack_of_the_name_are_refused(call, tiny, folder):
@@ -116,23 +140,21 @@ def test_a_measure_that_ends_the_process_is_an_error(call, tiny, folder):
     assert faults == ["SystemExit: 0 (mine.py:11)"]
 
 
-def test_one_suite_with_few_cells_gives_no_place(call, tiny):
+def test_a_suite_without_seeds_gives_scores_and_no_verdict(call, tiny):
     code, out, _ = call(*words(tiny, "--benchmark", "manifolds"))
     assert code == 0
-    assert re.search(r"It has no place: .* 6 cells of a suite; there are \d cells", out)
+    assert "Shown without a verdict: how far the shape of a point cloud was changed" in out
 
 
-def test_a_measure_without_values_has_no_place(call, tiny, folder):
+def test_a_measure_without_values_has_no_verdict(call, tiny, folder):
     raising = OWN.replace("first, second =", "raise rs.UndefinedError('no')\n    first, second =")
     (folder / "mine.py").write_text(raising)
     code, out, _ = call(*words(tiny, "--format", "json"))
-    (standing,) = json.loads(out)["standings"]
-    assert (code, standing["place"]) == (0, None)
-    assert sum(standing["missing"].values()) == standing["cells"]
+    assert code == 0
+    assert {v["verdict"] for v in json.loads(out)["verdicts"]} == {"no score"}
     code, out, err = call(*words(tiny))
     assert (code, err) == (0, "")
-    assert out.splitlines()[1].startswith(f"No score in any of {standing['cells']} cells")
-    assert "Place" not in out
+    assert "No answer to which models were trained alike: no score in" in out
 
 
 def test_a_warning_of_a_measure_is_given_once(call, tiny, folder):
@@ -150,9 +172,9 @@ def test_a_measure_with_the_scores_of_another_is_said_to_be_the_same(call, tiny,
     code, out, err = call("rank", "mine.py:top_share", "again.py:again", *among(tiny))
     assert (code, err) == (0, "")
     for label in ("TopShare", "Again"):
-        assert f"It has the same score as {label} in" in out
+        assert f"It has the same scores as {label} everywhere: is it the same measure?" in out
     code, out, _ = call(*words(tiny))
-    assert "It has the same score as" not in out
+    assert "same scores as" not in out
 
 
 def test_a_page_is_of_all_benchmarks(call, tiny):

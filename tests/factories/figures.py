@@ -19,7 +19,6 @@ from resemblance.sections.figures import (
     Cloud,
     Clouds,
     Dendrogram,
-    Diagram,
     Figure,
     HeatMap,
     Line,
@@ -156,10 +155,6 @@ FIGURES: dict[str, Figure] = {
     ),
     "choice": CHOICE,
     "tree": TREE,
-    "ties": Diagram(
-        "ties", "Ties", "mean rank", ("CKA", "<b>", "GULP", "RTD"), (1.25, 2.0, 2.0, 3.5),
-        ((0, 1), (1, 2)), "A bar joins ties.",
-    ),
     "switch": Switch(
         "switch", "Switch", "measure", ("CKA", "RSA"), (TREE, CHART),
     ),

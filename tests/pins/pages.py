@@ -31,7 +31,7 @@ from factories.resi_models import small_evaluation
 import resemblance as rs
 from resemblance import bench
 from resemblance.bench.ranking import board_of
-from resemblance.bench.ranking.measure_ranks import ranks_on_board
+from resemblance.bench.ranking.verdicts import verdicts_on_board
 from resemblance.bench.resi import result_of
 from resemblance.report import write_page
 from resemblance.report.of_drift import drift_result
@@ -235,7 +235,7 @@ def _model_scores() -> Any:
 
 def _leaderboard() -> Any:
     scores = scores_of()
-    return ranks_on_board(board_of(scores), [rs.cka, rs.procrustes], scores[:2])
+    return verdicts_on_board(board_of(scores), [rs.cka, rs.procrustes], scores[:2])
 
 
 PAGES: Mapping[str, Callable[[], Any]] = {

@@ -15,7 +15,7 @@ import resemblance as rs
 from resemblance import plot
 from resemblance.checks import check_figure
 from resemblance.plot.drawing import paint
-from resemblance.report.chapters import mean_rank_chart, tie_diagram_of_result
+from resemblance.report.chapters import mean_rank_chart
 from resemblance.report.of_comparison import result_from_comparison, result_from_evidence
 from resemblance.report.of_drift import drift_result
 from resemblance.sections.figures import FIGURE_TYPES, Bar, Box, Boxes, Chart, Choice, Line, Merge
@@ -119,10 +119,6 @@ PLOTS = {
     "tree": lambda: of_evidence(LAYERS, "tree", "cka"),
     "ranks": lambda: (mean_rank_chart(suite_result()), plot.ranks(suite_result())),
     "drifts": drifts,
-    "ties": lambda: (
-        tie_diagram_of_result(suite_result()),
-        plot.critical_difference(suite_result()),
-    ),
 }
 
 
@@ -138,7 +134,7 @@ def test_a_plot_of_a_result_has_the_numbers_and_names_of_its_page(name):
 # ------------------------------------------------------------------------------- what can go wrong
 
 MAP, HATCHED = FIGURES["map"], FIGURES["map with lines across"]
-TIES, BOXES, PLANE = FIGURES["ties"], FIGURES["boxes"], FIGURES["plane"]
+BOXES, PLANE = FIGURES["boxes"], FIGURES["plane"]
 DASHED = CHART._replace(lines=(LINES[0], LINES[1]._replace(is_dashed=True)))
 SAME_NUMBERS, NAMES = "the same numbers", "the same names in order"
 WORDS, MISSING = "the same words at the axes", "missing values"
@@ -182,9 +178,6 @@ BROKEN = [  # a figure of a page, what matplotlib draws in its place, and the ch
     (TREE, TREE._replace(merges=(Merge(0, 2, 0.2), TREE.merges[1])), SAME_NUMBERS),
     (TREE, TREE._replace(leaves=("b", "a", "c")), NAMES),
     (TREE, TREE._replace(x="loss"), WORDS),
-    (TIES, TIES._replace(values=(1.5, 2.0, 2.0, 3.5)), SAME_NUMBERS),
-    (TIES, TIES._replace(groups=((0, 3), (1, 2))), SAME_NUMBERS),
-    (TIES, TIES._replace(names=("RSA", *TIES.names[1:])), NAMES),
     (MAP, MAP._replace(values=((0.0, 0.6, None), *MAP.values[1:])), SAME_NUMBERS),
     (MAP, MAP._replace(is_reversed=True), SAME_NUMBERS),
     (MAP, MAP._replace(values=((0.0, 0.5, 0.5), *MAP.values[1:])), MISSING),

@@ -20,12 +20,10 @@ import resemblance as rs
 from resemblance import plot
 from resemblance.comparison import arrangements
 from resemblance.plot._style import COLORBLIND_PALETTE, DASH_PATTERNS, PLOT_MARKERS, series_style
-from resemblance.report.diagrams import tie_bar_levels
 from resemblance.report.evidence_words import ALPHA
 from resemblance.report.svg import shorten_distinct_names
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
-from resemblance.significance import places
 
 HOSTILE = ["a_b/$x$", "a_b/50%", "_c/<script>", "_c/\\frac{1", "_c/{x}^2"]
 LAYERS = [f"{model}/{layer}" for model in ("one", "two", "three") for layer in ("in", "mid", "out")]
@@ -103,7 +101,6 @@ FIGURES = {
     "intervals": lambda of: plot.intervals(of["evidence"], "cka"),
     "ranks": lambda of: plot.ranks(result()),
     "box": lambda of: plot.box(result()),
-    "ties": lambda of: plot.critical_difference(result()),
     "drift": lambda of: plot.drift(of["report"]),
     "points": lambda of: plot.points(of["report"], "threshold"),
 }
@@ -122,7 +119,6 @@ def test_axes_of_the_user_are_drawn_in_and_no_figure_is_made(layered, evidence, 
         lambda ax: plot.intervals(evidence, "cka", ax=ax),
         lambda ax: plot.ranks(result(), ax=ax),
         lambda ax: plot.box(result(), ax=ax),
-        lambda ax: plot.critical_difference(result(), ax=ax),
         lambda ax: plot.drift(report, ax=ax),
         lambda ax: plot.points(report, ax=ax),
     ]
@@ -271,19 +267,10 @@ def test_intervals_are_those_of_the_evidence_most_similar_first(evidence):
     assert names(one.yaxis, "major") == ["one/in – two/in"]
 
 
-def test_ranks_shade_what_is_tied_and_nothing_in_a_trial():
-    ran = result()
-    ax = plot.ranks(ran)
+def test_ranks_are_in_order_and_a_trial_says_so():
+    ax = plot.ranks(result())
     assert names(ax.yaxis, "major")[-2:] == ["RSA", r"_mine\$"]
-    tied = sum(place.is_tied for place in ran.places().rows)
-    assert len(ax.patches) == tied >= 1
-    trial = plot.ranks(result("slice"))
-    assert "the scores mean nothing" in trial.get_title("left")
-    assert not trial.patches
-
-
-def test_bars_on_one_level_do_not_touch():
-    assert tie_bar_levels([(0, 2), (1, 4), (3, 5), (5, 6), (7, 8)]) == [0, 1, 0, 1, 0]
+    assert "the scores mean nothing" in plot.ranks(result("slice")).get_title("left")
 
 
 def test_drifts_without_a_threshold_are_named():
@@ -403,7 +390,6 @@ def test_lines_can_be_told_without_colors():
     assert np.abs(np.diff(grey)).min() > 0.03
 
 
-ONE_MEASURE = places({"g": {i: {"a": 1.0} for i in range(9)}})
 REFUSALS = {  # what is drawn, and the error
     "an unknown measure": (lambda of: plot.heatmap(of["layered"], "cks"), KeyError, "mean 'cka'"),
     "no measure": (lambda of: plot.mds(of["layered"]), ValueError, "name one of cka, procrustes"),
@@ -441,16 +427,6 @@ REFUSALS = {  # what is drawn, and the error
         lambda of: of["layered"].plot("cka", kind="heat"), ValueError, "'heat' of a Comparison"
     ),
     "no result": (lambda of: plot.draw([1]), ValueError, "draws results; got list"),
-    "ties of a trial": (
-        lambda of: plot.critical_difference(result("slice")), ValueError, "is a trial"
-    ),
-    "ties of few cells": (
-        lambda of: plot.critical_difference(result(cells=5)), ValueError, "4 measures and 5 cells"
-    ),
-    "ties of a name": (lambda of: plot.critical_difference("resi"), ValueError, "got str"),
-    "ties of one measure": (
-        lambda of: plot.critical_difference(ONE_MEASURE), ValueError, "1 measure and 9 cells"
-    ),
     "a figure as axes": (
         lambda of: plot.heatmap(of["layered"], "cka", ax=plt.figure()), ValueError, "got Figure"
     ),

@@ -24,9 +24,9 @@ from resemblance.sections.claims import (
     REPRODUCED,
     Claim,
 )
-from resemblance.sections.figures import Bar, Bars, Chart, Cloud, Clouds, Diagram, Line
+from resemblance.sections.figures import Bar, Bars, Chart, Cloud, Clouds, Line
 from resemblance.sections.result import Result
-from resemblance.sections.sections import RankRule, Section, Table
+from resemblance.sections.sections import Section, Table
 from resemblance.sections.values import distinct_labels
 
 NOTHING = Result("toy", "small", ())
@@ -108,12 +108,8 @@ def test_a_damaged_file_says_so(tmp_path, subtests):
             rs.load(path)
 
 
-TIES, TREE, CHOICE = FIGURES["ties"], FIGURES["tree"], FIGURES["choice"]
+TREE, CHOICE = FIGURES["tree"], FIGURES["choice"]
 WRONG_FIGURES = (
-    (TIES._replace(values=(1.0, 2.0)), "the values are not those of 4 names, the smallest first"),
-    (TIES._replace(values=(4.0, 3.0, 2.0, 1.0)), "the values are not those of 4 names"),
-    (TIES._replace(groups=((0, 4),)), "a group is not of two or more of 4 names"),
-    (TIES._replace(groups=((1, 1),)), "a group is not of two or more"),
     (TREE._replace(order=(0, 1)), "the order is not that of 3 leaves"),
     (TREE._replace(merges=TREE.merges[:1]), "1 merges do not join 3 leaves"),
     (CHOICE._replace(selectors=("one",)), "2 choices for 1 selectors"),
@@ -149,9 +145,9 @@ def test_ranks_are_within_cells_and_what_has_no_value_is_last():
         ("recovery", "a"): {"cka": 1.0, "gulp": 2.0, "rsa": 3.0},
         ("recovery", "b"): {"cka": 1.0, "rsa": 1.0, "gulp": 3.0},
     }
-    means = {p.measure: p.mean for p in FINDINGS.places().rows}
+    means = {p.measure: p.mean for p in FINDINGS.mean_ranks()}
     assert list(means.items()) == [("cka", 1.0), ("rsa", 2.0), ("gulp", 2.5)]
-    assert NOTHING.places().rows == ()
+    assert NOTHING.mean_ranks() == ()
 
 
 # ----------------------------------------------------------------------------------------- the page
@@ -170,7 +166,6 @@ ODD = (
     Result("toy", "s", (EMPTY._replace(tables=(Table("t", "T", (), ()),)),)),
     Result("toy", "s", (EMPTY._replace(figures=(BARS._replace(bars=()),)),)),
     Result("toy", "s", (EMPTY._replace(figures=(CHART._replace(lines=()),)),)),
-    Result("toy", "s", (EMPTY._replace(figures=(Diagram("none", "None", "x", (), ()),)),)),
 )
 
 
@@ -273,34 +268,8 @@ def test_clouds_fill_their_squares_and_those_that_moved_share_a_scale():
 # ------------------------------------------------------------------------------------- in a browser
 
 DISTINCT = tuple({figure.name: figure for figure in (*FIGURES.values(), CHART)}.values())
-SOME = tuple(FIGURES[n] for n in ("boxes", "strips", "map", "clouds", "ties", "choice"))
+SOME = tuple(FIGURES[n] for n in ("boxes", "strips", "map", "clouds", "choice"))
 KINDS = Result("toy", "full", (Section("kinds", "Kinds", "", (SCORES,), SOME),))
-
-
-def test_cells_of_the_same_models_are_resampled_together(tmp_path):
-    """Models decide which of two measures is better, and never vary: nothing is left to chance."""
-    scores = {f"cell {i}": {"cka": i % 2, "rsa": 0.5, "gulp": 1 - i % 2} for i in range(12)}
-    rules = {cell: RankRule(models=f"models {i % 2}") for i, cell in enumerate(scores)}
-    section = Section("s", "S", "", scores=scores)
-    with_models = Result("toy", "full", (section._replace(rules=rules),))
-    without = Result("toy", "full", (section,))
-    assert set(with_models.models().values()) == {"models 0", "models 1"}
-    assert set(without.models().values()) == {""}
-    assert all(place.low == place.mean == place.high for place in with_models.places().rows)
-    assert any(place.low < place.high for place in without.places().rows)
-    with_models.save(tmp_path / "result.json")
-    assert rs.load(tmp_path / "result.json") == with_models
-
-
-def test_the_page_of_a_suite_has_a_diagram_where_ties_mean_anything(tmp_path):
-    scores = {f"cell {i}": {"cka": 2, "rsa": i % 2, "gulp": 0.5} for i in range(12)}
-    section = Section("s", "S", "", scores=scores)
-    for size, cells, count in (("full", 12, 1), ("small", 12, 0), ("full", 5, 0)):
-        part = section._replace(scores=dict(list(scores.items())[:cells]))
-        text = written(Result("sensitivity", size, (part,)), tmp_path)
-        assert text.count('id="standing-ties"') == count
-        assert text.count('class="branch tie"') == count
-        assert text.count('id="standing-ranks"') == 1
 
 
 def test_cells_are_shaded_framed_and_signed(tmp_path):
@@ -323,8 +292,6 @@ def test_marks_of_every_kind_of_figure_are_read(tmp_path, look):
         f"{place.format('map')} .cells": "b  and  b:  0",
         f"{place.format('map')} .missing": "b  and  b:  0",  # its middle is that of the map
         f"{place.format('clouds')} .p": "points: one",
-        f"{place.format('ties')} .arm path": "CKA: mean rank 1.25; not told from <b>",
-        f"{place.format('ties')} .tie path": "no two can be told apart: CKA, <b>",
         f"{place.format('choice')} .maps .cells .q99": "a  and  a:  expected 0, by CKA 0",
     }
     seen = look(tmp_path / "page.html", list(marks))

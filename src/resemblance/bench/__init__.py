@@ -1,8 +1,8 @@
 """Benchmarks of measures: every benchmark tests similarity measures on models or data with a known
 answer.
 
-:func:`run` runs a benchmark, :func:`combine` ranks the measures that several benchmarks share, and
-:func:`rank` ranks a measure among all other measures without training a model.
+:func:`run` runs a benchmark, :func:`combine` says what several benchmarks answer together, and
+:func:`rank` compares a measure with a baseline, question by question, without training a model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..engine.jobs import Jobs
     from ..sections.result import Result
     from .joint import combine as combine
-    from .ranking.measure_ranks import rank as rank
+    from .ranking.verdicts import rank as rank
     from .study import ClaimJudge, StageProgress
     from .suite import Suite
 
@@ -33,7 +33,7 @@ SUITES: Mapping[str, str] = {  # subpackage and title of every benchmark
     "stability": "Stability (Raju 2026)",
 }
 # Modules that are imported on first use.
-_HOMES = {"combine": "joint", "rank": "ranking.measure_ranks"}
+_HOMES = {"combine": "joint", "rank": "ranking.verdicts"}
 
 
 def run(

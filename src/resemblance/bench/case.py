@@ -6,7 +6,7 @@ differences of every measure into a score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,19 @@ from ..contracts._measure import Measure
 from ..data.model_features import MapShape
 from ..data.representation import Representation
 from .grounding import Rule, apply
+from .questions import is_ranked_reading
+
+
+class ReducedPart(NamedTuple):
+    """A part without the models of one seed.
+
+    ``rows`` and ``columns``: positions of the remaining representations in the matrix of
+    differences. ``expected``: the argument of the block function for the remaining representations.
+    """
+
+    rows: Sequence[int]
+    columns: Sequence[int]
+    expected: Any
 
 
 class Part(NamedTuple):
@@ -26,7 +39,9 @@ class Part(NamedTuple):
     representation. ``name``: the name of the model behind the rows, if the rows are layers of a
     single model; otherwise empty. ``weight``: the weight of the part in the score of the task.
     ``maps``: by row name, the shapes of feature maps. ``draws``: the number of columns per random
-    draw, if the columns come from several draws; differences are rounded draw by draw.
+    draw, if the columns come from several draws; differences are rounded draw by draw. ``units``:
+    the seed of the model behind every row, if known. ``without``: by seed, the part without the
+    models of the seed; None if no model remains.
     """
 
     rows: Mapping[str, Representation]
@@ -36,6 +51,8 @@ class Part(NamedTuple):
     weight: float = 1.0
     maps: Mapping[str, MapShape] = {}
     draws: tuple[int, ...] = ()
+    units: tuple[str, ...] = ()
+    without: Mapping[str, ReducedPart | None] = {}
 
     @property
     def key(self) -> tuple[tuple[Representation, ...], ...]:
@@ -80,7 +97,8 @@ class Score(NamedTuple):
     ``value``: the mean of ``parts``; NaN with a ``reason`` if the measure has no score. ``pairs``:
     the number of pairs behind the score. ``failed``: the number of further pairs for which the
     measure has no value. ``pvalue``: of the correlation with the predicted differences.
-    ``reliability``: the reliability of the task.
+    ``reliability``: the reliability of the task. ``without``: by seed, the score without the models
+    of the seed.
     """
 
     test: str
@@ -94,11 +112,37 @@ class Score(NamedTuple):
     failed: int = 0
     reason: str | None = None
     reliability: float | None = None
+    without: Mapping[str, float] = {}
 
     @property
     def key(self) -> tuple[str, ...]:
         """The test and the words of the task."""
         return task_key(self.test, self.cell)
+
+
+def add_reduced_parts(part: Part) -> Part:
+    """Return a part whose rows are compared with each other, with the reduced part of every seed in
+    ``units``.
+
+    ``expected`` of the part: a matrix of pairs or a group of every row. A part of a single seed,
+    such as the layers of one model, has nothing left without the seed.
+    """
+    reduced: dict[str, ReducedPart | None] = {}
+    for unit in dict.fromkeys(part.units):
+        kept = [i for i, other in enumerate(part.units) if other != unit]
+        if isinstance(part.expected, np.ndarray):
+            reduced[unit] = ReducedPart(kept, kept, part.expected[np.ix_(kept, kept)])
+        else:
+            groups = [part.expected[i] for i in kept] if kept else []
+            reduced[unit] = ReducedPart(kept, kept, groups) if kept else None
+    return part._replace(without=reduced)
+
+
+def seeds_of_case(case: Case) -> tuple[str, ...]:
+    """Return the seeds of a task with known scores without the models of a seed."""
+    if not is_ranked_reading(case.key):
+        return ()
+    return tuple(dict.fromkeys(unit for part in case.parts for unit in part.without))
 
 
 def task_key(test: str, cell: tuple[str, ...]) -> tuple[str, ...]:

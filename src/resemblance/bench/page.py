@@ -35,7 +35,6 @@ from .ranks import (
     distribution_section,
     measure_signs,
     ranking_section,
-    win_probability_section,
 )
 from .reliability import LEAST_RELIABILITY, is_reliable
 from .scoring import FailedComparisons, failure_without_count
@@ -368,7 +367,6 @@ def frame_sections(
         distribution_section(overview, groups, text_of, kind=kind),
         add_scores(scores, overview.cells, 0) if keeps_scores else scores,
         *own,
-        win_probability_section(overview),
         times_section(overview, seconds),
         failures_section(overview.names, failures, reasons),
         measures_section(overview),

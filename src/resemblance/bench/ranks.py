@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..base.formatting import format_percent
 from ..catalogue import get_measure
 from ..comparison.comparison import MeasureInfo
 from ..contracts._measure import Measure
-from ..sections.figures import Box, Boxes, HeatMap
-from ..sections.headlines import RESAMPLING_NOTE
-from ..sections.ranks import ScoresByMeasure, average_readings, rank_measures_of_task
+from ..sections.figures import Box, Boxes
+from ..sections.mean_ranks import MEAN_RANKS_NOTE, mean_rank_bars
+from ..sections.ranks import (
+    Ranking,
+    ScoresByMeasure,
+    average_readings,
+    mean_ranks,
+    rank_measures_of_task,
+    summarize,
+)
 from ..sections.sections import RankRule, Section, Sign, Table, TableEntry
-from ..sections.standing import format_tied_measures, mean_rank_figures
 from ..sections.values import distinct_labels, finite_or_none
-from ..significance import Place, Places, Ranking, duels, places, summarize
 from .case import Case, Score, task_name
+from .questions import is_ranked_reading
 from .reliability import is_reliable
 
 TaskKey = tuple[str, ...]  # the test and the words of a task
@@ -31,23 +35,22 @@ ScoresAndRulesByTask = Mapping[TaskKey, tuple[ScoresByMeasure, RankRule]]
 class ScoreOverview(NamedTuple):
     """The scores of a run, and the ranks computed from the scores.
 
-    ``cells``: tasks with scores. ``names``: labels of measures on the page, by specification.
-    ``order``: of the measures on a page, best mean rank first, unranked measures last; in a trial,
-    the order of the run, because ranks of a trial mean nothing. ``usual``: specifications and
-    labels of the suite's default measures; the page marks other measures. ``is_sure``: intervals
-    and ties are meaningful, which is false for a trial and for too few tasks.
+    ``cells``: tasks with scores. ``rankings``: mean ranks, best first. ``names``: labels of
+    measures on the page, by specification. ``order``: of the measures on a page, best mean rank
+    first, unranked measures last; in a trial, the order of the run, because ranks of a trial mean
+    nothing. ``usual``: specifications and labels of the suite's default measures; the page marks
+    other measures.
     """
 
     scores: tuple[Score, ...]
     measures: tuple[MeasureInfo, ...]
     cells: ScoresAndRulesByTask
     ranks: Mapping[TaskKey, Mapping[str, float]]
-    places: Places
+    rankings: tuple[Ranking, ...]
     names: Mapping[str, str]
     order: tuple[str, ...]
     usual: frozenset[tuple[str, str]]
     is_trial: bool
-    is_sure: bool
 
     @property
     def worst(self) -> float:
@@ -73,9 +76,8 @@ def summarize_scores(
     names = distinct_labels({m.spec: m.label for m in infos})
     by_cell = {cell: rank_measures_of_task(*ranked) for cell, ranked in cells.items()}
     ranks = {cell: measure_ranks for cell, measure_ranks in by_cell.items() if measure_ranks}
-    models = {cell: cells[cell][1].models for cell in ranks}
-    standing = places({suite: average_readings(ranks)}, strata={suite: models})
-    ranked = [p.measure for p in standing.rows]
+    rankings = mean_ranks(ranks)
+    ranked = [r.measure for r in rankings]
     if is_trial:
         ranked = [spec for spec in names if spec in set(ranked)]
     return ScoreOverview(
@@ -83,12 +85,11 @@ def summarize_scores(
         infos,
         cells,
         ranks,
-        standing,
+        rankings,
         names,
         (*ranked, *(spec for spec in names if spec not in set(ranked))),
         frozenset((m.spec, m.label) for m in default_measures),
         is_trial,
-        standing.is_settling and not is_trial,
     )
 
 
@@ -118,7 +119,7 @@ def rank_rule(
     """Return the rule that ranks the measures of a task by their scores.
 
     A task with unreliable expected differences is shown and not ranked, unless ``is_ranked`` is
-    True.
+    True; Kendall's correlation is shown next to Spearman's and never ranked.
     """
     count = max(len(s.parts) for s in scores) if is_by_part else 1
     parts = tuple(
@@ -128,7 +129,9 @@ def rank_rule(
     )
     incomplete = tuple(s.measure for s in scores if s.failed)
     is_ranked = is_ranked or is_reliable(scores[0].reliability)
-    return RankRule(parts, incomplete, failures, is_shared, test, models, is_ranked)
+    is_ranked = is_ranked and is_ranked_reading(scores[0].key)
+    without = {s.measure: {u: finite_or_none(v) for u, v in s.without.items()} for s in scores}
+    return RankRule(parts, incomplete, failures, is_shared, test, models, is_ranked, without)
 
 
 def add_scores(section: Section, cells: ScoresAndRulesByTask, words: int = 1) -> Section:
@@ -170,65 +173,45 @@ def measure_signs(overview: ScoreOverview, order: Iterable[str]) -> tuple[Sign, 
 def ranking_section(
     overview: ScoreOverview, groups: TaskFilters, about: str = "", *, kind: str = "group"
 ) -> Section:
-    """Return the overall ranking, with intervals if meaningful, and the mean ranks per group of
-    tasks.
+    """Return the mean ranks, overall and per group of tasks.
 
     ``about``: describes a task. ``kind``: the noun for a group.
     """
-    ranked_specs = {place.measure for place in overview.places.rows}
-    order = [spec for spec in overview.order if spec in ranked_specs]
-    figures = mean_rank_figures(
-        overview.places,
-        overview.names,
-        order,
-        "Mean rank over all cells",
-        worst=overview.worst,
-        is_sure=overview.is_sure,
+    by_spec = {r.measure: r for r in overview.rankings}
+    rankings = [by_spec[spec] for spec in overview.order if spec in by_spec]
+    bars = mean_rank_bars(
+        rankings, overview.names, title="Mean rank over all tasks", worst=overview.worst
     )
-    text = f"Mean rank over all cells. {about}".strip()
-    if overview.is_sure:
-        text = (
-            "Mean rank over all cells, and the 95 % interval of how far a measure is behind the "
-            "leader. Measures that cannot be told from the leader are shaded. "
-            f"{RESAMPLING_NOTE}"
-        )
     table = _ranking_table(overview, groups, kind)
-    return Section("ranking", "Overall ranking", text, (table,), (*figures,) if order else ())
+    figures = (bars,) if rankings else ()
+    return Section("ranking", "Mean ranks", about, (table,), figures)
 
 
 def _ranking_table(overview: ScoreOverview, groups: TaskFilters, kind: str) -> Table:
-    overall = {r.measure: r for r in _rankings(overview)}
+    overall = {r.measure: r for r in overview.rankings}
     means = {
         name: {r.measure: r.mean for r in _rankings(overview, is_in)}
         for name, is_in in groups.items()
     }
-    by_measure = {p.measure: p for p in overview.places.rows}
     records = list[Mapping[str, TableEntry]]()
     for spec in overview.order:
-        place, ranking = by_measure.get(spec), overall.get(spec)
+        ranking = overall.get(spec)
         records.append(
             {
                 "measure": overview.names[spec],
                 "mean rank": ranking.mean if ranking else None,
-                **(_tie_record(place, overview) if overview.is_sure else {}),
                 "median": ranking.median if ranking else None,
-                "cells": float(len(ranking.ranks)) if ranking else 0.0,
+                "tasks": float(len(ranking.ranks)) if ranking else 0.0,
                 **{group: group_means.get(spec) for group, group_means in means.items()},
             }
         )
-    tied_specs = {p.measure for p in overview.places.rows if p.is_tied and overview.is_sure}
     return Table.of(
         records,
         "ranking",
-        "Where measures stand",
-        marked=tuple(i for i, spec in enumerate(overview.order) if spec in tied_specs),
+        "Mean ranks",
+        MEAN_RANKS_NOTE,
         signs=measure_signs(overview, overview.order),
-        hints={
-            "behind": "95 % interval of the difference of mean ranks from the leader, in the same "
-            "cells; sorts by the lower end",
-            "tied with": "the measures that it cannot be told from",
-            **dict.fromkeys(means, f"mean rank in this {kind}"),
-        },
+        hints=dict.fromkeys(means, f"mean rank in this {kind}"),
         is_leading=True,
     )
 
@@ -240,17 +223,6 @@ def _rankings(
     selects."""
     ranks = {cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)}
     return summarize(average_readings(ranks))
-
-
-def _tie_record(place: Place | None, overview: ScoreOverview) -> dict[str, str | None]:
-    """Return the interval of the rank difference from the leader, and the tied measures."""
-    if place is None:
-        return {"behind": None, "tied with": None}
-    low, high = place.simultaneous
-    is_leader = place is overview.places.rows[0]
-    interval = None if is_leader or math.isnan(low) else f"{low:.2f} to {high:.2f}"
-    ties = format_tied_measures(overview.places, place.measure, overview.names)
-    return {"behind": interval, "tied with": ties}
 
 
 def distribution_section(
@@ -298,45 +270,3 @@ def _rank_box_figure(
         return None
     span = (1.0, overview.worst)
     return Boxes(group, group, "rank, 1 is the best", tuple(boxes), span=span)
-
-
-def win_probability_section(overview: ScoreOverview) -> Section | None:
-    """Return a heat map with the probability that a measure ranks before another; None if intervals
-    are not meaningful."""
-    if not overview.is_sure:
-        return None
-    names, probabilities = overview.names, overview.places.before
-    order = [p.measure for p in overview.places.rows]
-    wins = duels(dict(overview.ranks.items()))
-
-    def share(a: str, b: str) -> float | None:
-        return finite_or_none(probabilities.get((a, b))) if (a, b) in wins else None
-
-    def text(a: str, b: str) -> str:
-        if (value := share(a, b)) is None:
-            return ""
-        duel = wins[a, b]
-        return (
-            f"{names[a]} before {names[b]} in {format_percent(value)} of the samples of the "
-            f"cells; ranked before it in {duel.better} of {duel.cells} cells ({duel.tied} tied)"
-        )
-
-    rows = [[share(a, b) for b in order] for a in order]
-    labels = tuple(names[spec] for spec in order)
-    figure = HeatMap(
-        "before",
-        "The row before the column, in % of the samples of the cells",
-        labels,
-        labels,
-        tuple(tuple(None if v is None else float(round(100 * v)) for v in row) for row in rows),
-        "Blue where the row mostly has the better mean rank, orange where it mostly has not; "
-        "between 3 and 97 nothing is settled.",
-        span=(0.0, 100.0),
-        is_diverging=True,
-        titles=tuple(tuple(text(a, b) for b in order) for a in order),
-    )
-    about = (
-        "How sure it is that the measure of the row has a better mean rank than that of the "
-        "column: in how many of 100 samples of the cells it has, equal ranks counted as half."
-    )
-    return Section("before", "A ranked before B", about, (), (figure,))

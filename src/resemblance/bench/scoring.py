@@ -24,9 +24,9 @@ from ..engine._compare import compare_many
 from ..engine.inputs import ComparisonInputs, load_saved_scores
 from ..engine.options import check_run_options
 from ..significance import known_mean
-from .case import Case, Part, Score
+from .case import Case, Part, ReducedPart, Score, seeds_of_case
 from .feature_maps import ComparisonChunk, merge_chunks, split_by_map_size
-from .grounding import Block, apply
+from .grounding import Block, Rule, apply
 from .study import StageProgress
 
 MOST_OFTEN_PREFIX = "; most often: "
@@ -140,12 +140,13 @@ def scores_in_case(case: Case, comparisons_by_part: ComparisonsByPart) -> Iterat
 
 def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureInfo) -> Score:
     rule, values, has_value = case.rule.of(info.larger_is_more_similar), list[float](), list[bool]()
-    pvalue = None
+    pvalue, matrices = None, list[np.ndarray]()
     for part, comparison in zip(case.parts, comparisons, strict=True):
         differences = comparison.dissimilarity(info.spec)
         if rule.rounded:
             draws = np.split(differences, np.cumsum(part.draws[:-1], dtype=int), axis=1)
             differences = np.hstack(list(map(rule.rounded, draws)))
+        matrices.append(differences)
         blocks = rule.blocks(part.expected, both_orders=not info.symmetric)
         part_has_value = _pairs_with_values(differences, blocks, info.symmetric)
         is_void = rule.is_complete and not all(part_has_value)
@@ -153,11 +154,7 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
         has_value += part_has_value
         if rule.pvalue:
             pvalue = rule.pvalue(differences, part.expected, not info.symmetric)
-    value = float(
-        np.average(values, weights=[part.weight for part in case.parts])
-        if rule.is_complete
-        else known_mean(values)
-    )
+    value = mean_over_parts(rule, values, [part.weight for part in case.parts])
     n_failed = len(has_value) - sum(has_value)
     reason = _missing_score_reason(comparisons, info.spec, n_failed, value)
     return Score(
@@ -172,7 +169,47 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
         n_failed,
         reason,
         case.reliability,
+        _scores_without_seeds(case, rule, matrices, values, info.symmetric),
     )
+
+
+def mean_over_parts(rule: Rule, values: Sequence[float], weights: Sequence[float]) -> float:
+    """Return the score of a task from the scores of its parts; NaN without parts."""
+    if not values:
+        return np.nan
+    return float(np.average(values, weights=weights) if rule.is_complete else known_mean(values))
+
+
+def _scores_without_seeds(
+    case: Case, rule: Rule, matrices: Sequence[np.ndarray], values: Sequence[float], symmetric: bool
+) -> dict[str, float]:
+    """Return the score of a task without the models of every seed, from the known differences.
+
+    ``matrices`` and ``values``: the differences and the scores of the parts.
+    """
+    scores = {}
+    for unit in seeds_of_case(case):
+        kept = [i for i, part in enumerate(case.parts) if part.without.get(unit, part)]
+        part_scores = [
+            values[i]
+            if unit not in case.parts[i].without
+            else _reduced_score(rule, matrices[i], case.parts[i].without[unit], symmetric)
+            for i in kept
+        ]
+        weights = [case.parts[i].weight for i in kept]
+        scores[unit] = mean_over_parts(rule, part_scores, weights)
+    return scores
+
+
+def _reduced_score(
+    rule: Rule, differences: np.ndarray, part: ReducedPart | None, symmetric: bool
+) -> float:
+    assert part is not None
+    matrix = differences[np.ix_(part.rows, part.columns)]
+    blocks = rule.blocks(part.expected, both_orders=not symmetric)
+    if rule.is_complete and any(np.isnan(matrix[b.rows, b.columns]).any() for b in blocks):
+        return np.nan
+    return apply(rule, matrix, blocks)
 
 
 def _pairs_with_values(

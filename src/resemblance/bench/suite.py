@@ -19,6 +19,7 @@ from ..models.recipe import Recipe
 from ..sections.headlines import headline, is_trial
 from ..sections.result import Result
 from ..sections.sections import Section
+from .answer_tables import add_answers
 from .case import Case, Score
 from .packs import Pack
 from .page import ScoreColumn, frame_sections, groups_by_test, noise_remark
@@ -228,6 +229,7 @@ def carry_out(
             inputs = suite.read_pack(run.pack)
         evaluate = suite.evaluate or partial(evaluate_tasks, suite)
         result, facts, last = evaluate(run, inputs)
+        result = add_answers(result)
         result = run.pack.named(result) if run.pack else add_claims(result, claims, facts)
         result.save(study / "result.json")
         if last is not None:
@@ -303,7 +305,7 @@ def evaluate_tasks(suite: Suite, run: SuiteRun, inputs: Any) -> Outcome:
         sections,
         overview.names,
         provenance=environment_versions(),
-        conclusion=headline(overview.places, overview.names),
+        conclusion=headline(overview.rankings, overview.names),
         caveats=(noise,) if noise else (),
         title=suite.title,
         about=suite.about,

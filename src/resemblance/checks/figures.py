@@ -19,8 +19,7 @@ PIXEL = 0.2  # tolerance of positions, which have one decimal on a page
 # tolerances of a colour and of a number with two decimals
 COLOR_TOLERANCE, TEXT_TOLERANCE = 0.02, 0.005 + 1e-9
 POSITIONS = ("x", "y", "cx", "cy", "d", "points")  # SVG attributes that contain positions
-TIE_OVERHANG = 3.0  # overhang of a bar of ties beyond its marks
-KINDS_WITH_ALL_NAMES = ("Bars", "Boxes", "Dendrogram", "Diagram")
+KINDS_WITH_ALL_NAMES = ("Bars", "Boxes", "Dendrogram")
 Element: TypeAlias = ElementTree.Element
 Axes: TypeAlias = Any  # matplotlib.axes.Axes
 Problems: TypeAlias = Iterator[str]
@@ -191,8 +190,6 @@ def _names_of(figure: Any) -> list[str]:
             return list(figure.rows)
         case "Dendrogram":
             return [figure.leaves[i] for i in figure.order]
-        case "Diagram":
-            return list(figure.names)
         case "Chart":
             return [line.name for line in figure.lines if not line.is_dashed]
     return [part.name for part in getattr(figure, "bars", ()) or getattr(figure, "boxes", ())]
@@ -207,8 +204,6 @@ def _names_on_page(figure: Any, svg: Element) -> list[str]:
             # names of layers beside names of models
             layers = _texts(t for t in left if t.get("class") == "end")
             return layers or _texts(t for t in left if t.get("class") == "end name")
-        case "Diagram":
-            return [_texts(arm.iter("text"))[1] for arm in _elements(svg, "branch arm")]
         case "Dendrogram":
             return _texts(_elements(svg, "end name"))
     rows = [g for g in svg.iter("g") if g.find("text[@class='end name']") is not None]
@@ -225,9 +220,6 @@ def _names_painted(figure: Any, ax: Axes) -> list[str]:
         case "HeatMap":
             labels = ax.get_yticklabels(which="minor") or ax.get_yticklabels()
             return [label.get_text() for label in labels]
-        case "Diagram":
-            texts = [text.get_text() for text in ax.texts]
-            return [re.sub(r"^-?\d+\.\d\d | -?\d+\.\d\d$", "", text) for text in texts]
     return [label.get_text() for label in ax.get_yticklabels()]
 
 
@@ -433,24 +425,12 @@ def _boxes_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
     yield from _differences(ways, to_x(whiskers), "whiskers")
 
 
-def _diagram_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
-    to_x = _axis_of_page(svg, "mid")
-    ways = [_numbers(group[-1].get("d", "")) for group in _elements(svg, "branch tie")]
-    ties = [to_x(line.get_xdata()) for line in ax.lines if line.get_linewidth() > 2]
-    page = [(way[0] + TIE_OVERHANG, way[2] - TIE_OVERHANG) for way in ways]
-    yield from _differences(page, ties, "bars of ties")
-    arms = [line.get_xdata()[0] for line in ax.lines if line.get_linewidth() < 2]
-    starts = _path_starts([arm[1] for arm in _elements(svg, "branch arm")])[:, 0]
-    yield from _differences(starts, to_x(arms), "values")
-
-
 NUMBER_CHECKS: Mapping[str, Callable[[Any, Element, Axes], Problems]] = {
     "HeatMap": _map_problems,
     "Chart": _chart_problems,
     "Dendrogram": _tree_problems,
     "Bars": _bars_problems,
     "Boxes": _boxes_problems,
-    "Diagram": _diagram_problems,
 }
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .choices import SERIES
+from .choices import BASELINE, SERIES
 from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
-    from ..bench.ranking.standing import Leaderboard
+    from ..bench.ranking.leaderboard import Leaderboard
 
 LEADERBOARD_EXAMPLES = (
     "leaderboard",
@@ -29,32 +29,31 @@ def leaderboard_command(
     test: str | None = None,
     family: str | None = None,
     metrics: bool = False,
+    baseline: str = BASELINE,
     packs: str = SERIES,
 ) -> Leaderboard:
-    """Print where measures stand, with what is known of their places.
+    """Print what the benchmarks answer about measures, question by question.
 
-    The chosen measures are ranked anew, among each other alone, in the chosen cells alone.
+    The chosen measures are compared with each other and with the baseline, in the chosen tasks.
     """
     from ..bench.ranking import read_board
-    from ..bench.ranking.standing import leaderboard_of_subset
-    from ..bench.ranking.subsets import rank_subset, select_measure_subset, select_task_subset
+    from ..bench.ranking.leaderboard import leaderboard_of_subset
+    from ..bench.ranking.subsets import select_measure_subset, select_task_subset
 
     board = read_board(*(scores or ()), packs=packs)
-    subset = rank_subset(
-        board,
-        select_task_subset(board, benchmark, domain, test),
-        select_measure_subset(board, family, metrics),
-    )
-    return leaderboard_of_subset(board, subset)
+    tasks = select_task_subset(board, benchmark, domain, test)
+    chosen = select_measure_subset(board, family, metrics)
+    return leaderboard_of_subset(board, tasks, chosen, baseline)
 
 
 HELP: HelpTexts = {
     "scores": typer.Argument(help="Files of scores to add to those that ship with the library."),
-    "benchmark": "Only the cells of this benchmark.",
-    "domain": "Only cells of vision, language or graphs.",
-    "test": "Only the cells of this test of --benchmark.",
+    "benchmark": "Only the tasks of this benchmark.",
+    "domain": "Only tasks of vision, language or graphs.",
+    "test": "Only the tasks of this test of --benchmark.",
     "family": "Only the measures of this family.",
     "metrics": "Only measures that claim to be metrics.",
+    "baseline": "The measure that the others are compared with.",
     "packs": "The packs: one of each benchmark, with this ending.",
 }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
+BASELINE = "cka"  # measure that others are compared with
 SERIES = "compact"  # the default series of packs in rankings
 DRAWS = 999  # permutations
 DOMAINS = ("graphs", "language", "vision")

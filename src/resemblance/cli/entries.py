@@ -15,6 +15,7 @@ import typer
 
 from ..base.text import check_choice
 from .choices import (
+    BASELINE,
     DOMAINS,
     EXPERIMENTS,
     FAILURES,
@@ -157,14 +158,15 @@ COMBINE_EXAMPLES = (
 
 
 @output_command(page="Write the page to this file.", place=Path("combined.html"))
-def combine_command(studies: list[Path]) -> Result:
-    """Rank the measures that several benchmarks share, and judge the conclusions of their papers.
+def combine_command(studies: list[Path], baseline: str = BASELINE) -> Result:
+    """Say what several benchmarks answer about their measures, and judge the conclusions of their
+    papers.
 
-    Run the benchmarks first, with common measures: resemblance bench run NAME.
+    Run the benchmarks first: resemblance bench run NAME.
     """
     from ..bench import combine
 
-    return combine(*studies)
+    return combine(*studies, baseline=baseline)
 
 
 def describe_suite(name: str, **overrides: Any) -> SuiteCommands:
@@ -229,6 +231,7 @@ DESCRIPTIONS: Mapping[str, SuiteCommands] = {
 
 HELP: HelpTexts = {
     "studies": "Folders of studies, each of another benchmark.",
+    "baseline": "The measure that the others are compared with.",
     "models": "A folder of models of your own; nothing is trained.",
     "data": f"The folder with the paper's data sets; default: ${DATA_VARIABLE}.",
     "dataset": "At paper sizes: only this data set (repeatable).",

@@ -1,4 +1,4 @@
-"""The command that ranks a measure among the measures of the leaderboard, without training a
+"""The command that compares a measure with the measures of the leaderboard, without training a
 model."""
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..base.text import check_choice
-from .choices import SERIES, SUITES
+from .choices import BASELINE, SERIES, SUITES
 from .ending import progress_bars, try_to_write
 from .executors import open_executors
 from .inputs import parse_measures
 from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
-    from ..bench.ranking.measure_ranks import MeasureRanks
+    from ..bench.ranking.verdicts import RankedMeasures
 
 RANK_EXAMPLES = (
     "rank mine.py:my_measure",
@@ -27,7 +27,7 @@ RANK_EXAMPLES = (
 )
 
 
-@output_command(save="save", page="Write the whole ranking as a page.")
+@output_command(save="save", page="Write the whole leaderboard as a page.")
 def rank_command(
     measures: list[str],
     context: typer.Context,
@@ -35,23 +35,24 @@ def rank_command(
     html: Path | None,
     packs: str = SERIES,
     against: Path | None = None,
+    baseline: str = BASELINE,
     benchmark: str | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
     save: Path | None = None,
-) -> MeasureRanks:
-    """Score a measure on pinned features, and print where it stands among all others.
+) -> RankedMeasures:
+    """Score a measure on frozen features, and compare it with a baseline, question by question.
 
-    Nothing is trained, and PyTorch is not needed. The scores of the other measures are known.
+    Nothing is trained, and PyTorch is not needed. The scores of the other measures are stored.
     """
     from ..bench.ranking import write_scores
-    from ..bench.ranking.measure_ranks import rank
     from ..bench.ranking.score_file import read_scores_if_any
+    from ..bench.ranking.verdicts import rank
 
     if benchmark is not None:
         check_choice("--benchmark", benchmark, tuple(SUITES))
         if html is not None:
-            raise ValueError("--html shows the ranking over all benchmarks: leave out --benchmark")
+            raise ValueError("--html shows the answers of all benchmarks: leave out --benchmark")
     entries = parse_measures(measures) or []
     if save is not None:
         # Report a file of another kind before the work starts.
@@ -62,6 +63,7 @@ def rank_command(
             *entries,
             packs=packs,
             against=against,
+            baseline=baseline,
             benchmark=benchmark,
             jobs=executor,
             progress=report,
@@ -74,8 +76,9 @@ def rank_command(
 HELP: HelpTexts = {
     "measures": "FILE.py:NAME, which is run, or measures of the catalogue.",
     "packs": "The packs: one of each benchmark, with this ending.",
-    "against": "Rank also among the measures in this file of scores, on its packs.",
-    "benchmark": f"Only the cells of this benchmark: {', '.join(SUITES)}.",
+    "against": "Also use the measures in this file of scores, on its packs.",
+    "baseline": "The measure to compare with.",
+    "benchmark": f"Only the tasks of this benchmark: {', '.join(SUITES)}.",
     "save": "Add the scores to this file (.jsonl), one line for each measure.",
 }
 

@@ -10,7 +10,6 @@ from ._intervals import drift, intervals, model_scores, points
 from ._ranks import box, ranks
 from ._style import style
 from .curves import layers
-from .diagrams import critical_difference
 from .drawing import draw
 from .embeddings import mds, tree
 from .maps import heatmap, rdm
@@ -18,7 +17,6 @@ from .maps import heatmap, rdm
 __all__ = [
     "model_scores",
     "box",
-    "critical_difference",
     "draw",
     "drift",
     "heatmap",

@@ -15,7 +15,6 @@ from ..sections.result import Result
 from ._intervals import legend_above, named_rows, paint_bars
 from ._style import COLORBLIND_PALETTE, SLATE_GRAY, Axes, draw_legend, matplotlib_setting
 
-TIED_BAND_COLOR = "#dfe5ea"
 OTHER_FAMILY = "other"  # family of a measure missing from the catalogue
 BOX_HALF_HEIGHT = 0.31  # half the height of a box, in rows
 
@@ -23,10 +22,7 @@ BOX_HALF_HEIGHT = 0.31  # half the height of a box, in rows
 def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
     """Draw the mean rank of each measure over the tasks of a run, the best first; return the axes.
 
-    With enough tasks, each measure has the 95 % interval of its difference from the leader, shifted
-    to the mean rank of the leader, a dashed line. Measures with an interval that reaches the line
-    are statistically tied with the leader, and are shaded. With fewer tasks, the dashed line is the
-    mean of all measures, the expected rank of measures without differences.
+    Mean ranks are of these tasks alone, without intervals.
 
     Parameters
     ----------
@@ -35,25 +31,13 @@ def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
 
     Raises ``ValueError`` for any other type of result, and for a result without ranks.
     """
-    figure, places = mean_rank_chart(_require_result("ranks", result)), result.places()
+    figure, rankings = mean_rank_chart(_require_result("ranks", result)), result.mean_ranks()
     if figure is None:
         raise ValueError(f"plot.ranks: no measure has a rank in this run of {result.suite}")
-    is_sure = figure.threshold is not None
-    if not is_sure:
-        mean = float(np.mean([place.mean for place in places.rows]))
-        figure = figure._replace(threshold=mean)
-    label = f"mean rank over {count_with_noun(places.cells, 'cell')}; 1 is best"
-    with paint_bars(figure._replace(x=label), ax, entries=3) as (axes, marks):
-        value = f"mean rank{', 95 % interval of the difference' if is_sure else ''}"
-        legend = {
-            value: marks.value,
-            "leader" if is_sure else "mean of all measures": marks.threshold,
-        }
-        for i, place in enumerate(places.rows):
-            if is_sure and place.is_tied:
-                band = {"color": TIED_BAND_COLOR, "lw": 0, "zorder": -1}
-                legend["not told from the leader"] = axes.axhspan(i - 0.5, i + 0.5, **band)
-        legend_above(axes, legend)
+    cells = count_with_noun(max(len(r.ranks) for r in rankings), "task")
+    figure = figure._replace(x=f"mean rank over {cells}; 1 is best")
+    with paint_bars(figure, ax, entries=1) as (axes, marks):
+        legend_above(axes, {"mean rank": marks.value})
         _format_rank_axis(axes, len(figure.bars))
         if result.is_trial:
             axes.set_title(TRIAL_WARNING, pad=38)

@@ -10,14 +10,13 @@ from ..base.text import did_you_mean
 from ..comparison.comparison import Comparison
 from ..inference import ModelScores
 from ..inference.result import Evidence
-from ..sections.figures import Bars, Boxes, Chart, Dendrogram, Diagram, Figure, HeatMap
+from ..sections.figures import Bars, Boxes, Chart, Dendrogram, Figure, HeatMap
 from ..sections.result import Result
 from ..versions import DriftReport
 from ._intervals import drift, intervals, model_scores, paint_bars, points
 from ._ranks import box, paint_boxes, ranks
 from ._style import Axes
 from .curves import layers, paint_chart
-from .diagrams import critical_difference, paint_diagram
 from .embeddings import mds, paint_plane, paint_tree, tree
 from .maps import heatmap, paint_heat_map
 
@@ -27,7 +26,7 @@ PAIR_PLOTS: Mapping[str, Callable[..., Axes]] = {
 PLOTS_BY_TYPE: Mapping[type, Mapping[str, Callable[..., Axes]]] = {
     Comparison: PAIR_PLOTS,
     Evidence: {**PAIR_PLOTS, "intervals": intervals},
-    Result: {"ranks": ranks, "box": box, "critical_difference": critical_difference},
+    Result: {"ranks": ranks, "box": box},
     DriftReport: {"drift": drift},
     ModelScores: {"model_scores": model_scores},
 }
@@ -72,6 +71,4 @@ def paint(figure: Figure, ax: Axes | None = None) -> Axes:
             return paint_heat_map(figure, ax, scale=figure.title)
         case Dendrogram():
             return paint_tree(figure, ax)
-        case Diagram():
-            return paint_diagram(figure, ax)
     raise ValueError(f"plot: only a page draws a {type(figure).__name__}")

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..base.formatting import count_with_noun
 from ..sections.figures import (
     Bars,
     Boxes,
@@ -16,26 +15,18 @@ from ..sections.figures import (
     Choice,
     Clouds,
     Dendrogram,
-    Diagram,
     Figure,
     HeatMap,
     Strips,
     Switch,
 )
-from ..sections.headlines import RESAMPLING_NOTE
+from ..sections.mean_ranks import mean_rank_bars
 from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
-from ..sections.standing import (
-    MEAN_RANK_AXIS,
-    RANK_BARS_NOTE,
-    TIE_DIAGRAM_NOTE,
-    mean_rank_bars,
-    tie_diagram,
-)
 from .cells import TableGrid, table_grid
 from .charts import LineStyle, line_chart, point_cloud_row
 from .colors import color_limits
-from .diagrams import critical_difference_svg, dendrogram_svg
+from .diagrams import dendrogram_svg
 from .maps import heat_map_svg
 from .rows import bar_rows_svg, box_rows_svg, strip_rows_svg
 from .svg import EMPTY_FIGURE_HTML, figure_note
@@ -183,8 +174,6 @@ def figure_markup(figure: Figure, place: str, keys: Mapping[str, LineStyle]) -> 
             return PlacedFigure(figure, place, "clouds", tuple(zip(names, point_cloud_row(figure))))
         case Dendrogram():
             return PlacedFigure(figure, place, "tree", (("", dendrogram_svg(figure)),))
-        case Diagram():
-            return PlacedFigure(figure, place, "diagram", (("", critical_difference_svg(figure)),))
         case Switch():
             parts = (figure_markup(part, place, keys) for part in figure.figures)
             markup = (figure_note(part.figure.note) + part.parts[0][1] for part in parts)
@@ -230,33 +219,11 @@ def common_legend(page_chapters: Sequence[Chapter]) -> tuple[tuple[str, LineStyl
 
 def mean_rank_chart(result: Result) -> Bars | None:
     """Return the mean ranks of the measures, best first; in a trial run, sorted by name. None
-    without ranks.
-
-    Bars have intervals of the difference from the leader if the run has enough tasks and is no
-    trial.
-    """
-    places = result.places()
-    if not places.rows:
+    without ranks."""
+    rankings = result.mean_ranks()
+    if not rankings:
         return None
-    is_sure = places.is_settling and not result.is_trial
-    order = [place.measure for place in places.rows]
-    bars = list(mean_rank_bars(places, result.labels, order, is_sure=is_sure))
     if result.is_trial:
-        bars.sort(key=lambda bar: bar.name)
-    note = (
-        "Rank among all measures, 1 for the best, averaged over "
-        f"{count_with_noun(places.cells, 'cell')} "
-        "of this run; a measure without a value in a cell is ranked behind all that have one."
-    )
-    note = f"{note} {RESAMPLING_NOTE} {RANK_BARS_NOTE} {TIE_DIAGRAM_NOTE}" if is_sure else note
-    level = places.rows[0].mean if is_sure else None
-    span = (1.0, float(len(bars)))
-    return Bars(
-        "standing", "Mean ranks", MEAN_RANK_AXIS, tuple(bars), note, level, span, is_dotted=True
-    )
-
-
-def tie_diagram_of_result(result: Result) -> Diagram | None:
-    """Return the critical-difference diagram of a result; None for a trial run, and with too few
-    tasks or measures."""
-    return None if result.is_trial else tie_diagram(result.places(), result.labels)
+        rankings = tuple(sorted(rankings, key=lambda r: result.labels.get(r.measure, r.measure)))
+    span = float(len(rankings))
+    return mean_rank_bars(rankings, result.labels, name="standing", worst=span)

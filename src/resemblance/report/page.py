@@ -27,10 +27,9 @@ from ..sections.headlines import TRIAL_WARNING, describe_run_size
 from ..sections.result import Result, opening_sentences, result_text
 from ..sections.sections import Section, Table
 from ..versions import DriftReport, IndexUpgrade
-from .chapters import chapters, common_legend, mean_rank_chart, needs_legend, tie_diagram_of_result
+from .chapters import chapters, common_legend, mean_rank_chart, needs_legend
 from .citing import citations_of_result, label_meanings
 from .colors import color_style_sheet
-from .diagrams import critical_difference_svg
 from .maps import page_data
 from .of_comparison import result_from_comparison, result_from_evidence
 from .of_drift import drift_result
@@ -241,12 +240,10 @@ def summarize_verdicts(result: Result) -> str:
     return f"{count_with_noun(total, 'claim')}: {'; '.join(parts)}."
 
 
-def _mean_rank_markup(result: Result) -> tuple[Bars, str, str] | None:
-    """Return the mean ranks, and the critical-difference diagram if there is a diagram, as
-    markup."""
+def _mean_rank_markup(result: Result) -> tuple[Bars, str] | None:
+    """Return the mean ranks, and their markup."""
     figure = None if any(s.name == "ranking" for s in result.sections) else mean_rank_chart(result)
-    ties = figure and tie_diagram_of_result(result)
-    return figure and (figure, bar_rows_svg(figure), critical_difference_svg(ties) if ties else "")
+    return figure and (figure, bar_rows_svg(figure))
 
 
 @cache

@@ -22,7 +22,6 @@ from ..sections.claims import (
 from ..sections.headlines import describe_run_size
 from ..sections.result import Result, opening_sentences
 from ..sections.sections import Table
-from ..significance import Place
 from .cells import TableCell, table_grid
 from .comparing.stats import (
     format_chance_range,
@@ -276,25 +275,8 @@ def claims_without_data_line(claims: Iterable[Claim]) -> list[str]:
 
 
 def mean_rank_table(result: Result) -> TextTable:
-    """Return the mean rank of every measure over the tasks with scores, best first.
-
-    A trial, and a run with too few tasks, has no intervals; a trial is not sorted by rank either.
-    """
-    places, labels = result.places(), result.labels
-    is_sure = places.is_settling and not result.is_trial
-    header = ("measure", "mean rank", *(("behind the leader, 95 %",) if is_sure else ()))
-    rows = [
-        (
-            labels.get(p.measure, p.measure),
-            f"{p.mean:.1f}",
-            *((_difference_from_leader(p),) if is_sure else ()),
-        )
-        for p in places.rows
-    ]
+    """Return the mean rank of every measure over the tasks with scores, best first; a trial is
+    sorted by name."""
+    rows = [(result.labels.get(r.measure, r.measure), f"{r.mean:.1f}") for r in result.mean_ranks()]
     rows = sorted(rows) if result.is_trial else rows
-    return plain_table(header, rows, right=range(1, len(header)))
-
-
-def _difference_from_leader(place: Place) -> str:
-    low, high = place.simultaneous
-    return "tied with the leader" if place.is_tied else f"{low:.1f} to {high:.1f}"
+    return plain_table(("measure", "mean rank"), rows, right=(1,))

@@ -235,22 +235,6 @@ class Dendrogram(NamedTuple):
     note: str = ""
 
 
-class Diagram(NamedTuple):
-    """A critical-difference diagram: names at their values on an axis, the smallest first, with
-    bars over statistically tied names.
-
-    ``groups``: the positions of the first and the last name of each bar.
-    """
-
-    name: str
-    title: str
-    x: str
-    names: tuple[str, ...]
-    values: tuple[float, ...]
-    groups: tuple[tuple[int, int], ...] = ()
-    note: str = ""
-
-
 class Switch(NamedTuple):
     """Figures of the same kind for several items, for example measures; the page shows one at a
     time.
@@ -268,10 +252,8 @@ class Switch(NamedTuple):
     note: str = ""
 
 
-Figure: TypeAlias = (
-    Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice | Dendrogram | Diagram | Switch
-)
+Figure: TypeAlias = Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice | Dendrogram | Switch
 FIGURE_TYPES: dict[str, type[Figure]] = {
     kind.__name__: kind
-    for kind in (Chart, Bars, HeatMap, Boxes, Clouds, Strips, Choice, Dendrogram, Diagram, Switch)
+    for kind in (Chart, Bars, HeatMap, Boxes, Clouds, Strips, Choice, Dendrogram, Switch)
 }

@@ -1,12 +1,13 @@
-"""The first lines of a result: trial warning, description of the run, and leading measure."""
+"""The first lines of a result: trial warning, description of the run, and the best mean rank."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..base.formatting import join_words
-from ..significance import SETTLING, Place, Places
+from ..base.formatting import count_with_noun, join_words
 from .claims import NO_DATA, Claim
+from .ranks import Ranking
 
 TRIAL_SIZES = {  # (suite, size)
     ("resi", "slice"), ("resi", "paper-slice"), ("sensitivity", "small"), ("manifolds", "small"),
@@ -32,12 +33,6 @@ SIZE_DESCRIPTIONS: Mapping[tuple[str, str], str] = {
     ("manifolds", "paper"): "up to 5,000 points, as in the paper",
 }
 MAX_NAMES_IN_HEADLINE = 5  # names listed in a sentence
-RESAMPLING_NOTE = (
-    "Two measures cannot be told apart when the 95 % interval of the difference of their mean "
-    "ranks contains 0: it is from samples of the cells of the same models, each with the ranks of "
-    "all measures, and wide enough that the intervals of all pairs hold together; other models may "
-    "order the measures otherwise."
-)
 MIN_COMPARED_MODELS = 10  # models compared with each other, as in the ReSi benchmark
 
 
@@ -74,61 +69,19 @@ def warn_few_models(n_models: int) -> str:
     )
 
 
-def headline(places: Places, labels: Mapping[str, str]) -> str:
-    """Return a sentence on the leading measure, and on the measures statistically tied with it."""
-    if not places.rows:
-        return "No measure has a rank: there is no cell in which measures were ranked."
-    leader, count = places.rows[0], len(places.rows)
-    names = {p.measure: labels.get(p.measure, p.measure) for p in places.rows}
-    leaders = [p for p in places.rows if p.mean == leader.mean]
-    leader_names = join_words([names[p.measure] for p in leaders], MAX_NAMES_IN_HEADLINE)
-    if count == 1:
-        return f"{leader_names} is the only measure with a rank, so its rank means nothing."
-    if not places.is_settling:
-        cells = "1 cell does" if places.cells == 1 else f"{places.cells} cells do"
-        return (
-            f"{cells} not settle the order of {count} measures: with fewer than {SETTLING}, even "
-            "the first in all of them may be so by chance. Here the best mean rank is that of "
-            f"{leader_names}, {leader.mean:.2f}."
-        )
-    verb = "leads" if len(leaders) == 1 else "lead together"
-    sentence = (
-        f"{leader_names} {verb} with a mean rank of {leader.mean:.2f} among {count} measures over "
-        f"{places.cells} cells"
+def headline(rankings: Sequence[Ranking], labels: Mapping[str, str]) -> str:
+    """Return a sentence on the measure with the best mean rank; ``rankings``: best mean first."""
+    if not rankings:
+        return "No measure has a rank: there is no task in which measures were ranked."
+    first = rankings[0]
+    leaders = [r for r in rankings if math.isclose(r.mean, first.mean)]
+    names = [labels.get(r.measure, r.measure) for r in leaders]
+    text = join_words(names, MAX_NAMES_IN_HEADLINE)
+    if len(rankings) == 1:
+        return f"{text} is the only measure with a rank, so its rank means nothing."
+    verb = "has" if len(leaders) == 1 else "have"
+    return (
+        f"{text} {verb} the best mean rank, {first.mean:.2f}, among {len(rankings)} measures over "
+        f"{count_with_noun(len(first.ranks), 'task')}. Without scores of several seeds of the same "
+        "networks there are no intervals, and other models may order the measures otherwise."
     )
-    other_places = [p for p in places.rows if p.mean > leader.mean]
-    return f"{sentence}; {_describe_measures_behind(other_places, names, len(leaders) > 1)}"
-
-
-def leaders_without_each_group(places: Places, labels: Mapping[str, str]) -> str:
-    """Return which measure leads if a group of tasks is left out, for each decisive group, and
-    which groups do not count; "" for a single group."""
-    if not places.is_settling or len(places.by_group) < 2:
-        return ""
-    parts = []
-    for group in (g for g in places.by_group if g not in places.few):
-        if leaders := places.leader_without(group):
-            names = join_words((labels.get(m, m) for m in leaders), MAX_NAMES_IN_HEADLINE)
-            parts.append(f"without {group}: {names}")
-    sentences = [f"The leader {'; '.join(parts)}."] if parts else []
-    if places.few:
-        names = join_words(places.few, MAX_NAMES_IN_HEADLINE)
-        sentences.append(f"Not counted, for fewer than {SETTLING} cells: {names}.")
-    return " ".join(sentences)
-
-
-def _describe_measures_behind(
-    places: Sequence[Place], names: Mapping[str, str], is_plural: bool
-) -> str:
-    pronoun = "them" if is_plural else "it"
-    tied_names = [names[p.measure] for p in places if p.is_tied]
-    if not places:
-        return "there is no other measure."
-    if not tied_names:
-        return (
-            f"every other measure is behind {pronoun}, the next being {names[places[0].measure]} "
-            f"{places[0].mean:.2f}."
-        )
-    if len(tied_names) == len(places) > 1:
-        return f"none of the {len(places)} others can be told from {pronoun}."
-    return f"{join_words(tied_names, MAX_NAMES_IN_HEADLINE)} cannot be told from {pronoun}."

@@ -1,25 +1,25 @@
-"""Ranks of the measures in a task, from their scores."""
+"""Ranks of the measures in a task, from their scores, and mean ranks over tasks."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..significance import rank_within
+from ..base.text import check_choice
 from ..significance.resampling import known_mean
 from .sections import RankRule
+
+DECIMALS = 9  # decimals of scores, so that values with a difference of rounding are equal
 
 ScoresByMeasure = Mapping[str, float | None]
 DEFAULT_RANK_RULE = RankRule()
 # Words in the name of a task that only say how an experiment is read: a quality, or a pooling of
 # tokens.
-READINGS = frozenset(
-    {"spearman", "kendall", "spearman_jsd", "spearman_disagreement", "cls", "mean"}
-)
+READINGS = frozenset({"spearman_jsd", "spearman_disagreement", "cls", "mean"})
 Task = TypeVar("Task", bound=tuple[str, ...])
 
 
@@ -27,10 +27,7 @@ def average_readings(ranks: Mapping[Task, Mapping[str, float]]) -> dict[Task, di
     """Return the mean rank of each measure in each experiment, keyed by the first task of the
     experiment.
 
-    Tasks of an experiment differ only in how the same models are read (:data:`READINGS`):
-    Spearman's and Kendall's correlation of the same differences correlate by 0.99 over measures. If
-    two such tasks counted as two experiments, more than half of the rankings would separate equal
-    measures.
+    Tasks of an experiment differ only in how the same models are read (:data:`READINGS`).
     """
     cells = defaultdict[tuple[str, ...], list[Task]](list)
     for task in ranks:
@@ -68,3 +65,60 @@ def rank_measures_of_task(
         )
         return dict.fromkeys(ranks, mean)
     return {m: float(np.mean(measure_ranks)) for m, measure_ranks in ranks.items()}
+
+
+class Ranking(NamedTuple):
+    """The ranks of a measure over many tasks: mean, median, and all ranks."""
+
+    measure: str
+    mean: float
+    median: float
+    ranks: tuple[float, ...]
+
+
+def rank_within(
+    values: Mapping[str, float], incomplete: Iterable[str] = (), *, failures: str = "last"
+) -> dict[str, float]:
+    """Rank measures within one task, 1 for the largest value; values equal to 1e-9 share the best
+    rank.
+
+    ``incomplete`` are measures with failed comparisons. ``failures="last"``: incomplete measures,
+    and measures without a value (NaN), rank behind all others, so a failure on a hard case gains
+    nothing. ``"unranked"``: a measure without a value has no rank, and an incomplete measure is
+    ranked as if no comparison were missing (the authors' way).
+    """
+    check_choice("failures", failures, ("last", "unranked"))
+    last_measures = {m for m, v in values.items() if np.isnan(v)} | (
+        set(incomplete) if failures == "last" else set()
+    )
+    # Ignore differences of rounding.
+    scores = {m: round(v, DECIMALS) for m, v in values.items() if m not in last_measures}
+    ranks = {m: 1.0 + sum(score > v for score in scores.values()) for m, v in scores.items()}
+    if failures == "last":
+        ranks |= dict.fromkeys((m for m in values if m in last_measures), 1.0 + len(scores))
+    return ranks
+
+
+def summarize(cells: Mapping[Any, Mapping[str, float]]) -> tuple[Ranking, ...]:
+    """Return the ranks of every measure over tasks (``cells``), best median first, then best mean.
+
+    A measure without any rank is left out. Ranks are shown without intervals: see
+    :mod:`resemblance.bench.answers` for differences that hold for other models.
+    """
+    names = dict.fromkeys(m for ranks in cells.values() for m in ranks)
+    rankings = []
+    for name in names:
+        ranks = [cell_ranks[name] for cell_ranks in cells.values() if name in cell_ranks]
+        if known_ranks := tuple(rank for rank in ranks if not math.isnan(rank)):
+            rankings.append(
+                Ranking(
+                    name, float(np.mean(known_ranks)), float(np.median(known_ranks)), known_ranks
+                )
+            )
+    return tuple(sorted(rankings, key=lambda r: (r.median, r.mean, r.measure)))
+
+
+def mean_ranks(ranks: Mapping[Task, Mapping[str, float]]) -> tuple[Ranking, ...]:
+    """Return the ranks of every measure over experiments, best mean rank first, then by name."""
+    rankings = summarize(average_readings(ranks))
+    return tuple(sorted(rankings, key=lambda r: (round(r.mean, DECIMALS), r.measure)))

@@ -22,11 +22,10 @@ from ..base.results import (
     warn_of_suffix,
 )
 from ..base.text import html_fact_table
-from ..significance import Places, places
 from .claims import VERDICTS, Claim
-from .figures import FIGURE_TYPES, Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Switch
+from .figures import FIGURE_TYPES, Chart, Choice, Dendrogram, Figure, HeatMap, Switch
 from .headlines import MAX_NAMES_IN_HEADLINE, TRIAL_WARNING, headline, is_trial, remove_verdicts
-from .ranks import DEFAULT_RANK_RULE, average_readings, rank_measures_of_task
+from .ranks import DEFAULT_RANK_RULE, Ranking, mean_ranks, rank_measures_of_task
 from .sections import FAILED_MEASURE_COLUMN, FAILURE_REASON_COLUMN, FAILURES_TABLE, Section, Table
 
 RESULT_COLUMNS = (
@@ -53,7 +52,8 @@ class Result(MappingResult):
     ``suite``: the kind of run, for example "sensitivity", "joint", "drift" or "compare".
     ``labels``: the usual name of each measure, by specification. ``seconds``: the processor time of
     every section. ``facts``: the data sets, models and seeds, by name. ``conclusion``: the first
-    text on the page; by default the leading measure; lines after the first become a list.
+    text on the page; by default the measure with the best mean rank; lines after the first become a
+    list.
     ``caveats``: warnings before the numbers, for example about omitted studies. ``title`` and
     ``about``: the heading of the page and the paragraph below. ``counts``: numbers that a page
     shows large, by name, for example the number of models. ``tone``: "good", "warning" or "bad"
@@ -88,8 +88,8 @@ class Result(MappingResult):
             _check_section(section)
 
     def summary(self) -> str:
-        """Return the leading measure and the measures tied with it; then the contents of the
-        result."""
+        """Return the conclusion, by default the measure with the best mean rank; then the contents
+        of the result."""
         facts = ", ".join(f"{name} {fact}" for name, fact in self._facts().items())
         return f"{opening_sentences(self)}\n  {facts}".lstrip()
 
@@ -162,19 +162,9 @@ class Result(MappingResult):
         }
         return {cell: measure_ranks for cell, measure_ranks in ranks.items() if measure_ranks}
 
-    def models(self) -> dict[tuple[str, str], str]:
-        """Return the models behind every task, by test and task; "" if no rule names the models."""
-        return {
-            s.key(cell): s.rules.get(cell, DEFAULT_RANK_RULE).models
-            for s in self.sections
-            for cell in s.scores
-        }
-
-    def places(self) -> Places:
-        """Return the mean rank of every measure over the experiments, best first, and the
-        statistical ties; experiments on the same models are resampled together."""
-        ranks = average_readings(self.ranks())
-        return places({self.suite: ranks}, strata={self.suite: self.models()})
+    def mean_ranks(self) -> tuple[Ranking, ...]:
+        """Return the ranks of every measure over the experiments, best mean rank first."""
+        return mean_ranks(self.ranks())
 
     def idle(self) -> str:
         """Name the measures without a score in any task of the run; return "" if all measures have
@@ -233,11 +223,12 @@ def _failed_measures(section: Section) -> Iterator[tuple[str, str]]:
 
 
 def opening_sentences(result: Result) -> str:
-    """Return the conclusion, by default the leading measure and its ties; for a trial, the trial
+    """Return the conclusion, by default the measure with the best mean rank; for a trial, the trial
     warning."""
     if result.is_trial:
         return TRIAL_WARNING
-    return result.conclusion or (headline(result.places(), result.labels) if result.ranks() else "")
+    rankings = result.mean_ranks()
+    return result.conclusion or (headline(rankings, result.labels) if rankings else "")
 
 
 def result_document(result: Result) -> dict[str, Any]:
@@ -334,12 +325,6 @@ def _size_errors(part: Table | Figure) -> Iterator[str]:
         members = sorted(i for merge in part.merges for i in merge[:2])
         if len(part.merges) != max(count - 1, 0) or members != list(range(2 * count - 2)):
             yield f"{len(part.merges)} merges do not join {count} leaves"
-    elif isinstance(part, Diagram):
-        count = len(part.names)
-        if len(part.values) != count or list(part.values) != sorted(part.values):
-            yield f"the values are not those of {count} names, the smallest first"
-        if not all(0 <= first < last < count for first, last in part.groups):
-            yield f"a group is not of two or more of {count} names"
 
 
 def _table_size_errors(table: Table) -> Iterator[str]:

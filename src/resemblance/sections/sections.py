@@ -106,9 +106,9 @@ class RankRule(NamedTuple):
     comparisons failed. ``failures``: "last" ranks incomplete measures, and measures without a
     score, behind all other measures; "unranked" ranks incomplete measures by score, and omits
     measures without a score. ``is_shared``: all measures get the mean of all ranks. ``test``: the
-    test of the task; by default the section. ``models``: the models of the task; tasks on the same
-    models are resampled together. ``is_ranked``: whether to rank measures by these scores, or only
-    to show the scores.
+    test of the task; by default the section. ``models``: the models of the task. ``is_ranked``:
+    whether to rank measures by these scores, or only to show the scores. ``without``: by
+    measure and seed, the score without the models of the seed.
     """
 
     parts: tuple[Mapping[str, float | None], ...] = ()
@@ -118,6 +118,7 @@ class RankRule(NamedTuple):
     test: str = ""
     models: str = ""
     is_ranked: bool = True
+    without: Mapping[str, Mapping[str, float | None]] = {}
 
 
 class Section(NamedTuple):

@@ -1,5 +1,5 @@
-"""The leaderboard: read the scores of measures on feature packs from files, combine the scores, and
-rank measures."""
+"""The leaderboard: read the scores of measures on feature packs from files, and say what the
+benchmarks answer."""
 
 from .ranking import Board, board_of, read_board
 from .score_file import MeasureCard, PackScores, ScoredCell, read_scores, write_scores

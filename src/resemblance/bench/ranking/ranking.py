@@ -1,4 +1,4 @@
-"""The leaderboard: rank all measures on a series of packs, from the scores in files."""
+"""The scores of all measures on a series of packs, from the scores in files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from resemblance.sections.result import Result
 from resemblance.sections.sections import RankRule, Section
+from resemblance.sections.values import distinct_labels
 
 from .. import SUITES
-from ..joint import CombinedRanking, combine_rankings
 from ..packs import Pack, list_packs, open_pack
+from ..questions import is_ranked_reading
 from ..reliability import is_reliable
 from .score_file import MeasureCard, PackScores, read_scores
 
@@ -26,14 +27,14 @@ class Board(NamedTuple):
 
     ``results``: by suite, the scores of all measures with scores in the suite. ``cards``: by
     specification, the declared properties of measures. ``scores``: by suite and specification.
-    ``ranks``: of the measures with scores in all suites. ``unranked``: by suite and task, the
-    reliability of the expected differences, for tasks too unreliable to rank measures.
+    ``labels``: of the measures, by specification. ``unranked``: by suite and task, the reliability
+    of the expected differences, for tasks too unreliable to rank measures.
     """
 
     results: Mapping[str, Result]
     cards: Mapping[str, MeasureCard]
     scores: Mapping[str, Mapping[str, PackScores]]
-    ranks: CombinedRanking
+    labels: Mapping[str, str]
     unranked: Mapping[str, Mapping[tuple[str, str], float]]
 
 
@@ -111,8 +112,7 @@ def board_of(scores: Iterable[PackScores]) -> Board:
     """Build the leaderboard from scores; later scores replace earlier scores of the same measure.
 
     The version of a measure is the version of its last scores. Scores of other versions are left
-    out, so scores of different versions, such as on two packs, are never mixed. A measure without a
-    score in any task is not ranked.
+    out, so scores of different versions, such as on two packs, are never mixed.
 
     Raises ``ValueError`` for scores on different packs of one suite, and for scores with different
     tasks.
@@ -124,19 +124,11 @@ def board_of(scores: Iterable[PackScores]) -> Board:
         if entry.measure.version == versions[entry.measure.spec]:
             by_suite.setdefault(entry.suite, {})[entry.measure.spec] = entry
     suite_scores = {suite: by_suite[suite] for suite in SUITES if suite in by_suite}
-    valued_specs = {
-        spec
-        for by_measure in suite_scores.values()
-        for spec, entry in by_measure.items()
-        if entry.has_values
-    }
     unranked_tasks = {
         suite: _unreliable_tasks(by_measure.values()) for suite, by_measure in suite_scores.items()
     }
     results = {
-        suite: join_measure_scores(
-            _select_measure_scores(by_measure, valued_specs), unranked_tasks[suite]
-        )
+        suite: join_measure_scores(list(by_measure.values()), unranked_tasks[suite])
         for suite, by_measure in suite_scores.items()
     }
     cards = {
@@ -144,9 +136,8 @@ def board_of(scores: Iterable[PackScores]) -> Board:
         for by_measure in suite_scores.values()
         for entry in by_measure.values()
     }
-    return Board(
-        results, cards, suite_scores, combine_rankings(list(results.values())), unranked_tasks
-    )
+    labels = distinct_labels({spec: card.label for spec, card in cards.items()})
+    return Board(results, cards, suite_scores, labels, unranked_tasks)
 
 
 def _unreliable_tasks(scores: Iterable[PackScores]) -> dict[tuple[str, str], float]:
@@ -157,12 +148,6 @@ def _unreliable_tasks(scores: Iterable[PackScores]) -> dict[tuple[str, str], flo
         for cell in cells
         if cell.reliability is not None and not is_reliable(cell.reliability)
     }
-
-
-def _select_measure_scores(scores: Mapping[str, PackScores], specs: set[str]) -> list[PackScores]:
-    """Return the scores of the selected measures; all scores if the selected measures have no
-    scores."""
-    return [entry for spec, entry in scores.items() if spec in specs] or list(scores.values())
 
 
 def join_measure_scores(
@@ -189,7 +174,8 @@ def join_measure_scores(
             tuple(spec for spec, c in zip(specs, cells) if c.is_incomplete),
             test=test,
             models=scored_cell.models,
-            is_ranked=(test, cell) not in noise,
+            is_ranked=(test, cell) not in noise and is_ranked_reading(cell.split("/")),
+            without={spec: c.without for spec, c in zip(specs, cells)},
         )
     return Result(
         first.suite,

@@ -2,11 +2,13 @@
 
 ::
 
-    {"pack": "resi-compact@1", "manifest": "7d87…", "suite": "resi", "cells": [["labels", …], …]}
+    {"pack": "resi-compact@1", "manifest": "7d87…", "suite": "resi", "cells": [["labels", …], …],
+     "units": [["0", "1", …], …]}
     {"measure": {"spec": "cka", …}, "code": "b1c2…", "scores": {"resi-compact@1": {…}}}
 
-The lines of packs come first and name the tasks. The line of a measure has its scores in these
-tasks. Measures are ranked when files are read, so a new measure changes a single line.
+The lines of packs come first and name the tasks and their seeds. The line of a measure has its
+scores in these tasks, and the scores without each seed. Measures are compared when files are read,
+so a new measure changes a single line.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class ScoredCell(NamedTuple):
     ``parts``: scores in parts of the task, such as single models. ``is_incomplete``: some
     comparisons of the task failed. ``models``: the models of the task. ``reliability``: how well
     the expected differences of the task repeat on other inputs; None if unknown, or if the
-    expectation does not depend on inputs.
+    expectation does not depend on inputs. ``without``: by seed, the score without the models of the
+    seed.
     """
 
     test: str
@@ -63,6 +66,7 @@ class ScoredCell(NamedTuple):
     models: str = ""
     reason: str = ""
     reliability: float | None = None
+    without: Mapping[str, float | None] = {}
 
 
 class PackScores(NamedTuple):
@@ -84,11 +88,6 @@ class PackScores(NamedTuple):
     cells: tuple[ScoredCell, ...]
 
     @property
-    def has_values(self) -> bool:
-        """Whether the measure has a score in any task."""
-        return any(cell.value is not None for cell in self.cells)
-
-    @property
     def pack_version(self) -> int:
         """The version of the pack: 1 for "resi-compact@1"; 0 without a version."""
         version = self.pack.rpartition("@")[2]
@@ -99,7 +98,7 @@ class PackWithTasks(NamedTuple):
     """A pack and its tasks: the line of a pack in a score file.
 
     ``cells``: test, name and models of every task. ``reliability``: of tasks with known
-    reliability, by test and name.
+    reliability, by test and name. ``units``: of every task, the seeds of the models.
     """
 
     pack: str
@@ -107,6 +106,7 @@ class PackWithTasks(NamedTuple):
     suite: str
     cells: tuple[tuple[str, str, str], ...]
     reliability: tuple[tuple[str, str, float], ...] = ()
+    units: tuple[tuple[str, ...], ...] = ()
 
 
 # ------------------------------------------------------------------------------------------ reading
@@ -157,12 +157,24 @@ def _parse_measure_scores(
         run_info = document["code"], entry["seconds"], entry["environment"]
         scores = PackScores(name, pack.manifest, pack.suite, measure, *run_info, cells=())
         check_types(scores, PackScores)
-        yield scores._replace(
-            cells=tuple(
-                _parse_task_score(*key, value, reliability.get(key[:2]))
-                for key, value in zip(pack.cells, entry["values"], strict=True)
-            )
+        cells = (
+            _parse_task_score(*key, value, reliability.get(key[:2]))
+            for key, value in zip(pack.cells, entry["values"], strict=True)
         )
+        without = (
+            _parse_scores_without(units, values)
+            for units, values in zip(pack.units, entry["without"], strict=True)
+        )
+        yield scores._replace(
+            cells=tuple(c._replace(without=w) for c, w in zip(cells, without, strict=True))
+        )
+
+
+def _parse_scores_without(units: tuple[str, ...], values: Any) -> dict[str, float | None]:
+    scores = dict(zip(units, values, strict=True))
+    if wrong := [v for v in scores.values() if not isinstance(v, float | None)]:
+        raise ValueError(f"a score without a seed cannot be {wrong[0]!r}")
+    return scores
 
 
 def _parse_task_score(
@@ -232,6 +244,7 @@ def _pack_with_tasks(scores: PackScores) -> PackWithTasks:
         scores.suite,
         tuple((c.test, c.cell, c.models) for c in scores.cells),
         tuple((c.test, c.cell, c.reliability) for c in scores.cells if c.reliability is not None),
+        tuple(tuple(c.without) for c in scores.cells),
     )
 
 
@@ -239,7 +252,7 @@ def _join_pack_tasks(pack: PackWithTasks | None, other: PackWithTasks, file: Pat
     """Merge two records of the same pack, with all known reliabilities of its tasks."""
     if pack is None:
         return other
-    if pack[:4] != other[:4]:
+    if (pack[:4], pack.units) != (other[:4], other.units):
         raise ValueError(
             f"{file} has scores on another pack {pack.pack} (manifest {pack.manifest[:12]}, here "
             f"{other.manifest[:12]}): give a new file"
@@ -258,7 +271,13 @@ def _measure_entry(scores: PackScores) -> dict[str, Any]:
         for c in scores.cells
     ]
     environment = dict(sorted(scores.environment.items()))
-    return {"seconds": scores.seconds, "environment": environment, "values": values}
+    without = [list(c.without.values()) for c in scores.cells]
+    return {
+        "seconds": scores.seconds,
+        "environment": environment,
+        "values": values,
+        "without": without,
+    }
 
 
 def _json_line(document: Mapping[str, Any]) -> str:

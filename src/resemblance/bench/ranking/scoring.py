@@ -19,15 +19,17 @@ from resemblance.comparison.provenance import describe_machine, library_versions
 from resemblance.contracts._measure import Measure
 from resemblance.engine.workers import WorkerCall, run_calls, single_threaded
 
-from ..case import Case, Score, task_name
+from ..case import Case, Score, seeds_of_case, task_name
 from ..packs import Pack
 from ..pinned import PackTask, pack_cases, pack_tasks
 from ..scoring import score as suite_score
 from ..study import StageProgress
 from .score_file import MeasureCard, PackScores, ScoredCell
+from .trivial import guess_scores, is_random_guessing
 
 TOO_SLOW_REASON = "left out: it takes too long on so many samples"
 SCORE_DIGITS = 12  # stored scores are rounded to this number of digits
+WITHOUT_DIGITS = 5  # digits of scores without a seed: they give standard errors, which need few
 PACKS_STAGE = "packs"  # progress stage if worker processes report no stages
 
 
@@ -60,7 +62,11 @@ def score(
         )
     start = time.process_time()
     cases = pack_cases(pack)
-    rows = suite_score(cases, [entry], memory=memory, progress=progress)
+    rows = (
+        tuple(guess_scores(cases))
+        if is_random_guessing(entry)
+        else suite_score(cases, [entry], memory=memory, progress=progress)
+    )
     cells = score_pack_tasks(pack, cases, rows)
     seconds = time.process_time() - start
     timestamp = datetime.now(UTC).isoformat(timespec="seconds")
@@ -84,6 +90,7 @@ def score_pack_tasks(
     complete_tasks = {(c.test, task_name(c.cell)) for c in cases if c.rule.is_complete}
     rows_by_task = {(row.test, task_name(row.cell)): row for row in rows}
     expected = {(cell.test, cell.cell): cell for cell in pack_tasks(pack)}
+    units = {(c.test, task_name(c.cell)): seeds_of_case(c) for c in cases}
     keys = sorted(
         key for key in rows_by_task.keys() - expected if not math.isnan(rows_by_task[key].value)
     )
@@ -93,12 +100,14 @@ def score_pack_tasks(
             "of the suite; build it again"
         )
     return tuple(
-        _score_pack_task(cell, rows_by_task.get(k), k in complete_tasks)
+        _score_pack_task(cell, rows_by_task.get(k), k in complete_tasks, units.get(k, ()))
         for k, cell in expected.items()
     )
 
 
-def _score_pack_task(task: PackTask, row: Score | None, is_complete: bool) -> ScoredCell:
+def _score_pack_task(
+    task: PackTask, row: Score | None, is_complete: bool, units: Iterable[str]
+) -> ScoredCell:
     if row is None:
         parts = (math.nan,) * task.parts
         row = Score(task.test, (), "", "", math.nan, parts, reason=TOO_SLOW_REASON)
@@ -111,11 +120,12 @@ def _score_pack_task(task: PackTask, row: Score | None, is_complete: bool) -> Sc
         bool(row.failed) and not is_complete,
         task.models,
         reason if value is None else "",
+        without={u: _round_score(row.without.get(u, math.nan), WITHOUT_DIGITS) for u in units},
     )
 
 
-def _round_score(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, SCORE_DIGITS)
+def _round_score(value: float, digits: int = SCORE_DIGITS) -> float | None:
+    return None if math.isnan(value) else round(value, digits)
 
 
 def measure_card(measure: Measure) -> MeasureCard:
@@ -138,18 +148,22 @@ def measure_card(measure: Measure) -> MeasureCard:
 
 
 def measure_code_hash(measure: Measure) -> str:
-    """Return the SHA-256 of the code of a measure: its function without the docstring, or the whole
-    file for a user's own measure."""
+    """Return the SHA-256 of the code of a measure: its function, or the whole file for a user's own
+    measure.
+
+    Comments, docstrings and layout do not change the code.
+    """
     if measure.function.__module__.partition(".")[0] == __package__.partition(".")[0]:
-        lines = inspect.getsource(measure.function).splitlines()
-        (function,) = ast.parse("\n".join(lines)).body
-        assert isinstance(function, ast.FunctionDef)
-        if ast.get_docstring(function) is not None:
-            del lines[function.body[0].lineno - 1 : function.body[0].end_lineno]
-        text = "\n".join(lines)
+        text = inspect.getsource(measure.function)
     else:
         text = Path(inspect.getfile(measure.function)).read_text(encoding="utf-8")
-    return hashlib.sha256(text.encode()).hexdigest()
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            continue
+        if ast.get_docstring(node, clean=False) is not None:
+            node.body[0] = ast.Expr(ast.Constant(""))
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
 
 
 # ----------------------------------------------------------------------- several measures and packs

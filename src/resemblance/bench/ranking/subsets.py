@@ -1,28 +1,20 @@
-"""Subsets of a leaderboard: select tasks and measures, and rank the selected measures among each
-other."""
+"""Subsets of a leaderboard: select tasks and measures."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 from resemblance.base.text import did_you_mean
-from resemblance.sections.ranks import average_readings
-from resemblance.significance import Places, places
 
-from ..joint import MeasureRanksByTask, share_tied_ranks
+from ..answers import BASELINE, Answer, answer_questions
 from .ranking import Board
+from .trivial import TRIVIAL_SPECS
 
 ALL_TASKS_KEY = "all"
 # A task belongs to a domain if its name contains the word.
 MODEL_DOMAINS = ("vision", "language", "graphs")
-COST_REFERENCE = "cka"  # CPU times are multiples of the CPU time of this measure
-# By suite, ranks among the selected measures.
-RanksBySuite: TypeAlias = dict[str, MeasureRanksByTask]
-# Whether to select a task, given suite, test and task name.
-TaskPredicate: TypeAlias = Callable[[str, str, str], bool]
 
 
 class TaskSubset(NamedTuple):
@@ -50,26 +42,6 @@ class MeasureSubset(NamedTuple):
 Chosen = TypeVar("Chosen", TaskSubset, MeasureSubset)
 
 
-class RankedSubset(NamedTuple):
-    """The ranks of selected measures among each other in selected tasks.
-
-    ``counts``: by suite, the number of tasks in which the measures differ. With too few tasks for a
-    reliable order, no measure has a rank. ``unranked``: the number of further tasks that are shown
-    and not ranked, because their expected differences are mostly noise.
-    """
-
-    cells: TaskSubset
-    measures: MeasureSubset
-    places: Places
-    counts: Mapping[str, int]
-    unranked: int
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the subset has enough tasks and measures for an order."""
-        return self.places.is_settling and len(self.places.rows) > 1
-
-
 def domain_of_task(cell: str) -> str:
     """Return the domain of the models of a task; "" for a task without models."""
     words = set(re.split(r"[/, :]", cell))
@@ -84,12 +56,6 @@ def suite_tests(board: Board, suite: str) -> tuple[str, ...]:
 def cpu_seconds_on_packs(board: Board, spec: str) -> float:
     """Return the CPU seconds of a measure, summed over the packs on which it has scores."""
     return sum(files[spec].seconds for files in board.scores.values() if spec in files)
-
-
-def leaderboard_labels(board: Board) -> dict[str, str]:
-    """Return the labels of all measures of a leaderboard, unranked measures included."""
-    labels = {spec: card.label for spec, card in board.cards.items()}
-    return labels | dict(board.ranks.labels)
 
 
 # ---------------------------------------------------------------------------------- what to choose
@@ -127,11 +93,11 @@ def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
 
     A selection with fewer than two measures or with all measures is not offered again.
     """
-    specs = frozenset(board.cards)
+    specs = frozenset(board.cards) - frozenset(TRIVIAL_SPECS)
     families: dict[str, set[str]] = {}
-    for spec, card in sorted(board.cards.items()):
-        families.setdefault(card.family, set()).add(spec)
-    metrics = frozenset(spec for spec, card in board.cards.items() if card.metric)
+    for spec in sorted(specs):
+        families.setdefault(board.cards[spec].family, set()).add(spec)
+    metrics = frozenset(spec for spec in specs if board.cards[spec].metric)
     sets = [
         MeasureSubset("metrics", metrics),
         *(MeasureSubset(family, frozenset(families[family])) for family in sorted(families)),
@@ -143,38 +109,17 @@ def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
 # ------------------------------------------------------------------------------------------ subsets
 
 
-def ranks_in_tasks(board: Board, measures: Iterable[str], is_chosen: TaskPredicate) -> RanksBySuite:
-    """Rank measures among each other in the selected tasks of a leaderboard, by suite.
-
-    Tasks of the same experiment are averaged. Ties share their mean rank. Tasks in which all
-    measures tie are left out, and so are tasks with unreliable expected differences.
-    """
-    specs = frozenset(measures)
-    ranks = {
-        suite: average_readings(share_tied_ranks(result.ranks(specs, partial(is_chosen, suite))))
-        for suite, result in board.results.items()
-    }
-    return {suite: suite_ranks for suite, suite_ranks in ranks.items() if suite_ranks}
-
-
-def resampled_rank_intervals(board: Board, ranks: RanksBySuite) -> Places:
-    """Return the bootstrap rank intervals of measures; tasks of the same models form a stratum, and
-    all suites have the same weight."""
-    return places(ranks, strata={suite: board.results[suite].models() for suite in ranks})
-
-
-def rank_subset(board: Board, cells: TaskSubset, measures: MeasureSubset) -> RankedSubset:
-    """Return the ranks of selected measures in selected tasks of a leaderboard."""
-    noise = sum(cells.has(suite, *key) for suite, keys in board.unranked.items() for key in keys)
-    # The ranking of all measures in all tasks is already known.
-    if cells.key == measures.key == ALL_TASKS_KEY:
-        ranks, standing = board.ranks.cells, board.ranks.places
-    else:
-        names = measures.specs.intersection(*(board.results[s].labels for s in cells.suites))
-        ranks = ranks_in_tasks(board, names, cells.has)
-        standing = resampled_rank_intervals(board, ranks)
-    counts = {suite: len(suite_ranks) for suite, suite_ranks in ranks.items()}
-    return RankedSubset(cells, measures, standing, counts, noise)
+def answers_of_subset(
+    board: Board, tasks: TaskSubset, measures: MeasureSubset, baseline: str = BASELINE
+) -> tuple[Answer, ...]:
+    """Return what the selected tasks of a leaderboard answer about the selected measures."""
+    return answer_questions(
+        board.results.values(),
+        baseline=baseline,
+        among=measures.specs,
+        trivial=TRIVIAL_SPECS,
+        is_chosen=tasks.has,
+    )
 
 
 def select_task_subset(

@@ -17,7 +17,7 @@ from resemblance.data.representation import Representation
 from resemblance.measures import disagreement, jensen_shannon
 from resemblance.models.recipe import Recipe, add_default_traits
 
-from ..case import Case, Part, task_name
+from ..case import Case, Part, add_reduced_parts, task_name
 from ..reliability import DISAGREEMENTS_BY_INPUT, reliability
 from ..study_models import ModelFamily
 from ..training import SeedGroup
@@ -182,7 +182,8 @@ def _test_cases(
             (test, quality, *family),
             rules[kind, quality.partition("_")[0]],
             tuple(
-                part._replace(expected=target) for part, target in zip(parts, targets, strict=True)
+                add_reduced_parts(part._replace(expected=target))
+                for part, target in zip(parts, targets, strict=True)
             ),
             "/".join(family[:3]),
             is_by_part=kind == "order",
@@ -209,7 +210,8 @@ def _last_layers_part(model_features: Sequence[ModelFeatures]) -> Part:
     maps = {
         s.name: s.maps[last_layers[s.name]] for s in model_features if last_layers[s.name] in s.maps
     }
-    return Part({s.name: s.last for s in model_features}, None, maps=maps)
+    seeds = tuple(str(s.traits["seed"]) for s in model_features)
+    return Part({s.name: s.last for s in model_features}, None, maps=maps, units=seeds)
 
 
 def _accuracy_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> TaskInputs | str:
@@ -339,6 +341,7 @@ def _layer_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> Ta
             None,
             name=s.name,
             maps={f"{s.name}/{name}": shape for name, shape in s.maps.items()},
+            units=(str(s.traits["seed"]),) * len(s.layers),
         )
         for s in models
     ]

@@ -160,7 +160,7 @@ def result_of(evaluation: Evaluation) -> Result:
             "domains": ", ".join(domains),
             "protocol": options.protocol,
         },
-        conclusion=_leader_summary(overview),
+        conclusion="" if overview.is_trial else headline(overview.rankings, overview.names),
         caveats=_resi_remarks(evaluation),
         title=RESI_TITLE,
         about=(
@@ -236,16 +236,6 @@ def _test_sections(evaluation: Evaluation, overview: ScoreOverview) -> Iterator[
             yield Section(
                 test, title, TEST_EXPLANATIONS[test], tuple(tables), tuple(figures), reasons=reasons
             )
-
-
-def _leader_summary(overview: ScoreOverview) -> str:
-    """Return a sentence with the leading measure and the measures tied with it; "" for a run at a
-    size for trying out, whose ranks mean little."""
-    if overview.is_trial:
-        return ""
-    families = {cell[2:] for cell in overview.ranks}
-    family_note = " All cells are on the models of one architecture." if len(families) == 1 else ""
-    return f"{headline(overview.places, overview.names)}{family_note}"
 
 
 def task_title(cell: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from resemblance.data.representation import Representation
 from resemblance.significance import known_mean
 
 from ...base.exceptions import UndefinedError
-from ..case import Case, Part, task_name
+from ..case import Case, Part, ReducedPart, task_name
 from ..grounding import Block, ExpectedBlocks, Rule, kendall, spearman
 from ..reliability import reliability
 from ..study_models import ModelFamily
@@ -60,13 +60,32 @@ class RepresentationSet(NamedTuple):
 
     ``columns``: all representations, by name. ``rows``: column positions of the possible
     references. ``functionality``: by name, an array with a number per column. ``answers``: by name,
-    the mean correctness for every input, (columns, inputs), if known.
+    the mean correctness for every input, (columns, inputs), if known. ``units``: of every column,
+    the seed of the model; for benchmark 4 the pretrained model.
     """
 
     columns: Mapping[str, Representation]
     rows: tuple[int, ...]
     functionality: Mapping[str, np.ndarray]
     answers: Mapping[str, np.ndarray] = {}
+    units: tuple[str, ...] = ()
+
+    def best_without(self, name: str, unit: str) -> int | None:
+        """Return the position of the best reference for a functionality, outside a seed; None if no
+        other seed has a reference."""
+        rows = np.array([i for i in self.rows if self.units[i] != unit], int)
+        return reference_of(self.functionality[name], rows) if len(rows) else None
+
+    def references(self) -> list[int]:
+        """Return the best reference for every functionality that varies, and the best reference
+        without the seed of the first."""
+        found = set[int]()
+        for name, f in self.functionality.items():
+            if np.ptp(f.round(12)) > 0:
+                best = reference_of(f, np.array(self.rows))
+                second = self.best_without(name, self.units[best]) if self.units else None
+                found |= {best} if second is None else {best, second}
+        return sorted(found)
 
 
 class FamilySets(NamedTuple):
@@ -169,20 +188,20 @@ def cases_of_family(
     functionality and both correlations.
 
     ``size``: of a study, which compares all possible references with all representations, on a
-    limited number of samples; without ``size`` only the best representation is the reference.
+    limited number of samples; without ``size`` only the best representations are references.
     ``facts``: reliabilities by benchmark and task, if the models do not determine them.
     """
     parts, repeats = defaultdict[str, list[Part]](list), defaultdict[str, list[float]](list)
     for layer, name in family_sets.cells:
         members = family_sets.sets[layer]
         best_index = reference_of(members.functionality[name], np.array(members.rows))
-        part = all_references_part(members)
+        part, rows = all_references_part(members), list(members.rows)
         if size is None:
-            reference = list(members.columns.items())[best_index]
-            part = Part(dict([reference]), None, members.columns)
-        row = members.rows.index(best_index) if size else 0
-        expected = (row, expected_differences(members.functionality[name], best_index))
-        parts[name].append(part._replace(expected=expected, name=name))
+            rows, columns = members.references(), list(members.columns.items())
+            part = Part(dict(columns[i] for i in rows), None, members.columns)
+        expected = _expected_from(members, name, best_index, rows)
+        without = _parts_without_seeds(members, name, rows)
+        parts[name].append(part._replace(expected=expected, name=name, without=without))
         repeats[name].append(_best_order_reliability(members, name, best_index))
     for name, layer_parts in parts.items():
         samples = next(iter(layer_parts[0].rows.values())).shape[0]
@@ -198,6 +217,33 @@ def cases_of_family(
                 reliability=None if np.isnan(mean_reliability) else mean_reliability,
             )
             yield case._replace(reliability=facts.get(reliability_key(case), case.reliability))
+
+
+def _expected_from(
+    members: RepresentationSet, name: str, reference: int, rows: Sequence[int]
+) -> tuple[int, np.ndarray]:
+    """Return the row of a reference, and the expected differences of all columns from the
+    reference."""
+    return rows.index(reference), expected_differences(members.functionality[name], reference)
+
+
+def _parts_without_seeds(
+    members: RepresentationSet, name: str, rows: Sequence[int]
+) -> dict[str, ReducedPart | None]:
+    """Return, by seed, the order of distances without the models of the seed.
+
+    A reference is dropped with its seed; the next best reference takes its place.
+    """
+    parts: dict[str, ReducedPart | None] = {}
+    for unit in dict.fromkeys(members.units):
+        reference = members.best_without(name, unit)
+        kept = [i for i, other in enumerate(members.units) if other != unit]
+        if reference is None:
+            parts[unit] = None
+            continue
+        row, differences = _expected_from(members, name, reference, rows)
+        parts[unit] = ReducedPart(range(len(rows)), kept, (row, differences[kept]))
+    return parts
 
 
 def reliability_key(case: Case) -> str:
@@ -284,7 +330,8 @@ def all_layers_set(
     }
     seeds, layers = tuple(s.name for s, _ in pairs), tuple(name for _, name in pairs)
     accuracies = _accuracies_by_place([(s, name, 0) for s, name in pairs])
-    members = RepresentationSet(columns, tuple(range(len(pairs))), *accuracies)
+    units = tuple(str(s.traits["seed"]) for s, _ in pairs)
+    members = RepresentationSet(columns, tuple(range(len(pairs))), *accuracies, units=units)
     return {"all": members}, {"blocks": seeds}, {"within": (seeds, layers)}
 
 
@@ -333,7 +380,8 @@ def _deletions_of_layer(
             places.append((s, layer, k))
         x.clear_cache()
     rows = tuple(i for i, (_, _, k) in enumerate(places) if k == 0)
-    return RepresentationSet(columns, rows, *_accuracies_by_place(places))
+    units = tuple(str(s.traits["seed"]) for s, _, _ in places)
+    return RepresentationSet(columns, rows, *_accuracies_by_place(places), units=units)
 
 
 def _accuracies_by_place(
@@ -434,10 +482,11 @@ def layer_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
     """Return a set for every layer, for independent models."""
-    f, rows, answers = (
+    f, rows, answers, units = (
         functionalities(model_features),
         range(len(model_features)),
         right_answers(model_features),
+        tuple(str(s.traits["seed"]) for s in model_features),
     )
     sets = {
         layer: RepresentationSet(
@@ -448,6 +497,7 @@ def layer_sets(
             tuple(rows),
             f,
             answers,
+            units,
         )
         for layer in model_features[0].layers
     }
@@ -494,7 +544,12 @@ def crossed_or_nested_sets(
     design: dict[str, Any] = {"nested": parents}
     if is_crossed and len(set(zip(parents, seeds))) == len(model_features):
         design = {"crossed": (parents, seeds)}
-    return layer_sets(model_features, size)[0], design, design
+    units = tuple(map(str, parents))
+    sets = {
+        layer: members._replace(units=units)
+        for layer, members in layer_sets(model_features, size)[0].items()
+    }
+    return sets, design, design
 
 
 BENCHMARKS: tuple[Benchmark, ...] = (

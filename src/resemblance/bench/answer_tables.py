@@ -1,0 +1,267 @@
+"""Answers in words and as tables: a row per question, and a row per measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ..base.formatting import count_with_noun, format_duration, join_words
+from ..sections.result import Result
+from ..sections.sections import Section, Table, TableEntry
+from .answers import Answer, Interval, MeasureAnswer, answer_questions
+
+ANSWERS_SECTION, ANSWERS_TITLE = "answers", "Which measure?"
+MAX_BEST = 8  # with more measures that may be the best, the text says that nobody is
+MAX_EQUAL = 5  # labels of measures with equal scores that are written
+MAX_LISTED = 10  # measures listed in a cell; the rest are counted
+OWN_MARK = "→ "  # marks your own measures
+ANSWERS_NOTE = (
+    "The tasks are fixed, and the models are random: the answers hold for other seeds of the same "
+    "networks. May be best: in 95 % of repetitions with other seeds, the truly best measure is in "
+    "the list. Differences: the 95 % intervals of a row hold together. Measures with equal scores "
+    "in every task are one entry."
+)
+MEASURES_NOTE = (
+    "* may be the best of the column; + and − surely better and worse than the baseline. Largest "
+    "shortfall: the largest distance from the best score of a column."
+)
+Labels = Mapping[str, str]
+
+
+# ----------------------------------------------------------------------------------------- in words
+
+
+def format_score(value: float) -> str:
+    """Return a score with two decimals: "0.83", "−0.20"."""
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
+
+
+def format_interval(interval: Interval) -> str:
+    """Return a difference with its interval: "+0.15 (0.05 to 0.24)"."""
+    value, low, high = (format_score(v) for v in interval)
+    sign = "" if value.startswith("−") else "+"
+    return f"{sign}{value} ({low} to {high})"
+
+
+def line_label(line: MeasureAnswer, labels: Labels) -> str:
+    """Return the labels of measures with equal scores, "Bures = ProcDist"; of many, the first and
+    the number of the others."""
+    names = [labels.get(spec, spec) for spec in line.measures]
+    if len(names) <= MAX_EQUAL:
+        return " = ".join(names)
+    return f"{names[0]} (and {len(names) - 1} equal)"
+
+
+def _with_score(lines: Iterable[MeasureAnswer], labels: Labels) -> list[str]:
+    return [f"{line_label(line, labels)} {format_score(line.score)}" for line in lines]
+
+
+def best_text(answer: Answer, labels: Labels) -> str:
+    """Return which measures may be the best, with scores; or that the measures do not differ."""
+    if not answer.has_intervals:
+        return f"shown, not ranked: {_listed(_with_score(answer.measures[:3], labels))}"
+    names = _with_score(answer.best, labels)
+    if len(names) <= MAX_BEST:
+        return "; ".join(names)
+    count = f"{len(names)} of {len(answer.measures)}"
+    return f"no difference: {count} ({'; '.join(names[:3])}; …)"
+
+
+def behind_text(answer: Answer) -> str:
+    """Return the number of measures that are surely behind: "41 of 44"."""
+    if not answer.has_intervals:
+        return "–"
+    return f"{len(answer.measures) - len(answer.best)} of {len(answer.measures)}"
+
+
+def different_text(answer: Answer, labels: Labels, *, is_better: bool) -> str:
+    """Return the measures that are surely better, or surely worse, than the baseline."""
+    lines = [
+        (line, line.joint)
+        for line in answer.measures
+        if line.joint and (line.joint.is_better if is_better else line.joint.is_worse)
+    ]
+    if not answer.has_intervals or not any(line.joint for line in answer.measures):
+        return "–"
+    if not is_better:
+        lines = lines[::-1]
+    names = [f"{line_label(line, labels)} {format_interval(joint)}" for line, joint in lines]
+    return _listed(names) or "none"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= MAX_LISTED + 1:
+        return "; ".join(names)
+    return f"{'; '.join(names[:MAX_LISTED])}; and {len(names) - MAX_LISTED} more"
+
+
+def conclusion_of_answers(answers: Sequence[Answer], labels: Labels) -> str:
+    """Return the conclusion of a ranking: a line per question with an answer."""
+    lines = []
+    for answer in answers:
+        if answer.has_intervals:
+            names = [line_label(line, labels) for line in answer.best]
+            words = answer.question.words
+            if len(names) > MAX_BEST:
+                count = f"{len(names)} of {len(answer.measures)} measures"
+                lines.append(f"To know {words}: no difference between {count}.")
+            else:
+                verb = "is the best measure" if len(names) == 1 else "may be the best measures"
+                lines.append(f"To know {words}: {join_words(names)} {verb}.")
+    if not lines:
+        return (
+            "No order: intervals need the scores without each seed, and at least two measures and "
+            "two seeds of every network."
+        )
+    return "\n".join(filter(None, (*lines, networks_sentence(answers, labels))))
+
+
+def networks_sentence(answers: Iterable[Answer], labels: Labels) -> str:
+    """Return how many measures differ from the baseline by networks and data sets as the unit."""
+    counts = {a.question.words: a.n_differ_by_models for a in answers if a.has_intervals}
+    found = {words: count for words, count in counts.items() if count}
+    baseline = next((labels.get(a.baseline, a.baseline) for a in answers), "")
+    if not any(count is not None for count in counts.values()):
+        return ""
+    if not found:
+        return f"By networks and data sets as the unit, nobody differs from {baseline}."
+    parts = [f"{count_with_noun(count, 'measure')} ({words})" for words, count in found.items()]
+    differ = "differs" if list(found.values()) == [1] else "differ"
+    return f"By networks and data sets as the unit, {join_words(parts)} {differ} from {baseline}."
+
+
+# --------------------------------------------------------------------------------------- as tables
+
+
+def question_records(answers: Iterable[Answer], labels: Labels) -> list[dict[str, TableEntry]]:
+    """Return a row per question, for a reader."""
+    return [
+        {
+            "you want to know": f"{a.question.words} ({_task_words(a)})",
+            "may be best": best_text(a, labels),
+            "surely behind": behind_text(a),
+            f"surely better than {(name := labels.get(a.baseline, a.baseline))}": different_text(
+                a, labels, is_better=True
+            ),
+            f"surely worse than {name}": different_text(a, labels, is_better=False),
+            "for comparison": _comparison_text(a, labels),
+        }
+        for a in answers
+    ]
+
+
+def _task_words(answer: Answer) -> str:
+    return f"{count_with_noun(answer.n_tasks, 'task')}, {answer.question.quality}"
+
+
+def _comparison_text(answer: Answer, labels: Labels) -> str:
+    baseline = answer.of(answer.baseline)
+    own = [] if baseline is None else [baseline._replace(measures=(answer.baseline,))]
+    return "; ".join(_with_score((*own, *answer.trivial), labels)) or "–"
+
+
+def question_blocks(
+    answers: Iterable[Answer], labels: Labels
+) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield every question, and the entries of its row of the table as pairs of a name and a text,
+    for a terminal."""
+    for record in question_records(answers, labels):
+        (_, question), *entries = record.items()
+        text = str(question)
+        rows = [(name, str(entry)) for name, entry in entries if entry not in ("–", "")]
+        yield f"{text[:1].upper()}{text[1:]}", rows
+
+
+def measure_order(answers: Sequence[Answer], specs: Iterable[str]) -> list[str]:
+    """Return measures by their largest shortfall over the questions with intervals; measures
+    without an answer to one of the questions come last."""
+
+    def key(spec: str) -> tuple[float, str]:
+        shortfall = largest_shortfall(answers, spec)
+        return (math.inf if shortfall is None else round(shortfall, 9), spec)
+
+    return sorted(specs, key=key)
+
+
+def largest_shortfall(answers: Iterable[Answer], spec: str) -> float | None:
+    """Return the largest distance of a measure from the best score of a question; None if the
+    measure lacks an answer to a question with intervals."""
+    distances = [a.shortfall(spec) for a in answers if a.has_intervals]
+    if not distances or None in distances:
+        return None
+    return max(d for d in distances if d is not None)
+
+
+def measure_records(
+    answers: Sequence[Answer],
+    labels: Labels,
+    specs: Iterable[str],
+    *,
+    own: Collection[str] = (),
+    seconds: Callable[[str], float | None] | None = None,
+) -> list[dict[str, TableEntry]]:
+    """Return a row per measure, for a reader: the scores with their marks, the largest shortfall
+    and the CPU time. ``own``: the measures to mark as yours."""
+    records = []
+    for spec in measure_order(answers, specs):
+        record: dict[str, TableEntry] = {
+            "measure": f"{OWN_MARK * (spec in own)}{labels.get(spec, spec)}"
+        }
+        for answer in answers:
+            line = answer.of(spec)
+            record[answer.question.name] = None if line is None else _marked_score(line)
+        shortfall = largest_shortfall(answers, spec)
+        record["largest shortfall"] = None if shortfall is None else format_score(shortfall)
+        if seconds is not None:
+            record["CPU time"] = format_duration(seconds(spec) or 0.0)
+        records.append(record)
+    return records
+
+
+def _marked_score(line: MeasureAnswer) -> str:
+    marks = "*" * bool(line.may_be_best)
+    if line.joint:
+        marks += "+" * line.joint.is_better + "−" * line.joint.is_worse
+    return f"{format_score(line.score)}{marks}"
+
+
+def answers_section(
+    answers: Sequence[Answer], labels: Labels, specs: Iterable[str], own: Collection[str] = ()
+) -> Section:
+    """Return the section of a page: a row per question, and a row per measure."""
+    questions = Table.of(
+        question_records(answers, labels), "questions", "What the benchmarks answer", ANSWERS_NOTE
+    )
+    order = measure_order(answers, specs)
+    measures = Table.of(
+        measure_records(answers, labels, order, own=own),
+        "measures",
+        "Every measure",
+        MEASURES_NOTE,
+        marked=tuple(i for i, spec in enumerate(order) if spec in own),
+        is_leading=True,
+        hints={a.question.name: a.question.words for a in answers},
+    )
+    reasons = {
+        f"{labels.get(spec, spec)}, {a.question.words}": reason
+        for a in answers
+        for spec, reason in a.missing.items()
+    }
+    about = networks_sentence(answers, labels)
+    return Section(ANSWERS_SECTION, ANSWERS_TITLE, about, (questions, measures), reasons=reasons)
+
+
+def add_answers(result: Result) -> Result:
+    """Return the result of a run with the answers as the first section and as the conclusion; the
+    same result for a trial, and without scores of several seeds."""
+    answers = () if result.is_trial else answer_questions([result])
+    if not any(answer.has_intervals for answer in answers):
+        return result
+    specs = {spec for answer in answers for line in answer.measures for spec in line.measures}
+    section = answers_section(answers, result.labels, specs)
+    return replace(
+        result,
+        sections=(section, *result.sections),
+        conclusion=conclusion_of_answers(answers, result.labels),
+    )

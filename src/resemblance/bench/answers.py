@@ -1,0 +1,333 @@
+r"""What a benchmark answers: for every question, which measures may be the best, and which measures
+differ from a baseline.
+
+The tasks of a question are fixed, and the models are random: an interval says which values other
+seeds of the same networks may give. The score of a question is the mean over networks of the mean
+over tasks,
+
+.. math:: \theta = \frac{1}{G} \sum_g \frac{1}{C_g} \sum_{c} \theta_{gc}
+
+and the standard error follows from the scores without each seed (see
+``resemblance.significance.jackknife``). A reference model is dropped with its seed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..base.formatting import count_with_noun
+from ..base.text import did_you_mean
+from ..sections.ranks import DEFAULT_RANK_RULE
+from ..sections.result import Result
+from ..significance import (
+    Differences,
+    JackknifeScores,
+    differences_from,
+    jackknife_deviations,
+    may_be_best,
+)
+from .questions import QUESTIONS, Question, question_of
+
+BASELINE = "cka"  # the measure that other measures are compared with, unless you name another
+EQUAL_SCORE_TOLERANCE = 1e-9
+# Whether to select a task, given suite, test and task name.
+TaskPredicate: TypeAlias = Callable[[str, str, str], bool]
+
+
+class ScoredTask(NamedTuple):
+    """The scores of measures in a task, and the scores without the models of each seed.
+
+    ``scores``: by measure; None for a measure without a score, or with failed comparisons.
+    ``without``: by measure and seed.
+    """
+
+    suite: str
+    test: str
+    name: str
+    models: str
+    scores: Mapping[str, float | None]
+    without: Mapping[str, Mapping[str, float | None]]
+
+
+class Interval(NamedTuple):
+    """A difference of mean scores, with a 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the whole interval is above zero."""
+        return self.low > 0
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the whole interval is below zero."""
+        return self.high < 0
+
+
+class MeasureAnswer(NamedTuple):
+    """How well a measure answers a question.
+
+    ``measures``: measures with equal scores in all tasks, by specification. ``score``: the mean
+    score. ``by_models``: the mean score on every network. ``may_be_best``: no rival is ahead by
+    more than chance. ``joint``: the difference from the baseline; the intervals of all measures
+    hold together with 95 %. ``single``: the same difference; each interval holds alone. All three
+    are None without scores of several seeds; the last two also if the baseline has no score.
+    """
+
+    measures: tuple[str, ...]
+    score: float
+    by_models: Mapping[str, float]
+    may_be_best: bool | None = None
+    joint: Interval | None = None
+    single: Interval | None = None
+
+
+class Answer(NamedTuple):
+    """The answer to a question. ``measures``: best first.
+
+    ``trivial``: the trivial measures, which do not compete. ``missing``: the measures without an
+    answer, and the reasons. ``n_tasks``: the number of tasks. ``models``: the networks.
+    ``degrees_of_freedom``: seeds minus networks; 0 if scores of several seeds are unknown.
+    ``n_differ_by_models``: the number of measures that differ from the baseline if networks and
+    data sets are the random unit, not seeds; None with fewer than two networks.
+    """
+
+    question: Question
+    baseline: str
+    n_tasks: int
+    models: tuple[str, ...]
+    degrees_of_freedom: int
+    measures: tuple[MeasureAnswer, ...]
+    trivial: tuple[MeasureAnswer, ...] = ()
+    missing: Mapping[str, str] = {}
+    n_differ_by_models: int | None = None
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether scores without each seed are known, so that the answer has intervals."""
+        return any(m.may_be_best is not None for m in self.measures)
+
+    @property
+    def best(self) -> tuple[MeasureAnswer, ...]:
+        """The measures that may be the best."""
+        return tuple(m for m in self.measures if m.may_be_best)
+
+    def of(self, measure: str) -> MeasureAnswer | None:
+        """Return the answer of a measure, competing or trivial; None if the measure has none."""
+        lines = (*self.measures, *self.trivial)
+        return next((line for line in lines if measure in line.measures), None)
+
+    def shortfall(self, measure: str) -> float | None:
+        """Return the best score minus the score of a measure; None without a score."""
+        line = self.of(measure)
+        return None if line is None else self.measures[0].score - line.score
+
+
+def answer_questions(
+    results: Iterable[Result],
+    *,
+    baseline: str = BASELINE,
+    among: Collection[str] | None = None,
+    trivial: Collection[str] = (),
+    is_chosen: TaskPredicate = lambda suite, test, name: True,
+) -> tuple[Answer, ...]:
+    """Return the answer to every question of the results of suites, in the order of the questions.
+
+    ``among``: the measures that compete, by default all measures; the baseline always takes part.
+    ``trivial``: measures that are shown next to the others and do not compete. ``is_chosen``:
+    whether a task counts, given suite, test and name. A question without any score is left out.
+
+    Raises ``ValueError`` for a baseline without any score.
+    """
+    tasks = [
+        task
+        for result in results
+        for task in scored_tasks(result)
+        if is_chosen(task.suite, task.test, task.name)
+    ]
+    scored = {spec for task in tasks for spec, score in task.scores.items() if score is not None}
+    if baseline != BASELINE and baseline not in scored:
+        raise ValueError(
+            f"the baseline {baseline!r} has no scores{did_you_mean(baseline, scored)}; compare "
+            "with a measure that has scores"
+        )
+    by_question: dict[Question, list[ScoredTask]] = defaultdict(list)
+    for task in tasks:
+        by_question[question_of(task.suite, task.test)].append(task)
+    order = {question: i for i, question in enumerate(QUESTIONS)}
+    questions = sorted(by_question, key=lambda q: order.get(q, len(order)))
+    answers = (_answer(q, by_question[q], baseline, among, trivial) for q in questions)
+    return tuple(answer for answer in answers if answer.measures)
+
+
+def scored_tasks(result: Result) -> Iterator[ScoredTask]:
+    """Yield the tasks of a result that rank measures."""
+    for section in result.sections:
+        for cell, scores in section.scores.items():
+            rule = section.rules.get(cell, DEFAULT_RANK_RULE)
+            if rule.is_ranked:
+                incomplete = rule.incomplete if rule.failures == "last" else ()
+                complete = {m: None if m in incomplete else v for m, v in scores.items()}
+                test, name = section.key(cell)
+                yield ScoredTask(result.suite, test, name, rule.models, complete, rule.without)
+
+
+# ------------------------------------------------------------------------------------- one question
+
+
+def _answer(
+    question: Question,
+    tasks: Sequence[ScoredTask],
+    baseline: str,
+    among: Collection[str] | None,
+    trivial: Collection[str],
+) -> Answer:
+    specs = sorted({spec for task in tasks for spec in task.scores})
+    missing = {spec: reason for spec in specs if (reason := _missing_reason(tasks, spec))}
+    complete = [spec for spec in specs if spec not in missing]
+    is_competing = {
+        spec: spec not in trivial and (among is None or spec in among or spec == baseline)
+        for spec in complete
+    }
+    groups = _groups_of_equal_scores(tasks, [s for s in complete if is_competing[s]])
+    sets = _tasks_by_models(tasks)
+    columns = [*groups, *((spec,) for spec in trivial if spec in complete)]
+    by_models = np.array(
+        [[_mean_score(members, group[0]) for group in columns] for members in sets.values()]
+    ).reshape(len(sets), len(columns))
+    lines = [
+        MeasureAnswer(group, float(mean), dict(zip(sets, scores.tolist())))
+        for group, mean, scores in zip(columns, by_models.mean(axis=0), by_models.T)
+    ]
+    answer = Answer(question, baseline, len(tasks), tuple(sets), 0, (), missing=missing)
+    scores = _jackknife_scores(sets, [group[0] for group in columns])
+    if scores is not None and question.is_ranked and len(groups) > 1:
+        lines = _add_intervals(lines, scores, len(groups), baseline)
+        answer = answer._replace(degrees_of_freedom=scores.degrees_of_freedom)
+    ordered = sorted(lines[: len(groups)], key=lambda line: (-round(line.score, 9), line.measures))
+    return answer._replace(
+        measures=tuple(ordered),
+        trivial=tuple(lines[len(groups) :]),
+        n_differ_by_models=_n_differ_by_models(by_models[:, : len(groups)], lines, baseline),
+    )
+
+
+def _missing_reason(tasks: Sequence[ScoredTask], spec: str) -> str:
+    n_missing = sum(task.scores.get(spec) is None for task in tasks)
+    if n_missing:
+        return f"no score in {n_missing} of {count_with_noun(len(tasks), 'task')}"
+    for task in tasks:
+        without = task.without.get(spec, {})
+        if set(without.values()) <= {None} and any(task.without.values()):
+            return "not computed by seeds"
+        if None in without.values():
+            return "no score without one of the seeds"
+    return ""
+
+
+def _groups_of_equal_scores(
+    tasks: Sequence[ScoredTask], specs: Iterable[str]
+) -> list[tuple[str, ...]]:
+    """Return measures with equal scores in all tasks as one group."""
+    groups: list[list[str]] = []
+    vectors: list[np.ndarray] = []
+    for spec in specs:
+        vector = np.array([task.scores[spec] for task in tasks], float)
+        for group, other in zip(groups, vectors):
+            if np.allclose(vector, other, rtol=0, atol=EQUAL_SCORE_TOLERANCE):
+                group.append(spec)
+                break
+        else:
+            groups.append([spec])
+            vectors.append(vector)
+    return list(map(tuple, groups))
+
+
+def _tasks_by_models(tasks: Iterable[ScoredTask]) -> dict[str, list[ScoredTask]]:
+    sets: dict[str, list[ScoredTask]] = defaultdict(list)
+    for task in tasks:
+        sets[task.models].append(task)
+    return dict(sorted(sets.items()))
+
+
+def _mean_score(tasks: Iterable[ScoredTask], spec: str) -> float:
+    return float(np.mean([task.scores[spec] for task in tasks]))
+
+
+def _jackknife_scores(
+    sets: Mapping[str, Sequence[ScoredTask]], specs: Sequence[str]
+) -> JackknifeScores | None:
+    """Return the mean scores of measures and their deviations; None if the scores without each seed
+    are unknown in some task."""
+    deviations = []
+    for tasks in sets.values():
+        units = sorted({unit for task in tasks for unit in task.without.get(specs[0], {})})
+        if len(units) < 2:
+            return None
+        total = np.zeros((len(units), len(specs)))
+        for task in tasks:
+            if any(len(task.without.get(spec, {})) < 2 for spec in specs):
+                return None
+            own_units = sorted(task.without[specs[0]])
+            without = np.array(
+                [[task.without[spec][unit] for spec in specs] for unit in own_units], float
+            )
+            rows = [units.index(unit) for unit in own_units]
+            total[rows] += jackknife_deviations(without)
+        deviations.append(total / len(tasks) / len(sets))
+    means = np.mean(
+        [[_mean_score(tasks, spec) for spec in specs] for tasks in sets.values()], axis=0
+    )
+    return JackknifeScores(means, tuple(deviations))
+
+
+def _add_intervals(
+    lines: Sequence[MeasureAnswer], scores: JackknifeScores, n_competing: int, baseline: str
+) -> list[MeasureAnswer]:
+    """Add the inference to lines; the first ``n_competing`` lines compete, the other lines have
+    only single differences."""
+    competing = JackknifeScores(
+        scores.means[:n_competing], tuple(d[:, :n_competing] for d in scores.deviations)
+    )
+    best: list[bool | None] = [*map(bool, may_be_best(competing))]
+    position = _position(lines[:n_competing], baseline)
+    joint: list[Interval | None] = [None] * len(lines)
+    single = list(joint)
+    if position is not None:
+        joint[:n_competing] = _intervals(differences_from(competing, position))
+        single = [*_intervals(differences_from(scores, position, is_joint=False))]
+    best += [None] * (len(lines) - n_competing)
+    return [
+        line._replace(may_be_best=b, joint=j, single=s)
+        for line, b, j, s in zip(lines, best, joint, single, strict=True)
+    ]
+
+
+def _position(lines: Sequence[MeasureAnswer], measure: str) -> int | None:
+    return next((i for i, line in enumerate(lines) if measure in line.measures), None)
+
+
+def _intervals(differences: Differences) -> list[Interval]:
+    return [Interval(*map(float, ends)) for ends in zip(*differences)]
+
+
+def _n_differ_by_models(
+    by_models: np.ndarray, lines: Sequence[MeasureAnswer], baseline: str
+) -> int | None:
+    """Return how many measures differ from the baseline, with networks as the random unit."""
+    n_sets, n_lines = by_models.shape
+    position = _position(lines[:n_lines], baseline)
+    if n_sets < 2 or n_lines < 2 or position is None:
+        return None
+    # The mean without one network, for a jackknife of a plain mean.
+    without = (by_models.sum(axis=0) - by_models) / (n_sets - 1)
+    scores = JackknifeScores(by_models.mean(axis=0), (jackknife_deviations(without),))
+    intervals = _intervals(differences_from(scores, position))
+    return sum(interval.is_better or interval.is_worse for interval in intervals)

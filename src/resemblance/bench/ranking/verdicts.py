@@ -1,0 +1,354 @@
+"""Verdicts on your measures: score the measures on a series of packs, and compare them with a
+baseline, question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from resemblance.base.formatting import format_duration, format_number, join_words
+from resemblance.base.results import BaseResult
+from resemblance.base.text import check_choice
+from resemblance.catalogue import get_measures
+from resemblance.contracts._measure import Measure
+from resemblance.engine.jobs import Jobs, open_executor
+from resemblance.report.terminal import plain_table
+from resemblance.sections.figures import FIGURE_TYPES
+from resemblance.sections.result import Result
+
+from .. import SUITES
+from ..answer_tables import format_interval, format_score
+from ..answers import BASELINE, Answer, Interval
+from ..packs import Pack
+from ..study import StageProgress
+from .leaderboard import page_of_board, unranked_tasks_sentence
+from .ranking import DEFAULT_PACK_SERIES, Board, board_of, newest_scores, packs_of, read_all_scores
+from .score_file import PackScores, read_scores, read_scores_if_any, write_scores
+from .scoring import score_packs
+from .subsets import (
+    answers_of_subset,
+    cpu_seconds_on_packs,
+    select_measure_subset,
+    select_task_subset,
+)
+from .trivial import size_alone
+
+TABLE_HEADER = ("you want to know", "score", "against", "difference, 95 %", "verdict")
+
+
+class QuestionVerdict(NamedTuple):
+    """How a measure answers a question, compared with a baseline.
+
+    ``score``: None with a ``reason`` if the measure has no answer. ``difference``: from the score
+    of the baseline, with a 95 % interval for this comparison alone; None without intervals.
+    ``may_be_best``: no other measure is ahead by more than chance. ``n_behind``: the number of
+    measures that are surely behind the best. ``equals``: labels of measures with equal scores in
+    all tasks. ``size_alone``: the score of size alone, a trivial measure.
+    """
+
+    question: str
+    words: str
+    score: float | None
+    baseline: float | None
+    difference: Interval | None = None
+    may_be_best: bool | None = None
+    equals: tuple[str, ...] = ()
+    size_alone: float | None = None
+    reason: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """One of "better", "worse", "no difference", "equal", "no score" and "no interval"."""
+        if self.score is None:
+            return "no score"
+        if self.difference is None:
+            return "no interval"
+        if self.difference == (0, 0, 0):
+            return "equal"
+        words = {self.difference.is_better: "better", self.difference.is_worse: "worse"}
+        return words.get(True, "no difference")
+
+
+class MeasureVerdicts(NamedTuple):
+    """The verdicts on a measure, a verdict per question.
+
+    ``seconds``: CPU time on all packs; ``times``: in multiples of the CPU time of the baseline, if
+    known.
+    """
+
+    spec: str
+    label: str
+    baseline: str
+    verdicts: tuple[QuestionVerdict, ...]
+    seconds: float
+    times: float | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankedMeasures(BaseResult):
+    """The verdicts on measures, returned by :func:`resemblance.bench.rank`.
+
+    ``measures``: the verdicts on every measure. ``scores``: of the measures on the packs.
+    ``ranking``: the whole leaderboard, for the page; None for a single benchmark, where the page
+    shows the records.
+    """
+
+    measures: tuple[MeasureVerdicts, ...]
+    scores: tuple[PackScores, ...]
+    ranking: Result | None = None
+    caveats: tuple[str, ...] = ()
+    _tagged: ClassVar[Mapping[str, type]] = FIGURE_TYPES
+
+    @property
+    def failures(self) -> tuple[QuestionVerdict, ...]:
+        """The questions without a score of a measure, and the reasons."""
+        return tuple(v for m in self.measures for v in m.verdicts if v.score is None)
+
+    def summary(self) -> str:
+        """Return the verdicts in words, a paragraph per measure."""
+        return "\n".join((*map(verdict_sentences, self.measures), *self.caveats))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record per measure and question."""
+        return [_verdict_record(m, v) for m in self.measures for v in m.verdicts]
+
+    def _table_parts(self) -> list[Any]:
+        parts = [part for m in self.measures for part in (*_report_parts(m), "")]
+        return [*parts, *self.caveats]
+
+    def _document(self) -> dict[str, Any]:
+        return {"verdicts": self.records(), "caveats": list(self.caveats)}
+
+    def _page(self) -> Result | None:
+        return self.ranking
+
+
+def rank(
+    *measures: str | Measure,
+    packs: str = DEFAULT_PACK_SERIES,
+    against: str | Path | None = None,
+    baseline: str = BASELINE,
+    benchmark: str | None = None,
+    jobs: Jobs = None,
+    progress: StageProgress | None = None,
+    save: str | Path | None = None,
+) -> RankedMeasures:
+    r"""Score measures on feature packs, and compare them with a baseline, question by question.
+
+    Nothing is trained, and the scores of the other measures are stored. The tasks of a question are
+    fixed, and the models are random: a verdict holds for other seeds of the same networks. The
+    score of a question is the mean over networks of the mean score over tasks. The interval of the
+    difference from the baseline follows from the scores without each seed (see
+    ``resemblance.significance.jackknife``) and holds for this comparison alone.
+
+    Parameters
+    ----------
+    measures : one or more measures: names, specifications such as ``"cka[kernel=rbf]"``, or
+        measures of your own.
+    packs : the series of the packs, such as "compact" for "resi-compact@1".
+    against : a score file (.jsonl); its measures take part too, on the packs of the file.
+    baseline : the measure to compare with, by specification.
+    benchmark : use the tasks of this benchmark alone: "resi", "sensitivity", "manifolds" or
+        "stability".
+    jobs : number of processes, or an executor of ``concurrent.futures``; by default this process
+        computes.
+    progress : called with a stage, the amount done, and the total amount.
+    save : a file (.jsonl) to which the scores are added, a line per measure.
+
+    Raises ``ValueError`` for no measure, for an unknown benchmark or series, for a measure that
+    packs cannot score, for a baseline without scores, and for files of another kind.
+    """
+    if benchmark is not None:
+        check_choice("bench.rank: benchmark", benchmark, SUITES)
+    entries = get_measures(measures)
+    if not entries:
+        raise ValueError("bench.rank needs a measure, such as rs.bench.rank('cka'); got none")
+    if save is not None:
+        # Report a file of another kind before the work starts.
+        read_scores_if_any(save)
+    opened_packs = packs_of(packs, () if against is None else read_scores(against))
+    suite_packs = _packs_of_suite(opened_packs, benchmark)
+    reference_scores = _reference_scores(opened_packs, against, packs)
+    with open_executor("bench.rank", jobs) as executor:
+        scores = score_packs(suite_packs, entries, executor, progress)
+    if save is not None:
+        write_scores(save, scores)
+    board = board_of([*reference_scores, *scores])
+    return verdicts_on_board(board, entries, scores, baseline, benchmark)
+
+
+def verdicts_on_board(
+    board: Board,
+    measures: Sequence[Measure],
+    scores: tuple[PackScores, ...],
+    baseline: str = BASELINE,
+    benchmark: str | None = None,
+) -> RankedMeasures:
+    """Return the verdicts on measures of a leaderboard, in all tasks or the tasks of a benchmark.
+
+    ``scores``: of the measures.
+    """
+    tasks = select_task_subset(board, benchmark)
+    answers = answers_of_subset(board, tasks, select_measure_subset(board), baseline)
+    found = tuple(_measure_verdicts(board, answers, m.spec, baseline) for m in measures)
+    caveats = tuple(filter(None, [unranked_tasks_sentence(board, tasks)]))
+    specs = tuple(m.spec for m in measures)
+    sentences = [*map(verdict_sentences, found), *caveats]
+    page = None if benchmark else page_of_board(board, answers, specs, sentences)
+    return RankedMeasures(found, scores, page, caveats)
+
+
+def _measure_verdicts(
+    board: Board, answers: Iterable[Answer], spec: str, baseline: str
+) -> MeasureVerdicts:
+    verdicts = tuple(_verdict(answer, spec, baseline, board.labels) for answer in answers)
+    seconds = cpu_seconds_on_packs(board, spec)
+    suites = [s for s, files in board.scores.items() if {spec, baseline} <= files.keys()]
+    reference = sum(board.scores[suite][baseline].seconds for suite in suites)
+    own = sum(board.scores[suite][spec].seconds for suite in suites)
+    times = own / reference if reference and spec != baseline else None
+    return MeasureVerdicts(
+        spec, board.labels[spec], board.labels.get(baseline, baseline), verdicts, seconds, times
+    )
+
+
+def _verdict(
+    answer: Answer, spec: str, baseline: str, labels: Mapping[str, str]
+) -> QuestionVerdict:
+    line, other, size = answer.of(spec), answer.of(baseline), answer.of(size_alone.spec)
+    verdict = QuestionVerdict(
+        answer.question.name,
+        answer.question.words,
+        line.score if line else None,
+        other.score if other else None,
+        size_alone=size.score if size else None,
+    )
+    if line is None:
+        return verdict._replace(reason=answer.missing.get(spec, "the measure was not scored here"))
+    equals = tuple(labels.get(m, m) for m in line.measures if m != spec)
+    return verdict._replace(difference=line.single, may_be_best=line.may_be_best, equals=equals)
+
+
+def _packs_of_suite(packs: Sequence[Pack], benchmark: str | None) -> list[Pack]:
+    suite_packs = [pack for pack in packs if benchmark in (None, pack.manifest.suite)]
+    if not suite_packs:
+        raise ValueError(
+            f"bench.rank: benchmark {benchmark!r}: the leaderboard has no pack of it; choose "
+            "another benchmark, or another series of packs"
+        )
+    return suite_packs
+
+
+def _reference_scores(
+    packs: Sequence[Pack], against: str | Path | None, series: str
+) -> list[PackScores]:
+    """Return the stored scores on packs: the scores that ship with the library, and the scores in
+    ``against``."""
+    manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
+    files = () if against is None else (against,)
+    scores = newest_scores(read_all_scores(*files, packs=series))
+    return [s for s in scores if manifests.get(s.pack) == s.manifest]
+
+
+# ----------------------------------------------------------------------------------------- in words
+
+
+def verdict_sentences(measure: MeasureVerdicts) -> str:
+    """Return the verdicts on a measure, as a paragraph."""
+    label = measure.label if measure.label == measure.spec else f"{measure.label} ({measure.spec})"
+    first, *others = [*_verdict_lines(measure)] or ["no question has an answer."]
+    return " ".join((f"{label}: {first}", *map(_capitalized, others)))
+
+
+def _capitalized(line: str) -> str:
+    return f"{line[:1].upper()}{line[1:]}"
+
+
+def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
+    by_verdict: dict[str, list[QuestionVerdict]] = {}
+    for verdict in measure.verdicts:
+        by_verdict.setdefault(verdict.verdict, []).append(verdict)
+    name = measure.baseline
+    for word in ("better", "worse"):
+        for v in by_verdict.get(word, ()):
+            assert v.difference is not None
+            yield f"{word} than {name} at telling {v.words}: {format_interval(v.difference)}."
+    if same := by_verdict.get("no difference"):
+        yield f"No difference from {name} in telling {_words_of(same)}."
+    if equal := by_verdict.get("equal"):
+        yield f"Equal to {name} in telling {_words_of(equal)}."
+    if shown := by_verdict.get("no interval"):
+        scores = [
+            f"{v.words} {format_score(v.score or 0.0)}{_baseline_score(v, name)}" for v in shown
+        ]
+        yield f"Shown without a verdict: {join_words(scores)}."
+    for v in by_verdict.get("no score", ()):
+        yield f"No answer to {v.words}: {v.reason}."
+    if best := [v for v in measure.verdicts if v.may_be_best]:
+        yield f"It may be the best measure to tell {_words_of(best)}."
+    for v in measure.verdicts:
+        if v.score is None or v.size_alone is None or v.verdict == "no interval":
+            continue
+        if v.score <= v.size_alone:
+            yield (
+                f"Size alone is at least as good at telling {v.words} "
+                f"({format_score(v.size_alone)}, here {format_score(v.score)})."
+            )
+    yield from _equal_measures_lines(measure.verdicts)
+
+
+def _words_of(verdicts: Iterable[QuestionVerdict]) -> str:
+    return join_words(v.words for v in verdicts)
+
+
+def _baseline_score(verdict: QuestionVerdict, name: str) -> str:
+    return "" if verdict.baseline is None else f" ({name} {format_score(verdict.baseline)})"
+
+
+def _equal_measures_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]:
+    """Yield a sentence if other measures have equal scores in every question with a score."""
+    sets = [set(v.equals) for v in verdicts if v.score is not None]
+    if sets and (labels := sorted(set.intersection(*sets))):
+        yield f"It has the same scores as {join_words(labels)} everywhere: is it the same measure?"
+
+
+def _report_parts(measure: MeasureVerdicts) -> Iterator[Any]:
+    label = measure.label if measure.label == measure.spec else f"{measure.label} ({measure.spec})"
+    first, *others = [*_verdict_lines(measure)] or ["no question has an answer."]
+    yield f"{label}: {first}"
+    yield from map(_capitalized, others)
+    rows = [
+        (
+            v.words,
+            "–" if v.score is None else format_score(v.score),
+            "–" if v.baseline is None else f"{measure.baseline} {format_score(v.baseline)}",
+            "–" if v.difference is None else format_interval(v.difference),
+            v.verdict + ", may be the best" * bool(v.may_be_best),
+        )
+        for v in measure.verdicts
+    ]
+    yield plain_table(TABLE_HEADER, rows, right=(1,))
+    times = f", {format_number(measure.times, 2)} times that of {measure.baseline}"
+    yield f"CPU time: {format_duration(measure.seconds)}{times if measure.times else ''}."
+
+
+def _verdict_record(measure: MeasureVerdicts, verdict: QuestionVerdict) -> dict[str, Any]:
+    low_high = verdict.difference or (None, None, None)
+    return {
+        "spec": measure.spec,
+        "label": measure.label,
+        "question": verdict.question,
+        "words": verdict.words,
+        "verdict": verdict.verdict,
+        "score": verdict.score,
+        "baseline": measure.baseline,
+        "baseline_score": verdict.baseline,
+        **dict(zip(("difference", "low", "high"), low_high)),
+        "may_be_best": verdict.may_be_best,
+        "size_alone": verdict.size_alone,
+        "same_scores_as": ", ".join(verdict.equals),
+        "reason": verdict.reason,
+        "cpu_seconds": measure.seconds,
+    }

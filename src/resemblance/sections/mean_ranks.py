@@ -1,0 +1,29 @@
+"""Mean ranks of measures as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .figures import Bar, Bars
+from .ranks import Ranking
+
+MEAN_RANK_AXIS = "mean rank, 1 is the best"
+MEAN_RANKS_NOTE = (
+    "Mean ranks are of these tasks alone, without intervals; a measure without a value in a task "
+    "is ranked behind all that have one."
+)
+
+
+def mean_rank_bars(
+    rankings: Iterable[Ranking],
+    names: Mapping[str, str],
+    *,
+    name: str = "mean ranks",
+    title: str = "Mean ranks",
+    worst: float,
+    note: str = MEAN_RANKS_NOTE,
+) -> Bars:
+    """Return the mean ranks of measures in the given order; ``worst``: the last rank of the
+    axis."""
+    bars = tuple(Bar(names.get(r.measure, r.measure), r.mean) for r in rankings)
+    return Bars(name, title, MEAN_RANK_AXIS, bars, note, None, (1.0, worst), is_dotted=True)
