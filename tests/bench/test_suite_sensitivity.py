@@ -85,7 +85,8 @@ def test_every_benchmark_is_made_and_the_known_order_is_found(study):
     names = [s.name for s in findings.sections]
     own = ["summary", *(b.name for b in BENCHMARKS)]
     rest = ["times", "failures", "measures"]
-    assert [n for n in names if n != "before"] == ["ranking", "distribution", "scores", *own, *rest]
+    first = ["answers", "ranking", "distribution", "scores"]
+    assert [n for n in names if n != "before"] == [*first, *own, *rest]
     for benchmark in ("finetuning", "pretraining"):
         for functionality in ("fog", "rain"):
             found = findings[benchmark].scores[f"made/known/line/{functionality}/spearman"]
@@ -105,7 +106,8 @@ def test_a_measure_that_normalisation_leaves_nothing_has_no_value(study):
             assert scores["magnitude_difference"] is None, name
         assert "all distances are equal" in section.reasons["made/known/line, magnitude_difference"]
     assert {s["procrustes"] is None for _, s in findings.scores().items()} == {False}
-    assert set(findings.models().values()) == {"made/known/line"}
+    ranked = [rule for section in findings.sections for rule in section.rules.values()]
+    assert {rule.models for rule in ranked} == {"made/known/line"}
 
 
 def test_tables_say_how_sure_they_are(study):
@@ -320,14 +322,14 @@ def test_a_pack_of_a_study_ranks_what_the_study_ranks(tmp_path):
     pack = open_pack(archive, cache=tmp_path / "cache")
     again = run(pack=pack, measures=["cka", "rtd"])
     cells = {(cell.test, cell.cell) for cell in pack_tasks(pack)}
-    assert set(again.ranks()) == cells
+    assert set(again.ranks()) == {cell for cell in cells if not cell[1].endswith("kendall")}
     assert {cell.split("/")[4] for test, cell in cells if test == "finetuning"} == {"fog"}
     assert "layers" in {test for test, _ in cells}
     assert {len(of_cell) for of_cell in again.scores().values()} == {2}  # few samples: RTD, too
     case = next(case for case in pack_cases(pack) if case.test == "layers")
     assert case.reliability == pack.manifest.facts["reliability"]["/".join(case.key)]
     (part,) = case.parts
-    assert len(part.rows) == 1  # scores need the best representation only
+    assert len(part.rows) == 2  # the best representation, and the best of the other seeds
 
 
 def test_answers_are_words_of_0_and_1():

@@ -18,8 +18,8 @@ from resemblance.sections.sections import Section, Table
 DOCS = ROOT / "docs"
 # Made by scripts in benchmarks that measure.
 PARTS = (
-    "batches", "coverage", "dependent", "differences", "far", "few", "independent", "maps",
-    "not-offered", "power", "ranks", "recalls", "series", "strata", "subjects",
+    "batches", "coverage", "dependent", "differences", "far", "independent", "maps",
+    "not-offered", "power", "ranking", "recalls", "series", "subjects",
 )  # fmt: skip
 MEASURED = {f"{name}.md" for name in (
     "compact", "devices", "evidence-costs", "gpu", "how-big-large", "inference-elsewhere",

@@ -79,7 +79,7 @@ def test_names_are_escaped(side):
 
 def test_a_result_shows_its_headline_and_the_first_ten_ranks():
     page = result()._repr_html_()
-    assert "measure 13 leads" in page
+    assert "measure 13 has the best mean rank" in page
     (svg,) = drawings(page)
     assert len(list(svg.iter("circle"))) == 10
     assert "4 more: .plot() draws all." in page

@@ -251,7 +251,7 @@ def test_results_in_every_format(call, tmp_path):
     _, out, _ = call("results", "toy")
     assert re.search(r"S3 +not reproduced +Procrustes has false alarms. +44 % +12 %", out)
     assert re.search(r"\n CKA +1\.0 *\n", out)
-    assert "2 cells do not settle the order of 3 measures" in out
+    assert "CKA has the best mean rank, 1.00, among 3 measures over 2 tasks" in out
     _, out, _ = call("results", "toy", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [r["kind"] for r in rows].count("claim") == 4

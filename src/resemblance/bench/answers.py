@@ -198,6 +198,9 @@ def _answer(
     }
     groups = _groups_of_equal_scores(tasks, [s for s in complete if is_competing[s]])
     sets = _tasks_by_models(tasks)
+    answer = Answer(question, baseline, len(tasks), tuple(sets), 0, (), missing=missing)
+    if not groups:
+        return answer
     columns = [*groups, *((spec,) for spec in trivial if spec in complete)]
     by_models = np.array(
         [[_mean_score(members, group[0]) for group in columns] for members in sets.values()]
@@ -206,7 +209,6 @@ def _answer(
         MeasureAnswer(group, float(mean), dict(zip(sets, scores.tolist())))
         for group, mean, scores in zip(columns, by_models.mean(axis=0), by_models.T)
     ]
-    answer = Answer(question, baseline, len(tasks), tuple(sets), 0, (), missing=missing)
     scores = _jackknife_scores(sets, [group[0] for group in columns])
     if scores is not None and question.is_ranked and len(groups) > 1:
         lines = _add_intervals(lines, scores, len(groups), baseline)

@@ -21,7 +21,7 @@ def nc1(x: Representation, labels: np.ndarray) -> float:
     r"""NC1, collapse of variability: the scatter within the classes, in units of the scatter of
     class means.
 
-    .. math:: \frac{1}{C} \operatorname{tr}\bigl(\Sigma_W \Sigma_B^{\dagger}\bigr)
+    .. math:: \frac{1}{C} \operatorname{tr}\bigl(\Sigma_W \Sigma_B^{+}\bigr)
 
     :math:`\Sigma_W = \frac{1}{n} \sum_i (x_i - \mu_{y_i})(x_i - \mu_{y_i})^\top`, and
     :math:`\Sigma_B = \frac{1}{C} \sum_c (\mu_c - \mu_G)(\mu_c - \mu_G)^\top` with the mean
