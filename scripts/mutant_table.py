@@ -239,9 +239,9 @@ MUTANTS = (
            "significance/test_jackknife.py::test_the_error_of_a_plain_mean_is_that_of_students_t"),
     Mutant("joint intervals are single", "significance/jackknife.py", "if is_joint and rivals.any():", "if False:",
            "significance/test_jackknife.py::test_joint_intervals_are_wider_and_no_number_depends_on_the_order_of_measures"),
-    Mutant("readings are experiments", "bench/answers.py", "for task in tasks:\n            if any(len",
-           "for task in tasks[:1]:\n            if any(len", "bench/test_answers.py::test_a_dropped_seed_moves_all_tasks_of_a_network_together"),
-    Mutant("trivial measures compete", "bench/answers.py", "spec: spec not in trivial and (among", "spec: (among",
+    Mutant("readings are experiments", "bench/answers.py", "for task in tasks:\n            by_measure",
+           "for task in tasks[:1]:\n            by_measure", "bench/test_answers.py::test_a_dropped_seed_moves_all_tasks_of_a_network_together"),
+    Mutant("trivial measures compete", "bench/answers.py", "(spec not in trivial and (among", "(True and (among",
            "bench/test_answers.py::test_trivial_measures_do_not_compete"),
     # ---- packs
     Mutant("the first digits of a checksum", "bench/packs/archive.py", "(digest := checksum(archive)) != sha256:",

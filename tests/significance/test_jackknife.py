@@ -30,7 +30,7 @@ def test_the_error_of_a_plain_mean_is_that_of_students_t() -> None:
     """With two measures the pair borrows from itself, so only a degree of freedom is added."""
     x = values(8, 2)
     gap = x[:, 1] - x[:, 0]
-    half = t.isf(0.025, 8) * gap.std(ddof=1) / np.sqrt(8)
+    half = t.isf(0.025, 7) * gap.std(ddof=1) / np.sqrt(8)
     found = differences_from(scores_of(x), 0, is_joint=False)
     assert found.values == pytest.approx([0, gap.mean()])
     assert found.high[1] - found.values[1] == pytest.approx(half)
@@ -43,7 +43,7 @@ def test_sets_of_models_add_their_variances() -> None:
     scores = JackknifeScores((x.mean(axis=0) + y.mean(axis=0)) / 2, tuple(parts))
     variances = [np.var(z[:, 1] - z[:, 0], ddof=1) / len(z) / 4 for z in (x, y)]
     degrees = sum(variances) ** 2 / (variances[0] ** 2 / 4 + variances[1] ** 2 / 6)
-    half = t.isf(0.025, degrees + 1) * np.sqrt(sum(variances))
+    half = t.isf(0.025, degrees) * np.sqrt(sum(variances))
     found = differences_from(scores, 0, is_joint=False)
     assert found.high[1] - found.values[1] == pytest.approx(half)
     assert scores.degrees_of_freedom == 10

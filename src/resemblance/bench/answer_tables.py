@@ -58,14 +58,14 @@ def _with_score(lines: Iterable[MeasureAnswer], labels: Labels) -> list[str]:
 
 
 def best_text(answer: Answer, labels: Labels) -> str:
-    """Return which measures may be the best, with scores; or that the measures do not differ."""
+    """Return which measures may be the best, with scores; or how many measures may be the best."""
     if not answer.has_intervals:
         return f"shown, not ranked: {_listed(_with_score(answer.measures[:3], labels))}"
     names = _with_score(answer.best, labels)
     if len(names) <= MAX_BEST:
         return "; ".join(names)
     count = f"{len(names)} of {len(answer.measures)}"
-    return f"no difference: {count} ({'; '.join(names[:3])}; …)"
+    return f"no difference shown: {count} may be the best ({'; '.join(names[:3])}; …)"
 
 
 def behind_text(answer: Answer) -> str:
@@ -104,11 +104,18 @@ def conclusion_of_answers(answers: Sequence[Answer], labels: Labels) -> str:
             names = [line_label(line, labels) for line in answer.best]
             words = answer.question.words
             if len(names) > MAX_BEST:
-                count = f"{len(names)} of {len(answer.measures)} measures"
-                lines.append(f"To know {words}: no difference between {count}.")
+                count, total = (
+                    sum(len(line.measures) for line in lines_)
+                    for lines_ in (answer.best, answer.measures)
+                )
+                lines.append(f"To know {words}: {count} of {total} measures may be the best.")
             else:
                 verb = "is the best measure" if len(names) == 1 else "may be the best measures"
                 lines.append(f"To know {words}: {join_words(names)} {verb}.")
+    if not answers:
+        return "No measure has a score in all tasks of a question."
+    if not any(answer.question.is_ranked for answer in answers):
+        return "These questions are shown, and rank no measure."
     if not lines:
         return (
             "No order: intervals need the scores without each seed, and at least two measures and "
@@ -125,10 +132,10 @@ def networks_sentence(answers: Iterable[Answer], labels: Labels) -> str:
     if not any(count is not None for count in counts.values()):
         return ""
     if not found:
-        return f"By networks and data sets as the unit, nobody differs from {baseline}."
+        return f"With networks as the random unit, no measure is shown to differ from {baseline}."
     parts = [f"{count_with_noun(count, 'measure')} ({words})" for words, count in found.items()]
     differ = "differs" if list(found.values()) == [1] else "differ"
-    return f"By networks and data sets as the unit, {join_words(parts)} {differ} from {baseline}."
+    return f"With networks as the random unit, {join_words(parts)} {differ} from {baseline}."
 
 
 # --------------------------------------------------------------------------------------- as tables

@@ -193,7 +193,7 @@ def _answer(
     missing = {spec: reason for spec in specs if (reason := _missing_reason(tasks, spec))}
     complete = [spec for spec in specs if spec not in missing]
     is_competing = {
-        spec: spec not in trivial and (among is None or spec in among or spec == baseline)
+        spec: spec == baseline or (spec not in trivial and (among is None or spec in among))
         for spec in complete
     }
     groups = _groups_of_equal_scores(tasks, [s for s in complete if is_competing[s]])
@@ -201,7 +201,7 @@ def _answer(
     answer = Answer(question, baseline, len(tasks), tuple(sets), 0, (), missing=missing)
     if not groups:
         return answer
-    columns = [*groups, *((spec,) for spec in trivial if spec in complete)]
+    columns = [*groups, *((s,) for s in trivial if s in complete and not is_competing[s])]
     by_models = np.array(
         [[_mean_score(members, group[0]) for group in columns] for members in sets.values()]
     ).reshape(len(sets), len(columns))
@@ -226,12 +226,17 @@ def _missing_reason(tasks: Sequence[ScoredTask], spec: str) -> str:
     if n_missing:
         return f"no score in {n_missing} of {count_with_noun(len(tasks), 'task')}"
     for task in tasks:
-        without = task.without.get(spec, {})
-        if set(without.values()) <= {None} and any(task.without.values()):
+        known = {seed for by_seed in task.without.values() for seed in _seeds_with_score(by_seed)}
+        own = _seeds_with_score(task.without.get(spec, {}))
+        if known and not own:
             return "not computed by seeds"
-        if None in without.values():
+        if known - own:
             return "no score without one of the seeds"
     return ""
+
+
+def _seeds_with_score(without: Mapping[str, float | None]) -> set[str]:
+    return {seed for seed, score in without.items() if score is not None}
 
 
 def _groups_of_equal_scores(
@@ -275,7 +280,8 @@ def _jackknife_scores(
             return None
         total = np.zeros((len(units), len(specs)))
         for task in tasks:
-            if any(len(task.without.get(spec, {})) < 2 for spec in specs):
+            by_measure = [task.without.get(spec, {}) for spec in specs]
+            if any(len(seeds) < 2 or None in seeds.values() for seeds in by_measure):
                 return None
             own_units = sorted(task.without[specs[0]])
             without = np.array(

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from ..base.arrays import is_on_cpu, is_torch, to_numpy
+from ..base.arrays import array_library, is_on_cpu, is_torch, to_numpy
 
 BYTES_PER_READ = 2**20
+ROWS_PER_HASHED_BLOCK = 2048
 
 
 def npy_path(path: str | Path) -> Path:
@@ -105,7 +106,11 @@ def hash_values(array: np.ndarray, path: Path | None = None) -> bytes:
             while block := file.read(BYTES_PER_READ):
                 digest.update(block)
     elif array.size:
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        # A few rows at a time, so that no copy of a whole array is made.
+        height = len(array) if array.flags.c_contiguous else ROWS_PER_HASHED_BLOCK
+        for start in range(0, len(array), height):
+            rows = np.ascontiguousarray(array[start : start + height])
+            digest.update(rows.reshape(-1).view(np.uint8).data)
     return digest.digest()
 
 
@@ -123,9 +128,11 @@ def content_version(source: Any) -> Hashable:
 
     A read-only memory map counts as changed when the file has another size or time of modification.
     A tensor on an accelerator counts as changed when PyTorch has advanced the version counter of
-    the tensor; writes through ``tensor.data`` do not advance the counter. An array in memory is
-    hashed, at the speed of memory.
+    the tensor; writes through ``tensor.data`` do not advance the counter. Arrays of JAX do not
+    change. An array in memory is hashed, at the speed of memory.
     """
+    if array_library(source) == "jax":
+        return "immutable"
     if isinstance(source, np.memmap) and source.mode == "r" and source.filename:
         return file_version(source.filename)
     if isinstance(source, np.ndarray) or is_on_cpu(source):

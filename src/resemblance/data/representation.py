@@ -142,6 +142,9 @@ class Representation:
         column: str | None = None,
     ):
         self.path = npy_path(data) if isinstance(data, str | Path) else None
+        # The version of the data in the cache, noted before the data are read; None before the
+        # first call with an array in memory
+        self._version: Hashable = file_version(self.path) if self.path else None
         self.name = validated_name(name) or (self.path.stem if self.path else "")
         labeled = as_labeled_array(
             open_npy(self.path) if self.path else data, representation_title(self), ids, column
@@ -163,8 +166,6 @@ class Representation:
         self.is_sorted = False  # whether the package sorted the rows by id
         self._cache: dict[Any, Any] = {}
         self._lock = threading.RLock()
-        # The version of the data in the cache; None in the first call
-        self._version: Hashable = file_version(self.path) if self.path else None
         self._key = ""  # see data_key
         # Derives an intermediate from the same intermediate of a related representation
         self._carry: IntermediateSource | None = None
@@ -258,6 +259,7 @@ class Representation:
         return self.n_samples
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        self._forget_changed_values()
         return as_read_only_numpy(self._features(), dtype, copy)
 
     def __iter__(self) -> Iterator[Array]:
@@ -295,6 +297,8 @@ class Representation:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.path:
+            if self._version is not None and file_version(self.path) != self._version:
+                self._key = ""  # a replaced file, or a copy on another machine
             self.source = np.memmap(self.path, **self.source)
         self._cache, self._lock = {}, threading.RLock()
         self._carry = self.origin.intermediates if self.origin else None
@@ -311,7 +315,10 @@ def as_representation(data: Any, name: str = "") -> Representation:
     """
     if not isinstance(data, Representation):
         return Representation(data, name)
-    data._forget_changed_values()
+    pair = _current_pair.get()
+    # The data of a pair do not change while measures compare the pair.
+    if pair is None or not (data is pair[0] or data is pair[1]):
+        data._forget_changed_values()
     return data
 
 
@@ -548,10 +555,12 @@ def fingerprint(x: Representation) -> str:
     """
     values, head, tail = _content(x)
     is_plain = x.dtype == "float64" and not tail
-    if x.path and is_plain and (recorded := recorded_fingerprint(x.path)):
+    # A replaced or removed file is not read again: the map of the opened file has the values.
+    path = x.path if x.path and file_version(x.path) == x._version else None
+    if path and is_plain and (recorded := recorded_fingerprint(path)):
         return recorded
     digest = xxhash.xxh3_128(head)
-    digest.update(x._version if isinstance(x._version, bytes) else hash_values(values, x.path))
+    digest.update(x._version if isinstance(x._version, bytes) else hash_values(values, path))
     digest.update(tail)
     return digest.hexdigest()
 
@@ -562,8 +571,12 @@ def random_label(x: Representation) -> str:
     The label is a SHA-256 of the same content as the fingerprint. A faster hash for the fingerprint
     therefore changes no draw.
     """
-    if x._carry:
-        return fingerprint(x)
+    return fingerprint(x) if x._carry else _sha256_of_content(x)
+
+
+@cached("anew")
+def _sha256_of_content(x: Representation) -> str:
+    """Return the first 128 bits of a SHA-256 of the content of a fingerprint."""
     values, head, tail = _content(x)
     digest = hashlib.sha256(head)
     for start in range(0, len(values), ROWS_PER_COPIED_BLOCK):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.formatting import format_bytes, format_duration
+from ..base.formatting import count_with_noun, format_bytes, format_duration
 from ..base.results import BaseResult
 from ..base.text import html_fact_table
 from ..comparison.scores import MAX_MATRIX_BYTES_IN_MEMORY
@@ -108,7 +108,8 @@ class Forecast(BaseResult):
         """Return one line with values, measures, workers and memory, then the caveats."""
         at_once = f" on {self.workers} workers" if self.workers > 1 else ""
         count = f"{len(self.measures)} measure{'s' * (len(self.measures) != 1)}"
-        line = f"{self.values:,} values of {count}{at_once}, {format_bytes(self.memory)}"
+        values = count_with_noun(self.values, "value")
+        line = f"{values} of {count}{at_once}, {format_bytes(self.memory)}"
         return "\n".join((line, *(f"  {caveat}" for caveat in self.caveats)))
 
     def records(self) -> list[dict[str, Any]]:

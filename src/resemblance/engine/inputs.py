@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,8 @@ class ComparisonInputs:
     measures: list[Measure]
     uninstalled: list[Measure]
     provenance: dict[str, Any]
+    # The representation of each key in the provenance
+    by_key: Mapping[str, Representation] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -77,6 +79,7 @@ class ComparisonInputs:
         order_caveats = reordered_column_caveats([*rows, *(columns or [])])
         second = None if columns is None else _distinct_data(columns)
         inputs = cls(_distinct_data(rows), second, measures, uninstalled, provenance)
+        inputs.by_key = {data_key(r): r for r in inputs.all}
         inputs.note(order_caveats)
         return inputs
 
@@ -88,11 +91,14 @@ class ComparisonInputs:
 
     def use_fingerprints(self) -> None:
         """Identify all data by fingerprints, under which scores are saved and looked up."""
-        keys = {data_key(r): r for r in self.all}
         unify_keys(self.all, portable=True)
         for side in ("rows", "columns"):
             for entry in self.provenance.get(side, {}).values():
-                entry["fingerprint"] = data_key(keys[entry["fingerprint"]])
+                if r := self.by_key.get(entry["fingerprint"]):
+                    entry["fingerprint"] = data_key(r)
+        self.by_key = {data_key(r): r for r in self.all}
+        self.rows = _distinct_data(self.rows)
+        self.columns = self.columns and _distinct_data(self.columns)
 
     @property
     def sides(self) -> tuple[tuple[Representation, ...], tuple[Representation, ...]]:

@@ -121,9 +121,11 @@ def _standard_errors(scores: JackknifeScores) -> tuple[np.ndarray, np.ndarray]:
     degrees = np.where(np.isfinite(degrees), degrees, max(scores.degrees_of_freedom, 1))
     pairs = np.triu_indices(len(variances), 1)
     median = float(np.median(variances[pairs])) if len(pairs[0]) else 0.0
-    weight = BORROWED_DEGREES / (BORROWED_DEGREES + degrees)
+    # A single pair has no other pair to borrow from.
+    borrowed = BORROWED_DEGREES if len(pairs[0]) > 1 else 0.0
+    weight = borrowed / (borrowed + degrees)
     errors = np.sqrt((1 - weight) * variances + weight * median)
-    return np.maximum(errors, LEAST_ERROR), degrees + BORROWED_DEGREES
+    return np.maximum(errors, LEAST_ERROR), degrees + borrowed
 
 
 def _pair_variances(deviations: np.ndarray) -> np.ndarray:

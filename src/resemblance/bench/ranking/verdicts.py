@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from resemblance.base.formatting import format_duration, format_number, join_words
 from resemblance.base.results import BaseResult
-from resemblance.base.text import check_choice
+from resemblance.base.text import check_choice, did_you_mean
 from resemblance.catalogue import get_measures
 from resemblance.contracts._measure import Measure
 from resemblance.engine.jobs import Jobs, open_executor
@@ -171,6 +171,12 @@ def rank(
     opened_packs = packs_of(packs, () if against is None else read_scores(against))
     suite_packs = _packs_of_suite(opened_packs, benchmark)
     reference_scores = _reference_scores(opened_packs, against, packs)
+    known = {s.measure.spec for s in reference_scores} | {m.spec for m in entries}
+    if baseline not in known:
+        raise ValueError(
+            f"bench.rank: the baseline {baseline!r} has no scores{did_you_mean(baseline, known)}; "
+            "compare with a measure that has scores"
+        )
     with open_executor("bench.rank", jobs) as executor:
         scores = score_packs(suite_packs, entries, executor, progress)
     if save is not None:
@@ -276,7 +282,7 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
             assert v.difference is not None
             yield f"{word} than {name} at telling {v.words}: {format_interval(v.difference)}."
     if same := by_verdict.get("no difference"):
-        yield f"No difference from {name} in telling {_words_of(same)}."
+        yield f"No difference from {name} is shown in telling {_words_of(same)}."
     if equal := by_verdict.get("equal"):
         yield f"Equal to {name} in telling {_words_of(equal)}."
     if shown := by_verdict.get("no interval"):
@@ -293,7 +299,7 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
             continue
         if v.score <= v.size_alone:
             yield (
-                f"Size alone is at least as good at telling {v.words} "
+                f"The score of size alone is at least as high at telling {v.words} "
                 f"({format_score(v.size_alone)}, here {format_score(v.score)})."
             )
     yield from _equal_measures_lines(measure.verdicts)

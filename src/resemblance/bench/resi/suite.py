@@ -80,6 +80,8 @@ def configure_resi(
 
     Parameters
     ----------
+    run : the run without options of this suite.
+    folder : the folder of the study; None for a run that stores nothing.
     domains : some of "graphs", "language", "vision"; default: all.
     models : a folder of models of your own (see :func:`resemblance.read_models`) instead of trained
         models.

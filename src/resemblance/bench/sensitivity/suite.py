@@ -108,6 +108,8 @@ def configure_sensitivity(
 
     Parameters
     ----------
+    run : the run without options of this suite.
+    folder : the folder of the study; None for a run that stores nothing.
     domains : of the models that are trained: "graphs", "language", "vision".
     models : a folder of your own models instead (see :func:`resemblance.read_models`). A model
         takes part in all benchmarks for which it has the data, and the result gives the reason for
