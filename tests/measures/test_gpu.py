@@ -12,7 +12,7 @@ import torch
 
 import resemblance as rs
 from resemblance.base import arrays
-from resemblance.intermediates import rank_bins
+from resemblance.intermediates import rank_bins, rectangles
 
 SMALL = {"device": "cpu", "samples": 30, "features": 5, "count": 3, "layers": 2}
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -71,6 +71,7 @@ def test_ranks_of_many_samples_are_counted_where_the_data_are(monkeypatch):
         copied.append(array.shape)
         return arrays.to_numpy(array)
 
+    monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 100)
     monkeypatch.setattr(rank_bins, "to_numpy", watched)
     monkeypatch.setattr(rank_bins, "DENSITY_SAMPLES", 100)
     monkeypatch.setattr(

@@ -49,8 +49,8 @@ POINT_COLUMNS = {
     "Perturbations": ("perturbation", ""),
     "Clusters": ("name", "silhouette"),
     "Permanova": ("group", "value"),
-    "Leaderboard": ("label", "mean_rank"),
-    "MeasureRanks": ("label", "mean_rank"),
+    "Leaderboard": ("label", "training"),
+    "RankedMeasures": ("label question", "difference"),
 }
 INTERVAL_BLUE, INTERVAL_RED = COLORBLIND_PALETTE[0], COLORBLIND_PALETTE[3]
 

@@ -152,6 +152,8 @@ def leaderboard_of_subset(
     answers = answers_of_subset(board, tasks, measures, baseline)
     specs = measure_order(answers, measures.specs)
     cards = [board.cards[spec] for spec in specs]
+    notes = (own_suites_note(cards, board.labels), unranked_tasks_sentence(board, tasks))
+    caveats = tuple(filter(None, notes))
     is_whole = tasks.key == measures.key == ALL_TASKS_KEY
     return Leaderboard(
         answers,
@@ -161,12 +163,8 @@ def leaderboard_of_subset(
         tasks.key,
         measures.key,
         {f.pack: f.manifest for by_measure in board.scores.values() for f in by_measure.values()},
-        tuple(
-            filter(
-                None, [own_suites_note(cards, board.labels), unranked_tasks_sentence(board, tasks)]
-            )
-        ),
-        page_of_board(board, answers) if is_whole else None,
+        caveats,
+        page_of_board(board, answers, remarks=caveats) if is_whole else None,
     )
 
 
