@@ -239,6 +239,15 @@ def test_a_layer_of_a_folder_of_features_is_named_by_its_place(call, folder):
     assert (code, f"saved has no layer 'none'; name one of saved/{first}" in err) == (2, True)
 
 
+def test_a_missing_file_is_not_searched_in_features_far_above(call, folder):
+    (folder / "model").mkdir()
+    (folder / "model" / "traits.json").write_text("{}")
+    (folder / "a" / "b").mkdir(parents=True)
+    missing = folder / "a" / "b" / "none.npy"
+    code, _, err = call("compare", missing, missing)
+    assert (code, f"{missing} does not exist" in err) == (2, True)
+
+
 @pytest.mark.filterwarnings("always")
 def test_files_with_the_wrong_content_have_their_reason(call, folder, subtests):
     write_tables(folder)

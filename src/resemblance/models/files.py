@@ -158,9 +158,11 @@ def _locate_input(path: Path) -> InputLocation:
     """Return the file or the folder of features in a path, and the rest of the path as a key."""
     if path.exists():
         return InputLocation(path, None)
-    for parent in path.parents:
+    for depth, parent in enumerate(path.parents, 1):
         is_archive = parent.suffix in (*ARCHIVE_SUFFIXES, *TABLE_FILE_SUFFIXES) and parent.is_file()
-        if is_archive or (parent.is_dir() and parent != Path(".") and _holds_features(parent)):
+        # The key of a layer is "layer" or "model/layer", so folders further up are not searched.
+        is_near_folder = depth <= 2 and parent.is_dir() and parent != Path(".")
+        if is_archive or (is_near_folder and _holds_features(parent)):
             return InputLocation(parent, path.relative_to(parent).as_posix())
     return InputLocation(path, None)
 
