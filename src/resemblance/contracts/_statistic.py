@@ -205,15 +205,23 @@ def class_indices(caller: str, x: Representation, values: Any, role: str = "labe
     return numbers
 
 
-def _replicate_representation(caller: str, x: Representation, data: Any) -> Representation:
-    """Return a second representation of the same samples in the same order."""
-    y = as_argument(data, "replicate")
+def _representation_of_samples(
+    caller: str, x: Representation, data: Any, name: str
+) -> Representation:
+    """Return a second representation of the same samples in the same order, of any width."""
+    y = as_argument(data, name)
     if x.shape[0] != y.shape[0]:
         raise ValueError(
-            f"{caller}: X {x.shape} and its replicate {y.shape} must have the same samples (rows)"
+            f"{caller}: X {x.shape} and the {name} {y.shape} must have the same samples (rows)"
         )
     check_same_samples(caller, x, y)
     check_all_finite(y)
+    return y
+
+
+def _replicate_representation(caller: str, x: Representation, data: Any) -> Representation:
+    """Return a second representation of the same samples, with columns in the order of X."""
+    y = _representation_of_samples(caller, x, data, "replicate")
     return align_columns_to(caller, x, y, is_one_model=True)
 
 
@@ -226,18 +234,6 @@ def _control_representation(caller: str, x: Representation, data: Any) -> Repres
         )
     check_all_finite(y)
     return align_columns_to(caller, x, y, is_one_model=True)
-
-
-def _projection_representation(caller: str, x: Representation, data: Any) -> Representation:
-    """Return a projection of the same samples in the same order, of any width."""
-    y = as_argument(data, "projection")
-    if x.shape[0] != y.shape[0]:
-        raise ValueError(
-            f"{caller}: X {x.shape} and the projection {y.shape} must have the same samples (rows)"
-        )
-    check_same_samples(caller, x, y)
-    check_all_finite(y)
-    return y
 
 
 def _readout(caller: str, x: Representation, classifier: Any) -> Readout:
@@ -276,6 +272,6 @@ ARGUMENT_READERS: Mapping[str, Callable[[str, Representation, Any], Any]] = {
     "replicate": _replicate_representation,
     "control": _control_representation,
     "encoder": _encoder_function,
-    "projection": _projection_representation,
+    "projection": partial(_representation_of_samples, name="projection"),
     "classifier": _readout,
 }

@@ -131,11 +131,13 @@ def content_version(source: Any) -> Hashable:
     the tensor; writes through ``tensor.data`` do not advance the counter. Arrays of JAX do not
     change. An array in memory is hashed, at the speed of memory.
     """
-    if array_library(source) == "jax":
-        return "immutable"
     if isinstance(source, np.memmap) and source.mode == "r" and source.filename:
         return file_version(source.filename)
-    if isinstance(source, np.ndarray) or is_on_cpu(source):
+    if isinstance(source, np.ndarray):
+        return hash_values(source)
+    if array_library(source) == "jax":
+        return "immutable"
+    if is_on_cpu(source):
         return hash_values(to_numpy(source))
     if is_torch(source) and not source.is_inference():
         return source.data_ptr(), source._version
