@@ -300,8 +300,10 @@ def test_the_examples_compare_the_arrays_of_a_folder(client, pool, tmp_path, rng
     assert one.rows == ("0", "1", "2", "3")
 
 
-@pytest.mark.parametrize("name", ["cluster_processes", "cluster_dask"])
-def test_the_examples_for_one_machine_run_as_they_are(name, tmp_path, rng):
+@pytest.mark.parametrize(
+    ("name", "measures"), [("cluster_processes", 24), ("cluster_dask", 24), ("layers_dask", 1)]
+)
+def test_the_examples_for_one_machine_run_as_they_are(name, measures, tmp_path, rng):
     for i in range(3):
         np.save(tmp_path / f"{i}.npy", rng.standard_normal((30, 4)))
     done = subprocess.run(
@@ -310,5 +312,5 @@ def test_the_examples_for_one_machine_run_as_they_are(name, tmp_path, rng):
         text=True,
         check=True,
     )
-    assert done.stdout.startswith("Comparison of 3 x 3 representations by 24 measures")
+    assert done.stdout.startswith(f"Comparison of 3 x 3 representations by {measures} measure")
     assert rs.load(tmp_path / "comparison.db").rows == ("0", "1", "2")

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from .formatting import format_duration
@@ -90,6 +91,25 @@ def progress_announcer(progress: Progress, title: str) -> Callable[[str], None]:
             print(f"{title}: {text}", file=sys.stderr, flush=True)
 
     return announce
+
+
+_partial_counter: ContextVar[Callable[[float], None] | None] = ContextVar("partial", default=None)
+
+
+@contextmanager
+def partial_work_counter(count: Callable[[float], None]) -> Iterator[None]:
+    """Inside this context, ``count`` receives the steps that :func:`count_partial_work` counts."""
+    token = _partial_counter.set(count)
+    try:
+        yield
+    finally:
+        _partial_counter.reset(token)
+
+
+def count_partial_work(steps: float) -> None:
+    """Count steps, or parts of steps, of a long computation whose results come all at once."""
+    if count := _partial_counter.get():
+        count(steps)
 
 
 @contextmanager

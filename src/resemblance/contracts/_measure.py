@@ -146,7 +146,13 @@ class Measure(DeclaredFunction):
         representations."""
         if any(r.origin or records_gradient(r.source) for r in representations):
             return False
-        return self.takes_blocks(representations[0].shape[0])
+        if self.takes_blocks(representations[0].shape[0]):
+            return True
+        return bool(
+            self.all_pairs
+            and self.all_pairs.replaces
+            and any(map(self.all_pairs.replaces, representations))
+        )
 
     def takes_blocks(self, n: int) -> bool:
         """Say whether n samples are too many for the plain function, so ``all_pairs`` replaces the

@@ -506,11 +506,15 @@ class AllPairs(NamedTuple):
     in a comparison. The two values agree within 1e-10, or within a recorded error bound. With
     ``above=None`` the function serves only comparisons of many pairs, and the values equal the
     plain function's values to the last bit for NumPy arrays and PyTorch tensors.
+
+    ``replaces`` says for which representations the function replaces the plain function whatever
+    ``above`` is; one such representation among the pairs is enough.
     """
 
     function: Callable[..., Scores]
     above: int | None = None
     parameters: Mapping[str, Any] = {}
+    replaces: Callable[[Representation], bool] | None = None
 
     def __call__(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
         """Return the scores of all pairs of rows and columns."""

@@ -417,7 +417,16 @@ def _cached_function(
             found: T = value
             return found
 
+    cached_value.make_key = make_key  # type: ignore[attr-defined]
     return cached_value
+
+
+def store_value(x: Representation, function: Callable[..., T], value: T, *args: Any) -> None:
+    """Cache the value of an intermediate that another function has computed together with the
+    values of other representations; ``args`` are the arguments of the intermediate."""
+    key = function.make_key(args, {})  # type: ignore[attr-defined]
+    with x._lock:
+        x._cache.setdefault(key, value)
 
 
 def keep_while_small(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -529,7 +538,21 @@ def needs_copy(x: Representation) -> bool:
 def is_large_array(x: Representation) -> bool:
     """Say whether, judged by the shape, blocks of rows should replace a copy of all values."""
     is_plain = isinstance(x.source, np.ndarray) and not (x._carry or x.origin)
-    return is_plain and math.prod(x.shape) >= MIN_LARGE_BYTES
+    return is_plain and (math.prod(x.shape) >= MIN_LARGE_BYTES or _FORCED_LARGE.get())
+
+
+_FORCED_LARGE: ContextVar[bool] = ContextVar("large", default=False)
+
+
+@contextmanager
+def force_large_arrays(large: bool) -> Iterator[None]:
+    """Inside this context, if ``large``, treat small arrays as large arrays, to see the
+    intermediates of large arrays."""
+    token = _FORCED_LARGE.set(large)
+    try:
+        yield
+    finally:
+        _FORCED_LARGE.reset(token)
 
 
 def is_transient(x: Representation) -> bool:

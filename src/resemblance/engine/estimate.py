@@ -110,7 +110,7 @@ class TimeEstimate:
             _measure_workload(plan, m, rows, columns)
             for plan, (rows, columns) in zip(plans, groups)
             for m in plan.measures
-            if plan.missing[m.spec].any()
+            if plan.missing[m.spec].any() and not plan.computes_jointly(m)
         ]
         pairs = Counter[tuple[str, int]]()
         for share in self.shares:

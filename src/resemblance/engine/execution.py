@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import product
 
 import numpy as np
 
 from ..base.arrays import is_on_cpu
 from ..base.formatting import format_bytes
-from ..base.progress import progress_announcer, progress_reporter
+from ..base.progress import partial_work_counter, progress_announcer, progress_reporter
 from ..base.text import warn
 from ..comparison.scores import ScoreBatch
 from ..comparison.store import ScoreFile
@@ -52,18 +52,44 @@ def compute_missing_scores(
         blocks, first = [plan.blocks() for plan in plans], estimate.tasks if estimate else ()
         batches = run_pair_blocks(blocks, options, cache, first=first, failures=failures)
         # The generator is closed before the shared cache is removed.
-        with progress_reporter(options.progress, total, "comparing") as advance, closing(batches):
+        with ExitStack() as stack:
+            advance = stack.enter_context(progress_reporter(options.progress, total, "comparing"))
+            counter = EarlyCounter(advance)
+            stack.enter_context(partial_work_counter(counter.count_early))
+            stack.enter_context(closing(batches))
             if total:
                 advance(0)  # shows the total before the first pair is done
             for batch in filter(None, batches):
                 for scores, inputs in product(batch, comparisons):
                     inputs.put(scores)
-                advance(sum(scores.size for scores in batch))
+                counter.count(sum(scores.size for scores in batch))
                 if estimate:
                     estimate.take(batch)
                     if estimate.is_complete:
                         _announce_duration(estimate, options)
                         estimate = None
+
+
+class EarlyCounter:
+    """Counts pairs for a progress bar, also pairs whose scores come later, once each."""
+
+    def __init__(self, advance: Callable[[int], None]):
+        self.advance, self.unfinished, self.early = advance, 0.0, 0
+
+    def count_early(self, pairs: float) -> None:
+        """Count pairs, or parts of pairs, whose scores come later."""
+        self.unfinished += pairs
+        whole = int(self.unfinished)
+        if whole:
+            self.unfinished -= whole
+            self.early += whole
+            self.advance(whole)
+
+    def count(self, pairs: int) -> None:
+        """Count pairs whose scores are there, except pairs that were counted early."""
+        counted = min(pairs, self.early)
+        self.early -= counted
+        self.advance(pairs - counted)
 
 
 def _time_estimate(plans: Sequence[ComparisonPlan], options: RunOptions) -> TimeEstimate | None:
@@ -129,6 +155,8 @@ def plan_comparisons(
 
 def _block_height(plan: ComparisonPlan, workers: float, cache: SharedCache | None) -> int:
     """Return the largest block height for the given share of the workers of an executor."""
+    if any(map(plan.computes_jointly, plan.measures)):
+        return plan.height_for(workers)  # each block repeats the pass over the samples
     if cache is None or not cache.has_room(plan.all, tuple(plan.measures)):
         return plan.height_for(BLOCKS_PER_WORKER * workers)
     return min(MAX_SHARED_BLOCK_HEIGHT, plan.height_for(SHARED_BLOCKS_PER_WORKER * workers))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.rng import generator
 from ..contracts._measure import Measure
-from ..data.representation import Representation, pair_cache
+from ..data.representation import MIN_LARGE_BYTES, Representation, force_large_arrays, pair_cache
 from ..intermediates.rectangles import MAX_STORED_SAMPLES, force_blockwise
 
 # Measures, and the bytes of their intermediates
@@ -165,17 +165,19 @@ class ProbeShapes(NamedTuple):
 def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
     """Run a measure on small arrays, with the same code path as for shape (n, d)."""
     width: ProbeWidth = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
-    return _run_probe(measure, width, measure.takes_blocks(n), n > MAX_STORED_SAMPLES)
+    is_large = n > MAX_STORED_SAMPLES, n * d >= MIN_LARGE_BYTES
+    return _run_probe(measure, width, measure.takes_blocks(n), *is_large)
 
 
 @lru_cache(maxsize=256)
 def _run_probe(
-    measure: Measure, width: ProbeWidth, in_blocks: bool, large: bool
+    measure: Measure, width: ProbeWidth, in_blocks: bool, large: bool, large_array: bool
 ) -> ProbeShapes | None:
     """Run a measure on small arrays; return None if the measure raises an exception.
 
     ``in_blocks``: call the function for many pairs, not the plain function. ``large``: simulate the
-    blockwise mode for samples too many for a stored n x n matrix.
+    blockwise mode for samples too many for a stored n x n matrix. ``large_array``: simulate an
+    array that is too large to copy.
     """
     rows = max(23, measure.min_samples + 6)
     columns = {"wide": rows + 8, "middle": rows // 2, "narrow": 7}[width]
@@ -184,8 +186,8 @@ def _run_probe(
     noise = generator(0, "probe").standard_normal((2, rows, columns))
     x, y = Representation(noise[0]), Representation(noise[1])
     try:
-        with pair_cache(x, y) as shared, force_blockwise(large):
-            if in_blocks and measure.all_pairs:
+        with pair_cache(x, y) as shared, force_blockwise(large), force_large_arrays(large_array):
+            if measure.all_pairs and (in_blocks or measure.is_in_blocks(x, y)):
                 measure.all_pairs([x], [y])
             else:
                 measure.evaluate(x, y)

@@ -119,6 +119,12 @@ class ComparisonPlan:
         """The number of samples and the largest number of features."""
         return self.rows[0].shape[0], max(r.shape[1] for r in self.all)
 
+    def computes_jointly(self, m: Measure) -> bool:
+        """Return whether all pairs of a block cost little more than a single pair, because a pass
+        over the samples serves all representations of the block."""
+        replaces = m.all_pairs and m.all_pairs.replaces
+        return bool(replaces and any(map(replaces, self.all)))
+
     @cached_property
     def is_copied(self) -> bool:
         """Whether intermediates copy an array instead of sharing the memory of the array."""

@@ -36,6 +36,7 @@ from ..data.representation import (
 )
 from .distances import condensed_rdm, double_centered, full_matrix, upper_triangle
 from .far_rows import inlier_centered_points
+from .gram_products import has_large_gram, large_gram_products
 from .points import (
     cross_products,
     is_rotated,
@@ -257,6 +258,8 @@ def energy(x: Representation) -> Array:
 @cached("scalar")
 def squared_gram_norm(x: Representation, kernel: GramKernel) -> Array:
     """Return the squared Frobenius norm of the centred Gram matrix."""
+    if kernel.name == "linear" and has_large_gram(x):
+        return large_gram_products([x]).astype(x.dtype)[0, 0]
     if kernel.name == "linear":
         return linear_gram_inner(x, x) if compares_gram_entries(x, x) else energy(x) ** 2
     if kernel.name == "cosine":

@@ -152,6 +152,16 @@ def _positive_norm(x: Representation, centered: bool) -> Array:
     return length
 
 
+def unit_rows_between(x: Representation, start: int, stop: int) -> Array:
+    """Return the rows start..stop of :func:`unit`; of large data only these rows are in memory."""
+    if not is_large_array(x):
+        return unit(x)[start:stop, :]
+    first, mean = _first_row_and_offset(x)
+    with np.errstate(over="ignore"):
+        rows = np.ascontiguousarray(x.source[start:stop], dtype=x.dtype) - first
+    return apply_in_place(np.divide, apply_in_place(np.subtract, rows, mean), size(x))
+
+
 def unit_blocks(x: Representation) -> Iterator[Array]:
     """Yield the rows of :func:`unit` in blocks; for large data only a block of rows is in
     memory."""

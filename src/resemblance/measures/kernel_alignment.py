@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,8 @@ from ..contracts.claims import (
     Product,
     Scores,
 )
-from ..data.representation import Representation, is_large_array
+from ..data.representation import Representation, is_large_array, store_value
+from ..intermediates.gram_products import has_large_gram, large_gram_products
 from ..intermediates.grams import (
     Estimator,
     GramKernel,
@@ -32,6 +34,7 @@ from ..intermediates.grams import (
     hsic,
     hsic_norm,
     hsic_without_diagonal,
+    squared_gram_norm,
 )
 from ..intermediates.matrices import LINEAR_KERNEL, centered_gram, kernel_gram
 from ..intermediates.pair_matrix import expected_cosine
@@ -97,7 +100,9 @@ def cka(
     uses n^2/2 numbers and O(n^2 d) time per representation, and O(n^2) time per pair. Only n and
     the widths decide between the two methods, so nothing else changes the last bit of a value. The
     other kernels need O(n^2 d) time and one n x n matrix per representation. For more than 4096
-    samples the code stores no matrix and recomputes the matrices in blocks, in four passes. Raises
+    samples the code stores no n x n matrix: the other kernels recompute the matrices in blocks, in
+    four passes; the linear kernel computes the blocks of all representations of a comparison
+    together, once each. The exception is the linear kernel with more features than samples. Raises
     ``UndefinedError`` for a constant representation, or when an estimate of a self-similarity is
     not positive, and ``ValueError`` for ``"features"`` with another kernel.
 
@@ -181,7 +186,7 @@ MAX_SMALL_PRODUCT = 2**16
 
 
 @cka.claim("all_pairs")
-@AllPairs
+@partial(AllPairs, replaces=has_large_gram)
 def linear_alignments(
     xs: Sequence[Representation], ys: Sequence[Representation], estimator: Estimator = "biased"
 ) -> Scores:
@@ -191,10 +196,10 @@ def linear_alignments(
     for all pairs at once.
     """
     sides, xp = (xs, ys), xs[0].xp
+    values = _linear_gram_products(xs, ys)  # before the norms: some norms come with the products
     x_norms, y_norms = (
         xp.stack([hsic_norm(r, LINEAR_KERNEL, estimator) for r in s]) for s in sides
     )
-    values = _linear_gram_products(xs, ys)
     if estimator != "biased":
         x_traces, y_traces = (xp.stack([gram_trace(r, LINEAR_KERNEL) for r in s]) for s in sides)
         traces, diagonals = (
@@ -234,6 +239,8 @@ def _linear_gram_products(xs: Sequence[Representation], ys: Sequence[Representat
     """
     if not isinstance(xs[0].source, np.ndarray):
         return _apply_to_pairs(_inner_of_grams, xs, ys)
+    if any(map(has_large_gram, (*xs, *ys))):
+        return _apply_to_pairs(_large_gram_inner(xs, ys), xs, ys)
     products, is_square = np.empty((len(xs), len(ys)), dtype=xs[0].dtype), ys is xs
     stacks = _stack_by_width(ys)
     for i, x in enumerate(xs):
@@ -248,6 +255,28 @@ def _linear_gram_products(xs: Sequence[Representation], ys: Sequence[Representat
         for j in (j for j, y in enumerate(ys) if y is x):
             products[i, j] = gram_inner(x, x, LINEAR_KERNEL)
     return np.triu(products) + np.triu(products, 1).T if is_square else products
+
+
+def _large_gram_inner(
+    xs: Sequence[Representation], ys: Sequence[Representation]
+) -> Callable[[Representation, Representation], Array]:
+    """Return a function with the inner products of linear Gram matrices as its values.
+
+    The products of all large Gram matrices, and the squared norms, are computed together.
+    """
+    large = list({id(r): r for r in (*xs, *ys) if has_large_gram(r)}.values())
+    pairs = len(xs) * (len(xs) + 1) // 2 if ys is xs else len(xs) * len(ys)
+    products = large_gram_products(large, pairs).astype(large[0].dtype)
+    places = {id(r): place for place, r in enumerate(large)}
+    for place, r in enumerate(large):
+        store_value(r, squared_gram_norm, products[place, place], LINEAR_KERNEL)
+
+    def inner(x: Representation, y: Representation) -> Array:
+        if id(x) in places and id(y) in places:
+            return products[places[id(x)], places[id(y)]]
+        return gram_inner(x, y, LINEAR_KERNEL)
+
+    return inner
 
 
 def _inner_of_grams(x: Representation, y: Representation) -> Array:
