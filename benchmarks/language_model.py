@@ -95,15 +95,15 @@ def main(
         print(f"{i} {j}: {scores[i, j]:.12f}, in plain NumPy {expected:.12f}", flush=True)
         assert abs(scores[i, j] - expected) < 1e-9
     shape = f"{layers} × {layers} layers of {samples:,} × {features:,}"
-    where = "Dask, two workers" if cluster else "this process"
-    line = (shape, where, f"{wall / 60:.1f}", f"{cpu / 60:.1f}", f"{peak:.1f}")
-    print(*line, sep=", ", flush=True)
+    where = "two workers of Dask" if cluster else "one process"
+    line = (shape, where, f"{cpu / 60:.1f}", f"{peak:.1f}")
+    print(*line, f"{wall / 60:.1f} minutes", sep=", ", flush=True)
     if not no_table:
-        head = ("float16, in files", "run on", "minutes", "CPU minutes", "peak memory, GiB")
+        head = ("float16, in files", "run in", "CPU minutes", "peak memory, GiB")
         rows = TABLE.read_text("utf-8").splitlines()[2:] if TABLE.exists() else []
         known = [tuple(c.strip() for c in row.strip("|").split("|")) for row in rows]
         lines = [row for row in known if row[:2] != line[:2]] + [line]
-        TABLE.write_text(grid(head, lines, "| --- | --- | --: | --: | --: |") + "\n", "utf-8")
+        TABLE.write_text(grid(head, lines, "| --- | --- | --: | --: |") + "\n", "utf-8")
 
 
 if __name__ == "__main__":
