@@ -386,6 +386,8 @@ def _tree_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
 
 def _bars_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
     to_x = _axis_of_page(svg, "mid", is_log=figure.log_x)
+    if not len(ax.get_xticks()):
+        yield "the axis of values has numbers on the page, none by matplotlib"
     lines = _lines_with_marks(ax)
     names = [label.get_position()[1] for label in ax.get_yticklabels()]
     dots = np.concatenate([line.get_xydata() for line in lines])
