@@ -153,7 +153,7 @@ MUTANTS = (
            "inference/test_sample_size.py::test_the_number_of_samples_follows_the_formulas"),
     # ---- several subjects
     Mutant("models fitted to the subject that they are scored on", "inference/fitting.py",
-           "train_subjects.sum(axis=0) - train_subjects", "train_subjects",
+           "subjects.sum(axis=0) - subjects", "subjects",
            "inference/test_score_models.py::test_fitted_models_are_those_of_the_definition"),
     Mutant("models fitted to the stimuli that they are scored on", "inference/fitting.py",
            "np.setdiff1d(all_stimuli, fold) if len(self.folds) > 1 else all_stimuli", "all_stimuli",

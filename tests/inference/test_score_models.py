@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 from scipy.spatial.distance import pdist
 from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
 
@@ -154,7 +156,6 @@ def scores_by_definition(
     subjects: list[np.ndarray], parts: list[np.ndarray], folds: np.ndarray, compare: str
 ) -> np.ndarray:
     """Return the scores of weighted parts, with the metric formed and weights by projection."""
-    from scipy.optimize import nnls
 
     def vectors(matrices: list[np.ndarray], rows: np.ndarray) -> np.ndarray:
         at = np.triu_indices(len(rows), 1)
@@ -201,6 +202,47 @@ def test_fitted_models_are_those_of_the_definition(subtests: Any) -> None:
                 assert result.values[s, 1] == pytest.approx(mean, abs=1e-12)
             assert result.folds.tolist() == folds.tolist()
             assert result.ceiling[0] < result.ceiling[2]
+
+
+def test_fitted_parts_are_the_weights_of_nonnegative_least_squares(subtests: Any) -> None:
+    """Of centred pairs of stimuli, by scipy; with a subject that lacks a stimulus, too."""
+    models, subjects = experiment(count=3)
+    named = [rs.Representation(x, name) for name, x in models.items()]
+    folds = np.random.default_rng(0).permutation(20) % 2
+    given = [[rs.rdm(x, "sqeuclidean") for x in side.values()] for side in (subjects, models)]
+    lacking_one = {**subjects, "s1": np.where(np.arange(20)[:, None] == 4, np.nan, subjects["s1"])}
+
+    def centered(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        d = matrix[np.ix_(rows, rows)][np.triu_indices(len(rows), 1)]
+        return np.asarray(d - d.mean())
+
+    for name, recorded in {"all stimuli": subjects, "a stimulus less": lacking_one}.items():
+        result = rs.score_models(
+            {"sum": named, "one": models["half"]}, recorded, measure=PEARSON, folds=folds
+        )
+        assert {part.model for part in result.fitted_parts} == {"sum"}
+        assert "mean shares of the parts of sum: " in repr(result)
+        for s, fold in np.ndindex(3, 2):
+            rows = np.flatnonzero(folds != fold)
+            fit = [p for p in result.fitted_parts if (p.subject, p.fold) == (f"s{s}", fold)]
+            assert [part.part for part in fit] == list(NAMES)
+            weights, shares = np.array([(part.weight, part.share) for part in fit]).T
+            assert weights.sum() == pytest.approx(1)
+            with subtests.test(f"{name} {s} {fold}"):
+                if name == "a stimulus less" and s != 1:
+                    continue  # others may lack a pair: see the test of subjects that lack stimuli
+                parts = np.array([centered(d, rows) for d in given[1]])
+                others = [centered(d, rows) for t, d in enumerate(given[0]) if t != s]
+                target = sum(d / np.linalg.norm(d) for d in others)
+                expected = nnls(parts.T, target)[0]
+                assert weights == pytest.approx(expected / expected.sum(), abs=1e-9)
+                scaled = expected * np.linalg.norm(parts, axis=1)
+                assert shares == pytest.approx(scaled / scaled.sum(), abs=1e-9)
+    chosen = rs.score_models({"sum": named}, subjects, measure=PEARSON, fit="one").fitted_parts
+    assert {part.part for part in chosen if part.share == 1} == {"true"}
+    assert "mean shares of the parts of sum: 1.00 true" in repr(
+        replace(result, fitted_parts=chosen)
+    )
 
 
 def test_weights_have_the_largest_cosine(subtests: Any) -> None:

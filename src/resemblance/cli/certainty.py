@@ -139,6 +139,7 @@ def score_models_command(
     pool: str = "",
     column: str = "",
     ids: str = "",
+    score: str = "similarity",
     fit: str = "weights",
     folds: int | None = None,
     whole_blocks: Path | None = None,
@@ -180,6 +181,7 @@ def score_models_command(
         labels, next(iter(subjects.values())).shape[0], whole_blocks, "--whole-blocks"
     )
     options: dict[str, Any] = {
+        "score": score,
         "fit": fit,
         "folds": folds,
         "whole_blocks": labels,
@@ -236,6 +238,8 @@ HELP: HelpTexts = {
     "measure": typer.Option("--measure", "-m", help="A measure of the catalogue, or file.py:name."),
     "dissimilarities": "The subjects' files hold square matrices of dissimilarities, not "
     "responses.",
+    "score": "similarity of a model alone, or beside the other models: partial, semipartial, "
+    "regression, nonnegative_regression or unique_variance.",
     "fit": "weights of all parts, one part, or two neighbours.",
     "folds": typer.Option(
         min=1, help="Folds of stimuli for fitted models; default: 2 to 5; 1: no folds."

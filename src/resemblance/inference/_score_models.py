@@ -38,15 +38,28 @@ from .ceilings import pairwise_comparison_name, pairwise_noise_ceilings, rank_co
 from .crossed import crossed_covariances, standard_errors
 from .fitting import (
     FitMethod,
+    FittedPart,
     RsaModelFit,
     build_rsa_model_fit,
     cosine_noise_ceiling,
+    describe_fitted_parts,
     stimulus_folds,
 )
 from .jackknife import leave_group_out_values, leave_one_out_values
+from .joint_scores import (
+    ALL_MODELS,
+    NONNEGATIVE_SCORES,
+    SCORE_RANGES,
+    SCORE_TITLES,
+    ModelScore,
+    check_independent_models,
+    check_model_score,
+    joint_scores,
+)
 from .own_conditions import (
     align_to_all_conditions,
     check_model_has_all_pairs,
+    columns_by_subject,
     missing_pair_notes,
     no_ceiling_reason,
 )
@@ -65,9 +78,11 @@ class ModelScores(BaseResult):
     the other subjects (a lower bound of the score of the true model), its standard error, and the
     highest mean score that any model can reach (for rank comparisons: the score of the pooled
     subjects). ``ceiling`` is None for a measure that is neither a cosine nor a rank comparison.
-    ``folds`` (stimuli,) is the fold of each stimulus; None without fitted models. ``failures`` has
-    the reason for each excluded subject. Intervals are clipped to the range of the measure;
-    ``caveats`` name the models with clipped intervals, and doubts about the data.
+    ``score`` is the kind of score. ``folds`` (stimuli,) is the fold of each stimulus; None without
+    fitted models. ``fitted_parts`` has the weight of each part of a fitted model, for each subject
+    and fold. ``failures`` has the reason for each excluded subject. Intervals are clipped to the
+    range of the measure; ``caveats`` name the models with clipped intervals, and doubts about the
+    data.
     """
 
     measure: str
@@ -85,7 +100,9 @@ class ModelScores(BaseResult):
     is_0_by_chance: bool  # the mean score of an unrelated model is 0
     # (3, columns, columns): subjects, stimuli, both; the last column is the ceiling
     covariances: np.ndarray
+    score: ModelScore = "similarity"
     folds: np.ndarray | None = None
+    fitted_parts: tuple[FittedPart, ...] = ()
     failures: tuple[Failure, ...] = ()
     caveats: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -95,7 +112,7 @@ class ModelScores(BaseResult):
 
         The notes list excluded subjects and caveats.
         """
-        lines = [f"ModelScores {len(self.subjects)} subjects by {self.measure}"]
+        lines = [f"ModelScores {len(self.subjects)} subjects by {self.title}"]
         width = max(map(len, self.models))
         rows = [(self.models[i], self.mean[i], self.low[i], self.high[i]) for i in self.order]
         lines += [
@@ -103,8 +120,15 @@ class ModelScores(BaseResult):
         ]
         if self.ceiling:
             lines.append(f"  ceiling {self.ceiling[0]:.3f} to {self.ceiling[2]:.3f}")
+        lines += [f"  {line}" for line in describe_fitted_parts(self.fitted_parts)]
         lines += [f"  {f.x} is left out: {f.reason}" for f in self.failures]
         return "\n".join([*lines, *(f"  {caveat}" for caveat in self.caveats)])
+
+    @property
+    def title(self) -> str:
+        """The measure, after the kind of score of several models."""
+        words = SCORE_TITLES.get(self.score)
+        return f"{words}, {self.measure}" if words else self.measure
 
     @property
     def order(self) -> np.ndarray:
@@ -117,8 +141,14 @@ class ModelScores(BaseResult):
         Raises ``ValueError`` unless an unrelated model scores 0 on average, as with correlations of
         dissimilarities (``compare=pearson``, ``whitened_pearson``, ranks) and with CKA without
         bias. With cosines an unrelated model scores higher, because all dissimilarities of features
-        are positive.
+        are positive. Unique variance and non-negative weights are never below 0.
         """
+        if self.score in NONNEGATIVE_SCORES:
+            signed = "semipartial" if self.score == "unique_variance" else "regression"
+            raise ValueError(
+                f"above_0: {self.score} is at least 0, also of an unrelated model; test "
+                f"score={signed!r} instead"
+            )
         if not self.is_0_by_chance:
             raise ValueError(
                 f"above_0: an unrelated model does not score 0 by {self.measure}; compare models "
@@ -166,7 +196,7 @@ class ModelScores(BaseResult):
         return table
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a record per model: measure, model, value, standard error, interval, p-values.
+        """Return a record per model: measure, score, model, value, error, interval, p-values.
 
         The value is the mean score over subjects. The p-values, ``pvalue_above_0`` and
         ``pvalue_below_ceiling``, are adjusted for the number of models; None for an undefined
@@ -193,7 +223,8 @@ class ModelScores(BaseResult):
             "pvalue_above_0",
             "pvalue_below_ceiling",
         )
-        return [{"measure": self.measure, **dict(zip(names, row))} for row in zip(*columns)]
+        first = {"measure": self.measure, "score": self.score}
+        return [{**first, **dict(zip(names, row))} for row in zip(*columns)]
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` of scores (extra ``frames``).
@@ -231,6 +262,7 @@ def score_models(
     subjects: Mapping[str, Any],
     *,
     measure: str | Measure = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
+    score: ModelScore = "similarity",
     fit: FitMethod = "weights",
     folds: Any = None,
     whole_blocks: Any = None,
@@ -267,10 +299,28 @@ def score_models(
     all parts, ``"one"`` part, or two adjacent ``"neighbors"`` of the list, such as layers.
     ``folds`` is the number of folds (by default 2, 3, 4 or 5, from 12, 24 and 40 stimuli on), drawn
     at random from stimuli or blocks with ``seed``, or a label for each stimulus; 1 fits on all
-    stimuli. With fitted models, or with ``folds``, the scores of all models and the ceiling are
-    means over the folds. Few stimuli in a fold make errors too large (2.3 times the variance with
-    24 stimuli, 1.5 times with 60), not too small. Fitting needs ``rsa`` with ``compare`` cosine,
-    pearson, whitened_cosine or whitened_pearson. A fit in which all weights are 0 scores 0.
+    stimuli. ``fitted_parts`` of the result has the weights of each subject and fold. With fitted
+    models, or with ``folds``, the scores of all models and the ceiling are means over the folds.
+    Few stimuli in a fold make errors too large (2.3 times the variance with 24 stimuli, 1.5 times
+    with 60), not too small. Fitting needs ``rsa`` with ``compare`` cosine, pearson, whitened_cosine
+    or whitened_pearson. A fit in which all weights are 0 scores 0.
+
+    ``score``: the score of a model alone, ``"similarity"``, or of a model beside the other models,
+    for a measure that is a cosine and models without folds. With y the dissimilarities of a subject
+    and :math:`d_k` those of model k, prepared by the comparison (centred for ``pearson``, ranks for
+    ``spearman``, whitened) and scaled to length 1:
+
+    - ``"regression"``: the weights b that minimise :math:`\|y - \sum_k b_k d_k\|^2`, in units of
+      lengths (standardised); ``"nonnegative_regression"``: the same with weights of at least 0.
+    - ``"partial"``: the correlation of y with :math:`d_k`, both without the part that the other
+      models explain; ``"semipartial"``: only :math:`d_k` is without this part.
+    - ``"unique_variance"``: the share of the squared length of y that all models explain together
+      minus the share that the models but k explain: the squared semi-partial correlation. A last
+      row, "all models", has the share of all models.
+
+    These scores have no noise ceiling. Leaving out a stimulus repeats the regression without the
+    stimulus. mne-rsa returns weights in the units of the dissimilarities, which differ between
+    subjects; weights here do not depend on the units.
 
     ``jobs`` and ``progress``: as in :func:`compare`. The result does not depend on ``jobs`` or the
     order of subjects.
@@ -291,10 +341,12 @@ def score_models(
     stimuli, a matrix of dissimilarities passed as features, a level outside (0, 1), a fold with
     fewer than three stimuli after leaving out a stimulus or block, and a measure that cannot be
     fitted; ``UndefinedError`` when fewer than two subjects have values, for a model without a
-    value, and for dissimilarities that are all equal in a fold.
+    value, for dissimilarities that are all equal in a fold, and for a score of several models whose
+    dissimilarities are linearly dependent.
 
     Reference: Nili et al. 2014; Schütt et al. 2023, with a corrected bootstrap that estimates the
-    same variance by resampling.
+    same variance by resampling; Legendre et al. 1994 for regression on several dissimilarities;
+    Nimon and Oswald 2013 for unique variance.
     """
     check_confidence_level("score_models: confidence_level", confidence_level)
     check_choice("score_models: fit", fit, get_args(FitMethod))
@@ -307,6 +359,7 @@ def score_models(
     m = get_measure(measure) if isinstance(measure, str) else measure
     subjects = align_to_all_conditions(subjects, models, m)
     models, owners = _split_fitted_models(models)
+    part_names = {name: name[len(owner) + 1 :] for name, owner in owners.items()}
     rows, columns = named_representations(
         subjects, {} if models is None else models, "score_models"
     )
@@ -329,11 +382,14 @@ def score_models(
     if count < MIN_STIMULI:
         units_noun = "stimuli" if groups is None else "different labels of blocks"
         raise ValueError(f"score_models: it takes at least {MIN_STIMULI} {units_noun}; got {count}")
-    names = {
-        k: len(list(group)) for k, group in groupby(owners.get(c.name, c.name) for c in columns)
+    parts_of_models = {
+        model: [part_names.get(c.name, c.name) for c in group]
+        for model, group in groupby(columns, key=lambda c: owners.get(c.name, c.name))
     }
-    numbers, parts, upper = None, list[np.ndarray](), None
-    if owners or folds is not None:
+    has_folds = bool(owners) or folds is not None
+    check_model_score(score, m, tuple(parts_of_models), has_folds=has_folds)
+    numbers, parts, upper, fitted = None, list[np.ndarray](), None, tuple[FittedPart, ...]()
+    if has_folds:
         units = np.arange(n) if groups is None else groups
         left_out = [np.flatnonzero(units == unit) for unit in range(count)]
         parts = stimulus_folds(folds, n, groups, left_out, seed)
@@ -345,17 +401,23 @@ def score_models(
                 check_model_has_all_pairs(y)
         rows, failures = _self_comparable_subjects(m, rows)
         if parts:
-            fitting = build_rsa_model_fit(m, rows, columns, [*names.values()], fit, parts)
+            fitting = build_rsa_model_fit(
+                m, rows, columns, [*map(len, parts_of_models.values())], fit, parts
+            )
             tables, upper = _fitted_tables(fitting, left_out, executor, progress)
+            fitted = fitting.fitted_parts(parts_of_models)
         else:
             rows, tables, upper = _subject_score_tables(
-                m, rows, columns, groups, failures, executor, progress
+                m, rows, columns, groups, failures, executor, progress, score
             )
-    result = _summarize_score_tables(m, rows, list(names), tables, upper, confidence_level, count)
+    names = [*parts_of_models, *([ALL_MODELS] if score == "unique_variance" else [])]
+    result = _summarize_score_tables(m, rows, names, tables, upper, confidence_level, count, score)
     doubts = *shared_data_caveats(rows, columns), *chance_caveats(rows + columns, groups)
     caveats = *missing_pair_notes(rows), *doubts, *result.caveats
     lost_subjects = tuple(Failure(m.spec, name, "", reason) for name, reason in failures.items())
-    return replace(result, folds=numbers, failures=lost_subjects, caveats=caveats)
+    return replace(
+        result, folds=numbers, fitted_parts=fitted, failures=lost_subjects, caveats=caveats
+    )
 
 
 def _summarize_score_tables(
@@ -366,6 +428,7 @@ def _summarize_score_tables(
     upper: float | None,
     confidence_level: float,
     count: int,
+    score: ModelScore,
 ) -> ModelScores:
     """Return means, errors and intervals of score tables, (1 + stimuli, subjects, models).
 
@@ -379,10 +442,11 @@ def _summarize_score_tables(
     k, freedom = len(models), min(count, len(rows)) - 1
     half = float(stdtrit(freedom, (1 + confidence_level) / 2)) * error[:k]
     low, high = mean[:k] - half, mean[:k] + half
-    start, stop = measure.range
+    start, stop = SCORE_RANGES.get(score, measure.range)
     cut = [name for name, a, b in zip(models, low, high) if a < start or b > stop]
+    noun = "measure" if score == "similarity" else "score"
     note = (
-        f"the intervals of {', '.join(cut)} end at the range of the measure, {start:g} to {stop:g}:"
+        f"the intervals of {', '.join(cut)} end at the range of the {noun}, {start:g} to {stop:g}:"
         f" by Student's t they would go beyond it (degrees of freedom: {freedom})"
     )
     return ModelScores(
@@ -398,9 +462,10 @@ def _summarize_score_tables(
         freedom=freedom,
         confidence_level=confidence_level,
         larger_is_more_similar=measure.larger_is_more_similar,
-        is_0_by_chance=_has_zero_chance_level(measure),
+        is_0_by_chance=_has_zero_chance_level(measure) and score not in NONNEGATIVE_SCORES,
         covariances=covariances,
-        caveats=tuple([note] * bool(cut) + [no_ceiling_reason(rows)] * (upper is None)),
+        score=score,
+        caveats=tuple([note] * bool(cut) + [no_ceiling_reason(rows, score)] * (upper is None)),
     )
 
 
@@ -433,9 +498,20 @@ def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
         if isinstance(parts, list | tuple) and all(map(_is_model_part, parts)):
             if not parts:
                 raise ValueError(f"score_models: the model {name!r} is a list without parts")
-            models_by_name[name] = {str(number): part for number, part in enumerate(parts)}
+            models_by_name[name] = dict(zip(_unique_part_names(parts), parts))
             owners |= {f"{name}/{number}": str(name) for number in models_by_name[name]}
     return models_by_name, owners
+
+
+def _unique_part_names(parts: Sequence[Any]) -> list[str]:
+    """Return the names of representations and files, or else the numbers of the parts."""
+    names = [
+        part.name if isinstance(part, Representation) else Path(part).stem
+        for part in parts
+        if isinstance(part, Representation | str | Path)
+    ]
+    is_named = len({*filter(None, names)}) == len(parts)
+    return names if is_named else [str(number) for number in range(len(parts))]
 
 
 def _is_model_part(value: Any) -> bool:
@@ -491,19 +567,23 @@ def _subject_score_tables(
     failures: dict[str, str],
     executor: Executor | None,
     progress: Progress,
+    score: ModelScore,
 ) -> tuple[list[Representation], np.ndarray, float | None]:
     """Return the subjects with scores, their score tables, and the upper ceiling.
 
-    The tables are (1 + stimuli, subjects, models), with the lower ceiling as the last model. The
-    function adds the reasons for excluded subjects to ``failures``.
+    The tables are (1 + stimuli, subjects, models), with the lower ceiling as the last model, if
+    there is a ceiling. The function adds the reasons for excluded subjects to ``failures``.
     """
+    has_other_models = score != "similarity"
     product = measure.product
     is_cosine = product is not None and product.value is matrix_cosine and not product.root
     is_by_pairs = rank_comparison_name(measure) or any(map(has_missing_pairs, rows))
-    has_ceiling = is_cosine and not is_by_pairs
+    has_ceiling = is_cosine and not is_by_pairs and not has_other_models
+    columns_of_subjects = columns_by_subject(rows, columns, measure) if has_other_models else {}
+    n_calls = len(rows) * (1 + has_ceiling) + len(columns) * len(columns_of_subjects)
     if executor is not None:
         check_picklable([measure], executor)
-    with progress_reporter(progress, len(rows) * (1 + has_ceiling), "score_models") as advance:
+    with progress_reporter(progress, n_calls, "score_models") as advance:
         calls = [
             WorkerCall(x.name, _jackknife_values_by_column, (measure, x, columns, groups))
             for x in rows
@@ -517,6 +597,15 @@ def _subject_score_tables(
                 failures[x.name] = str(error)
         _check_two_subjects_remain(len(valid_subjects), failures)
         table = np.moveaxis(np.array(tables), 2, 0)
+        if has_other_models:
+            squares = {
+                name: _square_tables(measure, models, groups, len(table), executor, advance)
+                for name, models in columns_of_subjects.items()
+            }
+            by_subject = [squares.get(x.name, squares.get("")) for x in valid_subjects]
+            between = np.stack([square for square in by_subject if square is not None], axis=1)
+            check_independent_models(between, tuple(y.name for y in columns))
+            return valid_subjects, joint_scores(table, between, score), None
         bounds = None
         if is_by_pairs and pairwise_comparison_name(measure):
             bounds = pairwise_noise_ceilings(measure, valid_subjects, groups)
@@ -524,19 +613,33 @@ def _subject_score_tables(
             return valid_subjects, *_append_noise_ceiling(table, bounds)
         if not has_ceiling:
             return valid_subjects, table, None
-        calls = [
-            WorkerCall(
-                x.name, _jackknife_values_by_column, (measure, x, valid_subjects[i:], groups)
-            )
-            for i, x in enumerate(valid_subjects, 1)
-        ]
-        squares = np.tile(np.eye(len(valid_subjects)), (len(table), 1, 1))
-        for i, future in enumerate(_wait_for_calls(calls, executor, advance)):
-            values = np.transpose(future.result())
-            squares[:, i, i + 1 :] = squares[:, i + 1 :, i] = values
+        squares_of_subjects = _square_tables(
+            measure, valid_subjects, groups, len(table), executor, advance
+        )
     return valid_subjects, *_append_noise_ceiling(
-        table, [cosine_noise_ceiling(square) for square in squares]
+        table, [cosine_noise_ceiling(square) for square in squares_of_subjects]
     )
+
+
+def _square_tables(
+    measure: Measure,
+    representations: Sequence[Representation],
+    groups: np.ndarray | None,
+    count: int,
+    executor: Executor | None,
+    advance: Callable[[int], None],
+) -> np.ndarray:
+    """Return the cosines between representations on all stimuli, then without each stimulus or
+    group, (count, representations, representations)."""
+    calls = [
+        WorkerCall(x.name, _jackknife_values_by_column, (measure, x, representations[i:], groups))
+        for i, x in enumerate(representations, 1)
+    ]
+    squares = np.tile(np.eye(len(representations)), (count, 1, 1))
+    for i, future in enumerate(_wait_for_calls(calls, executor, advance)):
+        values = np.transpose(future.result())
+        squares[:, i, i + 1 :] = squares[:, i + 1 :, i] = values
+    return squares
 
 
 def _append_noise_ceiling(

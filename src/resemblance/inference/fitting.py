@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,41 @@ MIN_FOLD_STIMULI = 3  # stimuli of a fold: two have one dissimilarity, whose cos
 MIN_RELATIVE_LENGTH = 1e-12  # relative to the length before subtraction
 FOLDS_BY_STIMULI = ((12, 2), (24, 3), (40, 4))  # (limit, folds): fewer stimuli than the limit
 MAX_DEFAULT_FOLDS = 5
+MAX_DESCRIBED_PARTS = 4  # parts of a model that a summary names
+
+
+class FittedPart(NamedTuple):
+    """A part of a fitted model, as fitted for one subject in one fold.
+
+    The fit uses the other subjects and, with several folds, the stimuli of the other folds. The sum
+    of the dissimilarities of the parts, as given, with the ``weight`` of each part is the fitted
+    model up to a factor; the weights of a fit sum to 1. ``share`` is the weight of the same part
+    scaled to length 1 in the metric of the comparison; the shares of a fit sum to 1. All weights
+    are 0 if no weighted sum of the parts has a cosine above 0.
+    """
+
+    model: str
+    part: str
+    subject: str
+    fold: int
+    weight: float
+    share: float
+
+
+def describe_fitted_parts(parts: Sequence[FittedPart]) -> list[str]:
+    """Return a line for each fitted model: the parts with their mean shares, the largest first."""
+    shares: dict[str, dict[str, list[float]]] = {}
+    for part in parts:
+        shares.setdefault(part.model, {}).setdefault(part.part, []).append(part.share)
+    lines = []
+    for model, by_part in shares.items():
+        means = {name: float(np.mean(values)) for name, values in by_part.items() if any(values)}
+        names = sorted(means, key=lambda name: -means[name])
+        first, rest = names[:MAX_DESCRIBED_PARTS], names[MAX_DESCRIBED_PARTS:]
+        words = [f"{means[name]:.2f} {name}" for name in first]
+        words += [f"{sum(means[name] for name in rest):.2f} of {len(rest)} more"] if rest else []
+        lines.append(f"mean shares of the parts of {model}: {', '.join(words) or 'all 0'}")
+    return lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +74,7 @@ class RsaModelFit:
 
     names: tuple[str, ...]  # subjects, then the parts of the models
     matrices: np.ndarray  # (subjects + parts, n, n), scaled to a maximum of 1
+    units: np.ndarray  # (subjects + parts,): the factors that scale the dissimilarities to 1
     sizes: tuple[int, ...]  # the number of parts of each model
     compare: str
     weights: np.ndarray  # (n,): of the stimuli, for whitened comparisons
@@ -53,72 +90,136 @@ class RsaModelFit:
         tables = [self._on_fold(fold, left_out) for fold in self.folds]
         return np.asarray(np.mean(tables, axis=0))
 
-    def _on_fold(self, fold: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+    def fitted_parts(self, models: Mapping[str, Sequence[str]]) -> tuple[FittedPart, ...]:
+        """Return the weights of the parts of the fitted models, fitted on all stimuli of each fold.
+
+        ``models``: the names of the parts of each model; one-part models are left out.
+        """
+        records = []
+        for number, fold in enumerate(self.folds):
+            train = self._train_and_test(fold, np.arange(0))[0]
+            start, weights = self.count, self._weights(train)
+            for (model, parts), table in zip(models.items(), weights):
+                stop = start + len(parts)
+                lengths = self._part_lengths(slice(start, stop), train)
+                for subject, row in zip(self.names, table if len(parts) > 1 else ()):
+                    columns = (row * self.units[start:stop], row * lengths)
+                    columns = tuple(column / (column.sum() or 1.0) for column in columns)
+                    records += [
+                        FittedPart(model, part, subject, number, float(weight), float(share))
+                        for part, weight, share in zip(parts, *columns)
+                    ]
+                start = stop
+        return tuple(records)
+
+    @property
+    def count(self) -> int:
+        """The number of subjects."""
+        return len(self.names) - sum(self.sizes)
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether a subject has missing pairs."""
+        return bool(np.isnan(self.matrices).any())
+
+    def _train_and_test(
+        self, fold: np.ndarray, left_out: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stimuli to fit on, and the stimuli to score on."""
         all_stimuli = np.arange(len(self.weights))
         train = np.setdiff1d(all_stimuli, fold) if len(self.folds) > 1 else all_stimuli
-        train, test = (np.setdiff1d(rows, left_out) for rows in (train, fold))
-        if np.isnan(self.matrices).any():
-            return self._on_pairs(train, test)
-        train_vectors, test_vectors = self._prepared(train), self._prepared(test)
-        count = len(self.names) - sum(self.sizes)
-        subjects, train_subjects = (
-            normalize_nonzero_rows(test_vectors[:count]),
-            normalize_nonzero_rows(train_vectors[:count]),
-        )
-        columns, start = [], count
+        return np.setdiff1d(train, left_out), np.setdiff1d(fold, left_out)
+
+    def _weights(self, train: np.ndarray) -> list[np.ndarray]:
+        """Return the weights of each model for each subject, (subjects, parts).
+
+        The function fits on the stimuli ``train``. The weight of a model of one part is 1.
+        """
+        if all(size == 1 for size in self.sizes):
+            return [np.ones((self.count, 1)) for _ in self.sizes]
+        if self.has_gaps:
+            return self._weights_from_pairs(train)
+        vectors, weights, start = self._prepared(train), list[np.ndarray](), self.count
+        subjects = normalize_nonzero_rows(vectors[: self.count])
         for size in self.sizes:
-            parts = slice(start, start + size)
-            weights = np.ones((1, 1))
-            if size > 1:
-                weights = nonnegative_cosine_weights(
-                    train_vectors[parts], train_subjects.sum(axis=0) - train_subjects, self.fit
-                )
-            else:
-                self._check(test_vectors, start)
-            columns.append(
-                (subjects * normalize_nonzero_rows(weights @ test_vectors[parts])).sum(axis=1)
+            parts = vectors[start : start + size]
+            targets = subjects.sum(axis=0) - subjects
+            weights.append(
+                nonnegative_cosine_weights(parts, targets, self.fit)
+                if size > 1
+                else np.ones((self.count, 1))
             )
             start += size
+        return weights
+
+    def _weights_from_pairs(self, train: np.ndarray) -> list[np.ndarray]:
+        """Return the weights of each model, fitted to the mean of the other subjects over their
+        available pairs."""
+        vectors, start = self._pairs(train), self.count
+        weights = [np.ones((self.count, size)) for size in self.sizes]
+        for table, size in zip(weights, self.sizes):
+            for subject in range(self.count if size > 1 else 0):
+                target = self._mean_of_others(vectors, subject)
+                mask = ~np.isnan(target)
+                self._check_pairs(mask, subject)
+                basis = self._ready(vectors[start : start + size][:, mask])
+                table[subject] = nonnegative_cosine_weights(
+                    basis, self._ready(target[None, mask]), self.fit
+                )
+            start += size
+        return weights
+
+    def _part_lengths(self, parts: slice, train: np.ndarray) -> np.ndarray:
+        """Return the lengths of the dissimilarities of parts in the metric of the comparison."""
+        vectors = (
+            self._ready(self._pairs(train)[parts])
+            if self.has_gaps
+            else self._prepared(train)[parts]
+        )
+        return np.asarray(np.linalg.norm(vectors, axis=1))
+
+    def _on_fold(self, fold: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+        train, test = self._train_and_test(fold, left_out)
+        if self.has_gaps:
+            return self._on_pairs(train, test)
+        vectors, count = self._prepared(test), self.count
+        subjects = normalize_nonzero_rows(vectors[:count])
+        columns, start = [], count
+        for size, weights in zip(self.sizes, self._weights(train)):
+            if size == 1:
+                self._check(vectors, start)
+            sums = weights @ vectors[start : start + size]
+            columns.append((subjects * normalize_nonzero_rows(sums)).sum(axis=1))
+            start += size
         for subject in range(count):
-            self._check(test_vectors, subject)
+            self._check(vectors, subject)
         lower, upper = cosine_noise_ceiling(subjects @ subjects.T)
         return np.column_stack([*columns, lower, np.full(count, upper)])
 
     def _on_pairs(self, train: np.ndarray, test: np.ndarray) -> np.ndarray:
         """Return the scores on the stimuli ``test`` if subjects have missing pairs.
 
-        Models are fitted on the stimuli ``train`` to the mean of the other subjects over their
-        available pairs. A subject is scored on its available pairs.
+        A subject is scored on its available pairs.
         """
-        train_vectors, test_vectors = self._pairs(train), self._pairs(test)
-        count = len(self.names) - sum(self.sizes)
+        vectors, count = self._pairs(test), self.count
         table, start = np.zeros((count, len(self.sizes) + 2)), count
-        for column, size in enumerate(self.sizes):
-            parts = slice(start, start + size)
+        for column, (size, weights) in enumerate(zip(self.sizes, self._weights(train))):
             for subject in range(count):
-                test_mask = ~np.isnan(test_vectors[subject])
-                weights = np.ones((1, 1))
-                if size > 1:
-                    target = self._mean_of_others(train_vectors, subject)
-                    train_mask = ~np.isnan(target)
-                    self._check_pairs(train_mask, subject)
-                    basis = self._ready(train_vectors[parts][:, train_mask])
-                    weights = nonnegative_cosine_weights(
-                        basis, self._ready(target[None, train_mask]), self.fit
-                    )
-                self._check_pairs(test_mask, subject)
+                mask = ~np.isnan(vectors[subject])
+                self._check_pairs(mask, subject)
                 sides = (
-                    self._ready(test_vectors[subject][None, test_mask]),
-                    self._ready(test_vectors[parts][:, test_mask]),
+                    self._ready(vectors[subject][None, mask]),
+                    self._ready(vectors[start : start + size][:, mask]),
                 )
                 self._check(sides[0], 0, subject)
                 if size == 1:
                     self._check(sides[1], 0, start)
+                sums = weights[[subject]] @ sides[1]
                 table[subject, column] = (
-                    normalize_nonzero_rows(sides[0]) * normalize_nonzero_rows(weights @ sides[1])
+                    normalize_nonzero_rows(sides[0]) * normalize_nonzero_rows(sums)
                 ).sum()
             start += size
-        bounds = noise_ceiling_from_vectors(test_vectors[:count], self.compare)
+        bounds = noise_ceiling_from_vectors(vectors[:count], self.compare)
         if bounds is None:
             raise UndefinedError(
                 "score_models: a subject shares fewer than three pairs of stimuli with others in "
@@ -138,9 +239,8 @@ class RsaModelFit:
         The mean for a pair is over the subjects with that pair; NaN if no other subject has the
         pair.
         """
-        count = len(self.names) - sum(self.sizes)
         total, counts = np.zeros(vectors.shape[1]), np.zeros(vectors.shape[1])
-        for other in range(count):
+        for other in range(self.count):
             mask = ~np.isnan(vectors[other])
             if other != subject and mask.any():
                 part = self._ready(vectors[other][None, mask])[0]
@@ -214,10 +314,12 @@ def build_rsa_model_fit(
     representations = [*subjects, *parts]
     matrices = np.array([rdm(x, options["rdm"]) for x in representations])
     largest = np.nanmax(np.abs(matrices), axis=(1, 2), keepdims=True)
-    matrices = matrices / np.where(largest > 0, largest, 1.0)
+    largest = np.where(largest > 0, largest, 1.0)
     weights = sample_weights_in_mean(representations[0], options["variances"])
     names = tuple(x.name for x in representations)
-    return RsaModelFit(names, matrices, tuple(sizes), options["compare"], weights, fit, folds)
+    matrices, units = matrices / largest, 1 / largest[:, 0, 0]
+    compare = options["compare"]
+    return RsaModelFit(names, matrices, units, tuple(sizes), compare, weights, fit, folds)
 
 
 def stimulus_folds(

@@ -16,6 +16,7 @@ from ..measures._dissimilarities import from_dissimilarities, rdm
 from .ceilings import pairwise_comparison_name
 
 NO_CEILING_FOR_MEASURE = "no noise ceiling: the measure is neither a cosine nor of ranks"
+NO_CEILING_FOR_SCORE = "no noise ceiling: the score of a model beside other models has none"
 NO_CEILING_FOR_PAIRS = (
     "no noise ceiling: a subject shares fewer than three pairs of stimuli with others, of all "
     "stimuli or without some"
@@ -94,6 +95,23 @@ def check_model_has_all_pairs(x: Representation) -> None:
         )
 
 
+def columns_by_subject(
+    rows: Sequence[Representation], columns: Sequence[Representation], measure: Measure
+) -> dict[str, list[Representation]]:
+    """Return the models, by subject, with the pairs of the subject only.
+
+    The entry "" has the models with all pairs, for all subjects with all pairs.
+    """
+    kind = {**measure.defaults, **dict(measure.parameters)}.get("rdm", "")
+    models_by_subject = {"": list(columns)} if not all(map(has_missing_pairs, rows)) else {}
+    for x in filter(has_missing_pairs, rows):
+        gaps = np.isnan(rdm(x))
+        models_by_subject[x.name] = [
+            from_dissimilarities(np.where(gaps, np.nan, rdm(y, kind)), y.name) for y in columns
+        ]
+    return models_by_subject
+
+
 def missing_pair_notes(subjects: Sequence[Representation]) -> tuple[str, ...]:
     """Return a note with the numbers of stimuli and pairs of the subjects that lack some."""
     subject_notes = [_format_present_pairs(x) for x in subjects if has_missing_pairs(x)]
@@ -104,9 +122,11 @@ def missing_pair_notes(subjects: Sequence[Representation]) -> tuple[str, ...]:
     )
 
 
-def no_ceiling_reason(subjects: Sequence[Representation]) -> str:
-    """Return the reason for a missing noise ceiling: pairs of stimuli that a subject lacks, or the
-    measure."""
+def no_ceiling_reason(subjects: Sequence[Representation], score: str) -> str:
+    """Return the reason for a missing noise ceiling: the score of several models, pairs of stimuli
+    that a subject lacks, or the measure."""
+    if score != "similarity":
+        return NO_CEILING_FOR_SCORE
     return NO_CEILING_FOR_PAIRS if any(map(has_missing_pairs, subjects)) else NO_CEILING_FOR_MEASURE
 
 

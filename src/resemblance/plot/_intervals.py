@@ -15,6 +15,7 @@ from ..base.results import BaseResult
 from ..base.text import did_you_mean
 from ..contracts._measure import Measure
 from ..inference import ModelScores
+from ..inference.joint_scores import SCORE_TITLES
 from ..inference.result import Evidence
 from ..report.evidence_words import ALPHA, describe_pair_result, result_of_measure
 from ..report.of_drift import drift_result
@@ -163,6 +164,7 @@ def model_scores(result: ModelScores, *, ax: Axes | None = None) -> Axes:
     spans = zip(result.mean[order], result.low[order], result.high[order])
     bars = tuple(_bar(result.models[i], *span) for i, span in zip(order, spans))
     label = escape_matplotlib_name(result.measure, MAX_MEASURE_NAME_LENGTH)
+    label = label if result.score == "similarity" else f"{SCORE_TITLES[result.score]}\n{label}"
     label += f"\nmean over {len(result.subjects)} subjects"
     figure = Bars("model_scores", result.measure, label, bars, is_dotted=True)
     names = f"mean, {level} interval", f"not above 0 (p > {ALPHA:g})"

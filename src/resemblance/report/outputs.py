@@ -13,6 +13,7 @@ from ..checks import Outcome
 from ..checks.checking import ROOT_CAUSE_CHECKS
 from ..engine.forecast import Forecast, forecast_facts
 from ..inference._score_models import ModelScores
+from ..inference.fitting import describe_fitted_parts
 from ..inference.nulls import format_pvalue
 from ..sections.result import Result
 from ..sections.sections import Section, Table
@@ -176,10 +177,11 @@ def _model_scores_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]])
         span = f"{format_number(row['low'], 3)} to {format_number(row['high'], 3)}"
         p_values = [format_pvalue(row[name]) for name in tests]
         cells.append([row["model"], format_number(row["value"], 3), span, *p_values])
-    lines = [f"{scores.measure}, mean over {len(scores.subjects)} subjects"]
+    lines = [f"{scores.title}, mean over {len(scores.subjects)} subjects"]
     if scores.ceiling:
         low, error, high = (format_number(value, 3) for value in scores.ceiling)
         lines.append(f"Noise ceiling: {low} (standard error {error}) to {high}")
+    lines += [f"{line[0].upper()}{line[1:]}" for line in describe_fitted_parts(scores.fitted_parts)]
     lines += [f"Left out: {f.x}: {f.reason}" for f in scores.failures]
     lines += [f"Note: {caveat}." for caveat in scores.caveats]
     return [plain_table(columns, cells, right=(1, 3, 4)), *lines]
@@ -195,6 +197,7 @@ def _model_scores_document(
     ]
     return {
         "measure": scores.measure,
+        "score": scores.score,
         "subjects": scores.subjects,
         "confidence_level": scores.confidence_level,
         "models": rows,
@@ -205,6 +208,7 @@ def _model_scores_document(
         else None,
         "freedom": scores.freedom,
         "folds": None if scores.folds is None else scores.folds.tolist(),
+        "fitted_parts": [part._asdict() for part in scores.fitted_parts],
         "failures": [{"subject": f.x, "reason": f.reason} for f in scores.failures],
         "caveats": scores.caveats,
         "provenance": dict(scores.provenance),
