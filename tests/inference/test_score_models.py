@@ -289,9 +289,9 @@ def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
 
 def test_models_of_one_part_need_no_fit() -> None:
     models, subjects = experiment(count=3)
-    variances = tuple(np.linspace(0.5, 2, 20))
+    covariance = 0.5 ** np.abs(np.subtract.outer(np.arange(20), np.arange(20)))
     unequal = rs.rsa.with_parameters(
-        rdm="sqeuclidean", compare="whitened_pearson", variances=variances
+        rdm="sqeuclidean", compare="whitened_pearson", covariance=covariance
     )
     steps = list[tuple[int, int]]()
     for measure in (rs.rsa.with_parameters(rdm="sqeuclidean", compare="cosine"), unequal):

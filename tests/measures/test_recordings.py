@@ -66,11 +66,12 @@ def above_of(x: rs.Representation) -> np.ndarray:
     return rs.rdm(x)[np.triu_indices(x.shape[0], 1)]
 
 
-def by_definition(a: np.ndarray, b: np.ndarray, variances: Any, centered: bool) -> float:
+def by_definition(a: np.ndarray, b: np.ndarray, covariance: Any, centered: bool) -> float:
     """Compare two vectors of dissimilarities with V formed and inverted."""
-    n = len(variances)
+    n, S = len(covariance), np.array(covariance)
+    S = np.diag(S) if S.ndim == 1 else S
     contrasts = np.array([np.eye(n)[i] - np.eye(n)[j] for i in range(n) for j in range(i + 1, n)])
-    metric = np.linalg.inv((contrasts @ np.diag(variances) @ contrasts.T) ** 2)
+    metric = np.linalg.inv((contrasts @ S @ contrasts.T) ** 2)
     if centered:
         ones = np.ones(len(a))
         a, b = (v - (ones @ metric @ v) / (ones @ metric @ ones) for v in (a, b))
@@ -471,13 +472,20 @@ def test_comparisons_are_the_peers(recording: Any, subtests: Any) -> None:
     assert value == pytest.approx(concordance, abs=1e-12)
 
 
+def neighbor_noise(n: int) -> np.ndarray:
+    """Return a covariance of conditions with noise that neighbours share, as of slow responses."""
+    sizes = np.linspace(0.5, 2, n)
+    return 0.6 ** np.abs(np.subtract.outer(np.arange(n), np.arange(n))) * np.outer(sizes, sizes)
+
+
 def test_whitened_comparisons_are_those_of_the_definition(recording: Any, subtests: Any) -> None:
     a, b = (above_of(x) for x in (recording.crossnobis, recording.model))
-    for variances in (None, recording.variances):
+    for covariance in (None, recording.variances, neighbor_noise(N)):
         for compare in ("whitened_cosine", "whitened_pearson"):
-            with subtests.test(f"{compare} {variances is None}"):
-                measure = rs.rsa.with_parameters(compare=compare, variances=variances)
-                exact = by_definition(a, b, variances or np.ones(N), compare.endswith("pearson"))
+            with subtests.test(f"{compare} {covariance is None}"):
+                measure = rs.rsa.with_parameters(compare=compare, covariance=covariance)
+                filled = np.ones(N) if covariance is None else covariance
+                exact = by_definition(a, b, filled, compare.endswith("pearson"))
                 value = measure(recording.crossnobis, recording.model)
                 assert value == pytest.approx(exact, abs=1e-12)
     x, y = np.random.default_rng(8).standard_normal((2, 30, 8))
@@ -487,17 +495,19 @@ def test_whitened_comparisons_are_those_of_the_definition(recording: Any, subtes
 
 def test_whitened_comparisons_without_each_sample(subtests: Any) -> None:
     x, y = np.random.default_rng(9).standard_normal((2, 9, 6))
-    for variances in (None, tuple(np.linspace(0.5, 2, 9))):
+    for covariance in (None, tuple(np.linspace(0.5, 2, 9)), neighbor_noise(9)):
         for compare in ("whitened_cosine", "whitened_pearson"):
-            with subtests.test(f"{compare} {variances is None}"):
+            with subtests.test(f"{compare} {covariance is None}"):
                 measure = rs.rsa.with_parameters(
-                    rdm="sqeuclidean", compare=compare, variances=variances
+                    rdm="sqeuclidean", compare=compare, covariance=covariance
                 )
                 without = measure.leave_one_out(*map(rs.as_representation, (x, y)))
                 for i in range(9):
                     rest = np.delete(np.arange(9), i)
-                    few = variances and tuple(np.delete(variances, i))
-                    value = measure.with_parameters(variances=few)(x[rest], y[rest])
+                    few = covariance
+                    for axis in range(np.ndim(covariance)):
+                        few = np.delete(few, i, axis=axis)
+                    value = measure.with_parameters(covariance=few)(x[rest], y[rest])
                     assert without[i] == pytest.approx(value, abs=1e-12)
 
 
@@ -508,10 +518,13 @@ def test_variances_that_do_not_fit_are_refused(subtests: Any) -> None:
         "zero": ((0.0,) * 6, "whitened_pearson"),
         "not a number": ((np.nan,) * 6, "whitened_pearson"),
         "not whitened": ((1.0,) * 6, "cosine"),
+        "not symmetric": (np.triu(np.ones((6, 6))), "whitened_cosine"),
+        "not positive definite": (np.ones((6, 6)), "whitened_cosine"),
+        "of five samples": (np.eye(5), "whitened_pearson"),
     }
-    for name, (variances, compare) in cases.items():
-        with subtests.test(name), pytest.raises(ValueError, match="variances"):
-            rs.rsa(x, x + 1, compare=compare, variances=variances)
+    for name, (covariance, compare) in cases.items():
+        with subtests.test(name), pytest.raises(ValueError, match="covariance"):
+            rs.rsa(x, x + 1, compare=compare, covariance=covariance)
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-160, 1e160, 1e200])

@@ -14,7 +14,8 @@ from ..contracts._measure import Measure
 from ..data.representation import Representation
 from ..intermediates.distances import (
     MIN_SHARED_PAIRS,
-    sample_weights_in_mean,
+    sample_whitening,
+    sub_covariance,
     whiten_dissimilarities,
 )
 from ..measures._dissimilarities import rdm
@@ -77,7 +78,7 @@ class RsaModelFit:
     units: np.ndarray  # (subjects + parts,): the factors that scale the dissimilarities to 1
     sizes: tuple[int, ...]  # the number of parts of each model
     compare: str
-    weights: np.ndarray  # (n,): of the stimuli, for whitened comparisons
+    covariance: np.ndarray  # (n,) or (n, n): of the errors of stimuli, for whitened comparisons
     fit: FitMethod
     folds: list[np.ndarray]
 
@@ -126,7 +127,7 @@ class RsaModelFit:
         self, fold: np.ndarray, left_out: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the stimuli to fit on, and the stimuli to score on."""
-        all_stimuli = np.arange(len(self.weights))
+        all_stimuli = np.arange(len(self.covariance))
         train = np.setdiff1d(all_stimuli, fold) if len(self.folds) > 1 else all_stimuli
         return np.setdiff1d(train, left_out), np.setdiff1d(fold, left_out)
 
@@ -277,9 +278,9 @@ class RsaModelFit:
         """
         matrices = [*self.matrices[:, rows[:, None], rows], 1 - np.eye(len(rows))]
         if self.compare.startswith("whitened"):
-            weights = self.weights[rows] / self.weights[rows].sum()
+            whitening = sample_whitening(len(rows), sub_covariance(self.covariance, rows))
             vectors = np.array(
-                [whiten_dissimilarities(matrix, weights).ravel() for matrix in matrices]
+                [whiten_dissimilarities(matrix, whitening).ravel() for matrix in matrices]
             )
         else:
             vectors = np.array([matrix[np.triu_indices(len(rows), 1)] for matrix in matrices])
@@ -315,11 +316,13 @@ def build_rsa_model_fit(
     matrices = np.array([rdm(x, options["rdm"]) for x in representations])
     largest = np.nanmax(np.abs(matrices), axis=(1, 2), keepdims=True)
     largest = np.where(largest > 0, largest, 1.0)
-    weights = sample_weights_in_mean(representations[0], options["variances"])
+    n = representations[0].n_samples
+    covariance = np.ones(n) if options["covariance"] is None else np.array(options["covariance"])
+    sample_whitening(n, covariance)  # raises for a covariance that does not fit
     names = tuple(x.name for x in representations)
     matrices, units = matrices / largest, 1 / largest[:, 0, 0]
     compare = options["compare"]
-    return RsaModelFit(names, matrices, units, tuple(sizes), compare, weights, fit, folds)
+    return RsaModelFit(names, matrices, units, tuple(sizes), compare, covariance, fit, folds)
 
 
 def stimulus_folds(

@@ -111,10 +111,16 @@ def subsample_representation(
 
 
 def subsample_measure(measure: Measure, rows: np.ndarray, n: int) -> Measure:
-    """Return the measure for some of n samples; parameters with n entries are cut to ``rows``."""
-    tables = {name: v for name, v in measure.parameters if isinstance(v, tuple) and len(v) == n}
+    """Return the measure for some of n samples; parameters with n entries, or n x n entries, are
+    cut to ``rows``."""
+    tables = {
+        name: np.array(v, dtype=object)
+        for name, v in measure.parameters
+        if isinstance(v, tuple) and len(v) == n
+    }
     parameters = {
-        name: tuple(np.array(v, dtype=object)[rows].tolist()) for name, v in tables.items()
+        name: (v[np.ix_(rows, rows)] if v.shape == (n, n) else v[rows]).tolist()
+        for name, v in tables.items()
     }
     return measure.with_parameters(**parameters) if parameters else measure
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -56,6 +56,8 @@ from .rectangles import (
 # Dissimilarities above this multiple of the mean do not raise the tolerance for ties.
 MAX_MEAN_MULTIPLE = 8.0
 MIN_SHARED_PAIRS = 3  # two shared pairs always correlate by 1 or -1
+# Of the errors of samples: equal variances, a variance for each sample, or rows of a matrix
+SampleCovariance: TypeAlias = tuple[float, ...] | tuple[tuple[float, ...], ...] | None
 # Numbers gathered at a time: few enough for the processor's cache.
 MAX_GATHERED_NUMBERS = 2**17
 
@@ -390,19 +392,20 @@ def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
 
 @cached("n n")
 def whitened_gram(
-    x: Representation, kind: str, compare: str, variances: tuple[float, ...] | None
+    x: Representation, kind: str, compare: str, covariance: SampleCovariance
 ) -> np.ndarray:
     r"""Return the dissimilarities D, prepared for a comparison in the metric of their errors, shape
     (n, n).
 
-    .. math:: S^{-1/2} (I - 1 w^\top) (-\tfrac{1}{2} D) (I - w 1^\top) S^{-1/2}, \qquad w = S^{-1}
+    .. math:: L^{-1} (I - 1 w^\top) (-\tfrac{1}{2} D) (I - w 1^\top) L^{-\top}, \qquad w = S^{-1}
         1 / 1^\top S^{-1} 1
 
-    for the diagonal matrix S of ``variances``, scaled to norm 1. ``"whitened_pearson"`` also
-    removes the part explained by equal dissimilarities. The inner product of two such matrices
-    equals the inner product of the vectors of dissimilarities with the inverse of :math:`(C S
-    C^\top) \circ (C S C^\top)`, where C has the contrasts of all pairs. Raises ``UndefinedError``
-    when all dissimilarities are equal, and for given dissimilarities with missing pairs.
+    for the ``covariance`` S = L L' of the errors of the samples, scaled to norm 1.
+    ``"whitened_pearson"`` also removes the part explained by equal dissimilarities. The inner
+    product of two such matrices equals the inner product of the vectors of dissimilarities with the
+    inverse of :math:`(C S C^\top) \circ (C S C^\top)`, where C has the contrasts of all pairs.
+    Raises ``UndefinedError`` when all dissimilarities are equal, and for given dissimilarities with
+    missing pairs.
     """
     require_no_missing_pairs(x)
     matrix = dissimilarity_matrix(x, kind)
@@ -410,30 +413,77 @@ def whitened_gram(
     require_distinct_values(
         x, kind, float(dissimilarities.min()), float(dissimilarities.max()), epsilon(matrix)
     )
-    weights = sample_weights_in_mean(x, variances)
-    gram = whiten_dissimilarities(matrix, weights)
+    whitening = sample_whitening(x.shape[0], covariance)
+    gram = whiten_dissimilarities(matrix, whitening)
     if compare == "whitened_pearson":
-        constant = whiten_dissimilarities(1 - np.eye(len(matrix)), weights)
+        constant = whiten_dissimilarities(1 - np.eye(len(matrix)), whitening)
         gram = gram - constant * (np.vdot(gram, constant) / np.vdot(constant, constant))
     return gram / np.linalg.norm(gram)
 
 
-def sample_weights_in_mean(x: Representation, variances: tuple[float, ...] | None) -> np.ndarray:
-    """Return the weights of the samples in their mean, with the sum 1, from the variances of the
-    errors."""
-    n = x.shape[0]
-    spread = np.ones(n) if variances is None else np.asarray(variances, dtype=float)
-    if spread.shape != (n,) or not (np.isfinite(spread) & (spread > 0)).all():
-        raise ValueError(f"rsa: variances of {n} samples are {n} positive numbers; got {variances}")
-    return 1 / spread / (1 / spread).sum()
+def sub_covariance(covariance: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the covariance of some samples, from variances (n,) or a matrix (n, n)."""
+    return np.asarray(covariance[rows] if covariance.ndim == 1 else covariance[np.ix_(rows, rows)])
 
 
-def whiten_dissimilarities(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
+class SampleWhitening(NamedTuple):
+    """The covariance S of the errors of samples, prepared to whiten dissimilarities.
+
+    ``weights``: the weights of the samples in their best mean, S⁻¹ 1 / 1' S⁻¹ 1, (n,). ``root``:
+    the inverse of the Cholesky factor of S times the square root of 1' S⁻¹ 1; (n,) for independent
+    errors, otherwise (n, n).
+    """
+
+    weights: np.ndarray
+    root: np.ndarray
+
+    def root_times(self, matrix: np.ndarray) -> np.ndarray:
+        """Return the product of the transposed root and a matrix."""
+        root = self.root
+        return np.asarray(root[:, None] * matrix if root.ndim == 1 else root.T @ matrix)
+
+    @property
+    def precisions(self) -> np.ndarray:
+        """The precision of each sample relative to the mean, (n,): the diagonal of S⁻¹ - S⁻¹ 1 1'
+        S⁻¹ / 1' S⁻¹ 1, times 1 / 1' S⁻¹ 1."""
+        squares = self.root**2 if self.root.ndim == 1 else (self.root**2).sum(axis=0)
+        return np.asarray(squares - self.weights**2)
+
+
+def sample_whitening(n: int, covariance: SampleCovariance | np.ndarray) -> SampleWhitening:
+    """Return the whitening for n samples from the covariance of the errors: None for equal
+    variances, n variances, or an (n, n) matrix.
+
+    Raises ``ValueError`` for anything else.
+    """
+    S = np.ones(n) if covariance is None else np.asarray(covariance, dtype=float)
+    if S.shape == (n,) and (np.isfinite(S) & (S > 0)).all():
+        weights = 1 / S / (1 / S).sum()
+        return SampleWhitening(weights, np.sqrt(weights))
+    remedy = f"rsa: covariance of {n} samples is {n} positive numbers, or a symmetric ({n}, {n})"
+    if S.shape != (n, n) or not np.isfinite(S).all() or not np.allclose(S, S.T):
+        raise ValueError(f"{remedy} matrix; got shape {S.shape}, or other numbers")
+    try:
+        factor = np.linalg.cholesky(S)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            f"{remedy} matrix that is positive definite; shrink it: rs.noise_covariance"
+        ) from None
+    root = np.linalg.inv(factor)
+    sums = root.sum(axis=1)
+    total = sums @ sums
+    return SampleWhitening(root.T @ sums / total, root / np.sqrt(total))
+
+
+def whiten_dissimilarities(matrix: np.ndarray, whitening: SampleWhitening) -> np.ndarray:
     """Return the matrix of :func:`whitened_gram` for a matrix of dissimilarities, up to a
     factor."""
+    weights, root = whitening
     means = weights @ matrix
     centered = matrix - means - means[:, None] + weights @ means
-    return -0.5 * centered * np.sqrt(np.outer(weights, weights))
+    if root.ndim == 1:
+        return np.asarray(-0.5 * centered * np.outer(root, root))
+    return np.asarray(-0.5 * root @ centered @ root.T)
 
 
 # ------------------------------------------------------------------------------------- many samples

@@ -11,6 +11,7 @@ import numpy as np
 from ..base.arrays import Array, as_float64, euclidean_norm, namespace, scalar
 from ..data.representation import Representation, cached
 from .distances import (
+    SampleCovariance,
     centered_distance_entries,
     dissimilarity_entries,
     dissimilarity_summary,
@@ -234,12 +235,12 @@ def unscaled_distance_matrix(x: Representation) -> np.ndarray:
 
 
 def dissimilarity_pair_matrix(
-    x: Representation, rdm: str, compare: str, variances: tuple[float, ...] | None = None
+    x: Representation, rdm: str, compare: str, covariance: SampleCovariance = None
 ) -> DenseMatrix:
     """Return the dissimilarities, prepared for comparison, as a symmetric matrix with a zero
     diagonal; whitened dissimilarities as a centred matrix."""
     if compare.startswith("whitened"):
-        gram = whitened_gram(x, rdm, compare, variances)
+        gram = whitened_gram(x, rdm, compare, covariance)
         return DenseMatrix(len(gram), lambda: gram, square=1.0)
     require_no_missing_pairs(x)
     n, total, square = x.shape[0], 0.0, 2.0

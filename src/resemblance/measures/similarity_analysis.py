@@ -12,7 +12,7 @@ from ..base.arrays import Array, clip_above_one, frobenius_inner, records_gradie
 from ..contracts._measure import measure
 from ..contracts.claims import COSINE_INVARIANCES, SHAPE_INVARIANCES, AllPairs, Product, Scores
 from ..data.representation import Representation
-from ..intermediates.distances import rdm_vectors, shared_pairs, whitened_gram
+from ..intermediates.distances import SampleCovariance, rdm_vectors, shared_pairs, whitened_gram
 from ..intermediates.matrices import dissimilarity_pair_matrix
 from ..intermediates.missing_pairs import has_missing_pairs
 from ..intermediates.pair_matrix import expected_cosine
@@ -48,7 +48,7 @@ def rsa(
     *,
     rdm: Literal["correlation", "cosine", "euclidean", "sqeuclidean"] = "correlation",
     compare: RdmComparison = "spearman",
-    variances: tuple[float, ...] | None = None,
+    covariance: SampleCovariance = None,
 ) -> Array:
     r"""Representational similarity analysis: the correlation of two matrices of dissimilarities
     between samples.
@@ -69,10 +69,13 @@ def rsa(
     .. math:: \frac{d_X^\top V^{-1} d_Y}{\sqrt{d_X^\top V^{-1} d_X \; d_Y^\top V^{-1} d_Y}},
         \qquad V = (C S C^\top) \circ (C S C^\top)
 
-    with C the contrasts of all pairs and S the diagonal matrix of ``variances``, a number for each
-    sample such as 1 / trials, by default equal. With equal ``variances`` and ``rdm="sqeuclidean"``,
-    ``"whitened_cosine"`` is linear ``cka``. ``"whitened_pearson"`` first removes, in the same
-    metric, the part that equal dissimilarities explain. The code forms no matrix of pairs by pairs.
+    with C the contrasts of all pairs and S the ``covariance`` of the errors of the samples: a
+    variance for each sample such as 1 / trials, by default equal, or an (n, n) matrix, for example
+    where the responses to samples that follow each other share noise. With equal variances and
+    ``rdm="sqeuclidean"``, ``"whitened_cosine"`` is linear ``cka``. ``"whitened_pearson"`` first
+    removes, in the same metric, the part that equal dissimilarities explain; ``corr_cov`` of
+    rsatoolbox subtracts the plain mean, which is the same for equal variances only. The code forms
+    no matrix of pairs by pairs: O(n^3) time with a matrix S.
 
     X or Y may hold given dissimilarities (:func:`~resemblance.from_dissimilarities`,
     :func:`~resemblance.dissimilarities`), whatever ``rdm`` is. If some dissimilarities are missing,
@@ -82,8 +85,9 @@ def rsa(
     X is (n, d), Y is (n, e), n >= 3. A row without direction (constant, for ``"correlation"``) has
     dissimilarity 1 to all other rows. With d = 1 and ``"correlation"`` no row has a direction.
     O(n^2 (d + log n)) time, n^2/2 numbers per representation. Raises ``UndefinedError`` when all
-    dissimilarities of a representation are equal. Raises ``ValueError`` when ``variances`` are not
-    n positive numbers, or for ``variances`` with a comparison that is not whitened.
+    dissimilarities of a representation are equal. Raises ``ValueError`` when the
+    ``covariance`` is neither n positive numbers nor a positive definite (n, n) matrix, or for a
+    ``covariance`` with a comparison that is not whitened.
 
     For more than 4096 samples O(n^2 d) time and O(n d) memory. Pearson and cosine stay exact.
     ``"spearman"`` gives a rank to each of 2^18 bins, and ``"kendall"`` leaves out pairs within the
@@ -100,10 +104,10 @@ def rsa(
     offset is equal for all features, so the measure is not translation invariant, although some
     sources list the measure as translation invariant.
     """
-    if variances is not None and not compare.startswith("whitened"):
-        raise ValueError(f"rsa: variances are for whitened comparisons, not {compare!r}")
+    if covariance is not None and not compare.startswith("whitened"):
+        raise ValueError(f"rsa: covariance is for whitened comparisons, not {compare!r}")
     if compare.startswith("whitened"):
-        a, b = (whitened_gram(r, rdm, compare, variances) for r in (x, y))
+        a, b = (whitened_gram(r, rdm, compare, covariance) for r in (x, y))
         return 1.0 if x is y else min(1.0, float(np.vdot(a, b)))
     a, b = rdm_vectors(x, y, rdm, compare)
     if compare.startswith("kendall"):
@@ -115,17 +119,13 @@ def rsa(
 
 @rsa.claim("uninformative")
 def uninformative_dissimilarities(
-    x: Representation,
-    y: Representation,
-    rdm: str,
-    compare: str,
-    variances: tuple[float, ...] | None,
+    x: Representation, y: Representation, rdm: str, compare: str, covariance: SampleCovariance
 ) -> str:
     """Near with ``compare="cosine"`` when the dissimilarities vary little, for any number of
     samples."""
     if compare not in ("cosine", "whitened_cosine"):
         return ""
-    matrices = (dissimilarity_pair_matrix(r, rdm, compare, variances) for r in (x, y))
+    matrices = (dissimilarity_pair_matrix(r, rdm, compare, covariance) for r in (x, y))
     return warn_near_ceiling(x.n_samples, expected_cosine(*matrices))
 
 

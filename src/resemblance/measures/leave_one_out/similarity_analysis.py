@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,10 @@ from ...base.arrays import as_float64, row_blocks
 from ...data.representation import Representation, cached, representation_title
 from ...intermediates.distances import (
     MAX_GATHERED_NUMBERS,
+    SampleCovariance,
+    SampleWhitening,
     rdm_vector,
-    sample_weights_in_mean,
+    sample_whitening,
     whiten_dissimilarities,
     whitened_gram,
 )
@@ -29,7 +30,7 @@ def leave_one_out_rsa(
     y: Representation,
     rdm: str,
     compare: str,
-    variances: tuple[float, ...] | None = None,
+    covariance: SampleCovariance = None,
     rows: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""Return the leave-one-out RSA, shape (n,), in [-1, 1].
@@ -63,7 +64,7 @@ def leave_one_out_rsa(
             leave_one_out_rank_products([x, y], [(0, 1)], rdm)[0] if rows is None else rows,
         )
     if compare.startswith("whitened"):
-        return _leave_one_out_whitened(x, y, rdm, compare, variances)
+        return _leave_one_out_whitened(x, y, rdm, compare, covariance)
     d, e = (as_float64(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
     squares = [_leave_one_out_squared_norms(r, rdm, compare) for r in (x, y)]
     product = _leave_one_out_pair_products(d, e, x.shape[0], is_centered=compare == "pearson")
@@ -98,21 +99,25 @@ def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> 
 
 
 def _leave_one_out_whitened(
-    x: Representation, y: Representation, kind: str, compare: str, variances: Any
+    x: Representation, y: Representation, kind: str, compare: str, covariance: SampleCovariance
 ) -> np.ndarray:
-    """Return the leave-one-out cosines of two whitened matrices, centred again."""
-    weights = sample_weights_in_mean(x, variances)
-    share = weights / (1 - weights)
-    a, b = (whitened_gram(r, kind, compare, variances) for r in (x, y))
+    """Return the leave-one-out cosines of two whitened matrices, centred again.
+
+    With P = S⁻¹ - S⁻¹ 1 1' S⁻¹ / 1' S⁻¹ 1, the inner product of two matrices D and E is tr(P D P E)
+    / 4. Without sample i, P becomes P - p p' / P_ii, where p is column i of P.
+    """
+    whitening = sample_whitening(x.shape[0], covariance)
+    precisions = whitening.precisions
+    a, b = (whitened_gram(r, kind, compare, covariance) for r in (x, y))
 
     def inner(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-        rows, diagonal = (p * q).sum(axis=1), np.diagonal(p) * np.diagonal(q)
-        removed = 2 * rows - diagonal + 2 * share * (rows - diagonal) - share**2 * diagonal
-        return rows.sum() - removed
+        (half_p, full_p), (half_q, full_q) = _times_root(p, whitening), _times_root(q, whitening)
+        rows = (half_p * half_q).sum(axis=1)
+        return np.vdot(p, q) - 2 * rows / precisions + full_p * full_q / precisions**2
 
     products = [inner(a, b), inner(a, a), inner(b, b)]
     if compare == "whitened_pearson":
-        constant = whiten_dissimilarities(1 - np.eye(len(a)), weights)
+        constant = whiten_dissimilarities(1 - np.eye(len(a)), whitening)
         a_product, b_product, square = (
             inner(a, constant),
             inner(b, constant),
@@ -123,6 +128,14 @@ def _leave_one_out_whitened(
     for r, remainders in zip((x, y), products[1:]):
         check_remainder(f"the {kind} dissimilarities of {representation_title(r)}", remainders)
     return np.clip(products[0] / np.sqrt(products[1] * products[2]), -1, 1)
+
+
+def _times_root(gram: np.ndarray, whitening: SampleWhitening) -> tuple[np.ndarray, np.ndarray]:
+    """Return R' G, and the diagonal of R' G R, for a whitened matrix G and the root R."""
+    half = whitening.root_times(gram)
+    root = whitening.root
+    full = np.diagonal(half) * root if root.ndim == 1 else (half * root.T).sum(axis=1)
+    return half, np.asarray(full)
 
 
 def _leave_one_out_spearman(
