@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import eigvalsh
 from scipy.spatial.distance import squareform
 from scipy.stats import kendalltau, spearmanr
 
@@ -551,3 +552,48 @@ def test_responses_far_from_the_origin_keep_their_digits(
     assert np.allclose(value, expected, rtol=1e-9, atol=1e-9)
     with pytest.raises(rs.UndefinedError, match="centre first"):
         rs.dissimilarities(recording.trials + 1e17, LABELS, **options)
+
+
+def gram_of(matrix: np.ndarray) -> np.ndarray:
+    """Return the centred Gram matrix with the given squared distances."""
+    center = np.eye(len(matrix)) - 1 / len(matrix)
+    return np.asarray(-center @ matrix @ center / 2)
+
+
+@pytest.mark.parametrize("kind", ["sqeuclidean", "correlation"])
+def test_gram_matrices_of_given_distances_are_compared_as_by_definition(kind: str) -> None:
+    """Bures by the square roots of matrices, as rsatoolbox's `bures` and `bures_metric`, and the
+    affine-invariant distance by generalised eigenvalues."""
+    x, y = np.random.default_rng(2).standard_normal((2, 10, 14))
+    given = [rs.from_dissimilarities(rs.rdm(v, kind)) for v in (x, y)]
+    k, m = (gram_of(rs.rdm(v, kind)) for v in (x, y))
+    values, vectors = np.linalg.eigh(k)
+    root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
+    fidelity = np.sqrt(np.maximum(np.linalg.eigvalsh(root @ m @ root), 0)).sum()
+    assert rs.nbs(*given) == pytest.approx(fidelity / np.sqrt(np.trace(k) * np.trace(m)), abs=1e-6)
+    squared = np.trace(k) + np.trace(m) - 2 * fidelity
+    assert rs.bures(*given) ** 2 == pytest.approx(squared, rel=1e-6)
+    shrunk = [0.8 * 10 * v / np.trace(v) + 0.2 * np.eye(10) for v in (k, m)]
+    logs = np.log(eigvalsh(*shrunk))
+    assert rs.riemannian(*given, shrinkage=0.2) == pytest.approx(np.linalg.norm(logs), rel=1e-9)
+    if kind == "sqeuclidean":  # features on one side
+        assert rs.bures(given[0], y) == pytest.approx(rs.bures(x, y))
+    scores = rs.score_models(
+        {"m": given[0]}, {"a": given[1], "b": x}, measure="nbs", progress=False
+    )
+    assert scores.values[:, 0] == pytest.approx([rs.nbs(*given), rs.nbs(given[0], x)], abs=1e-9)
+
+
+def test_dissimilarities_without_a_gram_matrix_are_refused(recording: Any, subtests: Any) -> None:
+    missing = rs.rdm(recording.model).copy()
+    missing[0, 1] = missing[1, 0] = np.nan
+    for name, x in (
+        ("cross-validated", recording.crossnobis),
+        ("missing", rs.from_dissimilarities(missing)),
+    ):
+        for measure in (rs.nbs, rs.bures, rs.riemannian):
+            with (
+                subtests.test(f"{name} {measure}"),
+                pytest.raises(rs.UndefinedError, match="runs="),
+            ):
+                measure(x, recording.model)

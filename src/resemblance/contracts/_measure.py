@@ -47,7 +47,7 @@ from .claims import (
     describe_invariance,
     require_arguments,
 )
-from .streamed import check_stream_precision, require_features
+from .streamed import check_stream_precision, require_distances, require_features
 
 MeasureFamily = Literal[
     "cca", "alignment", "similarity_matrix", "neighbors", "topology", "descriptive", "outputs"
@@ -97,7 +97,7 @@ class Measure(DeclaredFunction):
     product: Product | None = None
     all_pairs: AllPairs | None = None
     streams_with: Literal["squares", "directions"] | None = None
-    takes: Literal["features", "dissimilarities", "repeats"] = "features"
+    takes: Literal["features", "dissimilarities", "distances", "repeats"] = "features"
     needs_equal_columns: bool = False
 
     def __post_init__(self) -> None:
@@ -241,6 +241,8 @@ class Measure(DeclaredFunction):
         check_all_finite(x), check_all_finite(y)
         if x.origin or y.origin:
             check_stream_precision(self, x, y)
+        elif self.takes == "distances":
+            require_distances(str(self), x, y)
         elif self.takes != "dissimilarities":
             require_features(str(self), x, y)
         self.in_order_of(x, y)
@@ -301,8 +303,10 @@ def measure(
         versions are computed again), ``requires`` (an optional dependency), ``streams_with``
         (``"squares"`` or ``"directions"``, the sums accumulated by a stream for the measure),
         ``takes`` (``"dissimilarities"`` if the measure compares dissimilarities and so also accepts
-        given dissimilarities; ``"repeats"`` if the measure compares the noise of repeats, which are
-        rows with equal ids), ``needs_equal_columns`` (column i of X corresponds to column i of Y,
+        given dissimilarities; ``"distances"`` if the measure depends on the Euclidean distances
+        between samples only and so also accepts given squared distances; ``"repeats"`` if the
+        measure compares the noise of repeats, which are rows with equal ids),
+        ``needs_equal_columns`` (column i of X corresponds to column i of Y,
         so layers of different widths have no value).
 
         The following claims are functions of x, y and parameters (matched by name):

@@ -69,6 +69,20 @@ def require_features(caller: str, *representations: Representation) -> None:
             )
 
 
+def require_distances(caller: str, *representations: Representation) -> None:
+    """Raise :class:`~resemblance.UndefinedError` for streams, and for given dissimilarities that
+    are no squared Euclidean distances between points."""
+    require_samples(caller, *representations)
+    for x in representations:
+        if x.signed and (x.signed.signs <= 0).any():
+            raise UndefinedError(
+                f"{caller} takes squared Euclidean distances, and the dissimilarities of "
+                f"{representation_title(x)} are none: pairs are missing, or the Gram matrix has "
+                "negative eigenvalues, as of cross-validated dissimilarities; leave out runs=, or "
+                "take rsa"
+            )
+
+
 def check_stream_precision(measure: Any, x: Representation, y: Representation) -> None:
     """Raise an error if a measure has no value, or too few digits, on a stream.
 

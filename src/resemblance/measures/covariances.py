@@ -41,7 +41,7 @@ from .leave_one_out.covariances import leave_one_out_ensd
 @measure(
     label="NBS", family="similarity_matrix", citation="tang2020similarity", version=2,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
-    leave_one_out=leave_one_out_nbs, uninformative=uninformative_rotations,
+    leave_one_out=leave_one_out_nbs, uninformative=uninformative_rotations, takes="distances",
 )  # fmt: skip
 def nbs(x: Representation, y: Representation) -> Array:
     r"""Normalized Bures similarity: the fidelity of two centred Gram matrices.
@@ -51,9 +51,12 @@ def nbs(x: Representation, y: Representation) -> Array:
         = \frac{\lVert X^\top Y \rVert_*}{\lVert X \rVert_F \lVert Y \rVert_F}
         \qquad (X, Y \text{ centered}, K = X X^\top, L = Y Y^\top)
 
-    X is (n, d), Y is (n, e). The code forms no n x n matrix. The value is the cosine of
-    :func:`angular_shape`, and 1 minus half the squared :func:`procrustes`, so all three measures
-    rank pairs alike. Raises ``UndefinedError`` for a constant representation.
+    X is (n, d), Y is (n, e); either may hold given squared distances D between samples
+    (:func:`~resemblance.from_dissimilarities`), with K = -H D H / 2 for the centring matrix H. The
+    code forms no n x n matrix. The value is the cosine of :func:`angular_shape`, and 1 minus half
+    the squared :func:`procrustes`, so all three measures rank pairs alike. Raises
+    ``UndefinedError`` for a constant representation, and for dissimilarities that are no squared
+    Euclidean distances.
 
     Use it when you want a similarity between 0 and 1 that corresponds to the Procrustes distance.
 
@@ -76,6 +79,7 @@ def nbs(x: Representation, y: Representation) -> Array:
     invariant_to=RIGID_INVARIANCES | SAMPLE_ROTATION,
     leave_one_out=leave_one_out_size_shape,
     uninformative=uninformative_rotations,
+    takes="distances",
 )
 def bures(x: Representation, y: Representation) -> Array:
     r"""Bures distance: the Wasserstein distance between normal distributions with the centred Gram
@@ -85,7 +89,8 @@ def bures(x: Representation, y: Representation) -> Array:
         K^{1/2})^{1/2}}
         \qquad (X, Y \text{ centered}, K = X X^\top, L = Y Y^\top)
 
-    X is (n, d), Y is (n, e). The value is in the units of the activations. It equals
+    X is (n, d), Y is (n, e); either may hold given squared distances, as for :func:`nbs`. The value
+    is in the units of the activations; ``bures_metric`` of rsatoolbox is its square. It equals
     :func:`procrustes_size_shape`, and the code computes the two measures in the same way; for Gram
     matrices scaled to trace 1 the value equals :func:`procrustes`. Defined for all finite data.
 
@@ -110,6 +115,7 @@ def bures(x: Representation, y: Representation) -> Array:
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     limits={"shrinkage": (1e-6, 1)},
     diagnostics=shrinkage_whitening_error,
+    takes="distances",
 )
 def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) -> Array:
     r"""Riemannian distance: the affine-invariant distance between two centred Gram matrices, made
@@ -120,7 +126,8 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
         K_\lambda = (1 - \lambda) \frac{n}{\lVert X \rVert_F^2} X X^\top + \lambda I \qquad (X
         \text{ centered})
 
-    with :math:`\lambda` = ``shrinkage``. X is (n, d), Y is (n, e). The distance is the root of the
+    with :math:`\lambda` = ``shrinkage``. X is (n, d), Y is (n, e); either may hold given squared
+    distances, as for :func:`nbs`. The distance is the root of the
     summed squared logarithms of the generalised eigenvalues, computed in the joint span of X and Y:
     O((d + e)^3) time besides the two decompositions and one product, no n x n matrix when d, e < n.
     Raises ``UndefinedError`` for a constant representation.
@@ -133,7 +140,9 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
 
     Reference: Shahbazi et al. 2021. A centred Gram matrix is singular and the distance between two
     singular matrices is infinite, so any use needs some regularisation, and values depend on the
-    choice. The regularisation here first scales the mean eigenvalue to 1.
+    choice. The regularisation here first scales the mean eigenvalue to 1. ``neg_riem_dist`` of
+    rsatoolbox drops the first sample, so values depend on the order of samples, and adds a multiple
+    of the identity to X alone, fitted to make the distance small.
     """
     if _share_directions(x, y):
         a, b = _shrunk_grams(x, y, shrinkage)
