@@ -47,9 +47,11 @@ if _TYPE_CHECKING:
     from .engine.forecast import plan as plan
     from .inference import Evidence as Evidence
     from .inference import ModelScores as ModelScores
+    from .inference import TimeCourses as TimeCourses
     from .inference import duplicate_labels as duplicate_labels
     from .inference import evidence as evidence
     from .inference import score_models as score_models
+    from .inference import score_models_over_time as score_models_over_time
     from .inference._sample_size import sample_size as sample_size
     from .intermediates.noise import noise_covariance as noise_covariance
     from .intermediates.recall import neighbor_recall as neighbor_recall
@@ -90,7 +92,8 @@ _MODULES = {
     "versions": ("DriftReport", "IndexUpgrade", "drift", "upgrade_index"),
     "engine.forecast": ("Forecast", "plan"),
     "inference": (
-        "Evidence", "ModelScores", "duplicate_labels", "evidence", "score_models",
+        "Evidence", "ModelScores", "TimeCourses", "duplicate_labels", "evidence", "score_models",
+        "score_models_over_time",
     ),
     "inference._sample_size": ("sample_size",),
     "data.joining": ("condition_means", "join_samples"),

@@ -60,6 +60,12 @@ RESULTS: dict[str, Callable[[], BaseResult]] = {
     "ModelScores": lambda: rs.score_models(
         {"m": SHARED, "n": SHARED**2}, {**LAYERS, **FLAT}, **QUIET
     ),
+    "TimeCourses": lambda: rs.score_models_over_time(
+        {"m": SHARED[:12], "n": SHARED[:12] ** 2},
+        {name: x[:48].reshape(12, 4, 6) for name, x in {**LAYERS, "d": SHARED}.items()},
+        axes="trials bins units",
+        **QUIET,
+    ),
     "DriftReport": lambda: rs.drift(
         OLD, OLD @ TURN, n_resamples=10, labels=np.arange(400) % 3, **QUIET
     ),
@@ -93,7 +99,11 @@ def test_a_result_does_what_all_results_do(name):
     outcomes = check_result(result)
     assert [outcome for outcome in outcomes if outcome.holds is not True] == []
     assert ("a mapping" in {o.check for o in outcomes}) == isinstance(result, MappingResult)
-    if name in ("IndexUpgrade", "ModelScores"):  # the estimates have the columns of a comparison
+    if name in (
+        "IndexUpgrade",
+        "ModelScores",
+        "TimeCourses",
+    ):  # the estimates have the columns of a comparison
         for record in result.records():
             assert {"measure", "value", "low", "high"} <= set(record)
             assert not {"mean", "recall", "truth", "numbers"} & set(record)

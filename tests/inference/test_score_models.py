@@ -602,6 +602,7 @@ def test_the_command_prints_what_the_call_returns(folder, capsys, subtests):
         ("subjects --models models", models, {}),
         ("rdms --models models --dissimilarities", models, {}),
         ("subjects --models models --whole-blocks blocks.csv", models, {"whole_blocks": blocks}),
+        ("subjects --models models --score partial", models, {"score": "partial"}),
         (
             "subjects --models models --fitted models --folds 2 --seed 1 --jobs 2",
             parts | models,
@@ -614,7 +615,10 @@ def test_the_command_prints_what_the_call_returns(folder, capsys, subtests):
             scores = rs.score_models(sides, subjects, **options)
             means = {row["model"]: row["value"] for row in document["models"]}
             assert means == pytest.approx(dict(zip(scores.models, scores.mean)))
-            assert document["ceiling"]["high"] == pytest.approx(scores.ceiling[2])
+            ceiling = document["ceiling"] and document["ceiling"]["high"]
+            assert ceiling == pytest.approx(scores.ceiling and scores.ceiling[2])
+            assert document["score"] == scores.score
+            assert len(document["fitted_parts"]) == len(scores.fitted_parts)
             pair = document["differences"][-1]
             assert pair["pvalue"] == pytest.approx(scores.difference(pair["a"], pair["b"]).pvalue)
     assert cli.run(["score-models", "subjects", "--models", "models"]) == 0
@@ -631,6 +635,7 @@ def test_the_command_prints_what_the_call_returns(folder, capsys, subtests):
         ("subjects --models models -m cka,rsa", "one measure"),
         ("subjects --models models --confidence-level 2", "level"),
         ("subjects --models nowhere", "nowhere"),
+        ("subjects --models models --score semi", "semipartial"),
         ("subjects", "--fitted"),
         ("subjects --models models --fitted models/half.npy", "'half'"),
         ("rdms --models models", "--dissimilarities"),

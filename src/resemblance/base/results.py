@@ -103,8 +103,8 @@ class BaseResult(ABC):
         ``measure``: the measure to draw, if there are several, or the name of a number in the
         records. ``kind``: the name of the plotting function, by default the first name of the
         result's list: "heatmap", "layers", "mds" or "tree" for a comparison and evidence, also
-        "intervals" for evidence; "ranks" or "box" for a benchmark;
-        "model_scores", "drift", or "points" for other results. ``ax``: the axes to draw into.
+        "intervals" for evidence; "ranks" or "box" for a benchmark; "model_scores", "time_courses",
+        "drift", or "points" for other results. ``ax``: the axes to draw into.
         ``options``: the options of the plotting function.
         """
         arguments = () if measure is None else (measure,)

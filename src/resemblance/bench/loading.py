@@ -26,6 +26,7 @@ STUDY_REMEDY = "remove it and run the suite again: what was computed is kept"
 # By class name, the module of every result with a JSON document.
 RESULT_MODULES: Mapping[str, str] = {
     "ModelScores": "inference",
+    "TimeCourses": "inference",
     "Clusters": "comparison.populations",
     "DriftReport": "versions",
     "Forecast": "engine.forecast",

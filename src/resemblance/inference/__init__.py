@@ -9,7 +9,9 @@ without some of the samples give intervals, differences, influence and sample si
 from ..data.caveats import duplicate_labels
 from ._evidence import evidence
 from ._score_models import ModelScores, score_models
+from ._time_courses import TimeCluster, TimeCourses, score_models_over_time
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
+from .fitting import FittedPart
 from .intervals import PartCells
 from .nulls import NullCells
 from .result import Evidence
@@ -25,7 +27,11 @@ __all__ = [
     "NullCells",
     "PairEvidence",
     "PartCells",
+    "FittedPart",
+    "TimeCluster",
+    "TimeCourses",
     "score_models",
+    "score_models_over_time",
     "duplicate_labels",
     "evidence",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any, get_args
 
@@ -46,7 +45,14 @@ from .fitting import (
     stimulus_folds,
 )
 from .jackknife import leave_group_out_values, leave_one_out_values
-from .joint_scores import (
+from .own_conditions import (
+    align_to_all_conditions,
+    check_model_has_all_pairs,
+    columns_by_subject,
+    missing_pair_notes,
+    no_ceiling_reason,
+)
+from .several_models import (
     ALL_MODELS,
     NONNEGATIVE_SCORES,
     SCORE_RANGES,
@@ -55,13 +61,6 @@ from .joint_scores import (
     check_independent_models,
     check_model_score,
     joint_scores,
-)
-from .own_conditions import (
-    align_to_all_conditions,
-    check_model_has_all_pairs,
-    columns_by_subject,
-    missing_pair_notes,
-    no_ceiling_reason,
 )
 
 MIN_STIMULI = 6  # stimuli, or blocks of stimuli
@@ -382,10 +381,11 @@ def score_models(
     if count < MIN_STIMULI:
         units_noun = "stimuli" if groups is None else "different labels of blocks"
         raise ValueError(f"score_models: it takes at least {MIN_STIMULI} {units_noun}; got {count}")
-    parts_of_models = {
-        model: [part_names.get(c.name, c.name) for c in group]
-        for model, group in groupby(columns, key=lambda c: owners.get(c.name, c.name))
-    }
+    parts_of_models: dict[str, list[str]] = {}
+    for y in columns:
+        parts_of_models.setdefault(owners.get(y.name, y.name), []).append(
+            part_names.get(y.name, y.name)
+        )
     has_folds = bool(owners) or folds is not None
     check_model_score(score, m, tuple(parts_of_models), has_folds=has_folds)
     numbers, parts, upper, fitted = None, list[np.ndarray](), None, tuple[FittedPart, ...]()

@@ -9,6 +9,7 @@ whatever the direction of a measure.
 from ._intervals import drift, intervals, model_scores, points
 from ._ranks import box, ranks
 from ._style import style
+from ._time_courses import time_courses
 from .curves import layers
 from .drawing import draw
 from .embeddings import mds, tree
@@ -27,6 +28,7 @@ __all__ = [
     "ranks",
     "rdm",
     "style",
+    "time_courses",
     "tree",
 ]
 

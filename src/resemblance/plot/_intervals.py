@@ -15,8 +15,8 @@ from ..base.results import BaseResult
 from ..base.text import did_you_mean
 from ..contracts._measure import Measure
 from ..inference import ModelScores
-from ..inference.joint_scores import SCORE_TITLES
 from ..inference.result import Evidence
+from ..inference.several_models import SCORE_TITLES
 from ..report.evidence_words import ALPHA, describe_pair_result, result_of_measure
 from ..report.of_drift import drift_result
 from ..sections.figures import Bar, Bars

@@ -20,6 +20,7 @@ from ..base.results import BaseResult
 from ..base.text import escape_control_characters, replace_unencodable
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
+from ..inference import TimeCourses
 from ..inference.result import Evidence
 from ..sections.claims import CONTRADICTED, NO_DATA, NOT_REPRODUCED, PARTLY_REPRODUCED, REPRODUCED
 from ..sections.figures import Bars, Choice, HeatMap
@@ -33,6 +34,7 @@ from .colors import color_style_sheet
 from .maps import page_data
 from .of_comparison import result_from_comparison, result_from_evidence
 from .of_drift import drift_result
+from .of_time_courses import time_courses_result
 from .of_upgrade import upgrade_result
 from .rows import bar_rows_svg
 
@@ -124,6 +126,8 @@ def page_result(
         return drift_result(result)
     if isinstance(result, IndexUpgrade):
         return upgrade_result(result)
+    if isinstance(result, TimeCourses):
+        return time_courses_result(result)
     if isinstance(result, Result):
         return result
     if not isinstance(result, BaseResult):

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from test_score_models import experiment
 
 import resemblance as rs
-from resemblance.inference.joint_scores import joint_scores
+from resemblance.inference.several_models import joint_scores
 
 QUIET: dict[str, Any] = {"progress": False}
 SCORES = ("partial", "semipartial", "regression", "nonnegative_regression", "unique_variance")
