@@ -15,9 +15,11 @@ from importlib.metadata import version
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Event, Thread, current_thread
 
 import numpy as np
 import pytest
+import torch
 from factories.measures import declared, same_scores
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -552,6 +554,56 @@ def test_blas_threads_are_pinned_during_a_run_and_restored(reps):
     assert 2 in {count for _, count in before}
     assert set(during) == {1}
     assert after == before
+
+
+def test_threads_that_compare_at_once_restore_the_threads_of_blas(reps):
+    """The first thread leaves while the second computes, and the second restores all numbers."""
+    entered = {"first": Event(), "second": Event()}
+    left, numbers = Event(), dict[str, list[object]]()
+
+    def numbers_now():
+        counts = [i["num_threads"] for i in threadpool_info()]
+        return [*counts, torch.get_num_threads(), torch.get_float32_matmul_precision()]
+
+    @declared("Waits", range=(0, 9))
+    def waits(x, y):
+        """Waits: until the other thread is inside, too."""
+        name = current_thread().name
+        entered[name].set()
+        assert entered["second"].wait(60)
+        if name == "second":
+            assert left.wait(60)
+        numbers[name] = numbers_now()
+        return 0.0
+
+    def run():
+        name = current_thread().name
+        if name == "second":
+            assert entered["first"].wait(60)
+        rs.compare({"x": reps["net/0"]}, measures=[waits], progress=False)
+        if name == "first":
+            left.set()
+        numbers[f"after {name}"] = [torch.get_num_threads()]
+
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    try:
+        with threadpool_limits(limits=2):
+            torch.set_num_threads(2)
+            torch.set_float32_matmul_precision("high")
+            before, both = numbers_now(), [Thread(target=run, name=name) for name in entered]
+            for thread in both:
+                thread.start()
+            for thread in both:
+                thread.join()
+            assert numbers_now() == before
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
+    assert 2 in before
+    assert "high" in before
+    for name in entered:
+        assert set(numbers[name]) == {1, "highest"}
+        assert numbers[f"after {name}"] == [2]  # PyTorch has a number for every thread
 
 
 def test_a_measure_that_cannot_travel_says_so(reps):

@@ -11,6 +11,8 @@ import array_api_compat
 import array_api_compat.numpy
 import numpy as np
 
+from .shared_setting import SharedSetting
+
 # Any array of the array API standard: no static type covers NumPy, PyTorch and JAX
 Array = Any
 NUMPY_NAMESPACE = array_api_compat.numpy
@@ -105,7 +107,8 @@ def full_precision() -> Iterator[None]:
     """Compute matrix products inside this block in the full precision of the dtype.
 
     On a GPU, JAX computes float32 products with fewer digits, and so does PyTorch where a program
-    enabled TF32 or autocast. Fewer digits change nearest neighbours.
+    enabled TF32 or autocast. Fewer digits change nearest neighbours. TF32 stays disabled in the
+    process until every thread has left the block.
     """
     torch, jax = (sys.modules.get(name) for name in ("torch", "jax"))
     with ExitStack() as stack:
@@ -114,12 +117,13 @@ def full_precision() -> Iterator[None]:
         if torch:
             for kind in filter(torch.is_autocast_enabled, ("cpu", "cuda")):
                 stack.enter_context(torch.autocast(kind, enabled=False))
-            _disable_tf32(torch, stack)
+            stack.enter_context(_NO_TF32)
         yield
 
 
-def _disable_tf32(torch: Any, stack: ExitStack) -> None:
+def _disable_tf32(stack: ExitStack) -> None:
     """Disable TF32 in PyTorch until the exit stack closes."""
+    torch = sys.modules["torch"]
     backends: list[Any] = [
         torch.backends.cuda.matmul,
         getattr(torch.backends.mkldnn, "matmul", None),
@@ -134,6 +138,9 @@ def _disable_tf32(torch: Any, stack: ExitStack) -> None:
         torch.set_float32_matmul_precision("highest")
     for backend in supported:
         backend.fp32_precision = "ieee"
+
+
+_NO_TF32 = SharedSetting(_disable_tf32)
 
 
 def detach(array: Array) -> Array:

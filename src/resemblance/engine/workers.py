@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -16,14 +17,15 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import LibController, ThreadpoolController
 
 from ..base.arrays import full_precision
+from ..base.shared_setting import SharedSetting
 from ..base.text import warn
 
 MAX_CALL_ATTEMPTS = 3  # attempts per call if workers are lost; Dask has the same default
@@ -261,16 +263,70 @@ def _lost_worker_error(call: WorkerCall) -> Future[Any]:
     return future
 
 
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """Return the loaded libraries with threads; another number of modules needs a new search."""
+    return ThreadpoolController()
+
+
+def _limit_threads(user_api: str, stack: ExitStack) -> None:
+    """Run the BLAS or the OpenMP libraries on one thread until the exit stack closes."""
+    pools = _thread_pools(len(sys.modules))
+    for library in pools.select(user_api=user_api).lib_controllers:
+        number = library.num_threads
+        if number is not None and number > 1:
+            stack.callback(_set_threads, library, number)
+            _set_threads(library, 1)
+
+
+def _set_threads(library: LibController, number: int) -> None:
+    # threadpoolctl 3.8 ignores all threads of Python except the first that set a number.
+    take_control = getattr(library, "clear_controlling_thread", lambda force: None)
+    take_control(force=True)
+    library.set_num_threads(number)
+    take_control(force=True)
+
+
+_SINGLE_BLAS_THREAD = SharedSetting(partial(_limit_threads, "blas"))
+_TORCH_LOCK = threading.Lock()
+_torch_threads = dict[int, int]()  # per thread of Python, the number of PyTorch to restore
+
+
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Run BLAS, OpenMP and PyTorch on one thread and in full precision inside a ``with`` block."""
-    torch = sys.modules.get("torch")
-    threads = torch.get_num_threads() if torch else 1
-    with threadpool_limits(limits=1), full_precision():
+    """Run BLAS, OpenMP and PyTorch on one thread and in full precision inside a ``with`` block.
+
+    BLAS has one number of threads for the process. Threads of Python can be inside blocks at the
+    same time; the last thread that leaves restores the number of BLAS. OpenMP and PyTorch have a
+    number for each thread of Python, which that thread restores.
+    """
+    with full_precision(), ExitStack() as stack:
+        if threading.get_ident() not in _torch_threads:  # a block inside a block limits nothing
+            stack.enter_context(_SINGLE_BLAS_THREAD)
+            stack.enter_context(_single_torch_thread())
+            _limit_threads("openmp", stack)
+        yield
+
+
+@contextmanager
+def _single_torch_thread() -> Iterator[None]:
+    """Run PyTorch on one thread in this thread of Python.
+
+    A thread of Python that uses PyTorch for the first time gets the number that another thread of
+    Python set last. During the block of another thread this number is 1, and the number of the
+    other thread is restored instead.
+    """
+    torch, this = sys.modules.get("torch"), threading.get_ident()
+    with _TORCH_LOCK:
+        own = torch.get_num_threads() if torch else 1
+        number = own if own > 1 else max(_torch_threads.values(), default=1)
+        _torch_threads[this] = number
         if torch:
             torch.set_num_threads(1)
-        try:
-            yield
-        finally:
+    try:
+        yield
+    finally:
+        with _TORCH_LOCK:
             if torch:
-                torch.set_num_threads(threads)
+                torch.set_num_threads(number)
+            del _torch_threads[this]
