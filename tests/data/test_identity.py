@@ -96,6 +96,19 @@ def test_a_changed_file_is_refused(tmp_path):
     assert rs.cka(again, Y) == value
 
 
+def test_values_replaced_through_another_memory_map_are_noticed(tmp_path):
+    """Such writes may keep the time of modification for half a minute."""
+    path = write(tmp_path / "x.npy", X)
+    opened, mapped = rs.Representation(path), rs.Representation(np.load(path, mmap_mode="r"))
+    old = rs.cka(opened, Y)
+    assert rs.cka(mapped, Y) == old
+    np.load(path, mmap_mode="r+")[:] = X[::-1]
+    os.utime(path, ns=(0, 0))
+    assert rs.cka(mapped, Y) == rs.cka(X[::-1].copy(), Y) != old
+    with pytest.raises(ValueError, match=r"'x': the file .* changed .* open it again"):
+        rs.cka(opened, Y)
+
+
 def test_reordered_columns_are_other_data():
     names = [f"unit {i}" for i in range(9)]
     x = rs.Representation(X, "x", features=names)

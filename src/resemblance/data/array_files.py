@@ -17,6 +17,7 @@ from ..base.arrays import array_library, is_on_cpu, is_torch, to_numpy
 
 BYTES_PER_READ = 2**20
 ROWS_PER_HASHED_BLOCK = 2048
+SAMPLED_ROWS = 8
 
 
 def npy_path(path: str | Path) -> Path:
@@ -123,16 +124,35 @@ def file_version(path: str | Path) -> tuple[int, int] | None:
     return state.st_size, state.st_mtime_ns
 
 
+def sample_bytes(array: Any) -> bytes:
+    """Return the bytes of about 64 values of a matrix of any library, from rows and columns at even
+    distances."""
+    rows, columns = (slice(None, None, -(-size // SAMPLED_ROWS) or 1) for size in array.shape)
+    return to_numpy(array[rows, columns]).tobytes()
+
+
+def map_version(array: np.ndarray, path: Path) -> tuple[int, int, bytes] | None:
+    """Return the version of the file of a memory map, with a sample of the values; None for a
+    removed file.
+
+    The sample shows that another memory map of the file has replaced the values. The time of
+    modification does not show this: the system records the first write to a page of a memory map,
+    and records another write only after the page is on the disk.
+    """
+    version = file_version(path)
+    return version and (*version, sample_bytes(array))
+
+
 def content_version(source: Any) -> Hashable:
     """Return a value that changes with the values of an array; None if no change can be noticed.
 
-    A read-only memory map counts as changed when the file has another size or time of modification.
-    A tensor on an accelerator counts as changed when PyTorch has advanced the version counter of
-    the tensor; writes through ``tensor.data`` do not advance the counter. Arrays of JAX do not
-    change. An array in memory is hashed, at the speed of memory.
+    For a read-only memory map the value is :func:`map_version`. A tensor on an accelerator counts
+    as changed when PyTorch has advanced the version counter of the tensor; writes through
+    ``tensor.data`` do not advance the counter. Arrays of JAX do not change. An array in memory is
+    hashed, at the speed of memory.
     """
     if isinstance(source, np.memmap) and source.mode == "r" and source.filename:
-        return file_version(source.filename)
+        return map_version(source, Path(source.filename))
     if isinstance(source, np.ndarray):
         return hash_values(source)
     if array_library(source) == "jax":

@@ -41,9 +41,11 @@ from .array_files import (
     content_version,
     file_version,
     hash_values,
+    map_version,
     memmap_layout,
     npy_path,
     open_npy,
+    sample_bytes,
 )
 from .array_protocol import as_read_only_numpy, forbid_operators, missing_attribute_message
 from .cache_keys import cache_key_function, make_contiguous
@@ -142,9 +144,7 @@ class Representation:
         column: str | None = None,
     ):
         self.path = npy_path(data) if isinstance(data, str | Path) else None
-        # The version of the data in the cache, noted before the data are read; None before the
-        # first call with an array in memory
-        self._version: Hashable = file_version(self.path) if self.path else None
+        file = file_version(self.path) if self.path else None  # before the data are read
         self.name = validated_name(name) or (self.path.stem if self.path else "")
         labeled = as_labeled_array(
             open_npy(self.path) if self.path else data, representation_title(self), ids, column
@@ -172,6 +172,8 @@ class Representation:
         self.origin: StreamSummary | None = None
         self.signed: PseudoEuclidean | None = None
         check_array_shape(representation_title(self), self.source, self.order, self.features)
+        # The version of the data in the cache; None before the first call with an array in memory
+        self._version: Hashable = file and (*file, sample_bytes(self.source))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -228,14 +230,15 @@ class Representation:
         """
         if self.origin or self._carry:
             return  # the data of the package itself
-        version = file_version(self.path) if self.path else content_version(self.source)
         if self.path:
+            version: Hashable = map_version(self.source, self.path)
             if None not in (version, self._version) and version != self._version:
                 raise ValueError(
                     f"{representation_title(self)}: the file {self.path} changed after it was "
                     "opened; open it again, rs.Representation(path)"
                 )
             return
+        version = content_version(self.source)
         with self._lock:
             if version is None or version != self._version:
                 self._cache, self._key, self._version = {}, "", version
@@ -297,9 +300,9 @@ class Representation:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.path:
-            if self._version is not None and file_version(self.path) != self._version:
-                self._key = ""  # a replaced file, or a copy on another machine
             self.source = np.memmap(self.path, **self.source)
+            if self._version not in (None, map_version(self.source, self.path)):
+                self._key = ""  # a replaced file, or a copy on another machine
         self._cache, self._lock = {}, threading.RLock()
         self._carry = self.origin.intermediates if self.origin else None
 
@@ -579,7 +582,7 @@ def fingerprint(x: Representation) -> str:
     values, head, tail = _content(x)
     is_plain = x.dtype == "float64" and not tail
     # A replaced or removed file is not read again: the map of the opened file has the values.
-    path = x.path if x.path and file_version(x.path) == x._version else None
+    path = x.path if x.path and map_version(values, x.path) == x._version else None
     if path and is_plain and (recorded := recorded_fingerprint(path)):
         return recorded
     digest = xxhash.xxh3_128(head)
@@ -647,11 +650,9 @@ def unify_keys(representations: Sequence[Representation], *, portable: bool = Fa
         return
     groups: dict[Hashable, list[Representation]] = {}
     for r in unread:
-        rows, columns = (slice(None, None, -(-size // 8)) for size in r.shape)
-        sample = to_numpy(r.source[rows, columns]).tobytes()
         facts = (r.dtype, r.ids and stimulus_of_each_row(r.ids), r.features, device(r.source))
         group = groups.setdefault(
-            (r.shape, str(r.source.dtype), sample, repr(facts), repr(r.signed)), []
+            (r.shape, str(r.source.dtype), sample_bytes(r.source), repr(facts), repr(r.signed)), []
         )
         twin = next((q for q in group if bool(r.xp.all(q.source == r.source))), None)
         if twin is None:
