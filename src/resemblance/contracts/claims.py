@@ -427,7 +427,7 @@ class Product(NamedTuple):
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
         """Return the left or the right matrix of a representation."""
         matrix = self.of(x, side)
-        return matrix.dense() if isinstance(matrix, PairMatrix) else matrix
+        return matrix.entries if isinstance(matrix, PairMatrix) else matrix
 
     def square(self, x: Representation, matrix: np.ndarray | PairMatrix) -> float:
         """Return the squared norm <A, A> of the matrix of a representation, or the scale, for

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..base.arrays import Array, as_float64, frobenius_inner, row_blocks
+from ..base.arrays import Array, as_float64, frobenius_inner, row_blocks, to_numpy
 from .differences import diagonal_view
 from .rectangles import BlockFunction, MatrixBlock, row_blocks_from_column, upper_blocks
 
@@ -84,12 +84,18 @@ class PairMatrix(ABC):
         """
 
     def dense(self) -> np.ndarray:
-        """Return a copy of the entries in float64, shape (n, n)."""
+        """Return the entries in float64, shape (n, n), in a new array that the caller may
+        overwrite."""
         return as_float64(self.block(MatrixBlock(slice(None), slice(None))))
+
+    @property
+    def entries(self) -> np.ndarray:
+        """The entries in float64, shape (n, n), for reading."""
+        return self.dense()
 
     def row_products(self, other: PairMatrix) -> np.ndarray:
         """Return the inner products of the rows of this matrix and of ``other``, shape (n,)."""
-        return np.asarray(np.vecdot(self.dense(), other.dense()))
+        return np.asarray(np.vecdot(self.entries, other.entries))
 
     def edge_products(
         self, ways: Ways, weights: np.ndarray, symmetric: bool
@@ -151,7 +157,6 @@ class DenseMatrix(PairMatrix):
 
     @cached_property
     def entries(self) -> np.ndarray:
-        """The entries in float64, shape (n, n)."""
         return as_float64(self._entries()) if self._entries else self.dense()
 
     @cached_property
@@ -163,7 +168,7 @@ class DenseMatrix(PairMatrix):
 
     def dense(self) -> np.ndarray:
         if self._entries:
-            return self.entries.copy()
+            return np.array(to_numpy(self._entries()), dtype=np.float64)
         matrix = np.empty((self.samples, self.samples))
         for tile in upper_blocks(self.samples):
             matrix[tile] = as_float64(self.block(tile))
