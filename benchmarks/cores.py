@@ -118,9 +118,9 @@ def cost(
         for m in MEASURES
     )
     max_seconds = max(float(entry[1]) for entry in entries)
-    tasks = sum(entry[0] == "run_task" for entry in entries)
+    tasks = sum(entry[0] == "compute_on_worker" for entry in entries)
     workers = sum(end_seconds[process] - start_seconds[process] for process in end_seconds)
-    intermediates = "computed by each task" if spill is False else "lent"
+    intermediates = "computed by each task" if spill is False else "shared"
     ratio, max_start = workers / serial, max(start_seconds.values())
     return Cost(
         name, intermediates, tasks, serial, workers, ratio, max_seconds, driver, max_start, is_equal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 from itertools import permutations
 
 import numpy as np
@@ -570,3 +571,23 @@ def test_a_measure_of_a_user_gets_everything(tmp_path):
     assert found.parts["own"].kind == "groups"
     assert np.isfinite(found.influence("own", "A", "B").values).all()
     assert_same(found, rs.load(tmp_path / "e.db"))
+
+
+@pytest.mark.parametrize("ids", [None, [f"image {i}" for i in range(N)]])
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize("call", [rs.compare, rs.evidence])
+def test_no_representation_keeps_arrays_after_a_call_or_an_interrupt(ids, stopped, call):
+    calls = []
+
+    @declared("Interrupted", range=(0, math.inf))
+    def interrupted(x, y):
+        """Interrupted: by the keyboard, in the third call."""
+        calls.append(rs.cka(x, y))
+        if stopped and len(calls) == 3:
+            raise KeyboardInterrupt
+        return calls[0]
+
+    reps = [rs.Representation(array, name, ids=ids) for name, array in three().items()]
+    with pytest.raises(KeyboardInterrupt) if stopped else nullcontext():
+        call(reps, measures=["cka[estimator=debiased]", interrupted], progress=False)
+    assert not [v for r in reps for v in r.cache.values() if isinstance(v, np.ndarray)]

@@ -148,16 +148,16 @@ class SharedRepresentation(NamedTuple):
     intermediates: Path | np.ndarray | None
 
 
-def load_shared(loan: SharedRepresentation | Representation) -> Representation:
+def load_shared(shared: SharedRepresentation | Representation) -> Representation:
     """Return the representation for the computation in a worker.
 
     The result is a copy, and its intermediates are dropped with the copy. Threads are the
     exception: threads use the shared representation itself. An unshared representation is copied as
     well. If another worker is computing the intermediates, the function waits for that worker.
     """
-    if isinstance(loan, Representation):
-        return copy(loan)
-    x, measures, intermediates = loan
+    if isinstance(shared, Representation):
+        return copy(shared)
+    x, measures, intermediates = shared
     if intermediates is None:
         return x
     x = copy(x)
@@ -197,10 +197,10 @@ def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
                     x.clear_cache()
 
 
-def write_cache_file(loan: SharedRepresentation) -> None:
+def write_cache_file(shared: SharedRepresentation) -> None:
     """Compute the intermediates of a shared representation unless another worker has done so."""
     with single_threaded():
-        load_shared(loan)
+        load_shared(shared)
 
 
 def with_filled_cache(
@@ -224,14 +224,14 @@ def with_filled_cache(
 class SharedCache:
     """Shared representations, kept while scheduled tasks need the intermediates.
 
-    ``lend`` is the function ``share_with_threads``, ``share_with_cluster`` or ``share_by_files``.
+    ``share`` is the function ``share_with_threads``, ``share_with_cluster`` or ``share_by_files``.
     ``room`` maps storage places (folders, or a memory) to the bytes available in each place, the
     preferred place first.
     """
 
-    def __init__(self, lend: Callable[..., ShareResult], room: Mapping[Any, float]):
-        self._lend, self._room = lend, dict(room)
-        self._loans: dict[SharedKey, tuple[Any, Any, float, Callable[[], Any]]] = {}
+    def __init__(self, share: Callable[..., ShareResult], room: Mapping[Any, float]):
+        self._share, self._room = share, dict(room)
+        self._shared: dict[SharedKey, tuple[Any, Any, float, Callable[[], Any]]] = {}
         self._users = Counter[SharedKey]()
         self._current = set[SharedKey]()  # keys of the tasks being scheduled
 
@@ -253,7 +253,7 @@ class SharedCache:
             head = list(islice(group, 2))
             for task in chain(head, group):
                 if len(head) > 1:
-                    yield from self._on_loan(task, make_call)
+                    yield from self._calls_of_block(task, make_call)
                 else:
                     yield make_call(task)
             previous, self._current = self._current, set()
@@ -267,33 +267,38 @@ class SharedCache:
         self._users.subtract(call.uses)
         self._end_unused(call.uses)
 
-    def _on_loan(
+    def release(self) -> None:
+        """Release all shared representations, also after an exception."""
+        for _, _, _, end in self._shared.values():
+            end()
+
+    def _calls_of_block(
         self, task: PairBlock, make_call: Callable[..., WorkerCall]
     ) -> Iterator[WorkerCall]:
         keys = tuple((x, task.measures) for x in task.representations)
-        loans = []
+        shared = []
         for key in keys:
             self._current.add(key)
-            if key not in self._loans:
+            if key not in self._shared:
                 for call in self._begin(key):
                     self._users[key] += 1
                     yield call._replace(uses=(key,))
-            loans.append(self._loans[key][0])
+            shared.append(self._shared[key][0])
         self._users.update(keys)
-        yield make_call(task, loans)._replace(uses=keys)
+        yield make_call(task, shared)._replace(uses=keys)
 
     def _begin(self, key: SharedKey) -> list[WorkerCall]:
         """Share a representation if the intermediates fit; return the calls to run first."""
         size = self._size(*key)
         place = next((p for p, room in self._room.items() if size <= room), None)
         try:
-            loan, calls, end = self._lend(*key, place)
+            shared, calls, end = self._share(*key, place)
         except OSError:  # the disk is full
             self._room[place] = 0
-            loan, calls, end = key[0], [], lambda: None
+            shared, calls, end = key[0], [], lambda: None
         if place is not None:
             self._room[place] -= size
-        self._loans[key] = loan, place, size, end
+        self._shared[key] = shared, place, size, end
         return calls
 
     def _end_unused(self, keys: Iterable[SharedKey]) -> None:
@@ -303,18 +308,18 @@ class SharedCache:
         needs them.
         """
         for key in keys:
-            if key not in self._loans or self._users[key]:
+            if key not in self._shared or self._users[key]:
                 continue
-            _, place, size, end = self._loans[key]
+            _, place, size, end = self._shared[key]
             if place is None or key not in self._current:
-                del self._loans[key], self._users[key]
+                del self._shared[key], self._users[key]
                 end()
                 if place is not None:
                     self._room[place] += size
 
     def _size(self, x: Representation, measures: MeasureTuple) -> float:
         """Return the approximate bytes of a shared representation and the intermediates."""
-        if self._lend is share_with_threads:
+        if self._share is share_with_threads:
             return representation_cache_bytes(measures, *x.shape)
         if not isinstance(x.source, np.ndarray):
             return math.inf
@@ -350,17 +355,17 @@ def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | Non
             path.unlink(missing_ok=True)
 
     try:
-        loan = SharedRepresentation(x if x.path else write_array(x, array), measures, file)
+        shared = SharedRepresentation(x if x.path else write_array(x, array), measures, file)
     except OSError:
         end()
         raise
     return (
-        loan,
+        shared,
         [
             WorkerCall(
                 f"intermediates of {x.name} by {list_names((m.name for m in measures), 3)}",
                 write_cache_file,
-                (loan,),
+                (shared,),
             )
         ],
         end,
@@ -381,7 +386,11 @@ def shared_cache(
     them.
     """
     if isinstance(executor, ThreadPoolExecutor):
-        yield SharedCache(share_with_threads, {"memory": memory * count_workers(executor)})
+        cache = SharedCache(share_with_threads, {"memory": memory * count_workers(executor)})
+        try:
+            yield cache
+        finally:
+            cache.release()
     elif executor is None or spill is False:
         yield None
     elif isinstance(spill, str | Path) or is_process_pool(executor) or is_local_cluster(executor):

@@ -1,4 +1,4 @@
-"""Run the tasks of comparisons in the calling process, or on the workers of an executor."""
+"""Run the blocks of comparisons in the calling process, or on the workers of an executor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ..base.formatting import list_names
 from ..comparison.scores import ScoreBatch
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
-from .cache_sharing import SharedCache, load_shared
+from ..data.representation import Representation
+from .cache_sharing import SharedCache, SharedRepresentation, load_shared
 from .options import RunOptions
 from .plan import PairBlock
 from .scoring import score_block
@@ -68,75 +69,89 @@ def _run_on_workers(
     """Yield results from workers; a worker writes its results into ``file`` if there is one."""
     checked, executor = set[Measure](), cast(Executor, options.executor)
     make_call = partial(_call_for_block, file=file)
-    groups = (_check_picklable_tasks(blocks, executor, checked) for blocks in streams)
+    groups = (_check_picklable_blocks(blocks, executor, checked) for blocks in streams)
     calls = (cache.calls(g, make_call) if cache else map(make_call, g) for g in groups)
-    first_calls = map(make_call, _check_picklable_tasks(first, executor, checked))
+    first_calls = map(make_call, _check_picklable_blocks(first, executor, checked))
     all_calls = chain(first_calls, chain.from_iterable(calls))
     for call, results in call_results(all_calls, executor, options.save, caller):
         if cache:
             cache.done(call)
-        if call.function is run_task:
+        if call.function is compute_on_worker:
             yield results
 
 
-def score_batches_of_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of a task, or the results of its job, in batches."""
-    return task.job(task) if task.job else score_block(task)
+def compute_block(block: PairBlock) -> Iterator[list[Any]]:
+    """Yield the results of the job of a block, or the scores of a block without a job."""
+    return block.job(block) if block.job else score_block(block)
 
 
-def _run_in_process(tasks: Iterable[PairBlock], keep: bool) -> Generator[list[Any], None, None]:
-    """Yield results; unless ``keep``, drop the intermediates that the next block does not need."""
+def _run_in_process(blocks: Iterable[PairBlock], keep: bool) -> Generator[list[Any], None, None]:
+    """Yield results; unless ``keep``, drop the intermediates that the next block does not need.
+
+    An exception drops all intermediates.
+    """
     previous: PairBlock | None = None
-    for task in chain(tasks, [None]):
-        if previous is not None:
-            yield from score_batches_of_block(previous)
-            continues = task is not None and task.measures == previous.measures
-            kept_ids = set(map(id, task.representations)) if task and continues else set()
-            for representation in () if keep else previous.representations:
-                if id(representation) not in kept_ids:
-                    representation.clear_cache()
-        previous = task
+    try:
+        for block in blocks:
+            if previous and not keep:
+                is_related = block.measures == previous.measures
+                _clear_caches(previous, block.representations if is_related else ())
+            previous = block
+            yield from compute_block(block)
+    finally:
+        if previous and not keep:
+            _clear_caches(previous)
 
 
-def _check_picklable_tasks(
-    tasks: Iterable[PairBlock], executor: Executor, checked: set[Measure]
+def _clear_caches(block: PairBlock, kept: Sequence[Representation] = ()) -> None:
+    kept_ids = set(map(id, kept))
+    for representation in block.representations:
+        if id(representation) not in kept_ids:
+            representation.clear_cache()
+
+
+def _check_picklable_blocks(
+    blocks: Iterable[PairBlock], executor: Executor, checked: set[Measure]
 ) -> Iterator[PairBlock]:
-    """Yield tasks; a measure that cannot be pickled raises the exception of ``pickle``."""
-    for task in tasks:
-        check_picklable(set(task.measures) - checked, executor)
-        checked.update(task.measures)
-        yield task
+    """Yield blocks; a measure that cannot be pickled raises the exception of ``pickle``."""
+    for block in blocks:
+        check_picklable(set(block.measures) - checked, executor)
+        checked.update(block.measures)
+        yield block
 
 
 def _call_for_block(
-    task: PairBlock, loans: Sequence[Any] = (), *, file: str | Path | None = None
+    block: PairBlock, shared: Sequence[Any] = (), *, file: str | Path | None = None
 ) -> WorkerCall:
-    """Return the worker call of a task, with shared or plain representations as arguments.
+    """Return the worker call of a block, with shared or plain representations as arguments.
 
-    The task refers to a representation by position among the arguments, because a cluster replaces
+    The block refers to a representation by position among the arguments, because a cluster replaces
     futures by values only in arguments.
     """
-    places = {id(r): place for place, r in enumerate(task.representations)}
-    rows, columns = ([places[id(r)] for r in side] for side in (task.rows, task.columns))
-    ends = [(task.rows[i], task.columns[i]) for i in (0, -1)]
+    places = {id(r): place for place, r in enumerate(block.representations)}
+    rows, columns = ([places[id(r)] for r in side] for side in (block.rows, block.columns))
+    ends = [(block.rows[i], block.columns[i]) for i in (0, -1)]
     pairs = dict.fromkeys(" and ".join(r.name for r in pair) for pair in ends)
-    title = f"{' to '.join(pairs)} by {list_names((m.name for m in task.measures), 3)}"
-    places_only = task.on(rows, columns)  # type: ignore[arg-type]
-    return WorkerCall(title, run_task, (places_only, file, *(loans or task.representations)))
+    title = f"{' to '.join(pairs)} by {list_names((m.name for m in block.measures), 3)}"
+    places_only = block.on(rows, columns)  # type: ignore[arg-type]
+    arguments = (places_only, file, *(shared or block.representations))
+    return WorkerCall(title, compute_on_worker, arguments)
 
 
-def run_task(task: PairBlock, file: str | Path | None, *loans: Any) -> list[ScoreBatch]:
-    """Compute a task in a worker and return the scores.
+def compute_on_worker(
+    block: PairBlock, file: str | Path | None, *shared: SharedRepresentation | Representation
+) -> list[Any]:
+    """Return the results of a block; called in a worker.
 
-    ``loans`` are the shared or plain representations of the task; the worker drops copies after the
-    task. If there is a file, every batch of scores is written to the file at once.
+    ``shared`` are the shared or plain representations of the block; the worker drops copies after
+    the block. If there is a file, every batch of scores is written to the file at once.
     """
-    scores: list[ScoreBatch] = []
+    results: list[Any] = []
     with single_threaded(), ScoreFile(file) if file else nullcontext() as store:
-        inputs = list(map(load_shared, loans))
-        rows, columns = ([inputs[p] for p in side] for side in (task.rows, task.columns))
-        for batch in score_batches_of_block(task.on(rows, columns)):
-            scores += batch
+        inputs = list(map(load_shared, shared))
+        rows, columns = ([inputs[p] for p in side] for side in (block.rows, block.columns))
+        for batch in compute_block(block.on(rows, columns)):
+            results += batch
             if store:
                 store.put(batch)
-    return scores
+    return results

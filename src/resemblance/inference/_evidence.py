@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -138,7 +139,7 @@ def evidence(
         _check_measures_have_moments(selected, design)
     with open_executor("evidence", jobs) as executor:
         options = check_run_options(executor, memory, save=save, spill=spill, progress=progress)
-        inputs = ComparisonInputs.of_checked(rows, columns, selected, uninstalled)
+        inputs = ComparisonInputs.of_checked(layout.rows, layout.columns, selected, uninstalled)
         result = _compute_evidence(
             layout, selected, design, options, confidence_level, use_moments, inputs
         )
@@ -220,7 +221,9 @@ def _compute_evidence(
     kinds = {m: interval_kind(m, design, layout.widest) for m in measures}
     steps = sum(pairs[m] * (null_steps + interval_step_count(kinds[m], design)) for m in measures)
     are_kept = options.keep and options.executor is None
-    with progress_reporter(options.progress, steps, "evidence") as advance:
+    with progress_reporter(options.progress, steps, "evidence") as advance, ExitStack() as caches:
+        for r in layout.all:
+            caches.callback(r.clear_cache)
         run = InferenceRun(
             layout, options, advance, progress_announcer(options.progress, "evidence")
         )
@@ -231,8 +234,6 @@ def _compute_evidence(
         run.read_file()
         nulls = compute_null_cells(run, scores, measures, design, use_moments)
         parts = compute_resampled_scores(run, scores, measures, design)
-    for r in layout.all:
-        r.clear_cache()
     pairs_tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
     caveats = chance_caveats(layout.all, design.whole_blocks, pairs_tested)
     return Evidence(scores, design, confidence_level, nulls, parts, layout.is_square, caveats)
