@@ -73,7 +73,7 @@ def exact_pairs(
     with_moments = [m for m in pairs if has_exact_moments(m, design, use_moments)]
     for side in get_args(MatrixSide):
         ends = {m: _profiled_representations(m, pairs[m], side) for m in with_moments}
-        missing = run.missing(ends, SideMoments, side)
+        missing = run.missing(ends, SideMoments, side=side)
         run.compute(run.blocks(missing, partial(MomentJob, side), groups=run.n_chunks))
     choices = {m: _split_by_dominance(run, m, pairs[m]) for m in with_moments}
     return _exclude_few_valued_pairs(run, choices, design)
@@ -156,7 +156,7 @@ def _pairs_with_clumped_entries(profiles: ProfilesByPair) -> list[IndexPair]:
 def _stored_profile(
     run: InferenceRun, m: Measure, position: int, side: MatrixSide
 ) -> MomentProfile | None:
-    return run.result(m, (position, position), SideMoments, side).profile
+    return run.result(m, (position, position), SideMoments, side=side).profile
 
 
 # --------------------------------------------------------------------------------------- in words

@@ -161,7 +161,7 @@ def _jackknife_tables(
     run: InferenceRun, pairs: Mapping[Measure, list[IndexPair]]
 ) -> dict[Measure, np.ndarray]:
     """Return the leave-one-out values, (rows, columns, n), of measures without missing values."""
-    missing = run.missing(pairs, ResampledScores, LEAVE_ONE_OUT)
+    missing = run.missing(pairs, ResampledScores, subsets=LEAVE_ONE_OUT)
     n_pairs = sum(len(run.layout.pairs(m)) for m in pairs)
     run.advance(n_pairs - sum(map(len, missing.values())))
     groups = math.ceil(math.sqrt(2 * run.n_chunks))
@@ -183,7 +183,7 @@ def _jackknife_table(
     layout = run.layout
     table = np.full((*layout.shape, layout.n), np.nan)
     for pair in pairs:
-        numbers = run.result(m, pair, ResampledScores, LEAVE_ONE_OUT).values
+        numbers = run.result(m, pair, ResampledScores, subsets=LEAVE_ONE_OUT).values
         if len(numbers) != layout.n:
             return None
         for place in layout.cells(m, pair):
@@ -236,7 +236,7 @@ def _compute_missing_parts(
 ) -> None:
     """Compute the missing scores on subsets."""
     missing = {
-        name: run.missing(requests, ResampledScores, name, size=len(chunks[name]))
+        name: run.missing(requests, ResampledScores, len(chunks[name]), subsets=name)
         for name in chunks
     }
     n_missing = sum(len(pairs) for gaps in missing.values() for pairs in gaps.values())
@@ -267,7 +267,7 @@ def _collect_part_cells(
     layout, reasons = run.layout, list[Failure]()
     table = np.full((*layout.shape, sum(map(len, chunks.values()))), np.nan)
     for pair in layout.pairs(m):
-        results = [run.result(m, pair, ResampledScores, name) for name in chunks]
+        results = [run.result(m, pair, ResampledScores, subsets=name) for name in chunks]
         numbers = np.concatenate([result.values for result in results])
         why = next(filter(None, (result.note for result in results)), "")
         for end in pair:

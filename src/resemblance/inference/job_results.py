@@ -41,8 +41,8 @@ class JobResult:
     @property
     def key(self) -> Hashable:
         """The type of the result, the pair, and the values of the fields of the type."""
-        facts = (v for name, v in vars(self).items() if name not in COMMON_FIELDS)
-        return result_key(type(self), self.pair, *facts)
+        facts = {name: v for name, v in vars(self).items() if name not in COMMON_FIELDS}
+        return result_key(type(self), self.pair, **facts)
 
     def stored(self) -> StoredResult:
         """Return the result as a file of scores keeps it."""
@@ -93,9 +93,9 @@ class SideMoments(JobResult):
 RESULT_TYPES = {t.__name__: t for t in (NullDistribution, ResampledScores, SideMoments)}
 
 
-def result_key(kind: type[JobResult], pair: MeasuredPair, *facts: str | int) -> Hashable:
-    """Return the key of the result of a type, with values for the fields of the type."""
-    return kind.__name__, pair, facts
+def result_key(kind: type[JobResult], pair: MeasuredPair, **facts: str | int) -> Hashable:
+    """Return the key of the result of a type; ``facts`` are the fields of the type."""
+    return kind.__name__, pair, tuple(sorted(facts.items()))
 
 
 def result_from_file(stored: StoredResult) -> JobResult:

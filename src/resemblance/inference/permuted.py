@@ -33,7 +33,7 @@ def missing_draws(
     """Return the pairs without values, for each chunk of draws."""
     key = design_key(design, run.layout, use)
     return {
-        chunk: run.missing(pairs, NullDistribution, key, chunk.start, size=len(chunk))
+        chunk: run.missing(pairs, NullDistribution, len(chunk), design=key, start=chunk.start)
         for chunk in draw_chunks(design)
     }
 
@@ -122,7 +122,7 @@ def values_in_draws(
     """Return the scores of a pair in all draws."""
     key = design_key(design, run.layout, use)
     parts = [
-        run.result(m, pair, NullDistribution, key, chunk.start).values[: len(chunk)]
+        run.result(m, pair, NullDistribution, design=key, start=chunk.start).values[: len(chunk)]
         for chunk in draw_chunks(design)
     ]
     return np.concatenate(parts)

@@ -14,13 +14,13 @@ import numpy as np
 from ..comparison.store import ScoreFile, name_damaged_score_file
 from ..contracts._measure import Measure
 from ..engine.cache_sharing import shared_cache
+from ..engine.execution import BLOCKS_PER_WORKER
 from ..engine.options import RunOptions
 from ..engine.plan import BlockJob, ComparisonPlan, PairBlock
 from ..engine.tasks import run_pair_blocks
 from .job_results import JobResult, measured_pair, result_from_file, result_key
 from .layout import IndexPair, InferencePairs
 
-BLOCKS_PER_WORKER = 2
 RequiredPairs = Mapping[Measure, list[IndexPair]]
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result", bound=JobResult)
@@ -54,32 +54,32 @@ class InferenceRun:
                 self._keep(map(result_from_file, store.results(self.layout.tokens)))
 
     def missing(
-        self, requests: RequiredPairs, kind: type[JobResult], *facts: str | int, size: int = 0
+        self, requests: RequiredPairs, kind: type[JobResult], size: int = 0, **facts: str | int
     ) -> dict[Measure, list[IndexPair]]:
         """Return the pairs without a result of at least ``size`` values, for measures with such
         pairs.
 
-        ``facts``: the values of the fields of the result type ``kind``.
+        ``facts``: the fields of the result type ``kind``.
         """
         missing = dict[Measure, list[IndexPair]]()
         for m, pairs in requests.items():
-            results = [self.results.get(self._key(m, pair, kind, *facts)) for pair in pairs]
+            results = [self.results.get(self._key(m, pair, kind, **facts)) for pair in pairs]
             is_missing = [result is None or len(result.values) < size for result in results]
             if any(is_missing):
                 missing[m] = list(compress(pairs, is_missing))
         return missing
 
-    def result(self, m: Measure, pair: IndexPair, kind: type[Result], *facts: str | int) -> Result:
+    def result(self, m: Measure, pair: IndexPair, kind: type[Result], **facts: str | int) -> Result:
         """Return the result of a type for a pair; ``facts`` as in :meth:`missing`."""
-        result = self.results[self._key(m, pair, kind, *facts)]
+        result = self.results[self._key(m, pair, kind, **facts)]
         assert isinstance(result, kind)
         return result
 
     def _key(
-        self, m: Measure, pair: IndexPair, kind: type[JobResult], *facts: str | int
+        self, m: Measure, pair: IndexPair, kind: type[JobResult], **facts: str | int
     ) -> Hashable:
         x, y = (self.layout.tokens[position] for position in pair)
-        return result_key(kind, measured_pair(m, x, y), *facts)
+        return result_key(kind, measured_pair(m, x, y), **facts)
 
     def group_chunks(
         self, missing: Mapping[Chunk, RequiredPairs]
