@@ -231,7 +231,7 @@ def test_the_best_pair_pays_for_the_search(square):
 
 def test_below_chance_the_best_pair_is_still_of_two_representations():
     """A distance of rounding to itself is at its chance, and so above all others."""
-    x, y = np.random.default_rng(0).standard_normal((2, 40, 5))
+    x, y = np.random.default_rng(2).standard_normal((2, 40, 5))
     found = rs.evidence(
         {"x": x, "y": y}, measures=["procrustes"], n_permutations=19, progress=False
     )

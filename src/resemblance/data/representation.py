@@ -3,7 +3,6 @@ array."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -579,41 +578,6 @@ def fingerprint(x: Representation) -> str:
     such as -0.0 and 0.0, have different fingerprints, and so have NaNs with other bits. If the
     fingerprint of an unchanged file is recorded, the file is not read.
     """
-    values, head, tail = _content(x)
-    is_plain = x.dtype == "float64" and not tail
-    # A replaced or removed file is not read again: the map of the opened file has the values.
-    path = x.path if x.path and map_version(values, x.path) == x._version else None
-    if path and is_plain and (recorded := recorded_fingerprint(path)):
-        return recorded
-    digest = xxhash.xxh3_128(head)
-    digest.update(x._version if isinstance(x._version, bytes) else hash_values(values, path))
-    digest.update(tail)
-    return digest.hexdigest()
-
-
-def random_label(x: Representation) -> str:
-    """Return a label of the data for random draws that differ between representations.
-
-    The label is a SHA-256 of the same content as the fingerprint. A faster hash for the fingerprint
-    therefore changes no draw.
-    """
-    return fingerprint(x) if x._carry else _sha256_of_content(x)
-
-
-@cached("anew")
-def _sha256_of_content(x: Representation) -> str:
-    """Return the first 128 bits of a SHA-256 of the content of a fingerprint."""
-    values, head, tail = _content(x)
-    digest = hashlib.sha256(head)
-    for start in range(0, len(values), ROWS_PER_COPIED_BLOCK):
-        digest.update(np.ascontiguousarray(values[start : start + ROWS_PER_COPIED_BLOCK]).data)
-    digest.update(tail)
-    return digest.hexdigest()[:32]
-
-
-def _content(x: Representation) -> tuple[np.ndarray, bytes, bytes]:
-    """Return the stored values in NumPy, and the other content of a fingerprint before and after
-    the values."""
     values, name = to_numpy(x.source), str(x.source.dtype).rpartition(".")[2]
     # bfloat16 becomes float32 in NumPy, but the stored precision decides which values tie
     kind = values.dtype.str if values.dtype.name == name else name
@@ -622,7 +586,15 @@ def _content(x: Representation) -> tuple[np.ndarray, bytes, bytes]:
     tail = x.signed.signs.tobytes() if x.signed else b""
     tail += repr(repeats).encode() if repeats else b""
     tail += repr(names).encode() if names else b""
-    return values, f"{kind}{x.shape}{x.dtype}".encode(), tail
+    is_plain = x.dtype == "float64" and not tail
+    # A replaced or removed file is not read again: the map of the opened file has the values.
+    path = x.path if x.path and map_version(values, x.path) == x._version else None
+    if path and is_plain and (recorded := recorded_fingerprint(path)):
+        return recorded
+    digest = xxhash.xxh3_128(f"{kind}{x.shape}{x.dtype}".encode())
+    digest.update(x._version if isinstance(x._version, bytes) else hash_values(values, path))
+    digest.update(tail)
+    return digest.hexdigest()
 
 
 def data_key(x: Representation) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..contracts._measure import Measure
 from ..data.inputs import stimulus_of_each_row
-from ..data.representation import Representation, fingerprint, random_label
+from ..data.representation import Representation, fingerprint
 
 # Positions of x and y among all representations; the samples of y are permuted.
 IndexPair = tuple[int, int]
@@ -50,15 +50,14 @@ class InferencePairs:
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        """The identifiers of the representations: fingerprints for pairs of two lists; for a single
-        list, labels from which the permutations follow, numbered for equal data.
-
-        The numbers give equal data in a square different permutations.
+        """The identifiers of the representations: their fingerprints. In a single list the
+        fingerprints of equal data are numbered, because the permutations follow from the
+        identifiers, and equal data need different permutations.
         """
         counts: dict[str, int] = {}
         tokens = []
         for r in self.all:
-            name = random_label(r) if self.is_square else fingerprint(r)
+            name = fingerprint(r)
             counts[name] = counts.get(name, -1) + 1
             tokens.append(f"{name} {counts[name]}" if counts[name] and self.is_square else name)
         return tuple(tokens)
