@@ -70,6 +70,7 @@ def test_specifications_round_trip():
     for m in (
         *rs.preset("resi"),
         rs.cka.with_parameters(kernel="rbf", bandwidth=0.5),
+        rs.cka.with_parameters(kernel="rbf", width=0.5),
         rs.pwcca.with_parameters(weights="symmetric"),
     ):
         assert rs.get_measure(m.spec) == m

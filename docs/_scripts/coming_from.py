@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from conventions import GOLDEN, GOLDEN_CASES, Function, centered, golden, nuclear
+from conventions import GOLDEN, GOLDEN_CASES, Function, centered, golden, nuclear, rbf_cka
 from per_pair import cka, permutation_procrustes, procrustes_size_shape
 from pieces import markdown
 from scipy.spatial.distance import pdist
@@ -174,6 +174,8 @@ def _platonic() -> list[Row]:
             "edit_distance_knn[k=10]", 9),
         row("cknna_k10", 'measure("cknna", topk=10)', "cknna[k=10]", 3),
         row("cka_ip", 'measure("cka")', "cka", 8),
+        row("cka_rbf_sigma1.0", 'measure("cka", kernel_metric="rbf", rbf_sigma=1.0)',
+            "cka[kernel=rbf,width=1.0]", 8),
         row("unbiased_cka_ip", 'measure("unbiased_cka")', "cka[estimator=debiased]", 4),
         row("svcca_dim10_seed0", 'measure("svcca")', "svcca", 0),
     ]  # fmt: skip
@@ -239,6 +241,8 @@ PACKAGES: dict[str, Callable[[], list[Row]]] = {
         formula("measure/netrep/cka-kernel=linear-hsic=gretton-score", "cka", 9, cka),
         formula("measure/thingsvision/cka-kernel=linear-hsic=song-score",
                 "cka[estimator=debiased]", 9, _cka_of_batches(200)),
+        formula("measure/netrep/cka-kernel=(rbf-sigma=5.0)-hsic=gretton-score",
+                "cka[kernel=rbf,width=5.0]", 9, lambda X, Y: rbf_cka(X, Y, 5.0)),
         formula("measure/rsatoolbox/rsa-rdm=squared_euclidean-compare=tau_a",
                 "rsa[compare=kendall_a,rdm=sqeuclidean]", 9, _tau_a),
     ],

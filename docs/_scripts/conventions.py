@@ -51,7 +51,7 @@ def _batch_mean_cka(X: np.ndarray, Y: np.ndarray, size: int = 16) -> float:
     return float(np.mean([rs.cka(X[s : s + size], Y[s : s + size]) for s in starts]))
 
 
-def _rbf_cka(X: np.ndarray, Y: np.ndarray, sigma: float) -> float:
+def rbf_cka(X: np.ndarray, Y: np.ndarray, sigma: float) -> float:
     def gram(Z: np.ndarray) -> np.ndarray:
         squares = (Z * Z).sum(axis=1)
         K = np.exp(-(squares[:, None] + squares - 2 * Z @ Z.T) / (2 * sigma**2))
@@ -77,7 +77,7 @@ def _cka_with_diagonals(X: np.ndarray, Y: np.ndarray) -> float:
 
 def _hyppo_rbf(X: np.ndarray, Y: np.ndarray) -> float:
     distances = np.linalg.norm(X[:, None] - X, axis=2)
-    return float(np.sqrt(_rbf_cka(X, Y, float(np.median(distances[~np.eye(len(X), dtype=bool)])))))
+    return float(np.sqrt(rbf_cka(X, Y, float(np.median(distances[~np.eye(len(X), dtype=bool)])))))
 
 
 def _svcca(count: Callable[[np.ndarray], int]) -> Function:
@@ -134,7 +134,7 @@ CONVENTIONS: dict[str, tuple[Row, ...]] = {
         ("σ = half the median distance", "the paper's other setting",
          "cka[bandwidth=0.5,kernel=rbf]"),
         ("σ = 1 in the units of the data", "thingsvision by default",
-         lambda X, Y: _rbf_cka(X, Y, 1.0)),
+         "cka[kernel=rbf,width=1.0]"),
         ("square root; the median distance of X is the width for Y, too",
          "hyppo (`Hsic`, Gaussian)", _hyppo_rbf),
     ),

@@ -22,6 +22,7 @@ KINDS = ("tall", "square", "wide", "tied", "duplicates")
 EXACT = (
     "accuracy_difference", "angular_shape", "bures", "cka", "cka[estimator=debiased]",
     "cka[estimator=lange]", "cka[kernel=cosine]", "cka[estimator=debiased,kernel=cosine]",
+    "cka[kernel=laplace,width=3]", "cka[estimator=debiased,kernel=rbf,width=9]",
     "cka[pairs=all]", "concentricity_difference", "disagreement", "distance_correlation",
     "distance_correlation[squared=True]", "eigenspace_overlap", "ensd", "gulp",
     "gulp[squared=True]", "jaccard[k=5]", "jaccard[k=5,metric=euclidean]", "jensen_shannon",

@@ -18,6 +18,7 @@ N = 5
 ORDERS = [list(order) for order in itertools.permutations(range(N))]
 KNOWN = [
     "cka", "cka[kernel=cosine]", "cka[kernel=rbf]", "cka[bandwidth=0.7,kernel=laplace]",
+    "cka[kernel=rbf,width=3]",
     "cka[estimator=debiased]", "cka[estimator=lange]", "cka[estimator=lange,kernel=rbf]",
     "cka[estimator=debiased,kernel=cosine]", "cka[estimator=features]",
     "rsa", "rsa[compare=pearson]", "rsa[compare=kendall]", "rsa[compare=cosine]",

@@ -46,6 +46,11 @@ def rbf(x: np.ndarray, width: float) -> np.ndarray:
     return rbf_kernel(x, gamma=1 / (2 * (width * np.median(pdist(x))) ** 2))
 
 
+def rbf_of_three(x: np.ndarray) -> np.ndarray:
+    """Kernel of width 3 in the units of the data."""
+    return rbf_kernel(x, gamma=1 / (2 * 3**2))
+
+
 def twice_centered(k: np.ndarray) -> np.ndarray:
     return k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean()
 
@@ -167,6 +172,7 @@ DEFINED = [  # a measure, the relative tolerance, and what it is equal to
     ("cka[estimator=debiased]", 1e-10, of(cosine, lambda x: u_centered(x @ x.T))),
     ("cka[estimator=debiased,kernel=rbf]", 1e-10, of(cosine, lambda x: u_centered(rbf(x, 1.0)))),
     ("cka[bandwidth=0.7,kernel=rbf]", 1e-10, of(cosine, lambda x: twice_centered(rbf(x, 0.7)))),
+    ("cka[kernel=rbf,width=3]", 1e-10, of(cosine, lambda x: twice_centered(rbf_of_three(x)))),
     ("mean_cca[aggregation=mean_squared]", 1e-9, mean_square_of_overlap),
     ("svcca[explained_variance=1.0]", 1e-9, rs.mean_cca),
     ("gulp[squared=True]", 1e-8, gulp_of_correlations),

@@ -24,6 +24,7 @@ from .data import Pair, layers, outputs, pairs
 NUMBERS = {"ridge": (0.0, 0.01), "alpha": (0.0, 0.3, 1.0), "explained_variance": (0.6, 0.99)}
 NUMBERS |= {"bandwidth": (0.5, 1.0), "shrinkage": (0.1, 0.5)}
 SMALL = {"k": 5, "probes": 64, "repeats": 2, "projections": 20, "subsample": 30}
+WIDTHS = ("cka[kernel=laplace,width=2.0]", "cka[kernel=rbf,width=2.0]", "mmd[width=2.0]")
 HNSW = ("jaccard[k=5,search=hnsw]", "mutual_knn[k=5,search=hnsw]", "mka[k=5,search=hnsw]")
 OUTPUTS = ("accuracy_difference", "disagreement", "jensen_shannon[outputs=probabilities]")
 STATISTICS = [
@@ -60,7 +61,7 @@ def specifications() -> list[str]:
         small = m.with_parameters(**{n: number for n, number in SMALL.items() if n in m.defaults})
         chosen = itertools.product(*values.values())
         specs += [m.spec, *(small.with_parameters(**dict(zip(values, c))).spec for c in chosen)]
-    return list(dict.fromkeys([*specs, *HNSW]))
+    return list(dict.fromkeys([*specs, *HNSW, *WIDTHS]))
 
 
 def value(function: Callable[[], float]) -> float | str:

@@ -326,6 +326,14 @@ def has_safe_squares(sums: Array) -> bool:
     return tiny < scalar(smallest) and scalar(largest) <= float(limits.max)
 
 
+def safe_quotient(value: float, divisor: Array, array: Array) -> Array:
+    """Return a quotient of positive numbers, moved into the range in which the third power, and so
+    the derivative of an inverse square, is finite and positive in the dtype of ``array``."""
+    low = float(namespace(array).finfo(array.dtype).smallest_normal) ** 0.3
+    with np.errstate(over="ignore"):
+        return namespace(divisor).clip(value / divisor, low, 1 / low)
+
+
 def blocks_have_safe_squares(blocks: Iterable[Array]) -> bool:
     """Apply :func:`has_safe_squares` to the sum of the squared entries of several matrices."""
     with np.errstate(over="ignore"):

@@ -299,15 +299,16 @@ def measure(
         same size, with channels as columns; by default, positions for the families in
         ``POSITION_FAMILIES``), ``min_samples`` and ``min_features`` (with fewer samples or features
         the measure is undefined, whatever the data), ``limits`` (smallest and largest value of
-        parameters), ``version`` (raise the version when the algorithm changes: results of older
-        versions are computed again), ``requires`` (an optional dependency), ``streams_with``
-        (``"squares"`` or ``"directions"``, the sums accumulated by a stream for the measure),
-        ``takes`` (``"dissimilarities"`` if the measure compares dissimilarities and so also accepts
-        given dissimilarities; ``"distances"`` if the measure depends on the Euclidean distances
-        between samples only and so also accepts given squared distances; ``"repeats"`` if the
-        measure compares the noise of repeats, which are rows with equal ids),
-        ``needs_equal_columns`` (column i of X corresponds to column i of Y,
-        so layers of different widths have no value).
+        parameters), ``excludes`` (the parameters that a parameter takes the place of, so that
+        giving both is an error), ``version`` (raise the version when the algorithm changes: results
+        of older versions are computed again), ``requires`` (an optional dependency),
+        ``streams_with`` (``"squares"`` or ``"directions"``, the sums accumulated by a stream for
+        the measure), ``takes`` (``"dissimilarities"`` if the measure compares dissimilarities and
+        so also accepts given dissimilarities; ``"distances"`` if the measure depends on the
+        Euclidean distances between samples only and so also accepts given squared distances;
+        ``"repeats"`` if the measure compares the noise of repeats, which are rows with equal ids),
+        ``needs_equal_columns`` (column i of X corresponds to column i of Y, so layers of different
+        widths have no value).
 
         The following claims are functions of x, y and parameters (matched by name):
         ``diagnostics`` (returns numbers by name, recorded with the value, such as the accuracy),

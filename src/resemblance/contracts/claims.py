@@ -69,6 +69,7 @@ class DeclaredFunction(ABC):
     min_samples: int = 2
     version: int = 1
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    excludes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parameters: tuple[tuple[str, Any], ...] = ()
     claims_for: Callable[..., Mapping[str, Any]] | None = None  # a function of the parameters
     declared: Mapping[str, Any]  # the claims before the parameters changed any claim
@@ -88,11 +89,13 @@ class DeclaredFunction(ABC):
         """Return this function with fixed parameters, which become part of the name:
         ``cka[estimator=debiased]``.
 
-        Raises ``ValueError`` for an unknown parameter or an unknown choice of a parameter.
+        Raises ``ValueError`` for an unknown parameter, for an unknown choice of a parameter, and
+        for two parameters that exclude each other.
         """
         parameters = {name: as_hashable(value) for name, value in parameters.items()}
         self._check(parameters)
         all_parameters = dict(self.parameters) | parameters
+        self._check_excluded(all_parameters)
         claims = resolve_claims(self.declared, {**self.defaults, **all_parameters})
         return type(self)(
             function=self.function,
@@ -193,6 +196,10 @@ class DeclaredFunction(ABC):
             if name in choices:
                 check_choice(f"{self.name}: {name}", value, choices[name])
             kind: Any = hints.get(name)
+            if type(None) in (options := typing.get_args(kind)):
+                if value is None:
+                    continue
+                kind = options[0]
             problem = f"{self.name}: {name} must be"
             is_instance = isinstance(value, ACCEPTED_TYPES.get(kind, object))
             if kind in ACCEPTED_TYPES and not (
@@ -202,6 +209,16 @@ class DeclaredFunction(ABC):
             low, high = self.limits.get(name, (-math.inf, math.inf))
             if kind in (int, float) and not low <= value <= high:
                 raise ValueError(f"{problem} from {low:g} to {high:g}; got {value!r}")
+
+    def _check_excluded(self, parameters: Mapping[str, Any]) -> None:
+        """Raise ``ValueError`` for a parameter that is given with a parameter that it excludes."""
+        for name, others in self.excludes.items():
+            clash = next((other for other in others if other in parameters), None)
+            if clash and parameters.get(name) is not None:
+                raise ValueError(
+                    f"{self.name}: {name}={parameters[name]!r} takes the place of "
+                    f"{clash}={parameters[clash]!r}; give one of the two"
+                )
 
 
 # ------------------------------------------------------------------------------------------- claims

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ..base.arrays import (
     namespace,
     records_gradient,
     row_blocks,
+    safe_quotient,
     scalar,
     to_numpy,
 )
@@ -44,6 +46,7 @@ from .points import (
     products_by_blocks,
     reduced_unit_rows,
     return_unchanged,
+    size,
     transpose_matrix,
     unit,
     unit_blocks,
@@ -63,17 +66,20 @@ from .rectangles import (
 
 # Features per block where features outnumber samples; blocks hold at least 2 n features.
 GRAM_FEATURES_PER_BLOCK = 2**12
+DISTANCE_KERNELS = ("rbf", "laplace")
 MedianPairs = Literal["distinct", "all"]
 Estimator = Literal["biased", "debiased", "lange", "features"]
 
 
 class GramKernel(NamedTuple):
-    """The kernel of a Gram matrix: "linear", "cosine", "rbf" or "laplace". ``bandwidth`` is the
-    width of "rbf" and "laplace", as a multiple of the median distance of ``pairs``."""
+    """The kernel of a Gram matrix: "linear", "cosine", "rbf" or "laplace". The width of "rbf" and
+    "laplace" is ``width``, in units of the data, or ``bandwidth`` times the median distance of
+    ``pairs``."""
 
     name: str
     bandwidth: float = 1.0
     pairs: MedianPairs = "distinct"
+    width: float | None = None
 
 
 @cached("scalar")
@@ -119,9 +125,9 @@ def median_distance_by_selection(x: Representation, pairs: MedianPairs) -> float
 
 @cached("n n")
 def distance_gram(x: Representation, kernel: GramKernel) -> Array:
-    """Return the centred Gram matrix of a kernel of the distance d, with sigma = bandwidth * median
-    distance, shape (n, n): "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma)."""
-    entries = kernel_entries(x, kernel, median_distance(x, kernel.pairs))
+    """Return the centred Gram matrix of a kernel of the distance d with width sigma, shape (n, n):
+    "rbf" is exp(-d^2 / (2 sigma^2)), "laplace" is exp(-d / sigma)."""
+    entries = kernel_entries(x, kernel, median_distance)
     return double_centered(full_matrix(entries, x.array))
 
 
@@ -279,6 +285,8 @@ def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Ar
     Raises ``UndefinedError`` where only rounding error is left of the estimate.
     """
     product = squared_gram_norm(x, kernel)
+    if kernel.name in DISTANCE_KERNELS:
+        _require_digits(x, scalar(product))
     squared = estimate_hsic(product, (x, x), kernel, estimator)
     if estimator == "features":
         squared = _feature_population_hsic(x, squared)
@@ -289,6 +297,16 @@ def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Ar
             f"cka: the {estimator} self-similarity is not positive ({counts} are too few)"
         )
     return squared**0.5
+
+
+def _require_digits(x: Representation, squared_norm: float) -> None:
+    """Raise ``UndefinedError`` if the kernel is so wide that subtracting the means of the kernel
+    matrix costs half of the digits."""
+    if squared_norm <= epsilon(x.array) * x.n_samples**2:
+        raise UndefinedError(
+            "cka: the kernel is so much wider than the distances between samples of "
+            f"{representation_title(x)} that its values are 1 up to rounding; take a smaller width"
+        )
 
 
 def _feature_population_hsic(x: Representation, squared: Array) -> Array:
@@ -368,15 +386,23 @@ def hsic(x: Representation, y: Representation, kernel: GramKernel, estimator: Es
 # ------------------------------------------------------------------------------------- many samples
 
 
-def kernel_entries(x: Representation, kernel: GramKernel, median: Array) -> BlockFunction:
-    """Return a block function for the uncentred kernel matrix of :func:`~.grams.distance_gram`."""
-    sigma = kernel.bandwidth * median
+def kernel_entries(
+    x: Representation, kernel: GramKernel, median: Callable[[Representation, MedianPairs], Any]
+) -> BlockFunction:
+    """Return a block function for the uncentred kernel matrix of :func:`~.grams.distance_gram`.
+
+    ``median`` returns the median distance of a representation.
+    """
+    points, xp = inlier_centered_points(x), x.xp
+    if kernel.width is None:
+        sigma = kernel.bandwidth * median(x, kernel.pairs)
+    else:
+        sigma = safe_quotient(kernel.width, size(x), points)  # the points have unit size
     if scalar(sigma) == 0:
         raise UndefinedError(
             f"the median distance between samples of {representation_title(x)} is zero, so the "
             "kernel has no width"
         )
-    points, xp = inlier_centered_points(x), x.xp
     if kernel.name == "laplace":
         distances = distance_function(points)
         return lambda tile: xp.exp(distances(tile) / -sigma)
@@ -391,7 +417,7 @@ def kernel_centering_terms(x: Representation, kernel: GramKernel) -> CenteringTe
 
 
 def _uncentered_kernel_entries(x: Representation, kernel: GramKernel) -> BlockFunction:
-    return kernel_entries(x, kernel, median_distance_by_selection(x, kernel.pairs))
+    return kernel_entries(x, kernel, median_distance_by_selection)
 
 
 def centered_kernel_entries(x: Representation, kernel: GramKernel) -> BlockFunction:

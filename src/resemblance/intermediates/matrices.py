@@ -94,11 +94,16 @@ def kernel_gram(x: Representation, kernel: GramKernel) -> DenseMatrix | Factored
 
 
 def centered_gram(
-    x: Representation, kernel: str, estimator: Estimator, bandwidth: float, pairs: MedianPairs
+    x: Representation,
+    kernel: str,
+    estimator: Estimator,
+    bandwidth: float = 1.0,
+    pairs: MedianPairs = "distinct",
+    width: float | None = None,
 ) -> DenseMatrix | FactoredMatrix:
     """Return :func:`kernel_gram`; U-centred for the debiased estimator, with a zero diagonal for
     the estimator of Lange et al."""
-    gram_kernel = GramKernel(kernel, bandwidth, pairs)
+    gram_kernel = GramKernel(kernel, bandwidth, pairs, width)
     gram, n = kernel_gram(x, gram_kernel), x.n_samples
     if estimator == "biased":
         return gram

@@ -25,13 +25,14 @@ from .rectangles import (
 
 
 class PooledSquares(NamedTuple):
-    """Block functions of the squared distances within x, within y, and between x and y; ``top`` is
-    an upper bound."""
+    """Block functions of the squared distances within x, within y, and between x and y, in units of
+    ``scale``; ``top`` is an upper bound."""
 
     within: tuple[BlockFunction, BlockFunction]
     between: BlockFunction
     samples: int
     top: float
+    scale: float
 
     def numbers(self) -> Iterator[np.ndarray]:
         """Yield the squared distances of all pairs of the 2n samples, in vectors."""
@@ -54,7 +55,7 @@ def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
     within = squared_distance_function(a), squared_distance_function(b)
     # Distances from differences have other rounding errors, hence the margin.
     top = 4 * max_length * (1 + 1e-9) + np.finfo(float).tiny
-    return PooledSquares(within, squared_distance_function(a, b), x.shape[0], top)
+    return PooledSquares(within, squared_distance_function(a, b), x.shape[0], top, scale)
 
 
 def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.ndarray]:

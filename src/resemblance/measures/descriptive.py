@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..base.arrays import Array, clip_above_one, frobenius_inner, scalar
+from ..base.arrays import Array, clip_above_one, epsilon, frobenius_inner, safe_quotient, scalar
 from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import (
@@ -145,9 +145,12 @@ def uninformative_far_samples(
 @measure(
     label="MMD", family="descriptive", citation="gretton2012kernel", version=3,
     larger_is_more_similar=False, range=(0, 2**0.5), differentiable=False,
-    needs_pairing=False, limits={"bandwidth": (1e-3, 1e3)}, needs_equal_columns=True,
+    needs_pairing=False, limits={"bandwidth": (1e-3, 1e3), "width": (1e-100, 1e100)},
+    excludes={"width": ("bandwidth",)}, needs_equal_columns=True,
 )  # fmt: skip
-def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> float:
+def mmd(
+    x: Representation, y: Representation, *, bandwidth: float = 1.0, width: float | None = None
+) -> float:
     r"""Maximum mean discrepancy: how far the clouds of samples are apart as distributions, seen by
     a Gaussian kernel.
 
@@ -157,13 +160,17 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
 
     with k(a, b) = exp(-‖a - b‖²/(2 σ²)), σ = ``bandwidth`` times the median distance between all 2n
     samples. M is the unbiased estimate of the squared discrepancy; if M is negative, the value is
-    0.
+    0. ``width``: σ itself, in the units of the activations, instead of ``bandwidth``: k(a, b) =
+    exp(-‖a - b‖²/(2 width²)). ``gamma`` of scikit-learn is 1/(2 width²).
 
     X and Y are (n, d), with the same columns. The correspondence between the samples of X and Y
     does not matter. The data are not centred: rotating or moving X or Y alone changes the value.
-    Not a metric, because σ depends on the pair and negative M is cut off at 0. O(n^2 d) time,
-    memory of 4 million numbers for any n. Raises ``UndefinedError`` for different widths and when
-    more than half of the samples coincide.
+    Not a metric, because negative M is cut off at 0, and because σ depends on the pair unless
+    ``width`` is given. O(n^2 d) time, memory of 4 million numbers for any n. Raises
+    ``UndefinedError`` for different numbers of columns, when σ is a multiple of the median and more
+    than half of the samples coincide, and when ``width`` is so far above all distances that only
+    rounding errors distinguish the kernel values. Raises ``ValueError`` for ``width`` together with
+    ``bandwidth``.
 
     Use it when you compare two point clouds as distributions in the same coordinates, as in tests
     for drift.
@@ -175,12 +182,20 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
     same kernel as ``bandwidth=0.5**0.5``.
     """
     squares = pooled_squares(x, y)
-    median = pooled_median(squares)
-    if median == 0:
+    if width is None:
+        sigma = bandwidth * pooled_median(squares)
+    else:
+        sigma = float(safe_quotient(width, np.float64(squares.scale), x.array))
+    if sigma == 0:
         raise UndefinedError(
             "mmd: the median distance between samples is zero, so the kernel has no width"
         )
-    within, between = mean_kernels(squares, sigma=bandwidth * median)
+    within, between = mean_kernels(squares, sigma)
+    if 1 - between <= epsilon(x.array) ** 0.5:
+        raise UndefinedError(
+            f"mmd: the kernel is so much wider than the distances between samples of X {x.shape} "
+            f"and Y {y.shape} that its values are 1 up to rounding; take a smaller width"
+        )
     return float(np.sqrt(max(0.0, within - 2 * between)))
 
 

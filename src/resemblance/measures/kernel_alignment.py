@@ -15,6 +15,7 @@ from ..contracts.claims import (
     CHANCE_KEY,
     COLUMN_INVARIANCES,
     COSINE_INVARIANCES,
+    RIGID_INVARIANCES,
     SAMPLE_ROTATION,
     SHAPE_INVARIANCES,
     AllPairs,
@@ -24,6 +25,7 @@ from ..contracts.claims import (
 from ..data.representation import Representation, is_large_array, store_value
 from ..intermediates.gram_products import has_large_gram, large_gram_products
 from ..intermediates.grams import (
+    DISTANCE_KERNELS,
     Estimator,
     GramKernel,
     MedianPairs,
@@ -51,7 +53,9 @@ from .leave_one_out.kernel_alignment import leave_one_out_cka
 
 @measure(
     label="CKA", family="similarity_matrix", citation="kornblith2019similarity", version=3,
-    larger_is_more_similar=True, range=(0, 1), limits={"bandwidth": (1e-6, 1e6)},
+    larger_is_more_similar=True, range=(0, 1),
+    limits={"bandwidth": (1e-6, 1e6), "width": (1e-100, 1e100)},
+    excludes={"width": ("bandwidth", "pairs")},
     compares=Product(centered_gram, by_rows=prefers_batched_wide_products),
     leave_one_out=leave_one_out_cka,
 )  # fmt: skip
@@ -63,6 +67,7 @@ def cka(
     estimator: Estimator = "biased",
     bandwidth: float = 1.0,
     pairs: MedianPairs = "distinct",
+    width: float | None = None,
 ) -> Array:
     r"""Centered kernel alignment: the cosine between two centred Gram matrices.
 
@@ -72,8 +77,18 @@ def cka(
 
     with HSIC up to a factor that cancels. ``kernel="linear"``: K = X Xᵀ, so that CKA =
     ‖XᵀY‖²/(‖XᵀX‖ ‖YᵀY‖) for centred X, Y. ``"rbf"``: K = exp(-d²/(2 σ²)) and ``"laplace"``: K =
-    exp(-d/σ), where σ is ``bandwidth`` times the median distance between samples. ``"cosine"``:
-    cosines between rows, 0 with a zero row; not translation invariant.
+    exp(-d/σ), where d is the Euclidean distance between two samples, and σ is ``bandwidth`` times
+    the median distance between samples. ``"cosine"``: cosines between rows, 0 with a zero row; not
+    translation invariant.
+
+    ``width``: σ itself, in the units of the activations, the same for X and Y, instead of
+    ``bandwidth``: K = exp(-d²/(2 width²)) and K = exp(-d/width). The value then changes with the
+    scale of X and of Y. ``width`` is ``sigma`` of thingsvision and of similarity-repository, and
+    ``rbf_sigma`` of platonic-rep. ``gamma`` of scikit-learn and of platonic-universe is
+    1/(2 width²) for ``"rbf"`` and, for a Laplace kernel of the Euclidean distance, 1/width.
+    ``laplacian_kernel`` of scikit-learn takes the sum of absolute differences, so the value
+    differs. ``Laplace(length_scale)`` of repsim is ``width=length_scale``, and
+    ``SquaredExponential(length_scale)`` is ``width=length_scale/2**0.5``.
 
     ``estimator``: ``"biased"`` is the formula above; for independent representations the value is
     far from 0 unless n >> d (0.79 at n = 200, d = 768). ``"debiased"`` uses the unbiased HSIC of
@@ -104,7 +119,10 @@ def cka(
     four passes; the linear kernel computes the blocks of all representations of a comparison
     together, once each. The exception is the linear kernel with more features than samples. Raises
     ``UndefinedError`` for a constant representation, or when an estimate of a self-similarity is
-    not positive, and ``ValueError`` for ``"features"`` with another kernel.
+    not positive, or when the width of a kernel is so far above all distances that only rounding
+    errors distinguish the kernel values. Raises ``ValueError`` for ``"features"`` with another
+    kernel, for ``width`` together with ``bandwidth`` or ``pairs``, and for ``width`` of a kernel
+    without a width.
 
     Use it when you want the measure that most papers report, for the geometry of the directions of
     large variance. Use ``estimator="debiased"`` unless n is much larger than d.
@@ -125,7 +143,7 @@ def cka(
             f"cka: estimator='features' takes kernel='linear', not kernel={kernel!r}, which is no "
             "sum over features; estimator='debiased' takes any kernel"
         )
-    gram = GramKernel(kernel, bandwidth, pairs)
+    gram = GramKernel(kernel, bandwidth, pairs, width)
     x_norm, y_norm = (hsic_norm(r, gram, estimator) for r in (x, y))
     value = hsic(x, y, gram, estimator) / (x_norm * y_norm)
     return value if estimator == "features" else clip_above_one(value)
@@ -139,6 +157,7 @@ def uninformative_grams(
     estimator: str = "biased",
     bandwidth: float = 1.0,
     pairs: MedianPairs = "distinct",
+    width: float | None = None,
 ) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
     d; not debiased."""
@@ -146,14 +165,20 @@ def uninformative_grams(
         return warn_fixed_by_n(2)
     if estimator != "biased" or (kernel in ("linear", "cosine") and has_low_dimension(x, y)):
         return ""
-    gram_kernel = GramKernel(kernel, bandwidth, pairs)
+    gram_kernel = GramKernel(kernel, bandwidth, pairs, width)
     K, L = kernel_gram(x, gram_kernel), kernel_gram(y, gram_kernel)
     return warn_near_ceiling(x.n_samples, expected_cosine(K, L))
 
 
 @cka.claim("claims_for")
-def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
-    """Return the claims that depend on the kernel and the estimator."""
+def _cka_claims(kernel: str, estimator: Estimator, width: float | None) -> dict[str, Any]:
+    """Return the claims that depend on the kernel, the estimator and a width in units of the
+    data."""
+    if width is not None and kernel not in DISTANCE_KERNELS:
+        raise ValueError(
+            f"cka: kernel={kernel!r} has no width; width={width:g} goes with kernel='rbf' or "
+            "kernel='laplace'"
+        )
     if kernel == "linear" and estimator == "biased":
         return {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION}
     claims: dict[str, Any] = {"invariant_to": SHAPE_INVARIANCES}
@@ -174,6 +199,8 @@ def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
         return claims | {"streams_with": "squares"}
     if kernel == "cosine":
         return claims | {"invariant_to": COSINE_INVARIANCES, "streams_with": "directions"}
+    if width is not None:
+        claims["invariant_to"] = RIGID_INVARIANCES
     return claims | {"compares": Product(centered_gram, blocks=True)}
 
 
@@ -224,8 +251,7 @@ def _chance_alignments(
 ) -> np.ndarray:
     chances = np.zeros((len(xs), len(ys)))
     if estimator != "features":
-        settings: Any = ("linear", estimator, 1.0, "distinct")
-        grams = [[centered_gram(r, *settings) for r in side] for side in (xs, ys)]
+        grams = [[centered_gram(r, "linear", estimator) for r in side] for side in (xs, ys)]
         chances[:] = [[expected_cosine(a, b) for b in grams[1]] for a in grams[0]]
     chances[[[x is y for y in ys] for x in xs]] = math.nan
     return chances
