@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 
 from . import measures
 from .base.text import check_choice, did_you_mean
-from .contracts._measure import MEASURE_FAMILIES, Measure, measure
+from .contracts._measure import (
+    MEASURE_FAMILIES,
+    Measure,
+    MeasureArgument,
+    is_plain_function,
+    measure,
+    undeclared_measure,
+)
 from .contracts._statistic import STATISTIC_FAMILIES, Statistic, statistic
 from .contracts.claims import (
     INVARIANCES,
@@ -127,15 +134,25 @@ def _check_invariance_names(names: str | Iterable[str] | None, choices: Sequence
     return selection
 
 
-def get_measure(spec: str | Measure) -> Measure:
+def get_measure(spec: MeasureArgument) -> Measure:
     """Return a measure by name (``"cka"``), label (``"CKA"``), or specification
-    (``"cka[estimator=debiased]"``).
+    (``"cka[estimator=debiased]"``), or the measure of a plain function.
 
-    Raises ``ValueError`` with the closest name when no measure matches.
+    A plain function takes two NumPy arrays, X (n, d) and Y (n, e) with the samples in the same
+    order, and returns a number; further parameters have defaults. The name of the function is the
+    name of the measure. Nothing is claimed about the function: the range is unlimited, no symmetry
+    and no invariance is assumed. ``larger_is_more_similar`` is True if f(X, X) is larger than
+    f(X, Y) for random X and Y.
+
+    Raises ``ValueError`` with the closest name when no measure matches, for a function that does
+    not take two arrays, and for a function that has no name or whose direction the random arrays
+    do not show.
     """
-    return (
-        spec if isinstance(spec, Measure) else _entry_for_spec(spec, "measure", _measures_by_name())
-    )
+    if isinstance(spec, Measure):
+        return spec
+    if is_plain_function(spec):
+        return undeclared_measure(spec)
+    return _entry_for_spec(spec, "measure", _measures_by_name())
 
 
 def get_statistic(spec: str | Statistic) -> Statistic:
@@ -161,7 +178,8 @@ def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> En
     """Return the measure or statistic for a specification."""
     if not isinstance(spec, str):
         function_name = getattr(spec, "__name__", None)
-        remedy = "give a name"
+        is_nameless = callable(spec) and kind == "measure"
+        remedy = "define a function with a name, def name(X, Y)" if is_nameless else "give a name"
         if function_name:
             line = declaration_of(function_name, kind)
             remedy = (
@@ -184,9 +202,9 @@ def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> En
     return entry.with_parameters(**parse_parameters(parameters)) if parameters else entry
 
 
-def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
-    """Return the measures for specifications, labels, measures and preset names, without
-    duplicates."""
+def get_measures(specs: Iterable[MeasureArgument] | MeasureArgument) -> list[Measure]:
+    """Return the measures for specifications, labels, measures, plain functions and preset names,
+    without duplicates."""
     specs = specs if isinstance(specs, Iterable) else [specs]
     groups = (
         preset(s) if isinstance(s, str) and s in PRESET_NAMES else (get_measure(s),) for s in specs

@@ -79,6 +79,9 @@ def refusing(x, y):
 def plain(x, y):
     return 0.0
 
+def distance(x, y, *, power: int = 1):
+    return abs(x[:, :3] - y[:, :3]).sum() ** power
+
 @rs.measure(label="Rows", **claims)
 def rows(x, y):
     """Rows: an array, where a number is due."""
@@ -199,6 +202,16 @@ def test_presets_and_own_measures_mix():
     assert parse_measures(None) is None
 
 
+def test_a_plain_function_of_a_file_is_a_measure(call):
+    a, b = np.load("a.npy"), np.load("b.npy")
+    code, out, _ = call("compare a.npy b.npy -m 'own.py:distance[power=2]' --format json")
+    values = [r["value"] for r in json.loads(out)["records"]]
+    assert code == 0
+    assert values[1] == pytest.approx(abs(a[:, :3] - b[:, :3]).sum() ** 2)
+    code, out, _ = call("check own.py:distance")
+    assert "larger_is_more_similar=False, range=(0, np.inf)" in re.sub(r"\s+", " ", out)
+
+
 # --------------------------------------------------------------------------------------- mistakes
 
 
@@ -216,7 +229,8 @@ def test_every_mistake_is_one_line(refused):
         compare a.npy b.npy -m own.py:power[sharpnes=1] | did you mean 'sharpness'?
         bench report study --html x.png | x.png: a page is written as .html
         compare a.npy b.npy -m own.py:sizedifference | did you mean 'size_difference'?
-        compare a.npy b.npy -m own.py:plain | is not a measure: decorate it
+        compare a.npy b.npy -m own.py:plain | the values are equal; decorate plain with
+        compare a.npy b.npy -m own.py:divide | is not a measure: decorate it
         compare a.npy b.npy --format jsn | did you mean 'json'?
         compare a.npy b.npy --format parquet | needs --output
         compare a.npy b.npy --memory lots | memory must be a positive number of bytes

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import marshal
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -30,17 +31,22 @@ def user_module_name(file: str) -> str:
     return f"{USER_MODULE_PREFIX}{digest.hexdigest()}"
 
 
+def find_definition(module: str, name: str, file: str | None) -> Any:
+    """Return a measure, a statistic or a function by module and name, for unpickling in another
+    process."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError:
+        if file is None:
+            raise
+        return getattr(load_user_file(file, module), name)
+
+
 def restore_function(
     module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None
 ) -> Any:
     """Return a measure or statistic by module and name, for unpickling in another process."""
-    try:
-        definition = getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError:
-        if file is None:
-            raise
-        definition = getattr(load_user_file(file, module), name)
-    return definition.with_parameters(**dict(parameters))
+    return find_definition(module, name, file).with_parameters(**dict(parameters))
 
 
 def function_version(function: Callable[..., Any]) -> int:
@@ -54,9 +60,13 @@ def function_version(function: Callable[..., Any]) -> int:
     try:
         texts = [Path(path).read_text(encoding="utf-8") for path in files]
         text = "".join(texts) if texts else inspect.getsource(function)
+        data = text.encode()
     except (OSError, TypeError, UnicodeDecodeError):
-        return 1
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little")
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        if code is None:
+            return 1
+        data = marshal.dumps(code, 2)  # typed at a prompt; later versions depend on references
+    return int.from_bytes(hashlib.blake2b(data, digest_size=4).digest(), "little")
 
 
 class SourceTextLoader(SourceFileLoader):

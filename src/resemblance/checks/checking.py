@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from ..catalogue import get_measure, get_statistic
-from ..contracts._measure import Measure, require_measure_extra
+from ..contracts._measure import Measure, MeasureArgument, require_measure_extra
 from ..contracts._statistic import Statistic
 from .arrays import array_library_checks, inputs_with_values, same_on_tensors
 from .behavior import behavior_checks, different_widths
-from .claims import claim_checks, partner_outcomes
+from .claims import UNKNOWN_CLAIM, claim_checks, declaration, partner_outcomes
 from .hostile import HOSTILE_GROUPS, hostile_outcome, hostile_pairs
 from .pairing import pairing_checks
 from .repeats import repeats
@@ -33,7 +33,7 @@ GENERIC_DATA_CHECK = "a number for generic data"
 
 
 def check_measure(
-    measure: Measure | str, *, progress: Callable[[str, int, int], None] | None = None
+    measure: MeasureArgument, *, progress: Callable[[str, int, int], None] | None = None
 ) -> tuple[Outcome, ...]:
     """Return the outcome of every check of a measure, on small data without special symmetry.
 
@@ -44,12 +44,21 @@ def check_measure(
     finite number in the range, or a ``ValueError`` with the reason. ``progress(name, done, total)``
     is called after each check. If generic data give no number, the result has only this outcome.
 
+    Of a plain function nothing is claimed, so no claim can fail: ``claimed`` is ``"unknown"``, and
+    ``holds`` is True for each property that holds. The outcome ``"declaration"`` comes first; the
+    detail is the decorator with these properties, for :func:`resemblance.measure`. The other
+    checks, such as hostile data, are the same.
+
     Raises ``ValueError`` for a measure that does not exist, ``ImportError`` for a measure whose
     optional dependency is not installed.
     """
     entry = get_measure(measure)
     require_measure_extra(entry)
-    return _run_checks(measure_check_context(entry), entry.spec, progress)
+    trial = measure_check_context(entry)
+    outcomes = _run_checks(trial, entry.spec, progress)
+    if entry.is_declared or len(outcomes) == 1:
+        return outcomes
+    return (Outcome("declaration", UNKNOWN_CLAIM, None, declaration(trial, outcomes)), *outcomes)
 
 
 def check_statistic(

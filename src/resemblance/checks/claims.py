@@ -3,7 +3,7 @@ that hold are declared, because users search for measures by claims."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import chain
@@ -13,7 +13,7 @@ import numpy as np
 from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._measure import Measure
-from ..contracts.claims import INVARIANCES, JOINT_INVARIANCES
+from ..contracts.claims import INVARIANCES, JOINT_INVARIANCES, implied_invariances, is_outside_range
 from .data import Triple, non_metric_triples, triples_between_endpoints, varied_representations
 from .groups import apply_random_transformation, rotate_samples_jointly
 from .hostile import EXTREME_SCALES, hostile_outcome
@@ -23,12 +23,15 @@ from .trial import (
     CheckContext,
     CheckFunction,
     CheckResult,
+    Outcome,
     call_outcome,
     generic_value,
 )
 
 TRANSFORMED_SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
 SELF = "X"  # X as its own partner
+UNKNOWN_CLAIM = "unknown"  # of a plain function
+USUAL_RANGES = ((0, 1), (-1, 1), (0, np.inf), (-np.inf, 0), (-np.inf, np.inf))
 UNCLAIMED_HINT = "holds on all generic data: claim it, so that users can search for it"
 STREAMABLE_HINT = "holds on all generic data: a claim of it lets the measure be streamed"
 SCALE_SAFE_HINT = "; the intermediates points.unit and points.unit_rows are safe at every scale"
@@ -59,6 +62,43 @@ def claim_checks(measure: Measure) -> dict[str, CheckFunction]:
     if measure.metric or not measure.larger_is_more_similar:
         checks["triangle inequality"] = triangle_inequality
     return checks
+
+
+def declaration(trial: CheckContext, outcomes: Iterable[Outcome]) -> str:
+    """Return the decorator for a plain function, with the properties that hold in the outcomes of
+    the checks."""
+    m, held = trial.entry, {o.check for o in outcomes if o.claimed == UNKNOWN_CLAIM and o.holds}
+    invariances = {n for n in INVARIANCES if f"invariant to {n.replace('_', ' ')}" in held}
+    needed = [n for n in INVARIANCES if n in invariances - _implied_by_others(n, invariances)]
+    claims = {
+        "label": m.name,
+        "family": m.family,
+        "citation": f"{m.name}2026",
+        "larger_is_more_similar": m.larger_is_more_similar,
+    }
+    low, high = (f"{end:g}".replace("inf", "np.inf") for end in _fitting_range(trial))
+    words = [f"{name}={value!r}" for name, value in claims.items()]
+    words.append(f"range=({low}, {high})")
+    words += [f"invariant_to={{{', '.join(map(repr, needed))}}}"] if needed else []
+    words += [f"{name}=False" for name in ("symmetric", "identity") if name not in held]
+    words += ["needs_pairing=False"] if "needs no pairing" in held else []
+    return f"@rs.measure({', '.join(words)}, differentiable=False)"
+
+
+def _implied_by_others(name: str, names: Set[str]) -> set[str]:
+    """Return a set with the name of an invariance if other names imply it, otherwise without."""
+    return {name} & implied_invariances(names - {name})
+
+
+def _fitting_range(trial: CheckContext) -> tuple[float, float]:
+    """Return the narrowest usual range with all values of generic pairs."""
+    replies = partner_outcomes(trial, trial.entry.range)
+    values = [reply.value for _, _, reply in replies if np.isfinite(reply.value)]
+    return next(
+        ends
+        for ends in USUAL_RANGES
+        if not any(is_outside_range(v, ends, trial.rounding) for v in values)
+    )
 
 
 def measure_is_invariant(trial: CheckContext, name: str) -> CheckResult:
@@ -98,19 +138,25 @@ def symmetry(trial: CheckContext) -> CheckResult:
 def measure_values_in_range(trial: CheckContext) -> CheckResult:
     """Check that values of related, unrelated and opposite representations are in the range."""
     low, high = trial.entry.range
+    if not trial.entry.is_declared:
+        low, high = _fitting_range(trial)
     fault = ""
     for seed, name, reply in partner_outcomes(trial, trial.entry.range):
         slack = trial.rounding * max(1.0, abs(reply.value))
         if reply.fault or reply.value < low - slack or reply.value > high + slack:
             fault = f"m(X, {name}) {reply.fault or f'= {reply.value:.6g}'} (seed {seed})"
             break
+    if not trial.entry.is_declared:
+        detail = fault or f"all values of generic pairs are from {low:g} to {high:g}"
+        return UNKNOWN_CLAIM, False if fault else None, detail
     return f"{low:g} to {high:g}", not fault, fault
 
 
 def self_comparison_reaches_end(trial: CheckContext) -> CheckResult:
     """Check that X compared with itself reaches the end of the range, for X of many kinds."""
     m = trial.entry
-    end, n_values, change = m.range[m.larger_is_more_similar], 0, ""
+    ends = m.range if m.is_declared else _fitting_range(trial)
+    end, n_values, change = ends[m.larger_is_more_similar], 0, ""
     trial = trial.few()
     for kind, x in varied_representations(trial.samples):
         try:
@@ -122,7 +168,7 @@ def self_comparison_reaches_end(trial: CheckContext) -> CheckResult:
             change = change or f"m(X, X) = {value:.6g}, not {end:g} ({kind})"
     if not n_values:
         return _claim_text(m.identity), None, "m(X, X) has no value for any X"
-    return _claim_result(m.identity, change)
+    return _claim_result(m.identity, change, m.is_declared)
 
 
 def self_is_most_similar(trial: CheckContext) -> CheckResult:
@@ -189,7 +235,7 @@ def compare_claim_to_behavior(
         with suppress(ValueError):  # the measure refuses wide data
             if counterexample := change(wide_trial):
                 counterexample += f", of {wide_trial.features} features"
-    return _claim_result(is_claimed, counterexample)
+    return _claim_result(is_claimed, counterexample, trial.entry.is_declared)
 
 
 def _extreme_pairs_keep_value(trial: CheckContext, cases: list[str]) -> CheckResult:
@@ -206,8 +252,13 @@ def _extreme_pairs_keep_value(trial: CheckContext, cases: list[str]) -> CheckRes
     return "claimed", True, ""
 
 
-def _claim_result(is_claimed: bool, counterexample: str) -> CheckResult:
-    """Return the outcome of a claim, which one counterexample refutes, or of a missing claim."""
+def _claim_result(is_claimed: bool, counterexample: str, is_declared: bool = True) -> CheckResult:
+    """Return the outcome of a claim, which one counterexample refutes, or of a missing claim.
+
+    For a plain function, return whether the property holds.
+    """
+    if not is_declared:
+        return UNKNOWN_CLAIM, None if counterexample else True, counterexample or UNCLAIMED_HINT
     holds = is_claimed == (not counterexample)
     detail = counterexample or ("" if is_claimed else UNCLAIMED_HINT)
     return _claim_text(is_claimed), holds, detail

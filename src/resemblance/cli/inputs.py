@@ -114,17 +114,24 @@ def _load_user_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
 
 def load_user_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> Any:
     """Load a measure from a user's file, or an object of another type in ``kinds``; the file is
-    executed.
+    executed. A plain function of two arrays is a measure without declared properties.
 
     Raises ``ValueError`` if the file or the object does not exist, ``UserFileError`` if the file
     fails.
     """
     from ..catalogue import declaration_of
-    from ..contracts._measure import Measure
+    from ..contracts._measure import (
+        Measure,
+        is_plain_function,
+        takes_two_arrays,
+        undeclared_measure,
+    )
 
     kinds = kinds or (Measure,)
     words = [kind.__name__.lower() for kind in kinds]
     value = _load_definition(path, name, " or ".join(words), kinds)
+    if Measure in kinds and is_plain_function(value) and takes_two_arrays(value):
+        return undeclared_measure(value)
     if not isinstance(value, kinds):
         decorators = " or ".join(declaration_of(name, word) for word in words)
         raise ValueError(

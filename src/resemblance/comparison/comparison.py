@@ -18,7 +18,7 @@ from ..base.rendering import thumbnail
 from ..base.results import MappingResult, warn_of_suffix
 from ..base.text import diagnostic_notes, did_you_mean, summary_html, summary_text
 from ..catalogue import parse_parameters
-from ..contracts._measure import Measure
+from ..contracts._measure import LAMBDA_REMEDY, Measure
 from ..contracts.claims import CHANCE_KEY
 from ..data.representation import representation_title
 from .populations import (
@@ -489,6 +489,8 @@ def save_scores(comparison: Comparison, path: str | Path, name: str) -> None:
     """Write a comparison with evidence to a file, as the saved result of the class ``name``."""
     evidence = comparison.evidence
     entries, results = ({}, ()) if evidence is None else evidence.stored()
+    if any(info.spec.startswith("<lambda>") for info in comparison.measures):
+        raise ValueError(f"{name}.save: {LAMBDA_REMEDY}")
     warn_of_suffix(path)
     with ScoreFile(path, any_suffix=True) as store:
         write_missing_scores(comparison, store)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import typing
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from functools import lru_cache, partial, wraps
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
@@ -21,10 +21,13 @@ from ..base.arrays import (
     is_torch,
     records_gradient,
     scalar,
+    to_numpy,
 )
 from ..base.exceptions import UndefinedError, UninformativeWarning
 from ..base.extras import EXTRA_OF_PACKAGE, require_package
+from ..base.rng import generator
 from ..base.text import check_choice
+from ..base.user_modules import find_definition
 from ..data.caveats import single_pair_caveats
 from ..data.inputs import TRANSPOSED_HINT, check_label_order, sample_count_hint, transposition_hint
 from ..data.joining import align_columns_to
@@ -44,6 +47,7 @@ from .claims import (
     Product,
     as_argument,
     clip_to_range,
+    declaration_template,
     describe_invariance,
     require_arguments,
 )
@@ -193,7 +197,13 @@ class Measure(DeclaredFunction):
         paragraph = (inspect.getdoc(function) or "").split("\n\n")[0] if function else ""
         return paragraph.replace("\n", " ").replace("``", "")
 
+    @property
+    def _restore(self) -> Callable[..., Any]:
+        return super()._restore if self.is_declared else restore_undeclared_measure
+
     def _claims(self) -> dict[str, str]:
+        if not self.is_declared:
+            return {"claims": self.undeclared_caveat}
         low, high = self.range
         difference = "metric" if self.metric else "dissimilarity"
         kind = "similarity" if self.larger_is_more_similar else difference
@@ -203,6 +213,19 @@ class Measure(DeclaredFunction):
             "symmetry": "symmetric" if self.symmetric else "not symmetric",
             "invariance": describe_invariance(self.invariant_to),
         }
+
+    @property
+    def undeclared_caveat(self) -> str:
+        """What is assumed about a plain function; empty for a declared measure."""
+        if self.is_declared:
+            return ""
+        relation = "more" if self.larger_is_more_similar else "less"
+        return (
+            f"{self.name} is a function without declared properties: larger values count as "
+            f"{relation} similar, because {self.name}(X, X) is "
+            f"{'larger' if self.larger_is_more_similar else 'smaller'} than {self.name}(X, Y) for "
+            "random X and Y, and nothing else is assumed"
+        )
 
     def check_pair(self, x: Representation, y: Representation) -> None:
         """Raise an error for a pair of representations without a value.
@@ -341,6 +364,153 @@ def measure(
         "rows_of_maps": rows,
     }
     return partial(Measure._declare, claims=common_claims | claims)
+
+
+# --------------------------------------------------------------------------------- plain functions
+
+
+LAMBDA_REMEDY = "a file cannot name a lambda: define the function with def name(X, Y)"
+PROBE_SHAPES = ((40, 6), (250, 40))  # the random data that decide the direction of a function
+
+
+MeasureArgument = str | Measure | Callable[..., Any]  # a specification, a measure or a function
+
+
+def is_plain_function(value: Any) -> TypeGuard[Callable[..., Any]]:
+    """Say whether a value is a function with a name, and neither a class nor a declared
+    function."""
+    return (
+        callable(value)
+        and not isinstance(value, type | DeclaredFunction)
+        and hasattr(value, "__name__")
+    )
+
+
+def takes_two_arrays(function: Callable[..., Any]) -> bool:
+    """Say whether a plain function can be called with two arrays alone."""
+    try:
+        return bool(_parameters_of_plain(function))
+    except ValueError:
+        return False
+
+
+@lru_cache(maxsize=256)  # so that the measures of one function are equal
+def undeclared_measure(function: Callable[..., Any]) -> Measure:
+    """Return a plain function of two NumPy arrays, (n, d) and (n, e), as a measure without claims.
+
+    The function receives copies of the arrays and returns a number; further parameters have
+    defaults. Random data decide whether larger values count as more similar. No symmetry, no range
+    and no invariance is assumed.
+
+    Raises ``ValueError`` for a function that does not take two arrays, and for a function whose
+    direction the random data do not show.
+    """
+    parameters = _parameters_of_plain(function)
+    rows: RowKind = "samples"
+    claims = {
+        "label": function.__name__,
+        "family": "descriptive",
+        "larger_is_more_similar": _is_similarity(function),
+        "range": (-np.inf, np.inf),
+        "citation": "",
+        "symmetric": False,
+        "identity": False,
+        "differentiable": False,
+        "invariant_to": frozenset(),
+        "rows_of_maps": rows,
+        "is_declared": False,
+    }
+    return Measure._declare(_on_arrays(function, parameters), claims)
+
+
+def restore_undeclared_measure(
+    module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None
+) -> Measure:
+    """Return the measure of a plain function by module and name, for unpickling."""
+    definition = undeclared_measure(find_definition(module, name, file))
+    return definition.with_parameters(**dict(parameters))
+
+
+def require_own_name(measures: Iterable[Measure]) -> None:
+    """Raise ``ValueError`` for a function with values that no file can tell from the values of
+    another function: a lambda, or a function with variables of an enclosing function."""
+    for m in measures:
+        function = inspect.unwrap(m.function)
+        if m.is_declared:
+            continue
+        if "<lambda>" in m.name:
+            raise ValueError(LAMBDA_REMEDY)
+        if getattr(function, "__closure__", None):
+            names = ", ".join(function.__code__.co_freevars)
+            raise ValueError(
+                f"{m.name} uses {names} of an enclosing function, which no file records: make "
+                f"each a parameter with a default, def {m.name}(X, Y, *, {names.split(', ')[0]}="
+                "...)"
+            )
+
+
+def _on_arrays(
+    function: Callable[..., Any], parameters: Sequence[inspect.Parameter]
+) -> Callable[..., Any]:
+    """Return a function of two representations that calls a function of two NumPy arrays."""
+
+    @wraps(function)
+    def on_arrays(x: Representation, y: Representation, **values: Any) -> Any:
+        return function(np.array(to_numpy(x.array)), np.array(to_numpy(y.array)), **values)
+
+    try:
+        hints = typing.get_type_hints(function)
+    except Exception:  # annotations of a user's function may name what is not imported
+        hints = {}
+    names = {p.name for p in parameters[2:]}
+    vars(on_arrays).update(
+        __signature__=inspect.Signature(parameters),
+        __annotations__={name: hint for name, hint in hints.items() if name in names},
+    )
+    return on_arrays
+
+
+def _parameters_of_plain(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return two arrays and the parameters with defaults of a plain function."""
+    arrays = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in ("X", "Y")]
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # a function without a Python signature
+        return arrays
+    given = list(signature.parameters.values())
+    named = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    positional = [p for p in named if p.kind is not p.KEYWORD_ONLY]
+    rest = [p for p in named if p not in positional[:2]]
+    takes_two = len(positional) >= 2 or any(p.kind is p.VAR_POSITIONAL for p in given)
+    if not takes_two or any(p.default is p.empty for p in rest):
+        raise ValueError(
+            f"{function.__name__}{signature} cannot be a measure: a measure takes two arrays, "
+            "(n, d) and (n, e), and further parameters with defaults"
+        )
+    return [*arrays, *(p.replace(kind=p.KEYWORD_ONLY) for p in rest)]
+
+
+def _is_similarity(function: Callable[..., Any]) -> bool:
+    """Say whether a plain function has a larger value for equal than for unrelated random
+    arrays."""
+    name, reason = function.__name__, "the values are equal"
+    for shape in PROBE_SHAPES:
+        x, z = generator(0, "direction of a function", *shape).standard_normal((2, *shape))
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                equal, unrelated = (float(function(x.copy(), y.copy())) for y in (x, z))
+        except Exception as error:  # any error of the user's function is the reason
+            reason = f"{type(error).__name__}: {error}"
+            continue
+        if np.isfinite([equal, unrelated]).all() and equal != unrelated:
+            return equal > unrelated
+    line = declaration_template(name, "measure", measure, MEASURE_FAMILIES[2])
+    raise ValueError(
+        f"random arrays X {shape} and Y do not show whether larger values of {name} mean more "
+        f"similar: {name}(X, X) against {name}(X, Y), {reason}; decorate {name} with {line}, each "
+        f"claim as it is for {name}"
+    )
 
 
 def batchable_measures(

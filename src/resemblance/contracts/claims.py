@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache, partial, wraps
+from numbers import Number
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeVar
 
@@ -72,6 +73,7 @@ class DeclaredFunction(ABC):
     excludes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parameters: tuple[tuple[str, Any], ...] = ()
     claims_for: Callable[..., Mapping[str, Any]] | None = None  # a function of the parameters
+    is_declared: bool = True  # False for a plain function, of which nothing is claimed
     declared: Mapping[str, Any]  # the claims before the parameters changed any claim
     defaults: Mapping[str, Any] = field(init=False)  # the parameters with default values
     # The name with every parameter that is not at the default: the identity of a result
@@ -157,11 +159,20 @@ class DeclaredFunction(ABC):
         Raises ``ValueError`` if the module does not contain this function under its name.
         """
         module = sys.modules[self.function.__module__]
-        if not isinstance(getattr(module, self.name, None), type(self)):
+        definition = getattr(module, self.name, None)
+        is_found = isinstance(definition, type(self)) or (
+            not self.is_declared and definition is inspect.unwrap(self.function)
+        )
+        if not is_found:
             remedy = f"define it at the top level of a module, as {self.name}"
             raise ValueError(f"{self} cannot be sent to a worker process: {remedy}")
         file = getattr(module, "__file__", None)
-        return restore_function, (module.__name__, self.name, self.parameters, file)
+        return self._restore, (module.__name__, self.name, self.parameters, file)
+
+    @property
+    def _restore(self) -> Callable[..., Any]:
+        """The function that unpickles this function from the place of its definition."""
+        return restore_function
 
     @abstractmethod
     def _claims(self) -> dict[str, str]:
@@ -369,7 +380,8 @@ def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
     kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
     # The name of a dtype of NumPy is slow to make
     is_real = isinstance(value, float) or getattr(kind, "kind", "") == "f"
-    if shape != () or (not is_real and (value is None or "complex" in str(kind))):
+    is_number = is_real or hasattr(value, "dtype") or isinstance(value, Number)
+    if shape != () or not is_number or (not is_real and "complex" in str(kind)):
         description = f"an array of shape {tuple(shape)}" if shape else str(value)
         raise ValueError(f"{entry} must return one number; it returned {description}")
     number = scalar(value)

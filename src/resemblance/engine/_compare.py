@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.progress import Progress
 from ..comparison.comparison import Comparison
-from ..contracts._measure import Measure
+from ..contracts._measure import MeasureArgument
 from ..data.caveats import data_caveats
 from .execution import compute_missing_scores
 from .inputs import ComparisonInputs
@@ -20,7 +20,7 @@ def compare(
     representations: Any,
     against: Any = None,
     *,
-    measures: Iterable[str | Measure] | str | Measure | None = None,
+    measures: Iterable[MeasureArgument] | MeasureArgument | None = None,
     jobs: Jobs = None,
     memory: int | str = "half",
     block_size: int | None = None,
@@ -39,10 +39,11 @@ def compare(
         Cached intermediates are dropped after the last pair that needs them.
     against : the columns of a rectangular comparison, in the same forms; without ``against``, all
         pairs of ``representations`` are compared.
-    measures : measures, names, labels, specifications like ``"cka[estimator=debiased]"``, or names
-        of presets. Default: the 24 measures of ``preset("default")``; a default measure with a
-        missing optional dependency is recorded as failed. A measure that you ask for by name raises
-        ``ImportError`` if the optional dependency is missing.
+    measures : measures, names, labels, specifications like ``"cka[estimator=debiased]"``, names of
+        presets, or plain functions of two NumPy arrays (see :func:`get_measure`). Default: the 24
+        measures of ``preset("default")``; a default measure with a missing optional dependency is
+        recorded as failed. A measure that you ask for by name raises ``ImportError`` if the
+        optional dependency is missing.
     jobs : a number of local processes, or any ``concurrent.futures.Executor``, for example the
         executor of a Dask cluster. Default: the calling process computes. The tasks are blocks of
         pairs; the values are identical, to the last bit, for all executors. If a process of a

@@ -71,7 +71,7 @@ def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
         default = preset("default")
         installed = [m for m in default if not m.requires or _is_measure_installed(m)]
         return installed, [m for m in default if m not in installed]
-    selected = get_measures([measures] if isinstance(measures, str | Measure) else measures)
+    selected = get_measures([measures] if isinstance(measures, str) else measures)
     if not selected:
         raise ValueError("compare: measures is empty")
     for m in selected:
@@ -190,7 +190,7 @@ def _check_unique_measure(m: Measure, measures: Sequence[Measure]) -> None:
     if namesake.function is not m.function:
         raise ValueError(
             f"compare: {m.function.__module__} has a measure called {m.name!r}, a name that is "
-            "taken"
+            "taken; rename the function"
         )
     other = next(
         (

@@ -16,6 +16,7 @@ from ..base.progress import partial_work_counter, progress_announcer, progress_r
 from ..base.text import warn
 from ..comparison.scores import ScoreBatch
 from ..comparison.store import ScoreFile
+from ..contracts._measure import require_own_name
 from ..data.representation import Representation
 from .cache_sharing import SharedCache, shared_cache
 from .estimate import TimeEstimate
@@ -40,6 +41,7 @@ def compute_missing_scores(
     ``described``: the file describes the last comparison; otherwise the description stays.
     """
     if options.save is not None:
+        require_own_name(m for inputs in comparisons for m in inputs.measures)
         with ScoreFile(options.save) as store:
             load_saved_scores(store, comparisons)
             if described:

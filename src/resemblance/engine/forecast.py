@@ -18,7 +18,7 @@ from ..base.results import BaseResult
 from ..base.text import html_fact_table
 from ..comparison.scores import MAX_MATRIX_BYTES_IN_MEMORY
 from ..comparison.store import ScoreFile
-from ..contracts._measure import Measure
+from ..contracts._measure import Measure, MeasureArgument
 from ..data.representation import Representation, fingerprint
 from .arguments import named_representations
 from .cache_sharing import shared_cache
@@ -162,7 +162,7 @@ def plan(
     representations: Any,
     against: Any = None,
     *,
-    measures: Iterable[str | Measure] | str | Measure | None = None,
+    measures: Iterable[MeasureArgument] | MeasureArgument | None = None,
     jobs: Jobs = None,
     memory: int | str = "half",
     block_size: int | None = None,

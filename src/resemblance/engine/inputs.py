@@ -80,7 +80,7 @@ class ComparisonInputs:
         second = None if columns is None else _distinct_data(columns)
         inputs = cls(_distinct_data(rows), second, measures, uninstalled, provenance)
         inputs.by_key = {data_key(r): r for r in inputs.all}
-        inputs.note(order_caveats)
+        inputs.note([*order_caveats, *filter(None, (m.undeclared_caveat for m in measures))])
         return inputs
 
     def note(self, caveats: Sequence[str]) -> None:

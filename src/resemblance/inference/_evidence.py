@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from ..base.progress import Progress, progress_announcer, progress_reporter
 from ..comparison.comparison import Comparison
-from ..contracts._measure import Measure
+from ..contracts._measure import Measure, MeasureArgument
 from ..contracts.streamed import require_samples
 from ..data.caveats import chance_caveats
 from ..data.inputs import check_label_order
@@ -47,7 +47,7 @@ def evidence(
     representations: Any,
     against: Any = None,
     *,
-    measures: Iterable[str | Measure] | str | Measure | None = None,
+    measures: Iterable[MeasureArgument] | MeasureArgument | None = None,
     within: Any = None,
     whole_blocks: Any = None,
     time_series: bool = False,
@@ -82,7 +82,8 @@ def evidence(
         of one list, or the pairs of two lists. The file of ``save`` keeps values, permuted values,
         and values on parts of the samples; the same call continues the file, and
         :func:`resemblance.load` reads the file.
-    measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours.
+    measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours. A
+        plain function gets no interval, because nothing is known about the function.
     within : a label for each sample; samples are permuted only within groups of equal labels. Use
         ``within`` for classes that X and Y share: the test asks for similarity beyond the classes.
     whole_blocks : a label for each sample, such as a document, subject or trial; blocks are
@@ -236,4 +237,5 @@ def _compute_evidence(
         parts = compute_resampled_scores(run, scores, measures, design)
     pairs_tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
     caveats = chance_caveats(layout.all, design.whole_blocks, pairs_tested)
+    caveats += tuple(filter(None, (m.undeclared_caveat for m in measures)))
     return Evidence(scores, design, confidence_level, nulls, parts, layout.is_square, caveats)

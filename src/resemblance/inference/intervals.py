@@ -31,6 +31,10 @@ JACKKNIFE_MEMORY_FACTOR = 4
 PARTS_PER_CHUNK = 5  # subsets per stored result
 MIN_REMAINING_SAMPLES = 3  # smallest number of samples in a subset
 EQUAL_VALUES_TOLERANCE = 1e-9  # relative tolerance for rounding
+UNDECLARED_REASON = (
+    "no interval: nothing is declared about the function, so parts of the samples may vary in "
+    "another way than the value; declare it with @rs.measure"
+)
 SAMPLES_PER_DIMENSION = 4  # canonical correlations with more samples use halves
 
 
@@ -90,26 +94,25 @@ def compute_resampled_scores(
     smallest = min(map(len, interval_parts("groups", design)))
     kinds = {m: interval_kind(m, design, layout.widest) for m in measures}
     fewest = {m: design.n // 2 if kind == "halves" else smallest for m, kind in kinds.items()}
-    sparse_measures = [m for m in measures if fewest[m] < MIN_REMAINING_SAMPLES]
-    cells = {
-        m.spec: _too_few_samples_cells(run, m, comparison, design, fewest[m])
-        for m in sparse_measures
+    reasons = {
+        m: _too_few_samples(design, fewest[m]) if m.is_declared else UNDECLARED_REASON
+        for m in measures
+        if fewest[m] < MIN_REMAINING_SAMPLES or not m.is_declared
     }
-    run.advance(
-        sum(len(layout.pairs(m)) * interval_step_count(kinds[m], design) for m in sparse_measures)
-    )
+    cells = {m.spec: _cells_without_interval(run, m, comparison, reasons[m]) for m in reasons}
+    run.advance(sum(len(layout.pairs(m)) * interval_step_count(kinds[m], design) for m in reasons))
     tables = _jackknife_tables(
         run,
         {
             m: layout.with_values(m, comparison[m.spec])
             for m in measures
-            if kinds[m] == "left_out" and m not in sparse_measures
+            if kinds[m] == "left_out" and m not in reasons
         },
     )
     remaining_kinds: dict[Measure, ResamplingKind] = {
         m: "groups" if kinds[m] == "left_out" else kinds[m]
         for m in measures
-        if m not in sparse_measures and m not in tables
+        if m not in reasons and m not in tables
     }
     cells |= {m.spec: PartCells("left_out", tables[m]) for m in tables}
     cells |= dict(_scores_on_parts(run, remaining_kinds, comparison, design))
@@ -137,20 +140,25 @@ def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) ->
     return PartCells(cells.kind, table, (*cells.reasons, *constant_pairs))
 
 
-def _too_few_samples_cells(
-    run: InferenceRun, m: Measure, comparison: Comparison, design: Design, fewest: int
-) -> PartCells:
-    """Return NaN for the intervals of all pairs, with the reason: too few samples.
+def _too_few_samples(design: Design, fewest: int) -> str:
+    """Return why there is no interval if subsets keep too few samples.
 
     Two samples give no evidence of variation, because many measures have the same value for any two
     samples.
     """
-    layout, noun = run.layout, "samples" if design.whole_blocks is None else "blocks"
-    reason = f"no interval: {design.n} samples without some leave {fewest}; use more {noun}"
+    noun = "samples" if design.whole_blocks is None else "blocks"
+    return f"no interval: {design.n} samples without some leave {fewest}; use more {noun}"
+
+
+def _cells_without_interval(
+    run: InferenceRun, m: Measure, comparison: Comparison, reason: str
+) -> PartCells:
+    """Return NaN for the intervals of all pairs, with the reason."""
+    layout = run.layout
     pairs = layout.with_values(m, comparison[m.spec])
     places = [place for pair in pairs for place in layout.cells(m, pair)]
     names = [(comparison.rows[i], comparison.columns[j]) for i, j in places]
-    values = np.full((*layout.shape, design.n), np.nan)
+    values = np.full((*layout.shape, layout.n), np.nan)
     return PartCells("groups", values, tuple(Failure(m.spec, *xy, reason) for xy in names))
 
 

@@ -20,7 +20,7 @@ from ..base.formatting import count_with_noun
 from ..base.progress import Progress
 from ..base.text import escape_control_characters
 from ..comparison.comparison import Comparison
-from ..contracts._measure import Measure
+from ..contracts._measure import MeasureArgument
 from ..data.inputs import TRANSPOSED_HINT
 from ..data.model_features import ModelFeatures
 from ..data.representation import Representation
@@ -66,7 +66,7 @@ def compare_models(
     mask: Any = None,
     layers: str | Sequence[str] = "blocks",
     pool: str | Sequence[str] | Mapping[str, str] | None = None,
-    measures: Iterable[str | Measure] | str | Measure | None = None,
+    measures: Iterable[MeasureArgument] | MeasureArgument | None = None,
     within: Any = None,
     whole_blocks: Any = None,
     n_permutations: int = DESIGN_PERMUTATIONS,

@@ -15,7 +15,7 @@ from ..base.json_files import decode_record
 from ..base.text import check_choice, did_you_mean
 from ..catalogue import preset
 from ..comparison.comparison import Comparison
-from ..contracts._measure import Measure
+from ..contracts._measure import MeasureArgument
 from ..contracts.streamed import stream_requirements
 from ..data.caveats import describe_column_orders, square_and_copy_caveats, variance_caveats
 from ..data.columns import column_order
@@ -179,7 +179,7 @@ class Stream:
         return surrogate_layers(self._state.closed(), positions, facts, self.pairs is None)
 
     def compare(
-        self, measures: Iterable[str | Measure] | str | Measure | None = None, **options: Any
+        self, measures: Iterable[MeasureArgument] | MeasureArgument | None = None, **options: Any
     ) -> Comparison:
         """Compare all layers, or the pairs of the stream, with measures that stream.
 
