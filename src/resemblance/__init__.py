@@ -43,6 +43,8 @@ if _TYPE_CHECKING:
     from .data.representation import cached as cached
     from .data.representation import cached_pair as cached_pair
     from .engine._compare import compare as compare
+    from .engine._scale_curve import ScaleCurve as ScaleCurve
+    from .engine._scale_curve import scale_curve as scale_curve
     from .engine.forecast import Forecast as Forecast
     from .engine.forecast import plan as plan
     from .inference import Evidence as Evidence
@@ -86,6 +88,7 @@ _MODULES = {
     "citations": ("cite",),
     "contracts.claims": ("AllPairs", "Product", "Scores"),
     "engine._compare": ("compare",),
+    "engine._scale_curve": ("ScaleCurve", "scale_curve"),
     "comparison.comparison": ("Comparison",),
     "measures._dissimilarities": ("dissimilarities", "from_dissimilarities", "rdm"),
     "intermediates.noise": ("noise_covariance",),

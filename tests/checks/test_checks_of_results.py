@@ -74,6 +74,7 @@ RESULTS: dict[str, Callable[[], BaseResult]] = {
         OLD, OLD @ TURN, QUERIES, QUERIES @ TURN, groups=np.arange(30) % 2, **QUIET
     ),
     "Forecast": lambda: replace(rs.plan(LAYERS, measures=["cka", "rsa"]), available=10),
+    "ScaleCurve": lambda: rs.scale_curve(SHARED, LAYERS["a"], k=[1, 5, 59, 60]),
     "Perturbations": lambda: rs.stability.perturbations(
         SHARED, np.where(np.arange(60) % 20 == 1, None, PERTURBED)
     ),

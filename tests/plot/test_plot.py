@@ -103,6 +103,9 @@ FIGURES = {
     "box": lambda of: plot.box(result()),
     "drift": lambda of: plot.drift(of["report"]),
     "points": lambda of: plot.points(of["report"], "threshold"),
+    "scale_curve": lambda of: plot.scale_curve(
+        rs.scale_curve(*np.random.default_rng(0).standard_normal((2, 60, 5)), k=[1, 5, 50])
+    ),
 }
 
 

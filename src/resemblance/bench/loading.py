@@ -30,6 +30,7 @@ RESULT_MODULES: Mapping[str, str] = {
     "Clusters": "comparison.populations",
     "DriftReport": "versions",
     "Forecast": "engine.forecast",
+    "ScaleCurve": "engine._scale_curve",
     "Permanova": "comparison.populations",
     "Interval": "stability.resampling",
     "Leaderboard": "bench.ranking.leaderboard",

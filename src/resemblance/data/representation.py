@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
@@ -213,14 +213,16 @@ class Representation:
         """The cached intermediates."""
         return dict(self._cache)
 
-    def clear_cache(self) -> None:
+    def clear_cache(self, *, keep: Collection[Hashable] = ()) -> None:
         """Drop the cached arrays; a later use recomputes the arrays.
 
         Cached numbers and words stay. A cached array also stays if ``stays_below`` marks the
-        function and the array is small enough.
+        function and the array is small enough, or if its key in ``cache`` is in ``keep``.
         """
         with self._lock:
-            self._cache = {k: v for k, v in self._cache.items() if self._stays(k[0], v)}
+            self._cache = {
+                k: v for k, v in self._cache.items() if k in keep or self._stays(k[0], v)
+            }
 
     def _forget_changed_values(self) -> None:
         """Drop all cached values if the data changed since the last call of this method.

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -24,6 +26,7 @@ from ..base.arrays import (
     records_gradient,
     row_blocks,
     safe_quotient,
+    safe_sqrt,
     scalar,
     to_numpy,
 )
@@ -55,7 +58,6 @@ from .rectangles import (
     BlockFunction,
     CenteringTerms,
     centering_terms,
-    distance_function,
     double_centered_entries,
     is_blockwise,
     order_statistics,
@@ -67,6 +69,7 @@ from .rectangles import (
 # Features per block where features outnumber samples; blocks hold at least 2 n features.
 GRAM_FEATURES_PER_BLOCK = 2**12
 DISTANCE_KERNELS = ("rbf", "laplace")
+_SHARES_DISTANCES: ContextVar[bool] = ContextVar("shares distances", default=False)
 MedianPairs = Literal["distinct", "all"]
 Estimator = Literal["biased", "debiased", "lange", "features"]
 
@@ -386,6 +389,28 @@ def hsic(x: Representation, y: Representation, kernel: GramKernel, estimator: Es
 # ------------------------------------------------------------------------------------- many samples
 
 
+@cached("n n")
+def squared_distances(x: Representation) -> Array:
+    """Return the squared Euclidean distances between the samples of the pre-shape, shape (n, n)."""
+    return full_matrix(squared_distance_function(inlier_centered_points(x)), x.array)
+
+
+def shares_distances() -> bool:
+    """Say whether the code runs inside :func:`share_distances`."""
+    return _SHARES_DISTANCES.get()
+
+
+@contextmanager
+def share_distances() -> Iterator[None]:
+    """Inside this context, kernels of several widths share the squared distances, in one more
+    matrix; for many samples, where no matrix is stored, the distances are computed again."""
+    token = _SHARES_DISTANCES.set(True)
+    try:
+        yield
+    finally:
+        _SHARES_DISTANCES.reset(token)
+
+
 def kernel_entries(
     x: Representation, kernel: GramKernel, median: Callable[[Representation, MedianPairs], Any]
 ) -> BlockFunction:
@@ -403,10 +428,14 @@ def kernel_entries(
             f"the median distance between samples of {representation_title(x)} is zero, so the "
             "kernel has no width"
         )
+    if shares_distances() and not is_blockwise(x):
+        matrix = squared_distances(x)
+        squares: BlockFunction = lambda tile: matrix[tile.rows, tile.columns]  # noqa: E731
+    else:
+        squares = squared_distance_function(points)
     if kernel.name == "laplace":
-        distances = distance_function(points)
-        return lambda tile: xp.exp(distances(tile) / -sigma)
-    squares = squared_distance_function(points)
+        form = np.sqrt if isinstance(points, np.ndarray) else safe_sqrt  # no square is negative
+        return lambda tile: xp.exp(form(squares(tile)) / -sigma)
     return lambda tile: xp.exp(squares(tile) / (-2 * sigma**2))
 
 

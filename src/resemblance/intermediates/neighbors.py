@@ -26,6 +26,7 @@ SUBSET_NEIGHBOR_FACTOR = 6
 # Minimum samples per listed neighbour: with fewer, a search within the subset is faster.
 MIN_SAMPLES_PER_NEIGHBOR = 8
 _SEARCHES_SUBSETS: ContextVar[bool] = ContextVar("in_parts", default=False)
+_MOST_NEIGHBORS: ContextVar[int] = ContextVar("most neighbours", default=0)
 
 
 class NeighborSearch(NamedTuple):
@@ -59,7 +60,9 @@ def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact
     similarity = neighbor_similarity(x, metric)
     if search != "exact":
         return _best_candidates(x, similarity, k)
-    if _SEARCHES_SUBSETS.get() and _has_enough_neighbors(x, k, metric, search):
+    if k < (most := min(_MOST_NEIGHBORS.get(), n - 1)):
+        nearest_samples = _first_of_nearest(similarity, nearest(x, k=most, metric=metric), k)
+    elif _SEARCHES_SUBSETS.get() and _has_enough_neighbors(x, k, metric, search):
         indices = _stable_neighbor_order(x, k=SUBSET_NEIGHBOR_FACTOR * k, metric=metric)[
             :, :k
         ].copy()
@@ -69,6 +72,29 @@ def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact
     if metric != "inner":
         require_separated_neighbors(x, similarity, nearest_samples)
     return nearest_samples
+
+
+def _first_of_nearest(similarity: Similarity, nearest_samples: Nearest, k: int) -> Nearest:
+    """Return the k nearest of more neighbours, as a search for k neighbours finds them.
+
+    In a row without equally near samples among the neighbours, no search for fewer neighbours finds
+    equally near samples either. The function searches the other rows again.
+    """
+    is_certain = np.ones(len(nearest_samples.listed), dtype=bool)
+    is_certain[nearest_samples.ties.rows] = False
+    listed = np.ascontiguousarray(nearest_samples.listed[:, :k])
+    return fill_missing_neighbors(similarity, listed, is_certain)
+
+
+@contextmanager
+def search_most_neighbors(k: int) -> Iterator[None]:
+    """Inside this context, an exact search for fewer than k neighbours takes the first of the k
+    nearest, which are searched once; the result is the same."""
+    token = _MOST_NEIGHBORS.set(k)
+    try:
+        yield
+    finally:
+        _MOST_NEIGHBORS.reset(token)
 
 
 def neighbors(x: Representation, k: int, metric: Affinity, search: Search = "exact") -> np.ndarray:

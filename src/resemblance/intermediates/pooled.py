@@ -9,13 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.arrays import euclidean_norm, scalar, to_numpy
-from ..data.representation import Representation
+from ..data.representation import Representation, cached_pair
 from .far_rows import outlier_row_mask
+from .grams import shares_distances
+from .points import return_unchanged
 from .rectangles import (
     BlockFunction,
     ExactSum,
     MatrixBlock,
     covering_blocks,
+    is_blockwise,
     matrix_entry_vectors,
     order_statistics,
     squared_distance_function,
@@ -46,8 +49,46 @@ def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
     """Return the squared distances between the samples of x and y, in units of the larger
     representation.
 
-    The narrower representation is padded with zero columns.
+    The narrower representation is padded with zero columns. Inside :func:`~.grams.share_distances`
+    the distances are stored for the pair.
     """
+    if shares_distances() and not is_blockwise(x):
+        return _stored_squares(x, y)
+    return _computed_squares(x, y)
+
+
+def _swap_squares(squares: PooledSquares) -> PooledSquares:
+    between = squares.between
+
+    def swapped(tile: MatrixBlock) -> np.ndarray:
+        return np.ascontiguousarray(between(MatrixBlock(tile.columns, tile.rows)).T)
+
+    return squares._replace(within=squares.within[::-1], between=swapped)
+
+
+@cached_pair(swap=_swap_squares)
+def _stored_squares(x: Representation, y: Representation) -> PooledSquares:
+    """Return the squared distances, stored in three matrices."""
+    squares = _computed_squares(x, y)
+    everything = MatrixBlock(slice(0, squares.samples), slice(0, squares.samples))
+
+    def stored(entries: BlockFunction) -> BlockFunction:
+        matrix = entries(everything)
+        return lambda tile: matrix[tile.rows, tile.columns].copy()
+
+    first, second = map(stored, squares.within)
+    return squares._replace(within=(first, second), between=stored(squares.between))
+
+
+@cached_pair(swap=return_unchanged)
+def pooled_median_distance(x: Representation, y: Representation) -> float:
+    """Return the median distance between all 2n samples of x and y, in units of the larger
+    representation."""
+    return pooled_median(pooled_squares(x, y))
+
+
+def _computed_squares(x: Representation, y: Representation) -> PooledSquares:
+    """Return the squared distances, computed when a block is asked for."""
     a, b = common_points(x, y)
     scale = max(scalar(euclidean_norm(points)) for points in (a, b)) or 1.0
     a, b = a / scale, b / scale

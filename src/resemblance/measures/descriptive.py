@@ -18,7 +18,7 @@ from ..contracts.claims import (
     SHAPE_INVARIANCES,
 )
 from ..data.representation import Representation
-from ..intermediates.pooled import mean_kernels, pooled_median, pooled_squares
+from ..intermediates.pooled import mean_kernels, pooled_median_distance, pooled_squares
 from ..intermediates.summaries import (
     concentricity,
     mean_row_norm_difference,
@@ -183,7 +183,7 @@ def mmd(
     """
     squares = pooled_squares(x, y)
     if width is None:
-        sigma = bandwidth * pooled_median(squares)
+        sigma = bandwidth * pooled_median_distance(x, y)
     else:
         sigma = float(safe_quotient(width, np.float64(squares.scale), x.array))
     if sigma == 0:

@@ -10,7 +10,7 @@ from ._intervals import drift, intervals, model_scores, points
 from ._ranks import box, ranks
 from ._style import style
 from ._time_courses import time_courses
-from .curves import layers
+from .curves import layers, scale_curve
 from .drawing import draw
 from .embeddings import mds, tree
 from .maps import heatmap, rdm
@@ -27,6 +27,7 @@ __all__ = [
     "points",
     "ranks",
     "rdm",
+    "scale_curve",
     "style",
     "time_courses",
     "tree",

@@ -12,6 +12,7 @@ from ..base.text import check_choice, did_you_mean
 from ..comparison.arrangements import DepthCurve, best_matches, equal_depth_curves, layers_by_model
 from ..comparison.comparison import Comparison, MeasureInfo
 from ..contracts._measure import Measure
+from ..engine._scale_curve import ScaleCurve
 from ..inference.result import Evidence
 from ..report.comparing.figures import (
     CHANCE_DIAGNOSTIC,
@@ -42,6 +43,7 @@ MAX_MARKED_POINTS = 24  # a line with more points has markers on some points onl
 MAX_LEGEND_LINES = 12  # lines named in a legend
 # Smallest share of the height that the names below and above leave to the axes
 MIN_AXES_HEIGHT_SHARE = 0.7
+LOG_SCALE_RATIO = 20  # of the largest to the smallest scale, from which an axis is logarithmic
 MAX_NAMED_LAYERS = 13  # layer names along the axis
 
 
@@ -133,6 +135,40 @@ def _curve_names(curves: Sequence[DepthCurve], against: str | None) -> list[str]
     models = list(dict.fromkeys(m for c in curves for m in (c.model, c.other)))
     short_names = dict(zip(models, shorten_distinct_names(models, 20)))
     return [f"{short_names[c.model]} – {short_names[c.other]}" for c in curves]
+
+
+def scale_curve(curve: ScaleCurve, *, ax: Axes | None = None) -> Axes:
+    """Draw the values of a measure over the scale; return the axes.
+
+    The dotted line is the chance level, where known. The axis of the scale is logarithmic if the
+    largest scale is at least 20 times the smallest.
+
+    Parameters
+    ----------
+    curve : the return value of :func:`resemblance.scale_curve`.
+    ax : matplotlib axes to draw in; by default a new figure.
+
+    Raises ``ValueError`` for any other type of result, and if no scale has a value.
+    """
+    if not isinstance(curve, ScaleCurve):
+        raise ValueError(f"plot.scale_curve draws a ScaleCurve; got {type(curve).__name__}")
+    points = [point for point in curve.points if not point.reason]
+    if not points:
+        raise ValueError(f"plot.scale_curve: no scale has a value; {curve.failures[0].reason}")
+    name = f"{curve.x} – {curve.y}"
+    lines = [Line(name, tuple((p.scale, p.value) for p in points))]
+    if chance := tuple((p.scale, p.chance) for p in points if not np.isnan(p.chance)):
+        lines.append(Line(CHANCE_DIAGNOSTIC, chance, is_dashed=True))
+    direction = "larger" if curve.larger_is_more_similar else "smaller"
+    chart = Chart(
+        "scale_curve",
+        curve.title,
+        curve.parameter,
+        f"{curve.title} ({direction} = more similar)",
+        tuple(lines),
+        log_x=points[-1].scale >= LOG_SCALE_RATIO * points[0].scale,
+    )
+    return paint_chart(chart, ax)
 
 
 # ------------------------------------------------------------------------------------------ painter

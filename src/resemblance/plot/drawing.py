@@ -8,6 +8,7 @@ from typing import Any
 from ..base.results import BaseResult
 from ..base.text import did_you_mean
 from ..comparison.comparison import Comparison
+from ..engine._scale_curve import ScaleCurve
 from ..inference import ModelScores, TimeCourses
 from ..inference.result import Evidence
 from ..sections.figures import Bars, Boxes, Chart, Dendrogram, Figure, HeatMap
@@ -17,7 +18,7 @@ from ._intervals import drift, intervals, model_scores, paint_bars, points
 from ._ranks import box, paint_boxes, ranks
 from ._style import Axes
 from ._time_courses import time_courses
-from .curves import layers, paint_chart
+from .curves import layers, paint_chart, scale_curve
 from .embeddings import mds, paint_plane, paint_tree, tree
 from .maps import heatmap, paint_heat_map
 
@@ -31,6 +32,7 @@ PLOTS_BY_TYPE: Mapping[type, Mapping[str, Callable[..., Axes]]] = {
     DriftReport: {"drift": drift},
     ModelScores: {"model_scores": model_scores},
     TimeCourses: {"time_courses": time_courses},
+    ScaleCurve: {"scale_curve": scale_curve},
 }
 
 
