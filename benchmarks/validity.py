@@ -193,6 +193,7 @@ RANKING = (
     "may be the best",
     "all against a baseline",
     "one against a baseline",
+    "one of the noisiest quarter",
     "Wilcoxon and Holm over tasks",
 )
 TABLES: dict[str, Callable[[Sequence[Row]], str]] = {

@@ -21,6 +21,7 @@ from resemblance.significance import (
 MEASURES = 16
 BENCHMARKS = 200  # made-up benchmarks of every study
 NETWORKS = 3
+UNEQUAL = "four seeds, unequal noise"  # studies of scores with the mean 0
 TIE = 1e-3  # expected scores with a smaller difference count as equal
 TESTS = np.random.default_rng(5).standard_normal((NETWORKS, 3, 3, 4)) * 1.6  # centres of groups
 
@@ -49,9 +50,9 @@ def views(rng: np.random.Generator, points: np.ndarray, noise: np.ndarray) -> np
     )
 
 
-def grouping(rng: np.random.Generator, noise: np.ndarray) -> Scores:
-    """Three tests of three groups of five seeds on every network, scored by AUPRC."""
-    n_seeds, groups = 5, np.repeat([0, 1, 2], 5)
+def grouping(rng: np.random.Generator, noise: np.ndarray, n_seeds: int = 5) -> Scores:
+    """Three tests of three groups of seeds on every network, scored by AUPRC."""
+    groups = np.repeat([0, 1, 2], n_seeds)
     seeds = np.tile(np.arange(n_seeds), 3)
     full = np.zeros((NETWORKS, 3, len(noise)))
     without = np.zeros((NETWORKS, n_seeds, 3, len(noise)))
@@ -80,10 +81,10 @@ def auprc(distances: np.ndarray, groups: np.ndarray, kept: np.ndarray) -> np.nda
     return np.mean(precisions, axis=0)
 
 
-def layers(rng: np.random.Generator, noise: np.ndarray) -> Scores:
-    """Two tests of ten seeds with seven layers on every network, scored by Spearman's correlation
-    in every model."""
-    n_seeds, n_layers = 10, 7
+def layers(rng: np.random.Generator, noise: np.ndarray, n_seeds: int = 10) -> Scores:
+    """Two tests of models with seven layers on every network, scored by Spearman's correlation in
+    every model."""
+    n_layers = 7
     i, j = np.triu_indices(n_layers, 1)
     scores = np.zeros((NETWORKS, n_seeds, 2, len(noise)))
     for network, seed, test in np.ndindex(NETWORKS, n_seeds, 2):
@@ -115,6 +116,14 @@ def finetuning(rng: np.random.Generator, noise: np.ndarray) -> Scores:
     return Scores(full, without)
 
 
+def four_seeds(rng: np.random.Generator, noise: np.ndarray, networks: int = NETWORKS) -> Scores:
+    """One task of four seeds on every network: the score of a measure is the mean over seeds of
+    normal numbers with the spread ``noise``, so all measures are equally good."""
+    scores = views(rng, np.zeros((networks, 4)), noise).transpose(1, 2, 0)[:, :, None]
+    total = scores.sum(axis=1, keepdims=True)
+    return Scores(scores.mean(axis=1), (total - scores) / 3)
+
+
 def from_best(distances: np.ndarray, accuracy: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """Return the correlation of the distances from the best kept model with lost accuracy."""
     best = kept[np.argmax(accuracy[kept])]
@@ -132,7 +141,7 @@ def claims(make: Make, noise: np.ndarray, rng: np.random.Generator) -> Numbers:
     """Return the claims about one made-up benchmark, by measure; the first measure is the
     baseline."""
     made = make(rng, noise)
-    deviations = [jackknife_deviations(w.mean(axis=1)) / NETWORKS for w in made.without]
+    deviations = [jackknife_deviations(w.mean(axis=1)) / len(made.full) for w in made.without]
     scores = JackknifeScores(made.full.mean(axis=(0, 1)), tuple(deviations))
     joint, single = differences_from(scores, 0), differences_from(scores, 0, is_joint=False)
     tasks = made.full.reshape(-1, len(noise))
@@ -173,6 +182,8 @@ def promises(study: Study, results: Sequence[Numbers]) -> list[Row]:
     }
     means = table["score"].mean(axis=0)
     expected = np.array([means[noise == size].mean() for size in noise])
+    if study.case.startswith(UNEQUAL):
+        expected = np.zeros(len(noise))
     gaps, is_best = (expected - expected[0])[1:], expected >= expected.max() - TIE
     is_different = np.abs(gaps) > TIE
     inside, alone = (
@@ -183,6 +194,7 @@ def promises(study: Study, results: Sequence[Numbers]) -> list[Row]:
         (table[low][:, 1:] > 0) | (table[high][:, 1:] < 0)
         for low, high in (("low", "high"), ("single low", "single high"))
     )
+    noisiest = np.argsort(noise[1:])[-(len(noise) // 4) :]
     by_task = table["over tasks"][:, 1:]
     wrong = (by_task != 0) & (np.sign(by_task) != np.where(is_different, np.sign(gaps), 0.0))
     numbers = {
@@ -192,6 +204,10 @@ def promises(study: Study, results: Sequence[Numbers]) -> list[Row]:
         ("all against a baseline", "found"): _mean(found[:, is_different]),
         ("one against a baseline", "wrong"): 1 - alone.mean(),
         ("one against a baseline", "found"): _mean(found_alone[:, is_different]),
+        ("one of the noisiest quarter", "wrong"): 1 - alone[:, noisiest].mean(),
+        ("one of the noisiest quarter", "found"): _mean(
+            found_alone[:, noisiest][:, is_different[noisiest]]
+        ),
         ("Wilcoxon and Holm over tasks", "wrong"): wrong.any(axis=1).mean(),
         ("Wilcoxon and Holm over tasks", "found"): _mean((by_task != 0)[:, is_different]),
     }
@@ -217,4 +233,22 @@ STUDIES = (
     study_of("layers, graded measures", layers, np.linspace(0.3, 1.2, MEASURES)),
     study_of("shifted inputs, equal measures", finetuning, np.full(MEASURES, 1.2)),
     study_of("shifted inputs, graded measures", finetuning, np.linspace(0.5, 2.5, MEASURES)),
+    study_of(
+        "groups of four seeds, graded measures",
+        partial(grouping, n_seeds=4),
+        np.geomspace(0.3, 4.0, MEASURES),
+    ),
+    study_of(
+        "layers of four seeds, graded measures",
+        partial(layers, n_seeds=4),
+        np.geomspace(0.1, 2.0, MEASURES),
+    ),
+    *(
+        study_of(f"{UNEQUAL}, {name}", partial(four_seeds, networks=count), noise)
+        for count, name in ((1, "one network"), (NETWORKS, "three networks"))
+        for noise, name in (
+            (np.geomspace(0.02, 0.4, MEASURES), name),
+            (np.r_[np.full(MEASURES - 1, 0.05), 0.5], f"{name}, one noisy measure"),
+        )
+    ),
 )

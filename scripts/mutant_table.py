@@ -236,6 +236,8 @@ MUTANTS = (
     Mutant("sets share the degrees of the first", "significance/jackknife.py", "v**2 / max(len(u) - 1, 1)",
            "v**2 / max(len(scores.deviations[0]) - 1, 1)", "significance/test_jackknife.py::test_sets_of_models_add_their_variances"),
     Mutant("no degree is borrowed", "significance/jackknife.py", "BORROWED_DEGREES = 1.0", "BORROWED_DEGREES = 0.0",
+           "significance/test_jackknife.py::test_joint_intervals_borrow_a_degree_from_the_median_pair"),
+    Mutant("single intervals borrow, too", "significance/jackknife.py", "borrows=is_joint", "borrows=True",
            "significance/test_jackknife.py::test_the_error_of_a_plain_mean_is_that_of_students_t"),
     Mutant("joint intervals are single", "significance/jackknife.py", "if is_joint and rivals.any():", "if False:",
            "significance/test_jackknife.py::test_joint_intervals_are_wider_and_no_number_depends_on_the_order_of_measures"),

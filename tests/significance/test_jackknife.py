@@ -27,12 +27,12 @@ def values(units: int, measures: int, seed: int = 0) -> np.ndarray:
 
 
 def test_the_error_of_a_plain_mean_is_that_of_students_t() -> None:
-    """With two measures the pair borrows from itself, so only a degree of freedom is added."""
-    x = values(8, 2)
+    """A single interval depends on the two measures alone."""
+    x = values(8, 5)
     gap = x[:, 1] - x[:, 0]
     half = t.isf(0.025, 7) * gap.std(ddof=1) / np.sqrt(8)
     found = differences_from(scores_of(x), 0, is_joint=False)
-    assert found.values == pytest.approx([0, gap.mean()])
+    assert found.values[:2] == pytest.approx([0, gap.mean()])
     assert found.high[1] - found.values[1] == pytest.approx(half)
     assert (found.low[0], found.high[0]) == (0, 0)
 
@@ -47,6 +47,19 @@ def test_sets_of_models_add_their_variances() -> None:
     found = differences_from(scores, 0, is_joint=False)
     assert found.high[1] - found.values[1] == pytest.approx(half)
     assert scores.degrees_of_freedom == 10
+
+
+def test_joint_intervals_borrow_a_degree_from_the_median_pair() -> None:
+    """The tail probability is the same for all measures."""
+    x = values(6, 7) * np.array([1.0, 1, 1, 1, 1, 1, 30])
+    found = differences_from(scores_of(x), 0)
+    half = found.high - found.values
+    variances = np.var(x[:, :, None] - x[:, None, :], axis=0, ddof=1) / 6
+    median = np.median(variances[np.triu_indices(7, 1)])
+    errors = np.sqrt((5 * variances[0, 1:] + median) / 6)
+    tails = t.sf(half[1:] / errors, 6)
+    assert tails == pytest.approx(np.full(6, tails[0]))
+    assert 0.025 / 6 < tails[0] < 0.025
 
 
 def test_joint_intervals_are_wider_and_no_number_depends_on_the_order_of_measures() -> None:

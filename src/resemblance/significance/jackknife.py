@@ -69,7 +69,7 @@ def may_be_best(scores: JackknifeScores, *, level: float = CONFIDENCE_LEVEL) -> 
 
     Reference: Hsu 1981 (multiple comparisons with the best).
     """
-    errors, degrees = _standard_errors(scores)
+    errors, degrees = _standard_errors(scores, borrows=True)
     draws, count = _multiplier_draws(scores), len(scores.means)
     is_in = np.ones(count, bool)
     for m in range(count if count > 1 else 0):
@@ -92,12 +92,14 @@ def differences_from(
     two-sided intervals.
 
     ``is_joint``: all intervals hold together with a confidence of ``level``; otherwise every single
-    interval holds with this confidence. The degrees of freedom are Satterthwaite's over the sets of
-    models; one degree is borrowed from the median pair of measures.
+    interval holds with this confidence, and depends on the two measures alone. The degrees of
+    freedom are Satterthwaite's over the sets of models. Joint intervals borrow one degree from the
+    median pair of measures. Single intervals borrow nothing: a borrowed degree makes the interval
+    of the noisiest measure too narrow.
 
     Reference: Satterthwaite 1946; Dunnett 1955; Hothorn, Bretz and Westfall 2008.
     """
-    all_errors, all_degrees = _standard_errors(scores)
+    all_errors, all_degrees = _standard_errors(scores, borrows=is_joint)
     errors, degrees = all_errors[:, baseline], all_degrees[:, baseline]
     rivals = np.arange(len(scores.means)) != baseline
     values = scores.means - scores.means[baseline]
@@ -110,7 +112,7 @@ def differences_from(
     return Differences(values, values - margin, values + margin)
 
 
-def _standard_errors(scores: JackknifeScores) -> tuple[np.ndarray, np.ndarray]:
+def _standard_errors(scores: JackknifeScores, *, borrows: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the standard errors of all differences, and their degrees of freedom, (measures,
     measures)."""
     by_set = [_pair_variances(units) for units in scores.deviations]
@@ -119,13 +121,13 @@ def _standard_errors(scores: JackknifeScores) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = variances**2 / spread
     degrees = np.where(np.isfinite(degrees), degrees, max(scores.degrees_of_freedom, 1))
-    pairs = np.triu_indices(len(variances), 1)
-    median = float(np.median(variances[pairs])) if len(pairs[0]) else 0.0
     # A single pair has no other pair to borrow from.
-    borrowed = BORROWED_DEGREES if len(pairs[0]) > 1 else 0.0
-    weight = borrowed / (borrowed + degrees)
-    errors = np.sqrt((1 - weight) * variances + weight * median)
-    return np.maximum(errors, LEAST_ERROR), degrees + borrowed
+    if borrows and len(variances) > 2:
+        median = np.median(variances[np.triu_indices(len(variances), 1)])
+        weight = BORROWED_DEGREES / (degrees + BORROWED_DEGREES)
+        variances = (1 - weight) * variances + weight * median
+        degrees = degrees + BORROWED_DEGREES
+    return np.maximum(np.sqrt(variances), LEAST_ERROR), degrees
 
 
 def _pair_variances(deviations: np.ndarray) -> np.ndarray:
