@@ -7,12 +7,15 @@ import pytest
 
 from resemblance.bench.answer_tables import (
     answers_section,
+    best_text,
     conclusion_of_answers,
     format_interval,
+    missing_measures,
     networks_sentence,
 )
 from resemblance.bench.answers import Interval, answer_questions
-from resemblance.bench.questions import QUESTIONS, is_ranked_reading, question_of
+from resemblance.bench.questions import QUESTIONS, question_of
+from resemblance.sections.ranks import is_ranked_reading
 from resemblance.sections.result import Result
 from resemblance.sections.sections import RankRule, Section
 
@@ -92,8 +95,16 @@ def test_trivial_measures_do_not_compete() -> None:
 
 
 def test_a_measure_without_a_score_is_named_with_the_reason() -> None:
-    (answer,) = answer_questions([result(bad=None)])
-    assert answer.missing == {"bad": "no score in 6 of 6 tasks"}
+    run = result(bad=None)
+    (section,) = run.sections
+    reason = "3 comparisons failed; most often: bad: the arrays have 2 and 3 columns"
+    rules = {n: rule._replace(reasons={"bad": reason}) for n, rule in section.rules.items()}
+    run = Result("resi", "", (section._replace(rules=rules),), LABELS)
+    (answer,) = answer_questions([run])
+    assert answer.missing == {
+        "bad": "no score in 6 of 6 tasks: bad: the arrays have 2 and 3 columns"
+    }
+    assert list(missing_measures([answer], LABELS).values()) == [["Bad"]]
     assert answer.of("bad") is None
     assert answer.shortfall("bad") is None
 
@@ -124,11 +135,26 @@ def test_without_several_seeds_there_are_scores_and_no_intervals() -> None:
 def test_damage_and_kendall_are_shown_and_not_ranked() -> None:
     (answer,) = answer_questions([result(suite="stability", test="canary")])
     assert (answer.question.name, answer.has_intervals) == ("damage", False)
+    assert best_text(answer, LABELS).startswith("shown, not ranked (nearly half of the measures")
     assert not is_ranked_reading(("layers", "graphs", "kendall"))
     assert is_ranked_reading(("layers", "graphs", "spearman"))
     assert question_of("mine", "own").words == "own"
     names = [test for question in QUESTIONS for test in question.tests]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("unreliable", "is_ranked"), [(0, True), (3, True), (4, False)])
+def test_a_question_with_mostly_unreliable_tasks_is_shown_and_not_ranked(unreliable, is_ranked):
+    (section,) = result(test="output").sections
+    rules = {
+        name: rule._replace(is_ranked=i >= unreliable)
+        for i, (name, rule) in enumerate(section.rules.items())
+    }
+    (answer,) = answer_questions([Result("resi", "", (section._replace(rules=rules),), LABELS)])
+    assert (answer.question.name, answer.n_tasks) == ("outputs", 6 - unreliable)
+    assert answer.has_intervals == is_ranked
+    reason = "" if is_ranked else "the reliability of 4 of 6 tasks is below 0.5"
+    assert answer.unranked_reason == reason
 
 
 def test_a_baseline_needs_scores() -> None:
@@ -143,3 +169,5 @@ def test_a_baseline_needs_scores() -> None:
 def test_an_interval_in_words() -> None:
     assert format_interval(Interval(0.083, 0.02, 0.144)) == "+0.08 (0.02 to 0.14)"
     assert format_interval(Interval(-0.1, -0.2, 0.0)) == "−0.10 (−0.20 to 0.00)"
+    assert format_interval(Interval(-0.14, -0.29, -0.002)) == "−0.14 (−0.29 to −0.002)"
+    assert format_interval(Interval(0.1, 0.0004, 0.2)) == "+0.10 (0.0004 to 0.20)"

@@ -71,7 +71,7 @@ def test_a_measure_takes_part_where_it_has_all_scores(tmp_path):
     one = study(tmp_path / "one", "resi", {**SCORES, "more": None}, {**LABELS, "more": "More"})
     found = combine(one, study(tmp_path / "other", "sensitivity"))
     assert found["answers"].reasons == {
-        "More, how far apart layers are": "no score in 2 of 2 tasks"
+        "More: how far apart layers are": "no score in 2 of 2 tasks"
     }
 
 

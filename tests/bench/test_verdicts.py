@@ -89,7 +89,7 @@ def test_size_alone_is_named_as_trivial(ranked):
     assert found["training"].score == pytest.approx(found["training"].size_alone)
     assert found["probes"].verdict == "no score"
     assert (
-        "Size alone is at least as good at telling which models were trained alike"
+        "The score of size alone is at least as high at telling which models were trained alike"
         in ranked.summary()
     )
 

@@ -14,6 +14,7 @@ from .answers import Answer, Interval, MeasureAnswer, answer_questions
 ANSWERS_SECTION, ANSWERS_TITLE = "answers", "Which measure?"
 MAX_BEST = 8  # with more measures that may be the best, the text says that nobody is
 MAX_EQUAL = 5  # labels of measures with equal scores that are written
+MAX_DECIMALS = 7  # a bound that rounds to zero with fewer decimals is zero
 MAX_LISTED = 10  # measures listed in a cell; the rest are counted
 OWN_MARK = "→ "  # marks your own measures
 ANSWERS_NOTE = (
@@ -34,12 +35,22 @@ Labels = Mapping[str, str]
 
 def format_score(value: float) -> str:
     """Return a score with two decimals: "0.83", "−0.20"."""
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
+    return _format_decimals(value, 2)
+
+
+def _format_decimals(value: float, decimals: int) -> str:
+    return f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", "−")
+
+
+def _format_bound(value: float) -> str:
+    """Return a bound with two decimals, or with as many as show on which side of zero it lies."""
+    shown = (n for n in range(2, MAX_DECIMALS) if round(value, n) != 0)
+    return _format_decimals(value, next(shown, 2))
 
 
 def format_interval(interval: Interval) -> str:
     """Return a difference with its interval: "+0.15 (0.05 to 0.24)"."""
-    value, low, high = (format_score(v) for v in interval)
+    value, (low, high) = format_score(interval.value), map(_format_bound, interval[1:])
     sign = "" if value.startswith("−") else "+"
     return f"{sign}{value} ({low} to {high})"
 
@@ -60,7 +71,8 @@ def _with_score(lines: Iterable[MeasureAnswer], labels: Labels) -> list[str]:
 def best_text(answer: Answer, labels: Labels) -> str:
     """Return which measures may be the best, with scores; or how many measures may be the best."""
     if not answer.has_intervals:
-        return f"shown, not ranked: {_listed(_with_score(answer.measures[:3], labels))}"
+        reason = f"shown, not ranked ({answer.unranked_reason})"
+        return f"{reason}: {_listed(_with_score(answer.measures[:3], labels))}"
     names = _with_score(answer.best, labels)
     if len(names) <= MAX_BEST:
         return "; ".join(names)
@@ -114,13 +126,8 @@ def conclusion_of_answers(answers: Sequence[Answer], labels: Labels) -> str:
                 lines.append(f"To know {words}: {join_words(names)} {verb}.")
     if not answers:
         return "No measure has a score in all tasks of a question."
-    if not any(answer.question.is_ranked for answer in answers):
-        return "These questions are shown, and rank no measure."
     if not lines:
-        return (
-            "No order: intervals need the scores without each seed, and at least two measures and "
-            "two seeds of every network."
-        )
+        return f"No order: {join_words(dict.fromkeys(a.unranked_reason for a in answers))}."
     return "\n".join(filter(None, (*lines, networks_sentence(answers, labels))))
 
 
@@ -233,6 +240,17 @@ def _marked_score(line: MeasureAnswer) -> str:
     return f"{format_score(line.score)}{marks}"
 
 
+def missing_measures(answers: Iterable[Answer], labels: Labels) -> dict[tuple[str, str], list[str]]:
+    """Return the labels of measures without an answer, by the words of the question and the
+    reason."""
+    measures: dict[tuple[str, str], list[str]] = {}
+    for answer in answers:
+        for spec, reason in answer.missing.items():
+            key = answer.question.words, reason
+            measures.setdefault(key, []).append(labels.get(spec, spec))
+    return measures
+
+
 def answers_section(
     answers: Sequence[Answer], labels: Labels, specs: Iterable[str], own: Collection[str] = ()
 ) -> Section:
@@ -251,9 +269,8 @@ def answers_section(
         hints={a.question.name: a.question.words for a in answers},
     )
     reasons = {
-        f"{labels.get(spec, spec)}, {a.question.words}": reason
-        for a in answers
-        for spec, reason in a.missing.items()
+        f"{', '.join(names)}: {words}": reason
+        for (words, reason), names in missing_measures(answers, labels).items()
     }
     about = networks_sentence(answers, labels)
     return Section(ANSWERS_SECTION, ANSWERS_TITLE, about, (questions, measures), reasons=reasons)

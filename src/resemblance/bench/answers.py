@@ -13,7 +13,7 @@ and the standard error follows from the scores without each seed (see
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from ..base.formatting import count_with_noun
 from ..base.text import did_you_mean
-from ..sections.ranks import DEFAULT_RANK_RULE
+from ..sections.ranks import DEFAULT_RANK_RULE, is_ranked_reading
 from ..sections.result import Result
 from ..significance import (
     Differences,
@@ -31,6 +31,8 @@ from ..significance import (
     may_be_best,
 )
 from .questions import QUESTIONS, Question, question_of
+from .reliability import LEAST_RELIABILITY
+from .scoring import failure_without_count
 
 BASELINE = "cka"  # the measure that other measures are compared with, unless you name another
 EQUAL_SCORE_TOLERANCE = 1e-9
@@ -42,7 +44,9 @@ class ScoredTask(NamedTuple):
     """The scores of measures in a task, and the scores without the models of each seed.
 
     ``scores``: by measure; None for a measure without a score, or with failed comparisons.
-    ``without``: by measure and seed.
+    ``without``: by measure and seed. ``reasons``: by measure, why comparisons or the score are
+    missing. ``is_ranked``: whether the expected differences repeat on other inputs, so that the
+    scores rank measures.
     """
 
     suite: str
@@ -51,6 +55,8 @@ class ScoredTask(NamedTuple):
     models: str
     scores: Mapping[str, float | None]
     without: Mapping[str, Mapping[str, float | None]]
+    reasons: Mapping[str, str] = {}
+    is_ranked: bool = True
 
 
 class Interval(NamedTuple):
@@ -94,6 +100,7 @@ class Answer(NamedTuple):
 
     ``trivial``: the trivial measures, which do not compete. ``missing``: the measures without an
     answer, and the reasons. ``n_tasks``: the number of tasks. ``models``: the networks.
+    ``unranked_reason``: why the scores are shown and have no intervals; "" with intervals.
     ``degrees_of_freedom``: seeds minus networks; 0 if scores of several seeds are unknown.
     ``n_differ_by_models``: the number of measures that differ from the baseline if networks and
     data sets are the random unit, not seeds; None with fewer than two networks.
@@ -108,10 +115,11 @@ class Answer(NamedTuple):
     trivial: tuple[MeasureAnswer, ...] = ()
     missing: Mapping[str, str] = {}
     n_differ_by_models: int | None = None
+    unranked_reason: str = ""
 
     @property
     def has_intervals(self) -> bool:
-        """Whether scores without each seed are known, so that the answer has intervals."""
+        """Whether the scores rank measures, with intervals."""
         return any(m.may_be_best is not None for m in self.measures)
 
     @property
@@ -152,7 +160,13 @@ def answer_questions(
         for task in scored_tasks(result)
         if is_chosen(task.suite, task.test, task.name)
     ]
-    scored = {spec for task in tasks for spec, score in task.scores.items() if score is not None}
+    scored = {
+        spec
+        for task in tasks
+        if task.is_ranked
+        for spec, score in task.scores.items()
+        if score is not None
+    }
     if baseline != BASELINE and baseline not in scored:
         raise ValueError(
             f"the baseline {baseline!r} has no scores{did_you_mean(baseline, scored)}; compare "
@@ -168,15 +182,15 @@ def answer_questions(
 
 
 def scored_tasks(result: Result) -> Iterator[ScoredTask]:
-    """Yield the tasks of a result that rank measures."""
+    """Yield the tasks of a result, without readings that are only shown."""
     for section in result.sections:
         for cell, scores in section.scores.items():
             rule = section.rules.get(cell, DEFAULT_RANK_RULE)
-            if rule.is_ranked:
+            if is_ranked_reading(cell.split("/")):
                 incomplete = rule.incomplete if rule.failures == "last" else ()
                 complete = {m: None if m in incomplete else v for m, v in scores.items()}
-                test, name = section.key(cell)
-                yield ScoredTask(result.suite, test, name, rule.models, complete, rule.without)
+                facts = rule.models, complete, rule.without, rule.reasons, rule.is_ranked
+                yield ScoredTask(result.suite, *section.key(cell), *facts)
 
 
 # ------------------------------------------------------------------------------------- one question
@@ -184,11 +198,12 @@ def scored_tasks(result: Result) -> Iterator[ScoredTask]:
 
 def _answer(
     question: Question,
-    tasks: Sequence[ScoredTask],
+    all_tasks: Sequence[ScoredTask],
     baseline: str,
     among: Collection[str] | None,
     trivial: Collection[str],
 ) -> Answer:
+    tasks = [task for task in all_tasks if task.is_ranked]
     specs = sorted({spec for task in tasks for spec in task.scores})
     missing = {spec: reason for spec in specs if (reason := _missing_reason(tasks, spec))}
     complete = [spec for spec in specs if spec not in missing]
@@ -210,7 +225,12 @@ def _answer(
         for group, mean, scores in zip(columns, by_models.mean(axis=0), by_models.T)
     ]
     scores = _jackknife_scores(sets, [group[0] for group in columns])
-    if scores is not None and question.is_ranked and len(groups) > 1:
+    reason = question.unranked_reason or _unreliable_reason(all_tasks)
+    if len(groups) < 2:
+        reason = reason or "a single measure"
+    if scores is None:
+        reason = reason or "without two seeds of every network, there are no intervals"
+    elif not reason:
         lines = _add_intervals(lines, scores, len(groups), baseline)
         answer = answer._replace(degrees_of_freedom=scores.degrees_of_freedom)
     ordered = sorted(lines[: len(groups)], key=lambda line: (-round(line.score, 9), line.measures))
@@ -218,13 +238,26 @@ def _answer(
         measures=tuple(ordered),
         trivial=tuple(lines[len(groups) :]),
         n_differ_by_models=_n_differ_by_models(by_models[:, : len(groups)], lines, baseline),
+        unranked_reason=reason,
     )
 
 
+def _unreliable_reason(tasks: Sequence[ScoredTask]) -> str:
+    """Return why unreliable tasks keep a question from a ranking; "" if most tasks are reliable:
+    of many unreliable tasks, a few seem reliable by chance."""
+    n_unreliable = sum(not task.is_ranked for task in tasks)
+    if 2 * n_unreliable <= len(tasks):
+        return ""
+    return f"the reliability of {n_unreliable} of {len(tasks)} tasks is below {LEAST_RELIABILITY}"
+
+
 def _missing_reason(tasks: Sequence[ScoredTask], spec: str) -> str:
-    n_missing = sum(task.scores.get(spec) is None for task in tasks)
-    if n_missing:
-        return f"no score in {n_missing} of {count_with_noun(len(tasks), 'task')}"
+    missing = [task for task in tasks if task.scores.get(spec) is None]
+    if missing:
+        reasons = [task.reasons[spec] for task in missing if spec in task.reasons]
+        most_often = Counter(map(failure_without_count, reasons)).most_common(1)
+        count = f"no score in {len(missing)} of {count_with_noun(len(tasks), 'task')}"
+        return ": ".join((count, *(reason for reason, _ in most_often)))
     for task in tasks:
         known = {seed for by_seed in task.without.values() for seed in _seeds_with_score(by_seed)}
         own = _seeds_with_score(task.without.get(spec, {}))

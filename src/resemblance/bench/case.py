@@ -14,8 +14,8 @@ import numpy as np
 from ..contracts._measure import Measure
 from ..data.model_features import MapShape
 from ..data.representation import Representation
+from ..sections.ranks import is_ranked_reading
 from .grounding import Rule, apply
-from .questions import is_ranked_reading
 
 
 class ReducedPart(NamedTuple):
@@ -66,8 +66,8 @@ class Case(NamedTuple):
     """A task of a suite: the parts to compare and the rule that scores a measure.
 
     ``cell``: the words that name the task within ``test``. ``parts``: compared separately; a score
-    is the mean over parts. ``models``: the models behind the task; tasks of the same models form a
-    stratum of the bootstrap. ``left_out``: names of measures that are too slow for the task.
+    is the mean over parts. ``models``: the models behind the task; a seed is left out of
+    all tasks of the same models. ``left_out``: names of measures that are too slow for the task.
     ``is_by_part``: rank the measures within every part and average the ranks. ``reliability``: how
     well the expected differences repeat on other inputs of the same kind. 1 is perfect, for example
     if the construction of the inputs fixes the expectation. None: the expectation follows from how

@@ -133,10 +133,11 @@ def describe_study(study: Result) -> str:
 def _suite_section(study: Result, labels: Mapping[str, str], is_trial: bool) -> Section:
     """Return the mean scores of every measure by test, and the conclusions of the paper."""
     scores: dict[str, dict[str, list[float | None]]] = defaultdict(lambda: defaultdict(list))
-    for task in scored_tasks(study):
+    tasks = [task for task in scored_tasks(study) if task.is_ranked]
+    for task in tasks:
         for spec, score in task.scores.items():
             scores[spec][task.test].append(score)
-    tests = list(dict.fromkeys(task.test for task in scored_tasks(study)))
+    tests = list(dict.fromkeys(task.test for task in tasks))
     records = [
         {"measure": labels.get(spec, spec), **{t: _mean_or_none(by_test[t]) for t in tests}}
         for spec, by_test in sorted(scores.items(), key=lambda item: labels.get(item[0], item[0]))

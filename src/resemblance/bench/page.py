@@ -84,7 +84,7 @@ def scores_section(
         for i, row in enumerate(table):
             score, value = row[j], values[i][j]
             if value is None or score is None:
-                reason = failure_without_count(score) if score else column.absence
+                reason = failure_without_count(score.reason) if score else column.absence
                 mark = letters.setdefault(reason, column_letter(len(letters)))
                 signs.append(Sign(i, j + 1, mark, reason))
             elif mark := stars(score.pvalue) + ("†" if score.failed else ""):

@@ -83,8 +83,7 @@ class Reduction(NamedTuple):
 
 
 class PackTask(NamedTuple):
-    """A task of a pack: test, name, number of parts, and the models that define the stratum of the
-    task in the bootstrap."""
+    """A task of a pack: test, name, number of parts, and the models behind the task."""
 
     test: str
     cell: str
@@ -163,7 +162,7 @@ def pack_tasks(pack: Pack) -> tuple[PackTask, ...]:
         )
     except DAMAGED_FILE_ERRORS as error:
         raise ValueError(
-            f"{pack.manifest.identity} does not name the cells in which it ranks measures: build "
+            f"{pack.manifest.identity} does not name the tasks in which it ranks measures: build "
             "it with resemblance pack build"
         ) from error
     return cells

@@ -1,9 +1,7 @@
-"""The questions that the tests of the suites answer, and the readings of an experiment that are
-shown next to its score."""
+"""The questions that the tests of the suites answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -11,15 +9,15 @@ class Question(NamedTuple):
     """A question of a user, and the tests that answer the question.
 
     ``name``: a word for programs. ``words``: completes "You want to know". ``quality``: the score
-    of a task. ``tests``: (suite, test) pairs. ``is_ranked``: whether the scores rank measures;
-    otherwise scores are only shown.
+    of a task. ``tests``: (suite, test) pairs. ``unranked_reason``: why the scores are shown and
+    rank no measure; "" for a question whose data decide.
     """
 
     name: str
     words: str
     quality: str
     tests: tuple[tuple[str, str], ...]
-    is_ranked: bool = True
+    unranked_reason: str = ""
 
 
 QUESTIONS: tuple[Question, ...] = (
@@ -53,7 +51,6 @@ QUESTIONS: tuple[Question, ...] = (
         "which models answer alike",
         "Spearman",
         (("resi", "accuracy"), ("resi", "output")),
-        is_ranked=False,
     ),
     Question(
         "shapes",
@@ -67,18 +64,9 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "damage", "how much damaged models have lost", "AUC, Spearman", (("stability", "canary"),),
-        is_ranked=False,
+        "nearly half of the measures are within 0.01 of the best",
     ),
 )  # fmt: skip
-# Words in the name of a task for a second reading of a comparison, which is shown next to the score
-# and does not rank measures: Kendall's and Spearman's correlation of the same differences correlate
-# by 0.99 over measures.
-SECOND_READINGS = frozenset({"kendall"})
-
-
-def is_ranked_reading(words: Iterable[str]) -> bool:
-    """Whether a task, given its words, is the score of a comparison and not a second reading."""
-    return SECOND_READINGS.isdisjoint(words)
 
 
 def question_of(suite: str, test: str) -> Question:

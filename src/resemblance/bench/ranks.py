@@ -15,6 +15,7 @@ from ..sections.ranks import (
     Ranking,
     ScoresByMeasure,
     average_readings,
+    is_ranked_reading,
     mean_ranks,
     rank_measures_of_task,
     summarize,
@@ -22,7 +23,6 @@ from ..sections.ranks import (
 from ..sections.sections import RankRule, Section, Sign, Table, TableEntry
 from ..sections.values import distinct_labels, finite_or_none
 from .case import Case, Score, task_name
-from .questions import is_ranked_reading
 from .reliability import is_reliable
 
 TaskKey = tuple[str, ...]  # the test and the words of a task
@@ -131,7 +131,10 @@ def rank_rule(
     is_ranked = is_ranked or is_reliable(scores[0].reliability)
     is_ranked = is_ranked and is_ranked_reading(scores[0].key)
     without = {s.measure: {u: finite_or_none(v) for u, v in s.without.items()} for s in scores}
-    return RankRule(parts, incomplete, failures, is_shared, test, models, is_ranked, without)
+    reasons = {s.measure: s.reason for s in scores if s.reason}
+    return RankRule(
+        parts, incomplete, failures, is_shared, test, models, is_ranked, without, reasons
+    )
 
 
 def add_scores(section: Section, cells: ScoresAndRulesByTask, words: int = 1) -> Section:

@@ -232,10 +232,9 @@ def _missing_score_reason(
     return NO_ORDER_REASON if np.isnan(value) else None
 
 
-def failure_without_count(score: Score) -> str:
+def failure_without_count(reason: str | None) -> str:
     """Return why a measure has no score, without the number of failed comparisons."""
-    reason = score.reason or "no value"
-    return reason.partition(MOST_OFTEN_PREFIX)[2] or reason
+    return (reason or "").partition(MOST_OFTEN_PREFIX)[2] or reason or "no value"
 
 
 class FailedComparisons(NamedTuple):

@@ -19,8 +19,16 @@ ScoresByMeasure = Mapping[str, float | None]
 DEFAULT_RANK_RULE = RankRule()
 # Words in the name of a task that only say how an experiment is read: a quality, or a pooling of
 # tokens.
-READINGS = frozenset({"spearman_jsd", "spearman_disagreement", "cls", "mean"})
+READINGS = frozenset({"kendall", "spearman_jsd", "spearman_disagreement", "cls", "mean"})
+# The reading that is shown and never ranks measures: Kendall's and Spearman's correlation of the
+# same differences correlate by 0.99 over measures.
+SHOWN_READING = "kendall"
 Task = TypeVar("Task", bound=tuple[str, ...])
+
+
+def is_ranked_reading(words: Iterable[str]) -> bool:
+    """Whether the score of a task, given its words, ranks measures and is not only shown."""
+    return SHOWN_READING not in words
 
 
 def average_readings(ranks: Mapping[Task, Mapping[str, float]]) -> dict[Task, dict[str, float]]:

@@ -108,7 +108,8 @@ class RankRule(NamedTuple):
     measures without a score. ``is_shared``: all measures get the mean of all ranks. ``test``: the
     test of the task; by default the section. ``models``: the models of the task. ``is_ranked``:
     whether to rank measures by these scores, or only to show the scores. ``without``: by
-    measure and seed, the score without the models of the seed.
+    measure and seed, the score without the models of the seed. ``reasons``: by measure, why
+    comparisons or the score are missing.
     """
 
     parts: tuple[Mapping[str, float | None], ...] = ()
@@ -119,6 +120,7 @@ class RankRule(NamedTuple):
     models: str = ""
     is_ranked: bool = True
     without: Mapping[str, Mapping[str, float | None]] = {}
+    reasons: Mapping[str, str] = {}
 
 
 class Section(NamedTuple):

@@ -21,6 +21,7 @@ from ..answer_tables import (
     largest_shortfall,
     measure_order,
     measure_records,
+    missing_measures,
     networks_sentence,
     question_blocks,
     question_records,
@@ -94,6 +95,7 @@ class Leaderboard(BaseResult):
             "packs": dict(self.packs),
             "caveats": list(self.caveats),
             "questions": question_records(self.answers, self.labels),
+            "missing": [missing._asdict() for missing in self.failures],
             "ranking": self.records(),
         }
 
@@ -112,6 +114,8 @@ class Leaderboard(BaseResult):
             cells = [[str(entry or "–") for entry in record.values()] for record in records]
             table = plain_table(header, cells, right=range(1, len(header)))
             parts += ["", table, "", MEASURES_NOTE]
+        for (words, reason), names in missing_measures(self.answers, self.labels).items():
+            parts.append(f"No answer to {words}: {', '.join(names)} ({reason}).")
         return [*parts, *self.caveats]
 
     def _page(self) -> Result | None:

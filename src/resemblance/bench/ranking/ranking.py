@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from resemblance.sections.ranks import is_ranked_reading
 from resemblance.sections.result import Result
 from resemblance.sections.sections import RankRule, Section
 from resemblance.sections.values import distinct_labels
 
 from .. import SUITES
 from ..packs import Pack, list_packs, open_pack
-from ..questions import is_ranked_reading
 from ..reliability import is_reliable
 from .score_file import MeasureCard, PackScores, read_scores
 
@@ -176,6 +176,7 @@ def join_measure_scores(
             models=scored_cell.models,
             is_ranked=(test, cell) not in noise and is_ranked_reading(cell.split("/")),
             without={spec: c.without for spec, c in zip(specs, cells)},
+            reasons={spec: c.reason for spec, c in zip(specs, cells) if c.reason},
         )
     return Result(
         first.suite,

@@ -48,14 +48,13 @@ class MeasureCard(NamedTuple):
 
 
 class ScoredCell(NamedTuple):
-    """The score of a measure in a task; larger is better; None with a reason if the measure has no
-    score.
+    """The score of a measure in a task; larger is better; None if the measure has no score.
 
     ``parts``: scores in parts of the task, such as single models. ``is_incomplete``: some
-    comparisons of the task failed. ``models``: the models of the task. ``reliability``: how well
-    the expected differences of the task repeat on other inputs; None if unknown, or if the
-    expectation does not depend on inputs. ``without``: by seed, the score without the models of the
-    seed.
+    comparisons of the task failed. ``models``: the models of the task. ``reason``: why comparisons
+    or the score are missing. ``reliability``: how well the expected differences of the task repeat
+    on other inputs; None if unknown, or if the expectation does not depend on inputs. ``without``:
+    by seed, the score without the models of the seed.
     """
 
     test: str

@@ -111,15 +111,14 @@ def _score_pack_task(
     if row is None:
         parts = (math.nan,) * task.parts
         row = Score(task.test, (), "", "", math.nan, parts, reason=TOO_SLOW_REASON)
-    value, reason = _round_score(row.value), row.reason or ""
     return ScoredCell(
         task.test,
         task.cell,
-        value,
+        _round_score(row.value),
         tuple(map(_round_score, row.parts)) if task.parts else (),
         bool(row.failed) and not is_complete,
         task.models,
-        reason if value is None else "",
+        row.reason or "",
         without={u: _round_score(row.without.get(u, math.nan), WITHOUT_DIGITS) for u in units},
     )
 

@@ -131,11 +131,11 @@ def select_task_subset(
     Raises ``ValueError`` for an unknown selection.
     """
     if domain and (benchmark or test):
-        raise ValueError("choose the cells of a domain, or those of a benchmark, not both")
+        raise ValueError("choose the tasks of a domain, or the tasks of a benchmark, not both")
     if test and not benchmark:
-        raise ValueError(f"a test is one of a benchmark: name the benchmark of {test!r} as well")
+        raise ValueError(f"{test!r} is a test of a benchmark: name the benchmark as well")
     key = domain or (f"{benchmark}/{test}" if test else benchmark) or ALL_TASKS_KEY
-    return _find_subset(key, task_subsets(board), "cells")
+    return _find_subset(key, task_subsets(board), "tasks")
 
 
 def select_measure_subset(

@@ -43,9 +43,9 @@ class QuestionVerdict(NamedTuple):
 
     ``score``: None with a ``reason`` if the measure has no answer. ``difference``: from the score
     of the baseline, with a 95 % interval for this comparison alone; None without intervals.
-    ``may_be_best``: no other measure is ahead by more than chance. ``n_behind``: the number of
-    measures that are surely behind the best. ``equals``: labels of measures with equal scores in
-    all tasks. ``size_alone``: the score of size alone, a trivial measure.
+    ``may_be_best``: no other measure is ahead by more than chance. ``equals``: labels of measures
+    with equal scores in all tasks. ``size_alone``: the score of size alone, a trivial measure.
+    ``is_baseline``: the measure is the baseline itself.
     """
 
     question: str
@@ -56,13 +56,17 @@ class QuestionVerdict(NamedTuple):
     may_be_best: bool | None = None
     equals: tuple[str, ...] = ()
     size_alone: float | None = None
+    is_baseline: bool = False
     reason: str = ""
 
     @property
     def verdict(self) -> str:
-        """One of "better", "worse", "no difference", "equal", "no score" and "no interval"."""
+        """One of "better", "worse", "no difference", "equal", "baseline", "no score" and "no
+        interval"."""
         if self.score is None:
             return "no score"
+        if self.is_baseline:
+            return "baseline"
         if self.difference is None:
             return "no interval"
         if self.difference == (0, 0, 0):
@@ -230,6 +234,7 @@ def _verdict(
         line.score if line else None,
         other.score if other else None,
         size_alone=size.score if size else None,
+        is_baseline=spec == baseline,
     )
     if line is None:
         return verdict._replace(reason=answer.missing.get(spec, "the measure was not scored here"))
@@ -277,6 +282,9 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
     for verdict in measure.verdicts:
         by_verdict.setdefault(verdict.verdict, []).append(verdict)
     name = measure.baseline
+    if own := by_verdict.get("baseline"):
+        scores = join_words(f"{v.words} {format_score(v.score or 0.0)}" for v in own)
+        yield f"the baseline, which the other measures are compared with: {scores}."
     for word in ("better", "worse"):
         for v in by_verdict.get(word, ()):
             assert v.difference is not None
@@ -295,7 +303,7 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
     if best := [v for v in measure.verdicts if v.may_be_best]:
         yield f"It may be the best measure to tell {_words_of(best)}."
     for v in measure.verdicts:
-        if v.score is None or v.size_alone is None or v.verdict == "no interval":
+        if v.score is None or v.size_alone is None or v.difference is None:
             continue
         if v.score <= v.size_alone:
             yield (

@@ -158,7 +158,6 @@ def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> S
             rank_rule(
                 members[cell],
                 cell[0],
-                # Tasks of the same models are one stratum.
                 "/".join(cell[2:5]),
                 failures=failures,
                 is_shared=is_code and cell[0] == "layers",
