@@ -34,7 +34,7 @@ from resemblance.models.recipe import ModelOutputs, Recipe
 PLANS = {
     "slice": "337fa958fd04d249dc9a0550de5fe22ddd412123621f7d23ec363e8b67af297f",
     "mini": "ddfab62d87daeaa4136bcc8bf6d33686e04bc682ab526dab8bf6c5e7f788891a",
-    "standard": "cf4a8f5201c85754d13e9414b912165faa59c0add46db0ffe0d47080693b3df6",
+    "standard": "38ff5aa0da518ca38c471d047feccddf1cd2ae88dc2bdac1559137c0c41ab0c1",
 }
 
 

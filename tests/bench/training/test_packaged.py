@@ -11,7 +11,6 @@ from resemblance.base.rng import generator
 from resemblance.bench.sensitivity.models import SIZES, sensitivity_recipes
 from resemblance.bench.training import DOMAINS, corruption, domain_module, extract, fit
 from resemblance.bench.training.graphs import packaged as graphs
-from resemblance.bench.training.graphs import pgnn
 from resemblance.bench.training.graphs.shifts import GRAPH_SHIFTS
 from resemblance.bench.training.language import networks
 from resemblance.bench.training.language import packaged as language
@@ -152,32 +151,6 @@ def test_shortcuts_of_nodes_leak_at_their_rate_in_training_and_say_nothing_after
     assert np.array_equal(x, second["test"][0][0])
     assert (shown_classes(x) == LABELS).mean() == pytest.approx(1 / 8, abs=0.03)
     assert np.array_equal(shown_classes(first["leaked"][0][0]), LABELS)
-
-
-def test_anchors_are_the_nearest_of_their_set():
-    path = np.array([[i, i + 1] for i in range(15)])  # so that distances are differences
-    nearest, proximity = pgnn.find_anchors(path, 16, 4, 3, generator(0, "anchors"))
-    random, nodes = generator(0, "anchors"), np.arange(16)
-    for i, size in enumerate((8, 4, 2, 1)):
-        chosen = np.sort(random.permutation(16)[:size])
-        distance = np.abs(nodes[:, None] - chosen).min(axis=1)
-        near = distance <= 3
-        np.testing.assert_allclose(proximity[near, i], 1 / (distance[near] + 1))
-        assert np.all(proximity[~near, i] == 0)
-        assert np.isin(nearest[near, i], chosen).all()
-        assert np.array_equal(np.abs(nearest[near, i] - nodes[near]), distance[near])
-
-
-def test_structure_output_is_the_mean_message():
-    which = recipe("graphs", architecture="pgnn", sets=8, reach=2)
-    state, data = fit(which), graphs.node_task(which)
-    random = generator(0, "graphs", which.name, "anchors")
-    anchors = pgnn.find_anchors(data.edges, len(data.x), 8, 2, random)
-    own = data.x @ state["layers.0.self.weight"].T + state["layers.0.self.bias"]
-    theirs = (data.x @ state["layers.0.anchor.weight"].T)[anchors.nearest]
-    messages = np.maximum(own[:, None] + anchors.proximity[:, :, None] * theirs, 0)
-    found = extract(which, state).layers["node"]["structure1"]
-    np.testing.assert_allclose(found, messages.mean(axis=1)[data.test], atol=1e-5)
 
 
 # ----------------------------------------------------------------------------------------- language

@@ -265,7 +265,7 @@ def test_outputs_and_gradients_of_pgnn_are_those_of_its_definition(resources, la
     anchors = pgnn.draw_anchors(data.links, 600, generator(0, "anchors"))
     steps = pgnn.plan_messages(anchors, data.train, layers, CPU)
     x, labels = torch.from_numpy(data.x), torch.from_numpy(data.labels[data.train])
-    results = pgnn.run_paper_pgnn(model, x.to_sparse() if sparse else x, steps, 0.0)
+    results = pgnn.run_pgnn(model, x.to_sparse() if sparse else x, steps, 0.0)
     cross_entropy(results["logits"], labels).backward()
     state = {name: p.detach().clone().requires_grad_() for name, p in model.named_parameters()}
     expected = plain_pgnn(state, x, *anchors)

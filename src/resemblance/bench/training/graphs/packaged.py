@@ -7,7 +7,7 @@ same weights agree on the original graph and differ on a rewired graph. The benc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "gat": _STANDARD_GRAPH
         | _ADAM_WITH_DECAY
         | {"dropout": 0.6, "activation": "elu", "heads": 8},
-        "pgnn": _STANDARD_GRAPH | _ADAM_WITHOUT_DECAY | {"hidden": 32, "sets": 64, "reach": 4},
+        "pgnn": _STANDARD_GRAPH | _ADAM_WITHOUT_DECAY | {"hidden": 32},
     },
 }
 DEEP: dict[str, dict[str, Any]] = {
@@ -132,8 +132,8 @@ def learn(model: Any, recipe: Recipe) -> None:
 
     Options: ``vocabulary``, ``train`` and ``test`` (number of nodes, ``None`` for all remaining
     nodes), ``hidden``, ``layers``, ``deep``, ``dropout``, ``activation``, ``lr``, ``weight_decay``,
-    ``epochs``; ``heads`` for "gat"; ``sets`` and ``reach`` of anchors for "pgnn", which always has
-    the ReLU as activation. Transfer recipes have ``classes`` (4) instead of ``train`` and ``deep``.
+    ``epochs``; ``heads`` for "gat". "pgnn" always has the ReLU as activation; see
+    :func:`.pgnn.run_pgnn`. Transfer recipes have ``classes`` (4) instead of ``train`` and ``deep``.
     Needs the extra ``resi``.
 
     Reference: ReSi (Klabunde et al., ICLR 2025), with the network sizes for Cora. Differences: a
@@ -150,9 +150,10 @@ def learn(model: Any, recipe: Recipe) -> None:
         MAX_DROPPED_EDGE_SHARE * recipe.strength if recipe.setting == "augmentation" else 0.0
     )
 
+    run = _graph_runner(model, recipe, x, nodes)
+
     def loss(edges: Any) -> Any:
-        logits = _run_graph_network(model, recipe, x, edges)["logits"][nodes]
-        return torch.nn.functional.cross_entropy(logits, targets)
+        return torch.nn.functional.cross_entropy(run(edges)["logits"], targets)
 
     def steps(first: int) -> Any:
         for _ in range(recipe.options["epochs"]):
@@ -203,10 +204,9 @@ def run(
     "pgnn" the structure outputs of all layers except the last.
     """
     x, edges, nodes = inputs
-    outputs = _run_graph_network(model, recipe, x, _bidirectional_links(edges))
-    layers = {name: values.numpy()[nodes] for name, values in outputs.items()}
-    logits = layers.pop("logits")
-    return {"node": layers}, logits
+    outputs = dict(_graph_runner(model, recipe, x, nodes)(_bidirectional_links(edges)))
+    logits = outputs.pop("logits").numpy()
+    return {"node": {name: values.numpy()[nodes] for name, values in outputs.items()}}, logits
 
 
 def head_of(recipe: Recipe) -> str:
@@ -315,17 +315,26 @@ def build(recipe: Recipe) -> Any:
     if recipe.architecture != "pgnn":
         return graph_network(recipe.architecture, width, classes, options)
     random = generator(recipe.seed, "graphs", recipe.name, "anchors")
-    sizes = (len(graph.labels), options["sets"], options["reach"])
-    model = pgnn.build_small_pgnn(width, classes, options)
-    model.anchors = pgnn.find_anchors(graph.edges, *sizes, random)
+    model = pgnn.build_pgnn(width, len(graph.labels), classes, options)
+    model.anchors = pgnn.draw_anchors(graph.edges.T, len(graph.labels), random)
     return model
 
 
-def _run_graph_network(model: Any, recipe: Recipe, x: np.ndarray, links: Any) -> GraphOutputs:
+def _graph_runner(
+    model: Any, recipe: Recipe, x: np.ndarray, nodes: np.ndarray
+) -> Callable[[Any], GraphOutputs]:
+    """Return a function that maps links to the outputs of all layers, and the logits of
+    ``nodes``."""
     features = import_optional("torch").from_numpy(x)
     if recipe.architecture == "pgnn":
-        return pgnn.run_small_pgnn(model, features, model.anchors, recipe.options["dropout"])
-    return run_convolutions(model, features, links)
+        plan = pgnn.plan_messages(model.anchors, nodes, len(model["convs"]), "cpu")
+        return lambda links: pgnn.run_pgnn(model, features, plan, recipe.options["dropout"])
+
+    def run(links: Any) -> GraphOutputs:
+        outputs = run_convolutions(model, features, links)
+        return {**outputs, "logits": outputs["logits"][nodes]}
+
+    return run
 
 
 def graph_network(architecture: str, width: int, classes: int, options: Mapping[str, Any]) -> Any:

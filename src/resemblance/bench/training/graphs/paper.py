@@ -212,7 +212,7 @@ def _layer_runner(
         random = generator(recipe.seed, "graphs", recipe.name, *draws)
         anchors = pgnn.draw_anchors(data.links, len(data.labels), random)
         steps = pgnn.plan_messages(anchors, rows, _n_convolutions(recipe), device)
-        return lambda: pgnn.run_paper_pgnn(model, inputs, steps, recipe.options["dropout"])
+        return lambda: pgnn.run_pgnn(model, inputs, steps, recipe.options["dropout"])
     adapt_first_layer(model, inputs)
     links, nodes = (torch.from_numpy(values).to(device) for values in (data.links, rows))
     drop_share = DROPPED_LINK_SHARES[recipe.strength] if recipe.setting == "augmentation" else 0.0
@@ -240,8 +240,7 @@ def _new_paper_network(recipe: Recipe, data: GraphData) -> Any:
     width = data.x.shape[1] + (data.classes if recipe.setting == "shortcut" else 0)
     sizes = dict(recipe.options) | {"layers": _n_convolutions(recipe)}
     if recipe.architecture == "pgnn":
-        sets = int(np.log2(len(data.labels))) ** 2
-        return pgnn.build_paper_pgnn(width, sets, data.classes, sizes)
+        return pgnn.build_pgnn(width, len(data.labels), data.classes, sizes)
     return graph_network(recipe.architecture, width, data.classes, sizes)
 
 

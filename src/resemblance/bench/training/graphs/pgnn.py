@@ -15,69 +15,11 @@ class Anchors(NamedTuple):
     """For every node and anchor set, the nearest anchor and the anchor's proximity: two arrays (n,
     sets).
 
-    The proximity is 1 / (distance + 1). If no node of the set is in reach, the proximity is 0 and
-    the nearest anchor has no meaning.
+    The proximity is 1 / (distance + 1); 0 if no path leads to the set.
     """
 
     nearest: np.ndarray
     proximity: np.ndarray
-
-
-def find_anchors(
-    edges: np.ndarray, nodes: int, sets: int, reach: int, random: np.random.Generator
-) -> Anchors:
-    """Draw anchor sets and find the nearest anchor of every node in every set.
-
-    The sets have n/2, n/4, ... nodes down to a single node, with about equally many sets of each
-    size. Distances are lengths of shortest paths; distances above ``reach`` count as infinite. By
-    Bourgain's theorem, about log2(n)^2 sets distinguish positions.
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import dijkstra
-
-    graph = coo_array((np.ones(len(edges)), edges.T), shape=(nodes, nodes)).tocsr()
-    options: dict[str, Any] = {"directed": False, "unweighted": True, "limit": reach}
-    options |= {"min_only": True, "return_predecessors": True}
-    sizes = int(np.log2(nodes))
-    nearest, proximity = np.zeros((nodes, sets), np.int64), np.zeros((nodes, sets), np.float32)
-    for i in range(sets):
-        anchors = np.sort(random.permutation(nodes)[: nodes >> (1 + i * sizes // sets)])
-        distance, _, source = dijkstra(graph, indices=anchors, **options)
-        is_near = np.isfinite(distance)
-        nearest[is_near, i], proximity[is_near, i] = source[is_near], 1 / (distance[is_near] + 1)
-    return Anchors(nearest, proximity)
-
-
-def build_small_pgnn(inputs: int, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return a freshly initialised P-GNN, a ``ModuleDict``; :func:`run_small_pgnn` runs the
-    network."""
-    nn, hidden = import_optional("torch").nn, options["hidden"]
-    layers = nn.ModuleList()
-    for width in [inputs] + [hidden] * (options["layers"] - 1):
-        parts = {"self": nn.Linear(width, hidden), "anchor": nn.Linear(width, hidden, False)}
-        layers.append(nn.ModuleDict(parts | {"position": nn.Linear(hidden, 1)}))
-    return nn.ModuleDict({"layers": layers, "head": nn.Linear(options["sets"], classes)})
-
-
-def run_small_pgnn(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict[str, Any]:
-    """Return the structure outputs (n, hidden) of all layers except the last, and the logits.
-
-    The nearest anchor of every set sends a message to a node: the ReLU of a sum of two linear maps,
-    one of the node's features and one of the anchor's features, the latter weighted by the
-    proximity. The mean message over all sets is the structure output, the input of the next layer.
-    A linear map of every message to one number gives the position output, (n, sets). A linear
-    classifier reads the position output of the last layer.
-    """
-    torch = import_optional("torch")
-    nearest = torch.from_numpy(anchors.nearest)
-    proximity = torch.from_numpy(anchors.proximity)[:, :, None]
-    outputs = {}
-    for i, layer in enumerate(model["layers"], 1):
-        messages = torch.relu(layer["self"](x)[:, None] + proximity * layer["anchor"](x)[nearest])
-        outputs[f"structure{i}"] = messages.mean(dim=1)
-        x = torch.nn.functional.dropout(outputs[f"structure{i}"], dropout, model.training)
-    del outputs[f"structure{len(model['layers'])}"]
-    return outputs | {"logits": model["head"](layer["position"](messages).squeeze(-1))}
 
 
 class Messages(NamedTuple):
@@ -113,12 +55,17 @@ def draw_anchors(links: np.ndarray, nodes: int, random: np.random.Generator) -> 
     Distances are lengths of shortest paths.
     """
     proximities = _proximities(links, nodes)
-    m = int(np.log2(nodes))
+    m = _size_levels(nodes)
     sizes = [int(nodes / 2 ** (i + 1)) for i in range(m) for _ in range(m)]
     sets = [random.choice(nodes, size=size, replace=False) for size in sizes]
     anchors = [members[proximities[:, members].argmax(axis=1)] for members in sets]
     nearest = np.stack(anchors, axis=1)
     return Anchors(nearest, np.take_along_axis(proximities, nearest, axis=1))
+
+
+def _size_levels(nodes: int) -> int:
+    """Return the number of sizes of anchor sets, and the number of sets of every size."""
+    return int(np.log2(nodes))
 
 
 def _proximities(links: np.ndarray, nodes: int) -> np.ndarray:
@@ -160,9 +107,10 @@ def _messages(nearest: np.ndarray, levels: np.ndarray, rows: np.ndarray, device:
     return Messages(*(torch.from_numpy(np.ascontiguousarray(a)).to(device) for a in arrays))
 
 
-def build_paper_pgnn(width: int, sets: int, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return an untrained P-GNN, a ``ModuleDict`` with the weight names of the authors' code."""
-    nn, hidden = import_optional("torch").nn, options["hidden"]
+def build_pgnn(width: int, nodes: int, classes: int, options: Mapping[str, Any]) -> Any:
+    """Return an untrained P-GNN for a graph, a ``ModuleDict`` with the weight names of the authors'
+    code."""
+    nn, hidden, sets = import_optional("torch").nn, options["hidden"], _size_levels(nodes) ** 2
     widths = [width] + [hidden] * (options["layers"] - 1) + [classes]
     layers = nn.ModuleList(_pgnn_layer(nn, *pair) for pair in itertools.pairwise(widths))
     parts = {"linear_pre": nn.Linear(width, width), "convs": layers}
@@ -181,7 +129,7 @@ def _pgnn_layer(nn: Any, inputs: int, outputs: int) -> Any:
     return layer
 
 
-def run_paper_pgnn(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict[str, Any]:
+def run_pgnn(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict[str, Any]:
     r"""Return the structure outputs (n, hidden) of all layers except the last, and the logits of
     the nodes in the plan; rows of nodes outside the plan are zero.
 

@@ -162,6 +162,8 @@ def learn(model: Any, recipe: Recipe) -> None:
     total = options["epochs"] * count
     schedule = Schedule(total, (-1, max(1, total // 10) - 1), 0)
 
+    # The order of batches is not that of `objective.text_batches`: another order would change the
+    # weights of all models in the feature packs.
     def steps(first: int) -> Iterator[Any]:
         for tokens in _epochs_of_batches(recipe, task, random):
             permutation = torch.randperm(len(rows))
