@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..base.formatting import count_with_noun, format_duration, join_words
@@ -175,16 +175,10 @@ def _comparison_text(answer: Answer, labels: Labels) -> str:
     return "; ".join(_with_score((*own, *answer.trivial), labels)) or "–"
 
 
-def question_blocks(
-    answers: Iterable[Answer], labels: Labels
-) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield every question, and the entries of its row of the table as pairs of a name and a text,
-    for a terminal."""
-    for record in question_records(answers, labels):
-        (_, question), *entries = record.items()
-        text = str(question)
-        rows = [(name, str(entry)) for name, entry in entries if entry not in ("–", "")]
-        yield f"{text[:1].upper()}{text[1:]}", rows
+def questions_table(answers: Iterable[Answer], labels: Labels) -> Table:
+    """Return the table with a row per question."""
+    records = question_records(answers, labels)
+    return Table.of(records, "questions", "What the benchmarks answer", ANSWERS_NOTE)
 
 
 def measure_order(answers: Sequence[Answer], specs: Iterable[str]) -> list[str]:
@@ -255,9 +249,7 @@ def answers_section(
     answers: Sequence[Answer], labels: Labels, specs: Iterable[str], own: Collection[str] = ()
 ) -> Section:
     """Return the section of a page: a row per question, and a row per measure."""
-    questions = Table.of(
-        question_records(answers, labels), "questions", "What the benchmarks answer", ANSWERS_NOTE
-    )
+    questions = questions_table(answers, labels)
     order = measure_order(answers, specs)
     measures = Table.of(
         measure_records(answers, labels, order, own=own),

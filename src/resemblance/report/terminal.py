@@ -200,7 +200,8 @@ def evidence_tables(evidence: Evidence, *, is_whole: bool = False) -> list[Any]:
 
 
 def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
-    """Return the parts to print: the headlines, the leading tables, the claims, the mean ranks.
+    """Return the parts to print: the headlines, the leading tables, the claims, the mean ranks, and
+    the answers to the questions of a benchmark.
 
     Parts that the result lacks are omitted.
 
@@ -214,7 +215,20 @@ def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
         parts += grouped_tables(result)
     if result.ranks() and not any(section.name == "ranking" for section in result.sections):
         parts += ["", mean_rank_table(result)]
+    tables = result["answers"].tables if "answers" in result else ()
+    for table in (table for table in tables if table.name == "questions"):
+        parts += ["", table.title, "", *row_blocks(table), table.note]
     return parts
+
+
+def row_blocks(table: Table) -> Iterator[Any]:
+    """Yield a block for every row of a table of sentences: the first cell as the heading, and the
+    name and the text of every other cell."""
+    for heading, *entries in table.rows:
+        named = zip(table.columns[1:], map(str, entries))
+        yield f"{str(heading)[:1].upper()}{str(heading)[1:]}"
+        yield plain_table(("", ""), [row for row in named if row[1] != "–"], header_row=False)
+        yield ""
 
 
 def headline_lines(result: Result) -> list[str]:

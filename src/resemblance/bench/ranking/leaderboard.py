@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 from resemblance.base.formatting import count_with_noun
 from resemblance.base.results import BaseResult
 from resemblance.citations import CITATIONS_BY_NAME
-from resemblance.report.terminal import plain_table
+from resemblance.report.terminal import plain_table, row_blocks
 from resemblance.sections.result import Result
 
 from .. import SUITES
 from ..answer_tables import (
-    ANSWERS_NOTE,
     MEASURES_NOTE,
     conclusion_of_answers,
     largest_shortfall,
@@ -23,8 +22,8 @@ from ..answer_tables import (
     measure_records,
     missing_measures,
     networks_sentence,
-    question_blocks,
     question_records,
+    questions_table,
 )
 from ..answers import BASELINE, Answer, Interval, MeasureAnswer
 from ..joint import combined_result
@@ -100,10 +99,8 @@ class Leaderboard(BaseResult):
         }
 
     def _table_parts(self) -> list[Any]:
-        parts: list[Any] = []
-        for question, rows in question_blocks(self.answers, self.labels):
-            parts += [question, plain_table(("", ""), rows, header_row=False), ""]
-        parts.append(ANSWERS_NOTE)
+        questions = questions_table(self.answers, self.labels)
+        parts = [*row_blocks(questions), questions.note]
         specs = [row["spec"] for row in self.rows]
         ranked = [answer for answer in self.answers if answer.has_intervals] or self.answers
         records = measure_records(ranked, self.labels, specs, seconds=self.seconds.get)
