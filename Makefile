@@ -7,7 +7,7 @@ NEEDED = Python 3.11.4 or newer with venv is needed (Debian: apt-get install pyt
 .PHONY: demo test long all seconds coverage lint docs site wheel papers scores benchmark validity mutants clean
 
 demo: .venv/installed
-	$(BIN)/resemblance bench run resi demo --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())') $(ARGS)
+	$(BIN)/resemblance bench run resi demo --size demo --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())') $(ARGS)
 
 # A process for each core, and one thread in each: threads that wait for a core burn it.
 test long seconds coverage: export OMP_NUM_THREADS = 1

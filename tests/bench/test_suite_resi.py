@@ -495,6 +495,6 @@ def test_sizes_train_what_the_tests_need(size):
     for domain in ("graphs", "language", "vision"):
         own = [r for r in plan if r.domain == domain]
         assert {r.setting for r in own} >= {"normal", "labels", "shortcut", "augmentation"}
-        if size != "slice":
-            first = [r for r in own if r.architecture == own[0].architecture]
-            assert sum(r.setting == "normal" for r in first) == 10
+        first = [r for r in own if r.architecture == own[0].architecture]
+        expected = {"slice": 4, "demo": 5}.get(size, 10)
+        assert sum(r.setting == "normal" for r in first) == expected

@@ -18,7 +18,7 @@ PERMUTATIONS = ("models", "pairs")
 PROTOCOLS = ("paper", "resi-code")
 
 SIZES: Mapping[str, tuple[str, ...]] = {  # by suite
-    "resi": ("slice", "mini", "standard", "paper", "paper-slice"),
+    "resi": ("slice", "demo", "mini", "standard", "paper", "paper-slice"),
     "sensitivity": ("small", "default", "paper"),
     "manifolds": ("small", "default", "paper"),
     "stability": ("small", "default", "paper"),

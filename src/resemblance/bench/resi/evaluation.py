@@ -38,7 +38,7 @@ COPIED_SAMPLES_PER_BLOCK = 256  # samples copied at a time
 class Evaluation(NamedTuple):
     """The comparisons of an evaluation, and the scores of all measures in every task.
 
-    ``size``: "slice", "mini", "standard", "paper-slice" or "paper"; empty for a user's own models.
+    ``size``: a size of the suite; empty for a user's own models.
     ``left_out``: folders of the user that contain no readable model, and the reasons.
     ``untrained``: models with failed training, and the reasons. ``origin``: the origin of the
     models.

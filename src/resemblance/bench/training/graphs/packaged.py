@@ -43,6 +43,9 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "mini": {
         "sage": _SLICE_GRAPH | _ADAM_WITHOUT_DECAY | {"test": 500, "hidden": 64, "epochs": 100}
     },
+    "demo": {
+        "sage": _SLICE_GRAPH | _ADAM_WITHOUT_DECAY | {"test": 250, "hidden": 64, "epochs": 50}
+    },
     "standard": {
         "gcn": _STANDARD_GRAPH | _ADAM_WITHOUT_DECAY,
         "sage": _STANDARD_GRAPH | _ADAM_WITH_DECAY,

@@ -66,6 +66,7 @@ _SLICE_TEXT |= {"inner": 32, "batch": 25}
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "slice": {"bert": _SLICE_TEXT},
     "mini": {"bert": _MINI_TEXT},
+    "demo": {"bert": _MINI_TEXT | {"test": 250, "batch": 64, "rate": 4e-3}},
     "standard": dict.fromkeys(HUGGING_FACE_ARCHITECTURES, _STANDARD_TEXT),
 }
 DEEP: dict[str, dict[str, Any]] = {

@@ -74,6 +74,7 @@ _STANDARD_VIT: dict[str, Any] = {
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "slice": {"resnet": _SLICE_RESNET},
     "mini": {"resnet": _MINI_RESNET},
+    "demo": {"resnet": _MINI_RESNET | {"test": 250, "epochs": 12}},
     "standard": {
         "resnet": _STANDARD_RESNET,
         "vgg": _STANDARD_RESNET | {"augmentation": 1.6, "lr": 0.05},
