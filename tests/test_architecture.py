@@ -29,9 +29,9 @@ INTERFACES = {
     "score", "show_command", "status",
 }  # fmt: skip
 HEAVY = {
-    "anndata", "dask", "distributed", "faiss", "jax", "jinja2", "matplotlib", "numba", "ot",
-    "pandas", "pyarrow", "rich", "safetensors", "sklearn", "tokenizers", "torch",
-    "torch_geometric", "transformers", "typer", "xarray",
+    "anndata", "dask", "distributed", "faiss", "jax", "jinja2", "matplotlib", "numba", "onnx",
+    "onnxruntime", "ot", "pandas", "pyarrow", "rich", "safetensors", "sklearn", "tokenizers",
+    "torch", "torch_geometric", "transformers", "typer", "xarray",
 }  # fmt: skip
 COMPILED = {"_cone.py", "_order.py", "_radix.py", "compiled.py"}  # imported inside functions only
 

@@ -20,6 +20,8 @@ EXTRA_OF_PACKAGE = {
     "matplotlib": "plot",
     "matplotlib.pyplot": "plot",
     "numba": "topology",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "ot": "transport",
     "pandas": "frames",
     "PIL.Image": "models",
@@ -38,6 +40,7 @@ EXTRA_OF_PACKAGE = {
 }
 CONTAINED_EXTRAS = {  # extras included in a larger extra
     "models": ("torch", "report"),
+    "onnx": ("torch",),
     "resi": ("models", "torch", "topology", "report", "frames"),
 }
 DISTRIBUTION_NAMES = {

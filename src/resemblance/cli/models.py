@@ -310,8 +310,8 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
 HELP: HelpTexts = {
     "models": typer.Argument(
         metavar="[NAME=]MODEL...",
-        help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, a .pt2 "
-        "file of torch.export, or file.py:function (runs it).",
+        help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, "
+        "onnx:FILE, a .pt2 file of torch.export, or file.py:function (runs it).",
     ),
     "data": typer.Option(
         help="Text file, .csv, .tsv, .jsonl, .parquet, .npy, .npz, folder of images or of a graph "

@@ -56,6 +56,7 @@ def check_not_shuffled(loader: Any) -> None:
 def find_model_inputs(model: Any) -> ModelInputs:
     """Return the inputs of the forward pass of a model."""
     declared = getattr(getattr(model, "signature", None), "param_dict", None)
+    declared = getattr(model, "input_names", declared)  # of an ONNX file
     try:
         parameters = inspect.signature(model.forward).parameters.values()
     except (TypeError, ValueError):  # a compiled model has no readable signature
@@ -63,7 +64,9 @@ def find_model_inputs(model: Any) -> ModelInputs:
     positional_parameters = [
         p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    if declared is not None and not positional_parameters:  # a Sequential of PyTorch Geometric
+    if (
+        declared is not None and not positional_parameters
+    ):  # a Sequential of PyTorch Geometric, ONNX
         return ModelInputs(tuple(declared), len(declared))
     return ModelInputs(
         tuple(p.name for p in positional_parameters),

@@ -95,8 +95,9 @@ def extract_features(
     Parameters
     ----------
     model : a folder or ``"hf:NAME"`` of ``transformers``, ``"timm:NAME"``, ``"torchvision:NAME"``,
-        a ``.pt2`` file of ``torch.export``, ``"file.py:function"``, a ``torch.nn.Module``, or a
-        pair of a module and the tokenizer, processor or function that makes a batch of samples.
+        ``"onnx:FILE"``, a ``.pt2`` file of ``torch.export``, ``"file.py:function"``, a
+        ``torch.nn.Module``, or a pair of a module, or of ``"onnx:FILE"``, and the tokenizer,
+        processor or function that makes a batch of samples.
     data : a text file, ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file, folder of images,
         ``.npy`` or ``.npz`` file, folder of a graph data set, ``"file.py:function"``; or texts,
         images, an array, a graph, or a loader that does not shuffle. A batch of a loader, or of a

@@ -65,7 +65,7 @@ def read_hub_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any
     commit = getattr(model.config, "_commit_hash", None)
     facts: dict[str, Any] = {"revision": commit} if commit else {}
     facts |= {"weights drawn at random": fresh} if fresh else {}
-    processor, processor_facts = _read_sample_processor(transformers, name, kind, model)
+    processor, processor_facts = read_sample_processor(transformers, name, kind, model)
     facts |= processor_facts
     # Return only the part for the samples: a tower, or the encoder
     tower = TOWER_BY_KIND.get(kind or "")
@@ -93,7 +93,7 @@ def _check_model_exists(name: str) -> None:
         ) from error
 
 
-def _read_sample_processor(
+def read_sample_processor(
     transformers: Any, name: str, kind: str | None, model: Any
 ) -> tuple[Any, dict[str, Any]]:
     """Return the processor for samples, and recorded facts.

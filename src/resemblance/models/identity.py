@@ -396,7 +396,14 @@ def model_facts(module: Any, processor: Any = None) -> dict[str, Any]:
     parameters = list(module.parameters())
     versions = {
         package: str(getattr(sys.modules[package], "__version__", "unknown"))
-        for package in ("torch", "transformers", "timm", "torchvision", "torch_geometric")
+        for package in (
+            "torch",
+            "transformers",
+            "timm",
+            "torchvision",
+            "torch_geometric",
+            "onnxruntime",
+        )
         if package in sys.modules
     }
     return {

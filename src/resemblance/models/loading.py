@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..base.extras import import_optional
 from ..base.json_files import checksum
 from ..base.rng import generator
-from . import hub, scripts
+from . import hub, onnx_model, scripts
 from .identity import model_facts
 from .modules import block_names, describe_blocks
 from .preparing import find_batch_preparation
@@ -24,12 +24,18 @@ from .wrappers import check_watchable, unwrap_model
 
 MODEL_OBJECT_FORMS = ", a torch.nn.Module, or a pair (module, processor)"
 MODEL_FORMS = (
-    "a folder with config.json or hf:NAME (transformers), timm:NAME, torchvision:NAME, a .pt2 file "
-    f"of torch.export, file.py:function{MODEL_OBJECT_FORMS}"
+    "a folder with config.json or hf:NAME (transformers), timm:NAME, torchvision:NAME, "
+    "onnx:FILE, a .pt2 file of torch.export, file.py:function" + MODEL_OBJECT_FORMS
 )
 # A file of PEFT, and an entry of the file
 ADAPTER_CONFIG_FILE, BASE_MODEL_KEY = "adapter_config.json", "base_model_name_or_path"
 DEFAULT_LAYERS_KEY = "layers of the model"  # a description of the default layers
+READERS: Mapping[str, Callable[[str, str | None], tuple[Any, Any, dict[str, Any]]]] = {
+    "hf": hub.read_hub_model,
+    "timm": hub.load_timm_model,
+    "torchvision": hub.load_torchvision_model,
+    "onnx": onnx_model.read_onnx_model,
+}
 PrepareFunction = Callable[[Any], Any]
 
 
@@ -65,11 +71,13 @@ def load_model(
     model : a folder with ``config.json``, or ``hf:NAME``: a model of ``transformers``, with the
         tokenizer, image processor or audio processor for the samples. An encoder-decoder model
         gives the encoder; a model of texts and images gives the part for the samples. ``timm:NAME``
-        or ``torchvision:NAME``: a pretrained model, with the transforms of its weights. A ``.pt2``
-        file of ``torch.export``. ``file.py:function``: the function returns a module, a pair
-        (module, prepare), or a ``LoadedModel``. Or a ``torch.nn.Module``, or a pair of a module and
-        the tokenizer or processor of its inputs, or a function that makes a batch from a list of
-        samples. Any of these forms in a pair ``("name", model)``.
+        or ``torchvision:NAME``: a pretrained model, with the transforms of its weights.
+        ``onnx:FILE``: a graph that onnxruntime runs on the CPU, with the tokenizer or processor in
+        the folder of the file. A ``.pt2`` file of ``torch.export``. ``file.py:function``: the
+        function returns a module, a pair (module, prepare), or a ``LoadedModel``. Or a
+        ``torch.nn.Module``, or a pair of a module and the tokenizer or processor of its inputs, or
+        a function that makes a batch from a list of samples; a pair may begin with ``"onnx:FILE"``
+        in place of the module. Any of these forms in a pair ``("name", model)``.
     name : by default the last part of the path or name, or the name of the function.
     device : the device of the model, such as ``"cpu"`` or ``"cuda:1"``.
     samples : the samples for the model. The samples decide the tokenizer or processor, and a
@@ -79,8 +87,8 @@ def load_model(
     model without weights, a folder without the tokenizer of its model, samples that the model
     cannot prepare, and a missing device. Warns if the tokenizer does not know most tokens.
     """
-    if isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str):
-        name, model = name or model[0], model[1]
+    given_name, model = split_model_name(model)
+    name = name or given_name
     if isinstance(model, LoadedModel):
         return _refresh_model_facts(model)._replace(name=name or model.name)
     torch = import_optional("torch")
@@ -101,7 +109,8 @@ def load_model(
             f"load_model: {title} has no weights: they are on the device 'meta'; read them first, "
             "such as by module.load_state_dict(weights, assign=True)"
         )
-    if device is not None or isinstance(model, str | Path):
+    has_weights = any(True for _ in module.parameters())
+    if device is not None or (isinstance(model, str | Path) and has_weights):
         default = "cuda" if torch.cuda.is_available() else "cpu"
         try:
             module = module.to(torch.device(device or default))
@@ -113,12 +122,21 @@ def load_model(
             ) from error
     prepare, preparation_facts = find_batch_preparation(module, processor, samples, name or title)
     facts = {
-        **source_facts,
         **model_facts(module, processor),
+        **source_facts,
         **preparation_facts,
         DEFAULT_LAYERS_KEY: describe_blocks(module),
     }
     return LoadedModel(name or title, module, prepare, block_names(module), facts)
+
+
+def split_model_name(model: Any) -> tuple[str, Any]:
+    """Return the name and the model of a pair ("name", model); the name is empty for a model, and
+    for a pair of a model and its processor such as ("onnx:FILE", tokenizer)."""
+    is_named = isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str)
+    if is_named and (isinstance(model[1], str | Path) or model[0].partition(":")[0] not in READERS):
+        return model[0], model[1]
+    return "", model
 
 
 def _refresh_model_facts(model: LoadedModel) -> LoadedModel:
@@ -138,6 +156,12 @@ def _find_model_parts(model: Any, kind: str | None) -> ModelParts | LoadedModel:
             f"load_model: {len(pair)} objects are no model; pass a pair (module, processor)"
         )
     module, processor = pair
+    if isinstance(module, str | Path):
+        parts = _load_parts_by_spec(str(module), kind)
+        if isinstance(parts, LoadedModel):
+            return parts
+        title, loaded_module, _, source_facts = parts
+        return title, loaded_module, processor, source_facts
     return type(module).__name__, module, processor, {"source": "an object"}
 
 
@@ -155,17 +179,12 @@ def _load_parts_by_spec(spec: str, kind: str | None) -> ModelParts | LoadedModel
         if hasattr(parts[1], "eval"):
             parts[1].eval()
         return function, parts[1], parts[2], {"source": spec, "sha256 of the code": digest}
-    readers: dict[str, Callable[..., Any]] = {
-        "hf": hub.read_hub_model,
-        "timm": hub.load_timm_model,
-        "torchvision": hub.load_torchvision_model,
-    }
     prefix, _, name = spec.partition(":")
-    path = Path(spec)
-    if prefix in readers and name:
-        reader = readers[prefix]
+    path = Path(name if prefix == "onnx" else spec)
+    if prefix in READERS and name:
+        reader = READERS[prefix]
     elif (path / "config.json").is_file():
-        reader, name = readers["hf"], str(path)
+        reader, name = READERS["hf"], str(path)
     elif path.suffix in scripts.MODEL_FILE_SUFFIXES and path.is_file():
         reader, name = scripts.read_exported, str(path)
     else:
@@ -196,6 +215,8 @@ def _near_folder_hint(path: Path) -> str:
         config_files = sorted(path.glob("*/config.json"))
         note = f", but {config_files[0].parent} does" if config_files else ""
         return f": it holds no config.json{note}"
+    if path.suffix == ".onnx":
+        return f"; write onnx:{path}"
     if path.is_file():
         return ": it is a file of another kind"
     parent = next((folder for folder in path.parents if folder.is_dir()), Path())
@@ -224,6 +245,11 @@ def make_untrained_copy(model: LoadedModel, name: str, seed: int) -> LoadedModel
     Raises ``ValueError`` for a model with weights that none of the methods re-initializes.
     """
     torch = import_optional("torch")
+    if not any(True for _ in model.module.parameters()):
+        raise ValueError(
+            f"{model.name} has no re-initialized copy: it has no weights in PyTorch; pass an "
+            "untrained model as one more model, such as file.py:function"
+        )
     hub, _, model_name = str(model.facts.get("source", "")).partition(":")
     with torch.random.fork_rng(), torch.no_grad():
         # Not the seed itself, because the model may have started from the same seed

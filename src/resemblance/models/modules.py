@@ -189,7 +189,9 @@ def _no_layer_error(pattern: str, layers: Iterable[str]) -> NoReturn:
 MAX_SHOWN_PARTS, MIN_EVIDENT_BLOCKS = 4, 3
 NON_LAYER_TYPES, ROTARY_TYPE = ("Dropout", "Identity"), "Rotary"  # rotary modules return angles
 MODULE_LIST_TYPES = ("ModuleList", "Sequential", "ModuleDict")
-EXPORTED_MODULE_TYPE = "InterpreterModule"  # any module of an exported program
+# Modules of an exported program, and of the names in an ONNX file
+EXPORTED_MODULE_TYPES = ("InterpreterModule", ONNX_SCOPE_TYPE := "OnnxScope")
+CHOOSE_LAYERS_HINT = "choose by layers= (--layers)"
 MIN_BLOCK_SHARE = 0.5  # smallest share of all modules inside the blocks
 # Modules that return the first hidden state of a transformers model; the first match counts
 EMBEDDING_MODULES = (
@@ -220,25 +222,29 @@ def block_names(module: Any) -> tuple[str, ...]:
     networks, are the stages: the children with submodules. If no child has submodules, the blocks
     are all modules without submodules.
     """
-    return _find_blocks(module)[0]
+    declared: tuple[str, ...] = getattr(module, "declared_blocks", ())  # of an ONNX file
+    return declared or _find_blocks(module)[0]
 
 
 def describe_blocks(module: Any) -> str:
     """Return a description of the parts outside the blocks, or of the lack of blocks, and the way
     to choose layers; empty if the blocks are the whole model."""
+    if declared_note := getattr(module, "blocks_note", ""):
+        return str(declared_note)
     blocks, are_stages = _find_blocks(module)
     modules = list_model_modules(module)
-    hint = "choose by layers= (--layers)"
     if not are_stages:
         kinds = [type(m).__module__ for m in modules.values()]
         has_activations = "torch.nn.modules.activation" in kinds or len(blocks) < MIN_EVIDENT_BLOCKS
         functions = (
             "" if has_activations else ", and activations that are functions are not among them"
         )
-        return f"every module without parts, as no blocks were found{functions}; {hint}"
+        return (
+            f"every module without parts, as no blocks were found{functions}; {CHOOSE_LAYERS_HINT}"
+        )
     outside_parts = _largest_parts_outside(modules, blocks)
     return (
-        f"blocks, without {list_names(outside_parts, MAX_SHOWN_PARTS)}; {hint}"
+        f"blocks, without {list_names(outside_parts, MAX_SHOWN_PARTS)}; {CHOOSE_LAYERS_HINT}"
         if outside_parts
         else ""
     )
@@ -358,14 +364,14 @@ def _is_list(module: Any) -> bool:
     names."""
     if module is None:
         return False
-    if type(module).__name__ != EXPORTED_MODULE_TYPE:
+    if type(module).__name__ not in EXPORTED_MODULE_TYPES:
         return type(module).__name__ in MODULE_LIST_TYPES
     return all(name.isdecimal() for name, _ in module.named_children())
 
 
 def _embedding_names(module: Any, modules: Mapping[str, Any], blocks: list[str]) -> Iterator[str]:
     """Yield the embeddings of a transformers model, one per list of blocks."""
-    if not hasattr(module, "config"):
+    if not (hasattr(module, "config") or type(module).__name__ == ONNX_SCOPE_TYPE):
         return
     for ancestor in dict.fromkeys(name.rpartition(".")[0] for name in blocks):
         while ancestor:  # from the inside out; "" is the model

@@ -36,7 +36,7 @@ from ..significance.orders import DESIGN_PERMUTATIONS, design_of
 from ..significance.resampling import check_confidence_level
 from . import LoadedModel, Samples, first_batch, load_model, load_samples
 from .extraction import DEPENDENCE_KEY, POOLING_BY_LAYER_KEY, extract_loaded_model
-from .loading import DEFAULT_LAYERS_KEY, make_untrained_copy
+from .loading import DEFAULT_LAYERS_KEY, make_untrained_copy, split_model_name
 from .row_masks import kept_row_numbers, select_model_rows
 
 SCORES_FILE = "scores.comparison"
@@ -387,11 +387,9 @@ def _load_with_unique_name(
     model: Any, samples: Samples, device: str | None, names: Sequence[str]
 ) -> LoadedModel:
     """Return a loaded model with a name that is not among ``names``."""
-    name = ""
-    if isinstance(model, tuple) and len(model) == 2 and isinstance(model[0], str):
-        name, model = model
-        if name in names:
-            raise ValueError(f"compare_models: two models are called {name!r}")
+    name, model = split_model_name(model)
+    if name and name in names:
+        raise ValueError(f"compare_models: two models are called {name!r}")
     loaded_model = load_model(model, name=name, device=device, samples=samples)
     number, title = 1, loaded_model.name
     while title in names:

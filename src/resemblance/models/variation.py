@@ -26,8 +26,8 @@ DEPENDENCE_CAUSES = {
     "reach what draws random numbers (functional dropout needs training=self.training) or keeps a "
     "state between calls",
     OTHER_SAMPLES_CAUSE: "the same samples give other values in a smaller batch; usual causes are "
-    "batch normalisation without running statistics, and a recurrent or attention module without "
-    "batch_first=True",
+    "batch normalisation without running statistics, dynamic quantisation with a scale per batch, "
+    "and a recurrent or attention module without batch_first=True",
 }
 
 
