@@ -82,7 +82,8 @@ def disagreement(x: Representation, y: Representation) -> float:
     Beware. The accuracies bound the value: two accurate classifiers cannot disagree much.
     Probabilities have no effect beyond the predicted class.
 
-    Reference: Klabunde et al. 2025, Eq. 5; Madani et al. 2004.
+    Reference: Klabunde et al. 2025, Eq. 5; Madani et al. 2004. Milani Fard et al. 2016 call the
+    value churn, where X and Y are two versions of a classifier.
     """
     return float(predictions_differ(x, y).mean())
 
