@@ -67,6 +67,7 @@ if _TYPE_CHECKING:
     from .models.features import open_features as open_features
     from .models.model_folder import read_models as read_models
     from .models.model_folder import save_features as save_features
+    from .models.patching import patch_models as patch_models
     from .models.stream_layers import stream_from_model as stream_from_model
     from .models.two_models import compare_models as compare_models
     from .models.two_models import plan_models as plan_models
@@ -102,6 +103,7 @@ _MODULES = {
     "data.joining": ("condition_means", "join_samples"),
     "measures.mean_shapes": ("align", "mean_shape"),
     "contracts._measure": ("Measure", "measure"),
+    "models.patching": ("patch_models",),
     "models.two_models": ("compare_models", "plan_models"),
     "data.representation": (
         "Representation", "as_representation", "cached", "cached_pair",

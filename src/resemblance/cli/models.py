@@ -64,6 +64,7 @@ def compare_models_command(
     memory: str = "half",
     jobs: int | None = None,
     scheduler: str | None = None,
+    patch: bool = False,
     planned: bool = False,
 ) -> Forecast | Output:
     """Run two or more models over the same samples and compare all their layers.
@@ -78,6 +79,8 @@ def compare_models_command(
 
     if len(models) < 2:
         raise ValueError("two models are needed for a comparison; name another one")
+    if patch and (len(models) != 2 or mask is not None or planned):
+        raise ValueError("--patch is for two models, without --mask and --plan")
     parse_bytes(memory)
     entries = list(map(_parse_named_model, models))
     options: dict[str, Any] = {
@@ -115,10 +118,24 @@ def compare_models_command(
         if planned:
             return plan_models(entries, data, **options)
         comparison = compare_models(entries, data, **options)
+        patches = _patch_by_options(entries, data, options) if patch else []
     result = result_from_comparison(comparison)
     inputs = comparison.provenance["inputs"]
-    lines = [inputs, "", *result.conclusion.splitlines(), ""]
+    lines = [inputs, "", *result.conclusion.splitlines(), "", *patches]
     return Output(of=comparison, page=comparison, shown=lines)
+
+
+def _patch_by_options(models: Sequence[Any], data: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the lines about patched layers, from the options of the command."""
+    from ..models.patching import patch_models
+
+    names = [
+        "layers", "column", "max_samples", "unique", "confidence_level", "batch_size", "device",
+        "seed", "progress",
+    ]  # fmt: skip
+    receiver, donor = models
+    patches = patch_models(receiver, donor, data, **{name: options[name] for name in names})
+    return [*patches.summary().splitlines(), ""]
 
 
 def _models_error_with_options(text: str) -> str:
@@ -130,7 +147,9 @@ def _models_error_with_options(text: str) -> str:
     text = re.sub(r"compare_models: (?=(within|whole_blocks|confidence_level)\b)", "--", text)
     text = re.sub(r"^load_samples: ", "--data: ", text)
     text = re.sub(r"\bcolumn=", "--column ", text)
-    return re.sub(r"^(load_model|compare_models|plan_models|extract_features): ", "", text)
+    return re.sub(
+        r"^(load_model|compare_models|plan_models|patch_models|extract_features): ", "", text
+    )
 
 
 def _parse_layer_patterns(texts: Sequence[str] | None) -> Sequence[str]:
@@ -322,6 +341,8 @@ HELP: HelpTexts = {
     "unique": "Leave out copies of earlier samples.",
     "reinitialized": "Compare also a copy of the first model with fresh random weights, drawn by "
     "--seed.",
+    "patch": "Also put each layer of the second model into the first, and count the predictions "
+    "that move; for two classifiers of one architecture.",
     "mask": "Compare only the nodes of a graph in this mask, such as test_mask.",
     "layers": 'Names or patterns of modules: "encoder.layer.*"; * does not cross dots, ** does '
     "(several with commas). Default: the blocks; the first line names what they leave out.",

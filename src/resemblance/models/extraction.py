@@ -183,7 +183,7 @@ def check_batch_size(batch_size: Any) -> None:
 
 
 @dataclass(frozen=True)
-class _PreparedBatches:
+class PreparedBatches:
     """The input batches of a model, prepared from samples batch by batch."""
 
     model: LoadedModel
@@ -211,7 +211,7 @@ def _extract_in_memory(
     time_first: str | Sequence[str],
 ) -> ModelFeatures:
     """Return the features of a model in memory, with the ids and labels of the samples."""
-    batches = _PreparedBatches(model, samples, batch_size) if samples.read else samples.stream()
+    batches = PreparedBatches(model, samples, batch_size) if samples.read else samples.stream()
     features = extract_module_features(
         model.module,
         batches,

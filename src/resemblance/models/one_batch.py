@@ -123,7 +123,7 @@ def rows_of_batch(
             handle.remove()
     if faults:
         raise faults[0].with_traceback(None)
-    logits = _logits(result, batch.samples) if outputs else None
+    logits = model_logits(result, batch.samples) if outputs else None
     notes = (*reader.notes.values(), *reader.notes_of_left_out())
     return BatchResult(rows, logits, frozenset(reader.forms), notes)
 
@@ -311,7 +311,7 @@ def name_layer_calls(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
     }
 
 
-def _logits(result: Any, samples: int) -> np.ndarray | None:
+def model_logits(result: Any, samples: int) -> np.ndarray | None:
     """Return the logits (n, classes) among the results of a model, if there are logits."""
     logits = getattr(result, "logits", None)
     if logits is None and isinstance(result, Mapping):

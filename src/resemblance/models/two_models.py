@@ -239,7 +239,7 @@ def _loaded_models(
     title = f"reinitialized-{reference}" if reference else "reinitialized"
     names = [] if reference is None else [title]
     for k, model in enumerate(models):
-        loaded_model = _load_with_unique_name(model, samples, device, names)
+        loaded_model = load_with_unique_name(model, samples, device, names)
         names.append(loaded_model.name)
         yield loaded_model
         if k == 0 and reference is not None:
@@ -383,7 +383,7 @@ def model_folder_name(name: str) -> str:
     return f"{safe_name.strip('.')[:MAX_CUT_NAME_LETTERS] or 'model'}-{digest}"
 
 
-def _load_with_unique_name(
+def load_with_unique_name(
     model: Any, samples: Samples, device: str | None, names: Sequence[str]
 ) -> LoadedModel:
     """Return a loaded model with a name that is not among ``names``."""
