@@ -247,7 +247,7 @@ def test_workers_without_the_resource_are_not_waited_for(client):
     with open_executors(None, address) as (work, trainer):
         assert count_workers(work) == 2
         assert trainer is None
-    problem = r"no worker of tcp://.* has it \(there are: none\).*--resources .GPU=1"
+    problem = r"no worker of tcp://.* has this resource \(resources: none\).*--resources .GPU=1"
     with pytest.raises(ValueError, match=problem), open_executors(None, address, "GPU"):
         pass
 
@@ -256,9 +256,9 @@ def test_options_of_clusters_that_do_not_go_together(monkeypatch):
     monkeypatch.setattr(cli.executors, "SCHEDULER_TIMEOUT", "1s")
     for options, problem in [
         ((2, "tcp://127.0.0.1:1"), "give one of them"),
-        ((2, None, "GPU"), "give --scheduler, too"),
-        ((None, "tcp://127.0.0.1:1"), "no Dask scheduler answers there"),
-        ((None, "nonsense://x"), "no Dask scheduler answers there"),
+        ((2, None, "GPU"), "also give --scheduler"),
+        ((None, "tcp://127.0.0.1:1"), "no Dask scheduler answers at this address"),
+        ((None, "nonsense://x"), "no Dask scheduler answers at this address"),
     ]:
         with pytest.raises(ValueError, match=problem), open_executors(*options):
             pass

@@ -223,7 +223,7 @@ def test_a_failed_training_is_listed_and_ends_no_run(data, tmp_path, call, monke
     assert code == 1
     shown = " ".join(out.split())
     assert "2 models could not be trained: graphs/cora/gcn/labels-1/seed0 and" in shown
-    assert "error: 2 models could not be trained; the same command tries again" in err
+    assert "error: 2 models could not be trained; repeat the command to try again" in err
     facts = load_evaluation(study)
     assert {p.test for p in facts.parts()} == {"augmentation"}
     assert facts.absent[0].test == "labels"
@@ -316,7 +316,7 @@ def test_options_that_mean_nothing_are_refused(tmp_path, refused):
     refused(f"""
         {words} paper-slice --format json | --format belongs to --plan; resemblance bench results
         {words} paper-slice --plan --max-samples -1 | max_samples must be a whole number of at least
-        {words} paper-slice --plan --models . | --models names existing models
+        {words} paper-slice --plan --models . | --models cannot be combined with
         {words} mini --plan | paper
         """)
 

@@ -457,4 +457,4 @@ def test_models_that_moved_or_changed_hands_are_noticed(tmp_path, monkeypatch, c
     with pytest.raises(ValueError, match="use another folder"):
         run(tmp_path / "study", models="models", measures=["cka"])
     assert cli.run(["bench", "run", "resi", "s", "--models", "models", "--size", "slice"]) == 2
-    assert "models names existing models" in capsys.readouterr().err
+    assert "--models cannot be combined with --size" in capsys.readouterr().err

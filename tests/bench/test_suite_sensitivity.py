@@ -555,7 +555,7 @@ def test_own_models_by_command(models, tmp_path, capsys):
     for arguments, message in (
         ([study, *own, "--only", "layer"], "only"),
         ([study, *own, "--memory", "much"], "memory must be"),
-        ([study, *own, "--domain", "vision"], "--models names existing models"),
+        ([study, *own, "--domain", "vision"], "--models cannot be combined with"),
         ([study, *own, "--protocol", "paper"], "--protocol is an option of bench run resi;"),
         ([study, "--domain", "audio"], "domain"),
     ):
@@ -575,7 +575,7 @@ def test_a_study_of_own_models_remembers_them(models, tmp_path, capsys, subtests
             run(study, **{**options, "models": other})
     (study / "result.json").unlink()  # as after an interruption
     assert cli.run(["bench", "results", str(study)]) == 2
-    command = capsys.readouterr().err.partition("no results yet: ")[2]
+    command = capsys.readouterr().err.partition("no results yet; run: ")[2]
     assert command == f"resemblance bench run sensitivity {study} --models {models} --size small\n"
     with pytest.raises(ValueError, match="not trained for a size of the suite"):
         build_pack(study, tmp_path)

@@ -121,7 +121,7 @@ def test_an_empty_file_is_no_saved_comparison(call, folder):
     (folder / "run.db").touch()
     code, _, err = call("compare a.npy b.npy -m cka --save run.db")
     assert code == 0
-    assert "warning: run.db is empty: no results were saved in it, so all begin anew" in err
+    assert "warning: run.db is empty: no saved results, so the run starts from the beginning" in err
     assert rs.load("run.db").rows == ("a", "b")
 
 
@@ -224,7 +224,7 @@ def test_every_mistake_is_one_line(refused):
         compare a.npy b.npy -m , | --measures is empty
         compare a.npy b.npy -m cka[kernl=rbf] | no parameter 'kernl'; did you mean 'kernel'?
         compare a.npy b.npy -m cka[kernel=x] | kernel must be one of 'linear', 'rbf'
-        compare a.npy b.npy -m own.py | own.py is a file: name one of its measures, own.py:NAME
+        compare a.npy b.npy -m own.py | own.py is a file; name a measure in the file, own.py:NAME
         compare a.npy procrustes -m cka | procrustes is a measure, not a file: give measures as
         compare a.npy b.npy -m own.py:power[sharpnes=1] | did you mean 'sharpness'?
         bench report study --html x.png | x.png: a page is written as .html
@@ -399,12 +399,12 @@ def test_an_interruption_says_what_was_saved(call, monkeypatch):
     code, _, err = call("compare a.npy b.npy --save r.db")
     assert (code, err) == (
         130,
-        "interrupted: 3 results are saved in r.db; the same command continues from there\n",
+        "interrupted: 3 results are saved in r.db; repeat the command to resume\n",
     )
     code, _, err = call("compare a.npy b.npy")
     assert (code, err) == (
         130,
-        "interrupted: nothing was saved; with --save FILE a later run continues\n",
+        "interrupted: nothing was saved; with --save FILE an interrupted run can resume\n",
     )
 
 
@@ -541,7 +541,7 @@ def test_control_c_in_the_work_and_while_workers_start(folder, count, after):
     os.killpg(running.pid, signal.SIGINT)
     _, err = running.communicate(timeout=30)
     assert running.returncode == 130
-    text = r"interrupted: (\d+) results are saved in r\.db; the same command continues from there\n"
+    text = r"interrupted: (\d+) results are saved in r\.db; repeat the command to resume\n"
     assert int(re.fullmatch(text, err)[1]) >= count
 
 

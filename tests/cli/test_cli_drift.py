@@ -132,16 +132,16 @@ def test_the_file_is_a_result_that_can_be_read_and_shown(call, folder, monkeypat
 def test_a_mistake_is_one_line_and_code_2(refused):
     refused("""
         reference.npy short.npy | 80 samples and the current version 40
-        reference.npy two.npz | two.npz holds 2 arrays; give a file with one
+        reference.npy two.npz | two.npz contains 2 arrays; give a file with one
         reference.npy same.npy --threshold low | must be a number or calibrated; got 'low'
         reference.npy same.npy --threshold 5 | 5 % is 0.05
         reference.npy same.npy --tolerance 2 | tolerance must be
         reference.npy same.npy --labels square.npy | square.npy must be one label per sample
         reference.npy same.npy --labels gaps.npy | labels are missing, NaN or infinite
-        reference.npy same.npy --labels two.npz | two.npz must hold one array
+        reference.npy same.npy --labels two.npz | two.npz must contain one array
         reference.npy same.npy --purpose heads | got 'heads'; did you mean 'head'?
         reference.npy same.npy --max-samples 5 | --max-samples
-        reference.npy same.npy -o same.xlsx | no table is written as .xlsx; choose one of
+        reference.npy same.npy -o same.xlsx | tables cannot be written as .xlsx; choose one of
     """)
 
 

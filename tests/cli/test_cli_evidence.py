@@ -152,15 +152,15 @@ def test_labels_that_cannot_be_read_name_the_remedy(folder):
     (folder / "quotes.csv").write_text('a\n"b"c\n')
     (folder / "latin.txt").write_bytes("ä".encode("latin-1"))
     for name, message in {
-        "two.npz": "must hold one array; it has a, b; save the labels alone",
-        "none.npz": "must hold one array; it has none",
-        "objects.npy": "cannot be read: an array of one number or word per sample",
+        "two.npz": "must contain one array; got a, b; save only the labels",
+        "none.npz": "must contain one array; got none",
+        "objects.npy": "cannot be read: an array with one number or word per sample",
         "bad.npy": "cannot be read",
         "zip.npz": "cannot be read",
         "cut.npz": "cannot be read",
         "columns.csv": "line 2: 2 columns; leave only the column with the labels",
         "gap.txt": "line 2 is empty: every sample needs a label",
-        "empty.txt": "is empty: every sample needs a label, one a line",
+        "empty.txt": "is empty; write one label per line",
         "latin.txt": "is not UTF-8",
         "quotes.csv": "is no CSV",
     }.items():

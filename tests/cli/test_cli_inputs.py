@@ -260,7 +260,7 @@ def test_files_with_the_wrong_content_have_their_reason(call, folder, subtests):
         "compare ragged.jsonl a.npy": "most have 5 numbers, row 30 has 2",
         "compare short.jsonl a.npy": "line 31 and the first line do not both have 'v'",
         "compare both.npz a.npy": "and 'both/test' has 9",
-        "compare a.npy turned.npy --column vec": "--column chooses in archives and tables",
+        "compare a.npy turned.npy --column vec": "--column is for archives and tables",
         "compare zipped.npz a.npy": "array 'x', cannot be read",
         "compare papers.npz a.npy": "it holds 'notes.txt'; save arrays by np.savez",
         "compare twice.npy a.npy": "holds 1328 bytes after its array (30, 5)",

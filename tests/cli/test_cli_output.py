@@ -139,7 +139,7 @@ def test_commands_with_a_page_begin_and_end_alike(call, refused, folder, monkeyp
     refused(f"""
         {words} --open | --html
         {words} --format jsn | did you mean 'json'
-        {words} -o t.png | no table is written as .png; choose one of .txt, .json
+        {words} -o t.png | tables cannot be written as .png; choose one of .txt, .json
         {words} -o a.npy/t.json | a.npy is a file, so a.npy/t.json cannot be written into it
         {words} -o /dev/full --format json | No space left on device: '/dev/full'
         {words} --html place | place is a folder

@@ -42,7 +42,7 @@ def test_a_pack_is_fetched_listed_shown_and_verified(call, archive, folder):
     assert [word for word in ("mini@1", "resi", "A test.", place) if word not in out] == []
     code, out, _ = call("pack show mini")
     assert code == 0
-    assert "3, 2 of them arrays" in out
+    assert "3, including 2 arrays" in out
     assert verify(archive).sha256 in out
     code, out, _ = call("pack verify mini@1")
     assert (code, out.split(":")[0]) == (0, "mini@1 is intact")
@@ -99,7 +99,7 @@ def test_a_pack_that_ships_needs_no_fetching(call, folder):
     ship(folder / "content")
     code, out, err = call("pack get mini@1")
     assert (code, err) == (0, "")
-    assert "ships with the library; nothing to get" in out
+    assert "ships with the library; nothing to download" in out
 
 
 def test_get_tries_mirrors_and_checks_a_checksum(call, archive, folder):

@@ -214,11 +214,11 @@ def test_a_suite_runs_on_a_pack(call, tiny, folder):
 @pytest.mark.parametrize(
     ("suite", "more", "problem"),
     [
-        ("manifolds", ("--size", "small"), "--size and --pack exclude each other"),
-        ("manifolds", ("--claims", "c.py:CLAIMS"), "--claims and --pack exclude each other"),
-        ("resi", ("--domain", "vision"), "--domain and --pack exclude each other"),
-        ("resi", ("--models", "m"), "--models and --pack exclude each other"),
-        ("sensitivity", ("--only", "layers"), "--only and --pack exclude each other"),
+        ("manifolds", ("--size", "small"), "--size and --pack cannot be combined"),
+        ("manifolds", ("--claims", "c.py:CLAIMS"), "--claims and --pack cannot be combined"),
+        ("resi", ("--domain", "vision"), "--domain and --pack cannot be combined"),
+        ("resi", ("--models", "m"), "--models and --pack cannot be combined"),
+        ("sensitivity", ("--only", "layers"), "--only and --pack cannot be combined"),
         ("resi", (), "is a pack of manifolds, not of resi"),
     ],
 )

@@ -128,7 +128,9 @@ def test_ranks_and_conclusions_of_the_papers_stand_beside_those_of_a_study(study
         papers.main(["resi-compare", str(study), *words.split()])
         assert said.lower() in capsys.readouterr().out.lower()
     assert "No measure is the best everywhere" in (tmp_path / "paper.html").read_text()
-    with pytest.raises(ValueError, match="gone has no results yet: resemblance bench run resi go"):
+    with pytest.raises(
+        ValueError, match="gone has no results yet; run: resemblance bench run resi go"
+    ):
         papers.main(["resi-compare", "gone"])
 
 
@@ -166,7 +168,9 @@ def test_a_study_without_results_says_how_to_continue(capsys, tmp_path, monkeypa
         save_purpose(Path(name), Purpose("resi", "" if models else "slice", models))
         with subtests.test(name):
             code, _, err = run(capsys, "report", name)
-            said = f"error: {name} has no results yet: resemblance bench run resi {name}{words}\n"
+            said = (
+                f"error: {name} has no results yet; run: resemblance bench run resi {name}{words}\n"
+            )
             assert (code, err) == (2, said)
 
 

@@ -124,7 +124,7 @@ def test_mistakes_are_one_line(refused):
         statistic a.npy -s anisotropy --transformations | name statistics
         statistic a.npy -s anisotropi | no statistic 'anisotropi'; did you mean 'anisotropy'?
         statistic a.npy -s cka | no statistic 'cka'
-        statistic a.npy -s anisotropy --labels classes.csv | no statistic of this call needs
+        statistic a.npy -s anisotropy --labels classes.csv | no statistic of this call uses
         statistic a.npy -s silhouette --labels few.csv | few.csv has 7 labels for 40 samples
         statistic a.npy -s nc3 --labels classes.csv --classifier wrong.npz | np.savez(path, weight=
         statistic a.npy -s nc3 --labels classes.csv --classifier a.npy | weights of shape (40, 8)

@@ -69,22 +69,22 @@ def test_mistakes_are_one_line(folder, call, refused):
         compare --stream all --method svd | got 'svd'
         compare --stream all/a.npy one/b.npy | 'a' has 300 samples and 'b' has 100
         compare --stream absent.py:f | absent.py does not exist
-        compare --stream absent.py:f all | gives all layers
+        compare --stream absent.py:f all | returns all layers
         compare --stream --merge absent.npz | no stream at absent.npz
         compare --stream one/a.npy --save one/a.npy | one/a.npy is given twice
         compare --stream all --save none/all.npz | the folder none does not exist
-        compare --stream all --against one | --against does not go with --stream
-        compare --stream all --against one | leave --against out
-        compare --stream all --jobs 2 | add the sums by --merge
-        compare --stream all --scheduler tcp://host:8786 | add the sums by --merge
-        compare --stream all --plan | leave --plan out
+        compare --stream all --against one | --against cannot be combined with --stream
+        compare --stream all --against one | leave out --against
+        compare --stream all --jobs 2 | add the sums with --merge
+        compare --stream all --scheduler tcp://host:8786 | add the sums with --merge
+        compare --stream all --plan | leave out --plan
         compare --stream all --pool mean | save arrays (samples, features)
         compare all --merge a.npz | --merge is an option of streams: add --stream
         compare all --parts | --parts is an option of streams
         compare all --batch-size 10 | --batch-size is an option of streams
         compare all --method gram | --method is an option of streams
         compare all --directions | --directions is an option of streams
-        compare --stream two --merge one.npz --method qr | made with --method gram; leave --method
+        compare --stream two --merge one.npz --method qr | made with --method gram; leave out
         compare --stream two --merge one.npz --directions | made without --directions; leave
     """)
 

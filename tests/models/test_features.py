@@ -306,7 +306,7 @@ def test_mistakes_are_one_line(tmp_path, refused, monkeypatch):
     np.save("one.npy", SAMPLES[:1])
     pair = "compare-models mine.py:one mine.py:other --data inputs.npy"
     refused(f"""
-        compare-models mine.py:one --data inputs.npy | error: two models are needed
+        compare-models mine.py:one --data inputs.npy | error: a comparison needs two models
         compare-models mine.py:one mine.py:none --data inputs.npy | no function 'none'
         compare-models mine.py:one nowhere --data inputs.npy | error: 'nowhere' is no
         compare-models mine.py:one mine.py:other --data one.npy | has one sample

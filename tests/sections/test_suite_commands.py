@@ -213,7 +213,7 @@ def test_claims_of_a_section_that_was_not_run_are_named(call, tmp_path):
     (tmp_path / "judges.py").write_text("CLAIMS = {'summs': lambda facts: []}")
     code, _, err = call("run", "--claims", "judges.py:CLAIMS", "-j", 1)
     assert code == 0
-    assert "--claims: summs not judged; the result has only the sections sums, other" in err
+    assert "--claims: summs not judged; the sections of the result are sums, other" in err
 
 
 def test_status_asks_whose_study_it_is_before_it_plans(tmp_path, capsys):
@@ -242,7 +242,7 @@ def test_status_says_how_far_a_study_is(call):
 def test_an_interrupt_says_that_it_can_be_continued(call):
     code, out, err = call("run", "-m", "procrustes", "-j", 1, "-q")
     assert (code, out) == (130, "")
-    assert "interrupted: what is done is kept in toy; the same command continues from there" in err
+    assert "interrupted: finished results are saved in toy; repeat the command to resume" in err
 
 
 def test_results_in_every_format(call, tmp_path):

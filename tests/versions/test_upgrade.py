@@ -594,7 +594,7 @@ def test_a_map_that_there_is_not_costs_no_other_output_and_no_code(folder, capsy
     outputs = ("--map", "map.npz", "--html", "page.html", "-o", "result.json")
     assert run(words("other", *outputs)) == 1
     err = capsys.readouterr().err
-    assert "no map written to map.npz: the decision is re-embed, which has no map" in err
+    assert "no map written to map.npz: the decision is re-embed, which uses no map" in err
     assert "wrote result.json, page.html" in err
     assert not (folder / "map.npz").exists()
     assert run(words("turned", *outputs)) == 0

@@ -20,30 +20,42 @@ if TYPE_CHECKING:
 # command is called.
 PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Compare": {
-        "compare": ("comparing", "Compare layers of the same samples by many measures."),
+        "compare": ("comparing", "Compare layers of the same samples with many measures."),
         "compare-models": ("models", "Run models on the same samples and compare all layers."),
         "statistic": ("statistics", "Compute statistics of single representations."),
-        "demo": ("models", "Train small networks, compare all their layers, write a page."),
+        "demo": ("models", "Train small networks, compare all layers, and write a page."),
     },
     "Certainty": {
         "evidence": ("certainty", "Compute intervals, chance levels and p-values of similarities."),
-        "score-models": ("certainty", "Score models on several subjects, with the noise ceiling."),
+        "score-models": (
+            "certainty",
+            "Score models on the recordings of several subjects, with a noise ceiling.",
+        ),
     },
     "Versions": {
         "drift": ("drift", "Report how a representation changed between two versions."),
-        "upgrade-index": ("drift", "Keep an index under a new embedding model, or re-embed?"),
+        "upgrade-index": (
+            "drift",
+            "Decide whether a search index can be kept under a new embedding model.",
+        ),
     },
     "Benchmarks": {
-        "bench": ("entries", "Benchmarks of measures: resi, sensitivity, manifolds, stability."),
-        "pack": ("packs", "The pinned features of a benchmark, for comparable scores."),
-        "leaderboard": ("board", "The ranking of all measures on the same pinned features."),
-        "rank": ("ranking", "Score a measure, and print where it stands among all others."),
-        "check": ("comparing", "Check measures against what they claim, on small data."),
+        "bench": (
+            "entries",
+            "Run benchmarks of measures: resi, sensitivity, manifolds, stability.",
+        ),
+        "pack": (
+            "packs",
+            "List, fetch, verify and build feature packs: the frozen features of a benchmark.",
+        ),
+        "leaderboard": ("board", "Print which measures answer which question, on frozen features."),
+        "rank": ("ranking", "Score a measure on frozen features, and compare it with a baseline."),
+        "check": ("comparing", "Test the declared properties of measures on small data."),
     },
     "Information": {
-        "measures": ("comparing", "List the measures with their claims."),
-        "explain": ("comparing", "Explain a measure: definition, claims, parameters."),
-        "cite": ("comparing", "Print what to cite."),
+        "measures": ("comparing", "List the measures with their declared properties."),
+        "explain": ("comparing", "Explain a measure: definition, declared properties, parameters."),
+        "cite": ("comparing", "Print the references to cite."),
     },
 }
 

@@ -20,7 +20,7 @@ LEADERBOARD_EXAMPLES = (
 )
 
 
-@output_command(page="Write a page with the ranking.")
+@output_command(page="Write a page with the ranking to this file.")
 def leaderboard_command(
     progress: bool,
     scores: list[Path] | None = None,
@@ -47,14 +47,17 @@ def leaderboard_command(
 
 
 HELP: HelpTexts = {
-    "scores": typer.Argument(help="Files of scores to add to those that ship with the library."),
+    "scores": typer.Argument(
+        help="Files of scores (rank --save) to add to the scores of the library."
+    ),
     "benchmark": "Only the tasks of this benchmark.",
-    "domain": "Only tasks of vision, language or graphs.",
+    "domain": "Only the tasks of this domain: vision, language or graphs.",
     "test": "Only the tasks of this test of --benchmark.",
     "family": "Only the measures of this family.",
-    "metrics": "Only measures that claim to be metrics.",
-    "baseline": "The measure that the others are compared with.",
-    "packs": "The packs: one of each benchmark, with this ending.",
+    "metrics": "Only the measures that declare to be metrics.",
+    "baseline": "The measure to compare with.",
+    "packs": "The ending of the names of the feature packs to use: compact for resi-compact, "
+    "manifolds-compact and so on.",
 }
 
 

@@ -48,8 +48,8 @@ FUNCTION_ARGUMENT = re.compile(rf"\b({'|'.join(OPTION_NAMES)})=(?=(\w?))")
 @output_command(
     files=("inputs", "against", "within", "whole_blocks"),
     save="save",
-    page="Write a page with heat maps.",
-    resumed="values, and what was drawn so far,",
+    page="Write a page with heat maps to this file.",
+    resumed="values and permutations",
     can_refuse=True,
 )
 def evidence_command(
@@ -72,7 +72,7 @@ def evidence_command(
     jobs: int | None = None,
     scheduler: str | None = None,
 ) -> Evidence:
-    """Compute intervals, chance levels and p-values of similarities, by many measures.
+    """Compute intervals, chance levels and p-values of similarities.
 
     The null hypothesis is that the samples of two representations are unrelated. Use --within,
     --whole-blocks or --time-series for samples that are not exchangeable: samples share classes,
@@ -126,7 +126,8 @@ SCORE_MODELS_EXAMPLES = (
 
 
 @output_command(
-    files=("inputs", "models", "fitted", "whole_blocks"), page="Write a page with the scores."
+    files=("inputs", "models", "fitted", "whole_blocks"),
+    page="Write a page with the scores to this file.",
 )
 def score_models_command(
     inputs: list[str],
@@ -148,19 +149,20 @@ def score_models_command(
     jobs: int | None = None,
     scheduler: str | None = None,
 ) -> ModelScores:
-    """Score models on several subjects, with the noise ceiling.
+    """Score models on the recordings of several subjects, with a noise ceiling.
 
-    Errors allow for other subjects and other stimuli. Each file is one subject, (stimuli, units),
-    and each of --models one model, (stimuli, features), of the same stimuli in the same order. The
-    files of a --fitted folder are one model: a sum whose weights are fitted to other subjects and
-    other stimuli; then all models are scored on the stimuli of each fold. p-values are adjusted by
-    Holm's method for the number of models.
+    Standard errors account for the sampling of subjects and of stimuli. Each file is one subject,
+    (stimuli, units), and each of --models is one model, (stimuli, features), for the same stimuli
+    in the same order. The files of a --fitted folder are the parts of one model: a weighted sum of
+    the parts, with weights fitted to other subjects and other stimuli. With --fitted all models are
+    scored on the stimuli of each fold. p-values are adjusted for the number of models with Holm's
+    method.
     """
     from ..inference._score_models import score_models
 
     models, fitted = models or [], fitted or []
     if not models and not fitted:
-        raise ValueError("there are no models: give --models FILE or --fitted FOLDER")
+        raise ValueError("no models: give --models FILE or --fitted FOLDER")
     choice = ColumnChoice(column, ids)
     check_input_files([*inputs, *models, *fitted], choice)
     entries = parse_measures([measure]) or []
@@ -228,15 +230,23 @@ def _as_dissimilarities(name: str, x: Representation) -> Representation:
 
 HELP: HelpTexts = {
     "against": AGAINST_HELP,
-    "score-models.whole_blocks": "A label per stimulus: those of one label are left out together.",
-    "time_series": "The samples are a time series: shift them in time.",
+    "score-models.whole_blocks": "A file with a label for each stimulus: stimuli with the same "
+    "label are left out together.",
+    "time_series": "The samples are a time series: shift the series in time instead of permuting "
+    "the samples.",
     "max_shift": typer.Option(
-        min=1, help="With --time-series: shift by at most so many samples; default: a quarter."
+        min=1,
+        help="With --time-series: the largest shift, in samples; default: a quarter of the "
+        "samples.",
     ),
-    "models": "Files or folders of the models' features (repeatable).",
+    "models": "Files or folders with the models' features (repeatable).",
     "fitted": "A folder or .npz file with the parts of one fitted model (repeatable).",
-    "measure": typer.Option("--measure", "-m", help="A measure of the catalogue, or file.py:name."),
-    "dissimilarities": "The subjects' files hold square matrices of dissimilarities, not "
+    "measure": typer.Option(
+        "--measure",
+        "-m",
+        help="A measure of the catalogue, or FILE.py:NAME (the file is executed).",
+    ),
+    "dissimilarities": "The subjects' files contain square matrices of dissimilarities, not "
     "responses.",
     "score": "similarity of a model alone, or beside the other models: partial, semipartial, "
     "regression, nonnegative_regression or unique_variance.",

@@ -66,7 +66,7 @@ CITE_EXAMPLES = (
 @output_command(
     files=("inputs", "against", "merge"),
     save="save",
-    page="Write a page with heat maps.",
+    page="Write a page with heat maps to this file.",
     resumed="results",
     can_refuse=True,
 )
@@ -91,12 +91,12 @@ def compare_command(
     method: str | None = None,
     directions: bool = False,
 ) -> Comparison | Forecast | Output:
-    """Compare representations (samples, features) of the same samples by many measures.
+    """Compare representations (samples, features) of the same samples with many measures.
 
-    Results go to standard output, progress to standard error. With --stream the samples are read in
-    batches and only sums are kept, so their number is not limited; the values equal those of all
-    samples in memory. Only measures that can be computed from sums have values: resemblance
-    measures --invariant-to sample_rotation lists them.
+    Results go to standard output, progress to standard error. With --stream the command reads the
+    samples in batches and keeps only running sums, so the number of samples is not limited. The
+    values are the same as for all samples in memory. Only measures that can be computed from sums
+    have values; list these measures with: resemblance measures --invariant-to sample_rotation
     """
     from ..engine._compare import compare
     from ..engine.forecast import plan
@@ -140,7 +140,9 @@ def _read_sides(
     check_input_files(inputs, choice)
     representations = read_representations(inputs, pool, choice)
     if len(representations) < 2:
-        raise ValueError(f"a comparison needs two representations; {inputs[0]} is one")
+        raise ValueError(
+            f"a comparison needs two representations; {inputs[0]} is one: name another file"
+        )
     return [representations]
 
 
@@ -149,10 +151,10 @@ def _read_sides(
 
 @output_command(page="Write a page with the checks.", can_refuse=True)
 def check_command(measures: list[str], progress: bool) -> Output:
-    """Check measures and statistics against what they claim, on small data: invariances, range,
+    """Test the declared properties of measures and statistics on small data: invariances, range,
     hostile input.
 
-    Exit code 1 if a check fails.
+    The exit code is 1 if a check fails.
     """
     from ..checks import check_measure, check_statistic
     from ..contracts._measure import Measure
@@ -180,7 +182,7 @@ def measures_command(
     n_samples: int | None = None,
     n_features: int | None = None,
 ) -> Output:
-    """List the measures that have the requested properties, with their claims, which are tested."""
+    """List the measures that have the requested properties, with all declared properties."""
     from ..catalogue import list_measures
     from ..report.explain import measure_legend, measure_record, measure_table
     from ..report.output import Output
@@ -196,14 +198,14 @@ def measures_command(
         n_features=n_features,
     )
     if not measures:
-        none = "no measure has all these properties; leave one of the options out"
+        none = "no measure has all these properties; leave out one of the options"
         warnings.warn(none, stacklevel=2)
     records = [measure_record(m) for m in measures]
     return Output([measure_table(measures), measure_legend()], records, records)
 
 
 def explain_command(measure: str) -> None:
-    """Explain a measure or a statistic: definition, claims, parameters."""
+    """Explain a measure or a statistic: definition, declared properties, parameters."""
     from ..report.explain import explain
     from ..report.output import print_tables
 
@@ -212,9 +214,9 @@ def explain_command(measure: str) -> None:
 
 
 def cite_command(names: list[str] | None = None, format: str = "bibtex") -> None:
-    """Print what to cite: the papers of measures, statistics and suites, or this software.
+    """Print the references of measures, statistics and suites, or of this software.
 
-    Each entry is printed once. Without a name it is the entry of the software.
+    Each reference is printed once. Without a name the command prints the reference of the software.
     """
     from ..citations import SOFTWARE_KEY, citation_keys, cite
     from ..report.citing import format_reference
@@ -231,15 +233,15 @@ def cite_command(names: list[str] | None = None, format: str = "bibtex") -> None
 
 HELP: HelpTexts = {
     "compare.inputs": typer.Argument(
-        help=f"{SHARED_HELP['inputs']} With --stream also file.py:function, which is run and "
-        "returns mappings from layers to arrays."
+        help=f"{SHARED_HELP['inputs']} With --stream also FILE.py:FUNCTION (the file is executed): "
+        "the function returns mappings from layers to arrays."
     ),
-    "check.measures": "FILE.py:NAME, which is run, or names, labels and specifications of the "
-    "catalogue.",
+    "check.measures": "FILE.py:NAME (the file is executed), or a name or label of the catalogue, "
+    "with parameters if needed.",
     "streamed": typer.Option(
         "--stream",
         rich_help_panel=STREAM_HELP_PANEL,
-        help="Read the samples in batches and keep only sums.",
+        help="Read the samples in batches and keep only running sums.",
     ),
     "against": AGAINST_HELP,
     "compare.save": "Save each result to this file as soon as it is computed; an interrupted run "
@@ -250,32 +252,39 @@ HELP: HelpTexts = {
     "parts": typer.Option(
         "--parts",
         rich_help_panel=STREAM_HELP_PANEL,
-        help="Each input holds the same layers for different samples.",
+        help="The inputs contain the same layers for different samples.",
     ),
     "batch_size": typer.Option(
         min=1,
         rich_help_panel=STREAM_HELP_PANEL,
-        help=f"Samples read from files at a time; default: {FILE_BATCH_SAMPLES}.",
+        help=f"Number of samples to read from files at a time; default: {FILE_BATCH_SAMPLES}.",
     ),
     "method": typer.Option(
         rich_help_panel=STREAM_HELP_PANEL,
-        help="gram (default), or qr: slower, for measures that whiten nearly dependent columns.",
+        help="gram (default), or qr: slower, but accurate for measures that whiten nearly "
+        "dependent columns.",
     ),
     "directions": typer.Option(
         "--directions",
         rich_help_panel=STREAM_HELP_PANEL,
-        help="Also keep the sums that measures of directions need.",
+        help="Also keep the sums for measures of the directions of samples, such as aligned "
+        "cosine.",
     ),
-    "family": "Only measures of this family.",
+    "family": "Only the measures of this family.",
     "invariant_to": "Only measures invariant to this; several with commas or repeated.",
     "not_invariant_to": "Only measures not invariant to this; several with commas or repeated.",
     "symmetric": "Only measures that are, or are not, symmetric in X and Y.",
-    "metric": "Only measures for which the triangle inequality holds, or does not.",
+    "metric": "Only measures that satisfy, or do not satisfy, the triangle inequality.",
     "differentiable": "Only measures with, or without, gradients for tensors.",
-    "n_samples": typer.Option(min=1, help="Only measures that take as few samples as this."),
-    "n_features": typer.Option(min=1, help="Only measures that take as few features as this."),
-    "cite.format": "bibtex or text.",
-    "measure": "Name, label, or specification.",
+    "n_samples": typer.Option(
+        min=1, help="Only measures that are defined for this number of samples."
+    ),
+    "n_features": typer.Option(
+        min=1, help="Only measures that are defined for this number of features."
+    ),
+    "cite.format": "Format: bibtex or text.",
+    "measure": "A name (cka), a label (CKA), or a name with parameters "
+    "(cka\\[estimator=debiased]).",
     "names": typer.Argument(
         help="resemblance, measures and statistics (names, labels, specifications), suites, "
         "evidence, score_models, or keys of references.bib."

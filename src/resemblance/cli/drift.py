@@ -32,7 +32,7 @@ DRIFT_EXAMPLES = (
 @output_command(
     FORMATS,
     files=("reference", "current", "labels"),
-    page="Write a page that shows what changed.",
+    page="Write a page about the changes to this file.",
     can_refuse=True,
 )
 def drift_command(
@@ -55,9 +55,9 @@ def drift_command(
 
     The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call.
     Two folders of features are compared layer by layer; the code is 1 if one layer drifted.
-    --purpose sets what counts: with "geometry" a rotation passes, although old and new vectors
-    cannot be compared. Drifts are averages, so a change in a few samples may pass. Rows in another
-    order never pass.
+    --purpose sets which changes count: with "geometry" a pure rotation counts as no drift, although
+    old and new vectors are no longer comparable. Drift measures are averages and can miss a change
+    in a few samples. Rows in another order always count as drift.
     """
     from ..report.of_drift_layers import layers_output
     from ..versions import drift
@@ -119,7 +119,7 @@ def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
     names = [name for name in old_layers if name in new_layers]
     if not names:
         sides = ((reference, old_layers), (current, new_layers))
-        words = " and ".join(f"{path} holds {len(a)} arrays" for path, a in sides if len(a) > 1)
+        words = " and ".join(f"{path} contains {len(a)} arrays" for path, a in sides if len(a) > 1)
         raise ValueError(
             f"{words}; give a file with one, or two folders with layers of the same names; these "
             f"are {list_names(sorted(old_layers), 5)}; and {list_names(sorted(new_layers), 5)}"
@@ -164,7 +164,7 @@ def read_version(path: Path) -> Representation:
 
     arrays = list(read_files([path]).values())
     if len(arrays) != 1:
-        raise ValueError(f"{path} holds {len(arrays)} arrays; give a file with one")
+        raise ValueError(f"{path} contains {len(arrays)} arrays; give a file with a single array")
     return arrays[0]
 
 
@@ -190,7 +190,7 @@ UPGRADE_INDEX_EXAMPLES = (
     FORMATS,
     files=("old", "new", "old_queries", "new_queries", "index", "groups", "relevant"),
     save="map_file",
-    page="Write a page with the recalls.",
+    page="Write a page with the recalls to this file.",
     can_refuse=True,
 )
 def upgrade_index_command(
@@ -217,10 +217,9 @@ def upgrade_index_command(
 ) -> IndexUpgrade:
     """Decide what to do with an index under a new embedding model: keep, map, re-rank or re-embed.
 
-    The exit code is 0 if no document has to be re-embedded: the old model or the index is kept,
-    stored vectors are normalised, cut or mapped, queries are mapped, or candidates are re-ranked. 1
-    if a part of the documents or all of them must be re-embedded. 4 if the data do not decide. 2
-    for a mistake in the call.
+    Exit code 0: no document has to be re-embedded (keep the old model or the index; normalise, cut
+    or map the stored vectors; map the queries; re-rank candidates). 1: some or all documents must
+    be re-embedded. 4: the data do not decide. 2: a mistake in the call.
     """
     from ..versions import upgrade_index
     from ..versions.index_options import TRUTH_PHRASES, Goal
@@ -229,7 +228,7 @@ def upgrade_index_command(
     check_choice("--target", target, tuple(TRUTH_PHRASES))
     check_choice("--metric", metric, SEARCH_METRICS)
     if map_file is not None and map_file.suffix != ".npz":
-        raise ValueError(f"--map writes a .npz file; got {map_file}")
+        raise ValueError(f"--map needs a file name that ends in .npz; got {map_file}")
     options: dict[str, Any] = {
         "groups": read_label_file(groups, "--groups"),
         "min_recall": min_recall,
@@ -269,7 +268,7 @@ def _save_chosen_map(result: IndexUpgrade, path: Path) -> None:
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name
     if name not in result.maps:
-        raise ValueError(f"the decision is {result.decision}, which has no map")
+        raise ValueError(f"the decision is {result.decision}, which uses no map")
     result.map(name).save(path)
 
 
@@ -286,8 +285,8 @@ def read_relevant(
         return None
     if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         raise ValueError(
-            f"--relevant {path}: pairs are read from .csv, .tsv or .txt, a query and a document a "
-            "line"
+            f"--relevant {path}: pairs are read from .csv, .tsv or .txt files, with a query and a "
+            "document on each line"
         )
     from ..models.tables import read_csv_rows
 
@@ -299,8 +298,7 @@ def read_relevant(
             continue
         if len(row) != 2:
             raise ValueError(
-                f"--relevant {path}, line {number}: {len(row)} columns; a query and a document are "
-                "needed"
+                f"--relevant {path}, line {number}: {len(row)} columns; give a query and a document"
             )
         query, document = (
             _parse_document_id(w.strip(), ids) for w, ids in zip(row, (queries, documents))
@@ -333,15 +331,15 @@ def _upgrade_error_with_options(text: str) -> str:
 
 
 HELP: HelpTexts = {
-    "reference": "The version to compare with, a .npy file (samples, features) or a folder of "
-    "features.",
-    "current": "The current version, of the same samples in the same order (but for --unpaired).",
+    "reference": "The old version: a .npy file (samples, features), or a folder of features.",
+    "current": "The new version, for the same samples in the same order (with --unpaired: other "
+    "samples).",
     "purpose": typer.Option(
         "--purpose",
-        help="What counts as drift. index (the strictest): whatever breaks a search among old "
-        "vectors by new ones. head: whatever breaks a classifier trained on the old version. "
-        "geometry: only what no rotation, translation or rescaling can undo; exit code 0 then "
-        "does not cover old vectors or heads.",
+        help="Which changes count as drift. index (the strictest): every change that harms a "
+        "search for old vectors with new queries. head: every change that harms a classifier "
+        "trained on the old version. geometry: only changes that no rotation, translation or "
+        "rescaling can undo; exit code 0 then says nothing about old vectors or heads.",
     ),
     "threshold": '"calibrated" (default: from noise of size --tolerance), or one cut-off below 1 '
     "for all drifts on a 0-1 scale; 5 % is 0.05.",
@@ -349,41 +347,43 @@ HELP: HelpTexts = {
     "labels": "A file with the class of each sample (.npy, .npz, .csv, .txt).",
     "paired": typer.Option(
         "--paired/--unpaired",
-        help="--unpaired: the rows are other samples by one model, such as the traffic of two "
-        "days: test whether their distributions differ.",
+        help="--unpaired: the files contain different samples embedded by one model, such as the "
+        "traffic of two days; test whether the distributions differ.",
     ),
     "batch_labels": "With --unpaired: the class of each sample of the current batch.",
     "max_samples": typer.Option(
-        min=20, help="Samples to use, drawn at random; their neighbours are looked up among all."
+        min=20,
+        help="Number of samples to use, drawn at random; nearest neighbours are searched among all "
+        "samples.",
     ),
     "k": typer.Option("--k", min=1, help="Number of nearest neighbours."),
     "n_resamples": typer.Option(
         min=10, help="Number of random halves for intervals and thresholds."
     ),
-    "old": "Documents by the old model, a .npy file (documents, features).",
-    "new": "The same documents by the new model, in the same order.",
-    "old_queries": "Queries by the old model.",
-    "new_queries": "The same queries by the new model.",
-    "index": "All old vectors, where the documents above are a sample of them.",
-    "embed": "FILE.py:FUNCTION, which is run: it takes positions in the index and returns their "
-    "new vectors, for some thousands of documents.",
+    "old": "Document vectors of the old model, a .npy file (documents, features).",
+    "new": "Vectors of the same documents by the new model, in the same order.",
+    "old_queries": "Query vectors of the old model.",
+    "new_queries": "Vectors of the same queries by the new model, in the same order.",
+    "index": "All vectors of the old index, if the documents above are only a sample.",
+    "embed": "FILE.py:FUNCTION (the file is executed): the function takes positions in the index "
+    "and returns the new vectors of these documents, for some thousands of documents.",
     "groups": "A file with the group of each query (.npy, .npz, .csv, .txt).",
-    "metric": "How the index measures nearness: euclidean, cosine, or inner (the inner product).",
-    "relevant": "A file with a pair a line: the id of a query and that of a relevant document "
-    "(.csv, .tsv, .txt), or their positions from 0. The decision is to stay with the old model if "
-    "the new one is not shown to find more of these.",
-    "target": "new_model: find what the new model would find. old_model: find what the old one "
-    "did.",
-    "min_recall": "The recall that is enough, between 0 and 1.",
+    "metric": "The metric of the index: euclidean, cosine, or inner (the inner product).",
+    "relevant": "A file (.csv, .tsv, .txt) with a query and a relevant document on each line, as "
+    "ids or as positions from 0. If the new model does not find significantly more of the relevant "
+    "documents, the decision is to stay with the old model.",
+    "target": "The correct documents: new_model for the documents that the new model finds after "
+    "re-embedding, old_model for the documents that the old model finds.",
+    "min_recall": "The smallest acceptable recall, between 0 and 1.",
     "maps": "Maps from new to old vectors to try, orthogonal or affine (several with commas or "
     "repeated); default: both.",
     "map_file": typer.Option(
         "--map",
-        help="Save the map that is chosen to this .npz file, with the side it is for: queries or "
+        help="Save the chosen map to this .npz file, with the vectors it applies to: queries or "
         "documents.",
     ),
-    "cost_per_document": "What embedding one document costs.",
-    "cost_per_miss": "What one lost document of one query costs, in the unit of "
+    "cost_per_document": "Cost of embedding one document.",
+    "cost_per_miss": "Cost of missing one document for one query, in the unit of "
     "--cost-per-document.",
 }
 

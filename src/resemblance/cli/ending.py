@@ -199,15 +199,15 @@ def report_interruption(
 ) -> int:
     """Report the saved results of an interrupted command, in a file or a folder; return the exit
     code."""
-    message = "nothing was saved; with --save FILE a later run continues"
+    message = "nothing was saved; with --save FILE an interrupted run can resume"
     if save is not None and is_folder:
-        message = f"what is done is in {save}; the same command continues from there"
+        message = f"finished results are saved in {save}; repeat the command to resume"
     elif save is not None:
         from ..comparison.store import ScoreFile
 
         with ScoreFile(save) as store:
             count = store.count()
-        message = f"{count} {results} are saved in {save}; the same command continues from there"
+        message = f"{count} {results} are saved in {save}; repeat the command to resume"
     print(escape_control_characters(f"interrupted: {message}"), file=sys.stderr)
     return 130
 

@@ -94,7 +94,9 @@ def _check_model_options(name: str, options: Mapping[str, Any]) -> None:
     if "models" in options and options.keys() & {*training_options}:
         words = " and ".join(f"--{option.removesuffix('s')}" for option in training_options)
         verb = "are" if len(training_options) > 1 else "is"
-        raise ValueError(f"--models names existing models; {words} {verb} for models to be trained")
+        raise ValueError(
+            f"--models cannot be combined with {words}, which {verb} for models to be trained"
+        )
 
 
 def run_suite(name: str, study: Path, executor: Executor | None = None, **options: Any) -> Result:
@@ -159,7 +161,7 @@ COMBINE_EXAMPLES = (
 
 @output_command(page="Write the page to this file.", place=Path("combined.html"))
 def combine_command(studies: list[Path], baseline: str = BASELINE) -> Result:
-    """Say what several benchmarks answer about their measures, and judge the conclusions of their
+    """Combine the answers of several benchmarks about measures, and judge the conclusions of the
     papers.
 
     Run the benchmarks first: resemblance bench run NAME.
@@ -230,28 +232,30 @@ DESCRIPTIONS: Mapping[str, SuiteCommands] = {
 
 
 HELP: HelpTexts = {
-    "studies": "Folders of studies, each of another benchmark.",
-    "baseline": "The measure that the others are compared with.",
-    "models": "A folder of models of your own; nothing is trained.",
+    "studies": "Folders of studies, one of each benchmark.",
+    "baseline": "The measure to compare with.",
+    "models": "A folder with models of your own, instead of trained models.",
     "data": f"The folder with the paper's data sets; default: ${DATA_VARIABLE}.",
     "dataset": "At paper sizes: only this data set (repeatable).",
     "architecture": "At paper sizes: only this architecture (repeatable).",
     "test": "At paper sizes: only this test (repeatable).",
     "seeds": "At paper sizes: number of normal models; a group has half as many. Default: 10.",
-    "hyperparameters": "At paper sizes: resi-code (default), those of the authors' code, or paper.",
-    "models_from": "The folder of the authors' trained models, read instead of trained.",
+    "hyperparameters": "At paper sizes: the hyperparameters of the authors' code (resi-code, the "
+    "default) or of the paper (paper).",
+    "models_from": "The folder of the authors' trained models, used instead of training.",
     "device": "Device that trains the paper's models, such as cuda:1.",
     "precision": f"Precision of that training: {', '.join(PRECISIONS)}.",
     "download": "Allow libraries to download data sets into --data.",
-    "max_samples": "Compare at most this many inputs of each data set, drawn once.",
-    "plan": "At paper sizes: print models, hours and disk space, and stop.",
+    "max_samples": "Largest number of inputs of each data set to compare, drawn at random once.",
+    "plan": "At paper sizes: print the numbers of models, hours and disk space, and stop.",
     "run.format": "Format of --plan: table or json.",
     "groups": "published: compare all groups of models; separated: only groups whose accuracies do "
     "not overlap. At paper sizes the default is published.",
-    "protocol": "paper (default), or resi-code: what the authors' code computes.",
+    "protocol": "Definitions of the tests: of the paper (default), or of the authors' code "
+    "(resi-code).",
     "permute": "Units of permutation tests: models or pairs.",
-    "failures": "Rank a measure that fails in a cell last, or leave it unranked; default by "
-    "protocol.",
+    "failures": "A measure that fails in a task: rank the measure last, or leave the measure "
+    "unranked; default: by protocol.",
     "family": "Only measures of this family, ranked among themselves (repeatable).",
 }
 

@@ -34,7 +34,7 @@ def open_executors(
     """
     if scheduler is None:
         if gpu_resource:
-            raise ValueError("--gpu-resource is for workers of a cluster: give --scheduler, too")
+            raise ValueError("--gpu-resource chooses workers of a cluster: also give --scheduler")
         from ..engine.jobs import process_pool
 
         with process_pool(jobs or 1) as executor:
@@ -60,8 +60,8 @@ def _dask_client(scheduler: str) -> Iterator[Any]:
         client = distributed.Client(**address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"--scheduler {scheduler}: no Dask scheduler answers there ({error}); give an address "
-            "such as tcp://host:8786, or the file that the scheduler wrote"
+            f"--scheduler {scheduler}: no Dask scheduler answers at this address ({error}); give "
+            "an address such as tcp://host:8786, or the scheduler file"
         ) from error
     with client:
         if not client.nthreads():
@@ -75,7 +75,8 @@ def _check_gpu_resource(client: Any, scheduler: str, name: str) -> None:
     if name not in resources:
         names = ", ".join(resources) or "none"
         raise ValueError(
-            f"--gpu-resource {name}: no worker of {scheduler} has it (there are: {names}); start "
+            f"--gpu-resource {name}: no worker of {scheduler} has this resource (resources: "
+            f"{names}); start "
             f'some with dask worker --resources "{name}=1"'
         )
 

@@ -63,8 +63,8 @@ def lazy_command_line(panels: CommandPanels) -> typer.Typer:
         cls=type("Commands", (LazyGroup,), {"panels": panels}),
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        help="Compare neural-network representations: measures with proven claims, and one fast "
-        "engine for all pairs.",
+        help="Compare neural-network representations with tested similarity measures, p-values and "
+        "intervals. Begin with: resemblance demo --small --open",
     )
     group.callback(invoke_without_command=True)(_root_callback)
     return group

@@ -105,7 +105,7 @@ def _load_user_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
 
     match = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
     if match is None and spec.endswith(".py"):
-        raise ValueError(f"{spec} is a file: name one of its measures, {spec}:NAME")
+        raise ValueError(f"{spec} is a file; name a measure in the file, {spec}:NAME")
     if match is None:
         return spec
     entry = load_user_measure(Path(match[1]), match[2], kinds)
@@ -238,8 +238,8 @@ def choose_format(format: str | None, output: Path | None, formats: Sequence[str
         endings = {kind: ending for ending, kind in FORMAT_BY_SUFFIX.items()}
         suffixes = ", ".join(f".{endings.get(k, k)}" for k in ("txt", *formats) if k != "table")
         raise ValueError(
-            f"{output}: no table is written as .{suffix}; choose one of {suffixes}, or set "
-            "--format; figures are on the page (--html) and in resemblance.plot"
+            f"{output}: tables cannot be written as .{suffix}; choose one of {suffixes}, or set "
+            "--format; for figures write a page (--html) or use resemblance.plot"
         )
     kind = format or (suffix if suffix in formats else "table")
     check_choice("--format", kind, formats)
@@ -281,7 +281,7 @@ def check_output_paths(
     # A run never starts from saved sums (.npz).
     is_state = save is not None and save.suffix == ".npz"
     if save is not None and not is_state and save.is_file() and not save.stat().st_size:
-        message = f"{save} is empty: no results were saved in it, so all begin anew"
+        message = f"{save} is empty: no saved results, so the run starts from the beginning"
         warnings.warn(message, stacklevel=2)
     tables, suffixes = (".parquet", ".jsonl", ".ndjson"), {Path(i).suffix for i in inputs}
     require_packages(
@@ -307,10 +307,8 @@ def check_named_files_are_kept(words: Iterable[Any], targets: Iterable[Path | No
 PYTHON_ONLY_ADVICE = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")
 
 
-AGAINST_HELP = (
-    "Compare the inputs with these instead of with each other; they are the columns of a map "
-    "(repeatable)."
-)
+AGAINST_HELP = "Compare the inputs with these files instead of with each other; the files are the "
+"columns of a map (repeatable)."
 
 
 class ColumnChoice(NamedTuple):
@@ -328,7 +326,7 @@ def check_input_files(inputs: Sequence[str], choice: ColumnChoice) -> None:
     """
     if any(choice) and all(text.endswith(".npy") for text in inputs):
         option = "--column" if choice.column else "--ids"
-        raise ValueError(f"{option} chooses in archives and tables; {inputs[0]} is one array")
+        raise ValueError(f"{option} is for archives and tables; {inputs[0]} is a single array")
     for text in inputs:
         if not os.path.lexists(text) and _is_measure_spec(text):
             raise ValueError(
@@ -360,7 +358,7 @@ def read_rows_and_columns(
         return [rows, columns]
     if len(rows) < 2:
         raise ValueError(
-            f"two representations are needed; {inputs[0]} is one; name the other one, too, or give "
+            f"two representations are needed; {inputs[0]} is one: name another file, or give "
             "--against FILE"
         )
     return [rows]
@@ -435,7 +433,8 @@ def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
     if path.suffix.lower() not in LABEL_ARRAY_SUFFIXES + LABEL_TEXT_SUFFIXES:
         suffixes = ", ".join(LABEL_ARRAY_SUFFIXES + LABEL_TEXT_SUFFIXES)
         raise ValueError(
-            f"{option} {path}: labels are read from {suffixes}; save them by {SAVE_LABELS_EXAMPLE}"
+            f"{option} {path}: labels are read from {suffixes} files; save the labels with "
+            f"{SAVE_LABELS_EXAMPLE}"
         )
     if not path.is_file():
         raise ValueError(f"{option} {path} does not exist; check the path")
@@ -479,11 +478,11 @@ def _read_label_array(path: Path, option: str) -> np.ndarray:
             names = ", ".join(content.files) or "none"
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(
-            f"{option} {path} cannot be read: an array of one number or word per sample is "
-            f"needed; save it by {SAVE_LABELS_EXAMPLE}"
+            f"{option} {path} cannot be read: an array with one number or word per sample is "
+            f"needed; save the labels with {SAVE_LABELS_EXAMPLE}"
         ) from error
     raise ValueError(
-        f"{option} {path} must hold one array; it has {names}; save the labels alone by "
+        f"{option} {path} must contain one array; got {names}; save only the labels, with "
         f"{SAVE_LABELS_EXAMPLE}"
     )
 
@@ -510,6 +509,6 @@ def _read_label_lines(path: Path, option: str) -> np.ndarray:
             raise ValueError(f"{option} {path}, line {number} is empty: every sample needs a label")
     if not rows:
         raise ValueError(
-            f"{option} {path} is empty: every sample needs a label, one a line; add them"
+            f"{option} {path} is empty; write one label per line, in the order of the samples"
         )
     return np.array([row[0] for _, row in rows])

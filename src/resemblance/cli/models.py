@@ -36,7 +36,7 @@ NAMED_MODEL = re.compile(r"([\w.+-]+)=(.+)")
 
 @output_command(
     folder="save",
-    page="Write a page with heat maps.",
+    page="Write a page with heat maps to this file.",
     resumed="scores",
     needs=("torch",),
     can_refuse=True,
@@ -67,9 +67,9 @@ def compare_models_command(
     patch: bool = False,
     planned: bool = False,
 ) -> Forecast | Output:
-    """Run two or more models over the same samples and compare all their layers.
+    """Run two or more models on the same samples and compare all layers.
 
-    Default measures: debiased CKA, Procrustes, RSA and mutual nearest neighbours. The first one
+    Default measures: debiased CKA, Procrustes, RSA and mutual nearest neighbours. The first measure
     also gets chance levels, p-values and intervals. Results go to standard output, progress to
     standard error.
     """
@@ -78,7 +78,7 @@ def compare_models_command(
     from ..report.output import Output
 
     if len(models) < 2:
-        raise ValueError("two models are needed for a comparison; name another one")
+        raise ValueError("a comparison needs two models; name another model")
     if patch and (len(models) != 2 or mask is not None or planned):
         raise ValueError("--patch is for two models, without --mask and --plan")
     parse_bytes(memory)
@@ -176,14 +176,14 @@ DEMO_SIZES: Mapping[bool, Mapping[str, int]] = {
 DEMO_EXAMPLES = ("demo --small", "demo --small --open", "demo -o layers")
 # The measure of the answer, and the prefix of networks trained on shuffled labels.
 ANSWER_MEASURE, SHUFFLED_PREFIX = ("cka", "shuffled")
-WITH_EACH_OTHER, WITH_SHUFFLED = "between readers", "with the shuffled one"
+WITH_EACH_OTHER, WITH_SHUFFLED = "between readers", "with shuffled labels"
 CHANCE_COLUMN = "chance"
 
 
 def demo_command(
     output: Path = Path("layers"), small: bool = False, opened: bool = False, quiet: bool = False
 ) -> int:
-    """Train small networks on handwritten digits, compare all their layers, and write a page.
+    """Train small networks on handwritten digits, compare all layers, and write a page.
 
     Nothing is downloaded. The values stay in the folder, so a second run takes seconds.
     """
@@ -302,9 +302,10 @@ def _describe_departure(means: Mapping[str, Mapping[str, float]]) -> list[str]:
     mutual, shuffled = means[WITH_EACH_OTHER], means[WITH_SHUFFLED]
     place = max(mutual, key=lambda layer: mutual[layer] - shuffled[layer])
     return [
-        f"Networks that learned to read agree most in {max(mutual, key=mutual.__getitem__)}"
-        f". The network trained on shuffled labels departs from them most in {place}: "
-        f"{format_number(shuffled[place])}, where they have {format_number(mutual[place])}.",
+        f"Networks that learned to read agree most in {max(mutual, key=mutual.__getitem__)}. The "
+        f"network trained on shuffled labels differs most in {place}: "
+        f"{format_number(shuffled[place])}, against {format_number(mutual[place])} between "
+        "readers.",
         "",
     ]
 
@@ -314,9 +315,9 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
     sentences = " ".join(_describe_departure(_layer_means_by_group(comparison)))
     introduction = (
         "Small convolutional networks learned to read handwritten digits from different random "
-        "starts; one was trained on shuffled labels. How to read the maps: a dark diagonal inside "
-        "the block of two networks means that the same layer of both represents the images alike. "
-        f"{sentences}"
+        "starts; one was trained on shuffled labels. How to read the maps: a dark diagonal "
+        "inside the block of two networks means that the same layer of both networks represents "
+        f"the images in a similar way. {sentences}"
     )
     comparison.to_html(
         path,
@@ -329,33 +330,37 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
 HELP: HelpTexts = {
     "models": typer.Argument(
         metavar="[NAME=]MODEL...",
-        help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, "
-        "onnx:FILE, a .pt2 file of torch.export, or file.py:function (runs it).",
+        help="A model: hf:NAME, timm:NAME, torchvision:NAME, onnx:FILE, a folder of transformers, "
+        "a .pt2 file of torch.export, or FILE.py:FUNCTION (the file is executed).",
     ),
     "data": typer.Option(
-        help="Text file, .csv, .tsv, .jsonl, .parquet, .npy, .npz, folder of images or of a graph "
-        "data set, or file.py:function (runs it)."
+        help="The inputs of the models: a .txt, .csv, .tsv, .jsonl, .parquet, .npy or .npz file, a "
+        "folder of images or of a graph data set, or FILE.py:FUNCTION (the file is executed)."
     ),
-    "column": "Column of a table, or array of an archive, with the samples.",
-    "max_samples": typer.Option(min=2, help="Use only so many samples, drawn by --seed."),
-    "unique": "Leave out copies of earlier samples.",
-    "reinitialized": "Compare also a copy of the first model with fresh random weights, drawn by "
-    "--seed.",
+    "column": "The column of a table, or the array of an archive, with the samples.",
+    "max_samples": typer.Option(
+        min=2, help="Largest number of samples, drawn at random (set --seed)."
+    ),
+    "unique": "Leave out duplicates of earlier samples.",
+    "reinitialized": "Also compare with a randomly re-initialised copy of the first model (set "
+    "--seed).",
     "patch": "Also put each layer of the second model into the first, and count the predictions "
     "that move; for two classifiers of one architecture.",
     "mask": "Compare only the nodes of a graph in this mask, such as test_mask.",
-    "layers": 'Names or patterns of modules: "encoder.layer.*"; * does not cross dots, ** does '
-    "(several with commas). Default: the blocks; the first line names what they leave out.",
-    "pool": "How tokens and maps become rows: mean, cls, last, max or flatten; several in one run "
-    "with commas: mean,last.",
-    "batch_size": typer.Option(min=1, help="Samples in a batch."),
-    "device": "Where the models run, such as cuda.",
-    "save": "Folder that keeps features and scores; the same command resumes.",
-    "within": "A file with a label per sample, or labels, the classes of the data: samples are "
-    "permuted only within groups of equal labels.",
-    "whole_blocks": "The same for samples that depend on each other and stay together.",
-    "demo.output": typer.Option("--output", "-o", help="Folder for the page."),
-    "small": "Fewer networks, images and epochs: half a minute.",
+    "layers": 'Names or patterns of modules, such as "encoder.layer.*", separated by commas: * '
+    "matches within one level of names, ** across levels. Default: the blocks of the model; the "
+    "first line of the output names the modules that are left out.",
+    "pool": "How to reduce tokens and feature maps to one row per sample: mean, cls, last, max or "
+    "flatten; several with commas (mean,last).",
+    "batch_size": typer.Option(min=1, help="Number of samples in a batch."),
+    "device": "Device that runs the models, such as cuda.",
+    "save": "Folder for features and scores; repeat the command to resume an interrupted run.",
+    "within": "A file with a label for each sample, or the word labels for the classes of the "
+    "data: samples are permuted only within groups of equal labels.",
+    "whole_blocks": "A file with a label for each sample, or the word labels: samples with the "
+    "same label (such as the sentences of one document) are permuted together.",
+    "demo.output": typer.Option("--output", "-o", help="Folder for the page and the values."),
+    "small": "Train fewer networks on fewer images, in half a minute.",
 }
 
 

@@ -36,43 +36,47 @@ HelpTexts = Mapping[str, Any]  # by parameter: help text, or a Typer option or a
 # Options that several commands share. Other options have a table in the module of the command; the
 # key "command.option" belongs to a single command.
 SHARED_HELP: HelpTexts = {
-    "inputs": ".npy, .npz, .safetensors, .parquet or .jsonl files, folders of .npy and .npz files, "
-    "or folders of features. archive.npz/key chooses an array of an archive.",
-    "column": "The column of tables, or the array of archives, that holds the vectors.",
-    "ids": "The column, or the array, that names the samples; default: one called id, filename or "
-    "the like.",
-    "pool": "Make (samples, features) of arrays of tokens, (samples, tokens, features), by first, "
-    "last, mean, max or flatten, and of maps, (samples, channels, height, width), by mean, max, "
-    "flatten or positions.",
+    "inputs": "Files (.npy, .npz, .safetensors, .parquet, .jsonl), folders of .npy and .npz files, "
+    "or folders of features. archive.npz/key names one array of an archive.",
+    "column": "The column of a table, or the array of an archive, with the vectors.",
+    "ids": "The column, or the array, with the sample ids; default: a column named id, filename or "
+    "similar.",
+    "pool": "How to reduce arrays with tokens or positions to (samples, features): first, last, "
+    "mean, max or flatten for (samples, tokens, features); mean, max, flatten or positions for "
+    "(samples, channels, height, width).",
     "measures": typer.Option(
         "--measures",
         "-m",
-        help="Names, labels, cka\\[kernel=rbf], presets, or file.py:name, which is run.",
+        help="Measures to compute, separated by commas: a name (cka), a label (CKA), a name with "
+        "parameters (cka\\[kernel=rbf]), a preset (resi), or FILE.py:NAME (the file is executed).",
     ),
-    "format": "table or json.",
+    "format": "Format: table or json.",
     "output": typer.Option(
-        "--output", "-o", help="Write the results to this file instead of standard output."
+        "--output", "-o", help="Write the results to this file, not to standard output."
     ),
     "opened": typer.Option("--open", help="Open the page in the browser."),
     "save": "Save each result to this file as soon as it is computed; an interrupted run can "
     "resume.",
-    "memory": "Memory for intermediate results, per process.",
+    "memory": "Memory per task for intermediate results, such as 2GB; half: half of the available "
+    "memory.",
     "jobs": typer.Option("--jobs", "-j", min=1, help="Number of processes; default: 1."),
     "scheduler": "Compute on the Dask cluster at this address instead of this machine.",
-    "planned": typer.Option("--plan", help="Estimate time and memory, and stop."),
+    "planned": typer.Option(
+        "--plan", help="Print an estimate of time and memory, and compute nothing."
+    ),
     "seed": typer.Option(min=0, help="Random seed."),
-    "within": "A label per sample (.npy, .npz, .csv, .txt): samples are permuted only within "
-    "groups of equal labels, so what a group shares counts as chance.",
-    "whole_blocks": "A label per sample: samples of a block, such as a document, depend on each "
-    "other and stay together.",
+    "within": "A file with a label for each sample (.npy, .npz, .csv, .txt): samples are permuted "
+    "only within groups of equal labels, so differences between groups count as chance.",
+    "whole_blocks": "A file with a label for each sample: samples with the same label (such as the "
+    "sentences of one document) are permuted together.",
     "n_permutations": typer.Option(
         min=1, help="Number of permutations, for measures that need them."
     ),
     "confidence_level": "Confidence level of the intervals.",
     "exit_zero": typer.Option(
-        "--exit-zero", help="Exit with 0 whatever the answer is; mistakes keep their exit codes."
+        "--exit-zero", help="Exit with code 0 after any answer; mistakes keep their exit codes."
     ),
-    "quiet": typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors."),
+    "quiet": typer.Option("--quiet", "-q", help="Hide progress and messages; show only errors."),
 }
 
 
@@ -135,8 +139,7 @@ def add_command(
     *calls: str,
     help: HelpTexts = SHARED_HELP,
 ) -> None:
-    """Add a command to a group, with example calls in its help; the help begins with the first
-    call.
+    """Add a command to a group; the help begins with the docstring and ends with example calls.
 
     ``help``: of the command's own options, or of shared options with a different help.
     """
@@ -144,23 +147,18 @@ def add_command(
     set_parameters(
         command, *(_with_help(p, name, help_texts) for p in function_parameters(command))
     )
-    text, example = (
-        join_paragraph_lines(command.__doc__),
-        f"resemblance {calls[0]}".replace("[", r"\["),
-    )
+    text = join_paragraph_lines(command.__doc__)
     summary = text.partition("\n\n")[0]
-    add = group.command(
-        name, help=f"{example}\n\n{text}", short_help=summary, epilog=help_examples(*calls)
-    )
-    add(command)
+    group.command(name, help=text, short_help=summary, epilog=help_examples(*calls))(command)
 
 
 def new_group(text: str, call: str) -> typer.Typer:
-    """Return an empty group of commands; its help begins with an example call."""
+    """Return an empty group of commands; the help ends with an example call."""
     return typer.Typer(
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=True,
-        help=f"resemblance {call}\n\n{text}",
+        help=text,
+        epilog=help_examples(call),
     )
 
 
@@ -351,7 +349,7 @@ def _exit_code(content: Any, kind: str, quiet: bool) -> int:
 def _format_option(formats: Sequence[str]) -> Any:
     choices = f"{', '.join(formats[:-1])} or {formats[-1]}"
     return Annotated[
-        str | None, typer.Option(help=f"{choices}; default: by the suffix of --output.")
+        str | None, typer.Option(help=f"Format: {choices}; default: the suffix of --output.")
     ]
 
 

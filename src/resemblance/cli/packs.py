@@ -37,8 +37,8 @@ def list_command(cache: Path | None = None) -> Output:
         identity, _, digits = folder.name.rpartition("-")
         if identity not in packs or not packs[identity].sha256.startswith(digits):
             records.append(_cached_pack_record(folder))
-    hint = "No packs yet: resemblance pack get NAME@VERSION --source SOURCE fetches one."
-    table = plain_table(("pack", "suite", "size", "about", "where"), map(_pack_row, records))
+    hint = "No packs yet. Download a pack with: resemblance pack get NAME@VERSION --source SOURCE"
+    table = plain_table(("pack", "benchmark", "size", "about", "where"), map(_pack_row, records))
     return Output([table if records else hint], records)
 
 
@@ -89,7 +89,7 @@ def _manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
     facts = {name: _format_manifest_value(value) for name, value in manifest.facts.items()}
     return [
         ("suite", manifest.suite),
-        ("files", f"{len(manifest.files)}, {arrays} of them arrays"),
+        ("files", f"{len(manifest.files)}, including {arrays} arrays"),
         ("unpacked", format_bytes(manifest.size)),
         *facts.items(),
         ("versions", ", ".join(f"{name} {v}" for name, v in manifest.versions.items())),
@@ -125,7 +125,8 @@ def _require_pack_path(pack: str, cache: Path | None) -> Path:
     place = find_pack(pack, cache=cache)
     if place is None:
         raise ValueError(
-            f"{pack} is not here; resemblance pack get {pack} --source SOURCE fetches it"
+            f"{pack} is not installed. Download the pack with: resemblance pack get {pack} "
+            "--source SOURCE"
         )
     return place
 
@@ -137,14 +138,14 @@ def get_command(
     cache: Path | None = None,
     quiet: bool = False,
 ) -> None:
-    """Fetch a pack into the cache; a pack with a wrong checksum is not unpacked."""
+    """Download a pack into the cache; a pack with a wrong checksum is not unpacked."""
     from ..bench.packs import get_pack, list_packs
 
     if not source and pack in {entry.identity for entry in list_packs()}:
-        print(f"{pack}: it ships with the library; nothing to get")
+        print(f"{pack} ships with the library; nothing to download")
         return
     if not source:
-        raise ValueError(f"no address of {pack} is known: say where it is, with --source")
+        raise ValueError(f"no address of {pack} is known; give the address with --source")
     progress = not quiet and sys.stderr.isatty()
     opened_pack = get_pack(pack, source, sha256=sha256, cache=cache, progress=progress)
     if not quiet:
@@ -179,32 +180,36 @@ def build_command(
 
 
 HELP: HelpTexts = {
-    "cache": "Where packs are unpacked; default: RESEMBLANCE_CACHE, ~/.cache/resemblance.",
+    "cache": "Folder for unpacked packs; default: RESEMBLANCE_CACHE, or ~/.cache/resemblance.",
     "show.pack": typer.Argument(
         metavar="PACK", help="NAME@VERSION, an archive, or an unpacked folder."
     ),
     "verify.pack": typer.Argument(
         metavar="PACK", help="NAME@VERSION, an archive, or an unpacked folder."
     ),
-    "get.pack": typer.Argument(metavar="NAME@VERSION", help="The pack to fetch."),
+    "get.pack": typer.Argument(metavar="NAME@VERSION", help="The pack to download."),
     "source": typer.Option(
-        help="A folder or an http(s) address of one or of the archive (repeatable: mirrors, in "
-        "order)."
+        help="The folder or the http(s) address of the archive, or the folder or address with the "
+        "archive (repeatable: mirrors, tried in order)."
     ),
-    "sha256": "The SHA-256 that the archive has.",
+    "sha256": "The SHA-256 checksum of the archive.",
     "suite": "The benchmark of the study, such as resi.",
-    "study": "The folder of a study that has been run.",
-    "build.output": typer.Option("--output", "-o", help="Where the archive is written: a folder."),
-    "name": "Name; default: by suite and size.",
-    "version": typer.Option(min=1, help="Version; another content needs another."),
-    "max_samples": typer.Option(min=2, help="Keep only so many samples of each model."),
+    "study": "The folder of a finished study.",
+    "build.output": typer.Option("--output", "-o", help="Folder for the archive."),
+    "name": "Name of the pack; default: the benchmark and the size.",
+    "version": typer.Option(
+        min=1, help="Version number; raise the number when the content changes."
+    ),
+    "max_samples": typer.Option(min=2, help="Largest number of samples of each model to keep."),
     "half": "Store features in half precision.",
 }
 
 
 commands = typer.Typer()
 _pack_commands = new_group(
-    "Packs: the pinned features of a suite, so that scores can be compared.", "pack list"
+    "List, fetch, verify and build feature packs: the frozen features of a benchmark, so that "
+    "scores are comparable.",
+    "pack list",
 )
 for _name, _command, *_calls in (
     ("list", list_command, "pack list", "pack list --format json"),

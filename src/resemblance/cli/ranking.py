@@ -27,7 +27,7 @@ RANK_EXAMPLES = (
 )
 
 
-@output_command(save="save", page="Write the whole leaderboard as a page.")
+@output_command(save="save", page="Write the whole leaderboard as a page to this file.")
 def rank_command(
     measures: list[str],
     context: typer.Context,
@@ -52,7 +52,7 @@ def rank_command(
     if benchmark is not None:
         check_choice("--benchmark", benchmark, tuple(SUITES))
         if html is not None:
-            raise ValueError("--html shows the answers of all benchmarks: leave out --benchmark")
+            raise ValueError("--html writes the answers of all benchmarks; leave out --benchmark")
     entries = parse_measures(measures) or []
     if save is not None:
         # Report a file of another kind before the work starts.
@@ -74,9 +74,11 @@ def rank_command(
 
 
 HELP: HelpTexts = {
-    "measures": "FILE.py:NAME, which is run, or measures of the catalogue.",
-    "packs": "The packs: one of each benchmark, with this ending.",
-    "against": "Also use the measures in this file of scores, on its packs.",
+    "measures": "Measures: FILE.py:NAME (the file is executed), or names of the catalogue.",
+    "packs": "The ending of the names of the feature packs to use: compact for resi-compact, "
+    "manifolds-compact and so on.",
+    "against": "A file of scores (.jsonl, from --save): also compare with the measures in this "
+    "file, on the same packs.",
     "baseline": "The measure to compare with.",
     "benchmark": f"Only the tasks of this benchmark: {', '.join(SUITES)}.",
     "save": "Add the scores to this file (.jsonl), one line for each measure.",

@@ -49,7 +49,7 @@ TRANSFORMATION_NOTE = (
 
 @output_command(
     files=("inputs", "labels", "conditions", "replicate", "control", "projection", "classifier"),
-    page="Write a page with the values.",
+    page="Write a page with the values to this file.",
     can_refuse=True,
 )
 def statistic_command(
@@ -72,16 +72,13 @@ def statistic_command(
     """Compute statistics of each representation: stability, separation of classes, dimension,
     transferability.
 
-    resemblance explain NAME says what a statistic needs beside the representation. The exit code is
-    1 if a value does not exist; the answer then has the reason.
+    Some statistics need labels or a second array: see resemblance explain NAME. The exit code is 1
+    if a value is undefined; the output then contains the reason.
     """
     choice = ColumnChoice(column, ids)
     check_input_files(inputs, choice)
     if bool(statistics) == transformations:
-        raise ValueError(
-            "name statistics, such as -s feature_split, or give --transformations, which computes "
-            "the feature split and the basis split of transformed representations"
-        )
+        raise ValueError("name statistics, such as -s feature_split, or give --transformations")
     needs = {
         "labels": labels,
         "conditions": conditions,
@@ -115,7 +112,7 @@ def _check_needed_options(statistics: Sequence[Statistic], needs: Mapping[str, A
             raise ValueError(f"{statistic} needs --{name}")
     for name, value in needs.items():
         if value is not None and name not in statistics_by_need:
-            raise ValueError(f"no statistic of this call needs --{name}; leave it out")
+            raise ValueError(f"no statistic of this call uses --{name}; leave out the option")
 
 
 def _read_needed_files(
@@ -131,7 +128,10 @@ def _read_needed_files(
         if (path := needs[name]) is not None:
             arrays = read_representations([str(path)], "", choice)
             if len(arrays) != 1:
-                raise ValueError(f"--{name} {path} holds {len(arrays)} arrays; give one")
+                raise ValueError(
+                    f"--{name} {path} contains {len(arrays)} arrays; give a file with a single "
+                    "array"
+                )
             data[name] = arrays.popitem()[1]
     if needs["encoder"] is not None:
         data["encoder"] = load_user_function(needs["encoder"])
@@ -152,7 +152,7 @@ def _read_classifier(path: Path) -> Any:
     with name_file_in_errors(str(path)), np.load(path, allow_pickle=False) as archive:
         if "weight" not in archive or not {*archive} <= {"weight", "bias"}:
             raise ValueError(
-                f"it holds {', '.join(archive) or 'no array'}; save the last layer as "
+                f"got {', '.join(archive) or 'no array'}; save the last layer with "
                 "np.savez(path, weight=..., bias=...), of shapes (classes, features) and (classes,)"
             )
         return archive["weight"], archive.get("bias")
@@ -253,21 +253,26 @@ HELP: HelpTexts = {
     "statistics": typer.Option(
         "--statistics",
         "-s",
-        help="Names, labels, feature_split\\[k=10], or file.py:name, which is run.",
+        help="Statistics to compute, separated by commas: a name (feature_split), a label, a name "
+        "with parameters (feature_split\\[k=10]), or FILE.py:NAME (the file is executed).",
     ),
     "labels": "A file with the class of each sample (.npy, .npz, .csv, .txt).",
     "conditions": "A file with the condition of each trial (.npy, .npz, .csv, .txt).",
     "replicate": "A file with a second representation of the same samples in the same order.",
-    "control": "A file with the representation of control samples by the same features.",
-    "encoder": "FILE.py:FUNCTION, which is run: it takes inputs and returns their representation.",
-    "projection": "A file with a projection of the same samples, such as a 2-D map.",
-    "classifier": "The last layer: .npz with weight and bias, or .npy with the weights.",
+    "control": "A file with the representation of control samples, with the same features.",
+    "encoder": "FILE.py:FUNCTION (the file is executed): the function takes inputs and returns the "
+    "representation.",
+    "projection": "A file with a projection of the same samples, such as 2-D coordinates.",
+    "classifier": "A file with the last layer: .npz with weight and bias, or .npy with the "
+    "weights.",
     "transformations": typer.Option(
         "--transformations",
-        help="Transform each representation as Raju 2026 does, and compute feature split, basis "
-        "split and CKA of each result.",
+        help="Transform each representation as Raju (2026) does, and compute the feature split, "
+        "the basis split and CKA of each result.",
     ),
-    "seed": typer.Option(min=0, help="Random seed; default: the seed of each statistic."),
+    "seed": typer.Option(
+        min=0, help="Random seed of random statistics; default: the seed of each statistic."
+    ),
 }
 
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 FILE_BATCH_SAMPLES = 4096  # samples per batch from files
 # Options of compare that streams do not support, with the remedy.
 UNSUPPORTED_STREAM_OPTIONS = {
-    "--against": "leave --against out; a stream compares all layers with each other",
-    "--jobs": "stream each part by a command with --save, and add the sums by --merge",
-    "--scheduler": "stream each part by a command with --save, and add the sums by --merge",
-    "--plan": "leave --plan out; the memory of a stream does not grow with the samples",
+    "--against": "leave out --against; a stream compares all layers with each other",
+    "--jobs": "stream each part in a command with --save, and add the sums with --merge",
+    "--scheduler": "stream each part in a command with --save, and add the sums with --merge",
+    "--plan": "leave out --plan; the memory of a stream does not grow with the samples",
     "--pool": "save arrays (samples, features), such as those of rs.from_tokens",
 }
 
@@ -58,7 +58,8 @@ def check_stream_options(
     conflicts = [name for name, value in compare_options.items() if value]
     if conflicts and is_stream:
         raise ValueError(
-            f"{conflicts[0]} does not go with --stream: {UNSUPPORTED_STREAM_OPTIONS[conflicts[0]]}"
+            f"{conflicts[0]} cannot be combined with --stream: "
+            f"{UNSUPPORTED_STREAM_OPTIONS[conflicts[0]]}"
         )
     if options.method is not None:
         check_choice("--method", options.method, ("gram", "qr"))
@@ -81,7 +82,7 @@ def stream_files(
     from ..base.progress import count_items, progress_reporter
 
     if not inputs and not options.merge:
-        raise ValueError("nothing to stream: give files or folders, or states by --merge")
+        raise ValueError("nothing to stream: give files or folders, or saved sums with --merge")
     check_input_files(inputs, choice)
     stream = _initial_stream(options)
     batches, count = stream_batches(inputs, choice, options)
@@ -106,10 +107,10 @@ def _initial_stream(options: StreamOptions) -> Stream:
     method, place = options.method or stream.method, options.merge[0]
     if method != stream.method:
         raise ValueError(
-            f"{place} was made with --method {stream.method}; leave --method {method} out"
+            f"{place} was made with --method {stream.method}; leave out --method {method}"
         )
     if options.directions and not stream.directions:
-        raise ValueError(f"{place} was made without --directions; leave --directions out")
+        raise ValueError(f"{place} was made without --directions; leave out --directions")
     for path in options.merge[1:]:
         stream.merge(Stream.load(path))
     return stream
@@ -124,7 +125,7 @@ def stream_batches(
 
     functions = [text for text in inputs if re.fullmatch(r".+\.py:\w+", text)]
     if functions and len(inputs) > 1:
-        raise ValueError(f"{functions[0]} gives all layers; leave out the other inputs")
+        raise ValueError(f"{functions[0]} returns all layers; leave out the other inputs")
     if functions:
         batches: Iterable[Mapping[str, Any]] = load_user_function(functions[0])()
         return batches, None

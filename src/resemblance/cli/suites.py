@@ -114,7 +114,7 @@ def bench_commands(benchmarks: Benchmarks, help: HelpTexts) -> typer.Typer:
     ``help``: of the options of single benchmarks.
     """
     commands = new_group(
-        "Benchmarks of measures: run one, and read what its study holds.", BENCH_EXAMPLES["run"][0]
+        "Run a benchmark of measures, and read the results of its study.", BENCH_EXAMPLES["run"][0]
     )
     makers = (_run_command, _status_command, _results_command, _report_command)
     for (command, calls), make in zip(BENCH_EXAMPLES.items(), makers):
@@ -151,8 +151,8 @@ def _run_command(benchmarks: Benchmarks) -> Callable[..., int]:
     def command(**words: Any) -> int:
         """Run a benchmark in a folder and write a report.
 
-        Without STUDY the folder has the name of the benchmark. Run again in the same folder, the
-        command continues and computes only what is missing. The report covers the measures and
+        Without STUDY the folder has the name of the benchmark. Repeat the command in the same
+        folder to resume: only missing results are computed. The report covers the measures and
         experiments of the last run; earlier results stay in the folder.
         """
         check_choice("NAME", words["benchmark"], tuple(benchmarks))
@@ -310,7 +310,7 @@ def _run_and_report(
         page = result.to_html(study / "index.html", provenance=provenance_of_runs(study))
     except KeyboardInterrupt:
         typer.echo(
-            f"interrupted: what is done is kept in {study}; the same command continues from there",
+            f"interrupted: finished results are saved in {study}; repeat the command to resume",
             err=True,
         )
         return 130
@@ -320,7 +320,8 @@ def _run_and_report(
         _warn_unjudged_claims(options.get("claims"), result)
         print_tables(result_tables(result))
         print(
-            f"Open {page.resolve()}\nAdd measures: the same command with --add-measure FILE.py:NAME"
+            f"Open {page.resolve()}\nTo add a measure, repeat the command with --add-measure "
+            "FILE.py:NAME"
         )
     if words["opened"]:
         open_page(page)
@@ -333,7 +334,7 @@ def _report_untrained_models(result: Result) -> int:
     if not untrained:
         return 0
     word = count_with_noun(len(untrained), "model")
-    return print_error(f"{word} could not be trained; the same command tries again", code=1)
+    return print_error(f"{word} could not be trained; repeat the command to try again", code=1)
 
 
 def _warn_unjudged_claims(judges: object, result: Result) -> None:
@@ -344,7 +345,7 @@ def _warn_unjudged_claims(judges: object, result: Result) -> None:
     )
     if unused_names:
         typer.echo(
-            f"--claims: {', '.join(unused_names)} not judged; the result has only the sections "
+            f"--claims: {', '.join(unused_names)} not judged; the sections of the result are "
             f"{', '.join(names)}",
             err=True,
         )
@@ -380,7 +381,7 @@ def _status_command(benchmarks: Benchmarks) -> Callable[..., int]:
 
 
 def _format_study_status(study: Path, state: StudyStatus) -> str:
-    self_note = f", {state.alone} of them of a representation with itself" if state.alone else ""
+    self_note = f", including {state.alone} of a representation with itself" if state.alone else ""
     planned_note = f" of {state.planned}" if state.planned else ""
     lines = {
         f"models from {state.models}": state.models,
@@ -476,7 +477,7 @@ def result_of_study(benchmarks: Benchmarks, study: Path, **options: object) -> R
     else:
         suite = _benchmark_of_study(benchmarks, study)
         if not (study / "result.json").exists():
-            raise ValueError(f"{study} has no results yet: {_command_to_run(suite, study)}")
+            raise ValueError(f"{study} has no results yet; run: {_command_to_run(suite, study)}")
     foreign_names = (
         options.keys() - {p.name for p in _report_parameters(suite)} if suite else options
     )
@@ -529,14 +530,17 @@ def _common_run_options(
 
 COMMON_RUN_PARAMETERS = function_parameters(_common_run_options)
 HELP: HelpTexts = {
-    "add_measure": "Add a measure to the usual ones, or to --measures; file.py:name is run "
-    "(repeatable).",
-    "measures": typer.Option("--measures", "-m", help="Use these instead of the usual measures."),
-    "claims": "Judge the claims of a paper by FILE.py:NAME, a mapping from sections to functions.",
-    "scheduler": "Compute on the Dask cluster with this address or scheduler file instead of "
-    "local processes.",
+    "add_measure": "Add a measure to the default measures, or to --measures: a name, or "
+    "FILE.py:NAME (the file is executed; repeatable).",
+    "measures": typer.Option(
+        "--measures", "-m", help="Measures to use instead of the default measures."
+    ),
+    "claims": "Judge the claims of a paper with FILE.py:NAME (the file is executed), a mapping "
+    "from sections to functions.",
+    "scheduler": "Compute on the Dask cluster with this address or scheduler file, not in local "
+    "processes.",
     "gpu_resource": "Train only on workers of the cluster with this resource, such as GPU.",
-    "pack": "Use the features of this pack, NAME@VERSION; nothing is trained.",
+    "pack": "Use the frozen features of this pack, NAME@VERSION, instead of trained models.",
     "report.html": "Write the page to this file; default: index.html in the study.",
 }
 GPU_PARAMETERS = (keyword_parameter("gpu_resource", str | None),)
@@ -556,8 +560,8 @@ def parse_pack_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[s
     for name, default in defaults.items():
         if words[name] not in (default, []):
             raise ValueError(
-                f"--{name.replace('_', '-')} and --pack exclude each other: the pack settles what "
-                "a benchmark runs on, and how"
+                f"--{name.replace('_', '-')} and --pack cannot be combined: the pack fixes the "
+                "models, the inputs and the options of a benchmark"
             )
     pack = open_pack(words["pack"])
     if pack.manifest.suite != suite.name:

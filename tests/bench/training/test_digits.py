@@ -120,7 +120,7 @@ def test_the_command_writes_a_page_and_continues_from_what_it_saved(
     assert "index.html" in out
     text = (tmp_path / "demo" / "index.html").read_text(encoding="utf-8")
     assert "How to read the maps" in text
-    sentence = next(line for line in out.splitlines() if "departs from them most" in line)
+    sentence = next(line for line in out.splitlines() if "differs most" in line)
     assert sentence in text.replace("&#x27;", "'")
     assert all(m.label in text for m in rs.preset("default"))
     computed = []

@@ -190,7 +190,7 @@ def load_evaluation(study: str | Path) -> Evaluation:
     study_purpose = purpose(place) if (place / "study.json").exists() else Purpose("resi")
     last_run = study_purpose.more.get("last")
     if last_run is None or not (place / "result.json").exists():
-        raise ValueError(f"{study} has no results yet: resemblance bench run resi {study}")
+        raise ValueError(f"{study} has no results yet; run: resemblance bench run resi {study}")
     run_purpose, paper = study_purpose._replace(more=last_run["more"]), None
     if study_purpose.size in PAPER_SUBSETS:
         archive = run_purpose.more["resources"].get("models_from")
