@@ -1,4 +1,4 @@
-"""Time inference: 999 orders of each measure by calls, by reordered intermediates and by exact
+"""Time inference: 999 permutations of each measure by calls, reordered intermediates and exact
 moments, and a map of layers with evidence against the values alone.
 
     python benchmarks/evidence.py                     # all, then write the tables

@@ -51,25 +51,25 @@ NARROW, WIDE = "20 and 30", "200 and 300"
 INDEPENDENT: Columns = {
     f"{case}: {way}": (case, way)
     for case in ("Gaussian rows", "lognormal rows")
-    for way in ("orders", "exact moments")
+    for way in ("permutations", "exact moments")
 }
 DEPENDENT: Columns = {
-    "20 blocks of 5 rows: free orders": ("20 blocks of 5 rows", "free orders"),
+    "20 blocks of 5 rows: free permutations": ("20 blocks of 5 rows", "free permutations"),
     "whole blocks": ("20 blocks of 5 rows", "whole blocks"),
-    "5 shared classes: free orders": ("5 shared classes", "free orders"),
-    "inside classes": ("5 shared classes", "inside classes"),
-    "class means subtracted, free orders": ("5 shared classes", "class means subtracted"),
+    "5 shared classes: free permutations": ("5 shared classes", "free permutations"),
+    "within classes": ("5 shared classes", "within classes"),
+    "class means subtracted, free permutations": ("5 shared classes", "class means subtracted"),
 }
 SERIES: Columns = {
-    "free orders": ("series", "free orders"),
+    "free permutations": ("series", "free permutations"),
     "runs of 10": ("series", "runs of 10"),
     "circular shifts": ("series", "circular shifts"),
     "shifted windows": ("series of 200", "shifted windows"),
 }
 POWER: Columns = {
-    "orders": ("small signal", "orders"),
+    "permutations": ("small signal", "permutations"),
     "exact moments": ("small signal", "exact moments"),
-    "inside classes": ("small signal and 5 shared classes", "inside classes"),
+    "within classes": ("small signal and 5 shared classes", "within classes"),
 }
 COVERAGE: Columns = {
     case: (case, "rs.evidence")

@@ -228,7 +228,7 @@ def with_moments(data: Data, decisions: Numbers, method: str = "exact moments") 
 def free(make: Callable[[np.random.Generator], Data], rng: np.random.Generator) -> Numbers:
     """Test exchangeable rows by permutations and by exact moments."""
     data = make(rng)
-    decisions = rejections(data, rng, NINE, "orders")
+    decisions = rejections(data, rng, NINE, "permutations")
     return decisions | with_moments(data, decisions)
 
 
@@ -236,15 +236,15 @@ def of_blocks(rng: np.random.Generator) -> Numbers:
     """Test rows in blocks of five similar rows, by free permutations and by permutations of
     blocks."""
     data = grouped(rng, BLOCKS)
-    numbers = rejections(data, rng, FIVE, "free orders")
+    numbers = rejections(data, rng, FIVE, "free permutations")
     return numbers | rejections(data, rng, FIVE, "whole blocks", whole_blocks=BLOCKS)
 
 
 def of_classes(rng: np.random.Generator) -> Numbers:
     """Test X and Y with the same classes, before and after subtracting the class means."""
     data = grouped(rng, CLASSES)
-    numbers = rejections(data, rng, FIVE, "free orders")
-    numbers |= rejections(data, rng, FIVE, "inside classes", within=CLASSES)
+    numbers = rejections(data, rng, FIVE, "free permutations")
+    numbers |= rejections(data, rng, FIVE, "within classes", within=CLASSES)
     residuals = without_means(data, CLASSES)
     decisions = rejections(residuals, rng, FIVE, "class means subtracted")
     return (
@@ -258,14 +258,14 @@ def in_classes(rng: np.random.Generator) -> Numbers:
     """Test X and Y with the same classes and a small shared signal, by permutations within
     classes."""
     data = grouped(rng, CLASSES, SIGNAL)
-    return rejections(data, rng, FIVE, "inside classes", within=CLASSES)
+    return rejections(data, rng, FIVE, "within classes", within=CLASSES)
 
 
 def of_series(rng: np.random.Generator) -> Numbers:
     """Test independent time series by free permutations, by circular shifts, and by permutations of
     runs."""
     data = in_time(rng)
-    numbers = rejections(data, rng, SERIES, "free orders")
+    numbers = rejections(data, rng, SERIES, "free permutations")
     numbers |= rejections(data, rng, SERIES, "runs of 10", whole_blocks=RUNS)
     circle = [np.roll(np.arange(SAMPLES), shift) for shift in range(1, SAMPLES)]
     x, y, design = *map(Representation, data), design_of(SAMPLES, n_permutations=DRAWS)
@@ -351,7 +351,7 @@ def by_orders(layer_map: Map, m: rs.Measure, seed: int) -> Evidence:
     p = np.array([[design.pvalue(float(v[0]), v[1:]) for v in row] for row in values])
     cells = draws.mean(axis=-1), draws.std(axis=-1), p, draws
     comparison = rs.compare(layer_map.rows, layer_map.columns, measures=[m], progress=False)
-    return evidence_of(comparison, m, cells, "orders", observed_values)
+    return evidence_of(comparison, m, cells, "permutations", observed_values)
 
 
 def evidence_of(
@@ -398,12 +398,13 @@ def small(signal: float, rng: np.random.Generator) -> Numbers:
     decisions = {
         "not adjusted, exact moments": exact.pvalue(m) <= LEVEL,
         "adjusted, exact moments (Holm)": exact.pvalue(m, adjust="familywise") <= LEVEL,
-        "adjusted, orders (step-down maxT)": order_evidence.pvalue(m, adjust="familywise") <= LEVEL,
+        "adjusted, permutations (step-down maxT)": order_evidence.pvalue(m, adjust="familywise")
+        <= LEVEL,
         "step-down maxT of the values as they are": pvalues.reshape(nulls.pvalue.shape) <= LEVEL,
         "false discovery rate, exact moments": exact.pvalue(m, adjust="fdr") <= LEVEL,
-        "false discovery rate, orders": order_evidence.pvalue(m, adjust="fdr") <= LEVEL,
+        "false discovery rate, permutations": order_evidence.pvalue(m, adjust="fdr") <= LEVEL,
         "best, exact moments": best_of(exact, m),
-        "best, orders": best_of(order_evidence, m),
+        "best, permutations": best_of(order_evidence, m),
     }
     return all_errors(decisions, layer_map.is_shared)
 

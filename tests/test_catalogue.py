@@ -158,7 +158,7 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.list_measures(not_invariant_to=["afine"]), "did you mean 'affine'?"),
         (
             lambda: rs.list_measures(invariant_to="affine", not_invariant_to="translation"),
-            "both have 'translation', which affine implies; drop one",
+            "both contain 'translation', which affine implies; drop one",
         ),
         (lambda: rs.list_measures(symmetric="yes"), "symmetric must be True or False; got 'yes'"),
         (lambda: rs.list_measures(metric=True, symmetric=False), "a metric is symmetric"),
@@ -318,6 +318,6 @@ def test_the_decorator_that_a_plain_function_is_told_works():
 
     with pytest.raises(ValueError, match="decorate plain with @") as error:
         rs.get_measure(plain)
-    line = str(error.value).partition("with @")[2].partition(", each claim")[0]
+    line = str(error.value).partition("with @")[2].partition(", and fill in")[0]
     decorated = eval(line, {"resemblance": rs})(plain)
     assert decorated(np.eye(4), np.eye(4)) == 0.5

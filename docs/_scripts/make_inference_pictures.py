@@ -84,9 +84,9 @@ def histogram(axis: Any, values: np.ndarray, value: float, color: str, title: st
 
 
 def more_than_chance(names: Names) -> Any:
-    """Draw chance among all orders and inside classes."""
+    """Draw chance under free permutations and within classes."""
     figure, axes = plt.subplots(2, 1, figsize=(8, 3.6), layout="constrained")
-    titles = ("All orders: p < 0.0001", "Orders inside classes: p = {p:.2f}")
+    titles = ("Free permutations: p < 0.0001", "Permutations within classes: p = {p:.2f}")
     sides, designs = ("right", "left"), (None, names["classes"])
     for axis, title, side, within in zip(axes, titles, sides, designs, strict=True):
         values, value = drawn(names["X"], names["Y"], within=within)
@@ -168,7 +168,7 @@ def closer(names: Names) -> Any:
 
 
 def maps_of_layers(names: Names) -> Any:
-    """Draw a map of values, and of values above chance with what is not beyond chance hatched."""
+    """Draw a map of values, and of values above chance; hatch pairs that are not significant."""
     e = names["e"]
     figure, axes = plt.subplots(1, 2, figsize=(8, 3.7), layout="constrained")
     for axis, cells, title in zip(
@@ -190,13 +190,13 @@ def maps_of_layers(names: Names) -> Any:
 
 
 def trials_documents_time(names: Names) -> Any:
-    """Draw what all orders and the right design give for unrelated documents and series."""
+    """Draw free permutations and the right design for unrelated documents and series."""
     figure, axes = plt.subplots(2, 2, figsize=(8, 3.6), sharex="row", layout="constrained")
     X, Y, S, T = (names[name] for name in "XYST")
-    histogram(axes[0, 0], *drawn(X, Y), GREY, "Documents: all orders of sentences")
+    histogram(axes[0, 0], *drawn(X, Y), GREY, "Documents: permuted sentences")
     block_values = drawn(X, Y, whole_blocks=names["documents"])
-    histogram(axes[0, 1], *block_values, YELLOW, "Orders of whole documents")
-    histogram(axes[1, 0], *drawn(S, T), GREY, "Series: all orders of steps")
+    histogram(axes[0, 1], *block_values, YELLOW, "Permuted whole documents")
+    histogram(axes[1, 0], *drawn(S, T), GREY, "Series: permuted steps")
     histogram(axes[1, 1], *of_shifts(S, T), YELLOW, "Windows shifted")
     for axis in axes[1]:
         axis.set_xlabel("debiased CKA")

@@ -81,7 +81,8 @@ def list_measures(
     if clashes := sorted(implied_invariances(required) & excluded):
         reason = "" if clashes[0] in required else f", which {', '.join(sorted(required))} implies"
         raise ValueError(
-            f"invariant_to and not_invariant_to both have {clashes[0]!r}{reason}; drop one of them"
+            f"invariant_to and not_invariant_to both contain {clashes[0]!r}{reason}; drop one of "
+            "them"
         )
 
     def fits(m: Measure) -> bool:
@@ -183,7 +184,8 @@ def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> En
         if function_name:
             line = declaration_of(function_name, kind)
             remedy = (
-                f"decorate {function_name} with {line}, each claim as it is for {function_name}"
+                f"decorate {function_name} with {line}, and fill in the properties of "
+                f"{function_name}"
             )
         value = "an array" if hasattr(spec, "shape") else repr(spec)
         raise ValueError(f"not a {kind}: {value}; {remedy}")

@@ -128,7 +128,7 @@ def test_without_several_seeds_there_are_scores_and_no_intervals() -> None:
     (answer,) = answer_questions([Result("resi", "", (section._replace(rules=rules),), LABELS)])
     assert not answer.has_intervals
     assert answer.measures[0].measures == ("good",)
-    assert conclusion_of_answers([answer], LABELS).startswith("No order: ")
+    assert conclusion_of_answers([answer], LABELS).startswith("No ranking: ")
     assert networks_sentence([answer], LABELS) == ""
 
 

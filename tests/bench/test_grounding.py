@@ -251,7 +251,7 @@ def distances(points):
 
 
 def test_mantel_is_exact_for_few_models():
-    """Of the 24 orders of four models, count by hand those that correlate at least as well."""
+    """Of 24 permutations of four models, count by hand those that correlate at least as well."""
     rng = np.random.default_rng(0)
     a, b = distances(rng.normal(size=4)), distances(rng.normal(size=4))
     pairs = np.triu_indices(4, 1)

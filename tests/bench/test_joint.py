@@ -96,7 +96,7 @@ def test_with_fewer_than_two_others_the_whole_result_is_a_trial(tmp_path):
     one = study(tmp_path / "one", "stability")
     found = combine(one, study(tmp_path / "trial", "sensitivity", size="small"))
     assert found.is_trial
-    assert found.summary().startswith("Trial run: the scores mean nothing.")
+    assert found.summary().startswith("Trial run: do not interpret these scores.")
     assert [s.name for s in found.sections] == ["stability", "sensitivity"]
     assert {c.verdict for c in found.claims} == {NO_DATA}
 

@@ -102,7 +102,7 @@ def test_counts_are_of_models_and_of_every_comparison_once(result):
     assert result.counts == {
         "models": str(10 + 4),
         "measures": "3",
-        "ranked cells": str(len(result.ranks())),
+        "ranked tasks": str(len(result.ranks())),
         "comparisons": str(3 * (graphs + language)),
     }
 
@@ -155,7 +155,7 @@ def test_cells_in_which_what_is_expected_is_noise_are_named_and_not_ranked(facts
     assert noise
     assert not noise & set(facts.ranks())
     (remark,) = result_of(facts._replace(size="mini")).caveats
-    assert remark.startswith("Shown and not ranked")
+    assert remark.startswith("Not ranked, because")
     assert all(" · ".join(family) in remark for _, _, *family in noise)
     as_code = facts._replace(size="mini", options=ScoringOptions("resi-code"))
     assert noise & set(as_code.ranks())

@@ -182,7 +182,7 @@ def test_what_is_no_finished_study_is_refused(tmp_path, vision_study):
 @pytest.mark.parametrize("facts", [{}, {"cells": 3}, {"cells": [["test"]]}, {"cells": [[1, 2]]}])
 def test_a_pack_that_names_no_cells_is_refused(facts):
     manifest = Manifest("mine", 1, "resi", "about", {}, facts, {}, "machine")
-    with pytest.raises(ValueError, match="mine@1 does not name the tasks"):
+    with pytest.raises(ValueError, match="mine@1 does not list the tasks"):
         pack_tasks(Pack(Path(), manifest))
 
 

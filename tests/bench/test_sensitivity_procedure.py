@@ -358,7 +358,7 @@ MISTAKES = {
     ),
     "exchanges: n_permutations must be": (lambda: exchanges(4, n_permutations=0),),
     "4 columns": (lambda: permutation_test({"m": ONES}, FOUR, exchanges(5)),),
-    "every row of exchanges must be an order of 0 to 3": [
+    "every row of exchanges must be a permutation of 0 to 3": [
         partial(permutation_test, {"m": ONES}, FOUR, [order])
         for order in ([0, 1, 2, 2], [0, 1, 2, 4], [-1, 0, 1, 2])
     ],

@@ -114,7 +114,7 @@ def test_without_a_model_its_tests_are_made_with_the_others(study, monkeypatch):
     sizes = {part.test: len(part.comparison.rows) for part in load_evaluation(study).parts()}
     assert sizes["accuracy"] == 3
     assert f"1 models could not be trained: {lost.name}" in " ".join(result.caveats)
-    assert "made with the models that are left" in " ".join(result.caveats)
+    assert "use the remaining models" in " ".join(result.caveats)
 
 
 def test_an_edited_measure_is_computed_again(study, tmp_path):
@@ -386,7 +386,10 @@ def test_what_is_written_is_read(tmp_path):
             for shape in ("2", "[2, 1]", "[2, 1, 1.0]", "[2, true, 1]", "[-2, -1, 1]")
         ),
         ('{"layers": ["a"], "maps": {"a": [1, 1, 1]}}', "'a' has 2 features; 1 x 1 x 1 in maps is"),
-        ('{"layers": ["a"], "maps": {"b": [2, 1, 1]}}', "'b' in maps is no layer; layers: a"),
+        (
+            '{"layers": ["a"], "maps": {"b": [2, 1, 1]}}',
+            "'b' in maps is not a layer; the layers are a",
+        ),
     ],
 )
 def test_folders_that_do_not_fit_are_refused(tmp_path, traits, message):

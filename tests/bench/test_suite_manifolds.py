@@ -344,7 +344,7 @@ def test_rtd_is_left_out_where_it_takes_too_long(monkeypatch, tmp_path):
     _, _, scores, comparisons = result["grades"].tables
     experiments = {row[0] for row in comparisons.rows}
     assert experiments == {"swiss_roll", "perturbed", "lost", "moved"}
-    words = "left out above 100 samples: it takes too long"
+    words = "left out above 100 samples: it too slow"
     assert result["failures"].reasons == {"RTD": words}
     at = scores.columns.index("reason")
     assert [row[at] and row[at][: len(words)] for row in scores.rows][1:] == [words, words]
@@ -439,7 +439,7 @@ def test_failures_are_counted_by_reason(facts, result):
 def test_the_page_says_who_finds_the_orders_unless_it_is_a_trial(result, real, page, tmp_path):
     text = page.read_text(encoding="utf-8")
     shown = write_page(real, tmp_path / "real.html").read_text(encoding="utf-8")
-    assert "Trial run: the scores mean nothing." in text
+    assert "Trial run: do not interpret these scores." in text
     assert "put both the rings" not in text
     assert "Of 8 measures, only MKA and MKA (k 15) put both the rings" in shown
     assert "Trial run" not in shown
@@ -459,7 +459,7 @@ def test_results_are_a_table_of_grades_or_all_that_was_measured(
     study, result, facts, capsys, tmp_path
 ):
     _, out, err = told(capsys, "results", study, "--format", "csv")
-    assert err == "Trial run: the scores mean nothing.\n"
+    assert err == "Trial run: do not interpret these scores.\n"
     rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(out))}
     assert float(rows["mka"]["rings"]) == grade(facts, "mka")["rings"]
     assert {row["trial"] for row in rows.values()} == {"True"}

@@ -290,13 +290,13 @@ def test_differences_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked
     found = result["finetuning"]
     assert {cell.split("/")[3] for _, cell in result.scores()} == {"fog", "rain", "hail"}
     assert {cell.split("/")[3] for _, cell in result.ranks()} == {"fog", "hail"}
-    assert "shown, not ranked: on other inputs" in found.reasons["made/known/line, rain"]
+    assert "not ranked: on other inputs" in found.reasons["made/known/line, rain"]
     (table,) = result["scores"].tables
     shown = dict(zip(table.columns, table.hints))
     assert {name[:-2] for name in shown if name != "measure"} == {"fog", "rain", "hail"}
     assert float(shown["fog ρ"].rpartition(" ")[2]) > 0.9
     assert float(shown["rain ρ"].rpartition(" ")[2]) < 0.5
-    assert "not known how far" in shown["hail τ"]
+    assert "unknown" in shown["hail τ"]
     assert [remark.partition(" cells")[0] for remark in result.caveats[1:]] == [
         "For 2 of 6", "Shown, not ranked: 2 of 6",
     ]  # fmt: skip
@@ -519,7 +519,7 @@ def test_slow_measures_are_left_out_with_a_reason(models):
     findings = run(models=models, measures=["cka", "rtd"], size="small", only=["finetuning"])
     assert SIZES["small"].slow < SAMPLES <= SIZES["small"].samples
     assert findings["finetuning"].scores["made/known/line/fog/spearman"].keys() == {"cka"}
-    assert "takes too long" in findings["finetuning"].reasons["made/known/line, rtd"]
+    assert "too slow" in findings["finetuning"].reasons["made/known/line, rtd"]
 
 
 @pytest.mark.parametrize(

@@ -374,7 +374,7 @@ def test_losses_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked(rng)
     assert case.reliability == 0.3
     row = Score("canary", case.cell, alarms.RDM_SPEARMAN, "RDM drift", 0.5, reliability=0.3)
     (column,) = page.stability_score_columns([row])
-    assert column.hint.endswith("on other inputs the losses repeat by 0.30")
+    assert column.hint.endswith("on other inputs the losses have a reliability of 0.30")
 
 
 # ---------------------------------------------------------------------------------- a trained model

@@ -221,7 +221,9 @@ def test_batches_of_other_samples_are_compared_on_the_command_line(call, folder)
     code, out, _ = call("monday.npy", "tuesday.npy", "--unpaired", "--html", "batches.html")
     assert code == 1
     assert re.search(r"Features that moved, share +0[.]25", out)
-    assert "it needs the same samples in both" in (folder / "batches.html").read_text()
+    assert (
+        "the test needs the same samples in both versions" in (folder / "batches.html").read_text()
+    )
     labels = "--labels", "first.npy", "--batch-labels", "first.npy"
     code, out, _ = call("monday.npy", "monday.npy", "--unpaired", *labels, "--format", "json")
     assert code == 0

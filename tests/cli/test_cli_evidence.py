@@ -67,8 +67,8 @@ def test_the_table_has_everything_about_a_pair_and_then_the_design(call):
         "measure", "x", "y", "value", "95 % interval", "chance", "above chance", "p", "how",
     ]  # fmt: skip
     assert [line.split()[0] for line in lines[2:4]] == ["CKA", "OrthProc"]
-    assert lines[-2].startswith("a and b are beyond chance by ")
-    assert "49 orders" in lines[-1]
+    assert lines[-2].startswith("a and b are significantly above chance with ")
+    assert "49 permutations" in lines[-1]
     assert "smallest possible p: 0.02" in lines[-1]
     assert "adjusted" in call("a.npy", "b.npy", "c.npy", *words)[1].splitlines()[0]
 

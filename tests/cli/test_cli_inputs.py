@@ -137,7 +137,7 @@ def test_a_file_that_is_no_array_is_one_line(refused, folder):
         compare words.npy a.npy | must hold real numbers
         compare short.npy a.npy | has 20 samples (rows) and 'a' has 30
         compare a.npy a.npy | a.npy is given twice
-        compare weights.pt a.npy | .ndjson): it may run code
+        compare weights.pt a.npy | .ndjson): reading the file may run code
         compare table.csv a.npy | choose the columns that are numbers, and the one with ids
         compare loop.npy a.npy | loop.npy does not exist
         compare bomb.npz a.npy | bomb.npz unpacks to 5.0 GiB, more than 4 GiB
@@ -207,7 +207,7 @@ def test_vectors_with_names_are_read_from_the_files_of_other_tools(call, folder)
     turned = [f"image {i}" for i in range(30)][::-1]
     np.savez("turned.npz", x=np.load("turned.npy"), names=turned)
     code, _, err = call("compare feats.npz turned.npz -m cka")
-    assert (code, "in another order" in err) == (2, True)
+    assert (code, "in a different order" in err) == (2, True)
 
 
 @pytest.mark.filterwarnings("always")

@@ -88,7 +88,7 @@ def test_pool_that_is_missing_wrong_or_idle(refused):
         compare a.npy tokens.npy -m cka | --pool mean
         compare a.npy tokens.npy -m cka --pool positions | tokens.npy
         compare a.npy tokens.npy -m cka --pool positions | pool must be one of 'first'
-        compare a.npy b.npy -m cka --pool mean | nothing to pool
+        compare a.npy b.npy -m cka --pool mean | has no effect
     """)
 
 

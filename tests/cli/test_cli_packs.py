@@ -81,17 +81,17 @@ def test_mistakes_are_one_line(refused, folder):
     refused("""
         pack verify nothing | resemblance pack get nothing
         pack show nothing@1 | resemblance pack get nothing@1
-        pack verify no/such.tar.xz | neither an archive nor a folder
+        pack verify no/such.tar.xz | an archive or a folder
         pack show out/mini@1.tar.xz --format csv | got 'csv'
         pack list --format csv | got 'csv'
         pack get mini@1 | no address of mini@1 is known
         pack get mini@1 --source nowhere | No such file or directory
         pack get mini@1 --source out --sha256 12 | 64 hexadecimal digits
-        pack get mini@1 --source ftp://a.org | no http or https address
+        pack get mini@1 --source ftp://a.org | is not an http, https
         pack build resi nowhere | nowhere is not a study
         pack build sensitivity study | study is a study of resi, not of sensitivity
         pack build resi study --version 0 | --version
-        pack build manifolds own | own is of models that were not trained for a size of the suite
+        pack build manifolds own | own has models that were not trained for a size of the suite
     """)
 
 

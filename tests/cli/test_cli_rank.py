@@ -230,5 +230,5 @@ def test_what_a_pack_has_settled_cannot_be_chosen(call, folder, suite, more, pro
 
 
 def test_a_pack_that_is_not_there_is_refused(tiny):
-    with pytest.raises(ValueError, match="neither ships with the library"):
+    with pytest.raises(ValueError, match="is not installed"):
         run("resi", pack="nothing@1")

@@ -153,4 +153,4 @@ def test_layers_of_other_samples_are_refused_by_their_ids(tables, capsys):
     table = pd.read_parquet(tables / "one" / "b.parquet")
     table[::-1].to_parquet(tables / "one" / "b.parquet")
     assert run(["compare", "--stream", *parquet("one"), "-m", "cka"]) == 2
-    assert "has the samples of representation 'a' in another order" in capsys.readouterr().err
+    assert "has the samples of representation 'a' in a different order" in capsys.readouterr().err

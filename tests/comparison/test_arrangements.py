@@ -92,5 +92,5 @@ def test_what_has_no_value_is_left_out_of_a_plane():
     assert plane_embedding(c, "cka").names == tuple(layers)
     with pytest.raises(ValueError, match="at least 3"):
         plane_embedding(rs.compare({"a": layers["m/0"], "b": layers["m/1"]}, measures="cka"), "cka")
-    with pytest.raises(ValueError, match="all pairs of one list"):
+    with pytest.raises(ValueError, match="without the pairs within rows"):
         linkage_tree(rs.compare(layers, {"x": layers["m/0"]}, measures="cka"), "cka")

@@ -253,7 +253,7 @@ MISTAKES_OF_GROUPS = [
     (lambda c: c.permanova(M, range(5)), "two networks"),
     (lambda c: c.permanova(M, [0, 0, 1, 1, np.nan]), "'4' has no label"),
     (lambda c: c.permanova(M, HALVES, n_permutations=0), "n_permutations"),
-    (lambda c: c.permanova(M, HALVES, nested=HALVES), "as many networks"),
+    (lambda c: c.permanova(M, HALVES, nested=HALVES), "same number of networks"),
     (lambda c: c.clusters(M, 1), "2 to 4"),
     (lambda c: c.clusters(M, 5), "2 to 4"),
     (lambda c: c.clusters(M, 2.5), "whole"),

@@ -49,7 +49,7 @@ def test_samples_with_other_names_or_in_another_order_are_an_error_everywhere(en
     the numbers."""
     for frame in (NAMED, DEFAULT):
         shuffled = frame.iloc[SHUFFLED]
-        message = r"in another order; .*rs\.join_samples.*\.loc\["
+        message = r"in a different order; .*rs\.join_samples.*\.loc\["
         for pair in [(frame, shuffled), (shuffled, frame)]:
             with pytest.raises(ValueError, match=message) as error:
                 enter(*pair)
@@ -62,7 +62,7 @@ def test_samples_with_other_names_or_in_another_order_are_an_error_everywhere(en
     enter(*rs.join_samples(NAMED, other))
     array = xr.DataArray(X, dims=("image", "unit"), coords={"image": NAMES})
     enter(array, NAMED)
-    with pytest.raises(ValueError, match="in another order"):
+    with pytest.raises(ValueError, match="in a different order"):
         enter(array, array[SHUFFLED])
 
 
@@ -158,7 +158,9 @@ def test_labels_belong_to_samples():
         column = pd.Series(LABELS, index=frame.index)
         assert ratio(frame, column) == ratio(frame, LABELS) == plain
         for call in (ratio, lambda x, y: drifted(x, x, labels=y), st.perturbations):
-            with pytest.raises(ValueError, match=r"labels has the samples of .* in another order"):
+            with pytest.raises(
+                ValueError, match=r"labels has the samples of .* in a different order"
+            ):
                 call(frame, column.iloc[SHUFFLED])
     assert ratio(X, pd.Series(LABELS, index=SHUFFLED)) == plain
     assert ratio(NAMED, pd.Series(LABELS)) == plain
@@ -185,8 +187,8 @@ REFUSED_IDS = {
         lambda: rs.Representation(X[:3], ids=np.array([["a"], ["b"], ["c"]])),
         r"got shape \(3, 1\); pass ids\[:, 0\]",
     ),
-    "of a hierarchy": (lambda: rs.cka(HIERARCHY, HIERARCHY.iloc[::-1]), "in another order"),
-    "no table": (lambda: rs.Representation(X, ids="id"), "is no table; leave ids='id' out"),
+    "of a hierarchy": (lambda: rs.cka(HIERARCHY, HIERARCHY.iloc[::-1]), "in a different order"),
+    "no table": (lambda: rs.Representation(X, ids="id"), "is not a table; leave out ids='id'"),
 }  # fmt: skip
 
 
@@ -283,7 +285,7 @@ def test_an_upgrade_puts_the_columns_of_both_models_in_one_order():
         result = rs.upgrade_index(WORDS, new, *pair, progress=False)
         assert result.decision == "keep"
         assert "were put in the order" in repr(result).splitlines()[1]
-    with pytest.raises(ValueError, match="columns of other names"):
+    with pytest.raises(ValueError, match="columns with different names"):
         rs.upgrade_index(WORDS, MOVED, queries.rename(columns={"a": "z"}), moved, progress=False)
 
 
@@ -314,7 +316,7 @@ def test_batches_of_other_samples_are_put_in_one_order_of_columns():
     report = rs.drift(x, y[MOVED.columns], paired=False, progress=False)
     assert not report.drifted
     assert "were put in the order" in report.caveats[0]
-    with pytest.raises(ValueError, match="columns of other names"):
+    with pytest.raises(ValueError, match="columns with different names"):
         rs.drift(x, y.rename(columns={"a": "z"}), paired=False, progress=False)
 
 
@@ -355,11 +357,11 @@ def test_other_names_are_other_coordinates_of_models_and_no_coordinates_of_one()
     assert rs.cka(WORDS, other) == pytest.approx(1)
     names = ("mmd", "sliced_wasserstein")
     for name in names:
-        with pytest.raises(rs.UndefinedError, match="columns of other names"):
+        with pytest.raises(rs.UndefinedError, match="columns with different names"):
             rs.get_measure(name)(WORDS, other)
     result = rs.compare({"a": WORDS, "b": other}, measures=[*names, "cka"], progress=False)
-    assert {f.measure for f in result.failures if "of other names" in f.reason} == {*names}
-    with pytest.raises(ValueError, match="columns of other names"):
+    assert {f.measure for f in result.failures if "with different names" in f.reason} == {*names}
+    with pytest.raises(ValueError, match="columns with different names"):
         rs.drift(WORDS, other)
     wide = NUMBERED.set_axis(range(12), axis=1)
     assert np.isfinite(rs.cka(NUMBERED.iloc[:, :7], wide))

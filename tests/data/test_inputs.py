@@ -277,9 +277,9 @@ REMEDIES = {
         pa.table({"a": [1.0, 2.0], "word": ["x", "y"]}), "'word'", "X.drop_columns(['word'])",
         (2, 1),
     ),
-    "words alone": (WORDY, "no column holds numbers", "pd.get_dummies(X)", (30, 3)),
+    "words alone": (WORDY, "no column contains numbers", "pd.get_dummies(X)", (30, 3)),
     "words alone in polars": (
-        pl.from_pandas(WORDY), "no column holds numbers", "X.to_dummies()", (30, 3),
+        pl.from_pandas(WORDY), "no column contains numbers", "X.to_dummies()", (30, 3),
     ),
     "an old index": (
         pd.DataFrame(X).reset_index(), "numbers its rows: 'index'", "X.drop(columns=['index']",
@@ -367,7 +367,7 @@ KINDS = {
     "no values": (torch.empty(3, 2, device="meta"), "device 'meta'"),
     "missing in a table": (pd.DataFrame({"a": pd.array([1, None], "Int64")}), "row 1, column 0"),
     "numbers left out": (pd.DataFrame({"v": ["[1.0 ... 2.0]"] * 3}), "numbers left out"),
-    "an empty column": (NAMED.assign(gap=None), "'gap' has no value at all"),
+    "an empty column": (NAMED.assign(gap=None), "'gap' has no values"),
     "complex": (pd.DataFrame(X + 1j), r"abs\(X\)"),
     "ids alone": (pd.DataFrame({"id": NAMES}), "no features, only the ids 'id'"),
     "a gap in a vector": (pd.DataFrame({"v": [[None, 1.0], [1.0, 2.0]]}), "in which a missing"),
@@ -376,7 +376,7 @@ KINDS = {
     "a label among features": (NAMED.assign(label=np.arange(30) % 3), "a label"),
     "samples last": (xr.DataArray(X.T, dims=("unit", "trial")), "samples last"),
     "two columns of vectors": (FRAME.assign(other=list(Y)), "columns of vectors, 'emb', 'other'"),
-    "no number at all": (X * np.nan, "no number at all"),
+    "all values are missing": (X * np.nan, "all values are missing"),
     "no file": ("a\0b.npy", r"is not a .npy file"),
 }
 
@@ -566,7 +566,7 @@ def test_files_of_tables_say_what_to_do(tmp_path):
     (tmp_path / "x.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     for name, message in (
         ("x.npz", r"scipy\.sparse\.load_npz\(.*\)\.toarray\(\)"),
-        ("tables", r"it holds tables: name each, such as .*part\.parquet"),
+        ("tables", r"the folder contains tables: name each table, such as .*part\.parquet"),
         ("x.npy.gz", "compressed: unpack it first"),
         ("x.jsonl", r"'v' holds vectors with words.*dtype=float"),
     ):

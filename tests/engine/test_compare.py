@@ -242,7 +242,7 @@ def test_a_measure_beyond_the_budget_is_computed_with_a_warning(reps, plain):
 def test_a_task_that_ends_every_worker_names_the_usual_cause_and_what_is_kept(reps, tmp_path):
     with (
         ProcessPoolExecutor(1) as pool,
-        pytest.warns(UserWarning, match="a worker ended before its work was done"),
+        pytest.warns(UserWarning, match="a worker ended before it finished"),
         pytest.raises(LostWorkerError, match=r"by dying: .*lack of memory.* kept in .*run\.db"),
     ):
         rs.compare(reps, measures=[dying], jobs=pool, save=tmp_path / "run.db", progress=False)
@@ -258,7 +258,7 @@ def test_a_killed_worker_costs_its_task_and_not_the_run(reps, plain):
 
     with (
         ProcessPoolExecutor(2, get_context("fork")) as pool,
-        pytest.warns(UserWarning, match="a worker ended before its work was done"),
+        pytest.warns(UserWarning, match="a worker ended before it finished"),
     ):
         result = rs.compare(reps, jobs=pool, block_size=1, progress=kill)
     assert victims
@@ -279,7 +279,7 @@ def test_a_worker_killed_while_it_computes_intermediates_costs_no_task(reps, tmp
     monkeypatch.setenv("DIED", str(tmp_path / "died"))
     with (
         ProcessPoolExecutor(2, get_context("fork")) as pool,
-        pytest.warns(UserWarning, match="to be done again: .*intermediates of"),
+        pytest.warns(UserWarning, match="repeating: .*intermediates of"),
     ):
         result = rs.compare(reps, measures=dying_once, jobs=pool, block_size=2, progress=False)
     assert same_scores(rs.compare(reps, measures=dying_once, progress=False), result)

@@ -208,12 +208,12 @@ def test_what_does_not_fit_says_what_would(monkeypatch):
     cka, distances = forecast.measures
     assert (cka.note, cka.values) == ("", 6)
     assert (distances.values, distances.stored) == (0, 0)
-    samples = int(re.fullmatch(r"does not fit: take at most (\d+) samples", distances.note)[1])
+    samples = int(re.fullmatch(r"does not fit: use at most (\d+) samples", distances.note)[1])
     assert rs.plan(made(3, samples), measures="distance_correlation").measures[0].note == ""
     more = rs.plan(made(3, int(1.2 * samples)), measures="distance_correlation")
     assert "does not fit" in more.measures[0].note
     monkeypatch.setattr(FORECAST, "available_memory", lambda: 1)
-    assert rs.plan(made(2), measures="cka").measures[0].note == "does not fit: take fewer features"
+    assert rs.plan(made(2), measures="cka").measures[0].note == "does not fit: use fewer features"
 
 
 # ---------------------------------------------------------------------- refused, and shown

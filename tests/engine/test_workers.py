@@ -76,7 +76,7 @@ def test_a_pool_of_the_caller_is_replaced_for_this_run(tmp_path):
     settings = {"initializer": os.environ.__setitem__, "initargs": ("OF_THE_POOL", "set")}
     with ProcessPoolExecutor(2, get_context("fork"), **settings) as pool:
         todo = calls(tmp_path, a=killed_at_first, b=from_initializer, c=always_killed)
-        with pytest.warns(UserWarning, match="a worker ended before its work was done.* again: "):
+        with pytest.warns(UserWarning, match="a worker ended before it finished.* repeating: "):
             done = {call.name: future for call, future in run_calls(todo, pool)}
         assert done["a"].result() == "a"
         assert done["b"].result() == "set"
@@ -129,7 +129,7 @@ class Scheduler:
 
 def test_a_call_that_dask_gave_up_is_named(tmp_path):
     ((_, future),) = run_calls(calls(tmp_path, a=undisturbed), Scheduler())
-    with pytest.raises(LostWorkerError, match=r"^a: its worker ended"):
+    with pytest.raises(LostWorkerError, match=r"^a: a worker ended"):
         future.result()
 
 

@@ -147,7 +147,7 @@ FIGURES: dict[str, Figure] = {
     "map": MAP,
     "map with lines across": square_map(
         "hatched", ((1.0, 0.25), (0.25, 1.0)), span=(0.0, 1.0), is_reversed=True,
-        hatched=((0, 1),), hatching="not beyond chance",
+        hatched=((0, 1),), hatching="not significantly above chance",
     ),
     "clouds": Clouds("clouds", "Clouds", (Cloud("one", ((1.0, 0.0), (0.0, 1.0)), (0, 1)),)),
     "moved clouds": Clouds(

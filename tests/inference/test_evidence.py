@@ -160,7 +160,7 @@ def test_all_orders_are_visited_if_they_are_few():
         assert found.chance(name)[0, 0] == pytest.approx(every.mean())
         assert found.pvalue(name, adjust="familywise")[0, 0] == found.pvalue(name)[0, 0]
     assert found.min_pvalue == pytest.approx(1 / 120)
-    assert "all 120 orders" in found.null_method("cka")
+    assert "all 120 permutations" in found.null_method("cka")
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -179,7 +179,7 @@ def test_orders_inside_groups_ask_what_is_shared_beyond_them():
     for measure in ("cka", "procrustes"):
         assert free.pvalue(measure)[0, 0] <= 0.01 < 0.05 < inside.pvalue(measure)[0, 0]
         assert abs(inside.above_chance(measure)[0, 0]) < 0.05
-    assert "inside 5 groups" in inside.null_method("cka")
+    assert "within 5 groups" in inside.null_method("cka")
 
 
 def test_blocks_move_as_wholes_and_are_left_out_as_wholes():
@@ -237,7 +237,7 @@ def test_below_chance_the_best_pair_is_still_of_two_representations():
     )
     assert found["procrustes"][0, 1] > found.chance("procrustes")[0, 1]
     assert found.best("procrustes")[:2] == ("x", "y")
-    assert "x and y are not beyond chance" in found._repr_html_()
+    assert "x and y are not significantly above chance" in found._repr_html_()
 
 
 def test_exact_moments_agree_with_orders():
@@ -245,7 +245,7 @@ def test_exact_moments_agree_with_orders():
     exact = computed(measures=["cka"])
     off = ~np.eye(3, dtype=bool)
     assert exact.null_method("cka") == EXACT_MOMENTS
-    assert "499 orders" in drawn.null_method("cka")
+    assert "499 permutations" in drawn.null_method("cka")
     error = drawn.chance_std("cka")[off] / math.sqrt(499)
     assert (np.abs(exact.chance("cka") - drawn.chance("cka"))[off] < 4.5 * error).all()
     np.testing.assert_allclose(exact.chance_std("cka")[off], drawn.chance_std("cka")[off], rtol=0.1)
@@ -350,7 +350,7 @@ def test_classes_and_single_copies_are_no_repeats(subtests):
         with subtests.test(name):
             assert not any("rows" in c for c in rs.evidence({"a": a}, {"b": b}, **options).caveats)
     unequal = rs.evidence({"a": X[np.r_[:50, :25, :25]]}, {"b": X}, **options).caveats[0]
-    assert "leave out copies" in unequal
+    assert "leave out duplicates" in unequal
     assert "whole_blocks" not in unequal
     many = {f"layer {i}": X[labels] + i for i in range(300)}
     assert "297 more" in rs.evidence({"b": X}, many, **options).caveats[0]
@@ -463,11 +463,11 @@ def test_labels_in_another_order_are_refused():
     labels = pandas.Series(np.arange(N) // 4, index=X.index)
     e = rs.evidence(X, Y, measures="cka", whole_blocks=labels, n_permutations=9, progress=False)
     for design in ({"within": labels[::-1]}, {"whole_blocks": labels[::-1]}):
-        with pytest.raises(ValueError, match="in another order"):
+        with pytest.raises(ValueError, match="in a different order"):
             rs.evidence(X, Y, measures="cka", n_permutations=9, progress=False, **design)
-    with pytest.raises(ValueError, match="in another order"):
+    with pytest.raises(ValueError, match="in a different order"):
         e.influence("cka", *e.rows, *e.columns, by=labels[::-1])
-    with pytest.raises(ValueError, match="in another order"):
+    with pytest.raises(ValueError, match="in a different order"):
         e.contributions("cka", *e.rows, *e.columns, labels[::-1])
 
 
@@ -479,8 +479,8 @@ def test_what_cannot_be_done_is_refused(subtests):
         ({"null": "moments", "measures": ["procrustes"]}, "pass null='auto'"),
         ({"n_permutations": 0}, "n_permutations must be a whole number"),
         ({"within": [1, 2]}, r"shape \(48,\)"),
-        ({"within": range(48)}, "only one order is possible"),
-        ({"whole_blocks": np.arange(48) // 7}, "must be of one size"),
+        ({"within": range(48)}, "only one permutation is possible"),
+        ({"whole_blocks": np.arange(48) // 7}, "must have one size"),
         ({"time_series": True, "within": [0] * 48}, "shifted as a whole"),
         ({"time_series": True, "max_shift": 23}, "leave a window of 2"),
         ({"measures": []}, "measures is empty"),
@@ -496,7 +496,7 @@ def test_records_hold_every_number(square):
     records = {(r["measure"], r["x"], r["y"]): r for r in square.records()}
     assert len(records) == 9 * len(square.measures) == len(square.to_pandas())
     assert records["mean_cca", "A", "B"]["pvalue"] == square.pvalue("mean_cca")[0, 1]
-    assert records["mean_cca", "A", "B"]["how"] == "130 orders"
+    assert records["mean_cca", "A", "B"]["how"] == "130 permutations"
     assert records["mean_cca", "A", "A"]["pvalue"] is None
 
 
@@ -567,7 +567,7 @@ def test_a_measure_of_a_user_gets_everything(tmp_path):
     found = rs.evidence(
         layers, measures=[own], n_permutations=99, progress=False, save=tmp_path / "e.db"
     )
-    assert found.null_method("own") == "99 orders"
+    assert found.null_method("own") == "99 permutations"
     assert found.parts["own"].kind == "groups"
     assert np.isfinite(found.influence("own", "A", "B").values).all()
     assert_same(found, rs.load(tmp_path / "e.db"))

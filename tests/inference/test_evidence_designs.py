@@ -47,8 +47,8 @@ def test_a_square_of_few_orders_tests_pairs_against_each_other():
     options = {"measures": ["cka"], "whole_blocks": blocks, "n_permutations": 199}
     square = found(arrays, **options)
     rectangle = found({"A": arrays["A"]}, {k: arrays[k] for k in "BC"}, **options)
-    assert rectangle.null_method("cka") == "all 120 orders of 5 blocks"
-    assert square.null_method("cka") == "all 120 orders of 5 blocks"
+    assert rectangle.null_method("cka") == "all 120 permutations of 5 blocks"
+    assert square.null_method("cka") == "all 120 permutations of 5 blocks"
     for face in ("pvalue", "chance", "chance_std"):
         of_square, exact = (getattr(e, face)("cka")[0] for e in (square, rectangle))
         np.testing.assert_allclose(of_square[1:], exact)
@@ -113,7 +113,7 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
         "design of 1000000000": f"{entry}.n', 1000000000)",
         "level is 3": f"{entry}.confidence_level', 3)",
         "caveats are no list of texts: 'few'": f"{entry}.caveats', 'few')",
-        "cka has 99 orders; 99 draws in a design of 5 orders": f"{entry}.n_permutations', 5)",
+        "cka has 99 permutations; 99 draws in a design of 5": f"{entry}.n_permutations', 5)",
         "buffer size": f"UPDATE results SET numbers = x'00' {table} 'parts'",
     }
     path, tracebacks = tmp_path / "e.db", []
@@ -190,7 +190,7 @@ def test_measures_of_users_are_the_same_in_other_processes():
         there = found(related(), measures=measures, n_permutations=49, jobs=executor)
     for m, face in product(measures, ("pvalue", "chance", "low")):
         np.testing.assert_array_equal(getattr(here, face)(m), getattr(there, face)(m))
-    assert here.null_method("running_sums") == "49 orders"
+    assert here.null_method("running_sums") == "49 permutations"
     assert (here.pvalue("one_way") != here.pvalue("one_way").T).any()
     null = here.nulls["shy"]
     missing = np.isnan(null.drawn[0, 1]).sum()
@@ -349,7 +349,7 @@ def test_only_pairs_with_far_samples_on_both_sides_are_permuted():
     expected = np.ones((5, 5), bool)
     expected[[0, 1], [1, 0]] = False
     np.testing.assert_array_equal(null.is_exact | np.eye(5, dtype=bool), expected)
-    assert square.null_method(DEBIASED) == "99 orders; exact moments"
+    assert square.null_method(DEBIASED) == "99 permutations; exact moments"
     assert square.adjust_method(DEBIASED) == "step-down maxT and Holm"
     without = found({k: arrays[k] for k in ("h.0", "h.2", "h.3", "h.4")}, measures=[DEBIASED])
     for face in (
@@ -449,7 +449,7 @@ def test_a_null_that_cannot_move_is_no_result(design, tmp_path):
                 for v in (pair.chance, pair.above_chance, pair.pvalue, pair.pvalue_familywise)
             ]
             assert missing == [name != "cka"] * 4
-            assert ("says nothing about their pairing" in pair.reason) == (name != "cka")
+            assert ("does not depend on the pairing of samples" in pair.reason) == (name != "cka")
             assert math.isfinite(pair.value)
     records = [r for r in evidence.records() if r["measure"] == "mmd"]
     assert (records[0]["pvalue"], records[0]["chance"]) == (None, None)
@@ -470,7 +470,7 @@ def test_a_measure_of_a_user_that_ignores_the_pairing_has_no_chance_level():
         pair = found(arrays, measures=[mean_distance]).pair(mean_distance, "A", "B")
         assert math.isnan(pair.pvalue)
         assert math.isnan(pair.chance)
-        assert "no permutation of the samples changes the value" in pair.reason
+        assert "the value is the same for every permutation of the samples" in pair.reason
 
 
 def test_an_inner_product_that_no_order_changes_has_no_chance_level():

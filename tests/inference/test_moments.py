@@ -304,10 +304,10 @@ def test_values_of_few_levels_have_pvalues_of_orders(rng, subtests):
     of_noise = rs.evidence(*rng.standard_normal((2, 100, 9)), measures=specs[:2], progress=False)
     for spec in specs:
         with subtests.test(spec):
-            assert of_labels.null_method(spec) == "999 orders"
+            assert of_labels.null_method(spec) == "999 permutations"
     # all three of one class lie in one of the other in 2 C(7, 3) / C(14, 3) of the orders
     assert of_labels.pvalue("cka")[0, 0] == pytest.approx(0.192, abs=0.04)
-    assert of_clusters.null_method(specs[1]) == "999 orders"
+    assert of_clusters.null_method(specs[1]) == "999 permutations"
     assert of_noise.null_method(specs[0]) == of_noise.null_method(specs[1]) == EXACT_MOMENTS
 
 

@@ -84,12 +84,12 @@ def test_the_stored_studies_are_complete_and_keep_the_promises():
     rows = validity.stored(validity.MEASURED, validity.Row)
     assert {row[:2] for row in rows} == {study[:2] for study in validity.STUDIES}
     right = {
-        ("Gaussian rows", "orders"),
+        ("Gaussian rows", "permutations"),
         ("Gaussian rows", "exact moments"),
-        ("lognormal rows", "orders"),
+        ("lognormal rows", "permutations"),
         ("lognormal rows", "exact moments"),
         ("20 blocks of 5 rows", "whole blocks"),
-        ("5 shared classes", "inside classes"),
+        ("5 shared classes", "within classes"),
         ("series of 200", "shifted windows"),
     }
     levels = [row for row in rows if row.what == "rejected" and (row.case, row.way) in right]

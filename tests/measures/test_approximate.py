@@ -323,7 +323,7 @@ def test_a_file_of_another_format_is_refused_in_one_line(reps, tmp_path, subtest
         before = path.read_bytes()
         for use in (rs.load, lambda file: rs.compare(reps, save=file, progress=False)):
             with subtests.test(version=version):
-                with pytest.raises(ValueError, match=f"format {version}.*compare again") as error:
+                with pytest.raises(ValueError, match=f"format {version}.*Compare again") as error:
                     use(path)
                 assert str(error.value).startswith(str(path))
                 assert "\n" not in str(error.value)

@@ -295,7 +295,7 @@ def distances(x: np.ndarray) -> np.ndarray:
 
 
 CAVEATS = {
-    "copies": (lambda x: x[np.arange(40) % 10], "30 of 40 samples are copies of others"),
+    "copies": (lambda x: x[np.arange(40) % 10], "30 of 40 samples are duplicates of other samples"),
     "dissimilarities": (distances, "40 x 40, symmetric, zeros on the diagonal"),
     "inner products": (lambda x: x @ x.T, "40 x 40 and symmetric"),
     "correlations": (lambda x: np.corrcoef(x), "40 x 40 and symmetric"),

@@ -187,7 +187,7 @@ def test_models_are_compared_in_one_call(tmp_path):
     twice = rs.compare_models([a, b], SAMPLES, measures="cka", **options)
     assert twice.rows[3] == "Counting 2/blocks.0"
     for one in ([a], "hf:bert-base-uncased"):
-        with pytest.raises(ValueError, match="models must be two models or more"):
+        with pytest.raises(ValueError, match="pass two or more models"):
             rs.compare_models(one, SAMPLES, progress=False)
 
 
@@ -250,7 +250,7 @@ def test_an_untrained_copy_of_the_first_model(tmp_path):
     scores = rs.compare_models(models, SAMPLES, reinitialized=True, seed=3, **options)
     assert scores.provenance["reinitialized"] == "reinitialized-3"
     assert scores.rows[-1].startswith("reinitialized-3/")
-    assert "reinitialized-3 is a with weights drawn anew" in scores.provenance["inputs"]
+    assert "reinitialized-3 is a with re-initialised weights" in scores.provenance["inputs"]
     assert scores.provenance["models"]["reinitialized-3"]["weights"] == "untrained, seed=3"
     again = rs.compare_models(models, SAMPLES, reinitialized=True, seed=3, **options)
     assert (again["cka"] == scores["cka"]).all()
@@ -491,7 +491,7 @@ def test_what_fails_inside_a_model_is_the_models(tmp_path, capsys, monkeypatch, 
         ("mine.py:narrow", "inputs.npy", "mean"): (2, "narrow: the forward pass of Linear fails"),
         ("mine.py:leaves", "inputs.npy", "mean"): (3, "the forward pass of Fails fails"),
         ("mine.py:broken", "inputs.npy", "mean"): (3, "broken failed: ZeroDivisionError"),
-        ("mine.py:joins", "inputs.npy", "mean"): (2, "joins: the preparation of a batch of"),
+        ("mine.py:joins", "inputs.npy", "mean"): (2, "joins: preparing a batch of"),
         ("mine.py:one", "mine.py:batches", "mean"): (3, "SystemExit"),
         ("mine.py:maps", "inputs.npy", "cls"): (2, "maps: layer 'conv'"),
     }

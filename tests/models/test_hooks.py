@@ -351,7 +351,7 @@ def test_a_layer_that_some_batches_do_not_reach():
     batches = [torch.ones(2, 3), torch.ones(3, 3)]
     with pytest.raises(ValueError, match="layer 'pairs' is called less often for some batches"):
         extract_module_features(Sometimes(), batches, ["always", "pairs"])
-    with pytest.warns(UserWarning, match="left out, as some batches call them less .*: 'pairs'"):
+    with pytest.warns(UserWarning, match="some batches call less often .* left out: 'pairs'"):
         assert list(extract_module_features(Sometimes(), batches).layers) == ["always"]
 
 
@@ -372,9 +372,10 @@ def refused_calls(images, config):
         (images, [IMAGES], {"pool": {"conv": "token"}}, "pool must be one of"),
         (images, [IMAGES], {"pool": ["mean", "max"]}, r"must be one word.*rs\.extract_features"),
         (images, [IMAGES], {"layers": "head", "pool": {"cnov": "max"}}, "pool names 'cnov'"),
-        (images, shuffled, {}, "make it with shuffle=False"),
-        (images, DataLoader(IMAGES, batch_sampler=sampler), {}, "make it with shuffle=False"),
-        (images, iter([]), {}, "the loader gave no batch"),
+        (images, shuffled, {}, "make the loader with shuffle=False"),
+        (images, DataLoader(IMAGES, batch_sampler=sampler), {}, "make the loader with "
+        "shuffle=False"),
+        (images, iter([]), {}, "the loader returned no batch"),
         (images, IMAGES, {}, r"pass \[batch\]"),
         (images, ["word"], {}, "batches must be tensors"),
         (Shared(), [x], {"layers": ["first", "unused"]}, "layer 'unused' was never called"),
@@ -492,13 +493,16 @@ def test_convolutions_and_not_their_parts_are_layers():
 def test_several_graphs_with_a_label_each():
     model = Graphs(pooled=True).eval()
     loader = GraphLoader([graph(seed) for seed in range(5)], batch_size=2)
-    with pytest.warns(UserWarning, match=r"'convs.0' \(18, 6\), 'convs.1' \(18, 5\) do not have"):
+    left_out = r"are left out: 'convs.0' \(18, 6\), 'convs.1' \(18, 5\)"
+    with pytest.warns(UserWarning, match=left_out):
         features = extract_module_features(model, loader, samples="y")
     assert features.outputs.shape == (5, 2)
     assert list(features.layers) == ["head"]
     with pytest.raises(ValueError, match=r"'head' returns \(2, 2\), not one .* 18; .*samples="):
         extract_module_features(model, loader, "head")
-    with pytest.raises(ValueError, match="samples names 'label', which no batch has; it has batch"):
+    with pytest.raises(
+        ValueError, match="samples='label' is not an entry of the batches; the entries are batch"
+    ):
         extract_module_features(model, loader, samples="label")
 
 

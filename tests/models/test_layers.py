@@ -28,7 +28,7 @@ from resemblance.models.modules import block_names, describe_blocks
 
 ROWS = torch.linspace(-2, 2, 12 * 6).reshape(12, 6).mul(7).sin()
 STEPS = torch.linspace(-2, 2, 24 * 8 * 6).reshape(24, 8, 6).mul(7).sin()  # samples, time, features
-CHOOSE = "choose by layers= (--layers)"
+CHOOSE = "choose with layers= (--layers)"
 SIZES = {
     "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12,
 }  # fmt: skip
@@ -137,7 +137,7 @@ def test_quantised_layers():
 
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 def test_a_scripted_model_is_refused_with_the_remedy():
-    with pytest.raises(ValueError, match=r"model cannot be watched.*before torch\.jit\.script"):
+    with pytest.raises(ValueError, match=r"model cannot be read.*before torch\.jit\.script"):
         extract_module_features(torch.jit.trace(plain(), ROWS), [ROWS])
 
 
@@ -225,12 +225,12 @@ BLOCKS = {
     ),
     "functions": (
         Functional, ("conv1", "conv2", "fc"),
-        "every module without parts, as no blocks were found, and activations that are functions "
-        f"are not among them; {CHOOSE}",
+        "every module without submodules, because no blocks were found, without activations "
+        f"that are functions; {CHOOSE}",
     ),
     "two lists": (
         Featured, ("features.0", "features.1", "features.2", *CLASSIFIER),
-        f"every module without parts, as no blocks were found; {CHOOSE}",
+        f"every module without submodules, because no blocks were found; {CHOOSE}",
     ),
     "sequence": (plain, ("0", "1", "2"), ""),
     "transformer": (
@@ -301,7 +301,7 @@ def test_a_result_without_an_axis_of_samples_is_refused():
     assert list(extract_module_features(Positions(), STEPS.split(8)).layers) == ["inner"]
     for layer, time_first, message in (
         ("places", (), r"\(8, 3\) for 8 samples and \(8, 3\) for 2 .*no axis"),
-        ("inner", "inner", "its samples come first; leave it out of time_first"),
+        ("inner", "inner", "samples are the first axis; leave the layer out of time_first"),
         ("inner", "z", "no layer 'z'"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -432,7 +432,7 @@ def test_several_poolings_in_one_comparison():
     pair = [result.rows.index(f"{model} last/encoder.layer.1") for model in "ab"]
     same = [once.rows.index(f"{model}/encoder.layer.1") for model in "ab"]
     assert once["cka"][*same] == pytest.approx(result["cka"][*pair], abs=1e-12)
-    with pytest.raises(ValueError, match="reinitialized is for one pooling"):
+    with pytest.raises(ValueError, match="reinitialized needs a single pooling"):
         rs.compare_models(models, batches, pool=["mean", "last"], reinitialized=True)
 
 
@@ -482,7 +482,7 @@ def test_what_tells_padding_and_keeps_none_out_is_named(subtests):
         (plain, (x, row), rf"entry 1 \(9,\) {ungiven}"),
         (plain, (x, mask), rf"entry 1 \(20, 9\) {ungiven}"),
     ):
-        said = f"{words} keeps no padding out of its layer"
+        said = f"{words} does not exclude padding from layer"
         with subtests.test(words), pytest.warns(UserWarning, match=said):
             extract_module_features(model, [batch], outputs=False)
     extract_module_features(plain, [(x, torch.arange(20) % 2)], outputs=False)  # labels
@@ -510,7 +510,7 @@ def test_the_layers_that_the_default_leaves_out_are_named():
     assert list(features.layers) == ["samples"]
     volumes, positions = (str(warning.message) for warning in said)
     assert "left out, as 'volumes' (10, 3, 3, 3, 3) are neither tokens nor maps" in volumes
-    assert "'positions' (270, 5) do not have one row for each of 10 samples" in positions
+    assert "one row for each of 10 samples are left out: 'positions' (270, 5)" in positions
     options = {"layers": ["volumes"], "pool": "flatten"}
     assert "pass layers=['volumes'], pool=\"flatten\" for them" in volumes
     chosen = extract_module_features(model, [batch], **options, outputs=False, progress=False)

@@ -107,7 +107,7 @@ def test_what_is_recorded(folder, bert):
 def test_what_does_not_fit_the_samples_is_refused(folder, bert, subtests):
     texts, images = load_samples(TEXTS), load_samples([Image.new("RGB", (4, 4))])
     for model, samples, message in (
-        (bert, texts, r"does not know how to read texts; pass \(model, tok"),
+        (bert, texts, r"has no processor for texts; pass \(model, tok"),
         ((bert, tokenizer()), images, "comes with a tokenizer, which cannot read images"),
         (folder, images, "it may not be a model of images; choose other data"),
         ((bert, 1, 2), None, "3 objects are no model"),
@@ -249,7 +249,7 @@ def test_untrained_copies(folder, subtests):
     assert float(drawn.pooler.dense.weight.detach().std()) < 0.1  # as the configuration has it
     bare = nn.Linear(2, 2)
     bare.scale = nn.Parameter(torch.randn(3))
-    with pytest.raises(ValueError, match=r"Linear has no re-initialized copy.* scale again; pass"):
+    with pytest.raises(ValueError, match=r"Linear cannot be re-initialised.* scale; pass"):
         make_untrained_copy(load_model(bare), "new", 0)
 
 
@@ -374,7 +374,7 @@ def test_files_that_cannot_be_watched_or_may_run_code(tmp_path, subtests):
         (tmp_path / "net.ts", "is TorchScript, which does not show .* as file.py:fun"),
         (tmp_path / "net.pt", "is a pickle, which may run code .*; write a"),
         (tmp_path / "net.pkl", "is a pickle"),
-        (script, r"ScriptModule|cannot be watched: it is TorchScript"),
+        (script, r"ScriptModule|cannot be read: it is TorchScript"),
     ):
         with subtests.test(message), pytest.raises(ValueError, match=message):
             load_model(model)

@@ -85,7 +85,7 @@ def test_a_result_shows_its_headline_and_the_first_ten_ranks():
     assert "4 more: .plot() draws all." in page
     assert "more:" not in result(3)._repr_html_()
     assert not drawings(Result("resi", "mini", ())._repr_html_())
-    assert "the scores mean nothing" in result(size="slice")._repr_html_()
+    assert "do not interpret these scores" in result(size="slice")._repr_html_()
 
 
 def test_a_report_of_drift_shows_its_drifts_on_one_axis():

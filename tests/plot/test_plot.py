@@ -273,7 +273,7 @@ def test_intervals_are_those_of_the_evidence_most_similar_first(evidence):
 def test_ranks_are_in_order_and_a_trial_says_so():
     ax = plot.ranks(result())
     assert names(ax.yaxis, "major")[-2:] == ["RSA", r"_mine\$"]
-    assert "the scores mean nothing" in plot.ranks(result("slice")).get_title("left")
+    assert "do not interpret these scores" in plot.ranks(result("slice")).get_title("left")
 
 
 def test_drifts_without_a_threshold_are_named():
@@ -397,8 +397,8 @@ REFUSALS = {  # what is drawn, and the error
     "an unknown measure": (lambda of: plot.heatmap(of["layered"], "cks"), KeyError, "mean 'cka'"),
     "no measure": (lambda of: plot.mds(of["layered"]), ValueError, "name one of cka, procrustes"),
     "a number": (lambda of: plot.tree(3, "cka"), ValueError, r"plot\.tree draws .*got int"),
-    "mds of two lists": (lambda of: plot.mds(of["rectangle"], "cka"), ValueError, "one list"),
-    "tree of two lists": (lambda of: plot.tree(of["rectangle"], "cka"), ValueError, "one list"),
+    "mds of two lists": (lambda of: plot.mds(of["rectangle"], "cka"), ValueError, "a rectangle"),
+    "tree of two lists": (lambda of: plot.tree(of["rectangle"], "cka"), ValueError, "a rectangle"),
     "an order": (
         lambda of: plot.heatmap(of["layered"], "cka", order="size"), ValueError, "got 'size'"
     ),

@@ -112,7 +112,7 @@ CASES = {
     "one pair": (made([[1, 0.5], [0.5, 1]], "ab"), [("a and b", "CKA 0.50")]),
     "equal pairs": (made(np.where(np.eye(3), 1, 0.5), "abc"), [("All 3 pairs", "CKA 0.50")]),
     "a rectangle": (made(BETWEEN, NAMES[:3], NAMES[3:]), [("one (CKA 0.90)",), ("3 of 3",)]),
-    "other orders": (
+    "permutations": (
         made({"cka": DEPTHS, "procrustes": 2 - DEPTHS, "mutual_knn": (OTHER + OTHER.T) / 2}),
         [(), (), ("1 of 2 measures", "below 0.5", "MutualKNN ")],
     ),
@@ -167,7 +167,7 @@ def test_evidence_adds_intervals_and_how_many_pairs_are_beyond_chance():
     evidence = made_evidence(comparison)
     first, _, third = lines(comparison, evidence=evidence)
     assert first.count("95 % interval") == 2
-    assert third.startswith("4 of 4 pairs between models are beyond chance by CKA")
+    assert third.startswith("4 of 4 pairs between models are significantly above chance with CKA")
     overlapping = made(mixed(np.diag([0.51, 0.50, 0.52])))
     evidence = made_evidence(overlapping, kind="groups")
     assert "these intervals overlap" in lines(overlapping, evidence=evidence)[0]

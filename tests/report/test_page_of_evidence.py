@@ -68,7 +68,7 @@ def test_the_pointer_reads_everything_about_a_pair(square):
     assert re.findall(r"[\d.]+\d(?= |,|\))", words.partition(", p")[0] + " ") == numbers
     assert words.endswith("p < 1e-4, exact moments")
     orders = describe_pair_result(procrustes.cells[0][1])
-    assert orders.endswith("p = 0.01, 99 orders inside 10 groups")
+    assert orders.endswith("p = 0.01, 99 permutations within 10 groups")
     assert "not tested against itself" in describe_pair_result(cka.cells[0][0])
 
 
@@ -87,8 +87,8 @@ def test_a_pair_without_a_value_or_without_chance_says_so(failing, square):
 def test_pvalues_are_brief(subtests):
     pvalues = {
         (1e-4, EXACT_MOMENTS): "< 1e-4",
-        (1e-4, "9999 orders"): "0.0001",
-        (2e-5, "99999 orders"): "< 1e-4",
+        (1e-4, "9999 permutations"): "0.0001",
+        (2e-5, "99999 permutations"): "< 1e-4",
         (0.0123, EXACT_MOMENTS): "0.012",
         (1.0, PAIRING_INDEPENDENT): "1",
         (np.nan, ""): "–",
@@ -100,12 +100,17 @@ def test_pvalues_are_brief(subtests):
 
 def test_sentences_say_how_many_pairs_are_beyond_chance(square, pair, failing):
     first, *each = spoken(square)
-    assert re.match(r"\d+ of 15 pairs are beyond chance by at least one of 3 measures, 3 by", first)
+    assert re.match(
+        r"\d+ of 15 pairs are significantly above chance with at least one of 3 measures, 3 with",
+        first,
+    )
     beyond = (square.pvalue("cka", adjust="familywise") <= ALPHA).sum() // 2
     best = square.best("cka")
     assert each[0].startswith(f"CKA: {beyond} of 15, furthest {best.x} and {best.y}: ")
-    assert spoken(pair)[0] == "A and B are beyond chance by 2 of 3 measures."
-    assert spoken(failing)[0].startswith("All 3 pairs are beyond chance by CKA; furthest are ")
+    assert spoken(pair)[0] == "A and B are significantly above chance with 2 of 3 measures."
+    assert spoken(failing)[0].startswith(
+        "All 3 pairs are significantly above chance with CKA; furthest are "
+    )
     directed = made_evidence(compared(arrays("ABC"), measures=("cka", "pwcca")))
     assert " of 6, " in spoken(directed)[2]  # each direction is a test of its measure
     flat = {"a": np.ones((N, 3)), "b": np.ones((N, 2))}
@@ -118,7 +123,7 @@ def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
     evidence = rs.evidence(arrays("ABC"), measures=["cka", "mmd"], n_permutations=9, progress=False)
     assert evidence.null_method("mmd") == PAIRING_INDEPENDENT
     (sentence,) = spoken(evidence)
-    assert "beyond chance by CKA" in sentence
+    assert "significantly above chance with CKA" in sentence
     rows = result_from_evidence(evidence)["beyond"].tables[0].rows
     assert [row[2] == "not tested" for row in rows] == [False, True]
     assert "does not depend on the pairing" in repr(evidence)
@@ -127,8 +132,11 @@ def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
 def test_the_design_is_said_in_words(subtests):
     comparison, blocks = compared(arrays("AB"), measures=["cka"]), [i // 4 for i in range(N)]
     designs = [
-        ({}, "the samples of one representation are reordered."),
-        ({"within": LABELS}, "reordered inside 10 groups; what all samples of a group share"),
+        ({}, "the samples of one representation are permuted."),
+        (
+            {"within": LABELS},
+            "permuted within 10 groups; differences between groups count as chance",
+        ),
         ({"whole_blocks": blocks}, "10 blocks of samples of one representation"),
         ({"time_series": True}, "windows of 20 samples that are shifted against each other by"),
     ]
@@ -139,11 +147,11 @@ def test_the_design_is_said_in_words(subtests):
 
 def test_the_facts_of_the_design(square):
     facts = design_facts(square)
-    assert facts["smallest possible p"] == "0.01 by orders, < 1e-4 by exact moments"
+    assert facts["smallest possible p"] == "0.01 with permutations, < 1e-4 with exact moments"
     assert facts["adjusted p"] == "Holm (CKA), step-down maxT (OrthProc, MutualKNN)"
     comparison = compared(arrays("AB"), measures=["cka"])
     halves = made_evidence(comparison, kind="halves", confidence_level=0.9, exact=("cka",))
-    assert design_line(halves).endswith("90 % intervals: from 20 random halves of the samples")
+    assert design_line(halves).endswith("90 % intervals: 20 random halves of the samples")
     runs = made_evidence(comparison, kind="groups", time_series=True)
     assert "without each of 20 runs in time" in design_line(runs)
 

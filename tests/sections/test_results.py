@@ -238,9 +238,7 @@ def test_points_without_a_value_are_not_drawn():
     keys = {"a": charts.LineStyle(0, True)}
     drawn = charts.line_chart(CHART._replace(lines=(line,)), keys)
     assert "nan" not in drawn
-    assert "There is nothing to draw" in charts.line_chart(
-        CHART._replace(lines=(Line("a", ()),)), keys
-    )
+    assert "Nothing to draw" in charts.line_chart(CHART._replace(lines=(Line("a", ()),)), keys)
 
 
 @pytest.mark.parametrize("joined", [True, False])

@@ -352,7 +352,7 @@ def test_a_trial_has_a_banner_and_neither_verdicts_nor_intervals_nor_order(tmp_p
     assert {c.verdict for c in found.claims} == {NO_DATA}
     page, told = page_of(found, tmp_path), told_by(found)
     for words in (page, told):
-        assert "Trial run: the scores mean nothing." in words
+        assert "Trial run: do not interpret these scores." in words
         assert "leads" not in words
         assert "not reproduced" not in words
         assert "95 %" not in words
@@ -366,7 +366,7 @@ def test_a_trial_has_a_banner_and_neither_verdicts_nor_intervals_nor_order(tmp_p
 def test_a_measure_that_plays_no_part_is_named():
     partly = {cell: {m: v for m, v in own.items() if m != "imd"} for cell, own in SURE.items()}
     assert "IMD plays no part" in told_by(ran(scores=partly))
-    assert "so the measures play no part" in told_by(ran(scores={}))
+    assert "so the measures have no effect" in told_by(ran(scores={}))
     assert "no part" not in told_by(ran())
 
 

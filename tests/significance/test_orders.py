@@ -96,7 +96,7 @@ def test_an_order_needs_no_other_draw_and_follows_the_seed(kept):
 
 @pytest.mark.parametrize("kept", [{"n": 4}, {"n": 8, "whole_blocks": [0, 0, 1, 1, 2, 2, 3, 3]}])
 def test_orders_are_equally_likely(kept):
-    """Of 2400 orders out of 24, each is drawn 100 times, with a deviation of 10."""
+    """Of 2400 permutations out of 24, each is drawn 100 times, with a deviation of 10."""
     design = design_of(**kept, n_permutations=23)
     counts = Counter(tuple(order) for order in orders(design, 2400))
     assert len(counts) == 24
@@ -151,11 +151,11 @@ def test_labels_that_do_not_fit_are_refused(kind, labels, problem):
 HALVES = [0, 0, 0, 1, 1, 1]
 SERIES = {"n": 20, "time_series": True}
 REFUSED = [
-    ({"n": 6, "within": range(6)}, "only one order is possible"),
-    ({"n": 6, "whole_blocks": ["a"] * 6}, "only one order is possible"),
-    ({"n": 6, "within": HALVES, "whole_blocks": HALVES}, "only one order is possible"),
-    ({"n": 0}, "only one order is possible: there are 0 samples"),
-    ({"n": 1}, "only one order is possible: there are 1 samples"),
+    ({"n": 6, "within": range(6)}, "only one permutation is possible"),
+    ({"n": 6, "whole_blocks": ["a"] * 6}, "only one permutation is possible"),
+    ({"n": 6, "within": HALVES, "whole_blocks": HALVES}, "only one permutation is possible"),
+    ({"n": 0}, "only one permutation is possible: there are 0 samples"),
+    ({"n": 1}, "only one permutation is possible: there are 1 samples"),
     ({"n": 6, "whole_blocks": [0, 0, 1, 1, 1, 1]}, "got 2, 4 samples; cut .* or give within="),
     ({"n": 6, "whole_blocks": [0, 0, 1, 1, 2, 2], "within": HALVES}, "samples of several groups"),
     *(
@@ -192,13 +192,13 @@ def test_draws_that_do_not_exist_are_refused():
     for design, draw, message in (
         (design_of(4), 24, "draw 24 of 24"),
         (design_of(20), -1, "draw -1 of 999"),
-        (series, 0, "a series has windows"),
+        (series, 0, "a time series has windows"),
     ):
         with pytest.raises((IndexError, ValueError), match=message):
             design.order(draw)
     for design, draw, message in (
         (series, 11, "draw 11 of 10"),
-        (design_of(20), 0, "only a series has windows"),
+        (design_of(20), 0, "only a time series has windows"),
     ):
         with pytest.raises((IndexError, ValueError), match=message):
             design.windows(draw)

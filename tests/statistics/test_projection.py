@@ -49,5 +49,5 @@ def test_inputs_that_do_not_fit_are_refused_with_a_remedy(pair):
     with pytest.raises(rs.UndefinedError, match="at least 11 samples"):
         continuity(X[:10], Z[:10])
     assert continuity(X[:10], Z[:10], k=3) > 0
-    with pytest.raises(rs.UndefinedError, match="all samples of a side coincide"):
+    with pytest.raises(rs.UndefinedError, match="all samples of one side are equal"):
         trustworthiness(X, np.zeros((300, 2)))

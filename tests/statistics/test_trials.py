@@ -224,7 +224,7 @@ def test_conditions_on_another_device():
         ),
         ({"responses": [np.ones((2, 3))], "window": (0, 1)}, "a window needs pool"),
         ({"responses": [np.ones((2, 3))], "pool": "mean"}, "from_trials needs X"),
-        ({"responses": [np.ones((2, 3))], "times": [[0, 1], [2]]}, "times are of"),
+        ({"responses": [np.ones((2, 3))], "times": [[0, 1], [2]]}, "times has the conditions"),
         (
             {"responses": [np.ones((2, 3))], "times": [[0, 1, 2]]},
             r"one per trial, \[2\]; got shapes \[\(3,\)\]",

@@ -182,7 +182,7 @@ def test_components_that_rounding_takes_for_each_other_have_no_value(spec):
     basis = np.linalg.qr(basis - basis.mean(axis=0))[0] * [1, *5 * [1e-3]]
     x = basis @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
     layers = {"a": x, "b": rng.standard_normal((800, 4))}
-    with pytest.raises(rs.UndefinedError, match=r"which are larger; .*method='qr'"):
+    with pytest.raises(rs.UndefinedError, match=r"smallest variance; .*method='qr'"):
         m(*pair(streamed(layers)))
     assert_same(m, layers, streamed(layers, method="qr"))
 
@@ -377,7 +377,7 @@ def test_only_the_pairs_that_are_kept():
         stream.representations("a", "b")
     a, c = stream.representations("a", "c").values()
     d = stream.representations("a", "d")["d"]
-    with pytest.raises(ValueError, match="not of one stream"):
+    with pytest.raises(ValueError, match="different streams"):
         rs.cka(c, d)
     assert rs.cka(a, c) == comparison["cka"][0, 0]
 
@@ -409,8 +409,8 @@ def test_streams_and_samples_do_not_mix(subtests):
         assert rs.get_measure(spec)(a, b) == rs.get_measure(spec)(*copies)
     other = pair(streamed({k: 2 * x for k, x in layers.items()}))[1]
     for call, message in (
-        (lambda: rs.cka(a, layers["b"]), "not of one stream"),
-        (lambda: rs.cka(a, other), "not of one stream"),
+        (lambda: rs.cka(a, layers["b"]), "different streams"),
+        (lambda: rs.cka(a, other), "different streams"),
         (lambda: rs.statistics.feature_split(a), "stream"),
         (lambda: rs.evidence({"a": a, "b": b}, measures="cka"), "stream"),
         (lambda: rs.drift(a, b), "stream"),
@@ -450,7 +450,10 @@ def test_layers_of_running_models_are_those_of_extracted_features(subtests):
         direct = rs.compare(features, measures=specs, progress=False)
         for spec in specs:
             assert values[spec] == pytest.approx(direct[spec], rel=1e-5, abs=1e-6)
-    for arguments, message in (((one, images, "x"), "no layer 'x'"), ((one, []), "gave no batch")):
+    for arguments, message in (
+        ((one, images, "x"), "no layer 'x'"),
+        ((one, []), "returned no batch"),
+    ):
         with subtests.test(message), pytest.raises(ValueError, match=message):
             rs.stream_from_model(*arguments, progress=False)
     with pytest.raises(ValueError, match="pool must be one of"):
@@ -562,7 +565,7 @@ def test_damaged_files_are_named(tmp_path, subtests):
 X = np.random.default_rng(0).standard_normal((8, 3))
 FIRST, SWAPPED = (pd.DataFrame(X, index=list(ids)) for ids in ("pqrstuvw", "qprstuvw"))
 BATCHES = [
-    ({"a": X}, "batch 1 has other layers than the first: 'b'"),
+    ({"a": X}, "batch 1 has different layers than the first batch: 'b'"),
     ({"a": X, "b": X[:, :2]}, "batch 1: layer 'b' has 2 features, not 3"),
     ({"a": X, "b": X[:5]}, "batch 1: layer 'b' has 5 rows and 'a' has 8"),
     ({"a": X[:0], "b": X[:0]}, "batch 1: representation 'a' is empty"),
@@ -571,7 +574,7 @@ BATCHES = [
     ({"a": X, "b": 1e80 * X}, "layer 'b' has values up to .* rescale"),
     ({"a": X, "b": X[0]}, r"batch 1: representation 'b' must be \(n_samples, n_features\)"),
     ({"a": FIRST, "b": SWAPPED}, "(?s)batch 1: .*'b'.*order"),
-    ({"a": X, "b": FIRST, 3: X}, "other layers"),
+    ({"a": X, "b": FIRST, 3: X}, "different layers"),
     ({"a": X, "b": X, pathlib.PurePath("b"): X}, "batch 1: two layers are called 'b'"),
     ({"a": X, "b": rs.from_dissimilarities(1 - np.eye(8))}, "holds dissimilarities"),
     (X, "batch 1 must be a mapping from layers to arrays"),
@@ -602,7 +605,7 @@ MISTAKES = [
     (lambda: started(pairs=[("a", "c")]), "pairs has 'c'"),
     (lambda: started().merge(started(method="qr")), "method='gram' here and 'qr' there"),
     (lambda: started().merge(started(directions=True)), "directions=False here and True there"),
-    (lambda: started().merge(streamed({"a": X, "c": X})), "give both the same layers"),
+    (lambda: started().merge(streamed({"a": X, "c": X})), "with the same layers"),
     (lambda: started().merge(X), "takes a Stream"),
     (lambda: (s := started()).merge(s), "not itself"),
     (lambda: rs.Stream().representations(), "0 samples are too few"),
@@ -640,8 +643,11 @@ def test_columns_of_later_batches_are_put_in_the_order_of_the_first(method, name
     caveats = repr(stream.compare("cka", progress=False)).splitlines()[1]
     assert "were put in the order" in caveats
     for wrong, message in (
-        ({"x": x.rename(columns={names[0]: "other"}), "y": y}, "columns of other names"),
-        ({"x": x, "y": y.rename(columns={names[0]: "z"})}, "columns of other names|are equal"),
+        ({"x": x.rename(columns={names[0]: "other"}), "y": y}, "columns with different names"),
+        (
+            {"x": x, "y": y.rename(columns={names[0]: "z"})},
+            "columns with different names|are equal",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             stream.update(wrong)
@@ -654,7 +660,7 @@ def test_a_stream_says_what_is_doubtful_about_its_samples():
     copies = np.arange(40) % 10
     for batch, words in (
         ({"x": x, "y": y}, "feature 7 has 99 % of the variance of x"),
-        ({"x": y[copies], "y": x[copies]}, "in a batch 30 of 40 samples are copies"),
+        ({"x": y[copies], "y": x[copies]}, "in a batch 30 of 40 samples are duplicates"),
         ({"x": y @ y.T, "y": y}, "in a batch x is 40 x 40 and symmetric"),
     ):
         stream = rs.Stream()

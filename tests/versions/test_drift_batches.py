@@ -49,7 +49,7 @@ def test_batches_of_one_distribution_do_not_differ():
         is_known = drift.pvalue is not None
         assert is_known == (drift.value is not None) == (drift.reason == "")
         assert not (drift.paired and is_known)
-    assert by_name(report)["cka"].reason == "it needs the same samples in both"
+    assert by_name(report)["cka"].reason == "the test needs the same samples in both versions"
     assert report.unexplained is None
     assert json.loads(saved_text(report))["settings"]["batch"] == 120
 
@@ -80,7 +80,7 @@ def test_what_differs_between_batches_is_named(change):
         assert report.changes == ("moved_classes",)
         assert report.class_shifts[0].label == 1
     for thing in (report._repr_html_(), repr(report), drift_result(report).conclusion):
-        assert "other samples" in thing
+        assert "different samples" in thing
 
 
 def test_statistics_of_two_samples_are_those_of_their_formulas():
@@ -154,7 +154,7 @@ def test_rows_of_both_batches_are_a_fact():
 
 
 BAD_BATCHES = [
-    ({"current": SECOND[:, :3]}, "by the same model"),
+    ({"current": SECOND[:, :3]}, "with the same model"),
     ({"current": SECOND[:19]}, "at least 20 samples in each batch"),
     ({"labels": FIRST_CLASSES}, "got labels only: pass batch_labels"),
     ({"batch_labels": SECOND_CLASSES}, "got batch_labels only: pass labels"),

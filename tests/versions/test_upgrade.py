@@ -469,7 +469,7 @@ MISTAKES = [
     (SAME | {"old": NUMBERED, "new": with_ids(DOCUMENTS, SHUFFLED)}, "order"),
     (SAME | {"old_queries": QUERIES[:1], "new_queries": QUERIES[:1]}, "20 queries"),
     (SAME | {"old": DOCUMENTS[:30], "new": DOCUMENTS[:30], "k": 20}, "40 documents"),
-    (SAME | {"index": DOCUMENTS}, "leave it out"),
+    (SAME | {"index": DOCUMENTS}, "leave out index"),
     (SAME | {"embed": len}, "index"),
     (SAME | {"new": np.where(DOCUMENTS > 9, np.nan, DOCUMENTS)}, "NaN"),
     (SAME | {"new_queries": QUERIES * np.nan}, "NaN"),
@@ -497,7 +497,7 @@ MISTAKES = [
         OTHER | {"old_queries": DOCUMENTS[:200] * (1 + 1e-6), "new_queries": TURNED[:200]},
         "200 of 200 queries",
     ),
-    (dict.fromkeys(SAME, NUMBERED), "no queries"),
+    (dict.fromkeys(SAME, NUMBERED), "not queries"),
     (
         KNOWN | {"relevant": NEAR | {"q7": ["d5000"]}},
         r"'d5000'.*none of the 1,200 documents.*ids such as 'd0'",

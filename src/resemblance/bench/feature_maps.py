@@ -222,8 +222,8 @@ def merge_chunks(
 
 
 def _part_provenance(rows: Mapping[str, Representation]) -> dict[str, Any]:
-    """Return the provenance of a comparison of these representations, keyed by their names in the
-    part."""
+    """Return the provenance of a square comparison; the fingerprint of every representation has the
+    key of ``rows``, which can differ from the name of the representation."""
     layers = list(rows.values())
     identities = {name: comparison_provenance([r], [])["rows"][r.name] for name, r in rows.items()}
     return {**comparison_provenance(layers, []), "rows": identities, "columns": identities}

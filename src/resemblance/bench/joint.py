@@ -84,8 +84,8 @@ def combined_result(
         caveats=remarks,
         title="Which measure?",
         about=(
-            f"Each suite asks in its own way whether a measure can be trusted: {suites}. Here is "
-            "what they answer together, with what their papers concluded and whether it holds."
+            f"Each suite tests measures in its own way: {suites}. This page combines the answers, "
+            "and lists the conclusions of the papers and whether the conclusions hold."
         ),
     )
 
@@ -142,7 +142,7 @@ def _suite_section(study: Result, labels: Mapping[str, str], is_trial: bool) -> 
         {"measure": labels.get(spec, spec), **{t: _mean_or_none(by_test[t]) for t in tests}}
         for spec, by_test in sorted(scores.items(), key=lambda item: labels.get(item[0], item[0]))
     ]
-    note = "By name. Larger is better; no number where a score of the test is missing."
+    note = "Sorted by name. Larger is better; a test with a missing score has no number."
     table = Table.of(records, "scores", "Mean score by test", note, columns=("measure",))
     about = f"{TRIAL_WARNING * is_trial} {_describe_suite(study)}".strip()
     return Section(study.suite, SUITES[study.suite], about, (table,), claims=study.claims)

@@ -201,7 +201,7 @@ def times_section(overview: ScoreOverview, seconds: Mapping[str, Mapping[str, fl
     )
     about = (
         "Mean milliseconds of one comparison on this machine; the cost of an intermediate that "
-        "measures share is charged to the first that uses it."
+        "several measures share counts for the first of these measures."
     )
     return Section("times", "Run times", about, (table,))
 
@@ -233,10 +233,10 @@ def failures_section(
         dict(zip(heads, (-float(count), *words))) for count, *words in counts
     ]
     about = (
-        "Comparisons without a value by measure and reason. A comparison that several tests use is "
-        "counted in each."
+        "Failed comparisons by measure and reason. A comparison that several tests use counts in "
+        "each test."
         if rows
-        else "Every comparison has a value."
+        else "No comparison failed."
     )
     tables = (
         (
@@ -269,23 +269,22 @@ def measures_section(overview: ScoreOverview) -> Section:
     table = Table.of(
         [_claims_record(overview.names[info.spec], info) for info in overview.measures],
         "claims",
-        "What the measures claim",
+        "Declared properties of the measures",
         signs=measure_signs(overview, [info.spec for info in overview.measures]),
         hints={
             **{
                 SHORT_INVARIANCE_NAMES.get(i, i): f"unchanged by: {i.replace('_', ' ')}"
                 for i in INVARIANCES
             },
-            "samples": "the fewest samples that it takes",
+            "samples": "smallest number of samples",
         },
     )
     about = (
-        f"{CLAIM_YES} what a measure claims: it is symmetric, a metric, or does not change when "
-        "one side "
-        f"is transformed. {CLAIM_UNKNOWN}: a measure that is not in the catalogue shows what the "
-        "result knows of it."
+        f"{CLAIM_YES} a declared property of the measure: symmetric, metric, or invariant to a "
+        f"transformation of one side. {CLAIM_UNKNOWN}: unknown, for a measure that is not in the "
+        "catalogue."
     )
-    return Section("measures", "What the measures claim", about, (table,))
+    return Section("measures", "Declared properties of the measures", about, (table,))
 
 
 def _claims_record(name: str, info: MeasureInfo) -> dict[str, TableEntry]:
@@ -397,6 +396,6 @@ def noise_remark(reliabilities: Mapping[str, float | None]) -> str:
     if not cells:
         return ""
     return (
-        "Shown and not ranked, since what is expected would be different on other inputs (a "
+        "Not ranked, because the expected differences do not repeat on other inputs (split-half "
         f"reliability below {LEAST_RELIABILITY}): {'; '.join(cells)}."
     )

@@ -110,7 +110,7 @@ def build_pack(
     """
     study_purpose = purpose(study)
     if study_purpose.models is not None:
-        raise ValueError(f"{study} is of models that were not trained for a size of the suite")
+        raise ValueError(f"{study} has models that were not trained for a size of the suite")
     if max_samples is not None and max_samples < MIN_PACK_SAMPLES:
         raise ValueError(
             f"a pack needs at least {MIN_PACK_SAMPLES} samples of every model; got {max_samples}"
@@ -162,8 +162,8 @@ def pack_tasks(pack: Pack) -> tuple[PackTask, ...]:
         )
     except DAMAGED_FILE_ERRORS as error:
         raise ValueError(
-            f"{pack.manifest.identity} does not name the tasks in which it ranks measures: build "
-            "it with resemblance pack build"
+            f"{pack.manifest.identity} does not list the tasks in which measures are ranked; build "
+            "the pack again with resemblance pack build"
         ) from error
     return cells
 
@@ -240,7 +240,7 @@ def copy_model_to_pack(
     source, target = model_folder(study, recipe), pack / PACK_MODELS_FOLDER / recipe.name
     if not (source / TRAITS_FILE).exists():
         raise ValueError(
-            f"{study} lacks the model {recipe.name}: finish the study before packing it"
+            f"{study} lacks the model {recipe.name}; finish the study before you pack the features"
         )
     traits = read_document(source / TRAITS_FILE, dict, "an object of traits")
     layers = layers_of(traits)

@@ -240,11 +240,11 @@ def distribution_section(
     order = (
         ""
         if overview.is_trial
-        else f"In each {kind} measures are in the order of their median, then of their mean rank. "
+        else f"In each {kind}, measures are sorted by median rank, then by mean rank. "
     )
     about = (
         f"{order}Boxes span the quartiles, lines reach the farthest rank within 1.5 times that "
-        "span, points are cells. Rank 1 is the best."
+        "span, points are tasks. Rank 1 is the best."
     )
     return Section("distribution", "Distribution of ranks", about, (), tuple(filter(None, figures)))
 

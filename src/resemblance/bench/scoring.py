@@ -31,7 +31,7 @@ from .study import StageProgress
 
 MOST_OFTEN_PREFIX = "; most often: "
 NO_ORDER_REASON = (
-    "all measured or all expected differences are equal, so there is no order to agree with"
+    "all measured or all expected differences are equal, so an order cannot be compared"
 )
 ComparisonsByPart = Mapping[tuple[object, ...], Comparison]  # by the key of a part
 

@@ -146,9 +146,7 @@ def check_folder(folder: Path) -> None:
             f"the path {str(folder)!r} cannot be written as UTF-8; give another folder"
         ) from error
     if folder.exists() and not folder.is_dir():
-        raise ValueError(
-            f"{folder} is a file; give a folder for the study, which may not be there yet"
-        )
+        raise ValueError(f"{folder} is a file; give a new or an empty folder for the study")
     if (folder / "study.json").exists():
         purpose(folder)
     elif folder.is_dir():

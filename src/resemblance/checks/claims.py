@@ -32,7 +32,7 @@ TRANSFORMED_SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
 SELF = "X"  # X as its own partner
 UNKNOWN_CLAIM = "unknown"  # of a plain function
 USUAL_RANGES = ((0, 1), (-1, 1), (0, np.inf), (-np.inf, 0), (-np.inf, np.inf))
-UNCLAIMED_HINT = "holds on all generic data: claim it, so that users can search for it"
+UNCLAIMED_HINT = "holds on all generic data: declare the property, so that users can search for it"
 STREAMABLE_HINT = "holds on all generic data: a claim of it lets the measure be streamed"
 SCALE_SAFE_HINT = "; the intermediates points.unit and points.unit_rows are safe at every scale"
 # Share of a value that extreme scales may change; smaller values count as this value.
@@ -215,7 +215,7 @@ def triangle_inequality(trial: CheckContext) -> CheckResult:
         return "claimed", not violation, violation
     if violation:
         return "not claimed", True, violation
-    return "not claimed", None, "no violation found; claim metric if it is proved"
+    return "not claimed", None, "no violation found; declare metric=True if the property is proved"
 
 
 # ------------------------------------------------------------------------------------- in both ways

@@ -304,8 +304,8 @@ def _problem_of_missing_files(trial: CommandTrial) -> str:
 
 
 def _problem_of_wrong_values(trial: CommandTrial) -> str:
-    """Give each option a value that is no number, no choice, no file, and no possible output
-    path."""
+    """Return the first option that accepts a wrong value: no number, no choice, no file, and
+    no possible output path."""
     for name, parameter in trial.options.items():
         if parameter.is_flag or name.removeprefix("--") in trial.free_options:
             continue

@@ -32,7 +32,7 @@ def leaderboard_command(
     baseline: str = BASELINE,
     packs: str = SERIES,
 ) -> Leaderboard:
-    """Print what the benchmarks answer about measures, question by question.
+    """Print the answers of the benchmarks about measures, question by question.
 
     The chosen measures are compared with each other and with the baseline, in the chosen tasks.
     """

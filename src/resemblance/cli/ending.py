@@ -33,6 +33,13 @@ PACKAGE_ROOT = Path(__file__).parents[1]
 RUN_DATE_KEY = f"{__name__}.date"  # date of the run, in the metadata of the command context
 # Files that the run could not write, with their errors, in the same metadata.
 UNWRITTEN_FILES_KEY = f"{__name__}.unwritten"
+# Advice for Python in messages of the library, and the words for the command line.
+PYTHON_ADVICE = (
+    (r"^(compare|evidence|score_models|drift|upgrade_index|run|combine|bench\.rank): ", ""),
+    (r"; if these are batches of one layer, pass np\.concatenate\(X\)", ""),
+    (r"; for one use rs\.evidence", "; for a single subject use resemblance evidence"),
+    (r"paired=False, or --unpaired", "--unpaired"),
+)
 TRACEBACK_FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!File )(.+)\n)?')
 
 
@@ -74,8 +81,15 @@ def report_error(error: Exception | SystemExit) -> int:
         print(f"error: {type(error).__name__}: {error}", *frames, sep="\n  ", file=sys.stderr)
         return EXIT_USER_CODE_ERROR
     if isinstance(error, USAGE_ERRORS) and not _is_array_operation_error(error):
-        return print_error(str(error) or type(error).__name__)
+        return print_error(_without_python_advice(str(error)) or type(error).__name__)
     return _report_internal_error(error)
+
+
+def _without_python_advice(text: str) -> str:
+    """Reword a message of the library for the command line: no names of Python functions."""
+    for pattern, words in PYTHON_ADVICE:
+        text = re.sub(pattern, words, text)
+    return text
 
 
 def user_code_frames(error: BaseException) -> list[str]:

@@ -244,7 +244,7 @@ def choose_format(format: str | None, output: Path | None, formats: Sequence[str
     kind = format or (suffix if suffix in formats else "table")
     check_choice("--format", kind, formats)
     if kind == "parquet" and output is None:
-        raise ValueError("--format parquet needs --output FILE: it is not text")
+        raise ValueError("--format parquet needs --output FILE")
     return kind
 
 
@@ -307,8 +307,10 @@ def check_named_files_are_kept(words: Iterable[Any], targets: Iterable[Path | No
 PYTHON_ONLY_ADVICE = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")
 
 
-AGAINST_HELP = "Compare the inputs with these files instead of with each other; the files are the "
-"columns of a map (repeatable)."
+AGAINST_HELP = (
+    "Compare the inputs with these files instead of with each other; the files are the "
+    "columns of a map (repeatable)."
+)
 
 
 class ColumnChoice(NamedTuple):

@@ -429,8 +429,8 @@ def complete_differences(
     """
     if comparison.rows != comparison.columns:
         raise ValueError(
-            f"{len(comparison.rows)} x {len(comparison.columns)} representations do not have the "
-            "differences of all pairs of one list; compare them in one call, as "
+            f"{len(comparison.rows)} x {len(comparison.columns)} representations are a rectangle, "
+            "without the pairs within rows and within columns; compare all in one call: "
             "compare([*rows, *columns])"
         )
     differences = to_dissimilarity(comparison[measure], comparison.info(measure))

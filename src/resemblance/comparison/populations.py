@@ -213,7 +213,9 @@ class Permanova(BaseResult):
 def group_labels(role: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
     """Return labels by name, from a mapping, a sequence or a Series."""
     if getattr(labels, "ndim", 1) != 1:
-        raise ValueError(f"permanova: {role} must be one for each representation, not a table")
+        raise ValueError(
+            f"permanova: {role} must be a list with one entry for each representation, not a table"
+        )
     remedy = ""
     if isinstance(names := sample_order(labels, role), tuple):
         labels, remedy = dict(zip(names, labels)), "; pass labels.tolist() if they are in its order"
@@ -329,8 +331,8 @@ def _exchange_strata(observed: np.ndarray, nested: Sequence[Hashable] | None) ->
     if len({len(members) for members in blocks.values()}) > 1:
         sizes = ", ".join(f"{block!r} {len(members)}" for block, members in blocks.items())
         raise ValueError(
-            "permanova: blocks change places as wholes, so each needs as many networks as the "
-            f"others; got {sizes}"
+            "permanova: blocks are permuted as wholes, so all blocks must have the same number of "
+            f"networks; got {sizes}"
         )
     return [list(blocks.values())]
 

@@ -333,14 +333,14 @@ class ScoreFile:
         tables = {" ".join((sql or "").split()) for sql in json.loads(schema)}
         if tables and version != SCORE_FILE_FORMAT:
             raise ValueError(
-                f"{self.path} has format {version}, and {SCORE_FILE_FORMAT} is read here; compare "
-                "again, saving to a new file"
+                f"{self.path} has format {version}; this version reads format {SCORE_FILE_FORMAT}. "
+                "Compare again, and save to a new file"
             )
         if self._read_only and not tables:
             raise ValueError(f"{self.path} is empty: it holds no comparison")
         if foreign := sorted(tables - {*TABLES_SQL}):
             raise ValueError(
-                f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
+                f"{self.path} contains an entry that resemblance does not write: {foreign[0][:80]}"
             )
 
     def _write_ahead(self) -> None:
@@ -520,14 +520,14 @@ def _unpack_positions(pairs: bytes, size: int, count: int) -> np.ndarray:
         raise ValueError(f"the pairs of a row cannot be read: {error}") from error
     positions = np.frombuffer(buffer, dtype="<i4").reshape(2, size)
     if positions.min() < 0 or positions.max() >= count:
-        raise ValueError("a row has scores of data that it does not name")
+        raise ValueError("a row has scores without the names of the data")
     return positions
 
 
 def _texts_by_position(entry: Any, size: int) -> dict[int, str]:
     texts = {int(i): text for i, text in entry.items()}
     if not all(isinstance(text, str) and 0 <= i < size for i, text in texts.items()):
-        raise ValueError("a row has reasons or caveats that are not those of its entries")
+        raise ValueError("a row has reasons or caveats for other entries")
     return texts
 
 

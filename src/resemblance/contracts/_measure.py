@@ -171,7 +171,7 @@ class Measure(DeclaredFunction):
             return ""
         n, d, e = x.n_samples, x.shape[1], y.shape[1]
         if n == 2 and self.invariant_to >= SHAPE_INVARIANCES:
-            return "fixed by the number of samples: any two samples have the same shape"
+            return "fixed by the number of samples: two points always have the same shape"
         try:
             reason = self.uninformative and self.uninformative(*map(without_gradient, (x, y)))
         except UndefinedError:
@@ -258,8 +258,8 @@ class Measure(DeclaredFunction):
         if self.needs_equal_columns and x.shape[1] != y.shape[1]:
             raise UndefinedError(
                 f"{self}: X {x.shape} and Y {y.shape} have {x.shape[1]} and {y.shape[1]} columns, "
-                f"and {self} compares column by column; compare layers of one width, or take a "
-                "measure that no rotation changes, such as procrustes or cka"
+                f"and {self} compares column by column; compare layers of the same width, or use a "
+                "measure that is invariant to rotations, such as procrustes or cka"
             )
         check_all_finite(x), check_all_finite(y)
         if x.origin or y.origin:

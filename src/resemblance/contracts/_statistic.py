@@ -80,8 +80,8 @@ class Statistic(DeclaredFunction):
         self._settle([p for p in parameters if p.kind is p.KEYWORD_ONLY], needs=needs)
         if self.parts == "early and late" and "early" not in self.defaults:
             raise ValueError(
-                f"{self.name}: early and late parts need the parameter early, the share of the "
-                "samples that come first"
+                f"{self.name}: early and late parts need the parameter early: the share of the "
+                "first samples"
             )
 
     def __call__(self, X: Any, *data: Any, **parameters: Any) -> float:

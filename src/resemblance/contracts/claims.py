@@ -256,7 +256,7 @@ def describe_invariance(names: Set[str]) -> str:
     """Return a phrase with a list of the invariances."""
     invariances = INVARIANCES + JOINT_INVARIANCES
     words = [name.replace("_", " ") for name in invariances if name in names]
-    return f"invariant to {', '.join(words)}" if words else "no invariance claimed"
+    return f"invariant to {', '.join(words)}" if words else "no declared invariance"
 
 
 def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,12 +24,12 @@ SAMPLE_ROTATION_CLAIM = "sample_rotation"
 MAX_WHITENING_ERROR = 1e-4  # relative; a larger error leaves the measure undefined
 FLOAT64_EPSILON = float(np.finfo(np.float64).eps)
 STREAMING_ANSWERS = {  # whether a measure works on a stream, by the sums that the measure needs
-    None: "no: it needs the samples",
+    None: "no: the measure needs the samples",
     "": "yes",
     "squares": "yes",
     "directions": "yes, with directions=True",
 }
-COMPARE_SAMPLES_REMEDY = "or compare the samples themselves, at once, by rs.compare"
+COMPARE_SAMPLES_REMEDY = "or compare the samples with rs.compare"
 
 
 def as_surrogate(points: Array, name: str, origin: StreamSummary) -> Representation:
@@ -91,14 +91,14 @@ def check_stream_precision(measure: Any, x: Representation, y: Representation) -
     """
     if x.origin is None or y.origin is None or x.origin.stream != y.origin.stream:
         raise ValueError(
-            f"{measure}: {representation_title(x)} and {representation_title(y)} are not of one "
-            "stream, so their products are "
-            "unknown; update one stream with both layers in each batch"
+            f"{measure}: {representation_title(x)} and {representation_title(y)} come from "
+            "different streams, so the sums of products are unknown; update one stream with both "
+            "layers in each batch"
         )
     needs = stream_requirements(measure)
     if needs is None:
         raise UndefinedError(
-            f"{measure} needs the samples, which a stream does not keep; take one of "
+            f"{measure} needs the samples, which a stream does not keep; use a measure of "
             f"rs.list_measures(invariant_to={SAMPLE_ROTATION_CLAIM!r}), {COMPARE_SAMPLES_REMEDY}"
         )
     if needs and needs not in x.origin.accumulated:
@@ -166,16 +166,15 @@ def _record_precision_loss(x: Representation, y: Representation, loss: Any) -> d
     error, title = max((loss(r), representation_title(r)) for r in (x, y))
     if error > MAX_WHITENING_ERROR:
         raise UndefinedError(
-            f"whitening {title} would leave an error of {min(error, 1.0):.0e}, for rounding hides "
-            "the smallest of its directions, or which are larger; "
-            f"{_precision_remedy(x.origin.power)}"
+            f"whitening {title} would have an error of {min(error, 1.0):.0e}, because rounding "
+            f"hides the directions of smallest variance; {_precision_remedy(x.origin.power)}"
         )
     return {"conditioning": error}
 
 
 def _precision_remedy(power: int) -> str:
     if power == 2:
-        return "make the stream with method='qr', or take fewer features"
+        return "make the stream with method='qr', or use fewer features"
     return "take fewer features"
 
 

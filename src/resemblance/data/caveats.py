@@ -35,13 +35,13 @@ MAX_CODE_LEVELS = 10
 MAX_NUMBERS_TO_COPY = 2**18
 DOMINANCE_SAMPLE_ROWS = 128
 DISSIMILARITY_CAVEAT = (
-    "{name} is {n} x {n}, symmetric, zeros on the diagonal: dissimilarities taken for features? "
-    "Pass what they are of, or rs.from_dissimilarities(D) to rsa"
+    "{name} is {n} x {n}, symmetric, zeros on the diagonal: a matrix of "
+    "dissimilarities in place of features? Pass the features, or rs.from_dissimilarities(D) to rsa"
 )
 SIMILARITY_CAVEAT = (
-    "{name} is {n} x {n} and symmetric, as inner products, correlations and other similarities of "
-    "samples are, taken for features? Pass what they are of; of inner products G, with w, v = "
-    "np.linalg.eigh(G), that is v * np.sqrt(np.maximum(w, 0))"
+    "{name} is {n} x {n} and symmetric, like a matrix of similarities (inner products, "
+    "correlations) in place of features? Pass the features; for inner products G, with w, v = "
+    "np.linalg.eigh(G), the features are v * np.sqrt(np.maximum(w, 0))"
 )
 RepresentationPair = tuple[int, int]  # positions among representations
 
@@ -253,8 +253,8 @@ def _repeated_stimuli_caveats(
             # Only blocks of equal size can be permuted
             is_balanced = len(set(Counter(ids).values())) == 1
             yield (
-                f"{len(ids)} samples are of {len(numbers)} stimuli: repeats of one stimulus "
-                "depend on each other; "
+                f"{len(ids)} samples belong to {len(numbers)} stimuli, and repeats of a stimulus "
+                "are not independent; "
                 f"{'pass the stimulus of each sample as whole_blocks, or ' * is_balanced}average "
                 "them (rs.condition_means)"
             )
@@ -287,7 +287,9 @@ def _copy_caveats(
             _equal_rows_cross_blocks(joint_labels, block_labels)
             and SAMPLES_PER_NAMED_COPY * (n - count) >= n
         ):
-            phrase = f"{n - count} of {n} samples are copies of others: {count} distinct rows"
+            phrase = (
+                f"{n - count} of {n} samples are duplicates of other samples: {count} distinct rows"
+            )
             yield f"{phrase}; {_equal_rows_remedy(joint_labels, blocks is not None)}"
             return
     crossing = [
@@ -336,7 +338,7 @@ def _equal_rows_remedy(rows: np.ndarray, has_blocks: bool) -> str:
     alternative = (
         "pass their numbers as whole_blocks (rs.duplicate_labels)"
         if is_block
-        else "leave out copies"
+        else "leave out duplicates"
     )
     return f"if these are repeats, not classes, average them (rs.condition_means) or {alternative}"
 
@@ -483,7 +485,7 @@ def _half_variance_caveats(
     if clauses:
         remedy = "leave it out, or standardise the features," if is_feature else "leave it out"
         clause_list = list_names(clauses, MAX_NAMED_REPRESENTATIONS)
-        yield f"{clause_list}: {remedy} to see how similar the rest is"
+        yield f"{clause_list}: {remedy} to measure the similarity of the rest"
 
 
 def _dominance_caveats(
@@ -527,6 +529,6 @@ def _dominant_sample_caveats(
         f"; {count} of {len(max_products)} pairs have such samples" if len(max_products) > 1 else ""
     )
     yield (
-        f"sample {sample} has {x} and {y}, in squared distances from the mean{pairs_note}: "
-        "intervals may be far too narrow, but for measures of ranks and neighbours"
+        f"sample {sample} has {x} and {y}, of the squared distances from the mean{pairs_note}: "
+        "intervals may be far too narrow, except for measures of ranks and neighbours"
     )

@@ -18,8 +18,8 @@ from .sample_ids import ID_COLUMN_NAME
 FeatureNames = tuple[Hashable, ...] | None
 NUMBERED_NAME = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL)
 COLUMN_NAMES_REMEDY = (
-    "name the same columns alike on both sides, or pass X.to_numpy() if the columns belong together"
-    " by their places"
+    "give the same columns the same names on both sides, or pass X.to_numpy() if "
+    "the columns match by position"
 )
 
 
@@ -170,8 +170,9 @@ def _check_column_names(
     ]
     if not extra_names and not missing_names:
         raise ValueError(
-            f"{caller}: {x} and {y} have columns of one name, such as {repeated_names[0]!r}, so "
-            "their order cannot be matched; rename the columns, or pass X.to_numpy()"
+            f"{caller}: {x} and {y} have several columns with the same name, such as "
+            f"{repeated_names[0]!r}, so their order cannot be matched; rename the columns, or pass "
+            "X.to_numpy()"
         )
     difference = (
         f"{y} has {list_names(map(repr, extra_names), 3)}"
@@ -189,6 +190,6 @@ def _check_column_names(
         "keep the columns that both have, X[[c for c in X if c in set(Y)]] on both sides, or "
     )
     raise ValueError(
-        f"{caller}: {x} and {y} have columns of other names: {difference}{shared_note}; "
+        f"{caller}: {x} and {y} have columns with different names: {difference}{shared_note}; "
         f"{shared_remedy * bool(shared_names)}{COLUMN_NAMES_REMEDY}"
     )

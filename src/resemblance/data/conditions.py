@@ -116,7 +116,8 @@ def _interleave_trials(counts: list[int]) -> np.ndarray:
 def _trial_time_order(times: dict[Hashable, Any], labels: Any, counts: list[int]) -> np.ndarray:
     if times.keys() != labels:
         raise ValueError(
-            f"from_conditions: times are of {list(times)} but responses of {list(labels)}"
+            f"from_conditions: times has the conditions {list(times)}, and responses has "
+            f"{list(labels)}"
         )
     time_arrays = [np.asarray(times[label], dtype=float) for label in labels]
     if [values.shape for values in time_arrays] != [(count,) for count in counts]:

@@ -123,8 +123,8 @@ def unusable_columns_remedy(data: Any, unusable: Sequence[Any]) -> str:
         )
     if len(unusable_columns) == len(columns):
         return (
-            f"no column holds numbers; {_one_hot_code(data)} makes features of classes, a "
-            "model of texts"
+            f"no column contains numbers; for classes pass {_one_hot_code(data)}, for texts use "
+            "a model"
         )
     return drop_columns_remedy(data, [c.name for c in unusable_columns])
 
@@ -147,7 +147,7 @@ def _text_vectors_remedy(column: TableColumn) -> str:
 def _object_cells_remedy(data: Any, name: Any, cells: Sequence[Any]) -> str:
     """Return a remedy for a column of neither numbers nor words, from the first cells."""
     if not cells:
-        return f"{name!r} has no value at all; leave it out, {_drop_columns_code(data, [name])}"
+        return f"{name!r} has no values; leave out the column, {_drop_columns_code(data, [name])}"
     if all(isinstance(cell, complex) for cell in cells):
         return "take the absolute value, abs(X), or X.to_numpy().real and .imag side by side"
     if all(isinstance(cell, dict) for cell in cells):
@@ -177,7 +177,7 @@ def drop_columns_remedy(data: Any, names: Sequence[Any]) -> str:
     if hasattr(data, "iloc"):
         ids = f"X.set_index({names[0]!r})"
     code = _drop_columns_code(data, names)
-    return f"leave out what is no feature, {code}, or make it the sample ids, {ids}"
+    return f"leave out columns without features, {code}, or use a column as sample ids, {ids}"
 
 
 def _cast_to_float_code(data: Any, columns: Sequence[TableColumn]) -> str:

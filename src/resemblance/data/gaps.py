@@ -22,7 +22,7 @@ def describe_gaps(gaps: np.ndarray) -> str:
         f"has {int(gaps.sum())} NaN or infinite value(s), the first at row {row}, column {column}"
     )
     if gaps.all():
-        return f"{count}: it has no number at all; compute it again"
+        return f"{count}: all values are missing; compute the array again"
     columns, rows = np.flatnonzero(gaps.all(axis=0)), np.flatnonzero(gaps.all(axis=1))
     scattered = gaps.copy()
     scattered[:, columns], scattered[rows] = False, False
@@ -42,8 +42,9 @@ def describe_trial_gaps(gaps: np.ndarray) -> str:
     if 2 * count > len(gaps):
         return description
     return (
-        f"{description}; {count} of {len(gaps)} trials have gaps: leave these out with their "
-        "labels, ok = np.isfinite(X).all(axis=1), X[ok], np.asarray(conditions)[ok] (so with runs)"
+        f"{description}; {count} of {len(gaps)} trials have missing values: leave out these trials "
+        "and their labels, ok = np.isfinite(X).all(axis=1), X[ok], np.asarray(conditions)[ok] (so "
+        "with runs)"
     )
 
 

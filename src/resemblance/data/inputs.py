@@ -77,7 +77,9 @@ def as_labeled_array(
         data, names = selection.frame, selection.features
     elif column is not None or isinstance(ids, str):
         option = f"column={column!r}" if column is not None else f"ids={ids!r}"
-        raise ValueError(f"{title} is no table; leave {option} out, which names a column")
+        raise ValueError(
+            f"{title} is not a table; leave out {option}, which names a column of a table"
+        )
     else:
         array, names = _real_number_array(data, title), None
         if array.ndim == 2:
@@ -228,8 +230,10 @@ def check_sample_order(caller: str, x: str, x_ids: SampleOrder, y: str, y_ids: S
     if repeated_ids := [
         name for ids in (x_ids, y_ids) for name, n in Counter(ids).items() if n > 1
     ]:
-        problem = "the samples of {} in another order" if Counter(x_ids) == Counter(y_ids) else ""
-        problem = problem or "other sample ids than {}"
+        problem = (
+            "the samples of {} in a different order" if Counter(x_ids) == Counter(y_ids) else ""
+        )
+        problem = problem or "sample ids that {} does not have"
         raise ValueError(
             f"{caller}: {y} has {problem.format(x)}, and {repeated_ids[0]!r} occurs several "
             "times, so rows cannot be matched; average repeats on both sides, "
@@ -237,9 +241,9 @@ def check_sample_order(caller: str, x: str, x_ids: SampleOrder, y: str, y_ids: S
         )
     if Counter(x_ids) == Counter(y_ids):
         raise ValueError(
-            f"{caller}: {y} has the samples of {x} in another order; put both in one order by "
-            "rs.join_samples, or by .loc[other.index] for data frames (or drop the index, if the "
-            "rows belong together: reset_index(drop=True))"
+            f"{caller}: {y} has the samples of {x} in a different order; match the order with "
+            "rs.join_samples, or with .loc[other.index] for data frames (or drop the index, if "
+            "the rows belong together: reset_index(drop=True))"
         )
     are_halves = False
     if isinstance(x_ids, range) or isinstance(y_ids, range):
@@ -248,19 +252,19 @@ def check_sample_order(caller: str, x: str, x_ids: SampleOrder, y: str, y_ids: S
             return
     if are_halves or not set(x_ids) & set(y_ids):
         spans = " and ".join(f"{ids[0]!r} to {ids[-1]!r}" for ids in (x_ids, y_ids))
-        slice_note = f"; these are {spans}, as in two parts of one table" if are_halves else ""
+        slice_note = f"; the ids are {spans}, like two parts of one table" if are_halves else ""
         remedy = id_spelling_hint(x_ids, y_ids) or (
             "; compare the same samples, X.loc[Y.index] of the whole table (or drop the index, if "
             "the rows belong together: reset_index(drop=True))"
         )
         raise ValueError(
-            f"{caller}: {y} has sample ids of other samples than {x}, such as "
+            f"{caller}: {y} has sample ids that {x} does not have, such as "
             f"{next(i for i in y_ids if i not in set(x_ids))!r}{slice_note}{remedy}"
         )
     example = next((b for b in y_ids if b not in set(x_ids)), y_ids[0])
     raise ValueError(
-        f"{caller}: {y} has sample ids of other samples than {x}, such as {example!r}; "
-        "rs.join_samples keeps the samples that both have (or drop the index, if the rows belong "
+        f"{caller}: {y} has sample ids that {x} does not have, such as {example!r}; "
+        "rs.join_samples keeps the common samples (or drop the index, if the rows belong "
         "together: reset_index(drop=True))"
     )
 
@@ -386,8 +390,8 @@ def _text_array_remedy(array: Array) -> str:
     except ValueError:
         example = str(np.asarray(array).ravel()[0])[:40]
         return (
-            f"it holds words, such as {example!r}; if they name samples, pass them as ids: "
-            "rs.Representation(features, ids=words)"
+            f"it holds words, such as {example!r}; if the words name samples, pass the words as "
+            "ids: rs.Representation(features, ids=words)"
         )
     return "they are numbers written as text, pass X.astype(float)"
 
@@ -479,8 +483,8 @@ def _input_problem(data: Any) -> str:
         return _tensor_problem(data)
     if has_no_values(data):
         return (
-            "has no values inside jax.jit, jax.vmap and jax.lax, and measures look at values; call "
-            "the measure outside, where jax.grad works, or by jax.pure_callback"
+            "has no values inside jax.jit, jax.vmap and jax.lax, and measures need values; call "
+            "the measure outside, where jax.grad works, or with jax.pure_callback"
         )
     if is_on_several_devices(data):
         return "is spread over several devices: pass jax.device_put(X, jax.devices()[0])"

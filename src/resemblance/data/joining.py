@@ -29,7 +29,7 @@ def join_samples(*representations: Any) -> tuple[Representation, ...]:
     """
     if len(representations) == 1 and isinstance(representations[0], Mapping):
         raise ValueError(
-            "join_samples: it takes representations one by one; for a mapping write "
+            "join_samples takes representations as separate arguments; for a mapping write "
             "dict(zip(x, rs.join_samples(*x.values())))"
         )
     if not representations:
@@ -69,9 +69,9 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
     x = as_representation(trials)
     if x.signed and not x.signed.signs.all():
         raise UndefinedError(
-            f"condition_means: {representation_title(x)} lacks dissimilarities, and means need "
-            "all: leave the "
-            "conditions out that lack some, and write rs.from_dissimilarities of the others"
+            f"condition_means: {representation_title(x)} has missing dissimilarities, and means "
+            "need all dissimilarities: leave out the conditions with missing values, and call "
+            "rs.from_dissimilarities for the rest"
         )
     numbers = label_codes("condition_means", conditions, x.shape[0], "conditions")
     index = sample_order(conditions, "conditions")

@@ -79,8 +79,9 @@ def from_tokens(
     check_choice("from_tokens: pool", pool, get_args(TokenPool))
     if mask is None and pool != "flatten" and (ends := count_zero_padded(X)):
         warn(
-            f"from_tokens: {ends}, as padding has, and it is pooled like other tokens; if it is "
-            "padding, pass mask=(X != 0).any(-1), or the attention mask of the tokenizer"
+            f"from_tokens: {ends}, like padding, and the zeros are pooled like other tokens; if "
+            "the zeros are padding, pass mask=(X != 0).any(-1), or the attention mask of the "
+            "tokenizer"
         )
     return Representation(pool_tokens(X, pool, mask, ids), name, ids=ids)
 
@@ -370,8 +371,8 @@ def _token_mask(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarr
             f" (id {ids[empty_rows[0]]!r})" if ids is not None and len(ids) == len(flags) else ""
         )
         raise ValueError(
-            f"from_tokens: row {empty_rows[0]}{id_note} has no real token in the mask; drop such "
-            "samples first"
+            f"from_tokens: row {empty_rows[0]}{id_note} has no real token in the mask; leave out "
+            "such samples"
         )
     return flags.astype(bool)
 

@@ -44,8 +44,8 @@ def stack_mapping(data: Any, title: str, *, has_ids: bool = False) -> VectorRows
         if other_shape != shape:
             raise ValueError(
                 f"{title} is a mapping from ids to vectors of different lengths: {first_key!r} has "
-                f"shape {shape}, {key!r} {other_shape}; keep those of one length: "
-                f"{{k: v for k, v in X.items() if np.shape(v) == {shape}}}"
+                f"shape {shape}, {key!r} {other_shape}; keep the vectors of one length: {{k: v for "
+                f"k, v in X.items() if np.shape(v) == {shape}}}"
             )
     if len(shape) == 2 and len(shapes) > 1:
         raise ValueError(
@@ -66,8 +66,8 @@ def _check_no_columns(names: tuple[str, ...], length: int, title: str) -> None:
         return
     raise ValueError(
         f"{title} is a mapping from {n} words, such as {names[0]!r}, to {length} numbers each; if "
-        f"the words are columns of {length} samples, pass pandas.DataFrame(X); if they are the ids "
-        f"of {n} samples, pass rs.Representation(X, ids=list(X))"
+        f"the words are the names of columns with {length} samples, pass pandas.DataFrame(X); if "
+        f"they are the ids of {n} samples, pass rs.Representation(X, ids=list(X))"
     )
 
 
@@ -123,7 +123,7 @@ def _array_list_remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: 
             f"trial by time bins, take their means, {stack}([x.mean({axis}=1) for x in X]), or cut "
             f"them to one length, {stack}([x[:, :{min(widths)}].T for x in X])"
         )
-    return "their rows and their columns differ: give each to rs.Representation"
+    return "the numbers of rows and of columns differ: pass each array to rs.Representation"
 
 
 def batch_shapes_hint(shapes: list[tuple[int, ...]]) -> str:

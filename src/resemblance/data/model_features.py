@@ -108,7 +108,9 @@ def check_map_shapes(title: str, maps: Any, widths: Mapping[str, int]) -> None:
             )
         if layer not in widths:
             layer_list = list_names(widths, MAX_LISTED_TRAITS)
-            raise ValueError(f"{title}: {layer!r} in maps is no layer; layers: {layer_list}")
+            raise ValueError(
+                f"{title}: {layer!r} in maps is not a layer; the layers are {layer_list}"
+            )
         if math.prod(shape) != widths[layer]:
             product = " x ".join(map(str, shape))
             raise ValueError(

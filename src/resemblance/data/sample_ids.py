@@ -69,7 +69,7 @@ def check_not_sorted_by_ids(caller: str, x: str, ids: Sequence[Hashable], y: str
     if tuple(ids) != tuple(range(len(ids))):
         raise ValueError(
             f"{caller}: {y} has no ids, and the rows of {x} were sorted: "
-            f"{list_names(ids, 3)}; name the rows of {y}, too: "
+            f"{list_names(ids, 3)}; name the rows of {y}: "
             "rs.Representation(x, ids=labels), or a data frame with an index; then "
             "rs.join_samples puts both in one order"
         )

@@ -446,8 +446,8 @@ def _private_temporary_folder(parent: Path) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)).absolute()
     except OSError as error:
         raise ValueError(
-            f"compare: intermediates cannot be written to {parent} ({error.strerror}); name "
-            "another folder by spill=, or let each task compute its own by spill=False"
+            f"compare: intermediates cannot be written to {parent} ({error.strerror}); choose "
+            "another folder with spill=, or turn sharing off with spill=False"
         ) from error
     try:
         with file_lock(folder / "held"):

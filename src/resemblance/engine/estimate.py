@@ -354,7 +354,8 @@ def _first_timed_block(
 def _first_timed_square(
     todo: np.ndarray, rows: np.ndarray
 ) -> tuple[TimedPositions, TimedPositions] | None:
-    """Return three indices with all pairs missing, followed by later indices of the group.
+    """Return the rows and columns of the first timed block: three representations of ``rows`` with
+    all pairs still to compute, followed by later representations.
 
     Return None if no three representations qualify.
     """

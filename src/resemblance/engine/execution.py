@@ -151,7 +151,7 @@ def plan_comparisons(
     if oversized:
         sizes = ", ".join(f"{spec} {format_bytes(size)}" for spec, size in oversized.items())
         problem = f"compare: memory={options.memory_option!r} is less than one pair takes ({sizes})"
-        warn(f"{problem}; it is computed all the same")
+        warn(f"{problem}; the pair is computed anyway")
     return plans, failures
 
 

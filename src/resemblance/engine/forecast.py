@@ -349,9 +349,9 @@ def _max_fitting_samples(m: Measure, pairs: ComparisonPlan, available: float) ->
         fits = pair_cache_bytes(m, middle, widest, widest, pairs.is_copied) <= available
         low, high = (middle, high) if fits else (low, middle)
     if low == MIN_FITTING_SAMPLES:
-        return "does not fit: take fewer features"
+        return "does not fit: use fewer features"
     figures = 10 ** max(0, int(math.log10(low)) - 1)  # rounded down to two digits
-    return f"does not fit: take at most {low // figures * figures:,} samples"
+    return f"does not fit: use at most {low // figures * figures:,} samples"
 
 
 # ---------------------------------------------------------------------------------------- memory

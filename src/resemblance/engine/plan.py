@@ -157,8 +157,8 @@ class ComparisonPlan:
                 self.missing[m.spec][i, j] = False
                 needed, left = format_bytes(size), format_bytes(self.available)
                 reason = (
-                    f"{NO_MEMORY_REASON} for {m} of arrays {x.shape} and {y.shape}: it takes at "
-                    f"least {needed} and {left} are left; use fewer samples or features, or a "
+                    f"{NO_MEMORY_REASON} for {m} of arrays {x.shape} and {y.shape}: at least "
+                    f"{needed} are needed and {left} are left; use fewer samples or features, or a "
                     "machine with more memory"
                 )
                 failures.append(PairScore(i, offset + j, None, reason))

@@ -179,7 +179,7 @@ def run_calls(
                 ready = wait(pending).done  # no call of a broken pool continues
                 pool.renew()
                 names = ", ".join(pending[f][0].name for f in ready if _is_worker_lost(f, pool))
-                say(f"a worker ended before its work was done; to be done again: {names}")
+                say(f"a worker ended before it finished; repeating: {names}")
             for future in ready:
                 call, losses = pending.pop(future)
                 if not _is_worker_lost(future, pool):
@@ -203,14 +203,14 @@ def call_results(
     caller: str = "compare",
 ) -> Iterator[tuple[WorkerCall, Any]]:
     """Yield every finished call with the return value; errors name the file with the results."""
-    hint = f"what was computed is kept in {save}; the same call continues"
-    hint = "save=FILE keeps results" if save is None else hint
+    hint = f"finished results are saved in {save}; repeat the call to resume"
+    hint = "save=FILE saves results as they are computed" if save is None else hint
     try:
         for call, future in run_calls(calls, executor):
             yield call, future.result()
     except BrokenExecutor as error:
-        cause = "a worker ended before its work was done, most often for lack of memory"
-        remedy = "take fewer workers, or a smaller memory="
+        cause = "a worker ended before it finished, most often for lack of memory"
+        remedy = "use fewer workers, or a smaller memory="
         raise type(error)(f"{caller}: {cause}: {remedy}; {hint}") from error
     except LostWorkerError as error:
         raise LostWorkerError(f"{caller}: {error}; {hint}") from error
@@ -256,8 +256,8 @@ def _lost_worker_error(call: WorkerCall) -> Future[Any]:
     future = Future[Any]()
     future.set_exception(
         LostWorkerError(
-            f"{call.name}: its worker ended before the work was done, {MAX_CALL_ATTEMPTS} times, "
-            "most often for lack of memory: take fewer workers, or a machine with more memory"
+            f"{call.name}: a worker ended before it finished, {MAX_CALL_ATTEMPTS} times, most "
+            "often for lack of memory: use fewer workers, or a machine with more memory"
         )
     )
     return future

@@ -370,7 +370,7 @@ def score_models(
             "score_models", representation_title(x), x.order, whole_blocks=whole_blocks, folds=folds
         )
     if len(rows) < 2:
-        raise ValueError("score_models: it takes two subjects or more; for one use rs.evidence")
+        raise ValueError("score_models: two or more subjects are needed; for one use rs.evidence")
     n = rows[0].n_samples
     groups = (
         None
@@ -447,7 +447,7 @@ def _summarize_score_tables(
     noun = "measure" if score == "similarity" else "score"
     note = (
         f"the intervals of {', '.join(cut)} end at the range of the {noun}, {start:g} to {stop:g}:"
-        f" by Student's t they would go beyond it (degrees of freedom: {freedom})"
+        f" Student's t would go beyond the range (degrees of freedom: {freedom})"
     )
     return ModelScores(
         measure=measure.spec,

@@ -15,7 +15,8 @@ def warn_biased_cka(spec: str) -> None:
     measure = get_measure(spec)
     if {**measure.defaults, **dict(measure.parameters)}["estimator"] == "biased":
         message = (
-            f"{spec} is biased, the more the wider the representations are: pairs of equal "
-            "similarity and different widths differ; use cka[estimator=debiased]"
+            f"{spec} is biased, and the bias grows with the widths of the representations: "
+            "pairs of equal similarity but different widths get different scores; use "
+            "cka[estimator=debiased]"
         )
         warnings.warn(message, BiasedDifferenceWarning, stacklevel=3)

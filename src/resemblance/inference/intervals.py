@@ -131,7 +131,10 @@ def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) ->
     values, table = comparison[spec], cells.values
     size = EQUAL_VALUES_TOLERANCE * np.maximum(np.abs(values), np.abs(table).max(axis=-1))
     is_flat = (np.ptp(table, axis=-1) <= size) & (np.abs(table[..., 0] - values) > size)
-    reason = f"no interval by {cells.kind}: all parts have one value, not this; use more samples"
+    reason = (
+        f"no interval by {cells.kind}: all parts have the same value, different from the "
+        "score; use more samples"
+    )
     table = np.where(is_flat[..., None], np.nan, table)
     places = np.argwhere(is_flat).tolist()
     constant_pairs = (

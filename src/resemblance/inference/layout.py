@@ -106,8 +106,8 @@ def make_inference_pairs(
     """
     if columns is None and len(rows) < 2:
         raise ValueError(
-            "evidence: two representations are needed, as nothing is tested with itself; give a "
-            "dictionary of several, or the other one as second argument"
+            "evidence: two representations are needed; pass a dictionary of several "
+            "representations, or the second representation as second argument"
         )
     first = tuple(map(_drop_sample_ids, rows))
     return InferencePairs(first, None if columns is None else tuple(map(_drop_sample_ids, columns)))

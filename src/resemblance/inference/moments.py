@@ -139,7 +139,8 @@ def require_inner_product(measure: Measure, caller: str) -> Product:
     """Return the claim ``product`` of a measure; raise ``ValueError`` without the claim."""
     if measure.product is None:
         raise ValueError(
-            f"{caller}: {measure} is no function of an inner product of two matrices; draw orders"
+            f"{caller}: {measure} is no function of an inner product of two matrices; draw "
+            "permutations"
         )
     return measure.product
 

@@ -22,7 +22,8 @@ from .run import InferenceRun
 EXACT_MOMENTS = "exact moments"
 PAIRING_INDEPENDENT = "does not depend on the pairing"
 PAIRING_INDEPENDENT_REASON = (
-    "no permutation of the samples changes the value, which says nothing about their pairing"
+    "the value is the same for every permutation of the samples, so the "
+    "value does not depend on the pairing of samples"
 )
 MIN_TRUSTED_EXACT_P = 1e-4  # smaller p-values from exact moments are not reliable
 

@@ -18,8 +18,7 @@ from .ceilings import pairwise_comparison_name
 NO_CEILING_FOR_MEASURE = "no noise ceiling: the measure is neither a cosine nor of ranks"
 NO_CEILING_FOR_SCORE = "no noise ceiling: the score of a model beside other models has none"
 NO_CEILING_FOR_PAIRS = (
-    "no noise ceiling: a subject shares fewer than three pairs of stimuli with others, of all "
-    "stimuli or without some"
+    "no noise ceiling: a subject shares fewer than three pairs of stimuli with other subjects"
 )
 
 

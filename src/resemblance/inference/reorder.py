@@ -56,8 +56,8 @@ class Permutation:
         is_whole = rows.ndim == 1 and rows.dtype.kind in "iu" and rows.size > 0 and rows.min() >= 0
         if not is_whole or not (np.bincount(rows, minlength=len(rows)) == 1).all():
             raise ValueError(
-                f"an order must hold each of 0 ... n - 1 once; got shape {rows.shape} and dtype "
-                f"{rows.dtype}"
+                f"a permutation must contain each of 0 ... n - 1 once; got shape {rows.shape} and "
+                f"dtype {rows.dtype}"
             )
         object.__setattr__(self, "rows", rows.astype(np.intp, copy=False))
 
@@ -97,7 +97,7 @@ def axis_rule(function: Callable[..., Any]) -> AxisRule | None:
         warnings.warn(
             f"the intermediate {function.__name__} declares no axes, so each permutation of the "
             "samples computes the intermediate again: write @rs.cached('n d') for rows of samples, "
-            "@rs.cached('k') for a value that no order of the samples changes, or "
+            "@rs.cached('k') for a value that does not depend on the order of the samples, or "
             "@rs.cached('anew') to keep it so",
             stacklevel=2,
         )
@@ -136,7 +136,8 @@ def permute_representation(
     permutation = order if isinstance(order, Permutation) else Permutation(order)
     if len(permutation.rows) != y.shape[0]:
         raise ValueError(
-            f"reordered: an order of {len(permutation.rows)} samples for data of shape {y.shape}"
+            f"reordered: a permutation of {len(permutation.rows)} samples for data of shape "
+            f"{y.shape}"
         )
     if records_gradient(y.source):
         return _permuted_array(y, permutation)

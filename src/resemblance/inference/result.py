@@ -407,7 +407,7 @@ class Evidence(MappingResult):
         spec = self.comparison.info(measure).spec
         if spec not in STUDIED_MEASURES:
             raise ValueError(
-                f"sample_size: what {spec} detects was not studied; known for "
+                f"sample_size: the power of {spec} was not studied; studied measures: "
                 f"{', '.join(STUDIED_MEASURES)}; else try parts of a pilot, as Evidence.curve does"
             )
         counts[is_known] = sample_size(min_similarity=min_similarity)

@@ -227,8 +227,10 @@ ZERO_ROW, WORK_ROW, DEAD_CLASSES_ROW, FIRST_RELATION_ROW = 0, 1, 2, 3
 
 @compile_on_first_call
 def reduce_to_living_classes(vectors: BitWords, row: int) -> None:
-    """Express a row in living classes. A relation begins with the class that the relation removes,
-    so a single upward pass is enough."""
+    """Replace every dead class in a row by the living classes of its relation, in place.
+
+    A relation begins with the dead class, so a single upward pass is enough.
+    """
     for k in range(vectors.shape[1]):
         dead_classes = vectors[row, k] & vectors[DEAD_CLASSES_ROW, k]
         while dead_classes != ZERO_WORD:

@@ -34,8 +34,11 @@ def smaller_positions(
     places: PositionArray,
     values: ValueArray,
 ) -> None:
-    """Write into ``places``, in the given order, the positions with a smaller first value (or
-    equal, if ``ties``); write the first values into ``values``, followed by infinity."""
+    """Select the positions p with ``first[p] < second[p]`` (with ``ties`` also equal values).
+
+    Write the positions into ``places``, sorted like ``order``. Write ``first`` at these positions
+    into ``values``, and infinity after the last value.
+    """
     size = 0
     for p in order:
         places[size] = p

@@ -45,10 +45,9 @@ def require_separated_neighbors(
     is_lost &= np.minimum(np.minimum(to_first, to_second), tie_distance) > equal_below
     if np.count_nonzero(is_lost) > MAX_UNDECIDED_SHARE * n:
         raise UndefinedError(
-            f"rounding decides which samples of {representation_title(x)} are nearest: the "
-            "samples lie in groups "
-            "that are too far apart for the distances inside a group; compare the samples of one "
-            "group at a time, and centre these first"
+            f"rounding decides which samples of {representation_title(x)} are nearest: the samples "
+            "form groups that are too far apart to resolve the distances within a group; compare "
+            "one group at a time, and centre the samples first"
         )
 
 

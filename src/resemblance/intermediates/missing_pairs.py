@@ -9,8 +9,9 @@ from ..base.exceptions import UndefinedError
 from ..data.representation import Representation, cached, representation_title
 
 MISSING_PAIRS_REMEDY = (
-    "rsa with compare= spearman, pearson, cosine, kendall, kendall_a or rho_a takes the pairs that "
-    "both sides have; for anything else leave the conditions out that lack pairs"
+    "rsa with compare= spearman, pearson, cosine, kendall, kendall_a or rho_a "
+    "uses the pairs that both sides have; for other measures leave out the conditions with missing "
+    "pairs"
 )
 
 

@@ -201,7 +201,8 @@ class ConcordanceBins(NamedTuple):
 
 @cached("k")
 def concordance_bins(x: Representation, kind: str) -> ConcordanceBins:
-    """Return wide bins with about equal numbers of dissimilarities."""
+    """Return wide bins with about equal numbers of dissimilarities, to bound the number of
+    concordant couples."""
     bins = rank_bins(x, kind)
     labels = np.clip(
         ((bins.ranks + 0.5) * CONCORDANCE_BINS_PER_SIDE).astype(np.int64),

@@ -97,10 +97,10 @@ def from_dissimilarities(
     slack = max(MAX_RDM_ASYMMETRY, 16 * _input_rounding(x)) * np.abs(matrix).max()
     if np.abs(np.diagonal(matrix)).max() > slack:
         raise ValueError(
-            f"from_dissimilarities: {representation_title(x)} has a diagonal that is not zero, "
-            "which is not used; "
-            "of dissimilarities between runs set it to 0, np.fill_diagonal(D, 0), and average both "
-            "halves, (D + D.T) / 2; instead of similarities S pass 1 - S"
+            f"from_dissimilarities: {representation_title(x)} has a non-zero diagonal, which is "
+            "not used; for dissimilarities between runs set the diagonal to 0, "
+            "np.fill_diagonal(D, 0), and average both halves, (D + D.T) / 2; for similarities S "
+            "pass 1 - S"
         )
     if n >= MIN_CONDITIONS_FOR_SIGNS and matrix.max() <= slack and matrix.min() < -slack:
         raise ValueError(

@@ -135,8 +135,8 @@ def uninformative_far_samples(
         for r in (x, y)
     )
     return (
-        "fixed by the scale of the data: all samples are so far apart that each one sees only "
-        "itself"
+        "fixed by the scale of the data: all samples are so far apart that the kernel is zero "
+        "between different samples"
         if is_isolated
         else ""
     )

@@ -84,7 +84,7 @@ REPORTED_CEILING_SHARES = (0.99, 0.95, 0.9, MIN_CEILING_SHARE)
 
 def warn_fixed_by_n(n: int) -> str:
     """Return the warning for a value that n samples fix."""
-    return f"fixed by the number of samples: {n} leave it this value whatever the data"
+    return f"fixed by the number of samples: with {n} samples every data set gives this value"
 
 
 def warn_near_ceiling(n: int, share: float) -> str:
@@ -133,8 +133,8 @@ def rescale_from_chance(value: float, chance: float, best: float = 1.0) -> float
     """
     if abs(best - chance) < 1e-9:
         raise UndefinedError(
-            "nothing is left above chance: any order of the samples has the same similarity; take "
-            "a smaller k"
+            "nothing is left above chance: every permutation of the samples has the same "
+            "similarity; take a smaller k"
         )
     return (value - chance) / (best - chance)
 

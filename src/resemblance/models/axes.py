@@ -71,8 +71,8 @@ class SampleAxes:
         return 1
 
     def _proven(self, call: LayerCall, shape: Sequence[int]) -> int | None:
-        """Return the sample axis of an output for few samples, and keep the axis for all
-        batches."""
+        """Return the axis of an output with one size for ``samples`` samples and another size for
+        ``few`` samples, or None; all batches then use this axis."""
         previous_shape, previous_axis = self.shapes.get(call, ()), self.axes.get(call)
         axes = range(min(2 if len(shape) == 3 else 1, len(shape), len(previous_shape)))
         candidates = [i for i in axes if (previous_shape[i], shape[i]) == (self.samples, self.few)]
@@ -80,7 +80,8 @@ class SampleAxes:
         if call[0] in self.time_first and axis == 0:
             raise AxisError(
                 f"layer {call[0]!r} returns {previous_shape} for {self.samples} samples and "
-                f"{tuple(shape)} for {self.few}: its samples come first; leave it out of time_first"
+                f"{tuple(shape)} for {self.few}: samples are the first axis; leave the layer out "
+                "of time_first"
             )
         self.is_other |= axis != previous_axis
         self.axes[call] = axis

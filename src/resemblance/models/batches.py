@@ -48,7 +48,7 @@ def check_not_shuffled(loader: Any) -> None:
     names = {kind.__name__ for sampler in samplers for kind in type(sampler).__mro__}
     if names & set(SHUFFLING_SAMPLERS):
         raise ValueError(
-            "the loader shuffles, so two models would see different rows; make it with "
+            "the loader shuffles, so the models would get different samples; make the loader with "
             "shuffle=False"
         )
 
@@ -226,6 +226,7 @@ def _entries_with_rows(torch: Any, raw_batch: Mapping[str, Any]) -> list[str]:
 def _choose_sample_entry(raw_batch: Any, keys: set[str], samples: str) -> Any:
     if samples not in keys:
         raise ValueError(
-            f"samples names {samples!r}, which no batch has; it has {', '.join(sorted(keys))}"
+            f"samples={samples!r} is not an entry of the batches; the entries are "
+            f"{', '.join(sorted(keys))}"
         )
     return raw_batch[samples]

@@ -181,7 +181,7 @@ def read_archive_array(path: Path, key: str) -> Any:
         with np.load(path, allow_pickle=False) as archive:
             array = archive[key]
         if not isinstance(array, np.ndarray):
-            raise ValueError("it is no array of NumPy, although it is called .npy")
+            raise ValueError("the entry is not an array of NumPy, although its name ends in .npy")
         return array
     with open_tensor_file(path) as file:
         return to_numpy(file.get_tensor(key))

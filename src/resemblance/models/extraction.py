@@ -148,8 +148,8 @@ def extract_features(
     """
     if folder is not None and not isinstance(folder, str | Path):
         raise ValueError(
-            f"extract_features: folder must be a path; got {type(folder).__name__}; names of "
-            "layers go by keyword: layers=[...]"
+            f"extract_features: folder must be a path; got {type(folder).__name__}; pass the names "
+            "of layers as layers=[...]"
         )
     loaded_samples = load_samples(data)
     loaded_model = load_model(model, name=name, device=device, samples=loaded_samples)
@@ -449,8 +449,7 @@ def _append_remaining_batches(
                 _check_rows_on_disk(arrays, digest)
     if not arrays.written.batches:
         raise ValueError(
-            f"{samples.name} has no samples; an iterator that was used before is empty: pass a "
-            "list or a loader"
+            f"{samples.name} has no samples; a used iterator is empty: pass a list or a loader"
         )
     _check_rows_on_disk(arrays, digest)  # a loader may have fewer batches than before
     return dependence
@@ -460,8 +459,8 @@ def _check_rows_on_disk(arrays: GrowingArrays, digest: str) -> None:
     """Raise ``ValueError`` unless the rows on disk belong to the samples read so far."""
     if digest != arrays.written.digest:
         raise ValueError(
-            f"the first {arrays.written.batches} batches are not those of the interrupted run; "
-            "give the same samples in the same order, or another folder"
+            f"the first {arrays.written.batches} batches differ from the batches of the "
+            "interrupted run; pass the same samples in the same order, or choose another folder"
         )
 
 
@@ -489,7 +488,7 @@ def _prepared_batch(model: LoadedModel, items: Any) -> Any:
         raise
     except (Exception, SystemExit) as error:  # user code may raise anything
         raise ValueError(
-            f"{model.name}: the preparation of a batch of {len(items)} samples fails: "
+            f"{model.name}: preparing a batch of {len(items)} samples fails: "
             f"{type(error).__name__}: {error}"
         ) from error
 

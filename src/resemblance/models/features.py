@@ -45,7 +45,7 @@ IDENTITY_KEYS = {
 CHANGE_REASONS = {  # possible causes, by the entry that differs
     "definition": ": its class, hooks, options or code changed since",
     "hooks": ": hooks run with it",
-    "context": ": modes of PyTorch such as autocast change it",
+    "context": ": modes of PyTorch such as autocast change the result",
 }
 EXTRACT_AGAIN_REMEDY = "remove its folder, and extract the features again"
 
@@ -84,14 +84,14 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> ModelFeatur
     model_folders = feature_folders(folder)
     if not model_folders:
         raise ValueError(
-            f"{folder} holds no features: no {TRAITS_FILE} of a model in it; "
-            "make them by rs.extract_features"
+            f"{folder} contains no features: there is no {TRAITS_FILE} of a model; make features "
+            "with rs.extract_features"
         )
     if len(model_folders) > 1:
         names = ", ".join(model_folder.name for model_folder in model_folders)
         raise ValueError(
-            f"{folder} holds the features of several models: {names}; open one of these folders, "
-            "or all by rs.read_models"
+            f"{folder} contains the features of several models: {names}; open one of these "
+            "folders, or read all with rs.read_models"
         )
     model_folder = model_folders[0]
     if is_feature_store(model_folder):

@@ -30,11 +30,11 @@ READABLE_SUFFIXES = (".npy", *ARCHIVE_SUFFIXES, *TABLE_FILE_SUFFIXES)
 SAVE_ARRAY_HINT = 'save the array by np.save("x.npy", array)'
 SAVE_TABLE_HINT = 'pandas.read_csv(path, index_col="id").to_parquet("x.parquet")'
 SUFFIX_REMEDIES = {
-    ".pt": f"it may run code when it is read; load it where you trust it and {SAVE_ARRAY_HINT}",
+    ".pt": f"reading the file may run code; if you trust the file, load it and {SAVE_ARRAY_HINT}",
     ".csv": f"choose the columns that are numbers, and the one with ids: {SAVE_TABLE_HINT}",
     ".feather": 'write it as Parquet: pandas.read_feather(path).to_parquet("x.parquet")',
     ".gz": "it is compressed: unpack it first",
-    ".h5": f"it may hold anything; {SAVE_ARRAY_HINT}",
+    ".h5": f"the content is unknown; {SAVE_ARRAY_HINT}",
     ".json": "write one JSON object a line, as .jsonl",
 }
 SUFFIX_ALIASES = {
@@ -119,8 +119,7 @@ def read_files(
         pooled += is_pooled
     if pool and not pooled:
         raise ValueError(
-            f"pool={pool!r} has nothing to pool: all arrays are (n_samples, n_features); leave it "
-            "out"
+            f"pool={pool!r} has no effect: all arrays are (n_samples, n_features); leave out pool"
         )
     return representations
 
@@ -135,7 +134,9 @@ def _arrays_at(path: Path, request: ReadRequest) -> Iterator[StoredArray]:
         if not files:
             tables = sorted(p for p in path.rglob("*") if p.suffix in TABLE_FILE_SUFFIXES)
             remedy = (
-                f"it holds tables: name each, such as {tables[0]}" if tables else "name another"
+                f"the folder contains tables: name each table, such as {tables[0]}"
+                if tables
+                else "name another"
             )
             raise ValueError(f"{path} holds no .npy or .npz file; {remedy}")
         for file in sorted(files, key=natural_sort_key):

@@ -112,8 +112,7 @@ def extract_module_features(
     results = [result[""] for result in batch_results]
     if not results:
         raise ValueError(
-            "the loader gave no batch; an iterator that was used before is empty: pass a list or "
-            "a loader"
+            "the loader returned no batch; a used iterator is empty: pass a list or a loader"
         )
     arrays = _joined_layers(title, [result.rows[""] for result in results], layers is None)
     check_called(words, pool if isinstance(pool, Mapping) else (), modules, arrays)
@@ -242,8 +241,8 @@ def _joined_layers(
     if partial_calls:
         names = ", ".join(repr(name) for name in dict.fromkeys(layer for layer, _ in partial_calls))
         warn(
-            f"{model_name}: without layers= these are left out, as some batches call them less "
-            f"often than others: {names}; run batches that reach them by themselves"
+            f"{model_name}: modules that some batches call less often than others are left out: "
+            f"{names}; run the batches that call these modules separately"
         )
     keys = [key for key in batches[0] if key in common_calls]
     arrays_by_call = {key: [rows[key] for rows in batches] for key in keys}

@@ -23,10 +23,10 @@ PROCESSOR_FILES = {"texts": "tokenizer_config.json", "images": "preprocessor_con
 SOUND_INPUT_NAMES = ("input_values", "input_features")  # input names of audio models
 HUB_READ_OPTIONS: dict[str, Any] = {"caller": "load_model: ", "trust_remote_code": False}
 INCOMPLETE_WEIGHTS_REMEDY = (
-    "they would be random: get the whole checkpoint, or load it in a function and pass "
-    "file.py:function"
+    "missing weights would be random: get the whole checkpoint, or load "
+    "the model in a function and pass file.py:function"
 )
-DOWNLOAD_REMEDY = "download it where there is a network, and name its folder"
+DOWNLOAD_REMEDY = "download the model on a machine with a network, and pass the folder"
 HUB_TIMEOUT_SECONDS = 10  # longest wait for an answer of the hub
 # Files of tokenizers, besides the files that tokenizer classes declare
 TOKENIZER_FILES = ("tokenizer*", "tekken.json")
@@ -129,7 +129,7 @@ def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:
     """Raise ``ValueError`` for the tokenizer of another model, or a tokenizer without files."""
     folder, vectors, entries = Path(name), count_word_vectors(model), len(tokenizer)
     remedy = (
-        f"write that of the model there by tokenizer.save_pretrained({name!r}), or pass "
+        f"save the tokenizer of the model there with tokenizer.save_pretrained({name!r}), or pass "
         f"({folder.name!r}, (model, tokenizer)), on the command line by file.py:function"
     )
     patterns = (*TOKENIZER_FILES, *getattr(tokenizer, "vocab_files_names", {}).values())
@@ -138,7 +138,7 @@ def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:
     if vectors is not None and entries < MIN_TOKENIZER_COVERAGE * vectors:
         raise ValueError(
             f"load_model: the tokenizer of {name} has {entries} entries, and the model {vectors} "
-            f"word vectors: it is that of another model, or lacks files; {remedy}"
+            f"word vectors: the tokenizer belongs to another model, or files are missing; {remedy}"
         )
 
 

@@ -285,7 +285,7 @@ def _reinitialize_weights(torch: Any, model: LoadedModel) -> Any:
         is_constant = bool((weights == weights.flatten()[:1]).all())
         if not is_constant and torch.equal(weights, trained[name].cpu()):
             raise ValueError(
-                f"{model.name} has no re-initialized copy: nothing draws {name} again; pass an "
-                "untrained model as one more model, such as file.py:function"
+                f"{model.name} cannot be re-initialised: no method initialises {name}; pass an "
+                "untrained model as an additional model, such as file.py:function"
             )
     return module

@@ -248,8 +248,8 @@ def _read_traits(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{file} must hold an object of traits; got {type(content).__name__}")
     if "modules" in content and not content.get("layers"):
         raise ValueError(
-            f"{folder} has no complete layers yet: its extraction was interrupted; the same call "
-            "of extract_features continues it"
+            f"{folder} has no complete layers yet: the extraction was interrupted; repeat the call "
+            "of extract_features to resume"
         )
     check_traits(file, content)
     return content
@@ -451,7 +451,10 @@ def save_features(features: ModelFeatures, folder: str | Path) -> Path:
     for name, array in (("outputs", features.outputs), ("labels", features.labels)):
         arrays |= {} if array is None else {name: np.asarray(array)}
     if clashes := sorted(features.traits.keys() & {*FOLDER_ENTRIES, *STORE_ENTRIES}):
-        raise ValueError(f"save_features: {clashes[0]!r} in traits is a part of its own; rename it")
+        raise ValueError(
+            f"save_features: {clashes[0]!r} is not a trait but an entry of the folder; rename the "
+            "trait"
+        )
     traits = {**features.traits, "name": features.name}
     traits["layers"] = layers if pooling == "" else {pooling: layers}
     if features.maps:

@@ -236,11 +236,10 @@ def describe_blocks(module: Any) -> str:
     if not are_stages:
         kinds = [type(m).__module__ for m in modules.values()]
         has_activations = "torch.nn.modules.activation" in kinds or len(blocks) < MIN_EVIDENT_BLOCKS
-        functions = (
-            "" if has_activations else ", and activations that are functions are not among them"
-        )
+        functions = "" if has_activations else ", without activations that are functions"
         return (
-            f"every module without parts, as no blocks were found{functions}; {CHOOSE_LAYERS_HINT}"
+            f"every module without submodules, because no blocks were found{functions}; "
+            f"{CHOOSE_LAYERS_HINT}"
         )
     outside_parts = _largest_parts_outside(modules, blocks)
     return (

@@ -197,8 +197,8 @@ class _LayerReader:
             and (ends := self._ends(values))
         ):
             self.notes["padding"] = (
-                f"{ends} in its layer {layer!r}, as padding has, and no mask keeps them out; if "
-                "they are padding, pass batches with an attention_mask"
+                f"{ends} in its layer {layer!r}, like padding, and no mask excludes the zeros; if "
+                "the zeros are padding, pass batches with an attention_mask"
             )
         if pooling != "flatten" and _has_channels_last(module, shape):
             self.notes["turned"] = (
@@ -218,9 +218,8 @@ class _LayerReader:
             )
         if self.other_rows:
             yield (
-                f"without layers= these are left out, as {_names_and_shapes(self.other_rows)} do "
-                f"not have one row for each of {self.batch.samples} samples; name modules around "
-                "them in layers="
+                f"layers without one row for each of {self.batch.samples} samples are left out: "
+                f"{_names_and_shapes(self.other_rows)}; name modules around these layers in layers="
             )
 
     def _ends(self, values: Any) -> str:
@@ -236,9 +235,9 @@ class _LayerReader:
         if mask is None and pooling not in ("flatten", "first", "cls") and tokens > 1:
             for title in self.batch.unused_masks:
                 self.notes[title] = (
-                    f"{title} keeps no padding out of its layer {layer!r}, "
-                    "only an attention_mask (samples, tokens) does; if it tells padding, leave "
-                    "that layer out, or run samples of one length together"
+                    f"{title} does not exclude padding from layer {layer!r}; only an "
+                    "attention_mask (samples, tokens) does. If the inputs are padded, leave out "
+                    "the layer, or run samples of one length together"
                 )
             padded_masks = [m for m in self.batch.masks.values() if not m.all()]
             if padded_masks and tokens > 1:

@@ -70,7 +70,7 @@ def find_batch_preparation(
         )
     if kind in MODEL_PAIR_FORMS:
         raise ValueError(
-            f"load_model: {name} does not know how to read {kind}; pass {MODEL_PAIR_FORMS[kind]}, "
+            f"load_model: {name} has no processor for {kind}; pass {MODEL_PAIR_FORMS[kind]}, "
             "or (model, prepare) with a function that makes a batch of a list of samples"
         )
     return _prepare_arrays(module), {}
@@ -140,7 +140,8 @@ def _count_cut_texts(
     if n_unknown > MAX_UNKNOWN_TOKEN_SHARE * n_tokens:
         warnings.warn(
             f"load_model: the tokenizer of {name} does not know {n_unknown} of {n_tokens} tokens "
-            f"of {samples.name}; check that it is the tokenizer of the model, and the language",
+            f"of {samples.name}; check that the tokenizer belongs to the model, and check the "
+            "language",
             stacklevel=4,
         )
     return {"texts cut": n_cut} if n_cut else {}

@@ -102,7 +102,7 @@ def load_samples(
     if unique and samples.distinct is None:
         raise ValueError(
             f"load_samples: unique=True cannot compare the entries of {samples.name}; leave out "
-            "the copies yourself"
+            "the duplicates yourself"
         )
     if unique and len(positions := list((samples.distinct or {}).values())) < len(samples):
         samples = select_samples(

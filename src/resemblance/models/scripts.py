@@ -45,7 +45,9 @@ TORCHSCRIPT_REASON = (
     "is TorchScript, which does not show what its layers return; save the model by "
     "torch.export.save as .pt2, or"
 )
-PICKLE_REASON = "is a pickle, which may run code when it is read, or holds weights without a model"
+PICKLE_REASON = (
+    "is a pickle, which may run code when it is read, or contains weights without a model"
+)
 LOAD_BY_FUNCTION_REMEDY = (
     "write a function that builds the model and loads its weights (torch.load with "
     "weights_only=True), and name it as file.py:function"

@@ -44,7 +44,6 @@ def stream_from_model(
         stream.update(batch)
     if not stream.layers:
         raise ValueError(
-            "the loader gave no batch; an iterator that was used before is empty: pass a list or "
-            "a loader"
+            "the loader returned no batch; a used iterator is empty: pass a list or a loader"
         )
     return stream

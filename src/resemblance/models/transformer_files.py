@@ -77,7 +77,7 @@ def load_error_cause(error: Exception) -> str:
     PyTorch also explains how to read a file that asks to run code; the explanation is left out.
     """
     if isinstance(error, pickle.UnpicklingError):
-        return "it is damaged, or asks for code to be run"
+        return "the file is damaged, or requires to run code"
     return str(error).split("\n")[0] or type(error).__name__
 
 

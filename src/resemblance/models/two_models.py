@@ -189,8 +189,8 @@ def _advise_more_samples(comparison: Comparison) -> None:
 def _check_one_pooling(pool: Any, reference: int | None) -> None:
     if reference is not None and not isinstance(pool, str | Mapping | None):
         raise ValueError(
-            f"compare_models: reinitialized is for one pooling; got {list(pool)}: compare by each "
-            "apart"
+            f"compare_models: reinitialized needs a single pooling; got {list(pool)}: make one "
+            "comparison per pooling"
         )
 
 
@@ -207,7 +207,7 @@ def _model_entries(function: str, models: Any) -> list[Any]:
     is_group = isinstance(models, Mapping | Sequence) and not isinstance(models, str)
     if not is_group or len(models) < 2:
         raise ValueError(
-            f"{function}: models must be two models or more, in a list or in a mapping from names: "
+            f"{function}: pass two or more models, as a list or as a mapping from names: "
             f"{function}({{'base': base, 'tuned': tuned}}, data); got "
             f"{len(models) if is_group else repr(models)}"
         )
@@ -249,7 +249,7 @@ def _loaded_models(
 def _compared_row_numbers(mask: Any, samples: Samples) -> np.ndarray | None:
     """Return the numbers of the rows to compare; None for all rows."""
     if mask is not None and samples.count is None:
-        raise ValueError(f"compare_models: mask={mask!r} needs samples whose number is known")
+        raise ValueError(f"compare_models: mask={mask!r} needs a known number of samples")
     return kept_row_numbers("compare_models", mask, samples, samples.count or 0)
 
 
@@ -452,7 +452,7 @@ def _format_model_inputs(
         )
     if has_reference:
         notes.append(
-            f"{model_features[-1].name} is {model_features[0].name} with weights drawn anew"
+            f"{model_features[-1].name} is {model_features[0].name} with re-initialised weights"
         )
     return escape_control_characters("; ".join([", ".join(filter(None, parts)), *notes]))
 
@@ -490,7 +490,7 @@ def _format_sample_losses(samples: Samples) -> Iterator[str]:
             yield f"{losses if isinstance(losses, int) else len(losses)} {noun} left out"
     copies = 0 if samples.distinct is None else len(samples) - len(samples.distinct)
     if copies:
-        yield f"{copies} of them are copies of others, which unique=True (--unique) leaves out"
+        yield f"{copies} of the samples are duplicates, which unique=True (--unique) leaves out"
 
 
 def _format_cut_texts(model_features: Sequence[ModelFeatures]) -> Iterator[str]:

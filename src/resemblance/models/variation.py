@@ -21,13 +21,12 @@ CHANGE_TOLERANCE, SIZE_CHANGE_TOLERANCE = 0.02, 0.1
 MAX_COMPARED_ROWS = 1000  # compared rows per layer
 CHANCE_CAUSE, OTHER_SAMPLES_CAUSE = "chance", "the other samples of a batch"
 DEPENDENCE_CAUSES = {
-    CHANCE_CAUSE: "the same samples give other values when they run again; evaluation mode does "
-    "not "
-    "reach what draws random numbers (functional dropout needs training=self.training) or keeps a "
-    "state between calls",
-    OTHER_SAMPLES_CAUSE: "the same samples give other values in a smaller batch; usual causes are "
-    "batch normalisation without running statistics, dynamic quantisation with a scale per batch, "
-    "and a recurrent or attention module without batch_first=True",
+    CHANCE_CAUSE: "a second run on the same samples gives different values; likely causes are "
+    "random numbers outside of modules (functional dropout needs training=self.training) and state "
+    "kept between calls",
+    OTHER_SAMPLES_CAUSE: "the same samples give different values in a smaller batch; likely causes "
+    "are batch normalisation without running statistics, dynamic quantisation with a scale per "
+    "batch, and a recurrent or attention module without batch_first=True",
 }
 
 

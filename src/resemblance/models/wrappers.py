@@ -107,14 +107,14 @@ def check_watchable(model: Any, name: str) -> None:
     torch = sys.modules["torch"]
     if isinstance(model, torch.nn.Module) and "eval" in vars(model):  # a flat program has one mode
         raise ValueError(
-            f"{name} cannot be watched: it is a program of torch.export without layers; pass "
-            "torch.export.unflatten(program) in place of program.module()"
+            f"the layers of {name} cannot be read: the model is a program of torch.export without "
+            "layers; pass torch.export.unflatten(program) in place of program.module()"
         )
     for part, inner in model.named_modules():
         if isinstance(inner, torch.jit.ScriptModule):
             subject = f"its part {part!r}" if part else "it"
             raise ValueError(
-                f"{name} cannot be watched: {subject} is TorchScript, which does not "
+                f"the layers of {name} cannot be read: {subject} is TorchScript, which does not "
                 "show what its layers return; pass the model before torch.jit.script or "
                 "torch.jit.trace, or save it by torch.export"
             )

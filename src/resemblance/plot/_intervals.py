@@ -102,7 +102,7 @@ def intervals(
     chance = [(p.chance, i) for i, p in enumerate(results) if math.isfinite(p.chance)]
     names = (
         f"value, {format_level(evidence.confidence_level)} interval",
-        f"not beyond chance (p > {ALPHA:g})",
+        f"not significantly above chance (p > {ALPHA:g})",
     )
     with paint_bars(figure, ax, entries=3, hollow=hollow) as (axes, marks):
         legend = {name: mark for name, mark in zip(names, marks) if mark is not None}

@@ -244,7 +244,7 @@ def describe_min_pvalues(evidence: Evidence) -> str:
     if EXACT_MOMENTS not in ways:
         return orders
     other_ways = ways - {EXACT_MOMENTS, PAIRING_INDEPENDENT, ""}
-    return f"{orders} by orders, < 1e-4 by exact moments" if other_ways else "< 1e-4"
+    return f"{orders} with permutations, < 1e-4 with exact moments" if other_ways else "< 1e-4"
 
 
 def describe_null_hypothesis(evidence: Evidence) -> str:
@@ -254,19 +254,19 @@ def describe_null_hypothesis(evidence: Evidence) -> str:
         return (
             f"Chance is the mean of the values of windows of {design.n - 2 * design.shifts} "
             f"samples that are shifted against each other by up to {design.shifts} steps in time, "
-            "so that slow changes of each series by itself count as chance; what is above chance "
-            "is of the windows that are not shifted (Harris 2020)."
+            "so that slow changes within a series count as chance; the amount above chance is "
+            "computed on the windows that are not shifted (Harris 2020)."
         )
     groups, blocks = (
         "" if labels is None else count_with_noun(len(np.unique(labels)), word)
         for labels, word in ((design.groups, "group"), (design.whole_blocks, "block"))
     )
-    groups = groups and f" inside {groups}"
+    groups = groups and f" within {groups}"
     if blocks:
-        procedure = f"{blocks} of samples of one representation change places{groups}"
+        procedure = f"{blocks} of samples of one representation are permuted{groups}"
     else:
-        procedure = f"the samples of one representation are reordered{groups}"
-    group_note = "; what all samples of a group share is part of chance" if groups else ""
+        procedure = f"the samples of one representation are permuted{groups}"
+    group_note = "; differences between groups count as chance" if groups else ""
     return f"Chance is the mean of the values when {procedure}{group_note}."
 
 
@@ -281,12 +281,12 @@ def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
     """Name the values behind the intervals of a measure, for example leave-one-out values."""
     kind, values, _ = evidence.parts[info.spec]
     if kind == "left_out":
-        return "from the values without each sample"
+        return "leave-one-out values"
     unit = "samples" if evidence.design.whole_blocks is None else "blocks"
     if kind == "halves":
-        return f"from {values.shape[-1]} random halves of the {unit}"
+        return f"{values.shape[-1]} random halves of the {unit}"
     groups = "runs in time" if evidence.design.shifts else f"groups of {unit}"
-    return f"from the values without each of {values.shape[-1]} {groups}"
+    return f"values without each of {values.shape[-1]} {groups}"
 
 
 def _merge_notes_of_measures(
@@ -341,11 +341,15 @@ def _describe_only_measure(evidence: Evidence, result: MeasureResult) -> str:
     pairs, label = result.tested, result.name
     best = furthest_above_chance(evidence, result)
     if len(pairs) == 1:
-        verb = "are beyond chance" if best.is_beyond else "are not beyond chance"
-        return f"{best.x} and {best.y} {verb} by {label}: {_score_with_adjusted_p(best, pairs)}."
+        verb = (
+            "are significantly above chance"
+            if best.is_beyond
+            else "are not significantly above chance"
+        )
+        return f"{best.x} and {best.y} {verb} with {label}: {_score_with_adjusted_p(best, pairs)}."
     furthest = f"furthest are {best.x} and {best.y}: {_score_with_adjusted_p(best, pairs)}"
     share = _count_of_pairs_phrase(result.beyond, len(pairs), result.where)
-    return f"{share} beyond chance by {label}; {furthest}."
+    return f"{share} significantly above chance with {label}; {furthest}."
 
 
 def _describe_one_of_measures(evidence: Evidence, result: MeasureResult) -> str:
@@ -381,7 +385,7 @@ def _describe_only_pair(evidence: Evidence, results: Sequence[MeasureResult]) ->
     all_measures = "both" if len(results) == 2 else f"all {len(results)}"
     count = all_measures if n_beyond == len(results) else f"{n_beyond or 'none'} of {len(results)}"
     condition = "" if len(results) == len(evidence.measures) else " that could be tested"
-    return f"{pair.x} and {pair.y} are beyond chance by {count} measures{condition}."
+    return f"{pair.x} and {pair.y} are significantly above chance with {count} measures{condition}."
 
 
 def _describe_several_measures(evidence: Evidence, results: Sequence[MeasureResult]) -> str:
@@ -398,10 +402,10 @@ def _describe_several_measures(evidence: Evidence, results: Sequence[MeasureResu
         all_measures = "both measures" if len(results) == 2 else f"all {measures}"
         ways = all_measures if n_by_all else f"any of {measures}"
     else:
-        ways = f"at least one of {measures}, {n_by_all or 'none'} by all"
+        ways = f"at least one of {measures}, {n_by_all or 'none'} with all"
     return (
-        f"{_count_of_pairs_phrase(n_by_any, len(verdicts), results[0].where)} beyond chance by "
-        f"{ways}; furthest by {results[0].name} are {best.x} and {best.y}."
+        f"{_count_of_pairs_phrase(n_by_any, len(verdicts), results[0].where)} significantly "
+        f"above chance with {ways}; furthest with {results[0].name} are {best.x} and {best.y}."
     )
 
 

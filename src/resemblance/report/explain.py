@@ -296,9 +296,9 @@ def claims_table(measure: Measure) -> Any:
 def _exact_evidence(measure: Measure) -> str:
     """List the parts of the evidence that need no permutations: p-values from moments, chance,
     intervals."""
-    p = "chance and p over all orders of the samples" if measure.product else ""
+    p = "chance and p over all permutations of the samples" if measure.product else ""
     chance = "chance" if measure.chance and not p else ""
-    intervals = "the values without each sample, for intervals" if measure.leave_one_out else ""
+    intervals = "leave-one-out values, for intervals" if measure.leave_one_out else ""
     return "; ".join(filter(None, (p, chance, intervals)))
 
 

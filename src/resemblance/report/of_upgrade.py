@@ -81,7 +81,7 @@ def _tables_of_section(result: Result, name: str) -> Sequence[Table]:
 def _options_section(upgrade: IndexUpgrade) -> Section:
     """Return the recall of every option against the two truths, and the costs."""
     columns = (
-        "option", "answers of", "recall", "low", "high", "lowest of a group", "free numbers",
+        "option", "answers of", "recall", "low", "high", "lowest of a group", "parameters",
         "re-embed", "rebuild", "break-even",
     )  # fmt: skip
     rows: list[tuple[TableEntry, ...]] = []
@@ -104,14 +104,14 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
         f"Recall of {GOAL_LABELS[goal]}",
         f"share of the {upgrade.settings['k']} documents",
         tuple(_recall_bars(upgrade)),
-        f"The line is the recall that is enough, {accept:g}.",
+        f"The line is the smallest acceptable recall, {accept:g}.",
         threshold=accept,
         span=(0.0, 1.0),
     )
     description = (
-        "keep asks the old index with new queries as they are, normalise after the stored vectors "
-        "were normalised, cut after the wider vectors were cut, orthogonal after a rotation of the "
-        "queries, affine after a linear map with a shift. documents_orthogonal and "
+        "Options: keep searches the old index with new queries as they are, normalise with "
+        "normalised stored vectors, cut with the wider vectors cut, orthogonal with rotated "
+        "queries, affine with queries after a linear map and a shift. documents_orthogonal and "
         "documents_affine map the stored vectors to the new model. part[s] re-embeds the share s "
         "of the documents and maps the others. The recall is the share of the right documents that "
         "a query finds: those that the new model would find if all documents were re-embedded, or "
@@ -150,9 +150,9 @@ def _candidates_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
         recalls = [recall_by_base.get((base, count)) for count in counts]
         rows.append((base, *(None if recall is None else recall.value for recall in recalls)))
     description = (
-        "Each way of asking gives the first candidates of the old index, which the new model then "
-        "re-ranks: the share of the new model's answers among them. old_queries are queries by the "
-        "old model. The candidates of each query are re-embedded when it is asked."
+        "Each option returns candidates of the old index, and the new model re-ranks the "
+        "candidates: the share of the new model's answers among them. old_queries are queries by "
+        "the old model. The candidates of each query are re-embedded when it is asked."
     )
     columns = ("candidates of", *(f"first {count}" for count in counts))
     table = Table("candidates", "Candidates to re-rank", columns, tuple(rows), figures=3)

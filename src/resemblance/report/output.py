@@ -237,7 +237,7 @@ def tables_to_text(parts: Sequence[Any]) -> str:
 def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
     """Write a data frame to a Parquet file atomically: readers never see a part."""
     if output is None:
-        raise ValueError("Parquet needs a file: it is not text")
+        raise ValueError("Parquet is not text; name a file")
     with atomic_write(output) as partial:
         frame.to_parquet(partial, **options)
 

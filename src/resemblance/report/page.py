@@ -238,7 +238,7 @@ def summarize_verdicts(result: Result) -> str:
     """Return a line with the number of claims per verdict."""
     total = len(result.claims)
     if not total:
-        return "This run puts no claim to the test."
+        return "This run tests no claim of the paper."
     count = Counter(claim.verdict for claim in result.claims)
     parts = [f"{count[name]} {name}" for name in VERDICT_SIGNS if count[name]]
     return f"{count_with_noun(total, 'claim')}: {'; '.join(parts)}."

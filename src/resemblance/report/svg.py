@@ -18,7 +18,7 @@ MAX_LABEL_LENGTH = 28  # characters of a name
 NAME_SEPARATORS = "./_- "  # separators between the words of a name
 # Words of letters and digits, and the single characters between words
 NAME_TOKENS = re.compile(r"[^\W_]+|[\W_]")
-EMPTY_FIGURE_HTML = '<p class="note">There is nothing to draw: nothing has a value.</p>'
+EMPTY_FIGURE_HTML = '<p class="note">Nothing to draw: all values are missing.</p>'
 LABEL_DISTANCES = (0.75, 1.8, 3.0, 4.2, 5.4)  # between a point and the label, in label heights
 # Degrees, in the order in which label positions are tried
 LABEL_ANGLES = (0, 180, 45, -45, 135, -135, 90, -90)

@@ -13,7 +13,7 @@ TRIAL_SIZES = {  # (suite, size)
     ("resi", "slice"), ("resi", "paper-slice"), ("sensitivity", "small"), ("manifolds", "small"),
     ("stability", "small"), ("joint", "trial"),
 }  # fmt: skip
-TRIAL_WARNING = "Trial run: the scores mean nothing."
+TRIAL_WARNING = "Trial run: do not interpret these scores."
 USER_MODELS_NOTE, STANDARD_SIZE_NOTE = (
     "models of your own",
     "small models on data that comes with the package; not the paper's",
@@ -45,8 +45,7 @@ def is_trial(suite: str, size: str) -> bool:
 def remove_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     """Return the claims for a trial run: no numbers and no verdict."""
     return tuple(
-        c._replace(ours="–", verdict=NO_DATA, note="a trial run puts no claim to the test")
-        for c in claims
+        c._replace(ours="–", verdict=NO_DATA, note="a trial run tests no claim") for c in claims
     )
 
 
@@ -65,8 +64,8 @@ def warn_few_models(n_models: int) -> str:
         return ""
     return (
         f"Few models: at most {n_models} are compared with each other, where the benchmark has "
-        f"{MIN_COMPARED_MODELS}. Other models may order the measures otherwise, which no interval "
-        "here shows."
+        f"{MIN_COMPARED_MODELS}. Other models may rank the measures differently, and the intervals "
+        "do not show this."
     )
 
 
@@ -84,5 +83,5 @@ def headline(rankings: Sequence[Ranking], labels: Mapping[str, str]) -> str:
     return (
         f"{text} {verb} the best mean rank, {first.mean:.2f}, among {len(rankings)} measures over "
         f"{count_with_noun(len(first.ranks), 'task')}. Without scores of several seeds of the same "
-        "networks there are no intervals, and other models may order the measures otherwise."
+        "networks there are no intervals, and other models may rank the measures differently."
     )

@@ -174,13 +174,10 @@ class Result(MappingResult):
         if not idle or self.suite in SUITES_WITHOUT_SCORES:
             return ""
         if not scored_specs:
-            return (
-                "What was run here scores no measure of similarity, so the measures play no part "
-                "in it."
-            )
+            return "This run scores no similarity measures, so the measures have no effect."
         return (
-            f"{join_words(idle, MAX_NAMES_IN_HEADLINE)} {'plays' if len(idle) == 1 else 'play'} no "
-            "part in what was run here."
+            f"{join_words(idle, MAX_NAMES_IN_HEADLINE)} {'plays' if len(idle) == 1 else 'play'} "
+            "no part in this run."
         )
 
     def records(self) -> list[dict[str, Any]]:

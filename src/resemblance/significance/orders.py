@@ -97,7 +97,7 @@ class Design:
         Raises ``ValueError`` for a time series, and ``IndexError`` for a draw that does not exist.
         """
         if self.shifts:
-            raise ValueError("order: a series has windows instead of orders")
+            raise ValueError("order: a time series has windows, not permutations")
         if draw < 0 or (self.is_exhaustive and draw >= self.total):
             raise IndexError(f"order: draw {draw} of {self.total}")
         units = self._units
@@ -119,7 +119,7 @@ class Design:
         Raises ``ValueError`` for permutations, and ``IndexError`` for a draw that does not exist.
         """
         if not self.shifts:
-            raise ValueError("windows: only a series has windows")
+            raise ValueError("windows: only a time series has windows")
         if not 0 <= draw <= self.total:
             raise IndexError(f"windows: draw {draw} of {self.total}")
         shift = (draw + 1) // 2 * (-1) ** draw
@@ -166,14 +166,16 @@ class Design:
 
     @property
     def words(self) -> str:
-        """The design in a few words: "999 orders inside 5 groups"."""
+        """The design in a few words: "999 permutations within 5 groups"."""
         if self.shifts:
             return f"{self.total} shifts of a window of {self.n - 2 * self.shifts} samples"
         whole_blocks = (
             "" if self.whole_blocks is None else f" of {len(np.unique(self.whole_blocks))} blocks"
         )
-        groups = "" if self.groups is None else f" inside {len(np.unique(self.groups))} groups"
-        return f"{'all ' if self.is_exhaustive else ''}{self.total} orders{whole_blocks}{groups}"
+        groups = "" if self.groups is None else f" within {len(np.unique(self.groups))} groups"
+        return (
+            f"{'all ' if self.is_exhaustive else ''}{self.total} permutations{whole_blocks}{groups}"
+        )
 
     # ------------------------------------------------------------------ units that change places
 
@@ -257,8 +259,12 @@ def design_of(
         restrictions = {"within=": groups, "whole_blocks=": units}
         why = " and ".join(name for name, labels in restrictions.items() if labels is not None)
         raise ValueError(
-            f"{caller}: only one order is possible: "
-            + (f"{why} leave no two that may change places" if why else f"there are {n} samples")
+            f"{caller}: only one permutation is possible: "
+            + (
+                f"{why} leave no two units that can be permuted"
+                if why
+                else f"there are {n} samples"
+            )
             + "; use larger groups, smaller blocks, or more samples"
         )
     return design
@@ -288,7 +294,7 @@ def _check_block_sizes(design: Design, caller: str) -> None:
     if ((np.diff(size) > 0) & (np.diff(group) == 0)).any():
         sizes = np.unique(size).tolist()
         raise ValueError(
-            f"{caller}: blocks that change places must be of one size; got "
+            f"{caller}: blocks that are permuted must have one size; got "
             f"{list_names(sizes, 3)} samples; "
             f"cut them to {sizes[0]}, or give within= the size of each sample's block as its label"
         )

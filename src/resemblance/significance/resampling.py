@@ -37,7 +37,8 @@ def sample_groups(
     check_positive_integers("sample_groups", count=count)
     if count < 2:
         raise ValueError(
-            "sample_groups: count must be at least 2: what is left out must leave samples"
+            "sample_groups: count must be at least 2, so that samples remain when a group is left "
+            "out"
         )
     if series:
         return list(np.array_split(np.arange(n), min(count, n)))

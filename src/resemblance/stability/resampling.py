@@ -67,7 +67,7 @@ class Null(BaseResult):
 
     def summary(self) -> str:
         """Return the value with the p-value and the mean of the permuted values."""
-        null_text = f"{self.mean:.4g} in {len(self.draws)} other orders"
+        null_text = f"{self.mean:.4g} in {len(self.draws)} permutations"
         return (
             f"{self.statistic} {self.value:.4g}, {null_text}; z {self.z:.2f}, p {self.pvalue:.2g}"
         )
@@ -170,8 +170,8 @@ def _value_on_half(
         except EmptyPartError:
             continue
     raise ValueError(
-        f"interval: of {MAX_DRAW_ATTEMPTS} halves none has what {statistic} needs; record more "
-        "trials of each condition"
+        f"interval: none of {MAX_DRAW_ATTEMPTS} random halves has the samples that {statistic} "
+        "needs; record more trials of each condition"
     )
 
 
@@ -278,6 +278,6 @@ def _value_in_permuted_order(
         except EmptyPartError:
             continue
     raise ValueError(
-        f"permutation_null: of {MAX_DRAW_ATTEMPTS} orders none has a trial of every condition in "
-        f"both parts of {statistic}; leave out conditions of few trials"
+        f"permutation_null: none of {MAX_DRAW_ATTEMPTS} permutations has a trial of every "
+        f"condition in both parts of {statistic}; leave out conditions with few trials"
     )

@@ -46,8 +46,8 @@ def twonn_dimension(x: Representation, *, discard: float = 0.1) -> float:
     survival = -np.log1p(-np.arange(1, len(ratios) + 1) / n)
     if (squares := float(ratios @ ratios)) <= RANK_TIE_ROUNDING**2 * n:
         raise UndefinedError(
-            "twonn_dimension: the two nearest neighbours of every sample are equally far, as in a "
-            "grid or among categories"
+            "twonn_dimension: the two nearest neighbours of every sample are equally far, as for a "
+            "grid or for categories"
         )
     return float(ratios @ survival) / squares
 

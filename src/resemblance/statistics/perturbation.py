@@ -103,8 +103,9 @@ def _shifts_from_controls(
             points, offset = np.ldexp(points, -size) @ whiten, np.ldexp(offset, -size) @ whiten
         if not np.isfinite(points).all():
             raise UndefinedError(
-                f"controls='whitened': X {x.shape} is too many deviations of the controls "
-                f"{control.shape} away to count them; give both in one unit, or controls='mean'"
+                f"controls='whitened': X {x.shape} is too far from the controls {control.shape}, "
+                "measured in their standard deviations; pass both in the same unit, or "
+                "controls='mean'"
             )
     reference = nearest_means(points, baseline, k, neighbors) if controls == "neighbors" else offset
     return points - reference, float(np.abs(points - offset).max())

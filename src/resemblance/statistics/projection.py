@@ -88,7 +88,9 @@ def _tied_rank_ranges(x: Representation, caller: str) -> Iterator[tuple[np.ndarr
     by distance; the sample itself has rank 0. Samples at equal distances share the ranks."""
     points = center_and_scale_rows(double_precision_rows(x))
     if not points.any():
-        raise UndefinedError(f"{caller}: all samples of a side coincide, so no sample is nearest")
+        raise UndefinedError(
+            f"{caller}: all samples of one side are equal, so no sample is nearest"
+        )
     start, rounding = 0, RANK_TIE_ROUNDING * float(np.square(points).sum(axis=1).max())
     for squares in squared_distance_blocks(points):
         rows = np.arange(len(squares))

@@ -182,8 +182,8 @@ def _points_in_random_bases(
     min_samples=13,
     limits=SPLIT_PARAMETER_RANGES | {"fraction": (0.1, 1), "max_samples": (5, np.inf)},
     claims_for=rdm_invariance_claims,
-    caveat="correlates dissimilarities of different pairs of samples: 0 on average whatever the "
-    "data; use replicate",
+    caveat="correlates dissimilarities of different pairs of samples, with mean 0 for all data; "
+    "use replicate",
 )
 def sample_split(
     x: Representation,
@@ -238,8 +238,7 @@ def sample_split(
     min_samples=50,
     limits=SPLIT_PARAMETER_RANGES
     | {"anchors": (2, np.inf), "probes": (3, np.inf), "max_samples": (50, np.inf)},
-    caveat="correlates distances to different probes: 0 on average whatever the data; use "
-    "anchor_profile",
+    caveat="correlates distances to different probes, with mean 0 for all data; use anchor_profile",
 )
 def anchor(
     x: Representation,

@@ -41,7 +41,7 @@ def class_members(
     smallest = min(map(len, groups))
     if smallest < fewest:
         requirement = f"needs at least {fewest} samples of every class; one has {smallest}"
-        raise ValueError(f"{caller} {requirement}: leave such classes out or join them")
+        raise ValueError(f"{caller} {requirement}: leave out or merge such classes")
     return groups
 
 
@@ -293,7 +293,7 @@ def lda_stability(
     points, groups = double_precision_rows(x), class_members(labels, "lda_stability")
     if len(groups) > 2:
         raise ValueError(
-            f"lda_stability is of two classes; the labels have {len(groups)}: choose two of them"
+            f"lda_stability needs two classes; the labels have {len(groups)}: choose two classes"
         )
     points = center_and_scale_rows(points)
     reference, size = (

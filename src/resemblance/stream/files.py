@@ -39,13 +39,13 @@ def read_stream_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     if not path.is_file():
         raise ValueError(f"no stream at {path}; check the path")
     if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is no stream: Stream.save writes a .npz file")
+        raise ValueError(f"{path} is not a saved stream; Stream.save writes a .npz file")
     with name_file_in_errors(str(path)):
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop("about", "{}")))
         if not isinstance(header, dict) or header.get("kind") != STREAM_FILE_KIND:
-            raise ValueError("it is no stream, which Stream.save writes")
+            raise ValueError("the file is not written by Stream.save")
         if header.get("version") != STREAM_FILE_VERSION:
             raise ValueError(
                 f"its format is {header.get('version')}, and {STREAM_FILE_VERSION} is read here"

@@ -67,7 +67,10 @@ def read_batch_layers(
         raise ValueError(f"{caller}: two layers are called {repeated_name!r}; names must be unique")
     if facts and set(arrays) != set(facts):
         change = ", ".join(map(repr, sorted(set(arrays) ^ set(facts))))
-        raise ValueError(f"{caller} has other layers than the first: {change}; give all in each")
+        raise ValueError(
+            f"{caller} has different layers than the first batch: {change}; pass all layers in "
+            "every batch"
+        )
     layers = {}
     for name in facts or arrays:
         try:

@@ -301,14 +301,14 @@ class Stream:
             own_value, other_value = getattr(self, term), getattr(other, term)
             if own_value != other_value:
                 raise ValueError(
-                    f"Stream.merge: {term}={own_value!r} here and {other_value!r} there; make "
-                    "them equal"
+                    f"Stream.merge: this stream has {term}={own_value!r} and the other "
+                    f"{other_value!r}; create both with the same options"
                 )
         widths = [{n: f.width for n, f in s._facts.items()} for s in (self, other)]
         if all(widths) and list(widths[0].items()) != list(widths[1].items()):
             raise ValueError(
-                f"Stream.merge: layers {widths[0]} here and {widths[1]} there; give both the same "
-                "layers, in one order"
+                f"Stream.merge: this stream has the layers {widths[0]} and the other {widths[1]}; "
+                "create both with the same layers in the same order"
             )
 
     def _checked_names(self, layers: Sequence[str]) -> tuple[str, ...]:

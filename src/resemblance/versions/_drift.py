@@ -185,8 +185,8 @@ def drift(
         )
     if batch_labels is not None:
         raise ValueError(
-            "drift: batch_labels are the classes of other samples: pass paired=False; the same "
-            "samples have one list of labels"
+            "drift: batch_labels are the classes of a batch of different samples: pass "
+            "paired=False; for the same samples pass only labels"
         )
     x, y, groups = validate_versions(reference, current, labels)
     rules = DriftRules(limit, float(tolerance), int(n_resamples), int(seed))

@@ -49,9 +49,9 @@ from .ways import ServingMethods, build_serving_methods
 DOCUMENT_NAMES = ("documents by the old model", "documents by the new model")
 # remedies for facts of the rows, in place of the remedies for two versions
 FACT_REMEDIES = {
-    "equal rows": "Two models in one index? Embed the other rows by one model.",
-    "other inputs": "Give the same documents in the same order by both models.",
-    "unrelated rows": "Give the same documents in the same order by both models.",
+    "equal rows": "Two models in one index? Embed all rows with one model.",
+    "other inputs": "Pass the same documents in the same order for both models.",
+    "unrelated rows": "Pass the same documents in the same order for both models.",
 }
 # Options with a break-even sentence even if another option is chosen.
 BREAK_EVEN_OPTIONS = ("orthogonal", "affine")
@@ -118,7 +118,7 @@ class IndexUpgrade(BaseResult):
         )
         if base not in self.maps:
             names = ", ".join(map(repr, self.maps)) or "none"
-            raise ValueError(f"map: {option_name!r} has no map; fitted: {names}")
+            raise ValueError(f"map: {option_name!r} uses no map; options with a map: {names}")
         return self.maps[base]
 
     def break_even(self, option: str) -> float | None:
@@ -274,7 +274,7 @@ def upgrade_index(
     if embed is not None and not callable(embed):
         raise ValueError(f"upgrade_index: embed must be a function of positions; got {embed!r}")
     if embed is not None and index is None:
-        raise ValueError("upgrade_index: embed needs index, whose positions it is asked for")
+        raise ValueError("upgrade_index: embed needs index: embed gets positions in the index")
     methods = build_serving_methods(task, maps)
     with percent_reporter(progress, 1.0, "upgrade_index") as tick:
         if index is None:
@@ -344,7 +344,7 @@ def _ordered_options(
     """Return all options, the cheapest first."""
     unknown_reason = f"fewer than {MIN_CURVE_DOCUMENTS:,} documents are known by both models"
     if task.whole is not task.old and recalls.new_model:
-        unknown_reason = "it is known only where all documents are re-embedded"
+        unknown_reason = "the recall is known only if all documents are re-embedded"
     full_recall = Recall(1.0, 1.0, 1.0, len(task.a))
     after = {**recalls.new_model, "re-embed": full_recall}
     truths = {"new_model": after, "old_model": recalls.old_model}
@@ -376,9 +376,9 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
     if settings["truth"] == "pool":
         hidden_share = max((o.new_model.hidden for o in result.options if o.new_model), default=0.0)
         yield (
-            "What the new model would find is its choice from a pool; a deeper pool might lower "
-            f"the recalls by {format_percent(hidden_share)} or a little more, which their lower "
-            "bounds allow for."
+            "The documents that the new model finds are chosen from a pool of candidates; a "
+            f"larger pool might lower the recalls by {format_percent(hidden_share)} or a little "
+            "more, and the lower bounds account for this."
         )
     groups = [group for recall in recalls for group in recall.groups]
     small_groups = {str(group.group) for group in groups if group.low is None}
@@ -389,9 +389,9 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
         )
     if result.curve:
         yield (
-            f"What the new model would find is known for {settings['documents']:,} documents and "
-            f"continued to {settings['index']:,}; where it was tried the estimate was too high by "
-            f"up to {format_percent(MAX_EXTRAPOLATION_EXCESS)}."
+            f"The documents that the new model finds are known for {settings['documents']:,} "
+            f"documents and continued to {settings['index']:,}; where it was tried the estimate "
+            f"was too high by up to {format_percent(MAX_EXTRAPOLATION_EXCESS)}."
         )
         if settings["groups"] and target == "new_model":
             yield "Groups are not assessed by an estimate for a larger index; pass embed."
@@ -400,8 +400,8 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
         yield f"Re-embedding everything would change {changed_percent} of the old answers."
     if result.changed is not None and result.changed > NEARLY_ALL_SHARE:
         yield (
-            "That is nearly all: check that queries and documents are in the same order by both "
-            "models, and that old_queries are those by the old model."
+            "This is nearly all: check that queries and documents have the same order for both "
+            "models, and that old_queries come from the old model."
         )
     for option in result.options:
         n_queries = result.break_even(option.name)
@@ -418,6 +418,6 @@ def _map_sentence(result: IndexUpgrade) -> Iterator[str]:
         side = result.maps[name].side
         model, space = ("new", "old index") if side == "queries" else ("old", "new model")
         yield (
-            f"The map is for {side} by the {model} model, to the space of the {space}; it is no "
-            "map for the other direction."
+            f"The map takes {side} of the {model} model to the space of the {space}; the other "
+            "direction needs another map."
         )

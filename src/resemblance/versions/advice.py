@@ -33,12 +33,12 @@ OPTION_PHRASES = {  # a phrase for each option, and the verb of the phrase
     OLD_QUERIES: ("old queries by the old model", "find"),
 }
 OPTION_INSTRUCTIONS = {  # instructions to the user
-    "keep": "Keep the index, and ask it with new queries as they are",
-    "normalize": "Normalise the stored vectors, and ask with normalised new queries",
-    "orthogonal": "Keep the index, and map new queries by a rotation",
-    "affine": "Keep the index, and map new queries by an affine map",
-    "documents_orthogonal": "Map the stored vectors by a rotation, and ask with new queries",
-    "documents_affine": "Map the stored vectors by an affine map, and ask with new queries",
+    "keep": "Keep the index, and search with new queries as they are",
+    "normalize": "Normalise the stored vectors, and search with normalised new queries",
+    "orthogonal": "Keep the index, and map new queries with a rotation",
+    "affine": "Keep the index, and map new queries with an affine map",
+    "documents_orthogonal": "Map the stored vectors with a rotation, and search with new queries",
+    "documents_affine": "Map the stored vectors with an affine map, and search with new queries",
 }
 
 
@@ -115,7 +115,7 @@ def upgrade_verdict(
 ) -> str:
     """Return the decision, and the recall of the chosen option, in a sentence or two."""
     if decision.name == "stay" and gain is not None:
-        return f"Stay with the old model: the new one {format_gain(gain)}."
+        return f"Stay with the old model: the new model {format_gain(gain)}."
     recalls = {o.name: getattr(o, target) for o in options}
     option = next((o for o in options if o.name == decision.option), None)
     target_phrase = f"of the {k} documents that {TRUTH_PHRASES[target]}"
@@ -154,8 +154,8 @@ def _no_cheap_option_verdict(
     best_option = max(known_recalls, key=lambda option: known_recalls[option].value, default=None)
     if best_option is None:
         return (
-            "Undecided: too few documents are known by both models to say what the new model "
-            "would find. Pass index and embed."
+            "Undecided: too few documents are embedded by both models to estimate the answers "
+            "of the new model. Pass index and embed."
         )
     best_phrase = (
         f"{option_phrase(best_option)} {option_verb(best_option)} "
@@ -163,9 +163,9 @@ def _no_cheap_option_verdict(
     )
     if decision.name == "undecided":
         return (
-            f"Undecided: in an index of this size {best_phrase}, by an estimate that was too high "
-            f"by up to {format_percent(MAX_EXTRAPOLATION_EXCESS)} where it was tried. Pass embed "
-            "for a measured recall."
+            f"Undecided: in an index of this size {best_phrase}, according to an estimate that was "
+            f"up to {format_percent(MAX_EXTRAPOLATION_EXCESS)} too high in tests. Pass embed to "
+            "measure the recall."
         )
     return (
         f"Re-embed all documents: no cheaper option is shown to find {format_percent(min_recall)}; "
@@ -184,7 +184,9 @@ def option_instruction(option: Option, widths: tuple[int, int]) -> str:
         )
         tail = "" if old_width > new_width else f" to their first {old_width}"
         normalization = "" if old_width < new_width else ", normalised if the new model normalises,"
-        return f"Keep the index, cut {vectors}{tail} values{normalization} and ask with new queries"
+        return (
+            f"Keep the index, cut {vectors}{tail} values{normalization} and search with new queries"
+        )
     if option.candidates:
         return (
             f"Keep the index, take {option.candidates} candidates for each query by "
@@ -193,7 +195,7 @@ def option_instruction(option: Option, widths: tuple[int, int]) -> str:
     if option.decision == "re-embed a part":
         return (
             f"Re-embed {option.embeds:,} documents, map the others by the map of documents, and "
-            "ask with new queries"
+            "search with new queries"
         )
     return OPTION_INSTRUCTIONS[option.name]
 

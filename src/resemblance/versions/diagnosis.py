@@ -202,8 +202,8 @@ def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: 
     if gain.named and residual_share <= (1 - MIN_ROTATION_EXPLAINED) * identity.residual.mean():
         return gain
     reason = (
-        f"{len(x)} samples in as many directions: a rotation that does not explain all of the "
-        "change explains nothing"
+        f"{len(x)} samples in as many directions: a rotation counts only if it explains all "
+        "of the change"
     )
     return unassessed_finding("rotation", reason)
 

@@ -234,8 +234,8 @@ def _equal_row_facts(
 def _equal_rows_fact(count: int, n: int, x: Rows) -> Fact:
     values = x.take(_evenly_spaced_rows(x))
     remedy = (
-        "Two models in one index? Embed the other rows by the same model. Or some inputs changed: "
-        "compare the rows of changed = (reference != current).any(axis=1) alone."
+        "Two models in one index? Embed the other rows with the same model. Or some inputs "
+        "changed: compare the rows of changed = (reference != current).any(axis=1) alone."
     )
     if len(np.unique(values)) <= min(MAX_COARSE_VALUES, values.size // 4):
         remedy = "The values are few, so rows may be equal by rounding: compare before rounding."
@@ -266,8 +266,8 @@ def _leading_columns_fact(
             count,
             n,
             f"The {narrow_name} holds the first {column_phrase}, in {_format_row_count(count, n)}.",
-            f"Cut the {wide_name} to {width:,} columns and normalise all rows of both: nothing "
-            "has to be embedded again.",
+            f"Cut the {wide_name} to {width:,} columns and normalise all rows of both: no "
+            "re-embedding is needed.",
         ),
     )
 
@@ -322,7 +322,7 @@ def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> t
             n,
             f"The {narrow_name} holds {column_phrase}{length_note}, in "
             f"{_format_row_count(count, n)}.",
-            f"{remedy}{normalize_note}: nothing has to be embedded again. Columns that go "
+            f"{remedy}{normalize_note}: no re-embedding is needed. Columns that go "
             f"together are those that correlate most, {expression}.",
         ),
     )
@@ -413,7 +413,7 @@ def _other_inputs_fact(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
     a, b = x.take(indices), y.take(indices)
     if n < MIN_RELATION_ROWS or is_related(a, b, seed):
         return ()
-    statement = "no row is related to its row in the other version more than to any other row"
+    statement = "no row matches the same row of the other version better than other rows"
     pooled = to_typical_units(np.concatenate([a, b])) if a.shape == b.shape else None
     if pooled is not None and energy_test(pooled, len(a), seed).pvalue > RELATION_LEVEL:
         return (
@@ -421,8 +421,8 @@ def _other_inputs_fact(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
                 "other inputs",
                 n,
                 n,
-                f"These are not the same inputs? The distributions agree, but {statement}.",
-                "Give the same inputs in the same order, or compare batches of other samples: "
+                f"Are the inputs different? The distributions agree, but {statement}.",
+                "Pass the same inputs in the same order, or compare batches of different samples: "
                 "paired=False, or --unpaired.",
             ),
         )
@@ -432,7 +432,7 @@ def _other_inputs_fact(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
             n,
             n,
             f"{statement[0].upper()}{statement[1:]}.",
-            "Look whether these are the same inputs in the same order.",
+            "Check that the inputs and their order are the same.",
         ),
     )
 
@@ -464,9 +464,7 @@ def _zero_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
         return ()
     if not has_one and not _any_notable_share(counts, sides):
         return ()
-    remedy = (
-        "Embed those inputs again, or leave them out: ~(x == 0).all(axis=1) are the other rows."
-    )
+    remedy = "Re-embed these inputs, or leave out the rows: x[~(x == 0).all(axis=1)]."
     noun = "a zero vector." if sum(counts) == 1 else "zero vectors."
     return _side_fact("zeros", counts, sides, noun, remedy)
 
@@ -483,7 +481,7 @@ def _copied_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
         "Look for inputs that repeat or for a default vector, and keep one row of each: "
         "np.unique(x, axis=0, return_index=True)[1]."
     )
-    return _side_fact("copies", counts, sides, "copies of other rows.", remedy)
+    return _side_fact("copies", counts, sides, "duplicates of other rows.", remedy)
 
 
 def _far_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
@@ -495,11 +493,15 @@ def _far_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
     rows = np.unique(np.concatenate([np.flatnonzero(f) for f in is_far])).tolist()
     row_list = list_names(rows, 5)
     predicate = (
-        "a million times farther from the middle than half of the rows: outliers, which take all "
-        f"of the variance (row {row_list})."
+        "a million times farther from the centre than half of the rows: outliers that "
+        f"account for all of the variance (row {row_list})."
     )
     return _side_fact(
-        "far rows", counts, sides, predicate, "Look at their inputs, or leave them out."
+        "far rows",
+        counts,
+        sides,
+        predicate,
+        "Check the inputs of these rows, or leave out the rows.",
     )
 
 
@@ -521,8 +523,9 @@ def find_batch_facts(
                 count,
                 m,
                 f"{_format_row_count(count, m)} of the {names[1]} are rows of the {names[0]}, "
-                "too: the tests take all rows for other samples.",
-                "Leave them out of one, or compare the same samples in pairs: paired=True.",
+                "too, but the tests assume different samples.",
+                "Leave these rows out of one batch, or compare the same samples in pairs: "
+                "paired=True.",
             ),
         )
     return (

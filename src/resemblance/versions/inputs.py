@@ -33,9 +33,7 @@ def validate_threshold(threshold: Any) -> float | None:
         return float(threshold)
     remedy = ""
     if is_number and 1 <= float(threshold) < math.inf:
-        remedy = (
-            ": it judges shares, which are never above 1, so this would find no drift in anything"
-        )
+        remedy = ": drift measures are shares of at most 1, so a larger threshold never finds drift"
         if float(threshold) < 100:
             remedy += f"; {float(threshold):g} % is {float(threshold) / 100:g}"
     raise ValueError(
@@ -81,8 +79,8 @@ def validate_versions(
     (n, _), (m, _) = x.shape, y.shape
     if n != m:
         raise ValueError(
-            f"drift: the reference has {n} samples and the current version {m}; give the same "
-            "inputs, or compare batches of other samples: paired=False, or --unpaired"
+            f"drift: the reference has {n} samples and the current version {m}; pass the same "
+            "inputs, or compare batches of different samples: paired=False, or --unpaired"
         )
     check_same_samples("drift", x, y)
     x, y = align_columns("drift", (x, y), is_one_model=True)
@@ -126,7 +124,8 @@ def common_unit(x: np.ndarray, y: np.ndarray) -> float:
         after * MAX_UNIT_RATIO < before and np.ptp(y, axis=0).any()
     ) or before * MAX_UNIT_RATIO < after:
         raise ValueError(
-            "drift: the sizes of both versions differ by more than 1e50: give both in the same unit"
+            "drift: the scales of both versions differ by a factor above 1e50: pass both in the "
+            "same unit"
         )
     return unit
 

@@ -117,10 +117,10 @@ def neighbor_loss_finding(losses: NeighborLosses, k: int, map_phrase: str, seed:
         "" if losses.among == losses.mapped_among else f" among {losses.mapped_among:,} samples"
     )
     sentence = (
-        f"of the {k} nearest (Euclidean; {len(losses.reembedded):,} queries among "
-        f"{losses.among:,} samples) {format_percent(losses.reembedded.mean())} are lost when "
-        f"everything is embedded again{old_index_note}, and "
-        f"{format_percent(losses.mapped.mean())}{sample_note} beyond what {map_phrase}"
+        f"of the {k} nearest (Euclidean; {len(losses.reembedded):,} queries among {losses.among:,} "
+        f"samples) {format_percent(losses.reembedded.mean())} are lost when everything is "
+        f"re-embedded{old_index_note}, and {format_percent(losses.mapped.mean())}{sample_note} "
+        f"beyond what {map_phrase}"
     )
     shares = (
         [losses.reembedded] if losses.old_index is None else [losses.reembedded, losses.old_index]

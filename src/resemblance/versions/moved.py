@@ -185,7 +185,7 @@ def _moved_classes_finding(
     ]
     class_list = list_names(texts, MAX_NAMED_CLASSES)
     farthest_phrase = f"{moved_classes[index].label} ({distance[index]:.2g} radii)"
-    fallback = f"none beyond chance; the farthest is {farthest_phrase}"
+    fallback = f"none significant; the farthest is {farthest_phrase}"
     return Finding(
         "moved_classes", bool(far_classes), float(distance[index]), *bounds, class_list or fallback
     )

@@ -130,8 +130,8 @@ def _check_embed(task: UpgradeTask, embed: EmbedFunction) -> None:
         > _are_same_documents(new_vectors, old_vectors).mean()
     ):
         raise ValueError(
-            "upgrade_index: embed returned the old vectors of the index; it must embed documents "
-            "by the new model"
+            "upgrade_index: embed returned the old vectors of the index; embed must use the new "
+            "model"
         )
     is_in_index = have_copy_among_nearest(old_vectors, neighbors, task.whole)
     is_different = ~_are_same_documents(vectors, new_vectors)[is_in_index]

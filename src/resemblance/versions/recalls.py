@@ -216,9 +216,9 @@ def check_no_own_documents(task: UpgradeTask, true: np.ndarray) -> None:
     n_copies = int(have_copy_among_nearest(task.a, true, task.whole).sum())
     if n_copies > MAX_OWN_DOCUMENT_SHARE * len(true):
         raise ValueError(
-            f"upgrade_index: {n_copies} of {len(true)} queries equal a document, which they would "
-            "find; give queries and documents ids, by which a query's own document is left out: "
-            "rs.Representation(x, ids=...), or leave copies out"
+            f"upgrade_index: {n_copies} of {len(true)} queries equal a document and would find "
+            "this document; pass ids of queries and documents, so that the own document of a "
+            "query is left out: rs.Representation(x, ids=...), or leave out duplicates"
         )
 
 

@@ -153,7 +153,8 @@ def choose_queries(n_used: int, n: int, d: int, seed: int) -> np.ndarray:
 
 
 def affordable_noise_draws(n_resamples: int, queries: int, n: int, d: int) -> int:
-    """Return the affordable number of versions with noise, at least one."""
+    """Return how many noisy copies of the vectors to search: at most ``n_resamples``, and few
+    enough for the limit of products per search."""
     return max(1, min(n_resamples, MAX_NOISE_DRAWS, MAX_SEARCH_PRODUCTS // (5 * queries * n * d)))
 
 
@@ -251,7 +252,8 @@ def _squared_row_lengths(rows: np.ndarray) -> np.ndarray:
 def _negated_squared_distances(
     points: np.ndarray, block: np.ndarray, squares: np.ndarray, own_rows: np.ndarray
 ) -> np.ndarray:
-    """Return the negated squared distances, up to a constant per point; -inf on overflow."""
+    """Return the negated squared distances from points to the rows of a block, up to a constant per
+    point; -inf on overflow and at the own row of a point."""
     with np.errstate(over="ignore", invalid="ignore"):
         closeness = (2 * points) @ block.T
         closeness -= squares

@@ -128,7 +128,7 @@ def translation_finding(
     """
     if fit.name == "linear":
         return unassessed_finding(
-            "translation", "a linear map may shift the samples too, by any choice of its origin"
+            "translation", "a linear map already contains a shift, because its origin is arbitrary"
         )
     matrix = _matrix_about_origin(base, y, fit)
     basis = (

@@ -100,7 +100,7 @@ def _subspace_change(x: Representation, y: Representation) -> float:
     """
     variance = to_numpy(decomposition(x).singular) ** 2
     if 0 in (len(variance), len(decomposition(y).singular)):
-        raise UndefinedError("all components of one version are rounding")
+        raise UndefinedError("all components of one version are rounding error")
     k = int((variance > MIN_COMPONENT_SHARE * variance.sum()).sum())
     return 1 - float(subspace_overlap.with_parameters(k=min(SUBSPACE_COMPONENTS, k)).evaluate(x, y))
 
@@ -145,7 +145,7 @@ DRIFT_ROWS = (
 # drifts that compare column i with column i
 COLUMNWISE_DRIFTS = ("displacement", "sliced_wasserstein", "mmd")
 SEARCH_DRIFT_ROWS = (
-    DriftRow("neighbours", "Neighbours lost, everything embedded again", "geometry", True, True),
+    DriftRow("neighbours", "Neighbours lost, everything re-embedded", "geometry", True, True),
     DriftRow("old_index", "Neighbours lost, new queries on old vectors", "index", True, True),
 )
 DRIFT_FUNCTIONS: dict[str, Callable[[Representation, Representation], Any]] = {

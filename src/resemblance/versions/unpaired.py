@@ -35,7 +35,7 @@ from .two_samples import (
 BATCH_TEST_LEVEL = 0.05  # significance level of all tests together
 MIN_BATCH_ROWS = 20  # fewest rows of a batch
 MIN_CLASS_ROWS = 10  # fewest rows of a class in either batch, for a test of the class
-NEEDS_PAIRS_REASON = "it needs the same samples in both"
+NEEDS_PAIRS_REASON = "the test needs the same samples in both versions"
 TEST_DRIFT_ROWS = (
     DriftRow("energy", "Energy distance", "coordinates", False, False),
     DriftRow(
@@ -97,8 +97,8 @@ def validate_batches(
     if x.shape[1] != y.shape[1]:
         raise ValueError(
             f"drift: {representation_title(x)} {x.shape} and {representation_title(y)} {y.shape} "
-            "have other widths; batches of "
-            "other samples are compared by features of one model: give both by the same model"
+            "have different widths; batches of different samples must come from one model: embed "
+            "both with the same model"
         )
     for batch in (x, y):
         if batch.shape[0] < MIN_BATCH_ROWS:
@@ -202,7 +202,7 @@ def _tested_drift(row: DriftRow, value: float, p: float, limit: float, exceeds: 
 def _order_drifts_by_side(drifts: Sequence[DriftTest]) -> tuple[DriftTest, ...]:
     """Return all drifts ordered by side; a drift without a number has a reason."""
     by_name = {drift.name: drift for drift in drifts}
-    other_reason = "the energy distance and MMD judge distributions of other samples"
+    other_reason = "the energy distance and MMD decide for batches of different samples"
     table = []
     for row in (*DRIFT_ROWS, *TEST_DRIFT_ROWS, *SEARCH_DRIFT_ROWS):
         reason = NEEDS_PAIRS_REASON if row.paired else other_reason
@@ -267,7 +267,7 @@ def _class_differences(
         share,
         None,
         None,
-        (label_list or "none beyond chance") + note,
+        (label_list or "none significant") + note,
         exceeds_threshold=bool(changed_labels),
     )
     return [shares, rows], finding, moved_classes

@@ -227,8 +227,8 @@ def _check_row_pairs(
         if first.shape[1] != second.shape[1]:
             raise ValueError(
                 f"upgrade_index: {representation_title(first)} {first.shape} and "
-                f"{representation_title(second)} {second.shape} are of one "
-                "model and must have the same width"
+                f"{representation_title(second)} {second.shape} come from one model and must have "
+                "the same width"
             )
 
 
@@ -242,7 +242,7 @@ def _check_query_counts(
     if has_index and z.shape[0] <= x.shape[0]:
         raise ValueError(
             f"upgrade_index: the index has {z.shape[0]:,} vectors, no more than the {x.shape[0]:,} "
-            "documents; leave it out if the documents are the whole index"
+            "documents; leave out index if the documents are the whole index"
         )
     if x.shape[0] < max(MIN_QUERIES, 2 * k):
         raise ValueError(
@@ -252,8 +252,8 @@ def _check_query_counts(
     shared_ids = None if a.ids is None or x.ids is None else set(x.ids) & set(a.ids)
     if has_index and shared_ids and z.ids is None:
         raise ValueError(
-            f"upgrade_index: {len(shared_ids)} queries are documents by their ids; give the index "
-            "ids, too: rs.Representation(index, ids=...)"
+            f"upgrade_index: {len(shared_ids)} queries have the id of a document; also pass ids "
+            "for the index: rs.Representation(index, ids=...)"
         )
 
 

@@ -150,10 +150,13 @@ def judge_batches(purpose: str, rows: Sequence[DriftTest]) -> dict[DriftSide, Ju
     for side, name in (("geometry", "Geometry"), ("coordinates", "Coordinates")):
         change = _format_exceeded_tests([d for d in rows if d.aspect == side], [])
         sentence = (
-            f"{name} did not change beyond chance" if not change else _side_sentence(name, change)
+            f"{name} did not change significantly" if not change else _side_sentence(name, change)
         )
         sides[side] = Judgement(bool(change), side in counts, sentence)  # type: ignore[index]
-    unknown_sentence = "New queries on old vectors: not known, as it takes the same samples"
+    unknown_sentence = (
+        "New queries on old vectors: unknown, because this test needs the same "
+        "samples in both versions"
+    )
     sides["index"] = Judgement(False, "index" in counts, unknown_sentence)
     return sides
 
@@ -169,15 +172,15 @@ def batch_verdict(
     """Return the sentences that say whether batches of different samples have the same
     distribution, and which tests differ."""
     drift = has_drifted(sides, None)
-    headline = f"{'Drift' if drift else 'No drift beyond chance'} for {PURPOSE_NAMES[purpose]}."
+    headline = f"{'Drift' if drift else 'No significant drift'} for {PURPOSE_NAMES[purpose]}."
     tests = [d for d in rows if d.pvalue is not None]
     exceeded_tests = [d for d in tests if d.exceeds_threshold]
     scope = f"of {len(tests)} tests, at {format_level(level)} for all together"
-    text = f"The batches hold other samples, and none {scope}, shows another distribution"
+    text = f"The batches contain different samples, and none {scope}, shows another distribution"
     if exceeded_tests:
         text = (
-            f"The batches hold other samples, and {len(exceeded_tests)} {scope}, show another "
-            "distribution"
+            f"The batches contain different samples, and {len(exceeded_tests)} {scope}, show "
+            "another distribution"
         )
     test_list = ", ".join(map(_short_test_label, exceeded_tests))
     sentences = [
@@ -229,14 +232,14 @@ def _consequences(sides: dict[DriftSide, Judgement], findings: Sequence[Finding]
     if index.drifted and not index.counts and not (geometry.drifted or coordinates.drifted):
         return [f"But {index.sentence[0].lower()}{index.sentence[1:]}: for an index this is drift."]
     if coordinates.drifted and not geometry.drifted:
-        map_remedies = ["put the old vectors through the same map"] if changes else []
+        map_remedies = ["apply the same map to the old vectors"] if changes else []
         remedies = [
             "map new queries, as rs.upgrade_index does",
             *map_remedies,
-            "embed everything again",
+            "re-embed everything",
         ]
         if not index.counts:
-            map_remedies = ["bring the new vectors back by the inverse map"] if changes else []
-            remedies = ["train the head again", *map_remedies]
+            map_remedies = ["apply the inverse map to the new vectors"] if changes else []
+            remedies = ["retrain the head", *map_remedies]
         return [f"Only {change_phrase}: {', or '.join(remedies)}."]
     return []

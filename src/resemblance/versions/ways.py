@@ -77,7 +77,7 @@ def build_serving_methods(task: UpgradeTask, maps: Sequence[str]) -> ServingMeth
     free_rows = np.setdiff1d(np.arange(len(task.old.source)), task.selves)
     if len(free_rows) < MIN_MAP_DOCUMENTS:
         raise ValueError(
-            f"upgrade_index: {len(free_rows)} documents are no queries; the maps need at least "
+            f"upgrade_index: {len(free_rows)} documents are not queries; the maps need at least "
             f"{MIN_MAP_DOCUMENTS}"
         )
     order = generator(task.seed, "fit", len(free_rows)).permutation(len(free_rows))

@@ -385,7 +385,7 @@ SAME_SAMPLES_NOTE = "Points of one colour are the same samples in all clouds."
 
 
 def _experiment_clouds(experiment: str) -> Clouds:
-    """Draw the clouds of an experiment, with few points."""
+    """Return a figure with example point clouds of an experiment, sampled with few points."""
     note = SAME_SAMPLES_NOTE
     # The S-curves are much smaller than the roll.
     if experiment == "swiss roll":

@@ -257,7 +257,7 @@ def write_pack(
         target if target.name.endswith(PACK_SUFFIX) else target / f"{name}@{version}{PACK_SUFFIX}"
     )
     if folder.resolve() in archive.resolve().parents:
-        raise ValueError(f"{archive} would be in the folder that it packs; give another target")
+        raise ValueError(f"{archive} is inside the folder to pack; choose another target")
     files = {path: _describe_file(folder / path, path) for path in _walk_files(folder)}
     if MANIFEST_FILE in files:
         raise ValueError(f"{folder} has a {MANIFEST_FILE}, which is the name of the manifest")
@@ -405,7 +405,7 @@ def _verify_folder(folder: Path) -> Manifest:
             raise ValueError(f"{name} is missing")
         size, digest = (folder / name).stat().st_size, checksum(folder / name)
         if (digest, size) != manifest.files[name][:2]:
-            raise ValueError(f"{name} has another content than its manifest lists")
+            raise ValueError(f"{name} differs from the manifest")
     return manifest
 
 

@@ -119,8 +119,8 @@ def open_pack(
         if source is None:
             suggestion = did_you_mean(str(name), [pack.identity for pack in list_packs()])
             raise ValueError(
-                f"{name} neither ships with the library nor is in the cache; resemblance pack get "
-                f"fetches a pack{suggestion if 'mean' in suggestion else ''}"
+                f"{name} is not installed; download the pack with resemblance pack "
+                f"get{suggestion if 'mean' in suggestion else ''}"
             )
         return get_pack(str(name), source, cache=cache)
     if place.is_dir():
@@ -144,8 +144,7 @@ def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
             return place
     if not Path(name).exists():
         raise ValueError(
-            f"{name} is no pack, such as resi-compact@1, and neither an archive nor a folder; "
-            "check the path"
+            f"{name} is not a pack (such as resi-compact@1), an archive or a folder; check the path"
         )
     return Path(name)
 
@@ -273,7 +272,7 @@ def get_pack(
         except DOWNLOAD_ERRORS as error:
             failures.append(f"{origin}: {str(error) or type(error).__name__}")
     summary = "; ".join(failures) or "no source was given"
-    raise ValueError(f"{identity} cannot be had ({summary})")
+    raise ValueError(f"{identity} cannot be downloaded ({summary})")
 
 
 def _expected_digest(identity: str, sha256: str | None) -> str | None:
@@ -326,7 +325,7 @@ def _pack_address(source: str | Path, identity: str, suffix: str = "") -> str:
     is_path = isinstance(source, Path) or "://" not in source
     parts = urlsplit(Path(source).absolute().as_uri() if is_path else str(source))
     if parts.scheme not in ("http", "https", "file"):
-        raise ValueError(f"{source} is no http or https address, no file: address and no path")
+        raise ValueError(f"{source} is not an http, https or file: address, and not a path")
     name = "" if parts.path.endswith(PACK_SUFFIX) else f"/{quote(f'{identity}{PACK_SUFFIX}', '@')}"
     return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}{name}{suffix}"))
 

@@ -1,4 +1,4 @@
-"""The leaderboard: what the benchmarks answer about the measures, question by question."""
+"""The leaderboard: the answers of the benchmarks about the measures, question by question."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Leaderboard(BaseResult):
 def leaderboard(
     *files: str | Path, packs: str = DEFAULT_PACK_SERIES, baseline: str = BASELINE
 ) -> Leaderboard:
-    """Return what the benchmarks answer about all measures, question by question.
+    """Return the answers of the benchmarks about all measures, question by question.
 
     The tasks are fixed, and the models are random: an answer holds for other seeds of the same
     networks. ``answers``: for every question the measures that may be the best, and the differences
@@ -149,7 +149,7 @@ def leaderboard(
 def leaderboard_of_subset(
     board: Board, tasks: TaskSubset, measures: MeasureSubset, baseline: str = BASELINE
 ) -> Leaderboard:
-    """Return what the selected tasks of a leaderboard answer about the selected measures."""
+    """Return the answers of the selected tasks of a leaderboard about the selected measures."""
     answers = answers_of_subset(board, tasks, measures, baseline)
     specs = measure_order(answers, measures.specs)
     cards = [board.cards[spec] for spec in specs]

@@ -196,7 +196,7 @@ def _check_equal_results(first: PackScores, second: PackScores) -> None:
             f"{second.pack} ({second.manifest[:12]}); compute them again on one"
         )
     if [c[:2] for c in first.cells] != [c[:2] for c in second.cells]:
-        raise ValueError(f"{names} have scores in different cells of {first.pack}")
+        raise ValueError(f"{names} have scores on different tasks of {first.pack}")
 
 
 def packs_of(
@@ -222,7 +222,8 @@ def packs_of(
         manifest = packs_by_suite[entry.suite].manifest if entry.suite in packs_by_suite else None
         if manifest and manifest.identity == entry.pack and manifest.sha256 != entry.manifest:
             raise ValueError(
-                f"{entry.pack} is here with the manifest {manifest.sha256[:12]}, and the scores of "
-                f"{entry.measure.spec} are on {entry.manifest[:12]}: get the pack of the scores"
+                f"{entry.pack} is installed with the manifest {manifest.sha256[:12]}, but the "
+                f"scores of {entry.measure.spec} are on {entry.manifest[:12]}: get the pack of the "
+                "scores"
             )
     return tuple(packs_by_suite.values())

@@ -27,7 +27,7 @@ from ..study import StageProgress
 from .score_file import MeasureCard, PackScores, ScoredCell
 from .trivial import guess_scores, is_random_guessing
 
-TOO_SLOW_REASON = "left out: it takes too long on so many samples"
+TOO_SLOW_REASON = "left out: too slow for this number of samples"
 SCORE_DIGITS = 12  # stored scores are rounded to this number of digits
 WITHOUT_DIGITS = 5  # digits of scores without a seed: they give standard errors, which need few
 PACKS_STAGE = "packs"  # progress stage if worker processes report no stages
@@ -96,8 +96,8 @@ def score_pack_tasks(
     )
     if keys:
         raise ValueError(
-            f"{pack.manifest.identity} has no cell {keys[0]}: it was built for another version "
-            "of the suite; build it again"
+            f"{pack.manifest.identity} has no task {keys[0]}: the pack was built for another "
+            "version of the suite; build the pack again"
         )
     return tuple(
         _score_pack_task(cell, rows_by_task.get(k), k in complete_tasks, units.get(k, ()))

@@ -112,7 +112,7 @@ def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
 def answers_of_subset(
     board: Board, tasks: TaskSubset, measures: MeasureSubset, baseline: str = BASELINE
 ) -> tuple[Answer, ...]:
-    """Return what the selected tasks of a leaderboard answer about the selected measures."""
+    """Return the answers of the selected tasks of a leaderboard about the selected measures."""
     return answer_questions(
         board.results.values(),
         baseline=baseline,
@@ -131,7 +131,7 @@ def select_task_subset(
     Raises ``ValueError`` for an unknown selection.
     """
     if domain and (benchmark or test):
-        raise ValueError("choose the tasks of a domain, or the tasks of a benchmark, not both")
+        raise ValueError("choose the tasks of a domain or the tasks of a benchmark, not both")
     if test and not benchmark:
         raise ValueError(f"{test!r} is a test of a benchmark: name the benchmark as well")
     key = domain or (f"{benchmark}/{test}" if test else benchmark) or ALL_TASKS_KEY

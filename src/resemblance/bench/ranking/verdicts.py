@@ -290,9 +290,9 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
             assert v.difference is not None
             yield f"{word} than {name} at telling {v.words}: {format_interval(v.difference)}."
     if same := by_verdict.get("no difference"):
-        yield f"No difference from {name} is shown in telling {_words_of(same)}."
+        yield f"No significant difference from {name} at telling {_words_of(same)}."
     if equal := by_verdict.get("equal"):
-        yield f"Equal to {name} in telling {_words_of(equal)}."
+        yield f"Equal to {name} at telling {_words_of(equal)}."
     if shown := by_verdict.get("no interval"):
         scores = [
             f"{v.words} {format_score(v.score or 0.0)}{_baseline_score(v, name)}" for v in shown

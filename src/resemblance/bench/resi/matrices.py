@@ -17,9 +17,9 @@ from .cases import QUALITY_TITLES
 from .evaluation import ComparedPart, Evaluation
 
 MATRICES_NOTE = (
-    "What a score is made of: every pair of models, or of layers, with the difference that is "
-    "expected and the one that a measure finds (for a similarity, its largest value minus the "
-    "similarity). Dark is alike; each map has its own scale, over pairs of different models."
+    "The data behind a score: for every pair of models, or of layers, the expected "
+    "difference and the measured difference (for a similarity: the largest value minus the "
+    "similarity). Dark is similar; each map has its own scale, over pairs of different models."
 )
 
 

@@ -40,14 +40,13 @@ from .rules import PRESET_BY_PROTOCOL, resi_tasks_with_rules
 JudgesByPaper = Mapping[str, Callable[[Evaluation], Iterable[Claim]]]
 RESI_TITLE = "The ReSi benchmark of similarity measures"
 ABOUT_RESI = (
-    "A similarity measure compares the representations that two neural networks, or two of their "
-    "layers, have of the same inputs. Each measure is tested on networks about which we already "
-    "know something: "
-    "their accuracy, their outputs, how they were trained, or the order of their layers. The "
-    "closer a measure's differences match what we know, the better its rank; 1 is best. A quality "
-    "is how that match is scored, such as a correlation, or conformity: the share of pairs of "
-    "differences in the expected order. A cell is one test of one family of models by one quality; "
-    "measures are ranked in each."
+    "A similarity measure compares the representations of the same inputs by two neural networks "
+    "or two layers. Each measure is tested on networks with known relations: their accuracy, their "
+    "outputs, their training, or the order of their layers. The better the differences of a "
+    "measure agree with the known relations, the better its rank; 1 is best. A quality is a score "
+    "of this agreement, such as a correlation, or conformity: the share of pairs of differences in "
+    "the expected order. A task is one test of one family of models with one quality; measures are "
+    "ranked in each task."
 )
 RESI_PAPER_CITATION = (
     "Klabunde et al., “ReSi: A Comprehensive Benchmark for Representational Similarity Measures”, "
@@ -58,9 +57,9 @@ PROTOCOL_WORDS: Mapping[str, str] = {
     "resi-code": "what the authors' code computes",
 }
 FAILURE_WORDS: Mapping[str, str] = {
-    "last": "a measure with failed comparisons in a cell is ranked behind all others of that cell",
-    "unranked": "a measure with failed comparisons in a cell is ranked by what is left, or not at "
-    "all",
+    "last": "a measure with failed comparisons in a task is ranked behind all other measures",
+    "unranked": "a measure with failed comparisons in a task is ranked by the remaining "
+    "comparisons, or not at all",
 }
 TEST_EXPLANATIONS: Mapping[str, str] = {
     "accuracy": "Models differ in their random seed only; the more the accuracies of two of them "
@@ -76,7 +75,7 @@ TEST_EXPLANATIONS: Mapping[str, str] = {
     "groups (AUPRC or conformity, 0 to 1).",
     "augmentation": "Groups of models were trained with more or less augmentation; models of one "
     "group should be more alike than models of different groups (AUPRC or conformity, 0 to 1).",
-    "layers": "Inside one model, the farther apart two layers are, the more they should differ: "
+    "layers": "Within a model, the farther apart two layers are, the more they should differ: "
     "distances in the right order (Spearman correlation, −1 to 1), or layers in between not "
     "farther than what encloses them (conformity, 0 to 1); the mean over models.",
 }
@@ -88,7 +87,7 @@ QUALITY_CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 # The words of a task.
 TASK_KEY_NAMES = ("test", "quality", "domain", "dataset", "architecture", "pooling")
-TASK_DEFINITION = "A cell is one test on one architecture by one quality."
+TASK_DEFINITION = "A task is one test on one architecture with one quality."
 
 
 def evaluate(
@@ -350,7 +349,7 @@ def _evaluation_counts(evaluation: Evaluation, overview: ScoreOverview) -> dict[
     counts = {
         "model": len(compared_models(evaluation)),
         "measure": len(evaluation.measures),
-        "ranked cell": len(overview.ranks),
+        "ranked task": len(overview.ranks),
         "comparison": len(pairs) * orders,
     }
     return {
@@ -393,7 +392,7 @@ def _resi_remarks(evaluation: Evaluation) -> tuple[str, ...]:
     )
     training_note = _untrained_models_remark(evaluation.untrained)
     if training_note and evaluation.size not in PAPER_SUBSETS:
-        training_note += " Their tests are made with the models that are left."
+        training_note += " The tests use the remaining models."
     texts = (
         models_note,
         samples_note if samples else "",

@@ -26,9 +26,9 @@ HOUR_COLUMNS, DISK_COLUMNS = ("GPU h", "CPU h"), ("weights, GB", "representation
 BYTES_PER_NUMBER = 4
 BYTES_PER_GIGABYTE = 1e9
 PLAN_NOTE = (
-    "Hours are estimates of training the models that are missing, on one H100, or one core where "
-    "that was measured; all else is of all models. The size paper-slice takes seconds a model "
-    "instead. A run times its first comparisons and prints how long the comparisons take."
+    "Hours are estimates for training the missing models, on one H100, or on one core where that "
+    "time was measured; all other columns are for all models. With the size paper-slice a model "
+    "takes seconds. A run times the first comparisons and prints an estimate for all comparisons."
 )
 
 

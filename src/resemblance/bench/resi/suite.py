@@ -214,7 +214,7 @@ def _measure_from_info(info: MeasureInfo) -> Measure:
         return entry
 
     def absent(x: Any, y: Any) -> float:
-        raise RuntimeError(f"{info.spec} is not at hand")
+        raise RuntimeError(f"{info.spec} is not available")
 
     absent.__name__ = info.spec
     absent.__doc__ = info.label
@@ -262,7 +262,8 @@ def _purpose_and_options(
         raise TypeError(f"run: there is no option {unknown_names[0]!r}")
     if models is not None and (size or domains):
         raise ValueError(
-            "run: models brings models along; size and domains are for models to be trained"
+            "run: models= names existing models; leave out size and domains, which select models "
+            "to train"
         )
     run_options = {
         name: value for name, value in words.items() if value not in (None, (), [], False)
@@ -277,7 +278,7 @@ def _purpose_and_options(
     if not size and models is None:
         models = study_purpose.models
         if models and PACK_IDENTITY_PATTERN.fullmatch(models):
-            raise ValueError(f"{folder} is a study of the pack {models}: name it, with pack=")
+            raise ValueError(f"{folder} is a study of the pack {models}; pass pack={models!r}")
     if models is None and (size or study_purpose.size) in PAPER_SUBSETS:
         return _paper_purpose_and_options(
             size or study_purpose.size, domains, study_purpose, run_options, options

@@ -45,15 +45,15 @@ SHORT_DING_LABELS: Mapping[str, str] = {
 }
 BENCHMARK_NUMBERS = {benchmark.name: i + 1 for i, benchmark in enumerate(BENCHMARKS)}
 ABOUT_SENSITIVITY = (
-    "A measure should respond to changes that affect what a representation can do, and ignore "
-    "those that do not (Ding, Denain and Steinhardt 2021). In every benchmark the representation "
-    "with the best functionality is the reference, and distances from it should be in the order "
-    "of the differences in functionality. Correlations are means over layers and functionalities; "
+    "A measure should respond to changes in the function of a representation, and ignore all other "
+    "changes (Ding, Denain and Steinhardt 2021). In every benchmark the representation with the "
+    "best functionality is the reference, and distances from it should be in the order of the "
+    "differences in functionality. Correlations are means over layers and functionalities; "
     "intervals cover 95 % of bootstrap samples of models. They show what other models of the same "
     "kind would give, not what other data or architectures would."
 )
 NO_AVERAGE_NOTE = (
-    "A measure without a value somewhere, or with failed comparisons, has no mean and comes last."
+    "A measure with a missing value or with failed comparisons has no mean and comes last."
 )
 FindingsByColumn = Mapping[tuple[str, str], Findings]  # by benchmark and family
 
@@ -83,9 +83,11 @@ def sensitivity_score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
     columns = []
     for case in cases:
         *_, name, quality = case.cell
-        repeats = "it is not known how far its differences repeat on other inputs"
+        repeats = "the reliability of its differences on other inputs is unknown"
         if case.reliability is not None:
-            repeats = f"on other inputs its differences repeat by {case.reliability:.2f}"
+            repeats = (
+                f"on other inputs its differences have a reliability of {case.reliability:.2f}"
+            )
         columns.append(
             ScoreColumn(
                 case.test,
@@ -242,7 +244,7 @@ def _figure_2(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     table = Table.of(
         sorted(records, key=lambda r: (r["detected"] is None, r["detected"] or 0, r["measure"])),
         f"{title}: detection",
-        f"How much can be deleted unseen? {title}",
+        f"How much can be deleted undetected? {title}",
         note + (f" Without a value ({missing_note})." if missing_note else ""),
         columns=("measure", "detected", "probe there", "threshold"),
     )
@@ -265,7 +267,7 @@ def _figure_2(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     undetected = [findings.name(spec) for spec, d in sorted_curves if d.detected is None]
     note = "Smallest share of components whose deletion is detected; small is sensitive."
     note += f" Never detected by {', '.join(undetected)}." if undetected else ""
-    note += f" Without a value, which is not the same: {', '.join(reasons)}." if reasons else ""
+    note += f" Without a value, which is different: {', '.join(reasons)}." if reasons else ""
     bars = Bars(
         f"{title}: detected",
         f"Seen from: {title}",

@@ -161,7 +161,7 @@ def permutation_test(
         np.sort(exchanged, axis=1), np.tile(np.arange(exchanged.shape[1]), (len(exchanged), 1))
     ):
         raise ValueError(
-            "permutation_test: every row of exchanges must be an order of 0 to "
+            "permutation_test: every row of exchanges must be a permutation of 0 to "
             f"{exchanged.shape[1] - 1}"
         )
     results = {}

@@ -64,18 +64,18 @@ EQUAL_DISTANCES_REASON = (
     "all distances are equal up to rounding, so nothing can be ranked: after centring and scaling, "
     "a measure of size or position is constant"
 )
-SLOW_MEASURE_REASON = "left out: it takes too long on so many samples"
-ALL_SLOW_REASON = "all measures of this run take too long on so many samples"
+SLOW_MEASURE_REASON = "left out: too slow for this number of samples"
+ALL_SLOW_REASON = "all measures of this run are too slow for this number of samples"
 NO_MODELS_TEXT = "none that fit"
 MEASURES: tuple[str, ...] = ("default", *PAPER_MEASURES.values(), "cka[estimator=debiased]", "mka")
 SENSITIVITY_TITLE = "Sensitivity and specificity"
 SENSITIVITY_INTRODUCTION = (
-    "Do measures of similarity respond to what affects function, and to nothing else? Four "
-    "benchmarks after Ding, Denain and Steinhardt (2021): random starts and layers, deleted "
-    "principal components, seeds of fine-tuning, seeds of pretraining. In each, distances from "
-    "the best representation should be in the order of the differences in what representations "
-    "can do. Naive p-values assume that pairs are independent; permuted ones and intervals allow "
-    "for the seeds that models have in common."
+    "Do similarity measures respond to changes in function, and to nothing else? Four benchmarks "
+    "after Ding, Denain and Steinhardt (2021): random starts and layers, deleted principal "
+    "components, seeds of fine-tuning, seeds of pretraining. In each, distances from the best "
+    "representation should be in the order of the differences in function. Naive p-values assume "
+    "that pairs are independent; permuted ones and intervals allow for the seeds that models have "
+    "in common."
 )
 
 
@@ -403,7 +403,7 @@ def _unranked_tasks(cases: Iterable[Case]) -> dict[str, str]:
     """Return the tasks in which measures are not ranked, with the reason."""
     return {
         f"{case.models}, {case.cell[-2]}": (
-            f"shown, not ranked: on other inputs its expected differences repeat by "
+            f"not ranked: on other inputs its expected differences have a reliability of "
             f"{case.reliability:.2f}, less than {LEAST_RELIABILITY}"
         )
         for case in cases
@@ -460,14 +460,14 @@ def _sensitivity_remarks(
     if count:
         cause = f"{pinned.identity} does not say it" if pinned else "the models do not say it"
         yield (
-            f"For {count} of {len(cases)} cells it is not known how far what is expected repeats "
-            f"on other inputs of the same kind: {cause}."
+            f"For {count} of {len(cases)} tasks the reliability of the expected differences on "
+            f"other inputs is unknown: {cause}."
         )
     noise = sum(not is_reliable(case.reliability) for case in cases)
     if noise:
         yield (
-            f"Shown, not ranked: {noise} of {len(cases)} cells, whose expected differences do not "
-            f"repeat on other inputs of the same kind (reliability below {LEAST_RELIABILITY})."
+            f"Not ranked: {noise} of {len(cases)} tasks, whose expected differences do not repeat "
+            f"on other inputs (reliability below {LEAST_RELIABILITY})."
         )
 
 

@@ -53,7 +53,7 @@ def family_tables(findings: Findings) -> Iterator[Table]:
     yield _pvalues_table(findings, layers)
     for quality in CORRELATION_NAMES:
         note = (
-            f"Differences of {quality.capitalize()}'s correlation, mean over cells, with 95 % "
+            f"Differences of {quality.capitalize()}'s correlation, mean over tasks, with 95 % "
             "bootstrap intervals: first with one pair of the reference with itself, then with one "
             "for each time that it was drawn, as in the paper's procedure. Draws: the bootstrap "
             "samples with a value. Measures with failed comparisons are left out."
@@ -103,14 +103,14 @@ def _mean_correlations_table(findings: Findings) -> Table:
                 else f"{known_pairs:.2f} ({int(c.pairs[m].sum())} of {c.of * len(c.names)})",
             }
         )
-    cells = "one cell"
+    cells = "one task"
     if len(c.names) > 1:
-        cells = f"mean over {len(c.names)} cells (layers times functionalities)"
+        cells = f"mean over {len(c.names)} tasks (layers times functionalities)"
     note = (
         f"{c.of} representations, {cells}. Spearman's ρ and Kendall's τ with 95 % intervals "
         "over bootstrap samples of models, or of the seeds that they share; every sample chooses "
         "the reference again. Then ρ averaged over all references, ρ without the pair of the "
-        "reference with itself, and the share of cells with a p-value of at most 0.05. "
+        "reference with itself, and the share of tasks with a p-value of at most 0.05. "
         f"{NAIVE_P_VALUES_NOTE} {_resampling_note(c)} A measure with failed comparisons has no "
         "mean and is last; the last column gives the mean over its other pairs."
     )
@@ -132,7 +132,7 @@ def _resampling_note(c: Correlations) -> str:
             f"There are no intervals: samples would be drawn from {c.blocks} blocks, and "
             f"{MIN_BLOCKS} are needed."
         )
-    limit = "by the number of orders, or of permutations"
+    limit = "a limit set by the number of permutations"
     if c.smallest > P_VALUE_LEVEL:
         limit = "so that none is given"
     return (

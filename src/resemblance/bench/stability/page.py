@@ -45,16 +45,15 @@ ABOUT_DELETION = (
     "of components that are missing."
 )
 ABOUT_CANARY = (
-    "A canary in a mine falls silent before the miners notice the gas. Does the representation of "
-    "a network change before its answers get worse? The weights of trained networks are "
-    "disturbed: by noise of a standard deviation of α times that of each parameter, by rounding "
-    "them to few bits, by random adapters of low rank. Every disturbed network sees the same "
-    "inputs as before. A measure is a good canary when its difference grows as accuracy falls, "
-    "and when it stays silent as long as nothing is lost: whether accuracy was lost is decided by "
-    "McNemar's test at 5 %. Differences are shares of the scale of a measure: from the network "
-    "and itself to the network with the weights of every parameter shuffled. A measure that has "
-    "no value for a change has none for that kind of change, and comes last there: a measure must "
-    "not gain by failing in hard cases."
+    "Does the representation of a network change before the accuracy drops? The weights of trained "
+    "networks are perturbed with noise (a standard deviation of α times the standard deviation of "
+    "each parameter), with rounding to few bits, or with random adapters of low rank. Every "
+    "perturbed network gets the same inputs as before. A measure is a good canary if its "
+    "difference grows as accuracy falls, and if the difference stays small while no accuracy is "
+    "lost: whether accuracy was lost is decided by McNemar's test at 5 %. Differences are shares "
+    "of the scale of a measure: from the network and itself to the network with the weights of "
+    "every parameter shuffled. A measure without a value for one change has no value for that kind "
+    "of change and ranks last, so that failing in hard cases never pays."
 )
 CANARY_TITLE = "Canary: weights that drift"
 SCALE_LABEL = "share of the scale: 0 for unchanged weights, 1 for shuffled ones"
@@ -110,7 +109,7 @@ def deletion_section(
     table = Table.of(
         rows,
         "sensitivity",
-        "Values of all measures by components removed",
+        "Values of all measures by the number of removed components",
         "“Half seen at”: components removed when half of the largest difference is reported. "
         "“Order”: rank correlation of differences with components removed.",
     )
@@ -120,7 +119,7 @@ def deletion_section(
     )
     chart = Chart(
         "measures",
-        "How soon measures see a deletion",
+        "How soon measures detect a deletion",
         "components removed",
         "share of the largest difference",
         tuple(line for line in lines if line.points),
@@ -189,9 +188,9 @@ def stability_score_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
     columns = []
     for test, cell, repeats in dict.fromkeys((s.test, s.cell, s.reliability) for s in scores):
         models, _, kind = "/".join(cell).partition(", ")
-        hint = "it is not known how far the losses repeat on other inputs"
+        hint = "the reliability of the losses on other inputs is unknown"
         if repeats is not None:
-            hint = f"on other inputs the losses repeat by {repeats:.2f}"
+            hint = f"on other inputs the losses have a reliability of {repeats:.2f}"
         is_canary = test == "canary"
         group, head = (models, kind) if is_canary else ("deletions", models)
         columns.append(

@@ -69,9 +69,9 @@ MEASURES: tuple[str | Measure, ...] = (
 )
 STABILITY_TITLE = "The stability suite"
 STABILITY_INTRODUCTION = (
-    "Leading components are deleted from a representation one after the other, and the weights "
-    "of trained networks are disturbed more and more. A measure should follow both, after Raju "
-    "2026 (arXiv 2601.09173)."
+    "Leading components are deleted from a representation one after the other, and the weights of "
+    "trained networks are perturbed more and more. A measure should follow both, after Raju 2026 "
+    "(arXiv 2601.09173)."
 )
 EXPERIMENTS = ("spectral", "canary")
 # The paper divides distances between shapes of size 1 by these numbers.
@@ -274,8 +274,8 @@ def _noise_remarks(copies: Sequence[Case]) -> Iterator[str]:
         yield noise
     if any(case.reliability is None for case in copies):
         yield (
-            "How far losses of accuracy repeat on other inputs is not known: the answers of the "
-            "disturbed models are not kept."
+            "The reliability of the losses of accuracy on other inputs is unknown: the answers of "
+            "the perturbed models are not saved."
         )
 
 

@@ -122,6 +122,6 @@ def check_remainder(name: str, shares: np.ndarray, min_share: float = MIN_REMAIN
     samples = np.flatnonzero(~(shares > min_share))
     if len(samples):
         raise UndefinedError(
-            f"{name}: without sample {samples[0]} of {len(shares)} nothing, or too little for a "
-            f"difference, is left; {LEAVE_ONE_OUT_REMEDY}"
+            f"{name}: without sample {samples[0]} of {len(shares)} the value is undefined or "
+            f"rounding error; {LEAVE_ONE_OUT_REMEDY}"
         )

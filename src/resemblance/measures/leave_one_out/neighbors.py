@@ -147,8 +147,8 @@ def replacements(x: Representation, nearest_rows: NeighborSearch) -> Replacement
         leave_one_out_squared_sizes(x)
     if has_single_deviating_sample(x):
         raise UndefinedError(
-            f"{representation_title(x)} is constant without one of {n} samples: none has nearest "
-            f"neighbours; {LEAVE_ONE_OUT_REMEDY}"
+            f"{representation_title(x)} is constant without one of {n} samples: no sample has "
+            f"nearest neighbours; {LEAVE_ONE_OUT_REMEDY}"
         )
     graph = neighbor_matrix(nearest(x, *nearest_rows), np.ones((n, k)))
     longer = neighbor_matrix(nearest(x, nearest_rows.k + 1, *nearest_rows[1:]), np.ones((n, k + 1)))

@@ -66,7 +66,7 @@ MAP_COLOR_NOTE = (
 BEST_MATCH_TITLE = "Best match of each layer"
 PLANE_TITLE = "Plane"
 TREE_TITLE = "Tree"
-NOT_SIGNIFICANT_NOTE = f"not beyond chance (adjusted p > {ALPHA:g})"
+NOT_SIGNIFICANT_NOTE = f"not significantly above chance (adjusted p > {ALPHA:g})"
 MAX_MEASURES_UNGROUPED = 4  # with more measures, each family has a section of maps
 COLOR_SCALE_END_LABELS = ("different", "similar")
 MapEntries = tuple[tuple[float | None, ...], ...]
@@ -270,7 +270,10 @@ def _best_match_chart(context: PageContext, info: MeasureInfo) -> Chart:
     curves = _best_match_curves(context, info)[:MAX_DEPTH_LINES]
     names = [f"{curve.model} in {curve.other}" for curve in curves]
     lines = layer_lines(context, info, curves, names)
-    note = "Of each layer of the first model, the value with the most similar layer of the second."
+    note = (
+        "For each layer of the first model: the value with the most similar layer of the second "
+        "model."
+    )
     note = " ".join(filter(None, (f"{context.label(info)}.", note, _direction_note(info))))
     axis = f"{'relative depth' if has_relative_depth(curves) else 'layer'} of the first model"
     return Chart("matches", BEST_MATCH_TITLE, axis, context.label(info), tuple(lines), note)

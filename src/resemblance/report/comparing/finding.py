@@ -148,8 +148,8 @@ def _significant_pairs_sentence(context: PageContext, places: IndexPairs) -> str
     verb = "is" if 1 in (result.beyond, pairs) else "are"
     scope = " between models" if cross_pairs else ""
     return (
-        f"{result.beyond} of {count_with_noun(pairs, 'pair')}{scope} {verb} beyond chance by "
-        f"{context.label(context.leading)} (adjusted p at most {ALPHA:g})."
+        f"{result.beyond} of {count_with_noun(pairs, 'pair')}{scope} {verb} significantly above "
+        f"chance with {context.label(context.leading)} (adjusted p at most {ALPHA:g})."
     )
 
 
@@ -179,9 +179,8 @@ def _disagreeing_measures_sentence(context: PageContext, pairs: int) -> str:
     verb = "orders" if len(low) == 1 else "order"
     return (
         f"{len(low)} of {count_with_noun(len(agreements), 'measure')} of other families {verb} the "
-        "pairs "
-        f"otherwise (Spearman correlation with {label} below {MAX_DISAGREEMENT_CORRELATION:g}): "
-        f"{measure_texts}."
+        f"pairs differently (Spearman correlation with {label} below "
+        f"{MAX_DISAGREEMENT_CORRELATION:g}): {measure_texts}."
     )
 
 
@@ -255,7 +254,7 @@ def untrained_reference_sentences(
             continue
         closer = (
             f"{name_in_sentence(other)} is {{}} to {name_in_sentence(model)} than a "
-            "re-initialized copy of it is"
+            "re-initialised copy of it is"
         )
         k = (low or depths)[0]
         scores = (
@@ -342,12 +341,12 @@ def matching_depth_sentence(context: PageContext, curves: Sequence[DepthCurve]) 
     if len(curves) == 1:
         model, other = name_in_sentence(curves[0].model), name_in_sentence(curves[0].other)
         return (
-            f"For {n_alone} of {len(verdicts)} layers of {model}, the most similar layer of "
-            f"{other} is the one of {depth}{ties}."
+            f"{n_alone} of {len(verdicts)} layers of {model} are most similar to the layer of "
+            f"{other} of {depth}{ties}."
         )
     return (
-        f"In {n_alone} of {len(verdicts)} cases, the most similar layer of another model is the "
-        f"one of {depth}{ties}."
+        f"In {n_alone} of {len(verdicts)} cases, a layer is most similar to the layer of the "
+        f"other model of {depth}{ties}."
     )
 
 
@@ -506,4 +505,4 @@ def chance_clause(context: PageContext, places: IndexPairs) -> str:
     if math.isnan(chance):
         return ""
     subject = "these pairs score" if len(places) > 1 else "this pair scores"
-    return f"; with the samples in random order {subject} {format_two_decimals(chance)} on average"
+    return f"; with permuted samples {subject} {format_two_decimals(chance)} on average"

@@ -349,8 +349,8 @@ def _check_evidence_matches(
         )
     if leading.spec not in {m.spec for m in evidence.measures}:
         raise ValueError(
-            f"write_page: {leading.spec} leads the page, and the evidence has nothing of it; "
-            "compute it for that measure, or pass measure= with one that the evidence has"
+            f"write_page: {leading.spec} leads the page but is missing in the evidence; compute "
+            "evidence for this measure, or pass measure= with a measure of the evidence"
         )
 
 

@@ -55,13 +55,13 @@ MEASURES_TABLE_COLUMNS = (
 )  # fmt: skip
 TERMINAL_COLUMNS = ("label", "measure", *MEASURES_TABLE_COLUMNS[5:11], "failed")  # on a terminal
 CHANCE_NOTE = (
-    "Chance is the mean of the value over all orders of the samples of one side, where it has a "
-    "closed form."
+    "Chance is the mean of the value over all permutations of the samples of one side, "
+    "for measures with a closed form."
 )
 PAIR_SUMMARY_NOTE = (
     "Smallest, median and largest are over pairs of different representations, and of layers of "
     "several models over the pairs between models. Seconds are summed "
-    "over all pairs; what several measures share is counted for the first that needed it. "
+    "over all pairs; the time of shared intermediates counts for the first measure. "
     f"{CHANCE_NOTE}"
 )
 MAX_OPEN_INPUT_ROWS = 24  # a longer list is closed at first
@@ -71,8 +71,8 @@ EVIDENCE_NOTE = (
     "similar."
 )
 ADJUSTED_P_NOTE = (
-    "Adjusted p-values hold for all pairs of a map at once, not for all measures. A pair is beyond "
-    f"chance if its adjusted p is at most {ALPHA:g}."
+    "Adjusted p-values hold for all pairs of a map at once, not for all measures. A "
+    f"pair is significantly above chance if the adjusted p is at most {ALPHA:g}."
 )
 # Tables of more than 24 rows are closed at first; tables of more than 2000 rows are only in files
 MAX_OPEN_TABLE_ROWS, MAX_PAGE_TABLE_ROWS = 24, 2000
@@ -195,7 +195,7 @@ def evidence_sections(context: PageContext) -> Iterator[Section]:
         yield Section("depths", f"Layers of {depth}", "", (pairs,))
     yield Section(
         "beyond",
-        "Beyond chance",
+        "Significantly above chance",
         f"{EVIDENCE_NOTE} {ADJUSTED_P_NOTE}",
         (overview_table(evidence, results),),
     )
@@ -278,7 +278,13 @@ def overview_table(evidence: Evidence, results: Sequence[MeasureResult]) -> Tabl
     furthest above chance. For layers of several models, only pairs between models count."""
     results = results_between_models(evidence, results)
     level = format_level(evidence.confidence_level)
-    names = ("measure", "label", "beyond chance", "median above chance", "furthest above chance")
+    names = (
+        "measure",
+        "label",
+        "significantly above chance",
+        "median above chance",
+        "furthest above chance",
+    )
     columns = (*names, "value", f"{level} interval", "chance", "adjusted p")
     return Table(
         "measures", "", columns, tuple(_overview_row(evidence, result) for result in results)
@@ -376,7 +382,9 @@ def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
         copy, first_model = provenance.get("reinitialized"), next(iter(models), "")
         descriptions = {name: _describe_model_facts(entries) for name, entries in models.items()}
         descriptions |= (
-            {str(copy): f"{first_model} with weights drawn anew"} if copy in descriptions else {}
+            {str(copy): f"{first_model} with re-initialised weights"}
+            if copy in descriptions
+            else {}
         )
         facts |= {name: text for name, text in descriptions.items() if text}
     elif models:

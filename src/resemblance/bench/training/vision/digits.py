@@ -83,7 +83,7 @@ def train_on_digits(
 
 
 def split_digits(images: int) -> DigitSplit:
-    """Return the digits, with the same ``images`` test images in every call."""
+    """Split the digits into training images and ``images`` test images, equally in every call."""
     x, y = _shuffled_digits()
     if not 0 < images < len(y):
         raise ValueError(f"digits: images must be between 1 and {len(y) - 1}; got {images}")
