@@ -42,6 +42,8 @@ if _TYPE_CHECKING:
     from .data.representation import as_representation as as_representation
     from .data.representation import cached as cached
     from .data.representation import cached_pair as cached_pair
+    from .engine._align import Alignment as Alignment
+    from .engine._align import align as align
     from .engine._compare import compare as compare
     from .engine._scale_curve import ScaleCurve as ScaleCurve
     from .engine._scale_curve import scale_curve as scale_curve
@@ -61,7 +63,6 @@ if _TYPE_CHECKING:
     from .measures._dissimilarities import dissimilarities as dissimilarities
     from .measures._dissimilarities import from_dissimilarities as from_dissimilarities
     from .measures._dissimilarities import rdm as rdm
-    from .measures.mean_shapes import align as align
     from .measures.mean_shapes import mean_shape as mean_shape
     from .models.extraction import extract_features as extract_features
     from .models.features import open_features as open_features
@@ -88,6 +89,7 @@ _MODULES = {
     "checks": ("check_measure", "check_statistic"),
     "citations": ("cite",),
     "contracts.claims": ("AllPairs", "Product", "Scores"),
+    "engine._align": ("Alignment", "align"),
     "engine._compare": ("compare",),
     "engine._scale_curve": ("ScaleCurve", "scale_curve"),
     "comparison.comparison": ("Comparison",),
@@ -101,7 +103,7 @@ _MODULES = {
     ),
     "inference._sample_size": ("sample_size",),
     "data.joining": ("condition_means", "join_samples"),
-    "measures.mean_shapes": ("align", "mean_shape"),
+    "measures.mean_shapes": ("mean_shape",),
     "contracts._measure": ("Measure", "measure"),
     "models.patching": ("patch_models",),
     "models.two_models": ("compare_models", "plan_models"),

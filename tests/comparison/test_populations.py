@@ -94,15 +94,15 @@ def test_the_mean_does_not_depend_on_rotations_order_or_a_common_scale():
 
 def test_aligned_is_the_nearest_turned_copy():
     x, target = networks(2)
-    near = rs.align(rs.Representation(x, "x", ids=range(40)), target)
+    near = rs.align(x, target).transform(rs.Representation(x, "x", ids=range(40)))
     assert (near.name, near.ids) == ("x", tuple(range(40)))
-    centered = target - target.mean(axis=0)
-    assert np.linalg.norm(near.array - centered) == pytest.approx(distance(x, target))
-    for a, b in ((x[:, :3], target), (x, target[:, :3])):
-        near = rs.align(a, b)
-        wide = np.pad(b - b.mean(axis=0), ((0, 0), (0, near.shape[1] - b.shape[1])))
-        assert np.linalg.norm(near.array - wide) == pytest.approx(distance(a, b))
-        assert distance(near, a) == pytest.approx(0, abs=1e-6)
+    assert np.linalg.norm(near.array - target) == pytest.approx(distance(x, target))
+    narrow = rs.align(x[:, :3], target).transform(x[:, :3])
+    assert np.linalg.norm(narrow.array - target) == pytest.approx(distance(x[:, :3], target))
+    assert distance(narrow, x[:, :3]) == pytest.approx(0, abs=1e-6)
+    wide = rs.align(x, target[:, :3])
+    assert wide.transform(x).shape == (40, 3)
+    np.testing.assert_allclose(wide.map.T @ wide.map, np.eye(3), atol=1e-12)
 
 
 X, Z = networks(2)

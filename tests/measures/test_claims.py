@@ -58,6 +58,8 @@ def variants(m: Measure) -> Iterator[Measure]:
     for name, values in values_of(m):
         others = (v for v in values if v not in (m.defaults[name], "probabilities"))  # other data
         yield from (m.with_parameters(**small, **{name: v}) for v in others)
+    if m.fit:
+        yield m.with_parameters(held_out=5)
     for name, default in {**m.defaults, **dict(m.parameters)}.items():
         if type(default) in (int, float) and default > 0 and name not in {*NUMBERS, *small}:
             yield m.with_parameters(

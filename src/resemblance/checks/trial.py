@@ -20,6 +20,7 @@ from ..base.exceptions import UninformativeWarning
 from ..contracts._measure import Measure
 from ..contracts._statistic import Statistic
 from ..contracts.claims import RANGE_TOLERANCE, DeclaredFunction, as_argument, is_outside_range
+from ..contracts.folds import HELD_OUT, restrict_folds
 from ..data.representation import Representation, pair_cache
 from .data import (
     generic_classes,
@@ -226,10 +227,13 @@ def with_matching_labels(entry: Any, samples: int) -> Any:
 def permute_context_samples(
     trial: CheckContext, order: np.ndarray, inputs: tuple[Any, ...]
 ) -> tuple[CheckContext, tuple[Any, ...]]:
-    """Return the context and the inputs with the samples permuted, together with labels and ids."""
+    """Return the context and the inputs with the samples permuted, together with labels, ids and
+    folds."""
     entry, labels = trial.entry, dict(trial.entry.parameters).get("labels")
     if labels:
         entry = entry.with_parameters(labels=[labels[i] for i in order])
+    if (folds := getattr(entry, HELD_OUT, None)) is not None:
+        entry = entry.with_parameters(held_out=restrict_folds(folds, order, len(order)))
     permuted_inputs = tuple(
         value if name in ("control", "encoder", "classifier") else value[order]
         for name, value in zip(input_names(entry), inputs)
@@ -305,7 +309,7 @@ def call_checked(entry: Measure | Statistic, x: Any, *extra_inputs: Any) -> Any:
     b = as_argument(with_repeats(entry, extra_inputs[0]), "Y")
     entry.check_pair(a, b)
     with pair_cache(a, b):
-        return entry.function(a, b, **parameters)
+        return entry.compute(a, b)
 
 
 def format_user_error(error: BaseException, entry: DeclaredFunction) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, Self, TypeGuard
 
 import numpy as np
 
@@ -51,6 +51,7 @@ from .claims import (
     describe_invariance,
     require_arguments,
 )
+from .folds import HELD_OUT, Fit, Folds, check_folds, held_out_value
 from .streamed import check_stream_precision, require_distances, require_features
 
 MeasureFamily = Literal[
@@ -100,6 +101,7 @@ class Measure(DeclaredFunction):
     compares: Product | None = None
     product: Product | None = None
     all_pairs: AllPairs | None = None
+    fit: Fit | None = None
     streams_with: Literal["squares", "directions"] | None = None
     takes: Literal["features", "dissimilarities", "distances", "repeats"] = "features"
     needs_equal_columns: bool = False
@@ -139,11 +141,48 @@ class Measure(DeclaredFunction):
             value = self.all_pairs([x], [y]).values[0, 0]
         else:
             with pair_cache(x, y):
-                value = self.function(x, y, **dict(self.parameters))
+                value = self.compute(x, y)
         value = clip_to_range(value, self, x.dtype)
         if isinstance(x.source, np.ndarray):
             return scalar(value)
         return _as_0d_array(value if self.differentiable else scalar(value), x.array)
+
+    def compute(self, x: Representation, y: Representation) -> Any:
+        """Return the value of a checked pair: the plain function, or with ``held_out`` the mean of
+        the values of the test samples."""
+        parameters = dict(self.parameters)
+        folds = parameters.pop(HELD_OUT, None)
+        if folds is None or self.fit is None:
+            return self.function(x, y, **parameters)
+        return held_out_value(str(self), self.fit, x, y, folds)
+
+    @property
+    def held_out(self) -> Folds | None:
+        """The folds whose test samples give the value; None for the value of all samples."""
+        folds: Folds | None = dict(self.parameters).get(HELD_OUT)
+        return folds
+
+    def with_parameters(self, **parameters: Any) -> Self:
+        """Return this measure with fixed parameters, which become part of the name:
+        ``cka[estimator=debiased]``.
+
+        Every measure with a fit also has the parameter ``held_out``: a number of folds, or pairs
+        (train, test) of row numbers (see :func:`resemblance.compare`). Raises ``ValueError`` for an
+        unknown parameter or an unknown choice of a parameter, and for ``held_out`` of a measure
+        without a fit.
+        """
+        if HELD_OUT in parameters:
+            parameters[HELD_OUT] = check_folds(self.name, parameters[HELD_OUT])
+        entry = super().with_parameters(**parameters)
+        if entry.fit is None and entry.held_out is not None:
+            raise ValueError(
+                f"{entry.with_parameters(held_out=None)} fits no map to samples, so no sample can "
+                "be held out; the measures with a fit are [m for m in rs.list_measures() if m.fit]"
+            )
+        return entry
+
+    def _check(self, parameters: Mapping[str, Any]) -> None:
+        super()._check({name: value for name, value in parameters.items() if name != HELD_OUT})
 
     def is_in_blocks(self, *representations: Representation) -> bool:
         """Say whether ``all_pairs``, not the plain function, computes pairs of the

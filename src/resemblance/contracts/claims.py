@@ -30,6 +30,7 @@ from ..intermediates.rectangles import (
     matrix_inner_products,
     row_inner_products,
 )
+from .folds import HELD_OUT, Fit, held_out_claims
 
 INVARIANCES = (
     "permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine",
@@ -97,6 +98,8 @@ class DeclaredFunction(ABC):
         parameters = {name: as_hashable(value) for name, value in parameters.items()}
         self._check(parameters)
         all_parameters = dict(self.parameters) | parameters
+        if all_parameters.get(HELD_OUT, 0) is None:
+            del all_parameters[HELD_OUT]
         self._check_excluded(all_parameters)
         claims = resolve_claims(self.declared, {**self.defaults, **all_parameters})
         return type(self)(
@@ -275,8 +278,12 @@ def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> di
     for name, claim in claims.items():
         if isinstance(claim, Product | AllPairs):
             claims[name] = claim._replace(parameters=values)
+        elif isinstance(claim, Fit):
+            claims[name] = claim._replace(function=bind_known(claim.function, values))
         elif callable(claim) and name != "claims_for":
             claims[name] = bind_known(claim, values)
+    if values.get(HELD_OUT) is not None and claims.get("fit"):
+        claims = held_out_claims(claims, values[HELD_OUT])
     return claims | {"invariant_to": implied_invariances(claims["invariant_to"])}
 
 
@@ -316,8 +323,10 @@ def as_hashable(value: Any) -> Any:
 
 
 def short_repr(value: Any) -> str:
-    """Return the text of a value in a specification: a long tuple becomes its length and a hash."""
-    if not isinstance(value, tuple) or len(value) <= MAX_SPELLED_VALUES:
+    """Return the text of a value in a specification: a long or nested tuple becomes its length and
+    a hash."""
+    is_nested = isinstance(value, tuple) and any(isinstance(part, tuple) for part in value)
+    if not isinstance(value, tuple) or (len(value) <= MAX_SPELLED_VALUES and not is_nested):
         return str(value)
     digest = hashlib.blake2b(repr(value).encode(), digest_size=4).hexdigest()
     return f"<{len(value)} values {digest}>"

@@ -21,6 +21,7 @@ def compare(
     against: Any = None,
     *,
     measures: Iterable[MeasureArgument] | MeasureArgument | None = None,
+    held_out: Any = None,
     jobs: Jobs = None,
     memory: int | str = "half",
     block_size: int | None = None,
@@ -44,6 +45,13 @@ def compare(
         measures of ``preset("default")``; a default measure with a missing optional dependency is
         recorded as failed. A measure that you ask for by name raises ``ImportError`` if the
         optional dependency is missing.
+    held_out : folds: the value is the mean, over the folds, of the score of the test samples, with
+        a map fitted to the training samples (see :func:`align`). A number k makes k folds of
+        successive samples, as ``KFold(k)`` of scikit-learn; samples with equal ids stay in one
+        fold. Other folds: a splitter such as ``KFold(5, shuffle=True, random_state=0)``, or pairs
+        (train, test) of row numbers. Only measures with a fit have such values; they are the
+        default with ``held_out``. The measure is then called ``procrustes[held_out=5]``, a name
+        that ``measures`` also takes.
     jobs : a number of local processes, or any ``concurrent.futures.Executor``, for example the
         executor of a Dask cluster. Default: the calling process computes. The tasks are blocks of
         pairs; the values are identical, to the last bit, for all executors. If a process of a
@@ -78,11 +86,12 @@ def compare(
     repeats the pairs that failed for lack of memory.
 
     Raises ``ValueError`` when representations have different numbers of samples, sample ids or
-    array libraries, or when two have the same name. During the call BLAS runs on a single thread:
-    faster for many small problems, and with the same values on all machines; the setting is
-    restored.
+    array libraries, when two have the same name, and for ``held_out`` with a measure without a
+    fit, with a row that does not exist, or with a row in both parts of a fold. During the call BLAS
+    runs on a single thread: faster for many small problems, and with the same values on all
+    machines; the setting is restored.
     """
-    inputs = ComparisonInputs.of(representations, measures, against)
+    inputs = ComparisonInputs.of(representations, measures, against, held_out=held_out)
     inputs.note(data_caveats(inputs.all))
     with open_executor("compare", jobs) as executor:
         options = check_run_options(

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..base.arrays import array_library
-from ..catalogue import get_measures, list_measures, preset
+from ..catalogue import get_measure, get_measures, list_measures, preset
 from ..contracts._measure import Measure, require_measure_extra
+from ..contracts.folds import Folds
 from ..data.inputs import holds_named_arrays, is_single_input, sample_count_hint, transposition_hint
 from ..data.joining import align_columns
 from ..data.lists import batch_shapes_hint
@@ -61,12 +62,21 @@ def named_representations(
     return rows, None if second is None else columns
 
 
-def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
+def select_measures(
+    measures: Any, folds: Folds | None = None, caller: str = "compare"
+) -> tuple[list[Measure], list[Measure]]:
     """Return the measures to compute, and the default measures without their optional dependency.
 
-    Raises ``ValueError`` for an empty selection and for two measures with the same name or label;
-    ``ImportError`` for a measure asked for by name without its optional dependency.
+    With ``folds`` the measures score held-out samples; the default is then every measure with a
+    fit. Raises ``ValueError`` for an empty selection, for two measures with the same name or
+    label, and with ``folds`` for a measure without a fit; ``ImportError`` for a measure asked for
+    by name without its optional dependency.
     """
+    if folds is not None:
+        measures = [m for m in list_measures() if m.fit] if measures is None else measures
+        selected, _ = select_measures(measures)
+        fitted = measures_with_fit(caller, selected)
+        return [m.with_parameters(held_out=folds) for m in fitted], []
     if measures is None:
         default = preset("default")
         installed = [m for m in default if not m.requires or _is_measure_installed(m)]
@@ -78,6 +88,20 @@ def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
         require_measure_extra(m)
         _check_unique_measure(m, selected)
     return selected, []
+
+
+def measures_with_fit(caller: str, measures: Sequence[str | Measure]) -> tuple[Measure, ...]:
+    """Return the measures; raise ``ValueError`` for a measure that fits no map to samples."""
+    for m in measures:
+        is_measure = not isinstance(m, str) or _is_measure_name(m)
+        if not is_measure or get_measure(m).fit is None:
+            words = {"linear_predictivity": " (ridge regression)", "mean_cca": " (CCA)"}
+            names = ", ".join(m.name + words.get(m.name, "") for m in list_measures() if m.fit)
+            raise ValueError(
+                f"{caller}: {m} fits no map that other samples could test; the measures with a "
+                f"fit are {names}"
+            )
+    return tuple(map(get_measure, measures))
 
 
 # ------------------------------------------------------------------------------------------ entries

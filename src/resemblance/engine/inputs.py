@@ -18,6 +18,7 @@ from ..comparison.saved import range_checker
 from ..comparison.scores import ScoreBatch, ScoreMatrix
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
+from ..contracts.folds import check_folds
 from ..data.caveats import reordered_column_caveats
 from ..data.representation import Representation, data_key, unify_keys
 from .arguments import named_representations, select_measures
@@ -46,6 +47,7 @@ class ComparisonInputs:
         measures: Any = None,
         against: Any = None,
         *,
+        held_out: Any = None,
         metadata: Mapping[str, Any] = {},
     ) -> ComparisonInputs:
         """Check these arguments of :func:`compare`; raises the same exceptions.
@@ -53,7 +55,9 @@ class ComparisonInputs:
         ``metadata``: further entries of the provenance.
         """
         rows, columns = named_representations(representations, against)
-        return cls.of_checked(rows, columns, *select_measures(measures), metadata=metadata)
+        folds = check_folds("compare", held_out, rows[0])
+        selected = select_measures(measures, folds)
+        return cls.of_checked(rows, columns, *selected, metadata=metadata)
 
     @classmethod
     def of_checked(

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from ..base.progress import Progress, progress_announcer, progress_reporter
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure, MeasureArgument
+from ..contracts.folds import check_folds
 from ..contracts.streamed import require_samples
 from ..data.caveats import chance_caveats
 from ..data.inputs import check_label_order
@@ -48,6 +49,7 @@ def evidence(
     against: Any = None,
     *,
     measures: Iterable[MeasureArgument] | MeasureArgument | None = None,
+    held_out: Any = None,
     within: Any = None,
     whole_blocks: Any = None,
     time_series: bool = False,
@@ -84,6 +86,11 @@ def evidence(
         :func:`resemblance.load` reads the file.
     measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours. A
         plain function gets no interval, because nothing is known about the function.
+    held_out : folds, as in :func:`compare`: every value, also of permuted samples, is the mean
+        score of test samples with maps fitted to the training samples. A number of folds keeps
+        the samples of a block of ``whole_blocks`` in one fold. Intervals come from leaving out 20
+        groups of samples, with the folds of the remaining samples unchanged; in simulations
+        intervals of 95 % contained the expected value in 97 to 100 % of the cases.
     within : a label for each sample; samples are permuted only within groups of equal labels. Use
         ``within`` for classes that X and Y share: the test asks for similarity beyond the classes.
     whole_blocks : a label for each sample, such as a document, subject or trial; blocks are
@@ -122,8 +129,10 @@ def evidence(
     if null not in get_args(NullMethod):
         raise ValueError(f"evidence: null is {', '.join(get_args(NullMethod))}; got {null!r}")
     rows, columns = named_representations(representations, against, "evidence")
+    folds = check_folds("evidence", held_out, rows[0], whole_blocks)
+    default = DEFAULT_EVIDENCE_MEASURES if folds is None else None
     selected, uninstalled = select_measures(
-        DEFAULT_EVIDENCE_MEASURES if measures is None else measures
+        default if measures is None else measures, folds, "evidence"
     )
     layout = _pairs_for_evidence(rows, columns, within, whole_blocks)
     design = design_of(

@@ -56,8 +56,11 @@ def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKi
     correlations with many samples; leave-one-out values if the measure has a closed form; otherwise
     leave-group-out values. Samples of a block, or of a stretch of a time series, are left out
     together. Halves of few blocks, and halves of few samples for the number of neighbours k, are
-    too similar to each other, so groups are left out instead.
+    too similar to each other, so groups are left out instead. Groups are also left out for values
+    of held-out samples, because half of the samples would fit other maps.
     """
+    if measure.held_out is not None:
+        return "groups"
     are_halved = measure.family in HALVED_FAMILIES or measure.name in HALVED_MEASURES
     is_whole = design.whole_blocks is None and not design.shifts
     if not are_halved and is_whole and has_closed_form_jackknife(measure, design.n):

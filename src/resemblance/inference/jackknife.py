@@ -12,6 +12,7 @@ import numpy as np
 from ..base.arrays import scalar
 from ..base.exceptions import UndefinedError
 from ..contracts._measure import Measure
+from ..contracts.folds import HELD_OUT, restrict_folds
 from ..data.representation import (
     Representation,
     check_all_finite,
@@ -111,17 +112,19 @@ def subsample_representation(
 
 
 def subsample_measure(measure: Measure, rows: np.ndarray, n: int) -> Measure:
-    """Return the measure for some of n samples; parameters with n entries, or n x n entries, are
-    cut to ``rows``."""
+    """Return the measure for some of n samples; parameters with n entries, or n x n entries, and
+    folds are cut to ``rows``."""
     tables = {
         name: np.array(v, dtype=object)
         for name, v in measure.parameters
-        if isinstance(v, tuple) and len(v) == n
+        if isinstance(v, tuple) and len(v) == n and name != HELD_OUT
     }
-    parameters = {
+    parameters: dict[str, Any] = {
         name: (v[np.ix_(rows, rows)] if v.shape == (n, n) else v[rows]).tolist()
         for name, v in tables.items()
     }
+    if measure.held_out is not None:
+        parameters[HELD_OUT] = restrict_folds(measure.held_out, rows, n)
     return measure.with_parameters(**parameters) if parameters else measure
 
 

@@ -29,6 +29,7 @@ from ..contracts.claims import (
     SAMPLE_ROTATION,
     SHAPE_INVARIANCES,
 )
+from ..contracts.folds import Fit
 from ..contracts.streamed import whitening_error
 from ..data.representation import Representation, representation_title
 from ..intermediates.pairs import (
@@ -46,6 +47,7 @@ from ..intermediates.spectra import (
     root_flatness_bounds,
 )
 from .cca import uninformative_spans
+from .fits import angle_maps, direction_maps, rotation_maps, unit_rotation_maps, whitened_angle_maps
 from .inner_products import MIN_CEILING_SHARE, has_low_dimension, warn_near_ceiling
 from .leave_one_out.alignment import (
     leave_one_out_angular_shape,
@@ -57,7 +59,7 @@ from .leave_one_out.alignment import (
 @measure(
     label="AlignCos", family="alignment", citation="hamilton2016diachronic", version=4,
     larger_is_more_similar=True, range=(-1, 1), invariant_to=COSINE_INVARIANCES,
-    streams_with="directions",
+    streams_with="directions", fit=Fit(direction_maps, (-1, 1), centers=False),
 )  # fmt: skip
 def aligned_cosine(x: Representation, y: Representation) -> Array:
     r"""Aligned cosine similarity: mean cosine between corresponding rows after the best rotation.
@@ -106,6 +108,7 @@ def uninformative_row_directions(x: Representation, y: Representation) -> str:
     label="AngShape", family="alignment", citation="williams2021generalized", version=2,
     larger_is_more_similar=False, range=(0, np.pi / 2), metric=True,
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION, leave_one_out=leave_one_out_angular_shape,
+    fit=Fit(angle_maps, (0, np.pi)),
 )  # fmt: skip
 def angular_shape(x: Representation, y: Representation) -> Array:
     r"""Angular shape distance: the angle, in radians, between two representations after the best
@@ -135,8 +138,11 @@ def angular_shape(x: Representation, y: Representation) -> Array:
     label="OrthProc", family="alignment", citation="ding2021grounding", version=2,
     larger_is_more_similar=False, range=(0, 2**0.5), metric=True,
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
-    claims_for=lambda squared: {"range": (0, 2), "metric": False} if squared else {},
-    leave_one_out=leave_one_out_procrustes,
+    claims_for=lambda squared: (
+        {"range": (0, 2), "metric": False, "fit": Fit(unit_rotation_maps, (0, 4))}
+        if squared else {}
+    ),
+    leave_one_out=leave_one_out_procrustes, fit=Fit(unit_rotation_maps, (0, 2)),
 )  # fmt: skip
 def procrustes(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Orthogonal Procrustes distance: how far two shapes of unit size are apart after the best
@@ -167,6 +173,7 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
     label="ProcDist", family="alignment", citation="williams2021generalized", version=2,
     larger_is_more_similar=False, range=(0, np.inf), metric=True,
     invariant_to=RIGID_INVARIANCES | SAMPLE_ROTATION, leave_one_out=leave_one_out_size_shape,
+    fit=Fit(rotation_maps, (0, np.inf), keeps_units=True),
 )  # fmt: skip
 def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     r"""Procrustes size-and-shape distance: the distance after the best rotation, sizes kept.
@@ -204,6 +211,7 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
     limits={"alpha": (0, 1)},
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     diagnostics=whitening_error,
+    fit=Fit(whitened_angle_maps, (0, np.pi)),
 )
 def shape_distance(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
     r"""Partial-whitening shape distance: the angle after the best rotation between partly whitened

@@ -24,6 +24,7 @@ from ..contracts.claims import (
     SHAPE_INVARIANCES,
     Product,
 )
+from ..contracts.folds import Fit
 from ..contracts.streamed import (
     column_whitening_error,
     component_whitening_error,
@@ -45,6 +46,7 @@ from ..intermediates.spectra import (
     components_for_variance,
     numerical_rank,
 )
+from .fits import canonical_maps
 from .inner_products import (
     MIN_CEILING_SHARE,
     feature_count,
@@ -66,6 +68,7 @@ from .leave_one_out.cca import leave_one_out_eigenspace, leave_one_out_squared_c
     invariant_to={"affine"} | SAMPLE_ROTATION,
     min_samples=3,
     diagnostics=whitening_error,
+    fit=Fit(canonical_maps, (-1, 1)),
 )
 def mean_cca(
     x: Representation,
@@ -120,6 +123,8 @@ def uninformative_spans(x: Representation, y: Representation) -> str:
 def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
     """Return the claims that depend on the aggregation and the divisor."""
     claims: dict[str, Any] = {"identity": divisor == "rank"}
+    if (aggregation, divisor) != ("mean", "rank"):
+        claims["fit"] = None
     if aggregation == "mean_squared":
         scale = feature_count if divisor == "width" else None
         claims["compares"] = Product(projection, value=product_over_min, scale=scale)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from ..base.arrays import (
 )
 from ..contracts._measure import measure
 from ..contracts.claims import COLUMN_INVARIANCES, SAMPLE_ROTATION
+from ..contracts.folds import Fit, Maps
 from ..data.representation import Representation
 from ..intermediates._transport import transport_plan
 from ..intermediates.digits import uncentered_norm
@@ -36,6 +38,7 @@ from ..intermediates.points import (
 )
 from ..intermediates.rectangles import MatrixBlock, squared_distance_function
 from .alignment import size_and_shape_distance
+from .fits import rotated_distance
 from .inner_products import MIN_CEILING_SHARE, warn_near_ceiling
 
 
@@ -172,11 +175,6 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
     range=(0, np.inf),
     metric=True,
     invariant_to={"permutation"} | SAMPLE_ROTATION,
-    claims_for=lambda units: (
-        {"invariant_to": COLUMN_INVARIANCES | SAMPLE_ROTATION, "range": (0, 2)}
-        if units == "unit"
-        else {}
-    ),
 )
 def soft_matching(
     x: Representation, y: Representation, *, units: Literal["raw", "unit"] = "raw"
@@ -212,6 +210,53 @@ def soft_matching(
     )
     # At the minimum, a small change of the plan changes the distance only to second order.
     return scale * euclidean_norm(difference * as_array_like(masses**0.5, a)[None, :])
+
+
+@permutation_procrustes.claim("fit")
+@partial(Fit, range=(0, np.inf), centers=False, keeps_units=True, identity=True)
+def permutation_maps(x: np.ndarray, y: np.ndarray) -> Maps:
+    """Return the best matching of the neurons of training samples, with the distance of the matched
+    neurons as the score."""
+    d, e = x.shape[1], y.shape[1]
+    rows, columns = _min_cost_assignment(_squared_column_distances(x, y, width=max(d, e)))
+    is_pair = (rows < d) & (columns < e)
+    u, v = np.eye(d)[:, rows[is_pair]], np.eye(e)[:, columns[is_pair]]
+    return Maps(u, v, partial(rotated_distance, u=u, v=v), "y")
+
+
+@soft_matching.claim("fit")
+@partial(Fit, range=(0, np.inf), centers=False, keeps_units=True, identity=True)
+def plan_maps(x: np.ndarray, y: np.ndarray, units: str = "raw") -> Maps:
+    """Return the transport plan of the neurons of training samples, with the distance that the plan
+    moves the neurons as the score. A neuron of Y is predicted by the mean of its partners."""
+    lengths = [
+        np.ones(a.shape[1]) if units == "raw" else _replace_zero_lengths(np.linalg.norm(a, axis=0))
+        for a in (x, y)
+    ]
+    plan = _precise_plan(_squared_column_distances(x / lengths[0], y / lengths[1]))
+    shares = np.zeros((x.shape[1], y.shape[1]))
+    shares[plan[0], plan[1]] = plan[2] * y.shape[1]
+    maps = shares / lengths[0][:, None], np.diag(lengths[1])
+    return Maps(*maps, partial(_moved_distance, plan=plan, units=units), "y")
+
+
+@soft_matching.claim("claims_for")
+def _soft_matching_claims(units: str) -> dict[str, Any]:
+    """Return the claims that depend on the units."""
+    if units == "raw":
+        return {}
+    fit = plan_maps._replace(range=(0, 2), centers=True, keeps_units=False)
+    return {"invariant_to": COLUMN_INVARIANCES | SAMPLE_ROTATION, "range": (0, 2), "fit": fit}
+
+
+def _moved_distance(
+    x: np.ndarray, y: np.ndarray, plan: tuple[np.ndarray, np.ndarray, np.ndarray], units: str
+) -> float:
+    """Return the distance between neurons matched by a plan; for ``"unit"`` in unit length."""
+    if units == "unit":
+        x, y = (a / _replace_zero_lengths(np.linalg.norm(a, axis=0)) for a in (x, y))
+    rows, columns, masses = plan
+    return float(np.linalg.norm((x[:, rows] - y[:, columns]) * masses**0.5))
 
 
 def _distance_after_matching(x: Representation, y: Representation) -> Array:

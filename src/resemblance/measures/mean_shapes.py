@@ -1,4 +1,4 @@
-"""Mean shape of several networks up to rotations, and rotation of networks onto a target."""
+"""Mean shape of several networks up to rotations."""
 
 from __future__ import annotations
 
@@ -84,26 +84,6 @@ def mean_shape(
     return Representation(mean, name, ids=_shared_sample_ids(representations))
 
 
-def align(X: Any, to: Any) -> Representation:
-    r"""Return a representation rotated as near as possible to a target: X Q.
-
-    .. math:: \operatorname*{argmin}_{Q^\top Q = I} \lVert X Q - T \rVert_F
-
-    for centred X (n, d) and T = ``to`` (n, w). The narrower array gets zero columns, so X Q is
-    (n, max(d, w)). X Q is centred and has the name and the ids of X.
-    ``align(x, mean).array - mean.array`` is the direction from a mean to one of its networks.
-
-    Raises ``ValueError`` for different samples.
-
-    Reference: Schönemann 1966.
-    """
-    x, target = as_representation(X), as_representation(to)
-    points, target_points = _centered_representations([x, target], "align")
-    width = max(points.shape[1], target_points.shape[1])
-    points, target_points = _fit_width(points, width), _fit_width(target_points, width)
-    return Representation(points @ _best_turn(points, target_points), x.name, ids=x.ids)
-
-
 def _shared_sample_ids(representations: Any) -> Any:
     """Return the sample ids of the first representation with ids, or None."""
     values = representations.values() if isinstance(representations, Mapping) else representations
@@ -111,7 +91,7 @@ def _shared_sample_ids(representations: Any) -> Any:
     return ids[0] if ids else None
 
 
-def _centered_representations(representations: Any, caller: str = "mean_shape") -> list[np.ndarray]:
+def _centered_representations(representations: Any) -> list[np.ndarray]:
     """Return the centred points of representations of the same samples."""
     entries = representations.items() if isinstance(representations, Mapping) else None
     pairs = entries or ((f"X{i}", x) for i, x in enumerate(representations))
@@ -119,20 +99,20 @@ def _centered_representations(representations: Any, caller: str = "mean_shape") 
     for r in inputs:
         if r.origin or r.signed:
             raise ValueError(
-                f"{caller}: {representation_title(r)} has no features; these are needed"
+                f"mean_shape: {representation_title(r)} has no features; these are needed"
             )
         if r.shape[0] != inputs[0].shape[0]:
             raise ValueError(
-                f"{caller}: {representation_title(inputs[0])} {inputs[0].shape} and "
+                f"mean_shape: {representation_title(inputs[0])} {inputs[0].shape} and "
                 f"{representation_title(r)} {r.shape} must "
                 "be representations of the same samples (rows)"
             )
-        check_same_samples(caller, inputs[0], r)
+        check_same_samples("mean_shape", inputs[0], r)
     arrays = [to_numpy(centered(r)).astype(float, copy=False) for r in inputs]
     for r, points in zip(inputs, arrays):
         if not np.isfinite(points).all():
             raise UndefinedError(
-                f"{caller}: {representation_title(r)} has NaN or infinite values; leave its rows "
+                f"mean_shape: {representation_title(r)} has NaN or infinite values; leave its rows "
                 "out"
             )
         check_digits(r)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..base.arrays import (
 )
 from ..contracts._measure import measure
 from ..contracts.claims import SAMPLE_ROTATION, SHAPE_INVARIANCES, Product
+from ..contracts.folds import Fit, Maps
 from ..contracts.streamed import whitening_error
 from ..data.representation import Representation
 from ..intermediates.matrices import linear_gram, projection, ridge_smoother
@@ -24,6 +26,7 @@ from ..intermediates.pair_matrix import expected_inner
 from ..intermediates.pairs import basis_overlap, explained_squared_norm, principal_overlap
 from ..intermediates.points import preshape
 from ..intermediates.spectra import decomposition, numerical_rank
+from .fits import explained_share, regression_maps, require_variation
 from .inner_products import (
     has_few_columns,
     squared_distance,
@@ -46,6 +49,7 @@ from .leave_one_out.regression import leave_one_out_gulp, leave_one_out_regressi
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     diagnostics=whitening_error,
     leave_one_out=leave_one_out_regression,
+    fit=Fit(regression_maps, (-np.inf, 1)),
 )
 def linear_regression(
     x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
@@ -95,7 +99,8 @@ def _regression_claims(predict: str) -> dict[str, Any]:
     """Return the compared matrices, which depend on the direction of the prediction."""
     if predict == "second":
         return {"compares": Product(projection, linear_gram, value=unnormalized_product)}
-    return {"compares": Product(linear_gram, projection, value=unnormalized_product)}
+    compared = Product(linear_gram, projection, value=unnormalized_product)
+    return {"compares": compared, "fit": None}
 
 
 @measure(
@@ -144,6 +149,22 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
     ]
     explained = x.xp.max(1 - x.xp.stack(errors))
     return clip_above_one(clip_below_zero(explained))
+
+
+@linear_predictivity.claim("fit")
+@partial(Fit, range=(-np.inf, 1))
+def ridge_maps(x: np.ndarray, y: np.ndarray) -> Maps:
+    """Return the ridge regression of y on x, with the penalty that predicts left-out training
+    samples best; the score is the explained share of the variance."""
+    require_variation(x, y)
+    basis, singular, axes = np.linalg.svd(x, full_matrices=False)
+    size, n = np.linalg.norm(singular), len(x)
+    errors = [_leave_one_out_error(basis, singular / size, y, r) for r in RIDGE_PENALTIES]
+    ridge = RIDGE_PENALTIES[int(np.argmin(errors))] * size**2
+    maps = axes.T * (singular / (singular**2 + ridge)), y.T @ basis
+    if min(errors) >= (n / (n - 1)) ** 2 * np.vdot(y, y):  # the mean predicts better
+        maps = 0 * maps[0], maps[1]
+    return Maps(*maps, partial(explained_share, maps=maps), "y")
 
 
 @measure(

@@ -1,0 +1,172 @@
+"""Maps of training samples and their scores on other samples: rotations, matchings, canonical
+correlations and regressions."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ..base.exceptions import UndefinedError
+from ..contracts.folds import Maps
+
+MIN_CORRELATION = 1e-10  # canonical correlations below are rounding errors
+
+
+def rotation_maps(x: np.ndarray, y: np.ndarray) -> Maps:
+    """Return the best rotation of x onto y, with the distance of the rotated points as the score.
+
+    The rotation is the one of least norm: training samples that span fewer directions than the
+    features leave the other directions without a counterpart.
+    """
+    u, v = _rotation_bases(x, y)
+    return Maps(u, v, partial(rotated_distance, u=u, v=v), "rotated")
+
+
+def unit_rotation_maps(x: np.ndarray, y: np.ndarray, squared: bool = False) -> Maps:
+    """Return the best rotation, with the distance of the points in unit size as the score."""
+    require_variation(x, y)
+    u, v = _rotation_bases(x, y)
+    return Maps(u, v, partial(_unit_distance, u=u, v=v, power=2 if squared else 1), "rotated")
+
+
+def angle_maps(x: np.ndarray, y: np.ndarray) -> Maps:
+    """Return the best rotation, with the angle between the points as the score."""
+    require_variation(x, y)
+    u, v = _rotation_bases(x, y)
+    return Maps(u, v, partial(_angle, u=u, v=v), "rotated")
+
+
+def whitened_angle_maps(x: np.ndarray, y: np.ndarray, alpha: float) -> Maps:
+    """Return the best rotation of partly whitened points, with the angle as the score."""
+    require_variation(x, y)
+    whiten = [_partial_whitening(points, alpha) for points in (x, y)]
+    u, v = _rotation_bases(*(points @ w for points, w in zip((x, y), whiten)))
+    return Maps(
+        whiten[0] @ u, whiten[1] @ v, partial(_whitened_angle, whiten=whiten, u=u, v=v), "shared"
+    )
+
+
+def direction_maps(x: np.ndarray, y: np.ndarray) -> Maps:
+    """Return the best rotation, with the mean cosine of corresponding rows as the score."""
+    u, v = _rotation_bases(x, y)
+    return Maps(u, v, partial(_mean_cosine, u=u, v=v), "rotated")
+
+
+def canonical_maps(x: np.ndarray, y: np.ndarray) -> Maps:
+    """Return the canonical variates, with the cosine of all variates together as the score."""
+    require_variation(x, y)
+    (a, s, at), (b, t, bt) = (_spanning_svd(points) for points in (x, y))
+    u, rho, vt = np.linalg.svd(a.T @ b, full_matrices=False)
+    rank = int((rho > MIN_CORRELATION).sum())
+    if rank == 0:
+        raise UndefinedError("no direction of X correlates with Y over the training samples")
+    maps = (at.T / s) @ u[:, :rank], (bt.T / t) @ vt[:rank].T
+    return Maps(*maps, partial(_cosine_of_variates, maps=maps), "shared")
+
+
+def regression_maps(x: np.ndarray, y: np.ndarray) -> Maps:
+    """Return the regression of y on x, with the explained share of the variance as the score."""
+    require_variation(x, y)
+    basis, singular, axes = _spanning_svd(x)
+    maps = axes.T / singular, y.T @ basis
+    return Maps(*maps, partial(explained_share, maps=maps), "y")
+
+
+# ------------------------------------------------------------------------------------------- scores
+
+
+def rotated_distance(x: np.ndarray, y: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
+    r"""Return :math:`\sqrt{|X|^2 + |Y|^2 - 2 \langle X u, Y v \rangle}` for u, v with orthonormal
+    columns, from residuals, which keep the digits of a small distance."""
+    a, b = x @ u, y @ v
+    parts = a - b, x - a @ u.T, y - b @ v.T
+    return float(np.sqrt(sum(np.vdot(part, part) for part in parts)))
+
+
+def _unit_distance(x: np.ndarray, y: np.ndarray, u: np.ndarray, v: np.ndarray, power: int) -> float:
+    return rotated_distance(unit_points(x), unit_points(y), u, v) ** power
+
+
+def _angle(x: np.ndarray, y: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
+    chord = rotated_distance(unit_points(x), unit_points(y), u, v)
+    return float(2 * np.arcsin(min(chord / 2, 1.0)))
+
+
+def _whitened_angle(
+    x: np.ndarray, y: np.ndarray, whiten: list[np.ndarray], u: np.ndarray, v: np.ndarray
+) -> float:
+    return _angle(x @ whiten[0], y @ whiten[1], u, v)
+
+
+def _mean_cosine(x: np.ndarray, y: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
+    lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
+    has_direction = lengths > 0
+    if not has_direction.any():
+        raise UndefinedError("no test sample has a direction (a non-zero row) in both")
+    products = np.vecdot((x @ u)[has_direction], (y @ v)[has_direction])
+    return float((products / lengths[has_direction]).mean())
+
+
+def _cosine_of_variates(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np.ndarray]) -> float:
+    a, b = (unit_points(points @ m) for points, m in zip((x, y), maps))
+    return float(np.vdot(a, b))
+
+
+def explained_share(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np.ndarray]) -> float:
+    """Return 1 minus the squared error of the prediction over the squared norm of y."""
+    total = np.vdot(y, y)
+    if total == 0:
+        raise UndefinedError("Y is constant over the test samples")
+    residual = y - (x @ maps[0]) @ maps[1].T
+    return float(1 - np.vdot(residual, residual) / total)
+
+
+# ----------------------------------------------------------------------------------- linear algebra
+
+
+def unit_points(points: np.ndarray) -> np.ndarray:
+    """Return points in unit size; raise :class:`UndefinedError` if all points are zero."""
+    largest = np.abs(points).max(initial=0.0)
+    if largest == 0:
+        raise UndefinedError("the test samples do not differ from the mean of the training samples")
+    points = points / largest
+    return np.asarray(points / np.linalg.norm(points))
+
+
+def require_variation(x: np.ndarray, y: np.ndarray) -> None:
+    """Raise :class:`UndefinedError` for a representation that is constant over training samples."""
+    for points, side in ((x, "X"), (y, "Y")):
+        if not points.any():
+            raise UndefinedError(f"{side} is constant over the training samples")
+
+
+def _spanning_svd(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the singular value decomposition without the singular values that are rounding."""
+    u, s, vt = np.linalg.svd(points, full_matrices=False)
+    rank = int((s > max(points.shape) * np.finfo(float).eps * s[0]).sum())
+    return u[:, :rank], s[:rank], vt[:rank]
+
+
+def _rotation_bases(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return u (d, r) and v (e, r) with orthonormal columns such that X u is nearest to Y v."""
+    (a, x_axes), (b, y_axes) = map(_coordinates, (x, y))
+    u, s, vt = np.linalg.svd(a.T @ b, full_matrices=False)
+    rank = int((s > max(x.shape + y.shape) * np.finfo(float).eps * s[0]).sum())
+    return x_axes @ u[:, :rank], y_axes @ vt[:rank].T
+
+
+def _coordinates(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return points in at most n coordinates, (n, k), and the axes of the coordinates, (d, k)."""
+    n, d = points.shape
+    if d <= n:
+        return points, np.eye(d)
+    axes, coordinates = np.linalg.qr(points.T)
+    return coordinates.T, axes
+
+
+def _partial_whitening(points: np.ndarray, alpha: float) -> np.ndarray:
+    """Return the map (d, d) that whitens centred points partly, as ``shape_distance`` does."""
+    _, s, axes = _spanning_svd(points)
+    scale = np.sqrt(len(s)) / np.linalg.norm(s)
+    return np.asarray(alpha * scale * np.eye(points.shape[1]) + (1 - alpha) * (axes.T / s) @ axes)
