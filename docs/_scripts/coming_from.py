@@ -14,7 +14,7 @@ import numpy as np
 from conventions import GOLDEN, GOLDEN_CASES, Function, centered, golden, nuclear, rbf_cka
 from per_pair import cka, permutation_procrustes, procrustes_size_shape
 from pieces import markdown
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
 from scipy.stats import kendalltau
 
 import resemblance as rs
@@ -83,6 +83,22 @@ def _shape_metric(alpha: float) -> Function:
         return float(np.arccos(nuclear(x, y) / (np.linalg.norm(x) * np.linalg.norm(y))))
 
     return angle
+
+
+def _u_distance_correlation_sqr(X: np.ndarray, Y: np.ndarray) -> float:
+    def u_centered(Z: np.ndarray) -> np.ndarray:
+        d, n = squareform(pdist(Z)), len(Z)
+        sums = d.sum(axis=0)
+        a = d - (sums[:, None] + sums) / (n - 2) + d.sum() / ((n - 1) * (n - 2))
+        return np.asarray(a - np.diag(np.diag(a)))
+
+    a, b = u_centered(X), u_centered(Y)
+    return float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
+
+
+def _distance_correlation_sqr(X: np.ndarray, Y: np.ndarray) -> float:
+    a, b = (centered(centered(squareform(pdist(Z))).T) for Z in (X, Y))
+    return float((a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum()))
 
 
 def _unbiased_hsic(K: np.ndarray, L: np.ndarray) -> float:
@@ -232,6 +248,14 @@ PACKAGES: dict[str, Callable[[], list[Row]]] = {
                 _clamped, "clamped to 0 to 1 there, so never negative by chance"),
         formula("CKA(...)(loader), batches of 50", "cka[estimator=debiased]", 0,
                 _cka_of_batches(50), "as in torch-cka"),
+    ],
+    "dcor": lambda: [
+        formula("distance_correlation", "distance_correlation", 9,
+                lambda X, Y: _distance_correlation_sqr(X, Y) ** 0.5),
+        formula("distance_correlation_sqr", "distance_correlation[squared=True]", 9,
+                _distance_correlation_sqr),
+        formula("u_distance_correlation_sqr", "distance_correlation[estimator=debiased]", 9,
+                _u_distance_correlation_sqr),
     ],
     "platonic-rep": _platonic,
     "resi": _resi,

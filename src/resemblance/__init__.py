@@ -63,6 +63,7 @@ if _TYPE_CHECKING:
     from .measures._dissimilarities import dissimilarities as dissimilarities
     from .measures._dissimilarities import from_dissimilarities as from_dissimilarities
     from .measures._dissimilarities import rdm as rdm
+    from .measures.distances import partial_distance_correlation as partial_distance_correlation
     from .measures.mean_shapes import mean_shape as mean_shape
     from .models.extraction import extract_features as extract_features
     from .models.features import open_features as open_features
@@ -103,6 +104,7 @@ _MODULES = {
     ),
     "inference._sample_size": ("sample_size",),
     "data.joining": ("condition_means", "join_samples"),
+    "measures.distances": ("partial_distance_correlation",),
     "measures.mean_shapes": ("mean_shape",),
     "contracts._measure": ("Measure", "measure"),
     "models.patching": ("patch_models",),

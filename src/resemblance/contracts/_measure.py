@@ -384,7 +384,9 @@ def measure(
         large data possible; a measure works everywhere without such claims: ``product`` (a
         :class:`Product`: exact permutation moments), ``compares`` (a product of matrices with known
         traces: also the chance level and, with ``blocks=True``, many samples), ``all_pairs`` (an
-        :class:`AllPairs`: many pairs in blocks of samples). Write a claim longer than a line below
+        :class:`AllPairs`: many pairs in blocks of samples), ``fit`` (a ``Fit`` of
+        ``resemblance.contracts.folds``: maps that training samples determine, for :func:`align` and
+        held-out samples). Write a claim longer than a line below
         the formula: ``@cka.claim("uninformative")``.
     """
     check_choice("family", family, MEASURE_FAMILIES)

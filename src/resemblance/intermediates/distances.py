@@ -233,6 +233,38 @@ def distance_deviation(x: Representation) -> Array:
     return double_centered_inner(x, x) ** 0.5
 
 
+def u_centered_inner(x: Representation, y: Representation) -> Array:
+    r"""Return the inner product of the U-centred distances of two representations.
+
+    .. math:: \sum_{i \ne j} a_{ij} b_{ij} - \tfrac{2}{n - 2} \sum_i a_i b_i
+
+    for deviations a, b of the distances from their means, and sums :math:`a_i`, :math:`b_i` of the
+    deviations: U-centring removes a constant.
+    """
+    a, b = distance_deviations(x), distance_deviations(y)
+    sums = frobenius_inner(deviation_sums(x), deviation_sums(y))
+    return 2 * frobenius_inner(a, b) - 2 / (x.shape[0] - 2) * sums
+
+
+@cached("scalar")
+def u_centered_norm(x: Representation) -> Array:
+    """Return the norm of the U-centred distances; raise ``UndefinedError`` where only rounding
+    error is left."""
+    squared = u_centered_inner(x, x)
+    require_u_centered(x, scalar(squared), scalar(distance_deviation(x)) ** 2)
+    return squared**0.5
+
+
+def require_u_centered(x: Representation, squared: float, total: float) -> None:
+    """Raise ``UndefinedError`` if the squared norm of the U-centred distances is rounding error
+    against the squared norm of the double-centred distances."""
+    if squared <= 1e-12 * total:
+        raise UndefinedError(
+            f"the distances of {representation_title(x)} do not differ beyond the means of its "
+            "samples: their debiased correlation is 0 / 0"
+        )
+
+
 @cached("scalar")
 def deviation_norm(x: Representation) -> Array:
     """Return the norm of the vector of :func:`distance_deviations`."""

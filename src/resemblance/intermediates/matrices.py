@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import Array, as_float64, euclidean_norm, namespace, scalar
+from ..base.arrays import Array, as_array_like, as_float64, euclidean_norm, namespace, scalar
 from ..data.representation import Representation, cached
 from .distances import (
     SampleCovariance,
     centered_distance_entries,
+    deviation_sums,
     dissimilarity_entries,
     dissimilarity_summary,
     distance_centering_terms,
@@ -21,6 +22,8 @@ from .distances import (
     double_centered_distances,
     mean_distance,
     rdm_vector,
+    require_u_centered,
+    u_centered_norm,
     whitened_gram,
 )
 from .grams import (
@@ -35,6 +38,7 @@ from .grams import (
     gram_entries,
     gram_trace,
     hsic_norm,
+    hsic_without_diagonal,
     squared_gram_norm,
 )
 from .missing_pairs import require_no_missing_pairs
@@ -101,20 +105,22 @@ def centered_gram(
     pairs: MedianPairs = "distinct",
     width: float | None = None,
 ) -> DenseMatrix | FactoredMatrix:
-    """Return :func:`kernel_gram`; U-centred for the debiased estimator, with a zero diagonal for
+    """Return :func:`kernel_gram`; U-centred for the debiased estimators, with a zero diagonal for
     the estimator of Lange et al."""
     gram_kernel = GramKernel(kernel, bandwidth, pairs, width)
     gram, n = kernel_gram(x, gram_kernel), x.n_samples
     if estimator == "biased":
         return gram
-    total = 0.0 if estimator == "debiased" else -gram.trace
-    square = scalar(hsic_norm(x, gram_kernel, estimator)) ** 2
+    is_debiased = estimator != "lange"
+    total = 0.0 if is_debiased else -gram.trace
+    own = "debiased" if estimator == "features" else estimator
+    square = scalar(hsic_norm(x, gram_kernel, own)) ** 2
     numbers: dict[str, Any] = {"trace": 0.0, "total": total, "square": square}
 
     def terms() -> Array:
         diagonal = gram_diagonal(x, gram_kernel)
         diagonal = diagonal if is_blockwise(x) else as_float64(diagonal)
-        return _u_centering_terms(diagonal) * (estimator == "debiased")
+        return _u_centering_terms(diagonal) * is_debiased
 
     if isinstance(gram, FactoredMatrix):
 
@@ -231,6 +237,29 @@ def distance_pair_matrix(x: Representation) -> DenseMatrix:
         trace, square = -(n - 1) * scalar(mean_distance(x)), scalar(distance_deviation(x)) ** 2
     entries, blocks = partial(double_centered_distances, x), partial(centered_distance_entries, x)
     return _entries_or_blocks(x, entries, blocks, trace=trace, total=0.0, square=square)
+
+
+def u_centered_distance_matrix(x: Representation) -> DenseMatrix:
+    """Return the U-centred Euclidean distances, with a zero diagonal."""
+    matrix, n = distance_pair_matrix(x), x.n_samples
+    if is_blockwise(x):
+        margins = distance_centering_terms(x)
+        diagonal = as_array_like(margins.mean - 2 * margins.means, x.array)
+        k = margins.mean - 2 * margins.means
+        square = float(hsic_without_diagonal(matrix.square, k @ k, matrix.trace**2, n, "debiased"))
+        require_u_centered(x, square, matrix.square)
+    else:
+        mean = mean_distance(x)
+        diagonal = as_float64((mean - 2 * deviation_sums(x)) / n - mean)
+        square = scalar(u_centered_norm(x)) ** 2
+    terms = _u_centering_terms(diagonal)
+    return DenseMatrix(
+        n,
+        blocks=lambda: _off_diagonal_blocks(matrix.block, terms),
+        trace=0.0,
+        total=0.0,
+        square=square,
+    )
 
 
 def unscaled_distance_matrix(x: Representation) -> np.ndarray:

@@ -24,7 +24,7 @@ from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._measure import measure
 from ..contracts.claims import RIGID_INVARIANCES, SHAPE_INVARIANCES, AllPairs, Product, Scores
-from ..data.representation import Representation
+from ..data.representation import Representation, as_representation
 from ..intermediates.distances import (
     MAX_GATHERED_NUMBERS,
     deviation_norm,
@@ -33,9 +33,15 @@ from ..intermediates.distances import (
     distances,
     double_centered_inner,
     mean_distance,
+    u_centered_inner,
+    u_centered_norm,
 )
 from ..intermediates.exact_differences import unit_size_distances
-from ..intermediates.matrices import distance_pair_matrix, unscaled_distance_matrix
+from ..intermediates.matrices import (
+    distance_pair_matrix,
+    u_centered_distance_matrix,
+    unscaled_distance_matrix,
+)
 from ..intermediates.pair_matrix import expected_cosine
 from ..intermediates.points import size
 from ..intermediates.rectangles import (
@@ -49,18 +55,25 @@ from ..intermediates.rectangles import (
     upper_blocks,
 )
 from .inner_products import squared_distance, warn_near_ceiling
-from .leave_one_out.distances import leave_one_out_distance_corr, leave_one_out_rsm_norm
+from .leave_one_out.distances import (
+    leave_one_out_debiased_distance_corr,
+    leave_one_out_distance_corr,
+    leave_one_out_rsm_norm,
+)
 
 
 @measure(
     label="DistCorr", family="similarity_matrix", citation="szekely2007measuring", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES,
     leave_one_out=leave_one_out_distance_corr,
-    claims_for=lambda squared: {
-        "compares": Product(distance_pair_matrix, root=not squared, blocks=True)
-    },
 )  # fmt: skip
-def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
+def distance_correlation(
+    x: Representation,
+    y: Representation,
+    *,
+    squared: bool = False,
+    estimator: Literal["biased", "debiased"] = "biased",
+) -> Array:
     r"""Distance correlation: the correlation of two double-centred matrices of Euclidean distances.
 
     .. math:: \sqrt{\frac{\langle A, B \rangle_F}{\lVert A \rVert_F \lVert B \rVert_F}}, \qquad
@@ -68,7 +81,19 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 
     X is (n, d), Y is (n, e). In the population the value is 0 only for independent variables; this
     (biased) sample version is well above 0 for independent data in many dimensions.
-    ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation. For more
+    ``squared=True`` leaves out the root.
+
+    ``estimator="debiased"`` is the bias-corrected statistic R* of Székely and Rizzo 2013, which
+    estimates the *squared* distance correlation and is 0 on average for independent data: the
+    correlation of the U-centred matrices
+
+    .. math:: \tilde A_{ij} = d_{ij} - \frac{\sum_k d_{ik} + \sum_k d_{kj}}{n - 2}
+        + \frac{\sum_{kl} d_{kl}}{(n - 1)(n - 2)} \quad (i \ne j), \qquad \tilde A_{ii} = 0
+
+    for n of at least 4, from -1 to 1. R* has no root, because half of the values of independent
+    data are negative, so ``squared`` has no effect on the debiased value.
+
+    O(n^2 d) time, n^2/2 numbers per representation. For more
     than 4096 samples the distances are not stored, and the code makes two passes over the pairs.
     Raises ``UndefinedError`` for a constant representation.
 
@@ -76,22 +101,78 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     dependence.
 
     Beware. The biased estimate is well above 0 for unrelated data with many features. Compare the
-    value with the chance level.
+    value with the chance level, or use the debiased estimator.
 
-    Reference: Székely et al. 2007. Eq. 20 of the ReSi paper is the squared version; the ReSi code
-    takes the root, like this function.
+    Reference: Székely et al. 2007; Székely and Rizzo 2013, 2014 (debiased). The debiased value is
+    ``u_distance_correlation_sqr`` of dcor and ``bcdcor`` of the R package energy. Eq. 20 of the
+    ReSi paper is the squared version; the ReSi code takes the root, like this function.
     """
+    if estimator == "debiased":
+        value = u_centered_inner(x, y) / (u_centered_norm(x) * u_centered_norm(y))
+        return clip_above_one(value)
     value = double_centered_inner(x, y) / (distance_deviation(x) * distance_deviation(y))
     value = clip_above_one(clip_below_zero(value))  # negative values are rounding errors
     return value if squared else safe_sqrt(value)
 
 
 @distance_correlation.claim("uninformative")
-def uninformative_distances(x: Representation, y: Representation, squared: bool) -> str:
+def uninformative_distances(
+    x: Representation, y: Representation, squared: bool, estimator: str
+) -> str:
     """Near when the distances between samples are nearly equal, as for few samples of many
-    features."""
+    features; not debiased."""
+    if estimator == "debiased":
+        return ""
     share = expected_cosine(distance_pair_matrix(x), distance_pair_matrix(y))
     return warn_near_ceiling(x.n_samples, share if squared else math.sqrt(max(share, 0.0)))
+
+
+@distance_correlation.claim("claims_for")
+def _distance_correlation_claims(squared: bool, estimator: str) -> dict[str, Any]:
+    """Return the claims that depend on the root and on the estimator."""
+    if estimator == "biased":
+        return {"compares": Product(distance_pair_matrix, root=not squared, blocks=True)}
+    compared = Product(u_centered_distance_matrix, blocks=True)
+    return {
+        "compares": compared,
+        "range": (-1, 1),
+        "min_samples": 4,
+        "leave_one_out": leave_one_out_debiased_distance_corr,
+    }
+
+
+def partial_distance_correlation(X: Any, Y: Any, Z: Any) -> Any:
+    r"""Return the partial distance correlation of X and Y, with the dependence on Z removed.
+
+    .. math:: \frac{R_{XY} - R_{XZ} R_{YZ}}{\sqrt{1 - R_{XZ}^2} \sqrt{1 - R_{YZ}^2}}
+
+    with the debiased :func:`distance_correlation` R: the cosine between the U-centred distances of
+    X and of Y, after the part along the U-centred distances of Z is removed from both. X is (n, d),
+    Y (n, e) and Z (n, f), with the same n >= 4 samples as rows. The result, from -1 to 1, is a
+    ``float`` for NumPy input and a 0-d tensor of the same library otherwise.
+
+    Use it when you ask whether X and Y share more than both share with Z, such as the classes or
+    low-level features of the stimuli.
+
+    Beware. The value is 0 for a dependence of distances through Z alone, which is not the same as
+    conditional independence.
+
+    Raises ``ValueError`` for different samples, and ``UndefinedError`` for a constant
+    representation, and where the distances of X or Y equal those of Z up to scale and margins.
+
+    Reference: Székely and Rizzo 2014, Definition 3. dcor's ``partial_distance_correlation`` is 0
+    where this function raises ``UndefinedError``.
+    """
+    x, y, z = (as_representation(data, name) for data, name in zip((X, Y, Z), "XYZ"))
+    debiased = distance_correlation.with_parameters(estimator="debiased")
+    xy, xz, yz = debiased(x, y), debiased(x, z), debiased(y, z)
+    remainder = (1 - xz**2) * (1 - yz**2)
+    if scalar(remainder) <= 1e-12:
+        raise UndefinedError(
+            "partial_distance_correlation: Z has the distances of X or of Y, so nothing is left to "
+            "correlate; leave Z out"
+        )
+    return (xy - xz * yz) / remainder**0.5
 
 
 @measure(

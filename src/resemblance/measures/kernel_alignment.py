@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base.arrays import Array, as_float64, clip_above_one, frobenius_inner
+from ..base.arrays import Array, as_float64, clip_above_one, frobenius_inner, scalar
 from ..contracts._measure import measure
 from ..contracts.claims import (
     CHANCE_KEY,
@@ -194,7 +194,8 @@ def _cka_claims(kernel: str, estimator: Estimator, width: float | None) -> dict[
             "range": (-np.inf, np.inf),
             "identity": False,
         }
-        return claims | {"compares": None, "chance": constant_zero, "leave_one_out": None}
+        compared = Product(centered_gram, scale=_feature_population_square)
+        return claims | {"compares": compared, "chance": constant_zero, "leave_one_out": None}
     if kernel == "linear":
         return claims | {"streams_with": "squares"}
     if kernel == "cosine":
@@ -202,6 +203,11 @@ def _cka_claims(kernel: str, estimator: Estimator, width: float | None) -> dict[
     if width is not None:
         claims["invariant_to"] = RIGID_INVARIANCES
     return claims | {"compares": Product(centered_gram, blocks=True)}
+
+
+def _feature_population_square(x: Representation) -> float:
+    """Return the estimated self-HSIC of the population of features."""
+    return scalar(hsic_norm(x, LINEAR_KERNEL, "features")) ** 2
 
 
 # --------------------------------------------------------------------------------------- many pairs

@@ -6,7 +6,12 @@ import numpy as np
 
 from ...base.arrays import as_float64, row_blocks, scalar
 from ...data.representation import Representation, cached, representation_title
-from ...intermediates.distances import distances
+from ...intermediates.distances import (
+    deviation_sums,
+    distance_deviations,
+    distances,
+    u_centered_norm,
+)
 from ...intermediates.matrices import distance_pair_matrix
 from ...intermediates.points import size
 from .inner_products import check_min_samples, check_remainder, leave_one_out_products
@@ -23,6 +28,38 @@ def leave_one_out_distance_corr(x: Representation, y: Representation, squared: b
         product / np.sqrt(leave_one_out_deviation(x) * leave_one_out_deviation(y)), 0, 1
     )
     return np.asarray(value if squared else np.sqrt(value))
+
+
+def leave_one_out_debiased_distance_corr(x: Representation, y: Representation) -> np.ndarray:
+    """Return the debiased distance correlation without each sample, shape (n,); exact, O(n^2).
+
+    Raises ``UndefinedError`` if the U-centred distances vanish, or nearly vanish, without some
+    sample.
+    """
+    check_min_samples("distance_correlation", x, 4)
+    product = _leave_one_out_u_centered(x, y)
+    squares = _leave_one_out_u_square(x) * _leave_one_out_u_square(y)
+    return np.asarray(np.clip(product / np.sqrt(squares), -1, 1))
+
+
+@cached("n")
+def _leave_one_out_u_square(x: Representation) -> np.ndarray:
+    squared = _leave_one_out_u_centered(x, x)
+    check_remainder(representation_title(x), squared / scalar(u_centered_norm(x)) ** 2)
+    return squared
+
+
+def _leave_one_out_u_centered(x: Representation, y: Representation) -> np.ndarray:
+    """Return the inner product of the U-centred distances without each sample, shape (n,)."""
+    from scipy.spatial.distance import squareform
+
+    n = x.n_samples
+    d, e = (squareform(as_float64(distance_deviations(r)), checks=False) for r in (x, y))
+    a, b = (as_float64(deviation_sums(r)) for r in (x, y))
+    own = np.vecdot(d, e)
+    margins = a @ b - a * b - d @ b - e @ a + own
+    total = own.sum() - 2 * own
+    return np.asarray(total - 2 / (n - 3) * margins + 4 * a * b / ((n - 2) * (n - 3)))
 
 
 @cached("n")
