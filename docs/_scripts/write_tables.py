@@ -3,7 +3,7 @@
 
     python docs/_scripts/write_tables.py            # write the tables that have changed
     python docs/_scripts/write_tables.py --check    # only name the pages with outdated tables
-    python docs/_scripts/write_tables.py own-suite  # or devices, pictures, tutorial-pictures
+    python docs/_scripts/write_tables.py own-suite  # or calls, devices, pictures, tutorial-pictures
 """
 
 from __future__ import annotations
@@ -151,6 +151,13 @@ def pictures() -> dict[str, bytes]:
     return {f"_static/{name}": svg for name, svg in make_inference_pictures.drawings().items()}
 
 
+def calls() -> dict[str, bytes]:
+    """Return the pictures of the walk of three calls."""
+    import make_call_pictures
+
+    return {f"_static/{name}": svg for name, svg in make_call_pictures.drawings().items()}
+
+
 def tutorial_pictures() -> dict[str, bytes]:
     """Return the two pictures of the README, from the outputs of the tutorial on language
     models."""
@@ -165,6 +172,7 @@ def tutorial_pictures() -> dict[str, bytes]:
 
 FILES: dict[str, Callable[[], dict[str, bytes]]] = {
     "own-suite": own_suite,
+    "calls": calls,
     "devices": devices,
     "pictures": pictures,
     "tutorial-pictures": tutorial_pictures,
