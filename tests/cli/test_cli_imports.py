@@ -17,7 +17,8 @@ from resemblance.bench.resi.rules import FAILURE_RULES, PERMUTATION_UNITS, PROTO
 from resemblance.bench.training import DOMAINS, HYPERPARAMETER_SOURCES
 from resemblance.bench.training.loop import TRAINING_PRECISIONS
 from resemblance.cli import choices
-from resemblance.report.output import OUTPUT_FORMATS
+from resemblance.report.arranged import LAYOUTS
+from resemblance.report.output import MARKUP_WRITERS, OUTPUT_FORMATS
 from resemblance.significance.orders import DESIGN_PERMUTATIONS
 
 HEAVY = {
@@ -87,6 +88,8 @@ def test_a_command_of_a_suite_imports_no_other_suite(suite):
 def test_the_choices_of_options_are_those_of_the_library():
     library = {
         "FORMATS": OUTPUT_FORMATS,
+        "TEXT_FORMATS": ("table", *MARKUP_WRITERS),
+        "LAYOUTS": LAYOUTS,
         "SERIES": DEFAULT_PACK_SERIES,
         "DRAWS": DESIGN_PERMUTATIONS,
         "DOMAINS": tuple(DOMAINS),

@@ -14,6 +14,7 @@ from resemblance.sections.figures import (
     Bars,
     Box,
     Boxes,
+    Bracket,
     Chart,
     Choice,
     Cloud,
@@ -63,6 +64,12 @@ BARS = Bars(
     "Sorted.",
     0.3,
 )
+MODEL_SCORES = Bars(
+    "scores", "Scores", "rsa, mean over 2 subjects",
+    (Bar("one", 0.6, 0.4, 0.7, points=(0.5, 0.7)), Bar("two", 0.3, 0.2, 0.4, is_marked=True),
+     Bar("three", 0.1, -0.1, 0.3, is_hollow=True, points=(0.05, 0.15))),
+    is_dotted=True, band=(0.55, 0.8), brackets=(Bracket(0, 1, "0.02"), Bracket(0, 2, "< 1e-4")),
+)  # fmt: skip
 FINDINGS = Result(
     "toy",
     "small",
@@ -135,6 +142,8 @@ FIGURES: dict[str, Figure] = {
         "ranks", "Ranks", "mean rank", (Bar("CKA", 1.5, 1.0, 2.5), Bar("RSA", 3.0)),
         span=(1.0, 4.0), is_dotted=True,
     ),
+    "scores": MODEL_SCORES,
+    "score bars": MODEL_SCORES._replace(name="score bars", is_dotted=False),
     "boxes": Boxes(
         "boxes", "Boxes", "rank",
         (Box("CKA", (1.0, 2.0, 4.0, 20.0), ("x", "y", "z", "w"), "one"),

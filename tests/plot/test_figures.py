@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from factories.evidence import arrays, compared, made_evidence
-from factories.figures import BARS, CHART, FIGURES, LINES, POINTS, TREE, square_map
+from factories.figures import BARS, CHART, FIGURES, LINES, MODEL_SCORES, POINTS, TREE, square_map
 
 import resemblance as rs
 from resemblance import plot
@@ -67,7 +67,7 @@ def page_figure(result: Result, name: str, measure: str) -> Any:
     """The figure of a measure on the page of a comparison or an evidence."""
     (figure,) = [f for f in result["similarity"].figures if f.name == name]
     if isinstance(figure, Choice):
-        return next(heat for heat in figure.maps if heat.name == measure)
+        return next(heat for heat in reversed(figure.maps) if heat.name == measure)
     return figure.figures[figure.choices.index(rs.get_measure(measure).label)]
 
 
@@ -152,11 +152,17 @@ def with_gap(line: Line) -> Line:
     return line._replace(points=(line.points[0], (0.5, np.nan), line.points[2]))
 
 
+TEXT = MODEL_SCORES.brackets[0]._replace(text="0.2")
+MOVED = MODEL_SCORES.bars[0]._replace(points=(0.5, 0.6))
 BROKEN = [  # a figure of a page, what matplotlib draws in its place, and the check that notices
     (BARS, BARS._replace(bars=(BARS.bars[0]._replace(value=0.55), *BARS.bars[1:])), SAME_NUMBERS),
     (BARS, BARS._replace(bars=(BARS.bars[0]._replace(low=0.3), *BARS.bars[1:])), SAME_NUMBERS),
     (BARS, BARS._replace(bars=(BARS.bars[0]._replace(low=None), *BARS.bars[1:])), SAME_NUMBERS),
     (BARS, BARS._replace(threshold=0.4), SAME_NUMBERS),
+    (MODEL_SCORES, MODEL_SCORES._replace(band=(0.5, 0.8)), SAME_NUMBERS),
+    (MODEL_SCORES, MODEL_SCORES._replace(brackets=MODEL_SCORES.brackets[:1]), SAME_NUMBERS),
+    (MODEL_SCORES, MODEL_SCORES._replace(brackets=(TEXT, MODEL_SCORES.brackets[1])), SAME_NUMBERS),
+    (MODEL_SCORES, MODEL_SCORES._replace(bars=(MOVED, *MODEL_SCORES.bars[1:])), SAME_NUMBERS),
     (BARS, BARS._replace(bars=BARS.bars[:2]), SAME_NUMBERS),
     (BARS, BARS._replace(bars=(Bar("other", 0.5, 0.4, 0.6), *BARS.bars[1:])), NAMES),
     (BARS, BARS._replace(bars=BARS.bars[::-1]), NAMES),

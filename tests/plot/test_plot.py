@@ -18,9 +18,12 @@ from matplotlib.colors import to_rgb
 
 import resemblance as rs
 from resemblance import plot
+from resemblance.checks import check_figure
 from resemblance.comparison import arrangements
+from resemblance.inference.nulls import format_pvalue
 from resemblance.plot._style import COLORBLIND_PALETTE, DASH_PATTERNS, PLOT_MARKERS, series_style
 from resemblance.report.evidence_words import ALPHA
+from resemblance.report.of_model_scores import model_scores_bars
 from resemblance.report.svg import shorten_distinct_names
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
@@ -276,6 +279,53 @@ def test_ranks_are_in_order_and_a_trial_says_so():
     assert "do not interpret these scores" in plot.ranks(result("slice")).get_title("left")
 
 
+@pytest.fixture(scope="module")
+def scores():
+    subjects = arrays(["s1", "s2", "s3", "s4"])
+    models = arrays(["good", "bad", "worse"], related=1, seed=1) | {"copy": subjects["s1"]}
+    return rs.score_models(models, subjects, measure="rsa[compare=pearson]", progress=False)
+
+
+@pytest.mark.parametrize("marks", ["points", "bars"])
+@pytest.mark.parametrize("brackets", [None, "significant", "neighbors", [("good", "copy")]])
+def test_scores_of_models_are_those_of_the_page(scores, marks, brackets):
+    figure = model_scores_bars(scores, marks=marks, brackets=brackets)
+    ax = scores.plot(marks=marks, brackets=brackets)
+    assert [o for o in check_figure(figure, ax) if o.holds is False] == []
+    assert [bar.name for bar in figure.bars] == [scores.models[i] for i in scores.order]
+    assert figure.bars[0].points == tuple(scores.values[:, scores.order[0]])
+    assert figure.band == (scores.ceiling[0], scores.ceiling[2])
+    pvalues = scores.pairs()[np.ix_(scores.order, scores.order)]
+    for first, second, text in figure.brackets:
+        p = float(pvalues[first, second])
+        assert text == format_pvalue(p if p >= 0.001 else float(f"{p:.1g}"))
+    count = {"significant": (np.triu(pvalues, 1) <= 0.05)[np.triu_indices(4, 1)].sum(),
+             "neighbors": 3, None: 0}  # fmt: skip
+    assert len(figure.brackets) == (1 if isinstance(brackets, list) else count[brackets])
+
+
+BAD_SCORES = [
+    ({"marks": "violins"}, "marks must be 'points' or 'bars'; got 'violins'"),
+    ({"marks": 3}, "marks must be 'points' or 'bars'; got 3"),
+    ({"brackets": "all"}, "brackets must be 'significant' or 'neighbors'; got 'all'"),
+    ({"brackets": [("good", "god")]}, "name no model 'god'; did you mean 'good'"),
+    ({"brackets": [("good", "good")]}, "two different models"),
+    ({"brackets": [("good", "bad")] * 16}, "at most 15 brackets; got 16; choose some"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), BAD_SCORES)
+def test_other_marks_and_brackets_are_refused(scores, options, words):
+    with pytest.raises(ValueError, match=words):
+        plot.model_scores(scores, **options)
+
+
+def test_widths_of_journals(scores):
+    for width, inches in (("nature", 89 / 25.4), ("icml", 3.25), ("neurips", 5.5)):
+        with plot.style(width=width):
+            assert scores.plot(brackets="neighbors").figure.get_size_inches()[0] == inches
+
+
 def test_drifts_without_a_threshold_are_named():
     x = np.random.default_rng(0).standard_normal((30, 4))
     ax = plot.drift(rs.drift(x, x + 0.1, threshold=0.1, progress=False, n_resamples=10))
@@ -380,7 +430,7 @@ def test_the_width_of_a_style_ends_with_it_and_the_ax_of_the_user_keeps_its_own(
 
 @pytest.mark.parametrize("width", ["triple", 0, -3.4, True, [3], float("nan")])
 def test_other_widths_are_refused(width):
-    with pytest.raises(ValueError, match="width must be 'single', 'double' or 1 to 100 inches"):
+    with pytest.raises(ValueError, match=r"width must be 'single', .* or 1 to 100 inches; got"):
         plot.style(width=width)
 
 

@@ -198,7 +198,12 @@ def test_a_headline_has_no_digits_that_say_nothing():
 def test_the_first_section_moves_with_its_selector():
     result = result_from_comparison(made({"cka": DEPTHS, "gulp": 1 - DEPTHS}))
     choice, *rest = result["similarity"].figures
-    assert [option.choices for option in choice.options] == [("CKA",), ("GULP",)]
+    views = ("between models", "all")
+    options = [(label, view) for label in ("CKA", "GULP") for view in views]
+    assert [option.choices for option in choice.options] == options
+    between, whole = choice.maps[:2]
+    assert (between.rows, between.columns) == (whole.rows[:3], whole.columns[3:])
+    assert between.values == tuple(row[3:] for row in whole.values[:3])
     assert [figure.name for figure in rest] == ["depths", "plane", "tree"]
     assert all(figure.choices == ("CKA", "GULP") for figure in rest)
     assert rest[0].figures[0].lines[0].points == ((1.0, 0.9), (2.0, 0.6), (3.0, 0.31))

@@ -58,10 +58,16 @@ def cell_colors() -> Mapping[str, Any]:
     return colors
 
 
-def write_table(result: object, path: Path, kind: str | None = None) -> Path:
+def write_table(
+    result: object,
+    path: Path,
+    kind: str | None = None,
+    layout: str | None = None,
+    columns: tuple[str, ...] = (),
+) -> Path:
     """Write a result as a table in a format, by default the format of the suffix; return the
     path."""
-    import_module(".report.output", PACKAGE_NAME).save(result, path, kind)
+    import_module(".report.output", PACKAGE_NAME).save(result, path, kind, layout, columns)
     return path
 
 

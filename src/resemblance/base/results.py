@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from .codec import encode_value, spell_non_finite
 from .json_files import DAMAGED_FILE_ERRORS, decode_record, write_atomically
@@ -77,14 +77,27 @@ class BaseResult(ABC):
         """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
         return records_to_frame(self.records())
 
-    def to_table(self, path: str | Path, *, format: str | None = None) -> Path:
+    def to_table(
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        layout: Literal["pairs", "depth", "matrix"] | None = None,
+        columns: Sequence[str] = (),
+    ) -> Path:
         """Write a table, as the command does with ``-o``; return the path.
 
         ``format``: "table", "json", "csv", "parquet", "markdown" or "latex"; by default the format
-        of the suffix: .txt, .json, .csv, .parquet, .md or .tex. Raises ``ValueError`` for another
-        format.
+        of the suffix: .txt, .json, .csv, .parquet, .md or .tex. The other options are for texts,
+        Markdown and LaTeX. ``layout``, of a comparison or an evidence: a row per pair ("pairs"), a
+        row per pair of layers of equal depth ("depth"), or a matrix per measure ("matrix"; for two
+        models, rows are the layers of the first and columns of the second). ``columns``: the
+        columns to write, in this order; "interval" is the column with the interval.
+
+        Raises ``ValueError`` for another format, another layout, a layout of a result without
+        pairs or without models, and an unknown column.
         """
-        return write_table(self, Path(path), format)
+        return write_table(self, Path(path), format, layout, tuple(columns))
 
     def to_html(self, path: str | Path, *, open: bool = False, **options: Any) -> Path:
         """Write an HTML page, as the command does with ``--html``; return the path.

@@ -4,7 +4,7 @@ the papers."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -63,12 +63,13 @@ def combined_result(
     labels: Mapping[str, str],
     *,
     remarks: tuple[str, ...] = (),
-    own: Collection[str] = (),
+    own: Mapping[str, str] = {},
     is_trial: bool = False,
 ) -> Result:
     """Return the answers of several suites as a result for a page.
 
-    ``remarks`` precede the numbers. ``own``: the measures that the page marks as yours.
+    ``remarks`` are caveats. ``own``: the verdicts on the measures that the page marks as yours, by
+    specification; the verdicts lead the page.
     """
     specs = {spec for a in answers for line in (*a.measures, *a.trivial) for spec in line.measures}
     sections = [] if is_trial else [answers_section(answers, labels, specs | set(own), own)]
@@ -80,7 +81,9 @@ def combined_result(
         labels,
         provenance=environment_versions(),
         facts={"studies": "; ".join(map(describe_study, studies))},
-        conclusion="" if is_trial else conclusion_of_answers(answers, labels),
+        conclusion=""
+        if is_trial
+        else "\n".join((*own.values(), conclusion_of_answers(answers, labels))),
         caveats=remarks,
         title="Which measure?",
         about=(

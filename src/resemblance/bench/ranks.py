@@ -161,13 +161,19 @@ def measure_signs(overview: ScoreOverview, order: Iterable[str]) -> tuple[Sign, 
     """Return the note for every measure in the first column of a table: the full name, and a mark
     if the measure is not a default measure of the suite."""
     infos, signs = {m.spec: m for m in overview.measures}, list[Sign]()
+    added = _added_measures(overview)
     for row, info in enumerate(infos[spec] for spec in order):
         measure, mark = catalogue_measure(info), ""
         note = f": {measure.summary.replace('``', '')}" if measure else ""
-        if (info.spec, info.label) not in overview.usual:
+        if info.spec in added:
             mark, note = "added", ": not one of the benchmark's measures"
         signs.append(Sign(row, 0, mark, f"{info.spec}{note}"))
     return tuple(signs)
+
+
+def _added_measures(overview: ScoreOverview) -> set[str]:
+    """Return the measures that are not default measures of the suite."""
+    return {m.spec for m in overview.measures if (m.spec, m.label) not in overview.usual}
 
 
 # ----------------------------------------------------------------------------- where measures stand
@@ -183,7 +189,11 @@ def ranking_section(
     by_spec = {r.measure: r for r in overview.rankings}
     rankings = [by_spec[spec] for spec in overview.order if spec in by_spec]
     bars = mean_rank_bars(
-        rankings, overview.names, title="Mean rank over all tasks", worst=overview.worst
+        rankings,
+        overview.names,
+        title="Mean rank over all tasks",
+        worst=overview.worst,
+        marked=_added_measures(overview),
     )
     table = _ranking_table(overview, groups, kind)
     figures = (bars,) if rankings else ()

@@ -18,6 +18,7 @@ from .trial import Outcome
 PIXEL = 0.2  # tolerance of positions, which have one decimal on a page
 # tolerances of a colour and of a number with two decimals
 COLOR_TOLERANCE, TEXT_TOLERANCE = 0.02, 0.005 + 1e-9
+POINT_SIZE, BRACKET_LINE_WIDTH = 2.5, 0.8  # of matplotlib's small points and brackets
 POSITIONS = ("x", "y", "cx", "cy", "d", "points")  # SVG attributes that contain positions
 KINDS_WITH_ALL_NAMES = ("Bars", "Boxes", "Dendrogram")
 Element: TypeAlias = ElementTree.Element
@@ -406,6 +407,21 @@ def _bars_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
     ways = [_numbers(line.get("d", "")) for line in _elements(svg, "range")]
     painted = [to_x(span[:, 0]) for span in spans]
     yield from _differences([[way[0], way[2]] for way in ways], painted, "intervals")
+    small = [line for line in lines if line.get_markersize() == POINT_SIZE]
+    places = np.concatenate([line.get_xydata() for line in small]) if small else np.empty((0, 2))
+    points = [float(point.get("cx", "")) for point in _elements(svg, "point")]
+    yield from _differences(points, to_x(places[:, 0]), "points")
+    bands = _elements(svg, "ceiling")
+    ends = [(float(b.get("x", "")), float(b.get("width", ""))) for b in bands]
+    spans = [to_x([p.get_x(), p.get_x() + p.get_width()]) for p in ax.patches]
+    yield from _differences([(x, x + width) for x, width in ends], spans, "bands")
+    pitch = (float(svg.get("viewBox", "").split()[3]) - 42) / len(figure.bars)
+    joined = [_numbers(path.get("d", "")) for path in _elements(svg, "bracket")]
+    rows = [(y / pitch - 0.5, other / pitch - 0.5) for _, y, _, other, _ in joined]
+    yield from _differences(rows, _segments(ax, BRACKET_LINE_WIDTH)[..., 1], "brackets")
+    texts = _texts(_elements(svg, "mid level"))
+    if texts != [text.get_text() for text in ax.texts]:
+        yield f"the page writes {texts} at its brackets, not as matplotlib"
     limits = {line.get_xdata()[0] for line in ax.lines if line.get_marker() in ("", "None")}
     groups = _elements(svg, "limit")
     page_limits = {_path_starts([p])[0, 0] for group in groups for p in group.iter("path")}
@@ -443,7 +459,7 @@ def _differences(page: Any, painted: Any, what: str) -> Problems:
     """Yield the differences between positions on a page and matplotlib's positions in page
     coordinates."""
     page, painted = np.array(page, dtype=float), np.array(painted, dtype=float)
-    if page.shape != painted.shape:
+    if not page.size == painted.size == 0 and page.shape != painted.shape:
         yield f"{len(page)} {what} on the page, {len(painted)} by matplotlib"
     elif page.size and not np.abs(page - painted).max() <= PIXEL:
         i = np.unravel_index(np.argmax(np.abs(page - painted)), page.shape)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..engine.memory import parse_bytes
+from .choices import LAYOUTS
 from .ending import run_provenance
 from .executors import open_executors
 from .inputs import (
@@ -50,6 +51,7 @@ FUNCTION_ARGUMENT = re.compile(rf"\b({'|'.join(OPTION_NAMES)})=(?=(\w?))")
     save="save",
     page="Write a page with heat maps to this file.",
     resumed="values and permutations",
+    layouts=LAYOUTS,
     can_refuse=True,
 )
 def evidence_command(

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
+TEXT_FORMATS = ("table", "markdown", "latex")
+LAYOUTS = ("pairs", "depth", "matrix")  # of tables as text
 BASELINE = "cka"  # measure that others are compared with
 SERIES = "compact"  # the default series of packs in rankings
 DRAWS = 999  # permutations

@@ -12,6 +12,7 @@ import typer
 
 from ..base.text import check_choice
 from ..engine.memory import parse_bytes
+from .choices import LAYOUTS
 from .ending import progress_bars
 from .executors import open_executors
 from .inputs import (
@@ -68,6 +69,7 @@ CITE_EXAMPLES = (
     save="save",
     page="Write a page with heat maps to this file.",
     resumed="results",
+    layouts=LAYOUTS,
     can_refuse=True,
 )
 def compare_command(

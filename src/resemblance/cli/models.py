@@ -12,7 +12,7 @@ import typer
 
 from ..base.extras import require_packages
 from ..engine.memory import parse_bytes
-from .choices import DRAWS
+from .choices import DRAWS, LAYOUTS
 from .ending import progress_bars, report_interruption
 from .executors import open_executors
 from .inputs import parse_measures, read_label_file, reworded_errors
@@ -38,6 +38,7 @@ NAMED_MODEL = re.compile(r"([\w.+-]+)=(.+)")
     folder="save",
     page="Write a page with heat maps to this file.",
     resumed="scores",
+    layouts=LAYOUTS,
     needs=("torch",),
     can_refuse=True,
 )

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .choices import FORMATS
+from ..base.text import check_choice
+from .choices import FORMATS, TEXT_FORMATS
 from .ending import (
     report_failures,
     report_interruption,
@@ -54,6 +55,7 @@ SHARED_HELP: HelpTexts = {
     "output": typer.Option(
         "--output", "-o", help="Write the results to this file, not to standard output."
     ),
+    "columns": "Columns of tables as text, Markdown and LaTeX, with commas: x,y,value,interval.",
     "opened": typer.Option("--open", help="Open the page in the browser."),
     "save": "Save each result to this file as soon as it is computed; an interrupted run can "
     "resume.",
@@ -187,6 +189,7 @@ def output_command(
     resumed: str = "",
     needs: tuple[str, ...] = (),
     can_refuse: bool = False,
+    layouts: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., int]]:
     """Make a command from a function that returns its output: a comparison, an evidence, the result
     of a suite or an :class:`.Output`.
@@ -199,7 +202,8 @@ def output_command(
     parameter with the file that the function writes; ``folder``: the same for a folder.
     ``resumed``: the noun for saved results of an interrupted run, if the same command resumes the
     run. ``needs``: packages that the function needs. ``can_refuse``: the exit code can be an
-    answer, so the command has ``--exit-zero``.
+    answer, so the command has ``--exit-zero``. ``layouts``: the choices of ``--layout``, which
+    selects the rows of a table beside ``--columns``.
     """
 
     def declared(function: Callable[..., Any]) -> Callable[..., int]:
@@ -210,12 +214,20 @@ def output_command(
             format_name, output = words.pop("format"), words.pop("output")
             quiet, is_opened = words.pop("quiet"), words.pop("opened", False)
             exit_zero = words.pop("exit_zero", False)
+            layout, names = words.pop("layout", None), words.pop("columns", None)
+            columns = [name.strip() for name in names.split(",")] if names else []
+            if layout is not None:
+                check_choice("--layout", layout, layouts)
             html, target = words.pop("html", None), words.get(save or folder)
             if is_opened and html is None:
                 raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
             is_planned = words.get("planned", False)
             html, is_opened = _warn_no_page_of_plan(html) if is_planned else (html, is_opened)
             kind = choose_format(format_name, output, formats)
+            if (layout or columns) and kind not in TEXT_FORMATS:
+                raise ValueError(
+                    f"--layout and --columns are for .txt, .md and .tex; a {kind} file has all"
+                )
             silence_warnings(quiet)
             inputs = list(_file_names(words, files))
             check_named_files_are_kept(words.values(), (output, html))
@@ -227,7 +239,7 @@ def output_command(
                 if has_no_place and not quiet:
                     _print_first_lines(content)
                 try:
-                    _write_answer(content, kind, output)
+                    _write_answer(content, kind, output, layout, columns)
                 # An output file that cannot be stored does not prevent other outputs.
                 finally:
                     if html:
@@ -255,6 +267,11 @@ def output_command(
                 option_parameter("html", Path | None, page, default=place),
                 keyword_parameter("opened", bool, False),
             ]
+        if layouts:
+            output_parameters += [
+                keyword_parameter("layout", _layout_option(layouts)),
+                keyword_parameter("columns", str | None),
+            ]
         if can_refuse:
             output_parameters.append(keyword_parameter("exit_zero", bool, False))
         command.__doc__ = function.__doc__
@@ -270,16 +287,30 @@ def output_command(
     return declared
 
 
-def _write_answer(content: Any, kind: str, output: Path | None) -> None:
+def _layout_option(layouts: Sequence[str]) -> Any:
+    text = (
+        "Rows of tables as text, Markdown and LaTeX: pairs, layers of equal depth, or a matrix per "
+        "measure."
+    )
+    return Annotated[str | None, typer.Option(help=text, metavar="|".join(layouts))]
+
+
+def _write_answer(
+    content: Any,
+    kind: str,
+    output: Path | None,
+    layout: str | None = None,
+    columns: Sequence[str] = (),
+) -> None:
     """Write the answer of a command; a result goes to a file with :meth:`.BaseResult.to_table`."""
     from ..base.results import BaseResult
     from ..report.output import Output, write_output
 
     result = content.of if isinstance(content, Output) else content
     if output is not None and isinstance(result, BaseResult):
-        result.to_table(output, format=kind)
+        result.to_table(output, format=kind, layout=layout, columns=columns)
     else:
-        write_output(content, kind, output)
+        write_output(content, kind, output, layout=layout, columns=columns)
 
 
 def _print_first_lines(content: Any) -> None:

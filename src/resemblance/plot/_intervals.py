@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..base.extras import import_optional
 from ..base.formatting import format_level, format_number
 from ..base.results import BaseResult
 from ..base.text import did_you_mean
 from ..contracts._measure import Measure
 from ..inference import ModelScores
 from ..inference.result import Evidence
-from ..inference.several_models import SCORE_TITLES
 from ..report.evidence_words import ALPHA, describe_pair_result, result_of_measure
 from ..report.of_drift import drift_result
+from ..report.of_model_scores import model_scores_bars
+from ..report.rows import bracket_lanes
 from ..sections.figures import Bar, Bars
 from ..sections.values import finite_or_none
 from ..stability.screen import Perturbations
@@ -34,6 +36,7 @@ from ._style import (
     escape_matplotlib_name,
     escape_matplotlib_names,
     estimate_text_width,
+    font_size_points,
     matplotlib_setting,
 )
 from .arguments import measure_axis_label, measure_to_plot
@@ -42,7 +45,8 @@ from .arguments import measure_axis_label, measure_to_plot
 INTERVAL_ROW_INCHES, INTERVAL_MARGIN_INCHES = 0.17, 0.62
 MAX_PAIRS_PER_FIGURE = 120  # rows of a figure
 MAX_CHARACTERS_PER_LINE = 40  # characters below an axis
-MAX_MEASURE_NAME_LENGTH = 48  # characters of a measure name
+MAX_LABEL_CHARACTERS = 50  # characters of a line of the label of an axis
+BRACKET_LANE_POINTS, BRACKET_LINE_WIDTH = 12.0, 0.8
 # By class: the columns with the name of a record, and the column to draw
 POINT_COLUMNS = {
     "IndexUpgrade": ("option target", "value"),
@@ -95,16 +99,18 @@ def intervals(
     sign = -1 if info.larger_is_more_similar else 1
     results.sort(key=lambda pair: sign * pair.value)
     bars = tuple(
-        _bar(f"{p.x} – {p.y}", p.value, p.low, p.high, describe_pair_result(p)) for p in results
+        _bar(f"{p.x} – {p.y}", p.value, p.low, p.high, describe_pair_result(p))._replace(
+            is_hollow=p.is_tested and not p.is_beyond
+        )
+        for p in results
     )
     figure = Bars("intervals", info.title, measure_axis_label(info), bars, is_dotted=True)
-    hollow = [i for i, p in enumerate(results) if p.is_tested and not p.is_beyond]
     chance = [(p.chance, i) for i, p in enumerate(results) if math.isfinite(p.chance)]
     names = (
         f"value, {format_level(evidence.confidence_level)} interval",
         f"not significantly above chance (p > {ALPHA:g})",
     )
-    with paint_bars(figure, ax, entries=3, hollow=hollow) as (axes, marks):
+    with paint_bars(figure, ax, entries=3) as (axes, marks):
         legend = {name: mark for name, mark in zip(names, marks) if mark is not None}
         if chance:
             style = {"marker": "|", "markersize": 9, "color": matplotlib_setting("text.color")}
@@ -143,7 +149,13 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def model_scores(result: ModelScores, *, ax: Axes | None = None) -> Axes:
+def model_scores(
+    result: ModelScores,
+    *,
+    marks: Literal["points", "bars"] = "points",
+    brackets: Sequence[tuple[str, str]] | Literal["significant", "neighbors"] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the mean score of each model with its interval, the most similar first; return the axes.
 
     Small grey points are the subjects. Hollow points are not significantly above 0 (adjusted p
@@ -153,45 +165,26 @@ def model_scores(result: ModelScores, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : the return value of :func:`resemblance.score_models`.
+    marks : "points", or "bars" that begin at 0.
+    brackets : the pairs of models to join by a bracket with the p-value of the difference, adjusted
+        for all pairs of models (Holm): names of models, "significant" for all pairs with an
+        adjusted p of at most 0.05, or "neighbors" for models in adjacent rows; by default none.
     ax : matplotlib axes to draw in; by default a new figure.
 
-    Raises ``ValueError`` for any other type of result.
+    Raises ``ValueError`` for any other type of result, other marks, unknown or equal names in
+    ``brackets``, and more than 15 brackets.
     """
     if not isinstance(result, ModelScores):
         raise ValueError(f"plot.model_scores draws ModelScores; got {type(result).__name__}")
-    order, level = result.order, format_level(result.confidence_level)
-    is_above = result.above_0() <= ALPHA if result.is_0_by_chance else np.full(len(order), True)
-    spans = zip(result.mean[order], result.low[order], result.high[order])
-    bars = tuple(_bar(result.models[i], *span) for i, span in zip(order, spans))
-    label = escape_matplotlib_name(result.measure, MAX_MEASURE_NAME_LENGTH)
-    label = label if result.score == "similarity" else f"{SCORE_TITLES[result.score]}\n{label}"
-    label += f"\nmean over {len(result.subjects)} subjects"
-    figure = Bars("model_scores", result.measure, label, bars, is_dotted=True)
+    figure = model_scores_bars(result, marks=marks, brackets=brackets)
+    level = format_level(result.confidence_level)
     names = f"mean, {level} interval", f"not above 0 (p > {ALPHA:g})"
-    with paint_bars(figure, ax, entries=4, hollow=np.flatnonzero(~is_above[order])) as rows:
-        axes, marks = rows
-        legend = {"a subject": _draw_subject_scores(axes, result.values[:, order])}
-        legend |= {name: mark for name, mark in zip(names, marks) if mark is not None}
-        if result.ceiling:
-            low, _, high = result.ceiling
-            band = axes.axvspan(low, high, color=SLATE_GRAY, alpha=0.3, zorder=0)
-            legend["noise ceiling"] = band
+    with paint_bars(figure, ax, entries=4) as (axes, drawn):
+        legend = {name: mark for name, mark in zip(names, drawn) if mark is not None}
+        legend |= {"a subject": drawn.points} if drawn.points is not None else {}
+        legend |= {"noise ceiling": drawn.band} if drawn.band is not None else {}
         legend_above(axes, legend)
     return axes
-
-
-def _draw_subject_scores(ax: Axes, values: np.ndarray) -> Any:
-    """Draw the score of each subject in the row of each model; return the points."""
-    places = np.broadcast_to(np.arange(values.shape[1]), values.shape)
-    style = {
-        "marker": "o",
-        "markersize": 2.5,
-        "linestyle": "none",
-        "color": SLATE_GRAY,
-        "alpha": 0.6,
-    }
-    (points,) = ax.plot(values.ravel(), places.ravel(), zorder=1, **style)
-    return points
 
 
 def _drifts_without_threshold(report: DriftReport) -> str:
@@ -245,21 +238,24 @@ def points(result: BaseResult, column: str = "", *, ax: Axes | None = None) -> A
 
 
 class BarMarks(NamedTuple):
-    """The legend marks of bars: a value, a hollow value, and the threshold line."""
+    """The legend marks of bars: a value, a hollow value, the threshold line, the values behind the
+    estimates, and the band."""
 
     value: Any
     hollow: Any
     threshold: Any
+    points: Any
+    band: Any
 
 
 @contextmanager
 def paint_bars(
-    figure: Bars, ax: Axes | None = None, *, entries: int = 0, hollow: Collection[int] = ()
+    figure: Bars, ax: Axes | None = None, *, entries: int = 0
 ) -> Iterator[tuple[Axes, BarMarks]]:
     """Paint values in rows with their intervals; yield the axes, to which callers can add more, and
     the marks for a legend with ``entries`` entries.
 
-    ``hollow``: the rows with hollow marks. Above a threshold that is a limit, marks are squares.
+    Above a threshold that is a limit, marks are squares.
     """
     with named_rows(ax, [bar.name for bar in figure.bars], entries) as axes:
         level, is_over = figure.threshold, np.zeros(len(figure.bars), bool)
@@ -268,15 +264,72 @@ def paint_bars(
             for i, bar in enumerate(figure.bars):
                 color = INTERVAL_RED if is_over[i] else INTERVAL_BLUE
                 axes.hlines(i, level, bar.value, color=color, linewidth=3, alpha=0.25)
-        is_hollow = np.isin(np.arange(len(figure.bars)), list(hollow))
+        elif not figure.is_dotted and not figure.log_x:
+            base = figure.span[0] if figure.span else 0.0
+            values = [bar.value for bar in figure.bars]
+            rows = range(len(values))
+            axes.hlines(rows, base, values, color=INTERVAL_BLUE, linewidth=6, alpha=0.25, zorder=1)
+        for bar, label in zip(figure.bars, axes.get_yticklabels()):
+            label.set_fontweight("bold" if bar.is_marked else "normal")
+        is_hollow = np.array([bar.is_hollow for bar in figure.bars], dtype=bool)
         value = _draw_dots(axes, figure, ~is_over & ~is_hollow, INTERVAL_BLUE)
         hollow_marks = _draw_dots(axes, figure, is_hollow, INTERVAL_BLUE, is_hollow=True)
         _draw_dots(axes, figure, is_over & ~is_hollow, INTERVAL_RED, mark="s")
         line = None if level is None else _draw_threshold(axes, level)
         if figure.log_x:
             _format_log_axis(axes, figure.span)
-        axes.set_xlabel(figure.x)
-        yield axes, BarMarks(value, hollow_marks, line)
+        lines = [textwrap.wrap(x, MAX_LABEL_CHARACTERS) for x in figure.x.split("\n")]
+        axes.set_xlabel("\n".join(line for part in lines for line in part))
+        band = None
+        if figure.band is not None:
+            band = axes.axvspan(*figure.band, color=SLATE_GRAY, alpha=0.3, linewidth=0, zorder=0)
+        points = _draw_points(axes, figure)
+        _draw_brackets(axes, figure)
+        yield axes, BarMarks(value, hollow_marks, line, points, band)
+
+
+def _draw_points(ax: Axes, figure: Bars) -> Any:
+    """Draw the values behind the estimates as small points; return the points, or None without
+    values."""
+    places = [(point, i) for i, bar in enumerate(figure.bars) for point in bar.points]
+    if not places:
+        return None
+    style = {"marker": "o", "markersize": 2.5, "linestyle": "none", "alpha": 0.6, "zorder": 1}
+    (points,) = ax.plot(*zip(*places), color=SLATE_GRAY, **style)
+    return points
+
+
+def _draw_brackets(ax: Axes, figure: Bars) -> None:
+    """Draw brackets at the right of the axes, with upright texts."""
+    if not figure.brackets:
+        return
+    transforms = import_optional("matplotlib.transforms")
+    line_collection = import_optional("matplotlib.collections").LineCollection
+    ink = matplotlib_setting("text.color")
+    lanes = bracket_lanes(figure.brackets, POINTS_PER_INCH * INTERVAL_ROW_INCHES)
+    for bracket, lane in zip(figure.brackets, lanes):
+        offset = (4 + BRACKET_LANE_POINTS * lane) / POINTS_PER_INCH
+        place = ax.get_yaxis_transform() + transforms.ScaledTranslation(
+            offset, 0, ax.figure.dpi_scale_trans
+        )
+        rows = [bracket.first, bracket.second]
+        style = {"linewidths": BRACKET_LINE_WIDTH, "colors": ink, "transform": place}
+        lines = line_collection([[(1, row) for row in rows]], clip_on=False, **style)
+        ax.add_collection(lines, autolim=False)
+        caps = {"marker": 0, "s": 8, "linewidths": BRACKET_LINE_WIDTH, "color": ink}  # to the left
+        ax.scatter([1, 1], rows, clip_on=False, transform=place, **caps)
+        ax.annotate(
+            bracket.text,
+            (1, sum(rows) / 2),
+            xycoords=ax.get_yaxis_transform(),
+            xytext=(POINTS_PER_INCH * offset + 2, 0),
+            textcoords="offset points",
+            rotation=90,
+            va="center",
+            ha="left",
+            fontsize=0.85 * font_size_points("ytick.labelsize"),
+            annotation_clip=False,
+        )
 
 
 def _draw_dots(

@@ -17,7 +17,21 @@ from ..report.svg import shorten_distinct_names
 Axes: TypeAlias = Any  # matplotlib.axes.Axes, without an import of matplotlib
 POINTS_PER_INCH = 72
 COLUMN_WIDTH_INCHES = 3.4  # width of a column in a paper
-FIGURE_WIDTHS = {"single": COLUMN_WIDTH_INCHES, "double": 7.0}  # widths of one and two columns
+MILLIMETERS_PER_INCH = 25.4
+# Widths of one and two columns: of no journal in particular; by Nature's guide to figures; by the
+# style files of ICML (text 6.75 inches, two columns 0.25 inches apart) and NeurIPS
+FIGURE_WIDTHS = {
+    "single": COLUMN_WIDTH_INCHES,
+    "double": 7.0,
+    "nature": 89 / MILLIMETERS_PER_INCH,
+    "nature double": 183 / MILLIMETERS_PER_INCH,
+    "icml": 3.25,
+    "icml double": 6.75,
+    "neurips": 5.5,
+}
+FigureWidth: TypeAlias = Literal[
+    "single", "double", "nature", "nature double", "icml", "icml double", "neurips"
+]
 DEFAULT_ASPECT = 0.62  # height per width of figures without a height
 _requested_figure_width: ContextVar[float | None] = ContextVar("width of new figures", default=None)
 MEAN_CHARACTER_WIDTH = 0.6  # mean width of a character, relative to the font size
@@ -51,17 +65,18 @@ class SeriesStyle(NamedTuple):
     dash: Any
 
 
-def style(*, width: float | Literal["single", "double"] | None = None) -> Any:
+def style(*, width: float | FigureWidth | None = None) -> Any:
     """Return a context in which matplotlib draws and saves in the style of this package.
 
     The style has small letters, thin lines, and no frame at the top and the right. Text in SVG and
     PDF stays text, which a drawing program can edit:
     ``with rs.plot.style(): ax.figure.savefig("figure.svg")``. Nothing outside the context changes.
 
-    ``width``: the width of new figures, in inches, ``"single"`` (3.4 inches, one column of a paper)
-    or ``"double"`` (7 inches, two columns); by default each figure has the width that its names
-    need, and at least one column. Letters keep their size. Axes that you pass as ``ax`` keep their
-    width.
+    ``width``: the width of new figures, in inches, ``"single"`` (3.4 inches, one column of a
+    paper), ``"double"`` (7 inches, two columns), ``"nature"`` (89 mm), ``"nature double"`` (183
+    mm), ``"icml"`` (3.25 inches), ``"icml double"`` (6.75 inches) or ``"neurips"`` (5.5 inches); by
+    default each figure has the width that its names need, and at least one column. Letters keep
+    their size. Axes that you pass as ``ax`` keep their width.
 
     Raises ``ImportError`` without matplotlib (extra ``plot``), ``ValueError`` for another width.
     """
@@ -70,7 +85,8 @@ def style(*, width: float | Literal["single", "double"] | None = None) -> Any:
     inches = FIGURE_WIDTHS.get(width) if isinstance(width, str) else width
     if isinstance(inches, bool) or not isinstance(inches, Real) or not 1 <= inches <= 100:
         raise ValueError(
-            f"plot.style: width must be 'single', 'double' or 1 to 100 inches; got {width!r}"
+            f"plot.style: width must be {', '.join(map(repr, FIGURE_WIDTHS))} or 1 to 100 inches; "
+            f"got {width!r}"
         )
     return _style_of_width(import_optional("matplotlib"), float(inches))
 

@@ -54,6 +54,10 @@ INLINE_STYLES: Mapping[str, Mapping[str, str]] = {
     "grid zero": {"fill": "none", "stroke": "currentColor", "stroke_opacity": ".4"},
     "limit": {"fill": "none", "stroke": "currentColor", "stroke_dasharray": "5 3"},
     "reach": {"stroke": "none"},
+    "point": {"fill": "currentColor", "fill_opacity": ".4"},
+    "ceiling": {"fill": "currentColor", "fill_opacity": ".15"},
+    "bracket": {"fill": "none", "stroke": "currentColor"},
+    "mid level": {"text_anchor": "middle", "font_size": "9.5"},
 }
 
 

@@ -25,7 +25,6 @@ from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
 from .cells import TableGrid, table_grid
 from .charts import LineStyle, line_chart, point_cloud_row
-from .colors import color_limits
 from .diagrams import dendrogram_svg
 from .maps import heat_map_svg
 from .rows import bar_rows_svg, box_rows_svg, strip_rows_svg
@@ -45,13 +44,11 @@ class PlacedFigure(NamedTuple):
 
 
 class ColorMeaning(NamedTuple):
-    """The legend of heat-map colours: labels of the ends of the scale, and other kinds of cells.
+    """The legend of the cells that the colour bar of a heat map does not explain.
 
-    ``hatchings``: the meanings of hatched cells.
+    ``hatchings``: the meanings of hatched cells; ``has_gaps``: whether cells lack a value.
     """
 
-    ends: tuple[tuple[str, str], ...]
-    has_negative: bool
     has_gaps: bool
     hatchings: tuple[str, ...] = ()
 
@@ -112,17 +109,12 @@ def _is_nonempty_entry(entry: TableEntry) -> bool:
 
 
 def _color_meaning(section: Section) -> ColorMeaning | None:
-    """Return the legend of the heat maps in a section; None if no map labels the ends of the
-    scale."""
+    """Return the legend of the heat maps in a section; None if every cell has only a colour."""
     maps = [figure for figure in section.figures if isinstance(figure, HeatMap)]
     maps += [heat for f in section.figures if isinstance(f, Choice) for heat in f.maps]
-    ends = tuple(dict.fromkeys(heat.ends for heat in maps if heat.ends is not None))
-    if not ends:
-        return None
-    has_negative = any(heat.is_diverging and color_limits(heat)[0] < 0 for heat in maps)
     has_gaps = any(None in row for heat in maps for row in heat.values)
     hatchings = dict.fromkeys(heat.hatching for heat in maps if heat.hatched and heat.hatching)
-    return ColorMeaning(ends, has_negative, has_gaps, tuple(hatchings))
+    return ColorMeaning(has_gaps, tuple(hatchings)) if has_gaps or hatchings else None
 
 
 def _link_slug(name: str) -> str:
@@ -137,6 +129,8 @@ def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, LineStyle]
     charts = [figure for figure in (*section.figures, *inner_figures) if isinstance(figure, Chart)]
     lines = {line.name: line for figure in reversed(charts) for line in reversed(figure.lines)}
     names = list(dict.fromkeys(line.name for figure in charts for line in figure.lines))
+    names_in_planes = {line.name for figure in charts if figure.is_plane for line in figure.lines}
+    names_in_planes -= {line.name for f in charts if not f.is_plane for line in f.lines}
     line_numbers: dict[str, int] = {}
     for name in names:
         if name in numbers and numbers[name] not in line_numbers.values():
@@ -152,7 +146,10 @@ def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, LineStyle]
     for i, name in enumerate(names):
         line = lines[name]
         is_shown = i < n_visible if line.is_shown is None else line.is_shown
-        keys[name] = LineStyle(line_numbers[name], is_shown, line.is_dashed, line.note)
+        has_label = name in names_in_planes and line.is_shown is True
+        keys[name] = LineStyle(
+            line_numbers[name], is_shown, line.is_dashed, line.note, not has_label
+        )
     return keys
 
 
@@ -203,6 +200,7 @@ def _static_maps(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
 def needs_legend(keys: Sequence[tuple[str, LineStyle]]) -> bool:
     """Return whether a legend is useful: for several lines, or for a line that is hidden at
     first."""
+    keys = [(name, key) for name, key in keys if key.is_in_legend]
     return len(keys) > 1 or any(not key.is_shown for _, key in keys)
 
 

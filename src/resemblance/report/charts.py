@@ -31,6 +31,7 @@ CHART_WIDTH, CHART_HEIGHT = 480.0, 290.0
 MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 46.0, 12.0, 12.0, 38.0
 MAX_POINTS_WITH_TITLES = 400  # points of a chart with tooltips
 MAX_LABELED_POSITIONS = 12  # x values that are all numbered on the axis
+MAX_POINTS_ALL_LABELED = 6  # points of a line that all have labels
 MAX_POINTS_WITH_MARKERS = 30  # points of a line with markers
 MARKER_PATHS = (  # around the middle of a point, with about equal areas
     "m-2.7 0a2.7 2.7 0 1 0 5.4 0a2.7 2.7 0 1 0-5.4 0z", "m-2.4-2.4h4.8v4.8h-4.8z",
@@ -46,12 +47,13 @@ Point = tuple[float, float]
 
 class LineStyle(NamedTuple):
     """The style of a line: ``number`` selects colour, marker and dashes; ``is_shown``: whether the
-    line is visible at first."""
+    line is visible at first; ``is_in_legend``: false for a line with its name beside it."""
 
     number: int
     is_shown: bool
     is_dashed: bool = False
     note: str = ""
+    is_in_legend: bool = True
 
     @property
     def mark(self) -> str:
@@ -257,7 +259,9 @@ def _point_labels(lines: Iterable[Line], frame: ChartFrame) -> list[str]:
     """Write point titles, up to a colon, beside the points; a leader line connects a distant
     title."""
     labels = [
-        (frame.x(a), frame.y(b), t) for line in lines for (a, b), t in _points_with_labels(line)
+        (frame.x(a), frame.y(b), label)
+        for line in lines
+        for (a, b), label in _points_with_labels(line, is_joined=frame.chart.joined)
     ]
     x_min, x_max = (
         (MARGIN_LEFT / 2, CHART_WIDTH - MARGIN_LEFT / 2)
@@ -278,9 +282,12 @@ def _point_labels(lines: Iterable[Line], frame: ChartFrame) -> list[str]:
     return parts
 
 
-def _points_with_labels(line: Line) -> Iterable[tuple[Point, str]]:
+def _points_with_labels(line: Line, *, is_joined: bool) -> Iterable[tuple[Point, str]]:
+    """Return points with labels: the two ends of a long line, otherwise all points."""
     titles = line.titles or (line.name,) * len(line.points)
-    return zip(line.points, (t.partition(":")[0] for t in titles))
+    labels = list(zip(line.points, (t.partition(":")[0] for t in titles)))
+    is_long = is_joined and len(labels) > MAX_POINTS_ALL_LABELED
+    return [labels[0], labels[-1]] if is_long else labels
 
 
 def _is_finite_point(pair: tuple[float | None, float | None]) -> bool:

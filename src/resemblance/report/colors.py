@@ -93,10 +93,6 @@ def color_style_sheet() -> str:
     rules = [
         f".{name}{{fill:{format_css_rgb(color)}}}" for name, color in colors_by_class().items()
     ]
-    ends = ((".ramp", "right", False), (".ramp.opposite", "left", True))
-    for name, side, opposite in ends:
-        steps = ", ".join(format_css_rgb(color) for color in color_palette(9, opposite=opposite))
-        rules.append(f"\n{name} {{ background: linear-gradient(to {side}, {steps}); }}")
     return "".join([*rules, "\n.cells .missing { fill: url(#hatch); }"])
 
 

@@ -22,6 +22,7 @@ from .colors import (
 from .svg import (
     ElementStyle,
     css_class_style,
+    round_ticks,
     shorten_distinct_names,
     svg_element,
     svg_figure,
@@ -389,20 +390,29 @@ def _color_scale_svg(
         )
         for i, step in enumerate(levels)
     ]
-    for i, words in enumerate(ticks):
-        y = 4 + max(8.0, min(height * i / (len(ticks) - 1) + 3.5, height))
-        parts.append(svg_text(words, round(x + 14, 1), round(y, 1), **style("tick")))
+    for y, words in ticks:
+        parts.append(svg_text(words, round(x + 14, 1), y, **style("tick")))
     return [svg_element("g", *parts, **style("scale"))]
 
 
 def _color_scale_marks(
     heat: HeatMap, height: float, ends: tuple[float, float]
-) -> tuple[list[int | None], list[str]]:
-    """Return the colour levels of the scale from the top, and the numbers beside the scale."""
+) -> tuple[list[int | None], list[tuple[float, str]]]:
+    """Return the colour levels of the scale from the top, and the numbers beside the scale with
+    their vertical positions. A scale that crosses 0 has round numbers between the two ends."""
     top, bottom = (ends[0], ends[1]) if heat.is_reversed else (ends[1], ends[0])
     steps = [top + (bottom - top) * (i + 0.5) / COLOR_SCALE_STEPS for i in range(COLOR_SCALE_STEPS)]
     n_ticks = 5 if height > 90 else 3 if height > 40 else 2
-    ticks = [format_number(top + (bottom - top) * i / (n_ticks - 1)) for i in range(n_ticks)]
+    numbers = [top + (bottom - top) * i / (n_ticks - 1) for i in range(n_ticks)]
+    if ends[0] < 0 < ends[1] and n_ticks == 5:
+        slack = (ends[1] - ends[0]) / 12
+        inner = [v for v in round_ticks(*ends) if ends[0] + slack < v < ends[1] - slack]
+        numbers = [top, *inner, bottom]
+    ticks = []
+    for number in numbers:
+        share = (number - top) / (bottom - top) if bottom != top else 0.0
+        y = 4 + max(8.0, min(height * share + 3.5, height))
+        ticks.append((round(y, 1), format_number(number)))
     return [color_level(heat, value, ends) for value in steps], ticks
 
 

@@ -16,7 +16,7 @@ from ..inference.result import Evidence
 from ..sections.result import Result
 from ..sections.sections import Section
 from .comparing.figures import agreement_section, family_sections, first_section
-from .comparing.finding import summary_sentences
+from .comparing.finding import headline_numbers, summary_sentences
 from .comparing.stats import (
     PageContext,
     is_all_pairs_of_one_list,
@@ -30,6 +30,7 @@ from .comparing.tables import (
     CHANCE_NOTE,
     MAX_MODELS_IN_SUBTITLE,
     PAIR_SUMMARY_NOTE,
+    depths_sections,
     evidence_sections,
     failures_table,
     measures_table,
@@ -90,6 +91,7 @@ def result_from_comparison(
         conclusion=summary_sentences(context),
         title=comparison_title(comparison, "Comparison of"),
         about=" ".join(description),
+        counts=headline_numbers(context),
     )
 
 
@@ -155,6 +157,7 @@ def comparison_sections(context: PageContext) -> Iterator[Section]:
     notes = diagnostic_notes(comparison, exclude=CHANCE_KEY)
     if pair is None:
         yield first_section(context)
+        yield from depths_sections(context)
         yield from evidence_sections(context)
         table, description = measures_table(comparison), f"{description} {PAIR_SUMMARY_NOTE}"
         yield Section("measures", "Measures", description, (table,), terms=notes)

@@ -46,7 +46,7 @@ def drift_result(report: DriftReport, *, title: str = DRIFT_TITLE) -> Result:
         "",
         tuple(sections),
         provenance={**report.provenance, **_describe_drift_settings(report)},
-        facts={"purpose": settings["purpose"]},
+        facts={"purpose": settings["purpose"], **_drift_sizes(report)},
         conclusion="\n".join((report.conclusion, *report.details, *suggest_next_step(report))),
         about=" ".join(f"{caveat}." for caveat in report.caveats),
         title=title,
@@ -66,6 +66,22 @@ def _paired_samples_sections(report: DriftReport) -> list[Section]:
 
 
 def _drift_counts(report: DriftReport) -> dict[str, str]:
+    """Return the numbers behind the verdict: tests that exceed their thresholds, lost neighbours,
+    and the variance that the map leaves."""
+    tests = [d for d in report.drifts if d.exceeds_threshold or d.threshold is not None]
+    count = sum(d.exceeds_threshold for d in tests)
+    counts = {"drifts above the threshold": f"{count} of {len(tests)}"} if tests else {}
+    lost = next((d.value for d in report.drifts if d.aspect == "index"), None)
+    if lost is not None:
+        words = "of the nearest neighbours are lost by new queries on old vectors"
+        counts[words] = format_percent(lost)
+    if report.unexplained is not None:
+        words = "of the variance is not explained by the map"
+        counts[words] = format_percent(min(report.unexplained, 1))
+    return counts
+
+
+def _drift_sizes(report: DriftReport) -> dict[str, str]:
     settings = report.settings
     if report.unexplained is None:
         sizes = f"{settings['samples']:,} and {settings['batch']:,}"
@@ -73,7 +89,6 @@ def _drift_counts(report: DriftReport) -> dict[str, str]:
     return {
         _describe_sample_settings(settings): f"{settings['samples']:,}",
         "features, reference → current": " → ".join(f"{w:,}" for w in settings["widths"]),
-        "of the variance is not explained by the map": format_percent(min(report.unexplained, 1)),
     }
 
 

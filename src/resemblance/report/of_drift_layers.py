@@ -70,7 +70,7 @@ def layers_result(
         conclusion=conclusion,
         caveats=(left_out,) if left_out else (),
         title="Drift between two versions, layer by layer",
-        counts={"layers": f"{len(reports):,}", "layers with drift": f"{len(drifted):,}"},
+        counts={"layers with drift": f"{len(drifted)} of {len(reports)}"},
         tone=next(word for word in TONES_WORST_FIRST if word in tones.values()),
     )
 

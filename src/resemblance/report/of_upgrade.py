@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..base.formatting import format_count, format_number
+from ..base.formatting import format_count, format_number, format_percent
 from ..sections.figures import Bar, Bars, Chart, Line
 from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
@@ -37,18 +37,37 @@ def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Resu
             *_recall_curve_sections(upgrade),
         ),
         provenance={**upgrade.provenance, **run_settings},
-        facts={"decision": upgrade.decision},
-        conclusion="\n".join((upgrade.conclusion, *upgrade.details)),
-        about=" ".join(f"{caveat}." for caveat in upgrade.caveats),
-        title=title,
-        counts={
+        facts={
             "documents in the index": f"{settings['index']:,}",
             "documents by both models": f"{settings['documents']:,}",
             "queries": f"{settings['queries']:,}",
             "features, old → new": " → ".join(f"{w:,}" for w in settings["widths"]),
         },
+        conclusion="\n".join((upgrade.conclusion, *upgrade.details)),
+        about=" ".join(f"{caveat}." for caveat in upgrade.caveats),
+        title=title,
+        counts=_headline_numbers(upgrade),
         tone=DECISION_TONES[upgrade.code],
     )
+
+
+def _headline_numbers(upgrade: IndexUpgrade) -> dict[str, str]:
+    """Return the decision, and the recalls behind the decision."""
+    target = upgrade.settings["target"]
+    recalls = {o.name: recall for o in upgrade.options if (recall := getattr(o, target))}
+    best = upgrade.option or max(
+        (name for name in recalls if name != "re-embed"),
+        key=lambda name: recalls[name].value,
+        default="",
+    )
+    labels = {best: f"recall with {best}", "keep": "recall with new queries as they are"}
+    numbers = {
+        label: format_percent(recalls[name].value)
+        for name, label in labels.items()
+        if name in recalls
+    }
+    enough = format_percent(upgrade.settings["min_recall"])
+    return {"decision": upgrade.decision, **numbers, "recall that is enough": enough}
 
 
 def upgrade_output(upgrade: IndexUpgrade) -> Output:
@@ -125,6 +144,7 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
         if o.new_model is None and o.old_model is None
     }
     table = Table("ways", "Options for the old index", columns, tuple(rows), figures=3)
+    table = table.without_empty_columns("lowest of a group", "break-even")
     figures = (figure,) if figure.bars else ()
     return Section(
         "ways", "Options for the old index", description, (table,), figures, reasons=reasons

@@ -58,7 +58,12 @@ WritableContent = Comparison | Evidence | Result | Output
 
 
 def write_output(
-    answer: BaseResult | Output, kind: str, output: Path | None, table: str = ""
+    answer: BaseResult | Output,
+    kind: str,
+    output: Path | None,
+    table: str = "",
+    layout: str | None = None,
+    columns: Sequence[str] = (),
 ) -> None:
     """Write a result or another output in a format of ``OUTPUT_FORMATS``, to a file or to standard
     output.
@@ -67,11 +72,16 @@ def write_output(
     JSON has everything. For a result, CSV has the shortest data table and Parquet the longest;
     tables with the same columns are joined. Without data tables, CSV and Parquet have a line per
     claim and score, with "claim" or "score" in the column ``kind``. With ``table``, CSV and Parquet
-    have the rows of all tables of this name or title.
+    have the rows of all tables of this name or title. ``layout`` and ``columns``: see
+    :meth:`.BaseResult.to_table`.
 
-    Raises ``ValueError`` for a table missing from the result.
+    Raises ``ValueError`` for a table missing from the result, and for a layout or columns that the
+    result or the format does not have.
     """
     content = _writable_content(answer)
+    if layout or columns:
+        write_arranged_tables(content, kind, output, layout, columns)
+        return
     if isinstance(content, Output) and content.of is not None:
         if kind == "table" and output is None:
             print_tables(content.shown)
@@ -90,6 +100,28 @@ def write_output(
             write_parquet(_data_frame_of(content, columns, records), output, index=False)
 
 
+def write_arranged_tables(
+    content: WritableContent,
+    kind: str,
+    output: Path | None,
+    layout: str | None,
+    columns: Sequence[str],
+) -> None:
+    """Write the tables of a layout with chosen columns, as text, Markdown or LaTeX."""
+    from .arranged import arranged_tables, with_columns
+
+    if kind not in ("table", *MARKUP_WRITERS):
+        raise ValueError(f"a layout and columns are for .txt, .md and .tex; a {kind} file has all")
+    if isinstance(content, Output) and content.of is not None:
+        content = content.of
+    parts = arranged_tables(content, layout) if layout else _terminal_parts(content, is_whole=True)
+    parts = with_columns(parts, columns) if columns else parts
+    if kind == "table":
+        write_tables(parts, output)
+    else:
+        write_text(MARKUP_WRITERS[kind](parts), output)
+
+
 def _writable_content(answer: BaseResult | Output) -> WritableContent:
     if isinstance(answer, Comparison | Evidence | Result | Output):
         return answer
@@ -98,9 +130,15 @@ def _writable_content(answer: BaseResult | Output) -> WritableContent:
     return output_of_result(answer)
 
 
-def save(content: BaseResult | Output, path: Path, kind: str | None = None) -> None:
+def save(
+    content: BaseResult | Output,
+    path: Path,
+    kind: str | None = None,
+    layout: str | None = None,
+    columns: Sequence[str] = (),
+) -> None:
     """Write a content to a file, in the format ``kind`` or, by default, the format of the file
-    suffix."""
+    suffix; for ``layout`` and ``columns`` see :meth:`.BaseResult.to_table`."""
     suffix = path.suffix.removeprefix(".").lower()
     if kind is not None and kind not in OUTPUT_FORMATS:
         raise ValueError(f"{path}: formats are {', '.join(OUTPUT_FORMATS)}; got {kind!r}")
@@ -110,7 +148,7 @@ def save(content: BaseResult | Output, path: Path, kind: str | None = None) -> N
             f".{name}" for name in ("csv", "json", "parquet", "txt", *FORMAT_BY_SUFFIX)
         )
         raise ValueError(f"{path}: results are written as {suffixes}; got .{suffix}")
-    write_output(content, kind, path)
+    write_output(content, kind, path, layout=layout, columns=columns)
 
 
 def _terminal_parts(content: WritableContent, *, is_whole: bool) -> list[Any]:

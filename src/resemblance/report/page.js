@@ -185,7 +185,9 @@
     svg.querySelector(".cells").prepend(...Object.entries(paths).map(([kind, d]) => make("path", { class: kind, d })));
     svg.querySelector(".cells").after(...words);
     svg.querySelectorAll(".scale path").forEach((path, i) => path.setAttribute("class", colour(scale[i])));
-    svg.querySelectorAll(".scale text").forEach((text, i) => { text.textContent = map.ticks[i]; });
+    const x = svg.querySelector(".scale text").getAttribute("x");
+    svg.querySelectorAll(".scale text").forEach(text => text.remove());
+    svg.querySelector(".scale").append(...map.ticks.map(([y, word]) => make("text", { x, y, class: "tick" }, word)));
     return svg;
   };
   const linked = [];  // selects that are changed together

@@ -14,13 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from ..base.extras import import_optional
-from ..base.formatting import count_with_noun, format_duration, with_minus_signs
+from ..base.formatting import (
+    count_with_noun,
+    format_duration,
+    format_two_decimals,
+    with_minus_signs,
+)
 from ..base.json_files import write_atomically
 from ..base.results import BaseResult
 from ..base.text import escape_control_characters, replace_unencodable
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
-from ..inference import TimeCourses
+from ..inference import ModelScores, TimeCourses
 from ..inference.result import Evidence
 from ..sections.claims import CONTRADICTED, NO_DATA, NOT_REPRODUCED, PARTLY_REPRODUCED, REPRODUCED
 from ..sections.figures import Bars, Choice, HeatMap
@@ -34,6 +39,7 @@ from .colors import color_style_sheet
 from .maps import page_data
 from .of_comparison import result_from_comparison, result_from_evidence
 from .of_drift import drift_result
+from .of_model_scores import model_scores_result
 from .of_time_courses import time_courses_result
 from .of_upgrade import upgrade_result
 from .rows import bar_rows_svg
@@ -57,6 +63,7 @@ COMMAND_BY_SUITE: Mapping[str, str] = {
     "drift": "resemblance drift REFERENCE CURRENT",
     "upgrade": "resemblance upgrade-index OLD NEW OLD_QUERIES NEW_QUERIES",
     "compare": "resemblance compare",
+    "model_scores": "resemblance score-models",
     "evidence": "resemblance evidence",
 }
 MAX_EMBEDDED_CHARACTERS = 3_000_000  # characters of the embedded document
@@ -128,6 +135,8 @@ def page_result(
         return upgrade_result(result)
     if isinstance(result, TimeCourses):
         return time_courses_result(result)
+    if isinstance(result, ModelScores):
+        return model_scores_result(result)
     if isinstance(result, Result):
         return result
     if not isinstance(result, BaseResult):
@@ -177,6 +186,7 @@ def _template_variables(result: Result, facts: Mapping[str, str]) -> dict[str, A
         "strip": _subtitle_facts(result) | dict(facts),
         "trial": TRIAL_WARNING if result.is_trial else "",
         "remarks": [remark for remark in (*result.caveats, result.idle()) if remark],
+        "counts": dict(result.counts) or _best_mean_rank(result),
         "lead": [] if result.is_trial else opening_sentences(result).splitlines(),
         **_verdict_counts(result),
         "chapters": page_chapters,
@@ -224,6 +234,17 @@ def _verdict_counts(result: Result) -> dict[str, Any]:
         "verdicts": [(v, count[v]) for v in VERDICT_SIGNS if count[v]],
         "verdict": summarize_verdicts(result) if has_verdict else "",
     }
+
+
+def _best_mean_rank(result: Result) -> dict[str, str]:
+    """Return the best mean rank, by a label that names the measure; nothing for a trial."""
+    rankings = () if result.is_trial else result.mean_ranks()
+    if len(rankings) < 2:
+        return {}
+    best = rankings[0]
+    name = result.labels.get(best.measure, best.measure)
+    words = f"mean rank of {name}, the best of {len(rankings)} measures"
+    return {words: format_two_decimals(best.mean)}
 
 
 def _subtitle_facts(result: Result) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from ..base.formatting import (
     format_number,
     format_range,
 )
-from ..sections.figures import Bar, Bars, Box, Boxes, Strip, Strips
+from ..sections.figures import Bar, Bars, Box, Boxes, Bracket, Strip, Strips
 from .svg import (
     EMPTY_FIGURE_HTML,
+    LABEL_CHARACTER_WIDTH,
     AxisScale,
     ElementStyle,
     axis_ticks,
@@ -39,6 +40,7 @@ ROW_CHART_WIDTH = 480.0
 BAR_ROW_HEIGHT, BOX_ROW_HEIGHT, STRIP_ROW_HEIGHT = 21.0, 24.0, 24.0  # heights of a row
 N_GROUP_COLORS, LEGEND_NAMES_PER_LINE = 10, 3  # colours of groups, and names per line of the legend
 ROW_NAME_MARGIN, ROW_NUMBER_MARGIN = 184.0, 46.0  # room at the left and at the right
+BRACKET_WIDTH = 19.0  # room of a bracket with its text, which is upright
 
 
 def bar_rows_svg(figure: Bars, style: ElementStyle = css_class_style) -> str:
@@ -52,7 +54,8 @@ def bar_rows_svg(figure: Bars, style: ElementStyle = css_class_style) -> str:
     x = _bar_value_axis(figure, finite_bars)
     base = math.inf if figure.is_dotted else _bar_baseline(figure, x)
     height = BAR_ROW_HEIGHT * len(figure.bars)
-    parts = _bar_axis_lines(x, height, figure.x, base, style)
+    parts = [] if figure.band is None else [_band(figure.band, x, height, style)]
+    parts += _bar_axis_lines(x, height, figure.x, base, style)
     if figure.threshold is not None:
         parts.append(
             threshold_line(figure.threshold, f"M{x(figure.threshold):.1f} 0V{height:g}", style)
@@ -60,18 +63,21 @@ def bar_rows_svg(figure: Bars, style: ElementStyle = css_class_style) -> str:
     places = decimals_for_column([abs(bar.value) for bar in finite_bars])
     names = shorten_distinct_names([bar.name for bar in figure.bars])
     for i, (bar, name) in enumerate(zip(figure.bars, names)):
-        value, kind = format_decimals(bar.value, places), _bar_class(bar, figure)
+        value, kind = _bar_number(bar.value, figure, places), _bar_class(bar, figure)
         parts.append(_bar_row(bar, name, x, BAR_ROW_HEIGHT * i, value, base, kind, style))
+    parts += _bracket_parts(figure.brackets, x.end + 8, style)
     label = f"{figure.title}: {figure.x} of {len(figure.bars)}"
     return svg_figure(ROW_CHART_WIDTH, height + 42, parts, label, style)
 
 
 def _bar_value_axis(figure: Bars, bars: Sequence[Bar]) -> AxisScale:
-    ends = [v for b in bars for v in (b.value, b.low, b.high) if v is not None]
+    ends = [v for b in bars for v in (b.value, b.low, b.high, *b.points) if v is not None]
+    ends += figure.band or ()
     ends = [v for v in ends if math.isfinite(v)]
     level = [] if figure.threshold is None else [figure.threshold]
     names = name_column_width((bar.name for bar in figure.bars), ROW_NAME_MARGIN)
-    start, end = names, ROW_CHART_WIDTH - ROW_NUMBER_MARGIN - 10
+    lanes = 1 + max(bracket_lanes(figure.brackets, BAR_ROW_HEIGHT), default=-1)
+    start, end = names, ROW_CHART_WIDTH - ROW_NUMBER_MARGIN - 10 - BRACKET_WIDTH * lanes
     if figure.log_x:
         return _log_bar_axis(figure, [*ends, *level], start, end)
     low, high = figure.span or padded_range([*ends, *level])
@@ -82,6 +88,41 @@ def _log_bar_axis(figure: Bars, ends: Sequence[float], start: float, end: float)
     low_power, high_power = map(math.log10, positive_range(ends, f"bars {figure.name!r}"))
     low, high = figure.span or (10.0 ** math.floor(low_power), 10.0 ** math.ceil(high_power))
     return AxisScale(low, high if high > low else 10 * low, start, end, True)
+
+
+def bracket_lanes(brackets: Sequence[Bracket], row_height: float) -> list[int]:
+    """Return the lane of each bracket, counted from the rows, such that neither brackets nor their
+    upright texts touch in a lane; ``row_height`` is in units of the page."""
+    lanes: list[list[tuple[float, float]]] = []
+    numbers = []
+    for bracket in brackets:
+        low, high = sorted((bracket.first, bracket.second))
+        middle, half = (low + high) / 2, LABEL_CHARACTER_WIDTH * len(bracket.text) / 2 / row_height
+        span = min(low, middle - half) - 0.2, max(high, middle + half) + 0.2
+        fits = (all(span[1] <= a or b <= span[0] for a, b in lane) for lane in lanes)
+        number = next((i for i, is_free in enumerate(fits) if is_free), len(lanes))
+        lanes += [[]] if number == len(lanes) else []
+        lanes[number].append(span)
+        numbers.append(number)
+    return numbers
+
+
+def _bracket_parts(brackets: Sequence[Bracket], start: float, style: ElementStyle) -> Iterator[str]:
+    for bracket, lane in zip(brackets, bracket_lanes(brackets, BAR_ROW_HEIGHT)):
+        x = start + BRACKET_WIDTH * lane
+        first, second = (BAR_ROW_HEIGHT * (i + 0.5) for i in (bracket.first, bracket.second))
+        d = f"M{x:.1f} {first:g}h4V{second:g}h-4"
+        yield svg_element("path", d=d, **style("bracket"))
+        y, text_x = round((first + second) / 2, 1), round(x + 14, 1)
+        turn = f"rotate(-90 {text_x} {y})"
+        yield svg_text(bracket.text, text_x, y, **style("mid level"), transform=turn)
+
+
+def _band(ends: tuple[float, float], x: AxisScale, height: float, style: ElementStyle) -> str:
+    low, high = sorted(map(x, ends))
+    words = svg_title(f"band {format_range(*ends)}")
+    size = {"width": round(max(high - low, 0.1), 1), "height": height}
+    return svg_element("rect", words, x=round(low, 1), y=0, **size, **style("ceiling"))
 
 
 def _bar_baseline(figure: Bars, x: AxisScale) -> float:
@@ -95,7 +136,21 @@ def _bar_baseline(figure: Bars, x: AxisScale) -> float:
 
 def _bar_class(bar: Bar, figure: Bars) -> str:
     is_over = figure.is_limit and figure.threshold is not None and bar.value > figure.threshold
-    return "row over" if is_over else "row"
+    return " ".join(
+        [
+            "row",
+            *(["over"] if is_over else []),
+            *(["own"] if bar.is_marked else []),
+            *(["hollow"] if bar.is_hollow else []),
+        ]
+    )
+
+
+def _bar_number(value: float, figure: Bars, places: int | None) -> str:
+    """Write a value; on a logarithmic axis, a value at the lower end is a bound."""
+    if figure.log_x and figure.span is not None and value <= figure.span[0]:
+        return f"≤ {format_number(figure.span[0])}"
+    return format_decimals(value, places)
 
 
 def _bar_axis_lines(
@@ -138,6 +193,10 @@ def _bar_row(
         parts.append(svg_element("path", d=stem, **style("stem", kind)))
     if has_value and bar.low is not None and bar.high is not None:
         parts.append(_interval_line(x(bar.low), x(bar.high), middle, style))
+    for point in bar.points:
+        words = svg_title(f"{bar.name}: {format_number(point, 3)}")
+        place = {"cx": round(x(point), 1), "cy": middle, "r": 2.4}
+        parts.append(svg_element("circle", words, **place, **style("point")))
     if has_value:
         place = {"cx": round(x(bar.value), 1), "cy": middle, "r": 3.6}
         parts.append(svg_element("circle", **place, **style("dot", kind)))

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base.formatting import count_with_noun, format_number, with_minus_signs
 from ..base.text import diagnostic_notes, snap_to_bounds
 from ..comparison.comparison import Comparison, MeasureInfo
@@ -84,6 +86,11 @@ def text_table(
     return plain_table(header, rows, right=right, tones=tones)
 
 
+def table_as_text(table: Table) -> TextTable:
+    """Return a table of a page as text, with all columns."""
+    return text_table(table._replace(brief=()))
+
+
 def _brief_columns(table: Table) -> list[int]:
     """Return the columns for a terminal: the columns in ``brief`` that have an entry."""
     entries = list(zip(*table.rows))
@@ -153,12 +160,17 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
     """
     rows, columns = list(comparison.rows), list(comparison.columns)
     matrix = snap_to_bounds(comparison.values[info.spec], info)
-    cells = [[format_number(float(value), 4) for value in values] for values in matrix]
+    cells = value_texts(matrix)
     if is_all_pairs_of_one_list(comparison) and _matrix_width(rows, cells) > DEFAULT_TERMINAL_WIDTH:
         columns = [str(j) for j in range(1, len(columns) + 1)]
         rows = [f"{number} {name}" for number, name in zip(columns, rows)]
     lines = [(name, *line) for name, line in zip(rows, cells)]
     return plain_table(["", *columns], lines, right=range(1, len(columns) + 1))
+
+
+def value_texts(matrix: np.ndarray) -> list[list[str]]:
+    """Return the texts of the values of a matrix."""
+    return [[format_number(float(value), 4) for value in values] for values in matrix]
 
 
 def _matrix_width(names: Sequence[str], cells: Sequence[Sequence[str]]) -> int:

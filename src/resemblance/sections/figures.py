@@ -49,7 +49,9 @@ class Chart(NamedTuple):
 class Bar(NamedTuple):
     """An estimate with an interval; ``low`` and ``high`` are None without an interval.
 
-    ``note``: the tooltip; by default the name and the numbers.
+    ``note``: the tooltip; by default the name and the numbers. ``is_marked``: the bar stands out,
+    for example the reader's own measure. ``is_hollow``: the mark is hollow, for example for a value
+    that is not significant. ``points``: the values behind the estimate, for example of subjects.
     """
 
     name: str
@@ -57,6 +59,17 @@ class Bar(NamedTuple):
     low: float | None = None
     high: float | None = None
     note: str = ""
+    is_marked: bool = False
+    is_hollow: bool = False
+    points: tuple[float, ...] = ()
+
+
+class Bracket(NamedTuple):
+    """A bracket that joins two rows, with a text, for example the p-value of a difference."""
+
+    first: int
+    second: int
+    text: str
 
 
 class Bars(NamedTuple):
@@ -65,7 +78,8 @@ class Bars(NamedTuple):
     ``threshold``: a vertical line. ``span``: the limits of the axis, for example the first and the
     last rank; by default as the values need; values beyond are drawn at the end. ``log_x``: a
     logarithmic axis. ``is_limit``: bars begin at the threshold, and bars above it stand out.
-    ``is_dotted``: markers without bars, for ranks, which have no 0.
+    ``is_dotted``: markers without bars, for ranks, which have no 0. ``band``: the ends of a grey
+    band, for example a noise ceiling. ``brackets``: at the right of the rows.
     """
 
     name: str
@@ -78,6 +92,8 @@ class Bars(NamedTuple):
     log_x: bool = False
     is_limit: bool = False
     is_dotted: bool = False
+    band: tuple[float, float] | None = None
+    brackets: tuple[Bracket, ...] = ()
 
 
 class HeatMap(NamedTuple):
@@ -87,9 +103,9 @@ class HeatMap(NamedTuple):
     ``is_diverging``: the scale has two colours that meet at 0, or in the middle of ``span`` if 0 is
     outside. ``is_reversed``: small values are dark, for distances, where 0 means equal. ``titles``:
     the tooltip of each cell, for example the reason for a missing value; "" shows the number.
-    ``subtitle``: grey text after the title. ``ends``: the meanings of pale and dark, for example
-    "different" and "alike". ``hatched``: row and column of the hatched cells; ``hatching``: the
-    meaning of hatched cells. ``chance``: the chance level of each value, also in the tooltip.
+    ``subtitle``: grey text after the title. ``hatched``: row and column of the hatched cells;
+    ``hatching``: the meaning of hatched cells. ``chance``: the chance level of each value, also in
+    the tooltip.
     """
 
     name: str
@@ -103,7 +119,6 @@ class HeatMap(NamedTuple):
     is_reversed: bool = False
     titles: tuple[tuple[str, ...], ...] = ()
     subtitle: str = ""
-    ends: tuple[str, str] | None = None
     hatched: tuple[tuple[int, int], ...] = ()
     hatching: str = ""
     chance: tuple[tuple[float | None, ...], ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from .figures import Bar, Bars
 from .ranks import Ranking
@@ -22,8 +22,12 @@ def mean_rank_bars(
     title: str = "Mean ranks",
     worst: float,
     note: str = MEAN_RANKS_NOTE,
+    marked: Collection[str] = (),
 ) -> Bars:
-    """Return the mean ranks of measures in the given order; ``worst``: the last rank of the
-    axis."""
-    bars = tuple(Bar(names.get(r.measure, r.measure), r.mean) for r in rankings)
+    """Return the mean ranks of measures in the given order; ``worst``: the last rank of the axis;
+    ``marked``: the measures that stand out."""
+    bars = tuple(
+        Bar(names.get(r.measure, r.measure), r.mean, is_marked=r.measure in marked)
+        for r in rankings
+    )
     return Bars(name, title, MEAN_RANK_AXIS, bars, note, None, (1.0, worst), is_dotted=True)

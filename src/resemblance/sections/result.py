@@ -34,7 +34,7 @@ RESULT_COLUMNS = (
 )  # fmt: skip
 SUITES_WITH_EXTRA_FIELDS = {"drift"}  # suites with files that contain more than a result
 # Suites with measures, but without scores of measures
-SUITES_WITHOUT_SCORES = {"joint", "compare", "evidence"}
+SUITES_WITHOUT_SCORES = {"joint", "compare", "evidence", "model_scores"}
 
 
 class MissingValue(NamedTuple):

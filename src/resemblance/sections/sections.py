@@ -97,6 +97,19 @@ class Table(NamedTuple):
             options["groups"] = tuple(group for group, _ in heads)
         return cls(name, title, tuple(head for _, head in heads), entries, note, **options)
 
+    def without_empty_columns(self, *names: str) -> Table:
+        """Return a table of columns and rows alone, without those of the last columns ``names``
+        that have no entry in any row."""
+        is_empty = [
+            name in names and all(row[i] is None for row in self.rows)
+            for i, name in enumerate(self.columns)
+        ]
+        kept = [i for i, empty in enumerate(is_empty) if not empty]
+        columns = tuple(self.columns[i] for i in kept)
+        rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
+        brief = tuple(name for name in self.brief if name in columns)
+        return self._replace(columns=columns, rows=rows, brief=brief)
+
 
 class RankRule(NamedTuple):
     """How to rank measures in a task, if the scores alone do not determine the ranks.

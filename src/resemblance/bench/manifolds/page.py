@@ -149,14 +149,12 @@ def manifolds_result(run: Measured, defaults: Iterable[Measure]) -> Result:
             "data": "point clouds drawn here",
             "models": "none",
             **({"seeds": str(seeds)} if seeds else {}),
+            "measures": str(len(styles)),
+            "comparisons": format_count(len(points)),
         },
         conclusion="" if run.is_trial else _peak_and_order_summary(by_measure, names),
         title=MANIFOLDS_TITLE,
         about=MANIFOLDS_INTRODUCTION,
-        counts={
-            "measure" if len(styles) == 1 else "measures": str(len(styles)),
-            "comparisons": format_count(len(points)),
-        },
     )
 
 

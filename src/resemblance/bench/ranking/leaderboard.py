@@ -172,10 +172,10 @@ def leaderboard_of_subset(
 def page_of_board(
     board: Board,
     answers: tuple[Answer, ...],
-    own: tuple[str, ...] = (),
+    own: Mapping[str, str] = {},
     remarks: Iterable[str] = (),
 ) -> Result:
-    """Return the page of a leaderboard; ``own``: the measures to mark as yours."""
+    """Return the page of a leaderboard; ``own``: the verdicts on the measures to mark as yours."""
     studies = list(board.results.values())
     return combined_result(studies, answers, board.labels, remarks=tuple(remarks), own=own)
 

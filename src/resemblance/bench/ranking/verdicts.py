@@ -204,9 +204,8 @@ def verdicts_on_board(
     answers = answers_of_subset(board, tasks, select_measure_subset(board), baseline)
     found = tuple(_measure_verdicts(board, answers, m.spec, baseline) for m in measures)
     caveats = tuple(filter(None, [unranked_tasks_sentence(board, tasks)]))
-    specs = tuple(m.spec for m in measures)
-    sentences = [*map(verdict_sentences, found), *caveats]
-    page = None if benchmark else page_of_board(board, answers, specs, sentences)
+    own = {verdicts.spec: verdict_sentences(verdicts) for verdicts in found}
+    page = None if benchmark else page_of_board(board, answers, own, caveats)
     return RankedMeasures(found, scores, page, caveats)
 
 

@@ -158,6 +158,7 @@ def result_of(evaluation: Evaluation) -> Result:
             **_evaluated_models_facts(evaluation),
             "domains": ", ".join(domains),
             "protocol": options.protocol,
+            **_evaluation_counts(evaluation, overview),
         },
         conclusion="" if overview.is_trial else headline(overview.rankings, overview.names),
         caveats=_resi_remarks(evaluation),
@@ -166,7 +167,6 @@ def result_of(evaluation: Evaluation) -> Result:
             f"{ABOUT_RESI} Evaluated by {PROTOCOL_WORDS[options.protocol]} "
             f"({RESI_PAPER_CITATION}); {FAILURE_WORDS[str(options.failures)]}."
         ),
-        counts=_evaluation_counts(evaluation, overview),
     )
 
 
@@ -337,7 +337,7 @@ def group_table(groups: Iterable[ModelGroup]) -> Table:
 
 
 def _evaluation_counts(evaluation: Evaluation, overview: ScoreOverview) -> dict[str, str]:
-    """Return the numbers of models, measures, ranked tasks and comparisons.
+    """Return the numbers of measures, ranked tasks and comparisons.
 
     A comparison is a pair of different representations, counted once per measure, or twice for an
     asymmetric measure.
@@ -347,7 +347,6 @@ def _evaluation_counts(evaluation: Evaluation, overview: ScoreOverview) -> dict[
         pairs |= {(*part.family, *sorted(pair)) for pair in combinations(part.comparison.rows, 2)}
     orders = sum(1 if info.symmetric else 2 for info in evaluation.measures)
     counts = {
-        "model": len(compared_models(evaluation)),
         "measure": len(evaluation.measures),
         "ranked task": len(overview.ranks),
         "comparison": len(pairs) * orders,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
@@ -16,6 +17,7 @@ from resemblance.comparison.arrangements import (
     LinkageTree,
     PlaneEmbedding,
     best_matches,
+    layer_name,
     layers_by_model,
     linkage_tree,
     plane_embedding,
@@ -48,12 +50,14 @@ from .stats import (
     depth_curves,
     describe_depth_matching,
     format_chance_range,
+    is_all_pairs_of_one_list,
     measure_definition,
     trained_curves,
 )
 
-MEASURE_SELECTOR, QUANTITY_SELECTOR = "measure", "show"
+MEASURE_SELECTOR, QUANTITY_SELECTOR, PAIRS_SELECTOR = "measure", "show", "pairs"
 VALUE_CHOICE, ABOVE_CHANCE_CHOICE = "value", "above chance"
+BETWEEN_CHOICE, ALL_PAIRS_CHOICE = "between models", "all"
 # Fewest representations for which a plane or a tree shows more than a number
 MIN_ARRANGED_REPRESENTATIONS = 3
 # Pairs of models in the figure of depths, in total and visible at first
@@ -68,7 +72,6 @@ PLANE_TITLE = "Plane"
 TREE_TITLE = "Tree"
 NOT_SIGNIFICANT_NOTE = f"not significantly above chance (adjusted p > {ALPHA:g})"
 MAX_MEASURES_UNGROUPED = 4  # with more measures, each family has a section of maps
-COLOR_SCALE_END_LABELS = ("different", "similar")
 MapEntries = tuple[tuple[float | None, ...], ...]
 AGREEMENT_TITLE = "Do the measures agree?"
 AGREEMENT_NOTE = (
@@ -91,19 +94,26 @@ def first_section(context: PageContext) -> Section:
 
 
 def _selectable_maps(context: PageContext) -> Choice:
-    """Return the maps of all measures; with evidence, also the maps of scores above chance."""
+    """Return the maps of all measures; with evidence, also the maps of scores above chance.
+
+    For two models, the map of the pairs between the models comes first.
+    """
     options, maps, groups = [], list[HeatMap](), []
+    has_two = between_two_models(context) is not None
     for info in context.measures:
         for name, heat in _value_and_chance_maps(context, info):
-            choices = (context.label(info), *((name,) if context.evidence else ()))
-            options.append(Option(choices, (len(maps),), heat.note))
-            groups.append(family_name(info))
-            maps.append(heat)
+            views = {BETWEEN_CHOICE: between_map(context, heat)} if has_two else {}
+            for view, part in (views | {ALL_PAIRS_CHOICE: heat}).items():
+                choices = (name,) * (context.evidence is not None) + (view,) * has_two
+                options.append(Option((context.label(info), *choices), (len(maps),), heat.note))
+                groups.append(family_name(info))
+                maps.append(part)
     is_grouped = len(set(groups)) > 1
+    selectors = (QUANTITY_SELECTOR,) * (context.evidence is not None) + (PAIRS_SELECTOR,) * has_two
     return Choice(
         "map",
-        "All pairs",
-        (MEASURE_SELECTOR, QUANTITY_SELECTOR) if context.evidence else (MEASURE_SELECTOR,),
+        "Map" if has_two else "All pairs",
+        (MEASURE_SELECTOR, *selectors),
         tuple(options),
         tuple(maps),
         MAP_COLOR_NOTE,
@@ -127,6 +137,40 @@ def _value_and_chance_maps(
                 titles=value.titles, hatched=value.hatched, hatching=value.hatching
             ),
         )
+
+
+def between_two_models(context: PageContext) -> tuple[list[int], list[int]] | None:
+    """Return the rows of the first and the columns of the second of two models; None for any other
+    names. The columns include the re-initialised copy."""
+    if not is_all_pairs_of_one_list(context.comparison):
+        return None
+    models = layers_by_model(context.comparison.rows)
+    if "" in models or len(models.keys() - {context.reference}) != 2:
+        return None
+    first, *others = models.values()
+    return list(first), [i for places in others for i in places]
+
+
+def between_map(context: PageContext, heat: HeatMap) -> HeatMap:
+    """Return the part of a map between two models; any other map as it is."""
+    if (places := between_two_models(context)) is None:
+        return heat
+    rows, columns = places
+
+    def part(entries: Sequence[Sequence[Any]]) -> tuple[tuple[Any, ...], ...]:
+        return tuple(tuple(entries[i][j] for j in columns) for i in rows) if entries else ()
+
+    hatched = {*heat.hatched}
+    return heat._replace(
+        rows=tuple(heat.rows[i] for i in rows),
+        columns=tuple(heat.columns[j] for j in columns),
+        values=part(heat.values),
+        titles=part(heat.titles),
+        chance=part(heat.chance),
+        hatched=tuple(
+            (k, n) for k, i in enumerate(rows) for n, j in enumerate(columns) if (i, j) in hatched
+        ),
+    )
 
 
 # ------------------------------------------------------------------------------------- arrangements
@@ -317,10 +361,12 @@ def plane_chart(plane: PlaneEmbedding, n_omitted: int = 0) -> Chart:
 
 
 def _point_names(names: Sequence[str], places: Sequence[int], are_layers: bool) -> tuple[str, ...]:
-    """Return the titles of points: the label before a colon, then the tooltip."""
+    """Return the titles of points: the label before a colon, then the tooltip. The label of the
+    first layer names the model."""
     if not are_layers:
         return tuple(names[i] for i in places)
-    return tuple(f"{names[i].rpartition('/')[2]}: {names[i]}" for i in places)
+    labels = [names[places[0]], *(layer_name(names[i]) for i in places[1:])]
+    return tuple(f"{label}: {names[i]}" for label, i in zip(labels, places))
 
 
 def _plane_note(share: float, n_omitted: int, are_models: bool) -> str:
@@ -389,7 +435,6 @@ def measure_heat_map(
         is_reversed=not info.larger_is_more_similar,
         titles=map_titles(comparison.rows, comparison.columns, reasons),
         subtitle=info.spec if info.spec != info.label else "",
-        ends=COLOR_SCALE_END_LABELS,
         chance=map_entries(chance_matrix(comparison, info.spec)) if chance else (),
     )
 
@@ -460,7 +505,6 @@ def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> He
         "0 is chance, 1 the most similar value.",
         span=(low, high if high > low else 1.0),
         is_diverging=low < 0,
-        ends=("at chance", "most similar"),
     )
 
 
@@ -519,6 +563,7 @@ def _agreement_map(agreement: MeasureAgreement) -> HeatMap:
     order = measure_order(agreement.values)
     labels = tuple(agreement.labels[i] for i in order)
     values = agreement.values[np.ix_(order, order)]
+    ends = color_scale(values, (-1.0, 1.0)).limits
     reasons = {
         (labels[i], labels[j]): CONSTANT_VALUES_REASON for i, j in np.argwhere(np.isnan(values))
     }
@@ -528,8 +573,8 @@ def _agreement_map(agreement: MeasureAgreement) -> HeatMap:
         labels,
         labels,
         map_entries(values),
-        span=(-1.0, 1.0),
-        is_diverging=True,
+        span=ends,
+        is_diverging=ends[0] < 0,
         titles=map_titles(labels, labels, reasons),
     )
 

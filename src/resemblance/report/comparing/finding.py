@@ -32,6 +32,7 @@ import numpy as np
 
 from resemblance.comparison.arrangements import (
     DepthCurve,
+    layer_name,
     layers_by_model,
     linkage_tree,
     single_layers,
@@ -203,6 +204,95 @@ def _uninformative_values_sentence(context: PageContext) -> str:
     return with_minus_signs(
         f"{count_with_noun(len(words), 'value')} of {context.label(context.leading)}: {words[0]}."
     )
+
+
+# ------------------------------------------------------------------------------------ large numbers
+
+
+def headline_numbers(context: PageContext) -> dict[str, str]:
+    """Return the numbers that a page shows large, by label: the most and the least similar score of
+    the finding, chance, the re-initialised copy, and the pairs significantly above chance."""
+    entries = _headline_scores(context)
+    if not entries:
+        return {}
+    label, scores = context.label(context.leading), [score for _, score, _ in entries]
+    ends = dict.fromkeys(extreme_positions(context, scores))
+    if len(entries) > 1 and are_values_equal(scores):
+        numbers = {f"{label}, the same everywhere": format_two_decimals(scores[0])}
+    else:
+        words = ("most similar", "least similar") if len(ends) > 1 else ("",)
+        numbers = dict(_headline_score(context, *entries[k], w) for k, w in zip(ends, words))
+    numbers |= _reinitialized_number(context, entries[next(iter(ends))])
+    places = [place for k in ends for place in entries[k][2]]
+    chance = mean_chance(context, context.leading, places)
+    if math.isfinite(chance):
+        numbers["chance"] = format_two_decimals(chance)
+    result = context.readings.get(context.leading.spec)
+    pairs = _distinct_pairs(context)
+    cells = (
+        [result.cells[i][j] for i, j in cross_model_pairs(context, pairs) or pairs]
+        if result
+        else []
+    )
+    tested = [cell for cell in cells if cell.is_tested]
+    if len(tested) > 1:
+        count = sum(cell.is_beyond for cell in tested)
+        numbers["pairs significantly above chance"] = f"{count} of {len(tested)}"
+    return {name: with_minus_signs(number) for name, number in numbers.items()}
+
+
+HeadlineScore = tuple[str, float, IndexPairs]
+
+
+def _reinitialized_number(context: PageContext, entry: HeadlineScore) -> dict[str, str]:
+    """Return the score of the re-initialised copy with the first model at the layer of an entry."""
+    name, _, places = entry
+    x = context.comparison.rows[places[0][0]]
+    copy = f"{context.reference}/{layer_name(x)}"
+    if not context.reference or len(places) > 1 or copy not in context.comparison.columns:
+        return {}
+    j = context.comparison.columns.index(copy)
+    number = format_two_decimals(float(context.values(context.leading)[places[0][0], j]))
+    return {f"{context.label(context.leading)} {name} with the re-initialized copy": number}
+
+
+def _headline_scores(context: PageContext) -> list[HeadlineScore]:
+    """Return a name, the score and the pairs of each entry of the finding: layers of equal depth of
+    two models, medians at a depth over more models, or pairs."""
+    values = context.values(context.leading)
+    curves = trained_curves(context, depth_curves(context, context.leading))
+    curves = [curve for curve in curves if _n_finite_values(curve) > 1]
+    if len(curves) == 1:
+        names = [f"at {_layer_pair_name(curves[0], k)}" for k in range(len(curves[0].values))]
+        entries = [
+            (name, float(values[place]), [place])
+            for name, place in zip(names, curve_positions(context, curves[0]))
+        ]
+    elif len({len(curve.values) for curve in curves}) == 1 and len(shared_depths(curves)) > 1:
+        entries = []
+        for k in shared_depths(curves):
+            places = [curve_positions(context, curve)[k] for curve in curves]
+            median = float(np.median([values[place] for place in places]))
+            entries.append((f"at {_depth_name(curves, k)}, median", median, places))
+    else:
+        pairs = _distinct_pairs(context)
+        entries = [
+            (f"of {_format_pair_names(context, place)}", float(values[place]), [place])
+            for place in cross_model_pairs(context, pairs) or pairs
+        ]
+    return [entry for entry in entries if math.isfinite(entry[1])]
+
+
+def _headline_score(
+    context: PageContext, name: str, score: float, places: IndexPairs, words: str
+) -> tuple[str, str]:
+    """Return the label and the number of an entry; the label of a single pair has the interval."""
+    number, interval = format_two_decimals(score), ""
+    if len(places) == 1:
+        number, *facts = context.score(context.leading, *places[0]).split(", ")
+        interval = next((f" ({fact})" for fact in facts if "interval" in fact), "")
+    label = f"{context.label(context.leading)} {name}{interval}"
+    return (f"{label}: {words}" if words else label), number
 
 
 # ---------------------------------------------------------------------------- layers of equal depth

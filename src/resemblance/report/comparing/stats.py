@@ -188,7 +188,8 @@ def color_scale(
     values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False
 ) -> ColorScale:
     """Return the limits of the colour scale: the range of the measure, so that a colour means the
-    same in every map.
+    same in every map. Of a range with negative values, only the negative values that occur are in
+    the scale, and colours stay the same.
 
     If an end of the range is infinite or far away (IMD reaches 18316), the extreme value or 0 takes
     its place; ``stretch`` puts the extreme values at the two ends. If a few values are far larger
@@ -200,7 +201,8 @@ def color_scale(
     if stretch and smallest < largest:
         return ColorScale((smallest, largest), "colours span the values only")
     has_low, has_high = (bool(np.isfinite(end)) and abs(end) < UNIT_SCALE_RANGE for end in bounds)
-    low = bounds[0] if has_low else min(smallest, 0.0)
+    has_low_end = has_low and not bounds[0] < 0 < bounds[1]
+    low = bounds[0] if has_low_end else smallest if smallest < -DISPLAY_ROUNDING else 0.0
     high = bounds[1] if has_high else max(_largest_typical_value(finite), 0.0)
     note = "scale ends at the largest value" if has_low else "scale ends at the values"
     note = "" if has_low and has_high else note

@@ -76,6 +76,7 @@ ADJUSTED_P_NOTE = (
 )
 # Tables of more than 24 rows are closed at first; tables of more than 2000 rows are only in files
 MAX_OPEN_TABLE_ROWS, MAX_PAGE_TABLE_ROWS = 24, 2000
+MAX_DEPTH_ROWS = 120  # rows of a table by depth without evidence
 PAIR_COLUMNS = ("x", "y")
 EVIDENCE_SCORE_COLUMNS = ("value", "{level} interval", "chance", "above chance", "p")
 MODEL_SOURCE_KEYS = ("source", "checkpoint", "model", "class", "architecture")
@@ -117,7 +118,7 @@ def measures_table(comparison: Comparison) -> Table:
         signs=tuple(signs),
         figures=4,
         brief=TERMINAL_COLUMNS,
-    )
+    ).without_empty_columns("failed")
 
 
 def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
@@ -141,7 +142,8 @@ def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
         seconds = round_to_figures(comparison.seconds[info.spec], 3)
         rows.append((*_measure_facts(info), *scores, chance, seconds, reasons.get(info.spec)))
     brief_columns = ("label", "measure", *values, "chance", "range", "more similar is", "why not")
-    return Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief_columns)
+    table = Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief_columns)
+    return table.without_empty_columns("chance", "why not")
 
 
 def similarity_direction(info: MeasureInfo) -> str:
@@ -190,9 +192,6 @@ def evidence_sections(context: PageContext) -> Iterator[Section]:
     if has_single_pair(results):
         yield Section("pair", "The pair", EVIDENCE_NOTE, (values_table(evidence, results),))
         return
-    if pairs := depths_table(context):
-        depth = describe_depth_matching(context, depth_curves(context, context.leading))
-        yield Section("depths", f"Layers of {depth}", "", (pairs,))
     yield Section(
         "beyond",
         "Significantly above chance",
@@ -200,6 +199,14 @@ def evidence_sections(context: PageContext) -> Iterator[Section]:
         (overview_table(evidence, results),),
     )
     yield _all_values_section(evidence, results)
+
+
+def depths_sections(context: PageContext) -> Iterator[Section]:
+    """Yield the table by depth, if models have several layers; without evidence, only a table of
+    few rows."""
+    table = depths_table(context)
+    if table and (context.evidence or len(table.rows) <= MAX_DEPTH_ROWS):
+        yield Section("depths", "By depth", "", (table,))
 
 
 def has_single_pair(results: Sequence[MeasureResult]) -> bool:
