@@ -489,8 +489,8 @@ MUTANTS = (
            "cli/test_cli.py::test_an_interruption_says_what_was_saved"),
     Mutant("failed evidence is fine", "cli/options.py", "report_failures(result, quiet)", "0",
            "cli/test_cli_evidence.py::test_values_that_failed_are_counted_and_the_code_is_1"),
-    Mutant("models that were not trained are fine", "cli/suites.py", 'the same command tries again", code=1)',
-           'the same command tries again", code=0)',
+    Mutant("models that were not trained are fine", "cli/suites.py", 'repeat the command to try again", code=1)',
+           'repeat the command to try again", code=0)',
            "bench/test_paper_size_of_resi.py::test_a_failed_training_is_listed_and_ends_no_run"),
 )
 # fmt: on

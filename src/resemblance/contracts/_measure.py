@@ -549,8 +549,8 @@ def _is_similarity(function: Callable[..., Any]) -> bool:
     line = declaration_template(name, "measure", measure, MEASURE_FAMILIES[2])
     raise ValueError(
         f"random arrays X {shape} and Y do not show whether larger values of {name} mean more "
-        f"similar: {name}(X, X) against {name}(X, Y), {reason}; decorate {name} with {line}, each "
-        f"claim as it is for {name}"
+        f"similar: {name}(X, X) against {name}(X, Y), {reason}; decorate {name} with {line}, and "
+        f"fill in the properties of {name}"
     )
 
 

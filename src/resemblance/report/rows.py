@@ -119,7 +119,7 @@ def _bracket_parts(brackets: Sequence[Bracket], start: float, style: ElementStyl
 
 
 def _band(ends: tuple[float, float], x: AxisScale, height: float, style: ElementStyle) -> str:
-    low, high = sorted(map(x, ends))
+    low, high = sorted(x(end) for end in ends)
     words = svg_title(f"band {format_range(*ends)}")
     size = {"width": round(max(high - low, 0.1), 1), "height": height}
     return svg_element("rect", words, x=round(low, 1), y=0, **size, **style("ceiling"))
