@@ -30,6 +30,9 @@ def pair(kind: str, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
             return x[np.arange(n) // 3], y[np.arange(n) // 4]
         case "wide":
             return rng.standard_normal((2, 20, 50))
+        case "far groups":  # the digits of distances in a group are lost for most samples
+            offsets = np.repeat(1e8 * rng.standard_normal((8, 6)), 5, axis=0)
+            return x + offsets, y + offsets
         case "outlier":
             return np.concatenate([1e5 * x[:1], x[1:]]), y
     return x, y
@@ -47,7 +50,7 @@ def single_values(m: rs.Measure, scale: str, scales, x, y) -> list[float]:
 
 def test_values_over_k_are_those_of_single_calls(subtests):
     for spec in NEIGHBORS:
-        for kind in ("usual", "tied", "duplicates", "wide", "outlier"):
+        for kind in ("usual", "tied", "duplicates", "wide", "outlier", "far groups"):
             with subtests.test(f"{spec} {kind}"):
                 x, y = pair(kind)
                 scales = [1, 2, 3, 7, 12, 18]

@@ -146,14 +146,15 @@ def scale_curve(
 
     .. math:: s \mapsto m_s(X, Y), \qquad \text{mean} = \frac{1}{|S|} \sum_{s \in S} m_s(X, Y)
 
-    X is (n, d) and Y is (n, e), arrays of any library or representations of the same samples. Each
-    value equals the value of a single call with this scale. The neighbours are searched once, for
-    the largest k, and the values for smaller k take the first of them. Up to 4096 samples, kernels
-    of all widths share the distances, in one more n x n matrix per representation. So m scales need
-    O(n^2 d) time once and O(m n k log k) time for neighbours, or O(m n^2) time for kernels.
+    Each value equals the value of a single call with this scale. The neighbours are searched once,
+    for the largest k, and the values for smaller k take the first of them. Up to 4096 samples,
+    kernels of all widths share the distances, in one more n x n matrix per representation. So m
+    scales need O(n^2 d) time once and O(m n k log k) time for neighbours, or O(m n^2) time for
+    kernels.
 
     Parameters
     ----------
+    X, Y : (n, d) and (n, e) arrays of any library, or representations, of the same samples.
     measure : a measure with the parameter of the scale, such as ``"mutual_knn"``, ``"jaccard"``,
         ``"cka[kernel=rbf]"`` or ``"mmd"``, or a plain function with this parameter.
     k : numbers of neighbours, each below n.
@@ -185,7 +186,6 @@ def scale_curve(
     x = without_gradient(as_argument(X, "X"))
     check_label_order("scale_curve", representation_title(x), x.order)
     y = x if Y is X else without_gradient(m.in_order_of(x, as_argument(Y, "Y")))
-    measures[0].check_pair(x, y)
     x, y = (copy(x), copy(y)) if y is not x else (copy(x),) * 2  # with caches of their own
     with ExitStack() as stack:
         if not isinstance(x.source, np.ndarray):
@@ -196,9 +196,9 @@ def scale_curve(
         else:
             stack.enter_context(share_distances())
         points = _scale_points(measures, x, y, scales)
-    names = x.name or "X", y.name or "Y"
+    sides = x.name or "X", y.name or "Y"
     return ScaleCurve(
-        m.spec, m.label, m.larger_is_more_similar, parameter, *names, x.n_samples, points
+        m.spec, m.label, m.larger_is_more_similar, parameter, *sides, x.n_samples, points
     )
 
 

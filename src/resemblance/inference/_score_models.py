@@ -350,7 +350,8 @@ def score_models(
     check_confidence_level("score_models: confidence_level", confidence_level)
     check_choice("score_models: fit", fit, get_args(FitMethod))
     if not isinstance(measure, str | Measure):
-        raise ValueError(f"score_models: measure is one measure; got {measure!r}")
+        remedy = "; declare the function with @rs.measure" if callable(measure) else ""
+        raise ValueError(f"score_models: measure is one measure; got {measure!r}{remedy}")
     if is_single_input(subjects) or is_single_input(models):
         raise ValueError(
             "score_models: subjects and models are mappings of names to arrays: {'A': x}"

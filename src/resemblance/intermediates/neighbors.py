@@ -60,8 +60,8 @@ def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact
     similarity = neighbor_similarity(x, metric)
     if search != "exact":
         return _best_candidates(x, similarity, k)
-    if k < (most := min(_MOST_NEIGHBORS.get(), n - 1)):
-        nearest_samples = _first_of_nearest(similarity, nearest(x, k=most, metric=metric), k)
+    if k <= (most := min(_MOST_NEIGHBORS.get(), n - 1)):
+        nearest_samples = _first_of_nearest(similarity, _searched_nearest(x, most, metric), k)
     elif _SEARCHES_SUBSETS.get() and _has_enough_neighbors(x, k, metric, search):
         indices = _stable_neighbor_order(x, k=SUBSET_NEIGHBOR_FACTOR * k, metric=metric)[
             :, :k
@@ -74,16 +74,23 @@ def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact
     return nearest_samples
 
 
+@cached("neighbors")
+def _searched_nearest(x: Representation, k: int, metric: Affinity) -> Nearest:
+    """Return the k nearest other samples, whether or not rounding decides which these are."""
+    return search_nearest(neighbor_similarity(x, metric), k)
+
+
 def _first_of_nearest(similarity: Similarity, nearest_samples: Nearest, k: int) -> Nearest:
     """Return the k nearest of more neighbours, as a search for k neighbours finds them.
 
     In a row without equally near samples among the neighbours, no search for fewer neighbours finds
     equally near samples either. The function searches the other rows again.
     """
+    if k == nearest_samples.listed.shape[1]:
+        return nearest_samples
     is_certain = np.ones(len(nearest_samples.listed), dtype=bool)
     is_certain[nearest_samples.ties.rows] = False
-    listed = np.ascontiguousarray(nearest_samples.listed[:, :k])
-    return fill_missing_neighbors(similarity, listed, is_certain)
+    return fill_missing_neighbors(similarity, nearest_samples.listed[:, :k].copy(), is_certain)
 
 
 @contextmanager

@@ -219,7 +219,7 @@ def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> Non
         names = escape_matplotlib_names(ticks, 16)[::step]
         rotation = 0 if _names_fit(ax, names, font_size_points("xtick.labelsize")) else 90
         ax.set_xticks(range(1, len(ticks) + 1, step), names, rotation=rotation)
-    elif all(place == round(place) for place in places):
+    elif not chart.log_x and all(place == round(place) for place in places):
         ax.xaxis.get_major_locator().set_params(integer=True)
 
 
