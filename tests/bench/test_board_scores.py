@@ -140,7 +140,7 @@ def test_a_reason_is_that_of_the_cell():
     pack = SimpleNamespace(manifest=SimpleNamespace(identity="tiny@1", facts=facts))
     scored = score_pack_tasks(pack, [], [*rows, row])
     assert [cell.reason for cell in scored] == [*reasons.values(), TOO_SLOW_REASON]
-    with pytest.raises(ValueError, match="tiny@1 has no cell"):
+    with pytest.raises(ValueError, match="tiny@1 has no task"):
         score_pack_tasks(pack, [], [*rows, row._replace(value=0.5)])
 
 
