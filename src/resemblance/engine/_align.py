@@ -82,7 +82,7 @@ class Alignment:
         """Return the value of the measure for samples of X and Y, with the fitted maps and means.
 
         For the fitted samples the score is the value of the measure (for ``linear_predictivity``
-        it is larger, because the measure leaves every sample out). Raises ``ValueError`` as
+        the score is larger, because the measure leaves every sample out). Raises ``ValueError`` as
         :meth:`transform` does, and for different samples of X and Y; :class:`UndefinedError` for
         samples without a value, such as samples that equal the mean.
         """

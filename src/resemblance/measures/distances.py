@@ -164,6 +164,11 @@ def partial_distance_correlation(X: Any, Y: Any, Z: Any) -> Any:
     where this function raises ``UndefinedError``.
     """
     x, y, z = (as_representation(data, name) for data, name in zip((X, Y, Z), "XYZ"))
+    if len({x.n_samples, y.n_samples, z.n_samples}) > 1:
+        raise ValueError(
+            f"partial_distance_correlation: X {x.shape}, Y {y.shape} and Z {z.shape} must have the "
+            "same number of samples (rows); leave out the samples that one of them lacks"
+        )
     debiased = distance_correlation.with_parameters(estimator="debiased")
     xy, xz, yz = debiased(x, y), debiased(x, z), debiased(y, z)
     remainder = (1 - xz**2) * (1 - yz**2)
