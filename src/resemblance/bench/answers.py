@@ -189,8 +189,9 @@ def scored_tasks(result: Result) -> Iterator[ScoredTask]:
             if is_ranked_reading(cell.split("/")):
                 incomplete = rule.incomplete if rule.failures == "last" else ()
                 complete = {m: None if m in incomplete else v for m, v in scores.items()}
+                test, name = section.key(cell)
                 facts = rule.models, complete, rule.without, rule.reasons, rule.is_ranked
-                yield ScoredTask(result.suite, *section.key(cell), *facts)
+                yield ScoredTask(result.suite, test, name, *facts)
 
 
 # ------------------------------------------------------------------------------------- one question

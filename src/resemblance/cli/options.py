@@ -296,11 +296,7 @@ def _layout_option(layouts: Sequence[str]) -> Any:
 
 
 def _write_answer(
-    content: Any,
-    kind: str,
-    output: Path | None,
-    layout: str | None = None,
-    columns: Sequence[str] = (),
+    content: Any, kind: str, output: Path | None, layout: Any = None, columns: Sequence[str] = ()
 ) -> None:
     """Write the answer of a command; a result goes to a file with :meth:`.BaseResult.to_table`."""
     from ..base.results import BaseResult

@@ -196,9 +196,15 @@ def scale_curve(
         else:
             stack.enter_context(share_distances())
         points = _scale_points(measures, x, y, scales)
-    sides = x.name or "X", y.name or "Y"
     return ScaleCurve(
-        m.spec, m.label, m.larger_is_more_similar, parameter, *sides, x.n_samples, points
+        m.spec,
+        m.label,
+        m.larger_is_more_similar,
+        parameter,
+        x.name or "X",
+        y.name or "Y",
+        x.n_samples,
+        points,
     )
 
 

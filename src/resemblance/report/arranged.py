@@ -33,10 +33,9 @@ def arranged_tables(content: Any, layout: str) -> list[Any]:
     leading = None if evidence is None else evidence.measures[0].spec
     context = page_context(comparison, measure=leading, evidence=evidence)
     if layout == "pairs":
-        is_evidence = isinstance(content, Evidence)
         table = (
             values_table(content, measure_results(content))
-            if is_evidence
+            if isinstance(content, Evidence)
             else pairs_table(comparison)
         )
         return [table_as_text(table)]

@@ -293,10 +293,10 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
     if equal := by_verdict.get("equal"):
         yield f"Equal to {name} at telling {_words_of(equal)}."
     if shown := by_verdict.get("no interval"):
-        scores = [
+        shown_scores = [
             f"{v.words} {format_score(v.score or 0.0)}{_baseline_score(v, name)}" for v in shown
         ]
-        yield f"Shown without a verdict: {join_words(scores)}."
+        yield f"Shown without a verdict: {join_words(shown_scores)}."
     for v in by_verdict.get("no score", ()):
         yield f"No answer to {v.words}: {v.reason}."
     if best := [v for v in measure.verdicts if v.may_be_best]:

@@ -134,9 +134,9 @@ def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
     reasons = {f.measure: f.reason for f in comparison.failures if f.x != f.y}
     rows = []
     for info in comparison.measures:
-        table = snap_to_bounds(comparison.values[info.spec], info)
+        matrix = snap_to_bounds(comparison.values[info.spec], info)
         scores = [
-            None if math.isnan(table[position]) else float(table[position]) for position in places
+            None if math.isnan(matrix[position]) else float(matrix[position]) for position in places
         ]
         chance = format_chance_range(comparison, info) or None
         seconds = round_to_figures(comparison.seconds[info.spec], 3)
