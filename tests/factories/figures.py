@@ -65,7 +65,7 @@ BARS = Bars(
     0.3,
 )
 MODEL_SCORES = Bars(
-    "scores", "Scores", "rsa, mean over 2 subjects",
+    "model scores", "Scores", "rsa, mean over 2 subjects",
     (Bar("one", 0.6, 0.4, 0.7, points=(0.5, 0.7)), Bar("two", 0.3, 0.2, 0.4, is_marked=True),
      Bar("three", 0.1, -0.1, 0.3, is_hollow=True, points=(0.05, 0.15))),
     is_dotted=True, band=(0.55, 0.8), brackets=(Bracket(0, 1, "0.02"), Bracket(0, 2, "< 1e-4")),

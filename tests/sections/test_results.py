@@ -60,7 +60,9 @@ def drawn_charts(draw, name):
 
 @st.composite
 def sections(draw, name):
-    bars = st.builds(Bar, words, numbers, st.none() | numbers, st.none() | numbers)
+    points = st.lists(numbers, max_size=2).map(tuple)
+    ends = st.none() | numbers
+    bars = st.builds(Bar, words, numbers, ends, ends, points=points)
     rows = tuple(draw(st.lists(bars, max_size=2)))
     figures = draw(drawn_charts("c")), Bars("b", draw(words), "x", rows)
     cells = st.dictionaries(words, st.none() | numbers, max_size=3)

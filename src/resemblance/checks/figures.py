@@ -413,8 +413,8 @@ def _bars_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
     yield from _differences(points, to_x(places[:, 0]), "points")
     bands = _elements(svg, "ceiling")
     ends = [(float(b.get("x", "")), float(b.get("width", ""))) for b in bands]
-    painted_bands = [to_x([p.get_x(), p.get_x() + p.get_width()]) for p in ax.patches]
-    yield from _differences([(x, x + width) for x, width in ends], painted_bands, "bands")
+    band_ends = [to_x([p.get_x(), p.get_x() + p.get_width()]) for p in ax.patches]
+    yield from _differences([(x, x + width) for x, width in ends], band_ends, "bands")
     pitch = (float(svg.get("viewBox", "").split()[3]) - 42) / len(figure.bars)
     joined = [_numbers(path.get("d", "")) for path in _elements(svg, "bracket")]
     rows = [(y / pitch - 0.5, other / pitch - 0.5) for _, y, _, other, _ in joined]

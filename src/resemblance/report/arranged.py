@@ -33,11 +33,9 @@ def arranged_tables(content: Any, layout: str) -> list[Any]:
     leading = None if evidence is None else evidence.measures[0].spec
     context = page_context(comparison, measure=leading, evidence=evidence)
     if layout == "pairs":
-        table = (
-            values_table(content, measure_results(content))
-            if isinstance(content, Evidence)
-            else pairs_table(comparison)
-        )
+        table = pairs_table(comparison)
+        if isinstance(content, Evidence):
+            table = values_table(content, measure_results(content))
         return [table_as_text(table)]
     if layout == "depth":
         by_depth = depths_table(context)

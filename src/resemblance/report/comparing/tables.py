@@ -142,8 +142,8 @@ def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
         seconds = round_to_figures(comparison.seconds[info.spec], 3)
         rows.append((*_measure_facts(info), *scores, chance, seconds, reasons.get(info.spec)))
     brief_columns = ("label", "measure", *values, "chance", "range", "more similar is", "why not")
-    table = Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief_columns)
-    return table.without_empty_columns("chance", "why not")
+    whole = Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief_columns)
+    return whole.without_empty_columns("chance", "why not")
 
 
 def similarity_direction(info: MeasureInfo) -> str:
