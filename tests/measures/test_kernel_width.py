@@ -45,9 +45,9 @@ STORED = {
     LAPLACE: {"repsim": 0.943331558211},
     LAPLACE.replace("kernel=", LANGE): {"repsim": 0.384281831238},
 }  # fmt: skip
-# rtd adds 1e-10 to each HSIC / (n - 1)^2. The others were computed in single precision: on a CPU of
-# 2026 their code gives 0.894027 (stir, fsd, unsupervised_analysis), and 0.894027 and 0.067619
-# (platonic, which adds 1e-6 to the denominator).
+# rtd adds 1e-10 to each HSIC / (n - 1)^2. The stored numbers of the others differ from the numbers
+# that their code gives today: 0.894027 (stir, unsupervised_analysis, and by the same formula fsd),
+# and 0.894027 and 0.067619 (platonic, which adds 1e-6 to the denominator).
 COARSE = {
     RBF: {"rtd": 0.8940267955646312, "stir": 0.8940008878707886,
           "unsupervised_analysis": 0.8939624428749084, "fsd": 0.8939624992077728,
