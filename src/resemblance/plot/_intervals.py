@@ -180,8 +180,8 @@ def model_scores(
     level = format_level(result.confidence_level)
     names = f"mean, {level} interval", f"not above 0 (p > {ALPHA:g})"
     with paint_bars(figure, ax, entries=4) as (axes, drawn):
-        legend = {name: mark for name, mark in zip(names, drawn) if mark is not None}
-        legend |= {"a subject": drawn.points} if drawn.points is not None else {}
+        legend = {"a subject": drawn.points} if drawn.points is not None else {}
+        legend |= {name: mark for name, mark in zip(names, drawn) if mark is not None}
         legend |= {"noise ceiling": drawn.band} if drawn.band is not None else {}
         legend_above(axes, legend)
     return axes
