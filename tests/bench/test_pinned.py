@@ -175,7 +175,7 @@ def test_what_is_no_finished_study_is_refused(tmp_path, vision_study):
     study = tmp_path / "unfinished"
     study.mkdir()
     (study / "study.json").write_text((vision_study / "study.json").read_text())
-    with pytest.raises(ValueError, match=r"lacks the model .*: finish the study"):
+    with pytest.raises(ValueError, match=r"lacks the model .*; finish the study"):
         build_pack(study, tmp_path)
 
 

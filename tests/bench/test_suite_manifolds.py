@@ -344,7 +344,7 @@ def test_rtd_is_left_out_where_it_takes_too_long(monkeypatch, tmp_path):
     _, _, scores, comparisons = result["grades"].tables
     experiments = {row[0] for row in comparisons.rows}
     assert experiments == {"swiss_roll", "perturbed", "lost", "moved"}
-    words = "left out above 100 samples: it too slow"
+    words = "left out above 100 samples: too slow"
     assert result["failures"].reasons == {"RTD": words}
     at = scores.columns.index("reason")
     assert [row[at] and row[at][: len(words)] for row in scores.rows][1:] == [words, words]

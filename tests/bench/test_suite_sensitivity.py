@@ -297,8 +297,8 @@ def test_differences_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked
     assert float(shown["fog ρ"].rpartition(" ")[2]) > 0.9
     assert float(shown["rain ρ"].rpartition(" ")[2]) < 0.5
     assert "unknown" in shown["hail τ"]
-    assert [remark.partition(" cells")[0] for remark in result.caveats[1:]] == [
-        "For 2 of 6", "Shown, not ranked: 2 of 6",
+    assert [remark.partition(" tasks")[0] for remark in result.caveats[1:]] == [
+        "For 2 of 6", "Not ranked: 2 of 6",
     ]  # fmt: skip
 
 
@@ -531,7 +531,7 @@ def test_slow_measures_are_left_out_with_a_reason(models):
         ({"only": []}, "only must be a list of some of layers, deletion"),
         ({"only": "layers"}, "only must be"),
         ({"domains": "vision"}, "domains must be a list"),
-        ({"study": __file__}, "is a file; give a folder"),
+        ({"study": __file__}, "is a file; give a new"),
         (
             {"only": ["finetuning"], "claims": {"summary": lambda facts: ["a claim"]}},
             "section 'summary' must return a list",

@@ -228,5 +228,5 @@ def test_batches_of_other_samples_are_compared_on_the_command_line(call, folder)
     code, out, _ = call("monday.npy", "monday.npy", "--unpaired", *labels, "--format", "json")
     assert code == 0
     assert json.loads(out)["row_facts"][0]["kind"] == "shared rows"
-    assert "paired=False, or --unpaired" in call("short.npy", "same.npy")[2]
+    assert "batches of different samples: --unpaired" in call("short.npy", "same.npy")[2]
     assert "--batch-labels" in call("short.npy", "same.npy", "--unpaired", "--labels", "x.npy")[2]

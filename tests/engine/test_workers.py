@@ -66,7 +66,7 @@ def test_a_call_that_kills_every_worker_is_named_after_all_others_are_done(pool,
     done = list(run_calls(todo, pool, lambda line: None))
     assert {call.name for call, _ in done[:4]} == set("abce")
     for call, future in done[4:]:
-        with pytest.raises(LostWorkerError, match=f"^{call.name}: its worker ended .* 3 times"):
+        with pytest.raises(LostWorkerError, match=f"^{call.name}: a worker ended .* 3 times"):
             future.result()
         assert len((tmp_path / call.name).read_text()) == MAX_CALL_ATTEMPTS
     assert len(done) == 6

@@ -302,13 +302,13 @@ def test_repeats_of_a_stimulus_are_said_unless_they_move_as_one():
     X, Y = (rs.Representation(rng.standard_normal((100, 6)), ids=stimuli) for _ in range(2))
     options = {"measures": "cka[estimator=debiased]", "n_permutations": 99, "progress": False}
     apart = rs.evidence({"X": X}, {"Y": Y}, **options)
-    assert "100 samples are of 20 stimuli" in apart.caveats[0]
+    assert "100 samples belong to 20 stimuli" in apart.caveats[0]
     assert "pass the stimulus of each sample as whole_blocks" in repr(apart)
     assert rs.evidence({"X": X}, {"Y": Y}, whole_blocks=stimuli, **options).caveats == ()
     ids = [(stimulus, i) for i, stimulus in enumerate(np.repeat([0, 1, 2], [40, 35, 25]))]
     X, Y = (rs.Representation(r.source, ids=ids) for r in (X, Y))
     uneven = rs.evidence({"X": X}, {"Y": Y}, **options).caveats[0]
-    assert "100 samples are of 3 stimuli" in uneven
+    assert "100 samples belong to 3 stimuli" in uneven
     assert "blocks" not in uneven  # those of unequal size cannot change places
 
 

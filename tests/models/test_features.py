@@ -162,7 +162,7 @@ def test_a_loader_that_gives_other_batches_is_noticed(tmp_path):
     batches = [torch.from_numpy(SAMPLES[i : i + 5]) for i in range(0, 20, 5)]
     with pytest.raises(KeyboardInterrupt):
         extract(Counting(fail_at=2), tmp_path, batches)
-    with pytest.raises(ValueError, match="the first 2 batches are not those"):
+    with pytest.raises(ValueError, match="the first 2 batches differ from"):
         extract(Counting(), tmp_path, batches[::-1])
     extract(Counting(), tmp_path, batches)
     with pytest.raises(ValueError, match="another data"):
@@ -406,7 +406,7 @@ def test_what_was_done_to_the_inputs_is_one_line(tmp_path):
     models = ("a", Tokens()), ("b", Tokens())
     options = {"layers": ["embed", "block"], "measures": "cka", "progress": False}
     mean = rs.compare_models(models, data, save=tmp_path / "run", **options)
-    line = "27 rows, mean over tokens, 2 layers each; 4 of them are copies of others"
+    line = "27 rows, mean over tokens, 2 layers each; 4 of the samples are duplicates"
     assert mean.provenance["inputs"].startswith(line)
     again = rs.compare_models(models, data, save=tmp_path / "run", **options)
     assert again.provenance["inputs"] == mean.provenance["inputs"]

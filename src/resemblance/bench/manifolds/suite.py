@@ -315,7 +315,7 @@ def _uncompared_clouds(
     measures: Iterable[Measure], shapes: Iterable[CloudComparison], size: ManifoldSize
 ) -> dict[str, str]:
     """Return the reason why a measure skips some comparisons of clouds, by measure."""
-    samples = f"too slow above {size.slow} samples"
+    samples = f"above {size.slow} samples: too slow"
     neighbors = "above {:g} neighbours: its time grows with them, or it takes no more"
     plan = [shape.about for shape in shapes]
     max_samples = max((case.n for case in plan), default=0)
