@@ -24,6 +24,12 @@ BLOCK_HEIGHT = 256
 # The range of sums of squares in double precision without overflow and lost digits
 MIN_SAFE_DOUBLE = float(np.finfo(float).smallest_normal) / float(np.finfo(float).eps) ** 2
 MAX_DOUBLE = float(np.finfo(float).max)
+# The machine epsilon of the precisions of computation; a lookup is faster than np.finfo
+EPSILONS: dict[Any, float] = {
+    kind: float(np.finfo(name).eps)
+    for name in ("float32", "float64")
+    for kind in (name, np.dtype(name))
+}
 MAX_BLAS_DOT_LENGTH = 2**31  # BLAS indexes vectors with 32-bit integers
 
 
@@ -218,6 +224,13 @@ def take_from_table(table: np.ndarray, places: Array) -> Array:
     return xp.reshape(xp.take(device_table, xp.reshape(places, (-1,))), places.shape)
 
 
+def take_in_rows(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return the entries of every row at the columns of the row, as ``np.take_along_axis`` does, in
+    half the time."""
+    starts = values.shape[1] * np.arange(len(values))
+    return values.reshape(-1).take(columns + starts[:, None])
+
+
 def supports_bincount(array: Array) -> bool:
     """Say whether :func:`bincount` works, in double precision, in the library and on the device of
     an array."""
@@ -232,7 +245,8 @@ def bincount(places: Array, size: int) -> Array:
 
 def epsilon(array: Array) -> float:
     """Return the machine epsilon of the array's dtype."""
-    return float(namespace(array).finfo(array.dtype).eps)
+    eps = EPSILONS.get(array.dtype) if isinstance(array, np.ndarray) else None
+    return eps or float(namespace(array).finfo(array.dtype).eps)
 
 
 def clip_above_one(values: Array) -> Array:
@@ -282,6 +296,13 @@ def apply_in_place(function: Callable[..., Array], values: Array, other: Array) 
     if isinstance(values, np.ndarray):
         return function(values, other, out=values)
     return function(values, other)
+
+
+def column_means(values: Array) -> Array:
+    """Return the mean of every column, shape (1, d)."""
+    if isinstance(values, np.ndarray):  # equal digits, without the overhead of np.mean
+        return np.add.reduce(values, axis=0, keepdims=True) / len(values)
+    return namespace(values).mean(values, axis=0, keepdims=True)
 
 
 def euclidean_norm(values: Array, axis: int | None = None) -> Array:

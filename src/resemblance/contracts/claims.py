@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from ..base.arrays import scalar
+from ..base.arrays import EPSILONS, scalar
 from ..base.exceptions import UndefinedError
 from ..base.text import check_choice, did_you_mean, html_fact_table
 from ..base.user_modules import function_version, restore_function
@@ -404,7 +404,7 @@ def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
             f"{entry}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}"
         )
     excess = number - min(max(number, low), high)
-    rounding = 64 * float(np.finfo(precision).eps) * max(1.0, abs(number))
+    rounding = 64 * EPSILONS[precision] * max(1.0, abs(number))
     return value - excess if 0 < abs(excess) <= rounding else value
 
 

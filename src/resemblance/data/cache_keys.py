@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..
     defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
     default_key = function, tuple(sorted(defaults.items()))
 
-    def key(args: tuple[Any, ...], keywords: dict[str, Any]) -> Hashable:
+    @lru_cache(maxsize=32)
+    def key(*args: Any, **keywords: Any) -> Hashable:
         keywords = dict(zip(parameters, args)) | keywords
         return (function, tuple(sorted((defaults | keywords).items()))) if keywords else default_key
 
@@ -26,10 +28,11 @@ def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..
 def make_contiguous(value: Any) -> Any:
     """Return an intermediate with contiguous arrays, as after pickling, because sums over another
     memory layout can differ in the last digits."""
+    if isinstance(value, np.ndarray):
+        return value if value.flags.forc else np.ascontiguousarray(value)
     if isinstance(value, tuple):
         parts = tuple(map(make_contiguous, value))
         if all(a is b for a, b in zip(parts, value)):
             return value
         return type(value)(*parts) if hasattr(value, "_fields") else parts
-    has_gaps = isinstance(value, np.ndarray) and not value.flags.forc
-    return np.ascontiguousarray(value) if has_gaps else value
+    return value

@@ -138,9 +138,8 @@ def variance_caveats(names: Sequence[str], shares: Sequence[np.ndarray]) -> tupl
 
 def reordered_column_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
     """Return which representations had columns reordered, and the order."""
-    return describe_column_orders(
-        (r.name, r.column_order) for r in representations if r.column_order
-    )
+    orders = [(r.name, r.column_order) for r in representations if r.column_order]
+    return describe_column_orders(orders) if orders else ()
 
 
 def describe_column_orders(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -313,9 +312,12 @@ def _may_have_equal_rows(source: np.ndarray) -> bool:
     """Say whether enough rows may be duplicates, judged by three columns: rows with different
     values in a column are different."""
     n, d = source.shape
-    sorted_columns = (np.sort(source[:, column]) for column in {0, d // 2, d - 1})
-    repeats = (np.count_nonzero(c[1:] == c[:-1]) for c in sorted_columns)
-    return all(SAMPLES_PER_NAMED_COPY * count >= n for count in repeats)
+    for column in {0, d // 2, d - 1}:
+        values = source[:, column].copy()
+        values.sort()
+        if SAMPLES_PER_NAMED_COPY * np.count_nonzero(values[1:] == values[:-1]) < n:
+            return False
+    return True
 
 
 def _is_integer_code(x: Representation) -> bool:
@@ -460,11 +462,13 @@ def _may_have_dominant_share(x: Representation) -> bool:
         deviations = sample_rows - mean
         features = np.einsum("ij,ij->j", deviations, deviations)
         points = source if source.dtype.kind == "f" else source * 1.0
-        squares = np.einsum("ij,ij->i", points, points) - 2 * (points @ mean) + mean @ mean
-        return not (
-            features.max() < HALF_OF_VARIANCE / 2 * features.sum()
-            and squares.max() < HALF_OF_VARIANCE / 2 * squares.sum()
-        )
+        squares = np.vecdot(points, points) - points @ (2 * mean) + mean @ mean
+        return not (_has_small_parts(features) and _has_small_parts(squares))
+
+
+def _has_small_parts(values: np.ndarray) -> bool:
+    """Say whether every value is less than a quarter of the sum."""
+    return bool(np.maximum.reduce(values) < HALF_OF_VARIANCE / 2 * np.add.reduce(values))
 
 
 def _half_variance_caveats(

@@ -47,6 +47,13 @@ SAMPLE_DIMENSION_NAMES = (
 )
 
 
+SHAPE_REMEDIES = {
+    1: "; for one feature per sample write X[:, None], or X.to_frame()",
+    3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
+    4: '; pool it first, for example rs.from_maps(X, pool="mean")',
+}
+
+
 class LabeledArray(NamedTuple):
     """An array in the original library, the samples of the rows, and the names of the columns."""
 
@@ -64,6 +71,9 @@ def as_labeled_array(
     ``column``, and ``ids`` if it is a word, name columns of a table. Raises ``ValueError`` with a
     remedy for data other than arrays, and for values other than real numbers.
     """
+    is_named = column is not None or isinstance(ids, str)
+    if type(data) is np.ndarray and data.dtype.kind in "biuf" and not is_named:
+        return LabeledArray(data, None if ids is None else to_python_ids(ids))
     if (vectors := stack_mapping(data, title, has_ids=ids is not None)) is not None:
         data, ids = vectors.array, vectors.ids if ids is None else ids
     if problem := _input_problem(data):
@@ -75,7 +85,7 @@ def as_labeled_array(
         if is_table(array):
             array = _table_to_array(array, title, data)
         data, names = selection.frame, selection.features
-    elif column is not None or isinstance(ids, str):
+    elif is_named:
         option = f"column={column!r}" if column is not None else f"ids={ids!r}"
         raise ValueError(
             f"{title} is not a table; leave out {option}, which names a column of a table"
@@ -184,24 +194,21 @@ def _to_python_id(value: Any) -> Any:
 
 def check_array_shape(title: str, array: Array, order: SampleOrder, features: FeatureNames) -> None:
     """Raise ``ValueError``, with a remedy, for a shape, ids or feature names that do not fit."""
-    remedies = {
-        1: "; for one feature per sample write X[:, None], or X.to_frame()",
-        3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
-        4: '; pool it first, for example rs.from_maps(X, pool="mean")',
-    }
     if array.ndim == 1 and not len(array):
         raise ValueError(f"{title} is empty: shape {tuple(array.shape)}")
     if array.ndim != 2:
         flatten_hint = "; to put all values of a sample side by side write X.reshape(len(X), -1)"
-        remedy = remedies.get(array.ndim, flatten_hint if array.ndim > 2 else "")
+        remedy = SHAPE_REMEDIES.get(array.ndim, flatten_hint if array.ndim > 2 else "")
         raise ValueError(
             f"{title} must be (n_samples, n_features); got shape {tuple(array.shape)}{remedy}"
         )
     if 0 in array.shape:
         raise ValueError(f"{title} is empty: shape {tuple(array.shape)}")
-    labels_by_noun = {"samples": ("ids", order), "features": ("names of features", features)}
-    for (noun, (label, names)), length in zip(labels_by_noun.items(), array.shape):
-        if names is not None and len(names) != length:
+    labels = ("samples", "ids", order), ("features", "names of features", features)
+    for (noun, label, names), length in zip(labels, array.shape):
+        if names is None:
+            continue
+        if len(names) != length:
             raise ValueError(f"{title} has {length} {noun} but {len(names)} {label}")
         try:
             hash(names)

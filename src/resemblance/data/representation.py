@@ -171,14 +171,18 @@ class Representation:
         self.origin: StreamSummary | None = None
         self.signed: PseudoEuclidean | None = None
         check_array_shape(representation_title(self), self.source, self.order, self.features)
+        self._note_shape()
         # The version of the data in the cache; None before the first call with an array in memory
         self._version: Hashable = file and (*file, sample_bytes(self.source))
+
+    def _note_shape(self) -> None:
+        n, d = self.source.shape
+        self._shape = int(n), int(d)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n_samples, n_features)."""
-        n, d = self.source.shape
-        return int(n), int(d)
+        return self._shape
 
     @property
     def n_samples(self) -> int:
@@ -304,6 +308,7 @@ class Representation:
             self.source = np.memmap(self.path, **self.source)
             if self._version not in (None, map_version(self.source, self.path)):
                 self._key = ""  # a replaced file, or a copy on another machine
+        self._note_shape()
         self._cache, self._lock = {}, threading.RLock()
         self._carry = self.origin.intermediates if self.origin else None
 
@@ -399,13 +404,13 @@ def _cached_function(
 ) -> Callable[Concatenate[Representation, P], T]:
     function.axes = axes  # type: ignore[attr-defined]
     make_key = cache_key_function(function, arrays=1)
-    default_key = make_key((), {})
+    default_key = make_key()
 
     @wraps(function)
     def cached_value(x: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
         if not isinstance(x.source, np.ndarray) and records_gradient(x.source):
             return function(x, *args, **parameters)
-        key = make_key(args, parameters) if args or parameters else default_key
+        key = make_key(*args, **parameters) if args or parameters else default_key
         with x._lock:
             value: Any = x._cache.get(key, MISSING)
             if value is MISSING:
@@ -414,10 +419,7 @@ def _cached_function(
                 )
                 is_missing = carried_value is None
                 result = function(x, *args, **parameters) if is_missing else carried_value
-                is_whole = not isinstance(result, np.ndarray | tuple) or (
-                    isinstance(result, np.ndarray) and result.flags.forc
-                )
-                value = x._cache[key] = result if is_whole else make_contiguous(result)
+                value = x._cache[key] = make_contiguous(result)
             found: T = value
             return found
 
@@ -482,7 +484,7 @@ def cached_pair(
         function: Callable[Concatenate[Representation, Representation, P], T],
     ) -> Callable[Concatenate[Representation, Representation, P], T]:
         make_key = cache_key_function(function, arrays=2)
-        default_key = make_key((), {})
+        default_key = make_key()
 
         @wraps(function)
         def shared(
@@ -492,7 +494,7 @@ def cached_pair(
             if current is None or {id(x), id(y)} != {id(current[0]), id(current[1])}:
                 return function(x, y, *args, **parameters)
             first, second, cache = current
-            key = make_key(args, parameters) if args or parameters else default_key
+            key = make_key(*args, **parameters) if args or parameters else default_key
             if key not in cache:
                 cache[key] = function(first, second, *args, **parameters)
             value: T = cache[key]
@@ -511,6 +513,8 @@ def working_values(x: Representation) -> Array:
 
 def contiguous_values(x: Representation) -> Array:
     """Return the values in the precision of computation, in row-major memory order."""
+    if isinstance(x.source, np.ndarray) and not needs_copy(x):
+        return as_read_only(np.asarray(x.source))
     # Another layout in memory changes the last digits, and pickling does not preserve it.
     source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
     source = source.contiguous() if is_torch(x.source) else source
@@ -605,10 +609,11 @@ def data_key(x: Representation) -> str:
     The key is the fingerprint. An array on an accelerator has another key until scores are saved or
     looked up, because the fingerprint copies the array.
     """
-    if not x._key:
-        is_unread = x._carry is None and not is_on_cpu(x.source)
-        x._key = f"unread {uuid4().hex}" if is_unread else fingerprint(x)
-    return x._key
+    with x._lock:  # two threads must not draw two keys
+        if not x._key:
+            is_unread = x._carry is None and not is_on_cpu(x.source)
+            x._key = f"unread {uuid4().hex}" if is_unread else fingerprint(x)
+        return x._key
 
 
 def unify_keys(representations: Sequence[Representation], *, portable: bool = False) -> None:
@@ -700,6 +705,8 @@ def read_array(data: Any, name: str = "") -> Array:
 def check_same_samples(caller: str, x: Representation, y: Representation) -> None:
     """Raise ``ValueError`` if the ids of two representations differ or are in another order, and if
     one representation has no ids and the package sorted the rows of the other representation."""
+    if x.order is None and y.order is None:
+        return
     titles = [
         representation_title(r) if r.name else fallback
         for r, fallback in ((x, "the first"), (y, "the second"))

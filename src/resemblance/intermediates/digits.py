@@ -7,11 +7,21 @@ their differences is a comparison of rounding errors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from ..base.arrays import Array, detach, epsilon, euclidean_norm, has_float64, has_no_values, scalar
+from ..base.arrays import (
+    EPSILONS,
+    Array,
+    detach,
+    epsilon,
+    euclidean_norm,
+    has_float64,
+    has_no_values,
+    scalar,
+)
 from ..base.exceptions import UndefinedError
 from ..data.representation import (
     Representation,
@@ -21,6 +31,10 @@ from ..data.representation import (
 )
 
 DOUBLE_EPSILON = float(np.finfo(float).eps)
+# A larger sum of squared differences has lost no digits to underflow.
+MIN_SAFE_SPREADS = {
+    np.dtype(kind): float(np.finfo(kind).tiny) / DOUBLE_EPSILON for kind in (np.float32, np.float64)
+}
 MAX_NUMBERS_PER_COPY = 2**18  # numbers copied at a time
 MIN_SAFE_SQUARE_SUM = 1e-250  # a smaller sum of squares has lost digits to underflow
 # Largest rounding error of the stored numbers, relative to their spread, in a comparison.
@@ -87,7 +101,7 @@ def rounding_share(x: Representation) -> float:
 
     The function makes one pass over the data and copies a few rows at a time.
     """
-    eps = max(resolution(x), float(np.finfo(x.dtype).eps))
+    eps = max(resolution(x), EPSILONS[x.dtype])
     if eps * (bound := _norm_ratio_bound(x)) <= MAX_ROUNDING_SHARE:
         return float(eps * bound)
     lengths, total, spread = _column_square_sums(x, 1.0)
@@ -113,7 +127,7 @@ def _norm_ratio_bound(x: Representation) -> float:
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         gaps = source[:count].astype(float) - source[count : 2 * count]
         lower, upper = float(np.vdot(gaps, gaps)) / 2, sum_of_stored_squares(x)
-    is_safe = np.isfinite(upper) and lower > float(np.finfo(source.dtype).tiny) / DOUBLE_EPSILON
+    is_safe = math.isfinite(upper) and lower > MIN_SAFE_SPREADS[source.dtype]
     return (upper / lower) ** 0.5 if is_safe else float("inf")
 
 

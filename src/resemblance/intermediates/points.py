@@ -11,6 +11,7 @@ import numpy as np
 from ..base.arrays import (
     Array,
     apply_in_place,
+    column_means,
     concatenate_blocks,
     detach,
     epsilon,
@@ -55,7 +56,7 @@ def _center_with_mean(x: Representation) -> tuple[Array, Array]:
         return points, np.sum(_first_row_and_offset(x), axis=0)
     first = detach(x.array[:1, :])
     shifted = x.array - first
-    row = x.xp.mean(shifted, axis=0, keepdims=True)
+    row = column_means(shifted)
     return apply_in_place(x.xp.subtract, shifted, row), (row + first)[0, :]
 
 

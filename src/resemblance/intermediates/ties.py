@@ -14,7 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import Array, array_library, as_array_like, device, namespace, scalar, to_numpy
+from ..base.arrays import (
+    Array,
+    array_library,
+    as_array_like,
+    device,
+    namespace,
+    scalar,
+    take_in_rows,
+    to_numpy,
+)
 
 COLUMNS_PER_GROUP = 4  # columns per group; only the groups with the largest maxima are searched
 EXTRA_CANDIDATES = 6  # entries checked beyond the k largest: most ties involve fewer
@@ -91,12 +100,12 @@ def largest_with_ties(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0
     duplicated data.
     """
     columns = unordered_top_columns(block, k)
-    level, rounding = _smallest_of_largest(np.take_along_axis(block, columns, axis=1), terms)
+    level, rounding = _smallest_of_largest(take_in_rows(block, columns), terms)
     # More than k entries reach the k-th largest value: the partition kept an arbitrary choice.
     crowded = np.flatnonzero((block >= (level - rounding)[:, None]).sum(axis=1) > k)
     columns.sort(axis=1)
-    order, firsts = _descending_order(np.take_along_axis(block, columns, axis=1), rounding)
-    columns = np.take_along_axis(columns, order, axis=1)
+    order, firsts = _descending_order(take_in_rows(block, columns), rounding)
+    columns = take_in_rows(columns, order)
     members = {}
     for row in crowded:
         columns[row], firsts[row], members[row] = _select_with_ties(
@@ -122,7 +131,7 @@ def largest_listed_with_ties(
     row."""
     columns, ties, _ = largest_with_ties(values, k, terms)
     members = indices[np.repeat(ties.rows, ties.sizes), ties.members].astype(np.int32)
-    return Nearest(np.take_along_axis(indices, columns, axis=1), ties._replace(members=members))
+    return Nearest(take_in_rows(indices, columns), ties._replace(members=members))
 
 
 def largest_with_ties_on_device(block: Array, k: int, terms: np.ndarray) -> Nearest:
@@ -186,9 +195,8 @@ def _top_columns_by_groups(block: np.ndarray, k: int) -> np.ndarray:
     )
     remaining_columns = np.broadcast_to(np.arange(n_grouped, n), (rows, n - n_grouped))
     columns = np.concatenate([group_columns, remaining_columns], axis=1)
-    return np.take_along_axis(
-        columns, np.argpartition(np.take_along_axis(block, columns, axis=1), -k)[:, -k:], axis=1
-    )
+    largest = np.argpartition(take_in_rows(block, columns), -k)[:, -k:]
+    return take_in_rows(columns, largest)
 
 
 def _select_with_ties(
@@ -216,7 +224,7 @@ def _descending_order(values: np.ndarray, rounding: np.ndarray) -> tuple[np.ndar
     The function also returns, for every place, the first place of the group of equal values.
     """
     order = np.argsort(-values, axis=1, kind="stable")
-    sorted_values = np.take_along_axis(values, order, axis=1)
+    sorted_values = take_in_rows(values, order)
     firsts = np.zeros(order.shape, dtype=np.int32)
     places = np.arange(1, values.shape[1], dtype=np.int32)
     firsts[:, 1:] = np.where(
