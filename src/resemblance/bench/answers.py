@@ -190,8 +190,16 @@ def scored_tasks(result: Result) -> Iterator[ScoredTask]:
                 incomplete = rule.incomplete if rule.failures == "last" else ()
                 complete = {m: None if m in incomplete else v for m, v in scores.items()}
                 test, name = section.key(cell)
-                facts = rule.models, complete, rule.without, rule.reasons, rule.is_ranked
-                yield ScoredTask(result.suite, test, name, *facts)
+                yield ScoredTask(
+                    result.suite,
+                    test,
+                    name,
+                    rule.models,
+                    complete,
+                    rule.without,
+                    rule.reasons,
+                    rule.is_ranked,
+                )
 
 
 # ------------------------------------------------------------------------------------- one question

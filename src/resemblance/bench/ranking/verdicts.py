@@ -282,8 +282,8 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
         by_verdict.setdefault(verdict.verdict, []).append(verdict)
     name = measure.baseline
     if own := by_verdict.get("baseline"):
-        scores = join_words(f"{v.words} {format_score(v.score or 0.0)}" for v in own)
-        yield f"the baseline, which the other measures are compared with: {scores}."
+        own_scores = join_words(f"{v.words} {format_score(v.score or 0.0)}" for v in own)
+        yield f"the baseline, which the other measures are compared with: {own_scores}."
     for word in ("better", "worse"):
         for v in by_verdict.get(word, ()):
             assert v.difference is not None
