@@ -228,7 +228,7 @@ def test_texts_by_the_tokenizer_beside_the_file(encoder, tmp_path):
     file, layers = encoder
     texts = ["a film", "film", "a a film a"]
     expected = layers(tokenizer(texts, return_tensors="pt", padding=True))
-    with pytest.raises(ValueError, match="encoder does not know how to read texts; pass"):
+    with pytest.raises(ValueError, match="encoder has no processor for texts; pass"):
         rs.extract_features(file, texts, **QUIET)
     assert_layers(rs.extract_features((file, tokenizer), texts, **QUIET), expected)
     tokenizer.save_pretrained(tmp_path)
