@@ -51,6 +51,7 @@ OPTIONS_WITHOUT_PARAMETER: Mapping[tuple[str, ...], str] = {
     ("scheduler", "gpu-resource"): "Python passes an executor as jobs= or trainer=",
     ("add-measure",): "Python adds to a list of measures",
     ("fitted",): "Python passes a list of representations as one model",
+    ("patch",): "Python calls patch_models",
 }
 WITHOUT_PARAMETER = {option for options in OPTIONS_WITHOUT_PARAMETER for option in options}
 

@@ -89,6 +89,8 @@ def undecided(m: Measure) -> set[str]:
     checks = {"variants"} if not m.defaults.keys() - {"labels"} else set()
     if not m.differentiable:
         checks |= {"gradient", "finite gradient"}
+    if m.held_out is not None:  # no proof, and no violation on these data
+        checks.add("triangle inequality")
     if ("estimator", "stochastic") in m.parameters:  # random vectors belong to positions
         checks.add("order of samples")
     if ("estimator", "features") in m.parameters:  # what other features give has no extreme

@@ -71,8 +71,9 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
 
 def _closest_name(name: str, names: Sequence[str]) -> str:
     """Return the name most similar to ``name``; "" if none is similar."""
-    if INVARIANCE_SYNONYMS.get(name.lower(), "").partition("[")[0] in names:
-        return INVARIANCE_SYNONYMS[name.lower()]
+    synonym = INVARIANCE_SYNONYMS.get(name.lower())
+    if synonym and synonym.partition("[")[0] in names:
+        return synonym
     anagrams = [n for n in names if sorted(n.lower()) == sorted(name.lower())]
     matches = anagrams or difflib.get_close_matches(name, names, n=1)
     return matches[0] if matches else ""

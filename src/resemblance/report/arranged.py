@@ -71,15 +71,14 @@ def with_columns(parts: Sequence[Any], columns: Sequence[str]) -> list[Any]:
     Raises ``ValueError`` for a column that no table has.
     """
     tables = [part for part in parts if isinstance(part, TextTable)]
-    heads = list(dict.fromkeys(name for table in tables for name in table.header))
+    heads = list(dict.fromkeys(name for table in tables for name in table.header if name))
     names = [
         next((h for h in heads if h.endswith(" interval")), name) if name == "interval" else name
         for name in columns
     ]
     for name in names:
         if name not in heads:
-            known = ", ".join(filter(None, heads))
-            raise ValueError(f"no column {name!r}{did_you_mean(name, heads)}; there are {known}")
+            raise ValueError(f"no column {name!r}{did_you_mean(name, heads)}")
     return [_selected(part, names) if isinstance(part, TextTable) else part for part in parts]
 
 

@@ -6,12 +6,7 @@ import numpy as np
 
 from ...base.arrays import as_float64, row_blocks, scalar
 from ...data.representation import Representation, cached, representation_title
-from ...intermediates.distances import (
-    deviation_sums,
-    distance_deviations,
-    distances,
-    u_centered_norm,
-)
+from ...intermediates.distances import deviation_sums, distance_deviations, distances
 from ...intermediates.matrices import distance_pair_matrix
 from ...intermediates.points import size
 from .inner_products import check_min_samples, check_remainder, leave_one_out_products
@@ -44,8 +39,9 @@ def leave_one_out_debiased_distance_corr(x: Representation, y: Representation) -
 
 @cached("n")
 def _leave_one_out_u_square(x: Representation) -> np.ndarray:
-    squared = _leave_one_out_u_centered(x, x)
-    check_remainder(representation_title(x), squared / scalar(u_centered_norm(x)) ** 2)
+    squared, deviations = _leave_one_out_u_centered(x, x), as_float64(distance_deviations(x))
+    # U-centring also takes away digits: the distances to an outlier are nearly sums of two terms.
+    check_remainder(representation_title(x), squared / (2 * np.vdot(deviations, deviations)))
     return squared
 
 
