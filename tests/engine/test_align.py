@@ -263,3 +263,23 @@ def test_mistakes_are_named(subtests):
     for call, words in MISTAKES:
         with subtests.test(words), pytest.raises(ValueError, match=words):
             call()
+
+
+def test_splitters_that_need_labels_and_folds_given_twice_are_refused():
+    x, y = np.random.default_rng(0).standard_normal((2, 20, 3))
+    sides = {"x": x}, {"y": y}
+    with pytest.raises(ValueError, match=r"compare: held_out=.* does not split 20 samples.*pass"):
+        rs.compare(*sides, held_out=StratifiedSplitter())
+    with pytest.raises(ValueError, match="make a splitter first, StratifiedSplitter"):
+        rs.compare(*sides, held_out=StratifiedSplitter)
+    with pytest.raises(ValueError, match="give the folds once"):
+        rs.compare(*sides, measures="procrustes[held_out=5]", held_out=4)
+    with pytest.raises(ValueError, match="evidence: held_out has one fold"):
+        rs.evidence(*sides, measures="procrustes", held_out=[(range(19), [19])])
+
+
+class StratifiedSplitter:
+    """A splitter that needs labels, as ``StratifiedKFold`` of scikit-learn."""
+
+    def split(self, X, y):
+        raise NotImplementedError

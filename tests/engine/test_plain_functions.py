@@ -80,7 +80,7 @@ def test_the_null_is_of_permutations_alone(pair):
     assert len(calls) >= 2 + 2 + 50  # the probe, the value, and every permutation
     for rows in calls[4:]:
         assert np.array_equal(np.sort(rows, axis=0), np.sort(y, axis=0))
-    assert evidence.null_method("counted") == "50 orders"
+    assert evidence.null_method("counted") == "50 permutations"
     drawn = evidence.nulls["counted"].drawn[0, 0]
     exceeding = np.sum(drawn >= row_cosine(x, y))
     assert evidence.pvalue("counted")[0, 0] == (1 + exceeding) / 51

@@ -183,3 +183,22 @@ def test_the_figure_shows_bands_ceilings_and_clusters() -> None:
     assert bars == [[c.start, c.stop] for c in result.clusters if c.pvalue <= 0.05]
     with pytest.raises(ValueError, match="TimeCourses"):
         rs.plot.time_courses({})  # type: ignore[arg-type]
+
+
+def test_times_of_subjects_must_agree_and_durations_are_seconds():
+    xarray = pytest.importorskip("xarray")
+    rng = np.random.default_rng(0)
+
+    def subject(times):
+        values = rng.standard_normal((8, 5, 4))
+        return xarray.DataArray(values, dims=("trial", "unit", "time"), coords={"time": times})
+
+    models = {"a": rng.standard_normal((8, 3)), "b": rng.standard_normal((8, 3))}
+    measure = "rsa[rdm=sqeuclidean,compare=cosine]"
+    other = {f"s{i}": subject(np.arange(4) / 10 + i) for i in range(3)}
+    with pytest.raises(ValueError, match=r"s0 has 0 to 0\.3 and s1 has 1 to 1\.3"):
+        rs.score_models_over_time(models, other, measure=measure)
+    milliseconds = np.arange(4).astype("timedelta64[ms]")
+    same = {f"s{i}": subject(milliseconds) for i in range(3)}
+    scores = rs.score_models_over_time(models, same, measure=measure)
+    assert np.allclose(scores.times, np.arange(4) / 1000)

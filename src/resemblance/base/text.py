@@ -64,7 +64,7 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
     """Return the end of an error message: the closest name (an anagram first), or all known names
     (or the names to ``show``)."""
     names = list(names)
-    if match := _closest_name(name, names):
+    if isinstance(name, str) and (match := _closest_name(name, names)):
         return f"; did you mean {match!r}?"
     return f"; known: {list_names(names if show is None else show)}" if names else "; it has none"
 

@@ -66,6 +66,15 @@ def function_version(function: Callable[..., Any]) -> int:
         if code is None:
             return 1
         data = marshal.dumps(code, 2)  # typed at a prompt; later versions depend on references
+    return _short_hash(data)
+
+
+def text_version(text: str) -> int:
+    """Return a version that changes with a text."""
+    return _short_hash(text.encode())
+
+
+def _short_hash(data: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=4).digest(), "little")
 
 

@@ -27,7 +27,7 @@ from ..base.exceptions import UndefinedError, UninformativeWarning
 from ..base.extras import EXTRA_OF_PACKAGE, require_package
 from ..base.rng import generator
 from ..base.text import check_choice
-from ..base.user_modules import find_definition
+from ..base.user_modules import find_definition, function_version, text_version
 from ..data.caveats import single_pair_caveats
 from ..data.inputs import TRANSPOSED_HINT, check_label_order, sample_count_hint, transposition_hint
 from ..data.joining import align_columns_to
@@ -461,6 +461,9 @@ def undeclared_measure(function: Callable[..., Any]) -> Measure:
         "rows_of_maps": rows,
         "is_declared": False,
     }
+    defaults = {p.name: p.default for p in parameters}
+    if defaults:  # two functions of one file may differ in their defaults alone
+        claims["version"] = text_version(f"{function_version(function)} {defaults!r}")
     return Measure._declare(_on_arrays(function, parameters), claims)
 
 
@@ -481,6 +484,11 @@ def require_own_name(measures: Iterable[Measure]) -> None:
             continue
         if "<lambda>" in m.name:
             raise ValueError(LAMBDA_REMEDY)
+        if inspect.ismethod(function):
+            raise ValueError(
+                f"{m.name} is a method of an object whose values no file records: write a function "
+                "of two arrays at the top level of a module"
+            )
         if getattr(function, "__closure__", None):
             names = ", ".join(function.__code__.co_freevars)
             raise ValueError(

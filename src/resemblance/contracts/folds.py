@@ -158,11 +158,13 @@ def check_folds(
     if held_out is None:
         return None
     if isinstance(held_out, int | np.integer) and not isinstance(held_out, bool) and held_out >= 2:
+        if labels is None and x is not None and x.ids and len(set(x.ids)) < len(x.ids):
+            labels = x.ids
         if labels is None or x is None:
             return int(held_out)
         held_out = consecutive_folds(x.n_samples, int(held_out), np.asarray(labels).tolist())
     if hasattr(held_out, "split") and not isinstance(held_out, str) and x is not None:
-        held_out = held_out.split(np.zeros((x.n_samples, 1)))
+        held_out = _split(caller, held_out, x.n_samples)
     if not isinstance(held_out, Iterable) or isinstance(held_out, str):
         raise ValueError(
             f"{caller}: held_out must be a number of folds from 2, or pairs (train, test) of row "
@@ -174,6 +176,19 @@ def check_folds(
     if x is not None:
         deque(fold_rows(caller, tuple(folds), x), maxlen=0)
     return tuple(folds)
+
+
+def _split(caller: str, splitter: Any, n: int) -> list[Any]:
+    """Return the folds of a splitter of scikit-learn for n samples."""
+    remedy = "pass the pairs: held_out=list(splitter.split(X, y, groups))"
+    if isinstance(splitter, type):
+        remedy = f"make a splitter first, {splitter.__name__}(5)"
+    try:
+        return list(splitter.split(np.zeros((n, 1))))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{caller}: held_out={splitter!r:.80} does not split {n} samples: {error}; {remedy}"
+        ) from None
 
 
 def _check_fold(caller: str, fold: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -249,7 +249,8 @@ def as_trials(
     X: Any, axes: str | None, function: str, name: str = ""
 ) -> tuple[Array, str, SampleIds]:
     """Return responses as (n_trials, bins, units), the name, and the trial ids of a DataArray."""
-    names = axes.split() if axes is not None else [str(dim) for dim in getattr(X, "dims", ())]
+    words = axes.split() if isinstance(axes, str) else axes
+    names = list(words) if words is not None else [str(dim) for dim in getattr(X, "dims", ())]
     order = [AXIS_NAMES.get(axis.lower().rstrip("s"), axis) for axis in names]
     layout = ", ".join(names or ("trials", "bins", "units"))
     data, name = _check_layout(X, name, function, f"({layout})", 3)

@@ -430,7 +430,7 @@ def _cached_function(
 def store_value(x: Representation, function: Callable[..., T], value: T, *args: Any) -> None:
     """Cache the value of an intermediate that another function has computed together with the
     values of other representations; ``args`` are the arguments of the intermediate."""
-    key = function.make_key(args, {})  # type: ignore[attr-defined]
+    key = function.make_key(*args)  # type: ignore[attr-defined]
     with x._lock:
         x._cache.setdefault(key, value)
 

@@ -223,8 +223,10 @@ def _only_scale(given: Mapping[str, Iterable[float] | None]) -> tuple[str, tuple
     if not is_list or len(np.unique(values)) < len(values) or not np.isfinite(values).all():
         raise ValueError(
             f"scale_curve: {name} must be different numbers, such as {EXAMPLE_SCALES[name]}; got "
-            f"{scales!r}"
+            f"{scales!r} (np.unique drops repeats)"
         )
+    if name == "k" and (values == values.astype(int)).all():
+        values = values.astype(int)
     return name, tuple(np.sort(values).tolist())
 
 

@@ -76,6 +76,10 @@ def select_measures(
         measures = [m for m in list_measures() if m.fit] if measures is None else measures
         selected, _ = select_measures(measures)
         fitted = measures_with_fit(caller, selected)
+        if twice := [m for m in fitted if m.held_out is not None and m.held_out != folds]:
+            raise ValueError(
+                f"{caller}: {twice[0]} has other folds than held_out=; give the folds once"
+            )
         return [m.with_parameters(held_out=folds) for m in fitted], []
     if measures is None:
         default = preset("default")

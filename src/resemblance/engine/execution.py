@@ -56,7 +56,7 @@ def compute_missing_scores(
         # The generator is closed before the shared cache is removed.
         with ExitStack() as stack:
             advance = stack.enter_context(progress_reporter(options.progress, total, "comparing"))
-            counter = EarlyCounter(advance)
+            counter = EarlyCounter(advance, total)
             stack.enter_context(partial_work_counter(counter.count_early))
             stack.enter_context(closing(batches))
             if total:
@@ -75,23 +75,27 @@ def compute_missing_scores(
 class EarlyCounter:
     """Counts pairs for a progress bar, also pairs whose scores come later, once each."""
 
-    def __init__(self, advance: Callable[[int], None]):
-        self.advance, self.unfinished, self.early = advance, 0.0, 0
+    def __init__(self, advance: Callable[[int], None], total: int):
+        self.advance, self.unfinished, self.early, self.left = advance, 0.0, 0, total
 
     def count_early(self, pairs: float) -> None:
         """Count pairs, or parts of pairs, whose scores come later."""
         self.unfinished += pairs
-        whole = int(self.unfinished)
+        whole = min(int(self.unfinished), self.left)
         if whole:
             self.unfinished -= whole
             self.early += whole
-            self.advance(whole)
+            self._advance(whole)
 
     def count(self, pairs: int) -> None:
         """Count pairs whose scores are there, except pairs that were counted early."""
         counted = min(pairs, self.early)
         self.early -= counted
-        self.advance(pairs - counted)
+        self._advance(pairs - counted)
+
+    def _advance(self, pairs: int) -> None:
+        self.left -= pairs
+        self.advance(pairs)
 
 
 def _time_estimate(plans: Sequence[ComparisonPlan], options: RunOptions) -> TimeEstimate | None:

@@ -130,6 +130,11 @@ def evidence(
         raise ValueError(f"evidence: null is {', '.join(get_args(NullMethod))}; got {null!r}")
     rows, columns = named_representations(representations, against, "evidence")
     folds = check_folds("evidence", held_out, rows[0], whole_blocks)
+    if isinstance(folds, tuple) and len(folds) == 1:
+        raise ValueError(
+            "evidence: held_out has one fold, and an interval leaves out groups of samples, which "
+            "may be all test samples; give two or more folds, such as held_out=5"
+        )
     default = DEFAULT_EVIDENCE_MEASURES if folds is None else None
     selected, uninstalled = select_measures(
         default if measures is None else measures, folds, "evidence"

@@ -282,9 +282,7 @@ def _window_starts(
     bins = next(iter(counts.values()), 0)
     if width > bins:
         raise ValueError(f"score_models_over_time: width={width} of responses with {bins} bins")
-    if times is None:
-        times = _coordinate_of_bins(next(iter(subjects.values())), bins)
-    times = np.asarray(times, dtype=float)
+    times = _common_times(subjects, bins) if times is None else _numbers(times)
     if times.shape != (bins,) or not (np.diff(times) > 0).all() or not np.isfinite(times).all():
         raise ValueError(
             f"score_models_over_time: times must be {bins} increasing numbers, one for each bin; "
@@ -294,13 +292,53 @@ def _window_starts(
     return starts, np.array([times[start : start + width].mean() for start in starts])
 
 
-def _coordinate_of_bins(X: Any, bins: int) -> np.ndarray:
-    """Return the coordinate of the bins of a DataArray, or else 0, 1, 2, ..."""
+def _numbers(times: Any) -> np.ndarray:
+    """Return times as numbers; an array of shape () for anything else."""
+    try:
+        return np.asarray(times, dtype=float)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+
+
+def _common_times(subjects: Mapping[str, Any], bins: int) -> np.ndarray:
+    """Return the times of the bins; ``ValueError`` if two subjects have different times."""
+    coordinates = {name: _coordinate_of_bins(X, bins) for name, X in subjects.items()}
+    given = {name: times for name, times in coordinates.items() if times is not None}
+    if not given:
+        return np.arange(bins, dtype=float)
+    first, times = next(iter(given.items()))
+    for name, others in given.items():
+        if times.shape != others.shape or not np.allclose(times, others, rtol=1e-6, atol=0):
+            ranges = " and ".join(
+                f"{n} has {t[0]:g} to {t[-1]:g}" for n, t in ((first, times), (name, others))
+            )
+            raise ValueError(
+                f"score_models_over_time: subjects have different times: {ranges}; select the "
+                "times that all have, or pass times="
+            )
+    return times
+
+
+def _coordinate_of_bins(X: Any, bins: int) -> np.ndarray | None:
+    """Return the coordinate of the bins of a DataArray, durations in seconds; None without a
+    coordinate.
+
+    Raises ``ValueError`` for a coordinate that is neither numbers nor durations.
+    """
     for name in getattr(X, "dims", ()):
-        values = X.coords.get(name) if str(name).rstrip("s") in ("time", "bin") else None
-        if values is not None and np.asarray(values).dtype.kind in "iuf":
-            return np.asarray(values, dtype=float)
-    return np.arange(bins, dtype=float)
+        coordinate = X.coords.get(name) if str(name).rstrip("s") in ("time", "bin") else None
+        if coordinate is None:
+            continue
+        values = np.asarray(coordinate)
+        if values.dtype.kind == "m":
+            return np.asarray(values / np.timedelta64(1, "s"), dtype=float)
+        if values.dtype.kind not in "iuf":
+            raise ValueError(
+                f"score_models_over_time: the coordinate {str(name)!r} is neither numbers nor "
+                f"durations but {values.dtype}; pass times= with {bins} numbers"
+            )
+        return np.asarray(values, dtype=float)
+    return None
 
 
 def _responses_in_window(

@@ -160,7 +160,8 @@ def unit_rows_between(x: Representation, start: int, stop: int) -> Array:
     first, mean = _first_row_and_offset(x)
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(x.source[start:stop], dtype=x.dtype) - first
-    return apply_in_place(np.divide, apply_in_place(np.subtract, rows, mean), size(x))
+    length = _positive_norm(x, centered=True)
+    return apply_in_place(np.divide, apply_in_place(np.subtract, rows, mean), length)
 
 
 def unit_blocks(x: Representation) -> Iterator[Array]:

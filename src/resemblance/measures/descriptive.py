@@ -196,6 +196,11 @@ def mmd(
             f"mmd: the kernel is so much wider than the distances between samples of X {x.shape} "
             f"and Y {y.shape} that its values are 1 up to rounding; take a smaller width"
         )
+    if within == between == 0:
+        raise UndefinedError(
+            "mmd: the kernel is so much narrower than the distances between samples of X "
+            f"{x.shape} and Y {y.shape} that its values are 0; take a larger width"
+        )
     return float(np.sqrt(max(0.0, within - 2 * between)))
 
 

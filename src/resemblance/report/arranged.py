@@ -71,6 +71,7 @@ def with_columns(parts: Sequence[Any], columns: Sequence[str]) -> list[Any]:
     Raises ``ValueError`` for a column that no table has.
     """
     tables = [part for part in parts if isinstance(part, TextTable)]
+    columns = [columns] if isinstance(columns, str) else columns
     heads = list(dict.fromkeys(name for table in tables for name in table.header if name))
     names = [
         next((h for h in heads if h.endswith(" interval")), name) if name == "interval" else name

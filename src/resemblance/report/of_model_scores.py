@@ -90,6 +90,11 @@ def _brackets(
         else:
             pairs = [(i, j) for i, j in pairs if pvalues[order[i], order[j]] <= ALPHA]
     else:
+        if not isinstance(choice, Sequence) or any(isinstance(pair, str) for pair in choice):
+            raise ValueError(
+                "plot.model_scores: brackets are pairs of models, such as [('a', 'b')], or "
+                f"{' or '.join(map(repr, get_args(BracketChoice)))}; got {choice!r}"
+            )
         pairs = [_rows_of_pair(pair, rows) for pair in choice]
     if len(pairs) > MAX_BRACKETS:
         raise ValueError(
