@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -90,12 +90,13 @@ def _brackets(
         else:
             pairs = [(i, j) for i, j in pairs if pvalues[order[i], order[j]] <= ALPHA]
     else:
-        if not isinstance(choice, Sequence) or any(isinstance(pair, str) for pair in choice):
+        named: Any = choice
+        if not isinstance(named, Sequence) or any(isinstance(pair, str) for pair in named):
             raise ValueError(
                 "plot.model_scores: brackets are pairs of models, such as [('a', 'b')], or "
                 f"{' or '.join(map(repr, get_args(BracketChoice)))}; got {choice!r}"
             )
-        pairs = [_rows_of_pair(pair, rows) for pair in choice]
+        pairs = [_rows_of_pair(pair, rows) for pair in named]
     if len(pairs) > MAX_BRACKETS:
         raise ValueError(
             f"plot.model_scores draws at most {MAX_BRACKETS} brackets; got {len(pairs)}; choose "
