@@ -464,7 +464,7 @@ def test_details_are_counterexamples_in_numbers():
         float(part.split("= ")[1].split(" (")[0]) for part in linear.detail.split(", m(X, Y)")
     )
     assert changed != pytest.approx(original, rel=1e-3)
-    assert "claim it" in outcome(too_modest, "invariant to translation").detail
+    assert "declare the property" in outcome(too_modest, "invariant to translation").detail
     assert "0.9, not 1" in outcome(never_one, "identity").detail
     assert "IndexError: list index out of range (test_checks.py:" in outcomes_of(broken)[0].detail
     assert outcome(warning, "hostile: offsets").detail.startswith(

@@ -229,7 +229,7 @@ def test_ids_stay_in_their_places():
     "order", [np.arange(N - 1), np.zeros(N, dtype=int), np.arange(N) - 1, np.arange(N) / 2]
 )
 def test_an_order_holds_each_sample_once(order):
-    with pytest.raises(ValueError, match="order"):
+    with pytest.raises(ValueError, match="permutation"):
         permute_representation(Representation(pair_of("tall")[0]), order)
 
 

@@ -630,7 +630,7 @@ def test_the_command_prints_what_the_call_returns(folder, capsys, subtests):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("subjects/s0.npy --models models", "two subjects"),
+        ("subjects/s0.npy --models models", "two or more subjects"),
         ("subjects --models models --dissimilarities", "square matrices"),
         ("subjects --models models -m cka,rsa", "one measure"),
         ("subjects --models models --confidence-level 2", "level"),

@@ -45,7 +45,7 @@ class ScaleCurve(BaseResult):
     """A measure of two representations over a scale: the return value of
     :func:`resemblance.scale_curve`.
 
-    ``points`` holds a :class:`ScalePoint` for each scale, the smallest scale first. ``measure`` is
+    ``points`` holds a ``ScalePoint`` for each scale, the smallest scale first. ``measure`` is
     the specification without the scale, ``parameter`` the name of the scale.
     """
 

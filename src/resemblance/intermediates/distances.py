@@ -236,14 +236,26 @@ def distance_deviation(x: Representation) -> Array:
 def u_centered_inner(x: Representation, y: Representation) -> Array:
     r"""Return the inner product of the U-centred distances of two representations.
 
-    .. math:: \sum_{i \ne j} a_{ij} b_{ij} - \tfrac{2}{n - 2} \sum_i a_i b_i
-
-    for deviations a, b of the distances from their means, and sums :math:`a_i`, :math:`b_i` of the
-    deviations: U-centring removes a constant.
+    .. math:: \sum_{i \ne j} A_{ij} B_{ij}
     """
-    a, b = distance_deviations(x), distance_deviations(y)
-    sums = frobenius_inner(deviation_sums(x), deviation_sums(y))
-    return 2 * frobenius_inner(a, b) - 2 / (x.shape[0] - 2) * sums
+    return 2 * frobenius_inner(u_centered_distances(x), u_centered_distances(y))
+
+
+@cached("pairs")
+def u_centered_distances(x: Representation) -> Array:
+    r"""Return the U-centred distances of all pairs of samples, shape (n (n - 1) / 2,).
+
+    .. math:: A_{ij} = a_{ij} - \frac{a_i + a_j}{n - 2} + \frac{\sum_i a_i}{(n - 1)(n - 2)}
+
+    for deviations a of the distances from their mean, and sums :math:`a_i` of the deviations:
+    U-centring removes a constant. A difference of sums of products instead of these entries would
+    lose the digits that an outlier takes.
+    """
+    n, sums = x.shape[0], deviation_sums(x)
+    terms = sums / (n - 2) - x.xp.sum(sums) / (2 * (n - 1) * (n - 2))
+    pieces = (upper_triangle(terms[i:j, None] + terms[None, i:]) for i, j in row_blocks(n))
+    out = x.xp.empty(n * (n - 1) // 2, dtype=terms.dtype, device=device(terms))
+    return distance_deviations(x) - concatenate_blocks(pieces, out)
 
 
 @cached("scalar")

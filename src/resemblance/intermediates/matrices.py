@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..base.arrays import Array, as_array_like, as_float64, euclidean_norm, namespace, scalar
+from ..base.arrays import (
+    Array,
+    as_array_like,
+    as_float64,
+    euclidean_norm,
+    frobenius_inner,
+    namespace,
+    scalar,
+)
 from ..data.representation import Representation, cached
 from .distances import (
     SampleCovariance,
@@ -38,14 +47,13 @@ from .grams import (
     gram_entries,
     gram_trace,
     hsic_norm,
-    hsic_without_diagonal,
     squared_gram_norm,
 )
 from .missing_pairs import require_no_missing_pairs
 from .pair_matrix import DenseMatrix, FactoredMatrix, Factors
 from .points import preshape, size
 from .rank_bins import rank_bins, rank_entries
-from .rectangles import BlockFunction, MatrixBlock, is_blockwise, set_diagonal
+from .rectangles import BlockFunction, MatrixBlock, is_blockwise, set_diagonal, upper_blocks
 from .spectra import (
     Decomposition,
     component_count_with_ties,
@@ -245,21 +253,17 @@ def u_centered_distance_matrix(x: Representation) -> DenseMatrix:
     if is_blockwise(x):
         margins = distance_centering_terms(x)
         diagonal = as_array_like(margins.mean - 2 * margins.means, x.array)
-        k = margins.mean - 2 * margins.means
-        square = float(hsic_without_diagonal(matrix.square, k @ k, matrix.trace**2, n, "debiased"))
-        require_u_centered(x, square, matrix.square)
     else:
         mean = mean_distance(x)
         diagonal = as_float64((mean - 2 * deviation_sums(x)) / n - mean)
+    entries = _off_diagonal_blocks(matrix.block, _u_centering_terms(diagonal))
+    if is_blockwise(x):  # a difference of sums would lose the digits that an outlier takes
+        parts = ((tile.weight, entries(tile)) for tile in upper_blocks(n))
+        square = math.fsum(weight * float(frobenius_inner(b, b)) for weight, b in parts)
+        require_u_centered(x, square, matrix.square)
+    else:
         square = scalar(u_centered_norm(x)) ** 2
-    terms = _u_centering_terms(diagonal)
-    return DenseMatrix(
-        n,
-        blocks=lambda: _off_diagonal_blocks(matrix.block, terms),
-        trace=0.0,
-        total=0.0,
-        square=square,
-    )
+    return DenseMatrix(n, blocks=lambda: entries, trace=0.0, total=0.0, square=square)
 
 
 def unscaled_distance_matrix(x: Representation) -> np.ndarray:

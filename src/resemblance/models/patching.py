@@ -42,11 +42,11 @@ class PatchedLayer(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class LayerPatches:
-    """The result of :func:`patch_models`.
+    """The result of :func:`resemblance.patch_models`.
 
     ``receiver`` is the model whose layers are replaced, ``donor`` the model that the activations
     come from. ``n_different``: the number of samples, of ``n_samples``, with different predictions
-    of the two models. ``layers``: a :class:`PatchedLayer` for each layer, in the order of the
+    of the two models. ``layers``: a ``PatchedLayer`` for each layer, in the order of the
     model. ``predictions``: the predicted classes (n_samples,) of the two models and, by the name of
     a layer, of the receiver with this layer of the donor.
     """
