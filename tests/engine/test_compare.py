@@ -205,8 +205,12 @@ def test_what_cannot_fit_the_machine_fails_before_the_work_and_alone(wide):
     assert np.isfinite(result["hard_correlation_match"][0]).all()
     reasons = {(f.x, f.y): f.reason for f in result.failures}
     assert {*reasons} == {*product(list(WIDE)[1:], repeat=2)}
-    message = r"hard_correlation_match .*\(30, 30000\) .*\(30, 30001\): .* 14\.\d GB are needed and 1 GB are left"
-    assert re.search(f"not enough memory for {message}; use fewer", reasons["wide", "also wide"])
+    message = (
+        r"hard_correlation_match .*\(30, 30000\) .*\(30, 30001\): .* 14\.\d GB are needed and 1 GB"
+    )
+    assert re.search(
+        f"not enough memory for {message} are left; use fewer", reasons["wide", "also wide"]
+    )
 
 
 def test_what_had_no_memory_is_tried_again_and_no_value_is_lost(reps, plain, tmp_path, monkeypatch):
