@@ -297,7 +297,7 @@ def test_only_processes_here_get_a_folder_by_themselves(
     ("spill", "problem"),
     [
         ("/nowhere", "spill='/nowhere' is not a folder; make it first"),
-        ("/proc", "cannot be written to /proc .*; name another folder by spill="),
+        ("/proc", "cannot be written to /proc .*; choose another folder with spill="),
     ],
 )
 def test_folders_that_cannot_hold_files_are_refused(arrays, spill, problem):

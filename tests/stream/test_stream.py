@@ -520,7 +520,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
 
 DAMAGE = [
     (lambda about, arrays: about.update(version=99), "format is 99"),
-    (lambda about, arrays: about.update(kind="else"), "no stream"),
+    (lambda about, arrays: about.update(kind="else"), "not written by Stream.save"),
     (lambda about, arrays: about.update(method="else"), "method must be"),
     (lambda about, arrays: arrays.pop("rows.1"), "'rows.1' is missing"),
     (lambda about, arrays: arrays.update(counts=np.zeros(3)), "'counts' is missing or of another"),
@@ -552,8 +552,8 @@ def test_damaged_files_are_named(tmp_path, subtests):
     np.savez(tmp_path / "objects.npz", about=np.array([{}], dtype=object))
     for name, message in (
         ("absent", "no stream at"),
-        ("other", "no stream"),
-        ("text", "no stream"),
+        ("other", "not written by Stream.save"),
+        ("text", "not a saved stream"),
         ("objects", "Python objects"),
     ):
         with subtests.test(name), pytest.raises(ValueError, match=message):
@@ -603,8 +603,8 @@ MISTAKES = [
     (lambda: rs.Stream("qr", pairs=[("a", "b")]), "method='qr' keeps all pairs"),
     (lambda: rs.Stream(pairs=[]), "pairs is empty"),
     (lambda: started(pairs=[("a", "c")]), "pairs has 'c'"),
-    (lambda: started().merge(started(method="qr")), "method='gram' here and 'qr' there"),
-    (lambda: started().merge(started(directions=True)), "directions=False here and True there"),
+    (lambda: started().merge(started(method="qr")), "method='gram' and the other 'qr'"),
+    (lambda: started().merge(started(directions=True)), "directions=False and the other True"),
     (lambda: started().merge(streamed({"a": X, "c": X})), "with the same layers"),
     (lambda: started().merge(X), "takes a Stream"),
     (lambda: (s := started()).merge(s), "not itself"),
