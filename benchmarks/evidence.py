@@ -155,7 +155,7 @@ def tables(costs: list[Cost]) -> str:
     orders = [cost for cost in costs if cost.kind == "orders"]
     maps = [cost for cost in costs if cost.kind == "map"]
     intro = (
-        f"CPU seconds of {ORDERS} orders of one pair, n = {orders[0].samples:,}, d = "
+        f"CPU seconds of {ORDERS} permutations of one pair, n = {orders[0].samples:,}, d = "
         f"{orders[0].features}, one thread. Calls and reordered intermediates were timed on some "
         "orders and "
         "scaled; in a call X keeps its intermediates and Y is a new array. Exact moments are "
