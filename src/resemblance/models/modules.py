@@ -191,7 +191,7 @@ NON_LAYER_TYPES, ROTARY_TYPE = ("Dropout", "Identity"), "Rotary"  # rotary modul
 MODULE_LIST_TYPES = ("ModuleList", "Sequential", "ModuleDict")
 # Modules of an exported program, and of the names in an ONNX file
 EXPORTED_MODULE_TYPES = ("InterpreterModule", ONNX_SCOPE_TYPE := "OnnxScope")
-CHOOSE_LAYERS_HINT = "choose by layers= (--layers)"
+CHOOSE_LAYERS_HINT = "choose with layers= (--layers)"
 MIN_BLOCK_SHARE = 0.5  # smallest share of all modules inside the blocks
 # Modules that return the first hidden state of a transformers model; the first match counts
 EMBEDDING_MODULES = (
