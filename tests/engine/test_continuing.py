@@ -263,7 +263,7 @@ def test_a_damaged_or_forged_file_is_refused_by_its_name(reps, tmp_path, subtest
     rs.compare(reps, measures="cka", save=path, progress=False)
     whole = path.read_bytes()
     described = {k: f"UPDATE header SET description = {v}" for k, v in DESCRIBED.items()}
-    refused = r"run\.db (is damaged|holds what resemblance does not|cannot be used)"
+    refused = r"run\.db (is damaged|contains an entry that resemblance does not|cannot be used)"
     for what, statement in {**SABOTAGE, **described, "no header": "DROP TABLE header"}.items():
         path.write_bytes(whole)
         with forging(path) as connection:
@@ -367,7 +367,7 @@ def test_a_row_names_all_its_data(tmp_path):
         store.put([ScoreBatch("own", 1, ("a", "b"), *sides, np.array([1.0]), 0.1)])
     with forging(path) as connection:
         connection.execute("""UPDATE scores SET data = '["a"]'""")
-    with ScoreFile(path, read_only=True) as store, pytest.raises(ValueError, match="does not name"):
+    with ScoreFile(path, read_only=True) as store, pytest.raises(ValueError, match="without the names of the data"):
         list(store.columns())
 
 
