@@ -23,7 +23,7 @@ PARTS = (
 )  # fmt: skip
 MEASURED = {f"{name}.md" for name in (
     "compact", "devices", "evidence-costs", "gpu", "how-big-large", "inference-elsewhere",
-    "layers", "own-suite", "stream-costs", "upgrade-pair",
+    "language-model", "layers", "own-suite", "stream-costs", "token-stream", "upgrade-pair",
     *(f"validity-{part}" for part in PARTS),
 )}  # fmt: skip
 
