@@ -43,7 +43,10 @@ ONE_MEANING: Mapping[str, tuple[str, set[str]]] = {
     ),
     "series": ("", set()),
     "spread": ("", set()),
-    "subjects": ("persons or animals whose brains are measured", {"ModelScores", "score_models"}),
+    "subjects": (
+        "persons or animals whose brains are measured",
+        {"ModelScores", "TimeCourses", "score_models", "score_models_over_time"},
+    ),
     "tile": ("", set()),
     "views": ("", set()),
 }  # fmt: skip

@@ -367,7 +367,10 @@ def test_a_row_names_all_its_data(tmp_path):
         store.put([ScoreBatch("own", 1, ("a", "b"), *sides, np.array([1.0]), 0.1)])
     with forging(path) as connection:
         connection.execute("""UPDATE scores SET data = '["a"]'""")
-    with ScoreFile(path, read_only=True) as store, pytest.raises(ValueError, match="without the names of the data"):
+    with (
+        ScoreFile(path, read_only=True) as store,
+        pytest.raises(ValueError, match="without the names of the data"),
+    ):
         list(store.columns())
 
 

@@ -452,7 +452,10 @@ def test_means_are_over_the_trials_that_have_a_number(recording: Any, subtests: 
         trials = np.where(LABELS[:, None] == 4, np.nan, recording.trials)
         means = rs.condition_means(trials, LABELS).array
         assert np.array_equal(np.isnan(means).all(axis=1), np.arange(N) == 4)
-    with subtests.test("given dissimilarities"), pytest.raises(rs.UndefinedError, match="lacks"):
+    with (
+        subtests.test("given dissimilarities"),
+        pytest.raises(rs.UndefinedError, match="missing dissimilarities"),
+    ):
         rs.condition_means(rs.from_dissimilarities(with_holes(1)), np.arange(12) // 2)
 
 

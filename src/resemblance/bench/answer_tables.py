@@ -127,7 +127,7 @@ def conclusion_of_answers(answers: Sequence[Answer], labels: Labels) -> str:
     if not answers:
         return "No measure has a score in all tasks of a question."
     if not lines:
-        return f"No order: {join_words(dict.fromkeys(a.unranked_reason for a in answers))}."
+        return f"No ranking: {join_words(dict.fromkeys(a.unranked_reason for a in answers))}."
     return "\n".join(filter(None, (*lines, networks_sentence(answers, labels))))
 
 

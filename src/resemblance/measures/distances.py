@@ -87,8 +87,8 @@ def distance_correlation(
     estimates the *squared* distance correlation and is 0 on average for independent data: the
     correlation of the U-centred matrices
 
-    .. math:: \tilde A_{ij} = d_{ij} - \frac{\sum_k d_{ik} + \sum_k d_{kj}}{n - 2}
-        + \frac{\sum_{kl} d_{kl}}{(n - 1)(n - 2)} \quad (i \ne j), \qquad \tilde A_{ii} = 0
+    .. math:: U_{ij} = d_{ij} - \frac{\sum_k d_{ik} + \sum_k d_{kj}}{n - 2}
+        + \frac{\sum_{kl} d_{kl}}{(n - 1)(n - 2)} \quad (i \ne j), \qquad U_{ii} = 0
 
     for n of at least 4, from -1 to 1. R* has no root, because half of the values of independent
     data are negative, so ``squared`` has no effect on the debiased value.

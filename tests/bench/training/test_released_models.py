@@ -165,5 +165,5 @@ def test_code_in_a_released_language_model_is_not_run(resources, tmp_path):
     place = tmp_path / archive.released_file_path(one).parent
     transformers.BertConfig(**TINY).save_pretrained(place)
     (place / "pytorch_model.bin").write_bytes(pickle.dumps(Touching(tmp_path / "marker"), 2))
-    refused(one, resources, r"finetune0 cannot be read .* asks for code .*http")
+    refused(one, resources, r"finetune0 cannot be read .* requires to run code.*http")
     assert not (tmp_path / "marker").exists()
