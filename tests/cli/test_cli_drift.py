@@ -125,7 +125,8 @@ def test_the_file_is_a_result_that_can_be_read_and_shown(call, folder, monkeypat
     page = (folder / "page.html").read_text()
     first, *others = drift_result(saved).conclusion.splitlines()
     assert f"<p>{first}</p>" in page
-    assert all(f"<li>{line}</li>" in page for line in others)
+    items = "".join(f"<li>{line}</li>" for line in others)
+    assert f'<ul class="details">{items}</ul>' in page
     assert write_page(saved, folder / "again.html").read_text() == page
 
 
