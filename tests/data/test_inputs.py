@@ -643,7 +643,7 @@ def test_many_values_are_compared_in_blocks_of_rows(monkeypatch, subtests, rng):
             before = rs.compare(dict(zip("xy", pair)), measures=specs)
             for module in (representation, points):
                 monkeypatch.setattr(module, "ROWS_PER_COPIED_BLOCK", 16)
-            monkeypatch.setattr(representation, "MIN_LARGE_BYTES", 480)
+            monkeypatch.setattr(representation, "MIN_LARGE_VALUES", 480)
             after = rs.compare(dict(zip("xy", map(rs.as_representation, pair))), measures=specs)
             for spec in specs:
                 np.testing.assert_allclose(after[spec], before[spec], rtol=1e-11, atol=1e-13)
@@ -662,7 +662,7 @@ def test_a_large_copy_is_not_kept_and_changes_no_value(monkeypatch, subtests, rn
         with subtests.test(str(source.dtype)):
             kept, passing = rs.as_representation(source), rs.as_representation(source)
             before = centered(kept)
-            monkeypatch.setattr(representation, "MIN_LARGE_BYTES", 1)
+            monkeypatch.setattr(representation, "MIN_LARGE_VALUES", 1)
             assert np.array_equal(centered(passing), before)
             assert centered(passing).flags.c_contiguous
             assert np.array_equal(passing.array, kept.array)

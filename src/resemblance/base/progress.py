@@ -6,10 +6,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+from .context_values import context_value
 from .formatting import format_duration
 
 Progress = bool | Callable[[int, int], None]
@@ -96,14 +97,9 @@ def progress_announcer(progress: Progress, title: str) -> Callable[[str], None]:
 _partial_counter: ContextVar[Callable[[float], None] | None] = ContextVar("partial", default=None)
 
 
-@contextmanager
-def partial_work_counter(count: Callable[[float], None]) -> Iterator[None]:
+def partial_work_counter(count: Callable[[float], None]) -> AbstractContextManager[None]:
     """Inside this context, ``count`` receives the steps that :func:`count_partial_work` counts."""
-    token = _partial_counter.set(count)
-    try:
-        yield
-    finally:
-        _partial_counter.reset(token)
+    return context_value(_partial_counter, count)
 
 
 def count_partial_work(steps: float) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import Path
@@ -33,6 +33,7 @@ from ..base.arrays import (
     to_numpy,
     working_precision,
 )
+from ..base.context_values import context_value
 from ..base.exceptions import UndefinedError
 from ..base.json_files import recorded_fingerprint
 from ..base.text import check_choice
@@ -63,7 +64,8 @@ from .sample_ids import check_not_sorted_by_ids
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MIN_LARGE_BYTES = 2**25  # the number of values of a large array: no cached copy is kept
+MIN_LARGE_VALUES = 2**25  # the number of values of a large array: no cached copy is kept
+_FORCED_LARGE: ContextVar[bool] = ContextVar("large", default=False)
 AXIS_WORDS = {"n", "d", "k"}  # samples, features, and any other axis of an intermediate
 KINDS_OF_VALUES = ("scalar", "pairs", "neighbors", "anew")
 MISSING = object()  # stands for an intermediate without a cached value
@@ -546,21 +548,13 @@ def needs_copy(x: Representation) -> bool:
 def is_large_array(x: Representation) -> bool:
     """Say whether, judged by the shape, blocks of rows should replace a copy of all values."""
     is_plain = isinstance(x.source, np.ndarray) and not (x._carry or x.origin)
-    return is_plain and (math.prod(x.shape) >= MIN_LARGE_BYTES or _FORCED_LARGE.get())
+    return is_plain and (math.prod(x.shape) >= MIN_LARGE_VALUES or _FORCED_LARGE.get())
 
 
-_FORCED_LARGE: ContextVar[bool] = ContextVar("large", default=False)
-
-
-@contextmanager
-def force_large_arrays(large: bool) -> Iterator[None]:
+def force_large_arrays(large: bool) -> AbstractContextManager[None]:
     """Inside this context, if ``large``, treat small arrays as large arrays, to see the
     intermediates of large arrays."""
-    token = _FORCED_LARGE.set(large)
-    try:
-        yield
-    finally:
-        _FORCED_LARGE.reset(token)
+    return context_value(_FORCED_LARGE, large)
 
 
 def is_transient(x: Representation) -> bool:
@@ -570,7 +564,7 @@ def is_transient(x: Representation) -> bool:
     Copying is fast compared with the later computation, but a cached copy would take as much memory
     as all other cached arrays together.
     """
-    return x._carry is None and math.prod(x.shape) >= MIN_LARGE_BYTES and needs_copy(x)
+    return x._carry is None and math.prod(x.shape) >= MIN_LARGE_VALUES and needs_copy(x)
 
 
 @cached("anew")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.rng import generator
 from ..contracts._measure import Measure
-from ..data.representation import MIN_LARGE_BYTES, Representation, force_large_arrays, pair_cache
+from ..data.representation import MIN_LARGE_VALUES, Representation, force_large_arrays, pair_cache
 from ..intermediates.rectangles import MAX_STORED_SAMPLES, force_blockwise
 
 # Measures, and the bytes of their intermediates
@@ -165,7 +165,7 @@ class ProbeShapes(NamedTuple):
 def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
     """Run a measure on small arrays, with the same code path as for shape (n, d)."""
     width: ProbeWidth = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
-    is_large = n > MAX_STORED_SAMPLES, n * d >= MIN_LARGE_BYTES
+    is_large = n > MAX_STORED_SAMPLES, n * d >= MIN_LARGE_VALUES
     return _run_probe(measure, width, measure.takes_blocks(n), *is_large)
 
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
 
@@ -30,6 +30,7 @@ from ..base.arrays import (
     scalar,
     to_numpy,
 )
+from ..base.context_values import context_value
 from ..base.exceptions import UndefinedError
 from ..data.representation import (
     Representation,
@@ -400,15 +401,10 @@ def shares_distances() -> bool:
     return _SHARES_DISTANCES.get()
 
 
-@contextmanager
-def share_distances() -> Iterator[None]:
+def share_distances() -> AbstractContextManager[None]:
     """Inside this context, kernels of several widths share the squared distances, in one more
     matrix; for many samples, where no matrix is stored, the distances are computed again."""
-    token = _SHARES_DISTANCES.set(True)
-    try:
-        yield
-    finally:
-        _SHARES_DISTANCES.reset(token)
+    return context_value(_SHARES_DISTANCES, True)
 
 
 def kernel_entries(

@@ -3,14 +3,14 @@ search, with ties."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..base.arrays import to_numpy
+from ..base.context_values import context_value
 from ..base.exceptions import UndefinedError
 from ..data.representation import Representation, cached, replace_rows, representation_title
 from .approximate import hnsw_candidates
@@ -93,15 +93,10 @@ def _first_of_nearest(similarity: Similarity, nearest_samples: Nearest, k: int) 
     return fill_missing_neighbors(similarity, nearest_samples.listed[:, :k].copy(), is_certain)
 
 
-@contextmanager
-def search_most_neighbors(k: int) -> Iterator[None]:
+def search_most_neighbors(k: int) -> AbstractContextManager[None]:
     """Inside this context, an exact search for fewer than k neighbours takes the first of the k
     nearest, which are searched once; the result is the same."""
-    token = _MOST_NEIGHBORS.set(k)
-    try:
-        yield
-    finally:
-        _MOST_NEIGHBORS.reset(token)
+    return context_value(_MOST_NEIGHBORS, k)
 
 
 def neighbors(x: Representation, k: int, metric: Affinity, search: Search = "exact") -> np.ndarray:
@@ -144,15 +139,10 @@ def nearest_in_subset(
     return fill_missing_neighbors(neighbor_similarity(part, metric), first, is_full)
 
 
-@contextmanager
-def reuse_neighbors_in_subsets(is_needed: bool) -> Iterator[None]:
+def reuse_neighbors_in_subsets(is_needed: bool) -> AbstractContextManager[None]:
     """Inside this context, search enough neighbours for later searches in subsets of the samples,
     which then need no search of their own; search as usual if not ``is_needed``."""
-    token = _SEARCHES_SUBSETS.set(is_needed)
-    try:
-        yield
-    finally:
-        _SEARCHES_SUBSETS.reset(token)
+    return context_value(_SEARCHES_SUBSETS, is_needed)
 
 
 def _has_enough_neighbors(x: Representation, k: int, metric: Affinity, search: Search) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from ..base.arrays import (
     scalar,
     to_numpy,
 )
+from ..base.context_values import context_value
 from ..data.representation import Representation
 from .chords import Chords, cosines_lose_digits, direction_variance, unit_row_chords
 from .differences import (
@@ -76,15 +77,10 @@ BlockFunction = Callable[[MatrixBlock], Array]
 _FORCED_BLOCKWISE: ContextVar[bool] = ContextVar("as_large", default=False)
 
 
-@contextmanager
-def force_blockwise(large: bool) -> Iterator[None]:
+def force_blockwise(large: bool) -> AbstractContextManager[None]:
     """Inside this context, if ``large``, compute blockwise even with few samples, to see the
     intermediates of many samples."""
-    token = _FORCED_BLOCKWISE.set(large)
-    try:
-        yield
-    finally:
-        _FORCED_BLOCKWISE.reset(token)
+    return context_value(_FORCED_BLOCKWISE, large)
 
 
 def is_blockwise(x: Representation) -> bool:
