@@ -161,6 +161,18 @@ def test_a_budget_bounds_the_memory_of_a_comparison(dtype):
     assert peaks[4_500_000] < 4_500_000 < peaks[10**9]
 
 
+def test_large_gram_matrices_count_the_blocks_that_they_hold_together(tmp_path):
+    files = [tmp_path / f"{i}.npy" for i in range(12)]
+    for file in files:
+        open_memmap(file, "w+", np.float16, (10_000, 4096)).flush()
+    forecast = rs.plan(files, measures="cka", memory="1GB")
+    assert (forecast.tasks, forecast.passes) == (1, 1)
+    assert 1 < forecast.memory / (12 * 8 * 256 * 4096) < 1.2
+    small = rs.plan(files, measures="cka", memory="80MB")
+    assert small.memory < 80e6
+    assert small.passes > 1
+
+
 def test_no_measure_keeps_a_matrix_of_all_pairs_of_many_samples():
     more = map(rs.get_measure, ("cka[kernel=rbf]", "rsa[compare=kendall]"))
     for m in (*rs.list_measures(), *more):

@@ -133,6 +133,8 @@ def intermediates_used(
         sizes[key] = _scaled_bytes([a for a in arrays if apart or a.owner in first], scales[key])
         if copied and not apart and SOURCE_KEY in {a.owner for a in arrays} - first:
             sizes[SOURCE_KEY] = 8 * n * d
+    if probe.is_joint and measure.all_pairs and measure.all_pairs.block_bytes:
+        sizes[measure, "blocks"] = measure.all_pairs.block_bytes(d)
     return sizes
 
 
@@ -149,12 +151,16 @@ class ArrayShape(NamedTuple):
 
 
 class ProbeShapes(NamedTuple):
-    """The shapes of the intermediates of a measure on two small arrays, and on the pair."""
+    """The shapes of the intermediates of a measure on two small arrays, and on the pair.
+
+    ``is_joint``: a pass over the samples serves all representations, and holds a block of each.
+    """
 
     rows: int
     columns: int
     intermediates: Mapping[Any, tuple[ArrayShape, ...]]
     shared: Mapping[Any, tuple[ArrayShape, ...]]
+    is_joint: bool
 
     def scale(self, n: int, d: float) -> dict[int, float]:
         """Return a map from the lengths of the probe to the lengths for arrays of shape (n, d)."""
@@ -187,6 +193,8 @@ def _run_probe(
     x, y = Representation(noise[0]), Representation(noise[1])
     try:
         with pair_cache(x, y) as shared, force_blockwise(large), force_large_arrays(large_array):
+            replaces = measure.all_pairs and measure.all_pairs.replaces
+            is_joint = bool(replaces and replaces(x))
             if measure.all_pairs and (in_blocks or measure.is_in_blocks(x, y)):
                 measure.all_pairs([x], [y])
             else:
@@ -195,7 +203,7 @@ def _run_probe(
         return None
     owners: dict[Any, Any] = {(z.ctypes.data, z.nbytes): SOURCE_KEY for z in noise}
     intermediates, _ = (_array_shapes(r.cache, owners) for r in (x, y))
-    return ProbeShapes(rows, columns, intermediates, _array_shapes(shared, owners))
+    return ProbeShapes(rows, columns, intermediates, _array_shapes(shared, owners), is_joint)
 
 
 def _subsample_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:

@@ -25,6 +25,12 @@ def has_large_gram(x: Representation) -> bool:
     return is_wide and isinstance(x.source, np.ndarray) and is_blockwise(x)
 
 
+def gram_block_bytes(d: int) -> int:
+    """Return the bytes that :func:`large_gram_products` holds for a representation with d features:
+    a block of rows, and a block of the Gram matrix."""
+    return 8 * BLOCK_ROWS * (d + BLOCK_COLUMNS)
+
+
 def large_gram_products(
     representations: Sequence[Representation], reported_pairs: int = 0
 ) -> np.ndarray:
