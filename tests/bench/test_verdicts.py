@@ -46,8 +46,8 @@ def norms(x, y):
 
 @own("Noise")
 def noise(x, y):
-    """Random numbers that depend on the two arrays."""
-    bits = sorted(int(abs(np.asarray(r.array).sum()) * 2**40) for r in (x, y))
+    """Random numbers that depend on the two arrays, which may be centred or of unit norm."""
+    bits = sorted(int(np.abs(np.asarray(r.array)).sum() * 2**40) for r in (x, y))
     return float(np.random.default_rng(bits).random())
 
 

@@ -154,7 +154,7 @@ def test_a_measure_without_values_has_no_verdict(call, tiny, folder):
     assert {v["verdict"] for v in json.loads(out)["verdicts"]} == {"no score"}
     code, out, err = call(*words(tiny))
     assert (code, err) == (0, "")
-    assert "No answer to which models were trained alike: no score in" in out
+    assert out.count("No answer to which models were trained alike") == out.count("No answer") == 1
 
 
 def test_a_warning_of_a_measure_is_given_once(call, tiny, folder):

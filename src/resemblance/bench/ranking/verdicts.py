@@ -297,8 +297,7 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
             f"{v.words} {format_score(v.score or 0.0)}{_baseline_score(v, name)}" for v in shown
         ]
         yield f"Shown without a verdict: {join_words(shown_scores)}."
-    for v in by_verdict.get("no score", ()):
-        yield f"No answer to {v.words}: {v.reason}."
+    yield from _missing_answers_lines(by_verdict.get("no score", ()))
     if best := [v for v in measure.verdicts if v.may_be_best]:
         yield f"It may be the best measure to tell {_words_of(best)}."
     for v in measure.verdicts:
@@ -310,6 +309,17 @@ def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
                 f"({format_score(v.size_alone)}, here {format_score(v.score)})."
             )
     yield from _equal_measures_lines(measure.verdicts)
+
+
+def _missing_answers_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]:
+    """Yield a sentence for every cause of missing answers, with the questions."""
+    by_cause: dict[str, list[QuestionVerdict]] = {}
+    for verdict in verdicts:
+        count, _, cause = verdict.reason.partition(": ")
+        by_cause.setdefault(cause or count, []).append(verdict)
+    for cause, group in by_cause.items():
+        reason = group[0].reason if len(group) == 1 else cause
+        yield f"No answer to {_words_of(group)}: {reason}."
 
 
 def _words_of(verdicts: Iterable[QuestionVerdict]) -> str:
