@@ -254,7 +254,8 @@ def _drift_between_batches(
     max_samples: int,
     progress: Progress,
 ) -> DriftReport:
-    """Return the drift report of two batches of different samples."""
+    """Return the drift report of two batches of different samples. ``labels``: the classes of the
+    two batches, or (None, None)."""
     seed, max_samples = int(seed), int(max_samples)
     x, y, classes, names = validate_batches(reference, current, labels)
     batches = version_rows(x), version_rows(y)
@@ -313,8 +314,8 @@ def _drift_between_batches(
 
 
 def _joint_principal_plane(x: np.ndarray, y: np.ndarray) -> dict[str, list[tuple[float, float]]]:
-    """Project the first rows of each batch onto the first two principal components of the pooled
-    rows."""
+    """Project the first 150 rows of each batch onto the first two principal components of the
+    pooled rows. The points of "mapped" are []."""
     pooled = np.concatenate([x, y])
     center = pooled.mean(axis=0)
     axes = np.linalg.svd(pooled - center, full_matrices=False)[2][:2].T
@@ -351,8 +352,10 @@ def _draw_paired_sample(
 def _measure_paired_sample(
     sample: PairedSample, rules: DriftRules, names: Mapping[int, Hashable], progress: Progress
 ) -> tuple[tuple[DriftTest, ...], Diagnosis, RowPermutation | None, tuple[MovedClass, ...]]:
-    """Return the drifts, the findings, the permutation of the rows (or None), and the moved
-    classes."""
+    """Return the drifts, the diagnosis, the permutation of the rows, and the moved classes.
+
+    The permutation is None if the rows are in the same order, or if all current rows are equal.
+    """
     n, width = len(sample.all[0].source), sample.all[0].width
     noise = 0
     if rules.threshold is None:
@@ -394,7 +397,7 @@ def _class_changes(
     sample: PairedSample, diagnosis: Diagnosis, names: Mapping[int, Hashable]
 ) -> tuple[Finding, tuple[MovedClass, ...]]:
     """Return the finding about classes that moved differently from the rest, and the shift of every
-    class."""
+    class. Without labels, the finding is not assessed and the shifts are ()."""
     if sample.groups is None:
         return unassessed_finding("moved_classes", "it needs labels"), ()
     means = version_class_means(_sample_blocks_with_map(sample, sample.groups, diagnosis), names)
@@ -447,8 +450,8 @@ def _find_lost_neighbors(
 
 
 def _collapsed_diagnosis(y: np.ndarray) -> Diagnosis:
-    """Return the diagnosis of a current version that is a single point: the only finding is a
-    collapse."""
+    """Return the diagnosis of a current version that is a single point: the collapse is named, and
+    no other finding is assessed."""
     reason = "all samples of the current version are the same point"
     findings = {kind: unassessed_finding(kind, reason) for kind in CHANGE_NAMES}
     findings["collapse"] = replace(findings["collapse"], named=True, exceeds_threshold=True)
@@ -463,8 +466,8 @@ def _apply_loss_thresholds(
     sample: PairedSample,
     rules: DriftRules,
 ) -> tuple[Finding, ...]:
-    """Return the findings, with a threshold for every loss and whether the loss exceeds the
-    threshold."""
+    """Return all findings. A loss (``LOSS_KINDS``) gets its threshold, and whether the loss exceeds
+    the threshold. Other findings stay as they are."""
     by_name = {row.name: row for row in rows}
     limits: dict[str, float | None] = dict.fromkeys(LOSS_KINDS, rules.threshold)
     limits["neighbours"] = by_name["neighbours"].threshold
@@ -494,8 +497,12 @@ def _class_loss_threshold(sample: PairedSample, rules: DriftRules) -> float:
 
 
 def _exceeds_threshold(finding: Finding, limit: float | None) -> bool:
-    """Return whether a loss is above its threshold. The loss must also be named, except a loss of
-    neighbours: neighbours are lost even when the map explains the loss."""
+    """Return whether a loss exceeds its threshold.
+
+    Only a named loss counts, or any assessed loss of neighbours: neighbours are lost even when the
+    map explains the loss. A loss that counts exceeds the threshold if the amount or the threshold
+    is None.
+    """
     counts = finding.named or (finding.kind == "neighbours" and finding.assessed)
     return counts and (finding.amount is None or limit is None or finding.amount > limit)
 
@@ -512,8 +519,8 @@ def _version_provenance(x: Representation) -> dict[str, Any]:
 def _drift_picture(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis
 ) -> dict[str, list[tuple[float, float]]]:
-    """Project the first samples onto the plane of largest variance: before, after, and as
-    mapped."""
+    """Project the first 150 samples onto the plane of largest variance: the reference, the current
+    version, and the mapped reference."""
     center = y.mean(axis=0)
     pooled = np.concatenate([x - x.mean(axis=0), y - center])
     axes = np.linalg.svd(pooled, full_matrices=False)[2][:2].T

@@ -355,7 +355,8 @@ def _ordered_options(
 
 
 def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
-    """Yield sentences: recall per option, how the recall is known, and when re-embedding pays."""
+    """Yield the details: facts of the rows, the gain in relevant documents, recalls of the options,
+    how the recalls are known, the share of changed answers, and when re-embedding pays."""
     target, settings = result.settings["target"], result.settings
     recalls = [getattr(option, target) for option in result.options if getattr(option, target)]
     yield from (
@@ -411,7 +412,8 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
 
 
 def _map_sentence(result: IndexUpgrade) -> Iterator[str]:
-    """Yield the sentence that says whether the chosen option maps queries or documents."""
+    """Yield the sentence that says whether the chosen option maps queries or documents. Yield
+    nothing if the option has no map."""
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name
     if name in result.maps:

@@ -59,11 +59,22 @@ def choose_option(
     documents: float = np.inf,
     gain: RelevanceGain | None = None,
 ) -> Decision:
-    """Return the first option whose lower bounds, over all queries and in every group, are at least
-    ``min_recall``; otherwise the first option that fails in some groups only; otherwise re-embed.
+    """Return the decision, from the recalls of the answers ``target``. Options are tried in the
+    given order, the cheapest first.
 
-    An estimate for a larger index cannot justify keeping the index. A new model that does not find
-    significantly more relevant documents cannot justify a change.
+    An option passes if its lower bounds, over all queries and in every group, are at least
+    ``min_recall``. The first rule that applies decides:
+
+    - "stay", if the lower bound of ``gain`` is at most 0: the new model is not shown to be better.
+    - "undecided", if no option has a recall. Re-ranking more than a tenth of the ``documents`` is
+      no option.
+    - For recalls that are estimates for a larger index: "re-embed" if all upper bounds are below
+      ``min_recall``, else "undecided".
+    - The first option that passes and embeds no document.
+    - "re-embed a part", with the failing groups: the first option without re-ranking whose passing
+      groups have at least half of the queries.
+    - The first partial re-embedding that passes.
+    - "re-embed".
     """
     if gain is not None and gain.low <= 0:
         return Decision("stay")
@@ -147,8 +158,8 @@ def _no_cheap_option_verdict(
     min_recall: float,
     target_phrase: str,
 ) -> str:
-    """Return the sentence that no cheaper option is shown to reach ``min_recall``, with the best
-    option."""
+    """Return the sentence for "re-embed" or "undecided", with the option of the largest recall. If
+    no option has a recall, the sentence asks for ``index`` and ``embed``."""
     recalls = {o: getattr(o, target) for o in options if o.decision != "re-embed"}
     known_recalls = {option: recall for option, recall in recalls.items() if recall is not None}
     best_option = max(known_recalls, key=lambda option: known_recalls[option].value, default=None)
@@ -174,7 +185,8 @@ def _no_cheap_option_verdict(
 
 
 def option_instruction(option: Option, widths: tuple[int, int]) -> str:
-    """Return the instruction for an option."""
+    """Return the sentence, without full stop, that tells the user how to apply an option.
+    ``widths``: of the old and of the new vectors."""
     old_width, new_width = widths
     if option.name == "cut":
         vectors = (
@@ -212,18 +224,20 @@ def option_phrase(option: Option) -> str:
 
 
 def option_verb(option: Option) -> str:
-    """Return the verb for the phrase of an option."""
+    """Return "find" or "finds", the verb for the phrase of an option."""
     return OPTION_PHRASES[option.name][1] if option.name in OPTION_PHRASES else "finds"
 
 
 def format_recall(recall: Recall) -> str:
-    """Format a recall with the interval."""
+    """Format a recall as "value (low to high)" in percent."""
     value, low, high = map(format_percent, (recall.value, recall.low, recall.high))
     return f"{value} ({low} to {high})"
 
 
 def format_gain(gain: RelevanceGain) -> str:
-    """Return a phrase that compares the new with the old model in recall of relevant documents."""
+    """Return a phrase that begins with a verb: whether the new model finds more relevant documents
+    than the old model, the two recalls, and the difference with the interval, in points of
+    percent."""
     new_recall, old_recall = format_percent(gain.new), format_percent(gain.old)
     comparison = f"{new_recall} of the relevant documents, the old one {old_recall}"
     percents = (f"{100 * value:+.1f}".replace("-", "−") for value in gain[2:5])
@@ -238,8 +252,8 @@ def format_gain(gain: RelevanceGain) -> str:
 
 
 def format_option_recalls(option: Option, target: Goal) -> str:
-    """Return a sentence with the recalls of an option for the two targets, and in the worst
-    group."""
+    """Return a sentence with the recalls of an option for the two targets, and with the recall for
+    ``target`` in the worst group. For an option without recalls, the sentence gives the reason."""
     name = option_phrase(option)
     subject = f"{name[0].upper()}{name[1:]} {option_verb(option)}"
     recalls = [

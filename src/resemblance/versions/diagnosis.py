@@ -49,9 +49,9 @@ class Diagnosis(NamedTuple):
     """All findings except the loss of neighbours, the chosen map, and the unexplained variance of
     the nested maps.
 
-    ``mapped``: the mapped samples, with every sample mapped by a fit to other samples; ``whole``:
-    the map for rows outside the subsample, if known; ``beyond``: a phrase for the effect of the
-    map.
+    ``scale``: the factor of the chosen map. ``mapped``: the mapped samples, with every sample
+    mapped by a fit to other samples. ``whole``: the map for rows outside the subsample, None if
+    unknown. ``beyond``: a phrase for the effect of the map.
     """
 
     findings: tuple[Finding, ...]
@@ -64,7 +64,8 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int) -> Diagnosis:
-    """Return the diagnosis of the change from x to y, (n, d) arrays, not constant."""
+    """Return the diagnosis of the change from x to y, (n, d) arrays. x is not constant, and y is
+    not constant. ``classes``: (n,), or None."""
     fits = _assessable_map_fits(x, y, seed)
     ladder, base = unexplained_variance_ladder(x, y, fits), x
     classwise = (
@@ -113,7 +114,9 @@ def _fit_chosen_map(x: np.ndarray, y: np.ndarray, fit: MapFit, factor: float) ->
 
 
 def _assessable_map_fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, MapFit]:
-    """Return the fits of the maps that the samples can assess."""
+    """Return the fits of the nested maps by name, judged on held-out samples. If x has too many
+    directions for its samples, the linear map is left out and the rotation is judged in the
+    sample."""
     if not is_underdetermined(x):
         return {
             name: cross_validate_map(name, fit, x, y, seed)
@@ -128,8 +131,8 @@ def _assessable_map_fits(x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, M
 def _closest_reference_part(
     parts: list[np.ndarray], y: np.ndarray, seed: int
 ) -> tuple[np.ndarray, dict[str, MapFit]]:
-    """Return the part of the reference that a rigid map brings clearly closest to y, with the
-    fitted maps."""
+    """Return one part of the reference, and the fits from the part to y. The part is the first,
+    unless a rigid map from the last part leaves clearly less variance."""
     candidates = [(part, _assessable_map_fits(part, y, seed)) for part in parts]
     residuals = [
         min(float(fits[name].residual.mean()) for name in ("identity", "rotation"))
@@ -145,8 +148,8 @@ def _closest_reference_part(
 def _choose_nested_map(
     x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: int
 ) -> tuple[Finding, Finding, MapFit]:
-    """Return the rotation, the linear map, and the simplest map that explains as much as any other
-    map."""
+    """Return the finding about the rotation, the finding about the linear map, and the fit of the
+    simplest map that explains as much as any other map."""
     if "linear" not in fits:
         rotation = _wide_rotation(x, y, fits, seed)
         base = fits["rotation" if rotation.named else "identity"]
@@ -171,8 +174,8 @@ def _is_richer_map_better(simple_fit: MapFit, rich_fit: MapFit, seed: int) -> bo
 
 
 def _explained_gain(kind: str, simple_fit: MapFit, rich_fit: MapFit, seed: int) -> Finding:
-    """Return the additional share of the variance that a richer map explains beyond a simpler
-    map."""
+    """Return the finding whose amount is the share of the variance that a richer map explains
+    beyond a simpler map."""
     gain = simple_fit.residual - rich_fit.residual
     low, high = bootstrap_mean_interval(gain, seed, kind)
     amount = float(gain.mean())
@@ -184,8 +187,9 @@ def _explained_gain(kind: str, simple_fit: MapFit, rich_fit: MapFit, seed: int) 
 
 
 def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: int) -> Finding:
-    """Return the rotation of a reference with as many directions as samples, named when it explains
-    nearly all of the change.
+    """Return the finding about the rotation of a reference with as many directions as samples. The
+    finding is assessed if the change is negligible, or if the rotation explains nearly all of the
+    change.
 
     A rotation also fits a random change, except the share of the change that alters angles and
     lengths within the space of the samples. The excepted share is half of the change inside the
@@ -211,7 +215,8 @@ def _wide_rotation(x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit], seed: 
 def _linear_map_beyond_noise(
     x: np.ndarray, y: np.ndarray, base: MapFit, linear: MapFit, seed: int
 ) -> Finding:
-    """Return the linear map, not named if noise in the reference would look the same.
+    """Return the finding about the linear map, not named if noise in the reference would look the
+    same.
 
     Least squares shrink the directions in which the reference is noisy. If a map stretches a
     direction, the map fitted from the current version back undoes the stretch: the two effects are
@@ -244,8 +249,8 @@ def _linear_map_beyond_noise(
 
 
 def _rotation_angle(x: np.ndarray, y: np.ndarray, rotation: Finding) -> Finding:
-    """Return the finding with the angle of a rotation, from the mean cosine between samples before
-    and after the rotation."""
+    """Return the finding with the mean angle between samples before and after the rotation in its
+    sentence. A finding without amount stays as it is; a finding that is not named gets no angle."""
     if rotation.amount is None:
         return rotation
     if not rotation.named:

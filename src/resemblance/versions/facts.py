@@ -86,8 +86,10 @@ def find_version_facts(
 ) -> tuple[Fact, ...]:
     """Return the facts about the rows of two versions of the same n samples, most important first.
 
-    Equal rows, rows equal up to length, zeros and copies are facts if at least 1 % of the rows are
-    affected, but not all rows: a map of all rows explains a change of all rows.
+    Equal rows, rows equal up to length, and copies are facts if at least 1 % of the rows are
+    affected, but not all rows: a map of all rows explains a change of all rows. A few rows of zeros
+    are a fact if only one version has zeros. Packed bits, if any, are the only fact. Other inputs
+    are a fact only without facts about equal rows.
     """
     bits = packed_bits(x, y, names)
     if bits is not None:
@@ -157,7 +159,7 @@ def _evenly_spaced_rows(x: Rows) -> np.ndarray:
 
 
 def _power_of_two_scale(x: Rows) -> float:
-    """Return a power of two to bring typical values near 1."""
+    """Return a power of two to bring typical values near 1; 1 if the typical value is 0."""
     size = float(np.median(np.abs(x.take(_evenly_spaced_rows(x))).max(axis=1)))
     return float(2.0 ** -np.clip(np.frexp(size)[1], -1000, 1000)) if size else 1.0
 
@@ -210,8 +212,8 @@ def _format_row_count(count: int, n: int) -> str:
 def _equal_row_facts(
     pairs: RowPairComparison, x: Rows, y: Rows, names: VersionNames
 ) -> tuple[Fact, ...]:
-    """Return facts about equal rows, rows equal up to length, and rows equal in the common
-    columns."""
+    """Return facts about equal rows, about rows equal up to length, and about columns of one
+    version that are columns of the other version; () if there are none."""
     n, rounding = len(pairs.equal), 64 * max(_source_rounding(x), _source_rounding(y))
     if x.width != y.width:
         leading = _leading_columns_fact(pairs, x, y, names, rounding)
@@ -273,7 +275,8 @@ def _leading_columns_fact(
 
 
 def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> tuple[Fact, ...]:
-    """Return the fact that a version consists of columns of the other version in new positions."""
+    """Return the fact that a version consists of columns of the other version in new positions, or
+    ()."""
     is_y_wider = y.width > x.width
     wide_rows, narrow_rows = (y, x) if is_y_wider else (x, y)
     wide_name, narrow_name = names[::-1] if is_y_wider else names
@@ -330,8 +333,10 @@ def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> t
 
 def _columns_of(narrow_rows: np.ndarray, wide_rows: np.ndarray) -> np.ndarray | None:
     """Return, for every column of the narrower rows, the wider column that correlates most, (d,).
-    Return None if two narrower columns would share a wider column, or if all columns are in their
-    positions."""
+
+    Return None for fewer than 10 rows or 2 columns, if two narrower columns would share a wider
+    column, if a constant column has no equal, or if all columns are in their positions.
+    """
     if len(narrow_rows) < FEWEST_ROWS or narrow_rows.shape[1] < 2:
         return None
     a, b = (_in_unit_columns(v) for v in (narrow_rows, wide_rows))
@@ -446,7 +451,8 @@ def _format_side_counts(counts: Sequence[int], sides: Sequence[RowStatistics]) -
 def _side_fact(
     kind: str, counts: Sequence[int], sides: Sequence[RowStatistics], predicate: str, remedy: str
 ) -> tuple[Fact, ...]:
-    """Return a fact about the rows of separate versions, with the larger of the two counts."""
+    """Return one fact about the rows of separate versions. The fact counts the rows of the version
+    with more such rows; the sentence gives the two counts."""
     side = int(np.argmax(counts))
     text = f"{_format_side_counts(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {predicate}"
     return (Fact(kind, counts[side], len(sides[side].hashes), text, remedy),)
@@ -457,7 +463,8 @@ def _any_notable_share(counts: Sequence[int], sides: Sequence[RowStatistics]) ->
 
 
 def _zero_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
-    """Return the fact about rows of zeros; a few zeros are a fact if only one version has zeros."""
+    """Return the fact about rows of zeros, or (). A few zeros are a fact if only one version has
+    zeros. A version of zeros only gives no fact."""
     counts = [int((side.lengths == 0).sum()) for side in sides]
     has_one = min(counts) == 0 < max(counts)
     if max(counts) == len(sides[int(np.argmax(counts))].hashes):
@@ -511,7 +518,8 @@ def _far_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
 def find_batch_facts(
     x: Rows, y: Rows, names: VersionNames = ("reference", "current batch")
 ) -> tuple[Fact, ...]:
-    """Return the facts about two sets of rows of one width from different samples."""
+    """Return the facts about two batches of different samples and one width: rows that are in the
+    two batches, zeros, copies, far rows."""
     sides = [_batch_row_statistics(rows, name) for rows, name in zip((x, y), names)]
     is_shared = np.isin(sides[1].hashes, sides[0].hashes) & (sides[1].lengths > 0)
     shared_facts: tuple[Fact, ...] = ()

@@ -84,7 +84,8 @@ def bootstrap_mean_interval(
     confidence_level: float = FINDING_CONFIDENCE,
     size: int | None = None,
 ) -> tuple[float, float]:
-    """Return the bootstrap interval of the mean of a number per sample, or of ``size`` samples."""
+    """Return the ends of the bootstrap interval of the mean of ``values``, one number per sample.
+    ``size``: the number of samples in each draw, by default all."""
     draws = generator(seed, "interval", *labels).integers(
         len(values), size=(BOOTSTRAP_REPLICATES, size or len(values))
     )

@@ -59,8 +59,8 @@ class IndexMap(NamedTuple):
 def make_index_map(
     fit: AffineMap, side: MapSide, units: tuple[float, float], normalize: bool = False
 ) -> IndexMap:
-    """Return a fitted map for vectors in original units; ``units``: the units of rows and of
-    results."""
+    """Return a fitted map for vectors in original units. ``units``: the units of rows and of
+    results; without effect for ``normalize``."""
     before, after = (1.0, 1.0) if normalize else units
     matrix = np.eye(len(fit.before)) if fit.matrix is None else fit.matrix
     factor = fit.factor * (after / before)
@@ -146,7 +146,8 @@ INDEX_MAP_FITS: Mapping[str, Callable[[DocumentMoments], AffineMap]] = {
 
 
 def count_free_parameters(name: str, d: int, e: int) -> int:
-    """Return the number of free parameters of an option's map, without shift and size."""
+    """Return the number of free parameters of an option's map, without shift and size; 0 for an
+    option without a map. ``d``, ``e``: the widths of the old and of the new vectors."""
     rank = min(d, e)
     sizes = {"orthogonal": rank * (rank - 1) // 2, "affine": d * e}
     return sizes.get(name.removeprefix("documents_"), 0)
@@ -165,7 +166,8 @@ def fit_index_maps(
 def too_few_documents_reasons(
     names: tuple[str, ...], widths: tuple[int, int], documents: int
 ) -> dict[str, str]:
-    """Return why maps of queries and of documents cannot be fitted to half of the documents."""
+    """Return why the affine maps of queries and of documents cannot be fitted to half of the
+    documents, by option; {} if the maps can be fitted or are not requested."""
     min_documents = 2 * max(widths)
     if "affine" not in names or documents >= min_documents:
         return {}

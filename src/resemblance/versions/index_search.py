@@ -33,8 +33,8 @@ def search_nearest_rows(
     metric: SearchMetric,
     tick: SearchProgress = lambda _: None,
 ) -> np.ndarray:
-    """Return the k nearest rows of every point, the nearest first, without the point's own row
-    (``own_rows``).
+    """Return the indices of the k nearest rows of every point, (points, k), the nearest first,
+    without the point's own row (``own_rows``, -1 for none).
 
     ``tick`` is called after each block with the block's share of all rows.
     """
@@ -57,7 +57,8 @@ def search_blocks(
     k: int,
     metric: SearchMetric,
 ) -> np.ndarray:
-    """Return the k nearest rows of every point among blocks of rows, computed about ``center``."""
+    """Return the indices of the k nearest rows of every point, as :func:`search_nearest_rows`,
+    among blocks of rows. Products are computed about ``center``."""
     if metric != "inner":
         return find_nearest_rows(points, own_rows, blocks, center, k)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
@@ -92,7 +93,8 @@ def match_true_neighbors(
     take: RowLookup,
     metric: SearchMetric,
 ) -> np.ndarray:
-    """Return which retrieved rows, (points, depth), are as near as the farthest true neighbour.
+    """Return which retrieved rows, (points, depth), are as near as the farthest true neighbour, or
+    nearer.
 
     ``true`` and ``retrieved`` are indices of rows; ``take`` returns the rows in the version that
     decides.
@@ -120,6 +122,6 @@ def match_true_neighbors(
 
 
 def recall_at_count(right: np.ndarray, count: int, k: int) -> np.ndarray:
-    """Return the share of the k correct rows among the first ``count`` retrieved rows of each
-    point."""
+    """Return, for each point, how many of the k correct rows are among the first ``count``
+    retrieved rows, as a share of k."""
     return np.asarray(np.minimum(right[:, :count].sum(axis=1), k) / k)

@@ -25,7 +25,8 @@ MIN_PARAMETER_VALUES = {"n_resamples": 10, "k": 1, "max_samples": 20, "seed": 0}
 
 
 def validate_threshold(threshold: Any) -> float | None:
-    """Return the threshold as a number, or None for calibrated thresholds."""
+    """Return the threshold as a number, or None for "calibrated"; raise ``ValueError`` unless the
+    number is between 0 and 1."""
     if isinstance(threshold, str) and threshold == "calibrated":
         return None
     is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
@@ -72,8 +73,8 @@ def check_min_count(role: str, value: Any, minimum: int) -> None:
 def validate_versions(
     reference: Any, current: Any, labels: Any
 ) -> tuple[Representation, Representation, np.ndarray | None]:
-    """Return the two versions, and the classes as integers from 0; raise ``ValueError`` if the
-    versions cannot be compared."""
+    """Return the two versions, and the classes as integers from 0 (None without labels); raise
+    ``ValueError`` if the versions cannot be compared."""
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     require_features("drift", x, y)
     (n, _), (m, _) = x.shape, y.shape
@@ -112,8 +113,11 @@ def columns_by_model(
 
 
 def common_unit(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the largest absolute value of the two versions; raise ``ValueError`` if the reference
-    is constant or the sizes cannot be compared."""
+    """Return the largest absolute value of the two versions.
+
+    Raises :class:`UndefinedError` for a constant reference, and ``ValueError`` for sizes that
+    differ by more than ``MAX_UNIT_RATIO``.
+    """
     unit = max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0
     before, after = (float(np.abs(data / unit - data[:1] / unit).max()) for data in (x, y))
     if not np.ptp(x / unit, axis=0).any() and not np.ptp(x, axis=0).any():
@@ -133,8 +137,8 @@ def common_unit(x: np.ndarray, y: np.ndarray) -> float:
 def to_common_space(
     x: np.ndarray, y: np.ndarray, unit: float
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return the two versions in the same dimensions, at most 2n, and in a common unit, and whether
-    dimensions were dropped."""
+    """Return the two versions divided by ``unit`` in the same dimensions, and whether dimensions
+    were dropped: more than 2n dimensions are rotated into 2n."""
     width = max(x.shape[1], y.shape[1])
     a, b = (np.pad(data / unit, ((0, 0), (0, width - data.shape[1]))) for data in (x, y))
     if width <= 2 * len(x):

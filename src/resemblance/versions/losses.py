@@ -34,7 +34,7 @@ def collapse_finding(
 ) -> tuple[Finding, RemainingParts]:
     """Return the loss of dimensions, and the reference without the lost dimensions: its projections
     on the output and on the input directions of the linear map, or one projection without a linear
-    map.
+    map; () if no dimension is lost.
 
     Dimensions are lost if three conditions hold: the effective rank falls; the current version
     predicts the reference clearly worse than the reverse; and some direction keeps less than a
@@ -100,8 +100,8 @@ def _part_kept_by_components(x: np.ndarray, y: np.ndarray) -> tuple[RemainingPar
 
 
 def neighbor_loss_finding(losses: NeighborLosses, k: int, map_phrase: str, seed: int) -> Finding:
-    """Return the loss of neighbours after all vectors are re-embedded, named if the chosen map does
-    not explain the loss."""
+    """Return the finding about neighbours lost after all vectors are re-embedded. The loss is named
+    if the chosen map does not explain the loss, and ``explained`` if the map does."""
     smaller_losses = min(losses.reembedded, losses.mapped, key=np.mean)
     low, high = bootstrap_mean_interval(losses.reembedded, seed, "neighbours")
     is_named = (
@@ -136,8 +136,8 @@ def neighbor_loss_finding(losses: NeighborLosses, k: int, map_phrase: str, seed:
 def class_loss_finding(
     x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
 ) -> Finding:
-    """Return the loss of accuracy of a linear discriminant. No invertible linear map changes the
-    accuracy unless the discriminant is shrunk."""
+    """Return the finding about the loss of accuracy of a linear discriminant, not assessed without
+    classes. No invertible linear map changes the accuracy unless the discriminant is shrunk."""
     if classes is None:
         return unassessed_finding("classes", "it needs labels")
     is_shrunk = len(x) < MIN_SAMPLES_PER_DIRECTION * max(count_components(x), count_components(y))

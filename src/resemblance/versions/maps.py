@@ -157,7 +157,7 @@ def count_components(x: np.ndarray) -> int:
 
 def chance_explained_share(change: np.ndarray, basis: np.ndarray) -> float:
     """Return the share of a random change that no fitted rotation removes: half of the share in the
-    span of the samples."""
+    span of the samples (``basis``), at least 1/n²."""
     share = float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0))
     return max(0.5 * share, 1 / len(change) ** 2)
 
@@ -171,8 +171,8 @@ def is_underdetermined(x: np.ndarray) -> bool:
 def unexplained_variance_ladder(
     x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit]
 ) -> tuple[tuple[str, float], ...]:
-    """Return the share of the variance of the current version left unexplained by nested maps, by
-    map."""
+    """Return pairs of a map's name and the share of the variance of the current version that the
+    map leaves, from no map to the richest map in ``fits``."""
     spread = y - y.mean(axis=0)
     total = (spread**2).sum()
     residual_share = ((spread - (x - x.mean(axis=0))) ** 2).sum() / total

@@ -62,7 +62,8 @@ class MovedClass:
 def rank_moved_samples(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis, rows: np.ndarray, ids: Any, labels: Any
 ) -> list[Moved]:
-    """Return the displacement of every sample, in the order of the samples."""
+    """Return the displacement of every sample, in the order of the samples, not sorted by size.
+    ``rows``: the positions of the samples; ``ids`` and ``labels``: by position, or None."""
     residuals = diagnosis.fit.target - diagnosis.scale * diagnosis.fit.predicted
     distances, residual_distances = (
         np.linalg.norm(vectors, axis=1) / rms_radius(y) for vectors in (y - x, residuals)
@@ -127,7 +128,7 @@ def find_moved_classes(
     means: ClassMeans, radii: tuple[float, float]
 ) -> tuple[Finding, tuple[MovedClass, ...]]:
     """Return the finding about classes that moved differently from the rest, and the shift of every
-    class.
+    class. With fewer than two classes, the finding is not assessed and the shifts are ().
 
     A class moved if the distance between the mean and the mapped mean exceeds two limits: the
     distance explained by the scatter of the class, at 99 % for all classes together, and
@@ -194,8 +195,12 @@ def _moved_classes_finding(
 def class_mean_shifts(
     x: np.ndarray, y: np.ndarray, classes: tuple[np.ndarray, np.ndarray], names: Sequence[Hashable]
 ) -> tuple[MovedClass, ...]:
-    """Return the distances between class means in two batches of different samples, the farthest
-    first. Only classes of the two batches count, at least two."""
+    """Return the shift of the mean of each class between two batches of different samples, the
+    largest first.
+
+    Only classes with rows in the two batches count; the value is () for fewer than two classes.
+    ``samples`` counts rows of the current batch, and ``unexplained`` repeats ``moved``.
+    """
     codes = np.intersect1d(*classes).tolist()
     if len(codes) < 2:
         return ()
@@ -216,7 +221,8 @@ def class_mean_shifts(
 def majority_class_map(
     x: np.ndarray, y: np.ndarray, classes: np.ndarray, name: str, factor: float
 ) -> AffineMap:
-    """Return the map of the given kind that fits most classes, by iterative reweighting.
+    """Return the map of the kind ``name`` that fits most classes, with the given ``factor`` of
+    scale, by iterative reweighting.
 
     The weight of a sample is inverse to the distance between the mean and the mapped mean of the
     class, so moved classes do not distort the map.
@@ -237,8 +243,8 @@ def majority_class_map(
 def _nearest_class_means(
     labels: Sequence[Hashable], means: np.ndarray, unit: float
 ) -> tuple[list[Hashable], list[float]]:
-    """Return, for every class, the class with the nearest mean and the distance of the two
-    means."""
+    """Return, for every class, the class with the nearest mean, and the distance of the two means
+    divided by ``unit``."""
     points = means - means.mean(axis=0)
     neighbors = np.empty(len(points), dtype=np.int64)
     for (start, stop), block in zip(row_blocks(len(points)), squared_distance_blocks(points)):

@@ -44,8 +44,8 @@ EmbedFunction = Callable[[np.ndarray], Any]
 def pooled_recalls(
     task: UpgradeTask, methods: ServingMethods, embed: EmbedFunction, tick: SearchProgress
 ) -> OptionRecalls:
-    """Return recalls of the new model's answers, within the pool of documents that any option
-    returns from the old index at some depth."""
+    """Return the recalls of all options. The new model's answers are searched in a pool: the
+    documents that any option returns from the old index among the first 5k."""
     hits = search_by_methods(task, methods.ways, task.k, tick, 0.4)
     true = hits[OLD_QUERIES]
     check_no_own_documents(task, true)
@@ -114,8 +114,8 @@ def _recalls_from_pool(
 
 
 def _check_embed(task: UpgradeTask, embed: EmbedFunction) -> None:
-    """Raise ``ValueError`` if the embedding function returns other vectors than the new model for
-    documents of the index."""
+    """Raise ``ValueError`` if the embedding function returns old vectors, or other vectors than
+    ``new`` has for most of 20 documents of the index."""
     documents = np.linspace(0, len(task.old.source) - 1, CHECKED_DOCUMENTS).astype(int)
     old_vectors, new_vectors = task.old.take(documents), task.new.take(documents)
     neighbors = search_nearest_rows(
@@ -145,8 +145,8 @@ def _check_embed(task: UpgradeTask, embed: EmbedFunction) -> None:
 
 
 def _are_same_documents(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return which rows of a equal the rows of b up to the rounding of other batches or
-    precisions."""
+    """Return which rows of a equal the rows of b up to the rounding of other batches or precisions;
+    False for arrays of different shapes."""
     if a.shape != b.shape:
         return np.zeros(len(a), bool)
     return np.asarray(

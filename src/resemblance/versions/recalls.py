@@ -88,8 +88,9 @@ def search_by_methods(
     share: float,
     query_indices: Any = None,
 ) -> HitsByMethod:
-    """Return the nearest documents of every method and of old queries. Methods with the same stored
-    vectors share one pass. ``query_indices``: the queries to search for, default all."""
+    """Return the indices of the nearest ``depth`` documents by method, and of old queries under
+    ``OLD_QUERIES``. Methods with the same stored vectors share one pass. ``share``: the part of the
+    progress. ``query_indices``: the queries to search for, default all."""
     rows = np.arange(len(task.a)) if query_indices is None else query_indices
     all_methods = {OLD_QUERIES: ServingMethod(task.a), **methods}
     passes: dict[int, list[str]] = {}
@@ -113,7 +114,8 @@ def search_by_methods(
 
 
 def new_answer_shares(task: UpgradeTask, retrieved: np.ndarray, best: np.ndarray) -> np.ndarray:
-    """Return the share of the new model's answers among the first k documents of each query."""
+    """Return, for each query, the share of the new model's answers among the first k retrieved
+    documents."""
     right = match_true_neighbors(task.b, best, retrieved[:, : task.k], task.new.take, task.metric)
     return recall_at_count(right, task.k, task.k)
 
@@ -125,8 +127,8 @@ def reranked_recalls(
     take: Callable[[np.ndarray], np.ndarray],
     query_indices: np.ndarray | None = None,
 ) -> RecallByOption:
-    """Return the recall of the new model's answers by every method, and among the candidates of a
-    method."""
+    """Return the recall of the new model's answers by option: by every method, and among the first
+    candidates of every method and of old queries."""
     recalls: RecallByOption = {}
     points = task.b if query_indices is None else task.b[query_indices]
     for name, retrieved in hits.items():
@@ -163,8 +165,9 @@ def _answer_recall(
 def _partial_reembedding_hits(
     task: UpgradeTask, methods: ServingMethods, tick: SearchProgress
 ) -> list[tuple[str, np.ndarray]]:
-    """Return the retrieved documents after a partial re-embedding, for several shares; other
-    documents are mapped. The documents used to fit the map are re-embedded first."""
+    """Return the names of partial re-embeddings with their retrieved documents, for several shares;
+    other documents are mapped. The documents used to fit the map are re-embedded first. The value
+    is [] without a map of documents."""
     names = [name for name in methods.maps if name.startswith("documents")]
     n = len(task.old.source)
     if not names:
@@ -239,8 +242,8 @@ def summarize_recall(
     query_indices: np.ndarray | None = None,
     hidden: float = 0.0,
 ) -> Recall:
-    """Return the mean recall over queries, or over ``query_indices``, with intervals, overall and
-    by group."""
+    """Return the mean of ``values``, the recalls of all queries or of ``query_indices``, with
+    intervals, overall and by group. ``hidden`` is subtracted from lower bounds."""
     rows: list[GroupRecall] = []
     if task.groups is not None:
         groups = task.groups if query_indices is None else task.groups[query_indices]
@@ -374,7 +377,8 @@ def _recalls_among_documents(
 
 
 def recall_at_index_size(sizes: Sequence[int], values: Sequence[float], size: int) -> float:
-    """Extrapolate a recall to an index of ``size`` documents: the logit is linear in log size."""
+    """Extrapolate a recall to an index of ``size`` documents, from the recalls ``values`` among
+    ``sizes`` documents: the logit is linear in log size."""
     logits = np.clip(values, 1e-3, 1 - 1e-3)
     slope, confidence_level = np.polyfit(np.log(sizes), np.log(logits / (1 - logits)), 1)
     return float(1 / (1 + np.exp(-(confidence_level + slope * np.log(size)))))

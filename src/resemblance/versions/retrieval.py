@@ -73,8 +73,9 @@ class Rows(NamedTuple):
 
 
 class PairedSample(NamedTuple):
-    """The subsample of the two versions in a common unit and width, with row indices and queries;
-    and all rows of the two versions with their classes."""
+    """The subsample of the two versions in a common unit and width; ``rows``: positions among all
+    rows; ``queries``: the positions of the queries among all rows; ``all`` and ``groups``: all rows
+    of the two versions, and the classes of all rows."""
 
     x: np.ndarray
     y: np.ndarray
@@ -114,7 +115,7 @@ def _row_digest_sum(rows: Rows) -> int:
 
 def version_rows(x: Representation) -> Rows:
     """Return the rows of a representation; raise :class:`UndefinedError`, with the position of the
-    first NaN or infinite value."""
+    first NaN or infinite value, unless all values are finite."""
     rows = Rows(to_numpy(x.source), x.dtype, 1.0, x.shape[1])
     for start, block in rows.blocks():
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
@@ -128,7 +129,11 @@ def version_rows(x: Representation) -> Rows:
 
 
 class NeighborLosses(NamedTuple):
-    """Shares of the k nearest neighbours lost, by query, and the same losses under noise."""
+    """Shares of the k nearest neighbours lost, by query, and the same losses under noise.
+
+    ``mapped``: new queries search mapped old rows. ``among``, ``mapped_among``: the numbers of rows
+    searched. ``moved``: the share of samples in the old position of another sample.
+    """
 
     old_index: np.ndarray | None  # new queries search old rows; None if the widths differ
     reembedded: np.ndarray  # new queries search new rows
@@ -144,7 +149,8 @@ class NeighborLosses(NamedTuple):
 
 
 def choose_queries(n_used: int, n: int, d: int, seed: int) -> np.ndarray:
-    """Return the positions of the queries in the subsample."""
+    """Return sorted random positions of queries among the ``n_used`` samples: 200 to 500, fewer for
+    large data, and all if there are not so many."""
     count = min(
         n_used,
         max(MIN_LOOKED_UP_SAMPLES, min(MAX_LOOKED_UP_SAMPLES, MAX_SEARCH_PRODUCTS // (n * d))),
@@ -278,8 +284,8 @@ def _merge_nearest(
 def lost_neighbor_share(
     points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: RowLookup
 ) -> np.ndarray:
-    """Return the share of retrieved rows that are farther from a point than its farthest true
-    neighbour."""
+    """Return, for every point, the share of retrieved rows that are farther than its farthest true
+    neighbour, as :func:`are_lost_neighbors`."""
     return np.asarray(are_lost_neighbors(points, true, retrieved, take).mean(axis=1))
 
 

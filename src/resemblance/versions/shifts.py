@@ -61,7 +61,8 @@ def _factor_closer_to_one(a: float, b: float) -> float:
 def compute_scale_factors(
     x: np.ndarray, y: np.ndarray, matrix: np.ndarray | None, slope: float | None = None
 ) -> ScaleFactors:
-    """Return the factors of scale of y against the mapped x.
+    """Return the factors of scale of y against the mapped x. The inverse slope is 0 unless the
+    slope is positive.
 
     ``slope``: a slope from held-out samples, if known.
     """
@@ -99,8 +100,11 @@ def remaining_shift(
 
 
 def scale_finding(x: np.ndarray, y: np.ndarray, fit: MapFit, seed: int) -> tuple[Finding, float]:
-    """Return the factor of scale, named if it exceeds the effect of noise in either version and of
-    resampling."""
+    """Return the finding about the scale, and the factor of the map.
+
+    The change is named if it exceeds the effect of noise in either version and of resampling;
+    otherwise the factor is 1. For a linear map the finding is not assessed.
+    """
     if fit.name == "linear":
         return unassessed_finding("scale", "part of the linear map"), fit.size
     factors_left = compute_scale_factors(x, y, _matrix_about_origin(x, y, fit), fit.size)
@@ -120,8 +124,8 @@ def scale_finding(x: np.ndarray, y: np.ndarray, fit: MapFit, seed: int) -> tuple
 def translation_finding(
     x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: MapFit, factor: float, seed: int
 ) -> Finding:
-    """Return the shift in radii of the current version, named if it exceeds the effect of
-    resampling.
+    """Return the finding about the shift in radii of the current version, named if the shift
+    exceeds the effect of resampling; not assessed for a linear map.
 
     ``base`` is the part of x that the chosen map was fitted to: all of x unless dimensions were
     lost.
@@ -163,8 +167,8 @@ def translation_finding(
 
 
 def _fold_matrices(fit: MapFit) -> tuple[np.ndarray | None, ...]:
-    """Return the matrix of the map without each fold; a map fitted to all samples repeats its
-    matrix."""
+    """Return the matrices of the map, one fitted without each fold. A map fitted to all samples
+    repeats its matrix."""
     return fit.matrices * MAP_FOLDS if fit.is_in_sample else fit.matrices
 
 
@@ -181,5 +185,6 @@ def _mean_position_error(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Ma
 
 
 def _matrix_about_origin(x: np.ndarray, y: np.ndarray, fit: MapFit) -> np.ndarray | None:
-    """Return the matrix of the chosen map, fitted to all samples; None for shifts of classes."""
+    """Return the matrix of the chosen map, fitted to all samples; None for the identity and for
+    shifts of classes."""
     return NESTED_MAP_FITTERS.get(fit.name, fit_identity)(x - x.mean(axis=0), y - y.mean(axis=0))

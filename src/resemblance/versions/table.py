@@ -323,8 +323,9 @@ def _drift_without_value(row: DriftRow, reason: str, *, exceeds_threshold: bool)
 
 
 def neighbor_loss_drifts(losses: NeighborLosses | None, rules: DriftRules) -> tuple[DriftTest, ...]:
-    """Return the losses of neighbours as drifts; ``losses`` is ``None`` if all samples of the
-    current version are a single point."""
+    """Return the two rows of the table about lost neighbours. ``losses`` is ``None`` if all samples
+    of the current version are a single point: the rows then have no value and exceed the
+    threshold."""
     if losses is None:
         reason = "all samples of the current version are one point: none is nearer than another"
         return tuple(

@@ -85,8 +85,8 @@ def _pooled_permutations(total: int, n: int, permutations: int, seed: int) -> np
 
 
 def permutation_test_result(values: np.ndarray) -> TwoSampleResult:
-    """Return the first value as the statistic; its p-value is the share of values that are at least
-    as large, up to rounding."""
+    """Return the first value as the statistic. The p-value is the share of all values, the first
+    included, that are at least as large up to rounding."""
     slack = 1e-10 * float(np.abs(values).max(initial=0.0))
     p = float((values >= values[0] - slack).mean())
     return TwoSampleResult(float(values[0]), p, values[1:])

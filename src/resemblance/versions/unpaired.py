@@ -87,10 +87,11 @@ class BatchDifferences(NamedTuple):
 def validate_batches(
     reference: Any, current: Any, labels: tuple[Any, Any]
 ) -> tuple[Representation, Representation, tuple[np.ndarray, np.ndarray] | None, tuple[Any, ...]]:
-    """Return the two batches, and their classes as integers with names; raise ``ValueError`` if the
-    batches cannot be compared.
+    """Return the two batches, their classes as integers, and the names of the classes; raise
+    ``ValueError`` if the batches cannot be compared.
 
-    ``labels``: the classes of the two batches, or (None, None).
+    ``labels``: the classes of the two batches, or (None, None); the classes are then None and the
+    names ().
     """
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
     require_features("drift", x, y)
@@ -124,7 +125,7 @@ def validate_batches(
 
 
 def sample_batch_rows(rows: Rows, max_samples: int, seed: int, side: str) -> np.ndarray:
-    """Return the indices of a random subsample of a batch."""
+    """Return the sorted indices of a random subsample of a batch, at most ``max_samples``."""
     n = len(rows.source)
     return np.sort(generator(seed, "samples", side, n).permutation(n)[:max_samples])
 
@@ -200,7 +201,8 @@ def _tested_drift(row: DriftRow, value: float, p: float, limit: float, exceeds: 
 
 
 def _order_drifts_by_side(drifts: Sequence[DriftTest]) -> tuple[DriftTest, ...]:
-    """Return all drifts ordered by side; a drift without a number has a reason."""
+    """Return all rows of the table, ordered by side. A row that is not among ``drifts`` has no
+    value and gives the reason."""
     by_name = {drift.name: drift for drift in drifts}
     other_reason = "the energy distance and MMD decide for batches of different samples"
     table = []
@@ -224,7 +226,8 @@ def _order_drifts_by_side(drifts: Sequence[DriftTest]) -> tuple[DriftTest, ...]:
 def _class_differences(
     batches: BatchPair, pooled: np.ndarray, level: float, seed: int
 ) -> tuple[list[DriftTest], Finding, tuple[MovedClass, ...]]:
-    """Test whether the class shares changed, and which classes have other rows."""
+    """Test whether the class shares changed, and which classes have other rows. Return two drifts,
+    the finding, and the shifts of the class means."""
     assert batches.classes is not None
     reference_classes, current_classes = batches.classes
     count = len(batches.names)
@@ -274,7 +277,8 @@ def _class_differences(
 
 
 def _permutations_for_level(level: float, tests: int) -> int:
-    """Return a number of permutations that lets one of ``tests`` tests fall below the level."""
+    """Return the number of permutations, 999 to 9999, that lets one of ``tests`` tests fall below
+    the level."""
     return int(min(9999, max(999, 2 * tests / level)))
 
 

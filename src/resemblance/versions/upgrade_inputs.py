@@ -42,15 +42,18 @@ MAP_NAMES = ("orthogonal", "affine")
 
 
 class NewColumns(NamedTuple):
-    """The columns of the new model: the documents with their column names, and the permutation of
-    the columns, if any."""
+    """The documents of the new model, and the permutation that ordered their columns; None for no
+    permutation."""
 
     documents: Representation
     order: tuple[int, ...] | None
 
     @classmethod
     def of(cls, original_names: FeatureNames, documents: Representation) -> NewColumns:
-        """Return the columns of ``documents``, with the permutation from the original names."""
+        """Return the columns of ``documents``, with the permutation from the original names.
+
+        The permutation is None without names, or if the order is the original order.
+        """
         names = documents.features
         if original_names is None or names is None or original_names == names:
             return cls(documents, None)
@@ -258,8 +261,8 @@ def _check_query_counts(
 
 
 def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[float, float]:
-    """Return the units of the vectors of the two models; raise ``ValueError`` for values whose
-    squares overflow."""
+    """Return the units of the vectors of the old and of the new model, 1 unless squares would
+    overflow or underflow; raise ``ValueError`` for values above ``MAX_VECTOR_VALUE``."""
     sizes = {
         name: max(max(block.max(), -block.min()) for _, block in vectors.blocks())
         for name, vectors in rows.items()
@@ -299,7 +302,8 @@ def _query_group_names(numbers: np.ndarray, groups: Any) -> tuple[Hashable, ...]
 
 
 def _own_document_positions(queries: Representation, documents: Representation) -> np.ndarray:
-    """Return the positions of the documents with the ids of the queries, -1 for none."""
+    """Return the positions of the documents with the ids of the queries, -1 for none. Without ids,
+    all positions are -1."""
     if queries.ids is None or documents.ids is None:
         return np.full(queries.shape[0], -1)
     positions = {name: position for position, name in enumerate(documents.ids)}

@@ -49,7 +49,8 @@ def judge_versions(
     widths: tuple[int, int],
     k: int,
 ) -> dict[DriftSide, Judgement]:
-    """Judge the geometry, the coordinates, and the search of new queries in old vectors."""
+    """Return the judgements of the geometry, the coordinates, and the search of new queries in old
+    vectors, by side."""
     width_note = (
         f"the width changed from {widths[0]} to {widths[1]}" if widths[0] != widths[1] else ""
     )
@@ -144,7 +145,8 @@ def drift_verdict(
 
 
 def judge_batches(purpose: str, rows: Sequence[DriftTest]) -> dict[DriftSide, Judgement]:
-    """Judge batches of different samples from the tests, by side."""
+    """Return the judgements of batches of different samples, by side. The side "index" is unknown
+    and never drifted."""
     counts = SIDES_BY_PURPOSE[purpose]
     sides: dict[DriftSide, Judgement] = {}
     for side, name in (("geometry", "Geometry"), ("coordinates", "Coordinates")):
@@ -216,8 +218,8 @@ def _format_named_changes(findings: Sequence[Finding]) -> list[str]:
 
 
 def _consequences(sides: dict[DriftSide, Judgement], findings: Sequence[Finding]) -> list[str]:
-    """Return the consequences for users of the old coordinates: that a change does not count, or
-    how to undo the change."""
+    """Return at most one sentence for users of the old coordinates: that a change does not count,
+    or how to undo the change."""
     geometry, coordinates, index = (sides[side] for side in ("geometry", "coordinates", "index"))
     changes = ", ".join(
         CHANGE_NAMES[f.kind] for f in findings if f.named and f.kind in COORDINATE_CHANGES

@@ -53,7 +53,8 @@ class ServingMethods(NamedTuple):
     """All methods that the vectors allow, the reasons why other methods are not assessed, and the
     maps by name.
 
-    ``half``: the documents used to fit the maps. ``free``: the documents that are not queries.
+    ``numbers``: the free parameters of each requested method. ``half``: the documents used to fit
+    the maps. ``free``: the documents that are not queries.
     """
 
     ways: Mapping[str, ServingMethod]
@@ -113,7 +114,8 @@ def cross_fitted_change(
     task: UpgradeTask, fits: tuple[AffineMap, AffineMap], half: np.ndarray
 ) -> VectorChange:
     """Return the change of documents by two cross-fitted maps: the second map changes the documents
-    that fitted the first map."""
+    in ``half``, which fitted the first map. The first map changes all other documents, and the
+    vectors of a larger index."""
     is_in_half = np.zeros(len(task.old.source), bool)
     is_in_half[half] = True
     normalizer = _mapped_row_normalizer(task)
@@ -155,7 +157,8 @@ def _mapped_row_normalizer(task: UpgradeTask) -> Callable[[np.ndarray], np.ndarr
 
 
 def _methods_without_maps(task: UpgradeTask) -> tuple[dict[str, ServingMethod], dict[str, str]]:
-    """Return the methods that fit no map, and the reasons why other methods do not apply."""
+    """Return the methods "keep", "normalize" and "cut" that apply, and the reasons why the others
+    do not apply."""
     d, e = task.old.width, task.new.width
     methods, reasons = dict[str, ServingMethod](), dict[str, str]()
     is_unit = are_normalized(task.new)
