@@ -172,7 +172,7 @@ def evidence_from_comparison(
     confidence_level: float,
     options: RunOptions,
 ) -> Evidence:
-    """Return evidence for some measures of a comparison without recomputing the scores.
+    """Return evidence for ``measures`` of a comparison without recomputing the scores.
 
     ``design``: labels, draws and seed, with the names of :func:`evidence`. The file ``save`` of the
     options keeps permuted values and values on parts; the caller saves the comparison with the
@@ -187,7 +187,7 @@ def evidence_from_comparison(
 
 
 def _check_measures_have_moments(measures: Iterable[Measure], design: Design) -> None:
-    """Raise ``ValueError`` for measures without exact moments of the null distribution."""
+    """Raise ``ValueError`` if a measure has no exact moments of the null distribution."""
     if specs := [m.spec for m in measures if not has_exact_moments(m, design)]:
         raise ValueError(
             f"evidence: no exact moments of the null distribution of {', '.join(specs)} with "
@@ -226,7 +226,8 @@ def _compute_evidence(
     use_moments: bool,
     scores: Comparison | ComparisonInputs,
 ) -> Evidence:
-    """Compute null distributions and intervals for scores, and first the scores of inputs."""
+    """Compute the null distributions and the intervals of scores. If ``scores`` are inputs of a
+    comparison, the function computes the scores first."""
     intermediates = representation_cache_bytes(tuple(measures), layout.n, layout.widest) * len(
         layout.all
     )

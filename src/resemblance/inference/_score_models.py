@@ -248,7 +248,8 @@ class ModelScores(BaseResult):
         return np.where(errors > MIN_RELATIVE_SPREAD * np.abs(self.values).max(), errors, 0.0)
 
     def _p(self, contrasts: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return one-sided p-values; 1/2 for values with an error of 0, which give no evidence."""
+        """Return one-sided p-values of contrasts above 0; 1/2 for values with an error of 0, which
+        give no evidence."""
         from scipy.special import stdtr
 
         errors = self._errors(contrasts)
@@ -433,8 +434,8 @@ def _summarize_score_tables(
 ) -> ModelScores:
     """Return means, errors and intervals of score tables, (1 + stimuli, subjects, models).
 
-    With a ceiling, the last model of the tables is the lower ceiling. ``count``: the number of
-    stimuli or blocks.
+    ``upper``: the upper ceiling, None without a ceiling. With a ceiling, the last model of the
+    tables is the lower ceiling. ``count``: the number of stimuli or blocks.
     """
     from scipy.special import stdtrit
 
@@ -482,7 +483,8 @@ def _has_zero_chance_level(measure: Measure) -> bool:
 def _jackknife_values(
     measure: Measure, x: Representation, y: Representation, groups: np.ndarray | None
 ) -> np.ndarray:
-    """Return the score on all stimuli, then the leave-one-out or leave-group-out scores."""
+    """Return the score on all stimuli, then the leave-one-out scores, or the leave-group-out scores
+    if there are ``groups``."""
     value = scalar(measure.evaluate(x, y))
     if groups is None:
         return np.append(value, leave_one_out_values(measure, x, y))
@@ -491,7 +493,12 @@ def _jackknife_values(
 
 
 def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
-    """Return models with the parts of fitted models as mappings, and the model of every part."""
+    """Return models with the parts of fitted models as mappings, and the name of the model of every
+    part ("model/part").
+
+    A list or tuple of representations, arrays or files is a fitted model. Models that are not a
+    mapping are returned unchanged, with {}. Raises ``ValueError`` for an empty list.
+    """
     if not isinstance(models, Mapping) and not holds_named_arrays(models):
         return models, {}
     models_by_name, owners = dict(models), dict[str, str]()
@@ -505,7 +512,8 @@ def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
 
 
 def _unique_part_names(parts: Sequence[Any]) -> list[str]:
-    """Return the names of representations and files, or else the numbers of the parts."""
+    """Return the names of representations and files, or the numbers of the parts as text unless all
+    parts have different names."""
     names = [
         part.name if isinstance(part, Representation) else Path(part).stem
         for part in parts
@@ -540,7 +548,8 @@ def _check_ids_on_both_sides(
 def _self_comparable_subjects(
     measure: Measure, rows: list[Representation]
 ) -> tuple[list[Representation], dict[str, str]]:
-    """Return the subjects with a score with themselves, and the reasons for the other subjects."""
+    """Return the subjects with a score with themselves, and the reasons for the other subjects, by
+    name. Raises ``UndefinedError`` if fewer than two subjects are left."""
     valid_subjects, failures = [], {}
     for x in rows:
         try:
@@ -570,7 +579,8 @@ def _subject_score_tables(
     progress: Progress,
     score: ModelScore,
 ) -> tuple[list[Representation], np.ndarray, float | None]:
-    """Return the subjects with scores, their score tables, and the upper ceiling.
+    """Return the subjects with scores, their score tables, and the upper ceiling, None without a
+    ceiling.
 
     The tables are (1 + stimuli, subjects, models), with the lower ceiling as the last model, if
     there is a ceiling. The function adds the reasons for excluded subjects to ``failures``.
@@ -646,7 +656,8 @@ def _square_tables(
 def _append_noise_ceiling(
     table: np.ndarray, bounds: Sequence[tuple[np.ndarray, float]]
 ) -> tuple[np.ndarray, float]:
-    """Return the table with the lower ceilings as an additional model, and the upper ceiling."""
+    """Return the table with the lower ceilings as an additional model, and the upper ceiling on all
+    stimuli. ``bounds``: the two ceilings on all stimuli, then without each stimulus."""
     lower = np.array([low for low, _ in bounds])
     return np.concatenate([table, lower[:, :, None]], axis=2), bounds[0][1]
 
@@ -693,7 +704,8 @@ def _jackknife_values_by_column(
 def _wait_for_calls(
     calls: Sequence[WorkerCall], executor: Executor | None, advance: Callable[[int], None]
 ) -> Iterable[Future[Any]]:
-    """Wait for all calls; return their futures in the order of the calls."""
+    """Wait for all calls; return their futures in the order of the calls. ``advance`` counts the
+    ended calls."""
     futures = {}
     for call, future in run_calls(calls, executor):
         futures[call.name] = future

@@ -293,7 +293,8 @@ def _window_starts(
 
 
 def _numbers(times: Any) -> np.ndarray:
-    """Return times as numbers; an array of shape () for anything else."""
+    """Return times as an array of floats; an array of shape (), NaN, for values that are no
+    numbers."""
     try:
         return np.asarray(times, dtype=float)
     except (TypeError, ValueError):
@@ -301,7 +302,8 @@ def _numbers(times: Any) -> np.ndarray:
 
 
 def _common_times(subjects: Mapping[str, Any], bins: int) -> np.ndarray:
-    """Return the times of the bins; ``ValueError`` if two subjects have different times."""
+    """Return the times of the bins: the coordinates of the subjects, or 0, 1, 2, ... if no subject
+    has coordinates. Raises ``ValueError`` if two subjects have different times."""
     coordinates = {name: _coordinate_of_bins(X, bins) for name, X in subjects.items()}
     given = {name: times for name, times in coordinates.items() if times is not None}
     if not given:
@@ -349,7 +351,8 @@ def _responses_in_window(
     labels: Mapping[str, Any],
     measure: Measure,
 ) -> Representation:
-    """Return the mean responses of a subject in a window, by condition, or dissimilarities."""
+    """Return a subject in a window of bins: the mean responses of trials without conditions, the
+    mean responses by condition, or, with runs or noise, dissimilarities of the conditions."""
     x = from_trials(X, pool="mean", window=window, axes=WINDOW_AXES, name=name, ids=ids)
     own = {key: _of_subject(value, name, key) for key, value in labels.items()}
     if own["conditions"] is None:
@@ -361,7 +364,8 @@ def _responses_in_window(
 
 
 def _of_subject(value: Any, name: str, key: str) -> Any:
-    """Return the labels or the noise of a subject."""
+    """Return the labels or the noise of a subject: the entry of a mapping, or the value itself,
+    which holds for all subjects. Raises ``ValueError`` for a mapping without the subject."""
     if not isinstance(value, Mapping):
         return value
     if name not in value:
@@ -382,7 +386,10 @@ def _scores_at_times(
     progress: Progress,
 ) -> tuple[list[ModelScores], tuple[Failure, ...]]:
     """Return the scores at each time, of the subjects with scores at all times, and the reasons for
-    excluded subjects."""
+    excluded subjects.
+
+    If a subject fails at some time, the function leaves the subject out and scores all times again.
+    """
     failures: dict[str, Failure] = {}
     count = len(centers)
     while True:

@@ -9,7 +9,8 @@ from ..catalogue import get_measure
 
 
 def warn_biased_cka(spec: str) -> None:
-    """Warn if ``spec`` is the biased estimator of CKA, because the bias depends on the widths."""
+    """Warn if ``spec`` is CKA with the biased estimator, because the bias depends on the widths.
+    Ignore other measures."""
     if spec.partition("[")[0] != "cka":
         return
     measure = get_measure(spec)

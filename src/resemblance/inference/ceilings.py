@@ -87,7 +87,8 @@ def noise_ceiling_from_vectors(
 
 
 def _prepare_for_averaging(vector: np.ndarray, compare: str, count: int) -> np.ndarray:
-    """Return ranks, or scaled dissimilarities, to average over subjects.
+    """Return ranks for rank comparisons, otherwise dissimilarities divided by their root mean
+    square (centred first for "pearson"), to average over subjects.
 
     Ranks of fewer than ``count`` pairs are stretched to the range of the ranks of all pairs.
     """

@@ -40,7 +40,8 @@ class EvidenceFields(NamedTuple):
 def serialize_evidence(
     measures: Iterable[MeasureInfo], fields: EvidenceFields
 ) -> tuple[dict[str, Any], Iterator[StoredResult]]:
-    """Return the description of evidence for a file, and the tables."""
+    """Return the description of evidence for a file, and an iterator over the tables, for the
+    measures with null distributions."""
     settings = asdict(fields.design)
     labels = {
         name: values.tolist() for name, values in settings.items() if isinstance(values, np.ndarray)
@@ -103,7 +104,8 @@ def _parse_evidence_fields(
 
 
 def restrict_to_measures(comparison: Comparison, specs: Iterable[str]) -> Comparison:
-    """Return a comparison restricted to the given measures."""
+    """Return a comparison restricted to the measures with the given specifications, without
+    evidence."""
     selected = set(specs)
     measures = tuple(m for m in comparison.measures if m.spec in selected)
     matrices = {m.spec: comparison.matrices[m.spec] for m in measures}

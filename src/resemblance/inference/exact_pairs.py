@@ -98,7 +98,8 @@ def _split_by_dominance(run: InferenceRun, m: Measure, pairs: Sequence[IndexPair
 def _exclude_few_valued_pairs(
     run: InferenceRun, choices: Mapping[Measure, MomentChoice], design: Design
 ) -> dict[Measure, MomentChoice]:
-    """Move pairs with few distinct values under permutation from ``profiles`` to ``coarse``.
+    """Return the choices with pairs of few distinct values under permutation moved from
+    ``profiles`` to ``coarse``.
 
     Only pairs with clumped entries are tested.
     """
@@ -186,7 +187,8 @@ def format_permutation_notice(
 def _permutation_causes(
     layout: InferencePairs, m: Measure, choice: MomentChoice | None, design: Design
 ) -> Iterator[str]:
-    """Yield the reasons for permuting a measure with exact moments."""
+    """Yield the reasons why a measure with exact moments is permuted. Yield nothing for other
+    measures."""
     if choice is None:
         if m.product and design.is_free and design.n > MAX_EXACT_SAMPLES:
             yield f"exact moments are for at most {MAX_EXACT_SAMPLES:,} samples"

@@ -51,7 +51,8 @@ class FittedPart(NamedTuple):
 
 
 def describe_fitted_parts(parts: Sequence[FittedPart]) -> list[str]:
-    """Return a line for each fitted model: the parts with their mean shares, the largest first."""
+    """Return a line for each fitted model: the parts with their mean shares over subjects and
+    folds, the largest first."""
     shares: dict[str, dict[str, list[float]]] = {}
     for part in parts:
         shares.setdefault(part.model, {}).setdefault(part.part, []).append(part.share)
@@ -86,7 +87,7 @@ class RsaModelFit:
         """Return scores without the stimuli ``left_out``, (subjects, models + 2), averaged over the
         folds.
 
-        The last two columns are the lower and the upper noise ceiling.
+        The last two columns are the lower ceiling of each subject and the upper noise ceiling.
         """
         tables = [self._on_fold(fold, left_out) for fold in self.folds]
         return np.asarray(np.mean(tables, axis=0))
@@ -126,7 +127,8 @@ class RsaModelFit:
     def _train_and_test(
         self, fold: np.ndarray, left_out: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the stimuli to fit on, and the stimuli to score on."""
+        """Return the stimuli to fit on, and the stimuli to score on: all stimuli outside the fold,
+        and the fold. With one fold both are all stimuli. Neither has the stimuli ``left_out``."""
         all_stimuli = np.arange(len(self.covariance))
         train = np.setdiff1d(all_stimuli, fold) if len(self.folds) > 1 else all_stimuli
         return np.setdiff1d(train, left_out), np.setdiff1d(fold, left_out)
@@ -171,7 +173,8 @@ class RsaModelFit:
         return weights
 
     def _part_lengths(self, parts: slice, train: np.ndarray) -> np.ndarray:
-        """Return the lengths of the dissimilarities of parts in the metric of the comparison."""
+        """Return the lengths, on the stimuli ``train``, of the dissimilarities of parts in the
+        metric of the comparison."""
         vectors = (
             self._ready(self._pairs(train)[parts])
             if self.has_gaps
@@ -198,9 +201,11 @@ class RsaModelFit:
         return np.column_stack([*columns, lower, np.full(count, upper)])
 
     def _on_pairs(self, train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        """Return the scores on the stimuli ``test`` if subjects have missing pairs.
+        """Return the scores on the stimuli ``test`` of models fitted on ``train``, and the
+        ceilings, if subjects have missing pairs.
 
-        A subject is scored on its available pairs.
+        A subject is scored on its available pairs. Raises ``UndefinedError`` if too few pairs are
+        left.
         """
         vectors, count = self._pairs(test), self.count
         table, start = np.zeros((count, len(self.sizes) + 2)), count
@@ -250,7 +255,8 @@ class RsaModelFit:
         return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
     def _ready(self, vectors: np.ndarray) -> np.ndarray:
-        """Return vectors with cosines equal to the comparison; constant vectors become zeros."""
+        """Return vectors whose cosines are the comparison: centred for "pearson", otherwise
+        unchanged. Constant vectors become zeros if centred."""
         if self.compare != "pearson":
             return vectors
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -52,12 +52,12 @@ class PartCells(NamedTuple):
 def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKind:
     """Return the resampling method for the interval of a measure.
 
-    Random halves for neighbour measures, topology and kernels of neighbours, and for canonical
-    correlations with many samples; leave-one-out values if the measure has a closed form; otherwise
-    leave-group-out values. Samples of a block, or of a stretch of a time series, are left out
-    together. Halves of few blocks, and halves of few samples for the number of neighbours k, are
-    too similar to each other, so groups are left out instead. Groups are also left out for values
-    of held-out samples, because half of the samples would fit other maps.
+    "halves" for neighbour measures, topology and kernels of neighbours, and for canonical
+    correlations with many samples; "left_out" if the measure has a closed form; otherwise "groups".
+    Samples of a block, or of a stretch of a time series, are left out together. Halves of few
+    blocks, and halves of few samples for the number of neighbours k, are too similar to each other,
+    so groups are left out instead. Groups are also left out for values of held-out samples, because
+    half of the samples would fit other maps.
     """
     if measure.held_out is not None:
         return "groups"
@@ -74,7 +74,8 @@ def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKi
 
 
 def interval_parts(kind: ResamplingKind, design: Design) -> list[np.ndarray]:
-    """Return the row indices of each half, or of the samples without each group or sample."""
+    """Return the row indices of each random half for "halves"; for other kinds, of the samples
+    without each group."""
     if kind == "halves":
         return random_halves(design.n, blocks=design.whole_blocks, seed=design.seed)
     groups = sample_groups(
@@ -85,14 +86,19 @@ def interval_parts(kind: ResamplingKind, design: Design) -> list[np.ndarray]:
 
 
 def interval_step_count(kind: ResamplingKind, design: Design) -> int:
-    """Return the number of progress steps for the interval of a pair: chunks of subsets, or 1."""
+    """Return the number of progress steps for the interval of a pair: the chunks of subsets, or 1
+    for leave-one-out values."""
     return 1 if kind == "left_out" else len(_part_chunks(kind, design))
 
 
 def compute_resampled_scores(
     run: InferenceRun, comparison: Comparison, measures: Sequence[Measure], design: Design
 ) -> dict[str, PartCells]:
-    """Compute the scores on subsets of the samples; return the scores by measure."""
+    """Compute the scores on subsets of the samples; return the scores by measure.
+
+    A measure without declared claims, or with too few samples, has NaN and the reason. A measure
+    without leave-one-out values for some pair leaves out groups instead.
+    """
     layout = run.layout
     smallest = min(map(len, interval_parts("groups", design)))
     kinds = {m: interval_kind(m, design, layout.widest) for m in measures}
@@ -147,7 +153,8 @@ def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) ->
 
 
 def _too_few_samples(design: Design, fewest: int) -> str:
-    """Return why there is no interval if subsets keep too few samples.
+    """Return the text that says why there is no interval if the smallest subset has ``fewest``
+    samples.
 
     Two samples give no evidence of variation, because many measures have the same value for any two
     samples.
@@ -159,7 +166,7 @@ def _too_few_samples(design: Design, fewest: int) -> str:
 def _cells_without_interval(
     run: InferenceRun, m: Measure, comparison: Comparison, reason: str
 ) -> PartCells:
-    """Return NaN for the intervals of all pairs, with the reason."""
+    """Return NaN for the subsets of all pairs, and ``reason`` for every pair with a score."""
     layout = run.layout
     pairs = layout.with_values(m, comparison[m.spec])
     places = [place for pair in pairs for place in layout.cells(m, pair)]
@@ -174,7 +181,8 @@ def _cells_without_interval(
 def _jackknife_tables(
     run: InferenceRun, pairs: Mapping[Measure, list[IndexPair]]
 ) -> dict[Measure, np.ndarray]:
-    """Return the leave-one-out values, (rows, columns, n), of measures without missing values."""
+    """Return the leave-one-out values, (rows, columns, n), by measure. Measures with missing values
+    are left out."""
     missing = run.missing(pairs, ResampledScores, subsets=LEAVE_ONE_OUT)
     n_pairs = sum(len(run.layout.pairs(m)) for m in pairs)
     run.advance(n_pairs - sum(map(len, missing.values())))
@@ -248,7 +256,8 @@ def _compute_missing_parts(
     chunks: Mapping[str, Sequence[np.ndarray]],
     counted: bool,
 ) -> None:
-    """Compute the missing scores on subsets."""
+    """Compute the scores on subsets that the run does not have yet. ``counted``: whether the pairs
+    advance the progress bar."""
     missing = {
         name: run.missing(requests, ResampledScores, len(chunks[name]), subsets=name)
         for name in chunks

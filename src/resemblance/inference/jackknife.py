@@ -90,7 +90,8 @@ def leave_group_out_values(
 def subsample_representation(
     x: Representation, rows: np.ndarray, token: str = ""
 ) -> Representation:
-    """Return a representation of some rows of ``x``, which reuses two intermediates of ``x``.
+    """Return a representation of the rows ``rows`` of ``x``, which reuses two intermediates of
+    ``x``.
 
     The reused intermediates are the check for finite values, and the nearest neighbours that are
     among the rows. A ``token`` replaces the fingerprint.
@@ -112,8 +113,8 @@ def subsample_representation(
 
 
 def subsample_measure(measure: Measure, rows: np.ndarray, n: int) -> Measure:
-    """Return the measure for some of n samples; parameters with n entries, or n x n entries, and
-    folds are cut to ``rows``."""
+    """Return the measure for the samples ``rows`` of n samples; parameters with n entries, or n x n
+    entries, and folds are cut to ``rows``. Other measures are returned unchanged."""
     tables = {
         name: np.array(v, dtype=object)
         for name, v in measure.parameters

@@ -45,7 +45,7 @@ class InferencePairs:
 
     @property
     def widest(self) -> int:
-        """The largest number of features."""
+        """The largest number of features of a representation."""
         return max(r.shape[1] for r in self.all)
 
     @cached_property
@@ -74,7 +74,8 @@ class InferencePairs:
 
     @property
     def movable(self) -> range:
-        """The positions of the representations with permuted samples."""
+        """The positions of the representations with permuted samples: the columns, or all of a
+        single list."""
         return range(self.first_column, len(self.all))
 
     def pairs(self, measure: Measure) -> list[IndexPair]:
@@ -87,12 +88,14 @@ class InferencePairs:
         ]
 
     def with_values(self, measure: Measure, values: np.ndarray) -> list[IndexPair]:
-        """Return the pairs to compute, without pairs that have no value."""
+        """Return the pairs to compute, without pairs whose entry in the matrix ``values`` is
+        NaN."""
         pairs = self.pairs(measure)
         return [pair for pair in pairs if not np.isnan(values[self.cells(measure, pair)[0]])]
 
     def cells(self, measure: Measure, pair: IndexPair) -> list[IndexPair]:
-        """Return the positions of a pair in the matrix of values."""
+        """Return the positions of a pair in the matrix of values: two for a symmetric measure in a
+        square, else one."""
         i, j = pair[0], pair[1] - self.first_column
         return [(i, j), (j, i)] if self.is_square and measure.symmetric else [(i, j)]
 

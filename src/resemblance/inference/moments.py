@@ -114,8 +114,9 @@ def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSid
 
 
 def _cheapest_matrix_form(source: np.ndarray | PairMatrix, symmetric: bool) -> PairMatrix:
-    """Return a matrix in the form with the fastest sums, without the known numbers, which may be in
-    single precision. The caller may overwrite the result."""
+    """Return a matrix in the form with the fastest sums: sparse, factored, or dense. The numbers
+    that the given form already knows are dropped, because they may be in single precision. The
+    caller may overwrite the result."""
     n = len(source) if isinstance(source, np.ndarray) else source.samples
     if isinstance(source, SparseMatrix) and source.sparse.nnz * MIN_SPARSITY < n * n:
         return SparseMatrix(source.sparse, source.left, source.right)
@@ -146,7 +147,8 @@ def require_inner_product(measure: Measure, caller: str) -> Product:
 
 
 def profile_from_matrix(matrix: PairMatrix, symmetric: bool) -> MomentProfile:
-    """Return the moment profile of an (n, n) matrix; a dense matrix with a norm is overwritten."""
+    """Return the moment profile of an (n, n) matrix; a dense matrix with a norm is overwritten. For
+    a constant matrix, or a norm of 0 or infinity, the share is 0 and missing sums are 0."""
     square, n = matrix.square, matrix.samples
     lengths = [len(graph_expansion(power, symmetric).graphs) for power in ENTRY_POWERS]
     if not 0 < square < math.inf:

@@ -78,7 +78,8 @@ class NullCells(NamedTuple):
 
 
 def format_pvalue(p: float, method: str = "") -> str:
-    """Format a p-value; a value below 1e-4, or at the floor of exact moments, becomes "< 1e-4"."""
+    """Format a p-value; a value below 1e-4, or at the floor of exact moments, becomes "< 1e-4", and
+    NaN becomes "–"."""
     if math.isnan(p):
         return "–"
     is_small = p < MIN_TRUSTED_EXACT_P or (p == MIN_TRUSTED_EXACT_P and method == EXACT_MOMENTS)
@@ -98,7 +99,8 @@ def compute_null_cells(
     design: Design,
     exact: bool,
 ) -> dict[str, NullCells]:
-    """Compute chance, spread and p-values of all pairs; return null distributions by measure."""
+    """Return the chance levels, spreads and p-values of all pairs with a score, by measure.
+    ``exact``: whether exact moments may replace permutations."""
     layout = run.layout
     pairs = {m: layout.with_values(m, comparison[m.spec]) for m in measures}
     choices = exact_pairs(run, pairs, design, exact)
@@ -132,7 +134,8 @@ def _collect_null_cells(
     permuted_pairs: Sequence[IndexPair],
     design: Design,
 ) -> NullCells:
-    """Collect chance, spread, p-values and permuted values of a measure in matrices."""
+    """Return chance, spread, p-values and permuted values of a measure as matrices; NaN for pairs
+    without a score. ``profiles``: the pairs with exact moments."""
     layout, values = run.layout, comparison[m.spec]
     n_permutations = design.total if permuted_pairs and not design.shifts else 0
     chance, spread, p = np.full((3, *layout.shape), np.nan)
@@ -179,7 +182,8 @@ def _constant_null_entry(value: float) -> NullEntry:
 def _permuted_entry(
     run: InferenceRun, m: Measure, pair: IndexPair, value: float, design: Design
 ) -> NullEntry:
-    """Return the entry of a pair from its values under permutations or shifts."""
+    """Return the entry of a pair from its values under permutations or shifts. If all permutations
+    give one value, the entry has no chance level."""
     drawn = values_in_draws(run, m, pair, design)
     if design.shifts:
         value, drawn = float(drawn[0]), drawn[1:]

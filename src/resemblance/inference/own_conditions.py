@@ -57,7 +57,9 @@ def _is_array(value: Any) -> bool:
 
 
 def _expand_to_conditions(value: Any, name: str, ids: Sequence[Hashable] | None, kind: str) -> Any:
-    """Return a subject with NaN for missing conditions; unchanged if no condition is missing."""
+    """Return a subject as a dissimilarity matrix with NaN for missing conditions. The value is
+    unchanged if no condition is missing, if fewer than two rows have numbers, or if the value is
+    not an array of NumPy."""
     if not _is_array(value):
         return value
     x = as_representation(value, name)
@@ -112,7 +114,8 @@ def columns_by_subject(
 
 
 def missing_pair_notes(subjects: Sequence[Representation]) -> tuple[str, ...]:
-    """Return a note with the numbers of stimuli and pairs of the subjects that lack some."""
+    """Return one note with the numbers of stimuli and pairs of the subjects that lack some, or
+    ()."""
     subject_notes = [_format_present_pairs(x) for x in subjects if has_missing_pairs(x)]
     return (
         (f"compared on the pairs of stimuli that they have: {', '.join(subject_notes)}",)
@@ -122,8 +125,8 @@ def missing_pair_notes(subjects: Sequence[Representation]) -> tuple[str, ...]:
 
 
 def no_ceiling_reason(subjects: Sequence[Representation], score: str) -> str:
-    """Return the reason for a missing noise ceiling: the score of several models, pairs of stimuli
-    that a subject lacks, or the measure."""
+    """Return the reason for a missing noise ceiling. The reason is the kind of score, if the score
+    needs several models; the missing pairs, if a subject has such pairs; otherwise the measure."""
     if score != "similarity":
         return NO_CEILING_FOR_SCORE
     return NO_CEILING_FOR_PAIRS if any(map(has_missing_pairs, subjects)) else NO_CEILING_FOR_MEASURE

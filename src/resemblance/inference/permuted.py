@@ -30,7 +30,7 @@ NULL_USE, PROBE_USE = "null", "probe"  # the uses of a design
 def missing_draws(
     run: InferenceRun, pairs: RequiredPairs, design: Design, use: str = NULL_USE
 ) -> dict[range, RequiredPairs]:
-    """Return the pairs without values, for each chunk of draws."""
+    """Return the pairs without values, by chunk of draws. A chunk without such pairs has {}."""
     key = design_key(design, run.layout, use)
     return {
         chunk: run.missing(pairs, NullDistribution, len(chunk), design=key, start=chunk.start)
@@ -53,10 +53,10 @@ def draw_chunks(design: Design) -> list[range]:
 def format_estimated_time(
     run: InferenceRun, m: Measure, pairs: Sequence[IndexPair], design: Design
 ) -> str:
-    """Return the estimated time of the draws as text, from the time of a permuted value of one
-    pair.
+    """Return the estimated time of the draws as text, ", about ...", from the time of a permuted
+    value of one pair.
 
-    Return "" for short work.
+    Return "" for short work, for shifts, and if the pair has no value.
     """
     values = len(pairs) * design.total
     if values < MIN_TIMED_VALUES or design.shifts:
@@ -119,7 +119,7 @@ def design_key(design: Design, layout: InferencePairs, use: str) -> str:
 def values_in_draws(
     run: InferenceRun, m: Measure, pair: IndexPair, design: Design, use: str = NULL_USE
 ) -> np.ndarray:
-    """Return the scores of a pair in all draws."""
+    """Return the scores of a pair in all draws, in the order of the draws."""
     key = design_key(design, run.layout, use)
     parts = [
         run.result(m, pair, NullDistribution, design=key, start=chunk.start).values[: len(chunk)]

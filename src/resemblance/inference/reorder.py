@@ -281,7 +281,8 @@ def _permute_both_axes(value: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _take_along_axis(value: Array, index: Any, axis: int = 0) -> Array:
-    """Take entries of an array of any library along an axis; ``index`` may have several axes."""
+    """Take entries of an array of any library along an axis. With NumPy, ``index`` may have several
+    axes; with other libraries only for a vector."""
     if isinstance(value, np.ndarray):
         return np.take(value, np.asarray(index), axis=axis)
     xp = namespace(value)

@@ -203,7 +203,11 @@ class Evidence(MappingResult):
         return has_draws and not (self.is_square and self.design.is_exhaustive)
 
     def _familywise(self, measure: AnyMeasure) -> np.ndarray:
-        """Return p-values adjusted for the family-wise error rate, in the cells of the tests."""
+        """Return p-values adjusted for the family-wise error rate, NaN outside the tested cells.
+
+        Pairs with joint draws are adjusted by step-down maxT, other pairs by Holm; a mixture splits
+        the significance level.
+        """
         null, tested = self._null(measure), self._tested(measure)
         by_steps = tested & ~null.is_exact if self._is_joint(measure) else tested & False
         by_holm = tested & ~by_steps
@@ -551,14 +555,16 @@ class Evidence(MappingResult):
 
 
 def scores_above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
-    """Return the scores above chance; all NaN for a measure without a most similar value."""
+    """Return the scores above chance of :meth:`Evidence.above_chance`; all NaN for a measure
+    without a most similar value."""
     if not math.isfinite(most_similar(info)):
         return np.full(evidence[info].shape, np.nan)
     return evidence.above_chance(info)
 
 
 def _rows_by_label(numbers: np.ndarray, labels: Any) -> dict[Hashable, np.ndarray]:
-    """Return the rows of each label."""
+    """Return the positions of the samples with each label. ``numbers``: the labels as integers from
+    0."""
     label_list = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     groups = (np.flatnonzero(numbers == group) for group in range(numbers.max() + 1))
     return {label_list[rows[0]]: rows for rows in groups}

@@ -43,7 +43,7 @@ class InferenceRun:
 
     @property
     def n_chunks(self) -> int:
-        """The number of blocks to divide work into."""
+        """The number of blocks to divide work into: 1 without an executor."""
         return BLOCKS_PER_WORKER * self.options.workers if self.options.executor else 1
 
     def read_file(self) -> None:
@@ -84,7 +84,8 @@ class InferenceRun:
     def group_chunks(
         self, missing: Mapping[Chunk, RequiredPairs]
     ) -> Iterator[tuple[RequiredPairs, list[Chunk]]]:
-        """Yield chunks with the same missing pairs after the pairs, as many as a block computes."""
+        """Yield the missing pairs, with the chunks that miss these pairs: as many chunks as a block
+        computes. Only neighbouring chunks are grouped."""
         for pairs, group in groupby(missing, key=missing.__getitem__):
             chunks = list(group)
             size = math.ceil(len(chunks) / self.n_chunks)
@@ -98,7 +99,8 @@ class InferenceRun:
         memory: int | None = None,
         groups: int = 1,
     ) -> Iterator[PairBlock]:
-        """Yield the blocks of some pairs, with at least ``groups`` groups of representations.
+        """Yield blocks that cover ``requests``, with at least ``groups`` groups of representations.
+        ``memory``: bytes for intermediates, by default of the options.
 
         ``job_of`` returns the job of a block from the tokens of its representations.
         """

@@ -109,7 +109,8 @@ def joint_scores(cosines: np.ndarray, squares: np.ndarray, score: str) -> np.nda
 
 
 def _nonnegative_weights(cosines: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return the weights of at least 0 that minimise the squared length of the residual."""
+    """Return the weights of at least 0 that minimise the squared length of the residual, in the
+    shape of ``cosines``."""
     from scipy.optimize import nnls
 
     triangles = np.linalg.cholesky(squares)

@@ -138,7 +138,8 @@ class PermutationJob:
 def _pair_values(
     pairs: Sequence[PermutedPair], measures: Sequence[Measure], sides: SideLookup
 ) -> list[float]:
-    """Return the scores of pairs; the measures of a pair share the cache of the pair."""
+    """Return the scores of pairs in one list, pair by pair and measure by measure; NaN outside the
+    domain. The measures of a pair share the cache of the pair."""
     values = []
     for i, j, positions in pairs:
         x, y = sides(i, j)
@@ -216,7 +217,8 @@ class JackknifeJob:
         p: int,
         cells: Sequence[tuple[RepresentationIndex, RepresentationIndex, list[int]]],
     ) -> dict[tuple[RepresentationIndex, RepresentationIndex], np.ndarray]:
-        """Return the inner products by rows, for pairs of a measure that uses the products."""
+        """Return the inner products by rows, by pair, for pairs of a measure that uses the
+        products; {} for other measures."""
         representations, product = task.representations, task.measures[p].product
         if product is None or product.by_rows is None:
             return {}
@@ -264,7 +266,8 @@ class SubsampleJob:
     def _scores(
         self, task: PairBlock, rows: np.ndarray
     ) -> Iterator[tuple[PairMeasureIndex, tuple[float, str]]]:
-        """Yield scores on a subset, or the reason for a missing score, by position in the task."""
+        """Yield, for every pair and measure, the positions of x, y and the measure in the task,
+        with the score on a subset and the reason for a missing score, or ""."""
         n = task.rows[0].shape[0]
         measures = tuple(_without_diagnostics(subsample_measure(m, rows, n)) for m in task.measures)
         position = {m.spec: p for p, m in enumerate(measures)}
@@ -284,7 +287,8 @@ class SubsampleJob:
 
 @lru_cache(maxsize=64)
 def _without_diagnostics(measure: Measure) -> Measure:
-    """Return the measure without diagnostics, chance level and uninformative values."""
+    """Return the measure with the same scores, but without diagnostics, chance level and
+    uninformative values."""
     return replace(measure, chance=None, uninformative=None, diagnostics=no_diagnostics)
 
 
