@@ -98,7 +98,12 @@ class ScaleCurve(BaseResult):
         return tuple(words)
 
     def summary(self) -> str:
-        """Return the mean and the ends of the curve in a line, then the caveats."""
+        """Describe the curve in one line, then add a line for each caveat.
+
+        The line has the measure, the scales, the mean value, and the smallest and the largest value
+        with their scales. If a scale has no value, the line has the number of such scales and the
+        first reason, in place of the mean.
+        """
         values, name = self.values, self.parameter
         scales = f"{name} = {self.points[0].scale:g} to {self.points[-1].scale:g}"
         line = (
@@ -209,7 +214,8 @@ def scale_curve(
 
 
 def _only_scale(given: Mapping[str, Iterable[float] | None]) -> tuple[str, tuple[float, ...]]:
-    """Return the name of the scale and the sorted scales."""
+    """Return the name of the given scale and its sorted values. Raises ``ValueError`` unless
+    exactly one scale is given, with different finite numbers."""
     names = [name for name, scales in given.items() if scales is not None]
     if len(names) != 1:
         problem = " and ".join(f"{name}=" for name in names) or "none"
@@ -233,7 +239,8 @@ def _only_scale(given: Mapping[str, Iterable[float] | None]) -> tuple[str, tuple
 def _scale_points(
     measures: Sequence[Measure], x: Representation, y: Representation, scales: Sequence[float]
 ) -> tuple[ScalePoint, ...]:
-    """Return the value at each scale, the largest scale first computed."""
+    """Return the values in the order of the scales. The function computes the largest scale first,
+    and then drops intermediates that belong to a single width."""
     points, kept = list[ScalePoint](), dict[int, list[Hashable]]()
     with pair_cache(x, y):
         for m, scale in zip(reversed(measures), reversed(scales)):
@@ -251,7 +258,8 @@ def _has_width(key: Any) -> bool:
 
 
 def _scale_point(m: Measure, x: Representation, y: Representation, scale: float) -> ScalePoint:
-    """Return the value, the chance level and the caveat of a measure at a scale."""
+    """Return the value, the chance level and the caveat of a measure at a scale; NaN and the reason
+    if there is no value."""
     try:
         value = scalar(m.evaluate(x, y))
     except UndefinedError as error:

@@ -95,7 +95,8 @@ def select_measures(
 
 
 def measures_with_fit(caller: str, measures: Sequence[str | Measure]) -> tuple[Measure, ...]:
-    """Return the measures; raise ``ValueError`` for a measure that fits no map to samples."""
+    """Return the measures, given by name or as measures; raise ``ValueError`` for a measure that
+    fits no map to samples."""
     for m in measures:
         is_measure = not isinstance(m, str) or _is_measure_name(m)
         if not is_measure or get_measure(m).fit is None:
@@ -125,7 +126,8 @@ def _unique_model_name(model: ModelFeatures, models: dict[str, list[ModelFeature
 def _named_entries(
     argument: Any, prefix: str, models: dict[str, list[ModelFeatures]]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield every entry of an argument with a name: the given name, or ``prefix`` and a number."""
+    """Yield the name and the data of every representation in an argument: the given name, the
+    data's own name, or ``prefix`` and a number; layers as ``name/layer``."""
     if isinstance(argument, ModelFeatures):
         yield from _expand_layers(_unique_model_name(argument, models), argument)
         return
@@ -213,7 +215,8 @@ def _check_common_samples(representations: Sequence[Representation], caller: str
 
 
 def _check_unique_measure(m: Measure, measures: Sequence[Measure]) -> None:
-    """Raise ``ValueError`` if another measure has the same name or label."""
+    """Raise ``ValueError`` if another function has the same name, or another measure the same
+    label."""
     namesake = next((other for other in [*list_measures(), *measures] if other.name == m.name), m)
     if namesake.function is not m.function:
         raise ValueError(

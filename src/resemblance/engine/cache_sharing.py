@@ -99,7 +99,8 @@ def serialize_cache(x: Representation) -> list[Any]:
 
 
 def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
-    """Let a representation of the same source read intermediates from a serialised cache.
+    """Let x, a representation of the same source, read intermediates from a serialised cache;
+    return x.
 
     ``packed`` is the concatenation of the buffers of :func:`serialize_cache`, as bytes.
     """
@@ -206,7 +207,8 @@ def write_cache_file(shared: SharedRepresentation) -> None:
 def with_filled_cache(
     x: Representation, measures: MeasureTuple
 ) -> SharedRepresentation | Representation:
-    """Return a representation with cached intermediates; for lack of memory the plain one."""
+    """Return x with the intermediates for ``measures`` as packed bytes; for lack of memory x
+    itself."""
     duplicate = copy(x)
     try:
         with single_threaded():
@@ -236,7 +238,7 @@ class SharedCache:
         self._current = set[SharedKey]()  # keys of the tasks being scheduled
 
     def has_room(self, representations: Iterable[Representation], measures: MeasureTuple) -> bool:
-        """Return whether the intermediates of all representations can be shared."""
+        """Return whether there is room for the intermediates of all representations together."""
         sizes = (self._size(x, measures) for x in representations)
         return sum(sizes) <= sum(self._room.values())
 
@@ -318,7 +320,8 @@ class SharedCache:
                     self._room[place] += size
 
     def _size(self, x: Representation, measures: MeasureTuple) -> float:
-        """Return the approximate bytes of a shared representation and the intermediates."""
+        """Return the approximate bytes of a shared representation and the intermediates; infinite
+        for an array that files cannot share."""
         if self._share is share_with_threads:
             return representation_cache_bytes(measures, *x.shape)
         if not isinstance(x.source, np.ndarray):
@@ -329,14 +332,19 @@ class SharedCache:
 
 
 def share_with_threads(x: Representation, measures: MeasureTuple, place: Any) -> ShareResult:
-    """Share the representation itself, including the cache, between threads of the process."""
+    """Share the representation itself, including the cache, between threads of the process.
+
+    The result, as for the other share functions: the shared representation, the calls to run first,
+    and the function that ends the sharing.
+    """
     return SharedRepresentation(x, measures, None), [], x.clear_cache
 
 
 def share_with_cluster(
     executor: Any, x: Representation, measures: MeasureTuple, place: Any
 ) -> ShareResult:
-    """Share a representation as a future of a Dask cluster; the workers pass intermediates on."""
+    """Share a representation as a future of a Dask cluster; the workers pass intermediates on.
+    Without a ``place``, return the plain representation."""
     if place is None:
         return x, [], lambda: None
     options = {"pure": False, **executor._kwargs}
@@ -344,7 +352,8 @@ def share_with_cluster(
 
 
 def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | None) -> ShareResult:
-    """Share a representation as two files in a folder: the array and the intermediates."""
+    """Share a representation as two files in a folder: the array and the intermediates. Without a
+    folder, return the plain representation."""
     if folder is None:
         return x, [], lambda: None
     file = folder / f"{uuid4().hex}.cache"
@@ -422,7 +431,7 @@ def shared_folders(spill: str | Path | bool | None) -> list[Path]:
 
 
 def _free_bytes(folder: Path) -> float:
-    """Return the number of bytes available for shared files in a folder."""
+    """Return half of the bytes that are free for files in a folder."""
     free = shutil.disk_usage(folder).free
     available = available_memory() if folder == SHARED_MEMORY_FOLDER else None
     return min(free, free if available is None else available) / MAX_MEMORY_FRACTION

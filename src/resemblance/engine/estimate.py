@@ -58,7 +58,7 @@ class MeasureRate:
         self.seconds, self.missing = defaultdict[int, float](float), set(self.steps)
 
     def add(self, pairs: set[DataPair], seconds: float) -> None:
-        """Add the seconds of the pairs of a step."""
+        """Add the seconds of a step to the rate; ``pairs`` are all pairs of the step."""
         self.seconds[self.steps[next(iter(pairs))]] += seconds
         self.missing -= pairs
 
@@ -189,7 +189,7 @@ class TimeEstimate:
         )
 
     def take(self, columns: Iterable[ScoreBatch]) -> None:
-        """Add the seconds of the scores of timed pairs."""
+        """Add the seconds of scores of timed pairs; ignore the scores of other pairs."""
         for column in columns:
             ends = zip(column.x.tolist(), column.y.tolist())
             pairs = {frozenset((column.data[x], column.data[y])) for x, y in ends}

@@ -88,7 +88,8 @@ class EarlyCounter:
             self._advance(whole)
 
     def count(self, pairs: int) -> None:
-        """Count pairs whose scores are there, except pairs that were counted early."""
+        """Count pairs whose scores are there. Pairs that were counted early are not counted
+        again."""
         counted = min(pairs, self.early)
         self.early -= counted
         self._advance(pairs - counted)
@@ -160,7 +161,7 @@ def plan_comparisons(
 
 
 def _block_height(plan: ComparisonPlan, workers: float, cache: SharedCache | None) -> int:
-    """Return the largest block height for the given share of the workers of an executor."""
+    """Return the largest block height that gives ``workers`` workers enough blocks."""
     if any(map(plan.computes_jointly, plan.measures)):
         return plan.height_for(workers)  # each block repeats the pass over the samples
     if cache is None or not cache.has_room(plan.all, tuple(plan.measures)):

@@ -128,7 +128,8 @@ class Forecast(BaseResult):
 
 
 def forecast_facts(forecast: Forecast) -> dict[str, str]:
-    """Return the facts about all measures together, as text by name."""
+    """Return the facts about all measures together, as text by name; "" for a fact that does not
+    apply."""
     low, high = forecast.features
     width = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     stored = sum(m.stored for m in forecast.measures)
@@ -298,7 +299,11 @@ class TaskCounts:
 def _count_tasks(
     tasks: Iterable[PairBlock], finds: CachedIntermediates, widths: Sequence[int]
 ) -> list[TaskCounts]:
-    """Return the counts of tasks, one :class:`TaskCounts` per group of measures."""
+    """Return the counts of tasks, one :class:`TaskCounts` per group of measures.
+
+    ``finds``: whether a task finds the intermediates of the previous task, of all earlier tasks, or
+    none in the cache.
+    """
     tallies: dict[tuple[Measure, ...], TaskCounts] = {}
     cached_keys = set[tuple[int, tuple[Measure, ...]]]()
     for task in tasks:
@@ -341,7 +346,8 @@ def _measure_forecast(
 
 
 def _max_fitting_samples(m: Measure, pairs: ComparisonPlan, available: float) -> str:
-    """Return a note with the largest number of samples for which a pair of the measure fits."""
+    """Return a note with the largest number of samples, rounded down, for which a pair of the
+    measure fits; without such a number the note advises fewer features."""
     high, widest = pairs.largest
     low = MIN_FITTING_SAMPLES
     while high - low > 1:
@@ -358,7 +364,8 @@ def _max_fitting_samples(m: Measure, pairs: ComparisonPlan, available: float) ->
 
 
 def _peak_memory(pairs: ComparisonPlan, tallies: Sequence[TaskCounts], workers: int) -> int:
-    """Return the peak bytes on this machine: intermediates of all workers, matrices of values."""
+    """Return the peak bytes on this machine: intermediates of all workers, and matrices of values
+    that are kept in memory."""
     intermediates = max((t.bytes(pairs.is_copied) for t in tallies), default=0)
     matrix = 8 * len(pairs.sides[0]) * len(pairs.sides[1])
     matrices = len(pairs.measures) if matrix <= MAX_MATRIX_BYTES_IN_MEMORY else 0

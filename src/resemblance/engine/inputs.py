@@ -126,7 +126,7 @@ class ComparisonInputs:
         return {m.spec: ScoreMatrix(m.spec, m.version, m.symmetric, *data) for m in self.infos}
 
     def put(self, batch: ScoreBatch) -> None:
-        """Store the scores of these data and measures."""
+        """Store a batch of scores; ignore scores of other measures and of other data."""
         if batch.measure in self.matrices:
             self.matrices[batch.measure].put(batch)
 
@@ -152,7 +152,8 @@ class ComparisonInputs:
         return {spec: mask & self.matrices[spec].missing() for spec, mask in required.items()}
 
     def required_pairs(self, measure: Measure) -> np.ndarray:
-        """Mark the pairs that define the matrix: (x, y) without (y, x) for a symmetric measure."""
+        """Return a mask of the pairs that define the matrix: (x, y) without (y, x) for a symmetric
+        measure."""
         mask = np.ones(tuple(map(len, self.sides)), dtype=bool)
         if not measure.symmetric:
             return mask
@@ -170,7 +171,8 @@ class ComparisonInputs:
 
 
 def load_saved_scores(store: ScoreFile, comparisons: Sequence[ComparisonInputs]) -> None:
-    """Store the scores in a file for the data of these comparisons."""
+    """Read the scores of these comparisons from a file into the comparisons. Identify all data by
+    fingerprints first."""
     for inputs in comparisons:
         inputs.use_fingerprints()
     check = range_checker((info for inputs in comparisons for info in inputs.infos), store.path)

@@ -169,7 +169,8 @@ class ProbeShapes(NamedTuple):
 
 
 def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
-    """Run a measure on small arrays, with the same code path as for shape (n, d)."""
+    """Run a measure on small arrays, with the same code path as for shape (n, d). Return None if
+    the measure raises an exception."""
     width: ProbeWidth = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
     is_large = n > MAX_STORED_SAMPLES, n * d >= MIN_LARGE_VALUES
     return _run_probe(measure, width, measure.takes_blocks(n), *is_large)

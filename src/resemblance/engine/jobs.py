@@ -52,7 +52,8 @@ def open_executor(function: str, jobs: Jobs) -> Iterator[Executor | None]:
 
 @contextmanager
 def process_pool(jobs: int) -> Iterator[Executor | None]:
-    """Yield a pool of processes; after an exception the pool ends at once, without messages."""
+    """Yield a pool of processes, or None for one process. After an exception the pool ends at once,
+    without messages."""
     if jobs == 1:
         yield None
         return

@@ -114,8 +114,8 @@ def parse_bytes(memory: int | str) -> int:
 def memory_budget(memory: int | str, executor: object = None) -> int:
     """Return the bytes for the intermediates of a task.
 
-    All workers on this machine share half of the available memory; the memory of other machines is
-    unknown.
+    ``memory`` in bytes is the budget. For "half", all workers on this machine share half of the
+    available memory; the memory of other machines is unknown, and the budget is 2 GB.
     """
     from .workers import count_workers, is_on_this_machine
 

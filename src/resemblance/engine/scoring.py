@@ -71,7 +71,8 @@ def _pairs_to_compute(part: PairBlock, positions: Sequence[int]) -> Iterator[tup
 
 
 def _is_transposed(part: PairBlock, p: int, i: int, j: int) -> bool:
-    """Return whether a measure must also be computed for (column, row)."""
+    """Return whether the measure at position p must also be computed for (column j, row i). Always
+    False on the diagonal of a diagonal part."""
     if part.backward is None or (part.is_diagonal and i == j):
         return False
     return bool(part.backward[p][j, i])
@@ -87,7 +88,11 @@ def _score_batches(
 def _score_pair(
     measure: Measure, x: Representation, y: Representation, places: tuple[int, int]
 ) -> PairScore:
-    """Return the score of a pair at the given positions among its data."""
+    """Return the score of a pair, or the reason for a missing score, with the time.
+
+    ``places``: the positions of x and y among the data of the batch. An exception that data cannot
+    cause is raised.
+    """
     start = time.perf_counter()
     try:
         value = scalar(measure.evaluate(x, y))
@@ -118,7 +123,8 @@ def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
 
 
 def _pair_chance_level(measure: Measure, x: Representation, y: Representation) -> dict[str, float]:
-    """Return the chance level of two different representations, if there is a closed form."""
+    """Return the chance level of two different representations under ``CHANCE_KEY``; {} without a
+    closed form."""
     if measure.chance is None or x is y:
         return {}
     try:
@@ -131,7 +137,7 @@ def _pair_chance_level(measure: Measure, x: Representation, y: Representation) -
 
 
 def _score_batched_measure(part: PairBlock, p: int) -> Iterator[list[ScoreBatch]]:
-    """Yield the scores of a measure with a function for many pairs."""
+    """Yield the scores of the measure at position p, which has a function for many pairs."""
     offset = 0 if part.is_diagonal else len(part.rows)
     data = tuple(map(data_key, part.representations))
     places = np.arange(len(part.rows)), offset + np.arange(len(part.columns))
@@ -201,7 +207,8 @@ def _score_rectangle(
 def _batched_scores(
     measure: Measure, xs: Sequence[Representation], ys: Sequence[Representation]
 ) -> Scores | None:
-    """Return the scores of all pairs, or None if a pair has no score."""
+    """Return the scores of all pairs of xs and ys, or None if a pair has no score or the measure
+    has no function for many pairs."""
     if measure.all_pairs is None:
         return None
     try:

@@ -121,7 +121,8 @@ def _check_executor_type(executor: object) -> None:
 
 
 def is_on_this_machine(executor: object) -> bool:
-    """Return whether the workers of an executor share the memory and files of this machine."""
+    """Return whether the workers of an executor share the memory and files of this machine; False
+    without an executor."""
     return is_process_pool(executor) or isinstance(executor, ThreadPoolExecutor)
 
 
@@ -202,7 +203,8 @@ def call_results(
     save: str | Path | None,
     caller: str = "compare",
 ) -> Iterator[tuple[WorkerCall, Any]]:
-    """Yield every finished call with the return value; errors name the file with the results."""
+    """Yield every finished call with the return value. Errors about lost workers name the file with
+    the results."""
     hint = f"finished results are saved in {save}; repeat the call to resume"
     hint = "save=FILE saves results as they are computed" if save is None else hint
     try:
