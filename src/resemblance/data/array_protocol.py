@@ -36,7 +36,8 @@ def as_read_only_numpy(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
 
 
 def missing_attribute_message(title: str, name: str, is_of_arrays: bool) -> str:
-    """Return the message of the ``AttributeError`` for a missing attribute of a representation."""
+    """Return the message of the ``AttributeError`` for a missing attribute of a representation. If
+    arrays have the attribute (``is_of_arrays``), the message recommends ``x.array``."""
     remedy = f"; its values are an array: x.array.{name}" if is_of_arrays else ""
     return f"{title} has no attribute {name!r}{remedy}"
 

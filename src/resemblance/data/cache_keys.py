@@ -12,7 +12,8 @@ import numpy as np
 
 def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
     """Return a function from arguments to cache keys; explicit default values give the same key as
-    omitted arguments."""
+    omitted arguments. ``arrays``: the number of leading parameters that are representations and not
+    in the key."""
     parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
     defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
     default_key = function, tuple(sorted(defaults.items()))

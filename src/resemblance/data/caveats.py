@@ -99,9 +99,10 @@ def single_pair_caveats(
     """Return the caveats of :func:`data_caveats` for a pair, at a few percent of the cost of a
     measure.
 
-    ``by_variance``: whether the measure weights features and samples by variance. Only NumPy arrays
-    are checked for duplicate samples and for features and samples with half of the variance: a
-    tensor may be on an accelerator, and is not copied. Pass ``X.cpu().numpy()`` to check a tensor.
+    ``by_variance``: whether the measure weights features and samples by variance. Given
+    dissimilarities and streams are only checked for reordered columns. Only NumPy arrays are
+    checked for duplicate samples and for features and samples with half of the variance: a tensor
+    may be on an accelerator, and is not copied. Pass ``X.cpu().numpy()`` to check a tensor.
     """
     pair = (x, y)
     if any(r.origin or r.signed for r in pair):
@@ -137,7 +138,7 @@ def variance_caveats(names: Sequence[str], shares: Sequence[np.ndarray]) -> tupl
 
 
 def reordered_column_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
-    """Return which representations had columns reordered, and the order."""
+    """Return which representations had columns reordered, and the order; () for none."""
     orders = [(r.name, r.column_order) for r in representations if r.column_order]
     return describe_column_orders(orders) if orders else ()
 
@@ -244,8 +245,8 @@ def _row_digest(row: np.ndarray) -> bytes:
 def _repeated_stimuli_caveats(
     representations: Sequence[Representation], blocks: np.ndarray
 ) -> Iterator[str]:
-    """Yield the number of samples and of stimuli, unless all rows of a stimulus are in one
-    block."""
+    """Yield at most one text: the numbers of samples and of stimuli, unless all rows of a stimulus
+    are in one block."""
     for ids in filter(None, (stimulus_of_each_row(r.ids) for r in representations)):
         numbers = {name: number for number, name in enumerate(dict.fromkeys(ids))}
         if _equal_rows_cross_blocks(np.array([numbers[name] for name in ids]), blocks):
@@ -263,8 +264,8 @@ def _repeated_stimuli_caveats(
 def _copy_caveats(
     representations: Sequence[Representation], blocks: np.ndarray | None
 ) -> Iterator[str]:
-    """Yield the number of duplicate samples, on all sides or on one side, unless duplicates are in
-    one block.
+    """Yield at most one text: the number of duplicate samples, on all sides or on one side, unless
+    duplicates are in one block.
 
     Rows that encode classes are equal without being duplicates. ``blocks=None``: every sample is a
     block.
@@ -355,7 +356,8 @@ def _equal_rows_cross_blocks(rows: np.ndarray, blocks: np.ndarray) -> bool:
 
 
 def _square_matrix_caveats(representations: Sequence[Representation]) -> Iterator[str]:
-    """Yield which representations are dissimilarity matrices, and which are similarity matrices."""
+    """Yield a text that names the dissimilarity matrices, and a text that names the similarity
+    matrices."""
     for text, is_of_kind in (
         (DISSIMILARITY_CAVEAT, _has_zero_diagonal),
         (SIMILARITY_CAVEAT, _is_similarity_matrix),
@@ -416,7 +418,7 @@ def _has_zero_diagonal(matrix: np.ndarray) -> bool:
 
 def _is_similarity_matrix(matrix: np.ndarray) -> bool:
     """Say whether every entry satisfies the Cauchy-Schwarz bound of inner products, given the
-    diagonal."""
+    diagonal; False for a zero diagonal, or a negative entry of the diagonal."""
     diagonal = np.diagonal(matrix).astype(float)
     if (diagonal < 0).any() or _has_zero_diagonal(matrix):
         return False
@@ -474,8 +476,8 @@ def _has_small_parts(values: np.ndarray) -> bool:
 def _half_variance_caveats(
     names: Sequence[str], shares: Sequence[np.ndarray], noun: str, labels: Sequence[Iterable[str]]
 ) -> Iterator[str]:
-    """Yield which feature or sample has half of the variance (among few features or samples:
-    most)."""
+    """Yield at most one text: each feature or sample with half of the variance (among few features
+    or samples: 90 %), by representation."""
     is_feature = noun == "feature"
     clauses = []
     for name, values, item_labels in zip(names, shares, labels):

@@ -104,7 +104,8 @@ def are_columns_ordered(names: FeatureNames) -> bool:
 def column_order(
     caller: str, x: str, x_names: FeatureNames, y: str, y_names: FeatureNames, *, is_one_model: bool
 ) -> tuple[int, ...] | None:
-    """Return the positions of the columns of y in the order of x; None if the order is the same.
+    """Return the positions of the columns of y in the order of x; None if the order is the same, or
+    if names do not match columns.
 
     ``is_one_model``: column i is the same coordinate on both sides. ``x`` and ``y``: the titles of
     the two sides in errors. If the names only number the columns but the two sides have different

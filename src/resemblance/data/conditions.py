@@ -132,7 +132,8 @@ def _trial_time_order(times: dict[Hashable, Any], labels: Any, counts: list[int]
 
 
 def _common_library_and_dtype(representations: list[Representation]) -> tuple[Any, str | None]:
-    """Return the array library and the requested dtype common to all representations."""
+    """Return the array library and the requested dtype of all representations, None for no request;
+    raise ``ValueError`` if two representations differ."""
     kinds = sorted({type(r.source).__module__.partition(".")[0] for r in representations})
     precisions = {r.requested_dtype for r in representations}
     if len(kinds) > 1 or len(precisions) > 1:
@@ -146,8 +147,8 @@ def _common_library_and_dtype(representations: list[Representation]) -> tuple[An
 
 
 def _condition_labels(names: list[Hashable]) -> np.ndarray:
-    """Return condition names as an array: all numbers or all words unchanged, mixed names as
-    text."""
+    """Return condition names as an array: all numbers or all words unchanged, mixed names as text.
+    Raises ``ValueError`` if two names become the same label."""
     number = int | float | np.bool_ | np.integer | np.floating
     are_numbers = all(isinstance(name, number) for name in names)
     is_plain = are_numbers or all(isinstance(name, str) for name in names)

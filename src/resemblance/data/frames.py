@@ -145,7 +145,8 @@ def _text_vectors_remedy(column: TableColumn) -> str:
 
 
 def _object_cells_remedy(data: Any, name: Any, cells: Sequence[Any]) -> str:
-    """Return a remedy for a column of neither numbers nor words, from the first cells."""
+    """Return a remedy for a column of neither numbers nor words, from the first cells; "" if no
+    remedy fits."""
     if not cells:
         return f"{name!r} has no values; leave out the column, {_drop_columns_code(data, [name])}"
     if all(isinstance(cell, complex) for cell in cells):
@@ -235,7 +236,7 @@ def _column_kind(values: Any) -> str:
 
 
 def _first_cells(values: Any) -> list[Any]:
-    """Return the first cells without missing values, as Python objects."""
+    """Return the first cells, at most 100, without missing values, as Python objects."""
     if hasattr(values, "iloc"):
         return list(values.dropna().iloc[:MAX_INSPECTED_CELLS])
     cells = values.slice(0, MAX_INSPECTED_CELLS)
@@ -399,8 +400,8 @@ def _vectors_from_polars(values: Any, name: Any, title: str, data: Any) -> np.nd
 
 
 def _common_vector_length(lengths: np.ndarray, name: Any, title: str, data: Any) -> int:
-    """Return the common length of all vectors; ``ValueError`` if lengths differ. -1: a missing
-    vector."""
+    """Return the common length of all vectors; ``ValueError`` if lengths differ, or if a vector is
+    missing (length -1). ``name``: the column, None if ``data`` is a single column."""
     location = title if name is None else f"{title}: column {name!r}"
     if not lengths.size or not lengths.any():
         raise ValueError(f"{location} has no numbers")

@@ -133,7 +133,8 @@ def as_read_only(array: Array) -> Array:
 
 
 def sample_order(data: Any, title: str) -> SampleOrder:
-    """Return the samples from the index of a table or from the first coordinate of a DataArray.
+    """Return the samples from the index of a table or from the first coordinate of a DataArray;
+    None for other data, and without such a coordinate.
 
     An index 0, 1, ..., n - 1 does not name samples and becomes a range. Raises ``ValueError`` for
     an index with missing values.
@@ -219,8 +220,8 @@ def check_array_shape(title: str, array: Array, order: SampleOrder, features: Fe
 
 
 def stimulus_of_each_row(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
-    """Return the stimulus of each row, from an id or the first part of (stimulus, trial), if
-    stimuli repeat; else nothing."""
+    """Return the stimulus of each row if stimuli repeat, else (). The stimulus is the id, or the
+    first part of an id (stimulus, trial)."""
     names = [i[0] if isinstance(i, tuple) and len(i) == 2 else i for i in ids or ()]
     return tuple(names) if len(set(names)) < len(names) else ()
 
@@ -303,7 +304,12 @@ def _is_named_array(entry: Any) -> bool:
 
 
 def sample_count_hint(n: int, m: int) -> str:
-    """Return a hint for an error about different numbers of samples, n and m."""
+    """Return advice for an error about different numbers of samples, n and m.
+
+    If the larger number is a multiple of the smaller, the text says that the rows may be trials of
+    the same samples, and advises to average the trials or to repeat the samples. Otherwise, and if
+    the smaller number is 1, the text is "".
+    """
     smaller, larger = sorted((n, m))
     if not 1 < smaller < larger or larger % smaller:
         return ""
@@ -316,7 +322,8 @@ def sample_count_hint(n: int, m: int) -> str:
 def transposition_hint(
     x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
 ) -> str:
-    """Return a hint for an error about numbers of rows, if the shapes look transposed."""
+    """Return a hint for an error about numbers of rows, if the shapes x and y look transposed; else
+    ""."""
     are_both = x[1] == y[1] > max(x[0], y[0])
     fits = {"both": are_both, names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
     suspect = next((name for name, is_match in fits.items() if is_match), None)
@@ -348,8 +355,8 @@ def _real_number_array(data: Any, title: str) -> Array:
 
 
 def _stack_object_rows(array: np.ndarray, title: str) -> np.ndarray:
-    """Return rows stored as objects, such as embeddings in a column of a table, as a numeric
-    array."""
+    """Return rows stored as objects, such as embeddings in a column of a table, as a numeric array.
+    Raises ``ValueError`` for rows of different shapes, and for other objects."""
     rows = [np.asarray(row) for row in array] if array.ndim == 1 else []
     if rows and all(row.ndim and row.dtype.kind in "biuf" for row in rows):
         if len({row.shape for row in rows}) == 1:

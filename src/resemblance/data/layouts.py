@@ -89,7 +89,8 @@ def from_tokens(
 def pool_tokens(
     X: Array, pool: TokenPool, mask: Any, ids: Sequence[Hashable] | None = None
 ) -> Array:
-    """Return the pooled array of :func:`from_tokens`, without a warning."""
+    """Return the pooled array of :func:`from_tokens`, (n, features), without a warning; with
+    ``pool="flatten"`` (n, tokens * features)."""
     token_mask = None if mask is None else _token_mask(mask, X, ids)
     if pool == "flatten":
         _refuse_padding(token_mask)
@@ -166,8 +167,8 @@ def from_maps(
 
 
 def map_positions(X: Array, size: tuple[int, int] | None = None) -> Array:
-    """Return maps (n, channels, height, width), optionally resized, with a row for each
-    position."""
+    """Return maps (n, channels, height, width), optionally resized, with a row for each position,
+    (n * height * width, channels)."""
     X = _resize_maps(X, size)
     n, channels, height, width = X.shape
     channels_last = namespace(X).permute_dims(X, (0, 2, 3, 1))
@@ -248,7 +249,11 @@ def from_trials(
 def as_trials(
     X: Any, axes: str | None, function: str, name: str = ""
 ) -> tuple[Array, str, SampleIds]:
-    """Return responses as (n_trials, bins, units), the name, and the trial ids of a DataArray."""
+    """Return responses as (n_trials, bins, units), the name, and the trial ids of a DataArray, None
+    for other data.
+
+    Raises ``ValueError`` unless ``axes``, or the dimensions of a DataArray, name the three axes.
+    """
     words = axes.split() if isinstance(axes, str) else axes
     names = list(words) if words is not None else [str(dim) for dim in getattr(X, "dims", ())]
     order = [AXIS_NAMES.get(axis.lower().rstrip("s"), axis) for axis in names]
@@ -313,8 +318,8 @@ def _role_of(dimension: str, roles: Mapping[str, Sequence[str]]) -> str | None:
 def _check_layout(
     data: Any, name: str, function: str, layout: str, dimensions: int
 ) -> tuple[Array, str]:
-    """Return the array and the name, or raise an error with the function for the shape of the
-    array."""
+    """Return the data as an array, and the name, by default of the file. Raises ``ValueError`` for
+    an empty array or another number of dimensions; the message has ``function`` and ``layout``."""
     is_path = isinstance(data, str | Path)
     data = _stack_samples(data, function, dimensions)
     X = read_array(open_npy(npy_path(data)) if is_path else data, name)
@@ -334,7 +339,8 @@ def _check_layout(
 
 
 def _stack_samples(data: Any, function: str, dimensions: int) -> Any:
-    """Return a list with an array for each sample as one array; other data unchanged."""
+    """Return a list with an array of ``dimensions - 1`` axes for each sample as one array; other
+    data unchanged. Raises ``ValueError`` for maps of several shapes."""
     if not isinstance(data, list | tuple) or not data:
         return data
     shapes = [tuple(getattr(sample, "shape", ())) for sample in data]

@@ -128,7 +128,7 @@ def _array_list_remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: 
 
 def batch_shapes_hint(shapes: list[tuple[int, ...]]) -> str:
     """Return a hint for an error about numbers of rows, if the arrays look like batches: equal
-    shapes, except for a shorter last batch."""
+    shapes, except for a shorter last batch; else ""."""
     if len(shapes) < 2 or any(len(shape) < 2 for shape in shapes):
         return ""
     *full_shapes, last_shape = shapes

@@ -336,14 +336,15 @@ def as_representation(data: Any, name: str = "") -> Representation:
 def replace_rows(
     x: Representation, source: Array, ids: Sequence[Hashable] | None = None
 ) -> Representation:
-    """Return a representation of other rows with the same features."""
+    """Return a representation of other rows with the same name and features; ids only if ``ids`` is
+    given, and nothing cached."""
     y = Representation(source, x.name, ids=ids, features=x.features, dtype=x.requested_dtype)
     y.signed, y.column_order, y.is_sorted = x.signed, x.column_order, x.is_sorted
     return y
 
 
 def without_gradient(x: Representation) -> Representation:
-    """Return the representation, or a detached copy if gradients are recorded."""
+    """Return the representation itself, or a copy without gradients if gradients are recorded."""
     if not records_gradient(x.source):
         return x
     return replace_rows(x, detach(x.source), x.ids)
@@ -431,7 +432,8 @@ def _cached_function(
 
 def store_value(x: Representation, function: Callable[..., T], value: T, *args: Any) -> None:
     """Cache the value of an intermediate that another function has computed together with the
-    values of other representations; ``args`` are the arguments of the intermediate."""
+    values of other representations; ``args`` are the arguments of the intermediate. A value that is
+    already cached stays."""
     key = function.make_key(*args)  # type: ignore[attr-defined]
     with x._lock:
         x._cache.setdefault(key, value)
@@ -561,8 +563,7 @@ def is_transient(x: Representation) -> bool:
     """Say whether the values are a large copy of the source, recreated for every use instead of
     cached.
 
-    Copying is fast compared with the later computation, but a cached copy would take as much memory
-    as all other cached arrays together.
+    A cached copy would take as much memory as all other cached arrays together.
     """
     return x._carry is None and math.prod(x.shape) >= MIN_LARGE_VALUES and needs_copy(x)
 
@@ -686,7 +687,8 @@ def _raise_for_gaps(x: Representation) -> None:
 
 
 def representation_title(x: Representation | str) -> str:
-    """Return the title of a representation, or of a name, in error messages."""
+    """Return the words for a representation, or for a name, in error messages; "a representation"
+    without a name."""
     name = x if isinstance(x, str) else x.name
     return f"representation {name!r}" if name else "a representation"
 

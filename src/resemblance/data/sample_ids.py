@@ -53,7 +53,7 @@ def are_table_slices(x_ids: Sequence[Hashable], y_ids: Sequence[Hashable]) -> bo
 
 def id_spelling_hint(x_ids: Sequence[Hashable] | None, y_ids: Sequence[Hashable] | None) -> str:
     """Return a hint for an error about ids without a match, if the two sides spell the same ids
-    differently."""
+    differently; else ""."""
     for form, call in ID_SPELLINGS.items():
         ids_by_form = {form(i): i for i in y_ids or ()}
         x_id = next((i for i in x_ids or () if ids_by_form.get(form(i), i) != i), None)
