@@ -33,10 +33,13 @@ def cancellation_corrector(
     points: Array, targets: Array
 ) -> Callable[[Array, Array, tuple[slice, slice], float], None]:
     """Return a function that recomputes, in a block of squared distances, the entries that lost
-    their digits. Entries on the diagonal of the whole matrix must be infinite.
+    their digits.
 
-    A projection on a random direction shows which rows are equal up to rounding, such as copies:
-    equal rows are at distance 0.
+    The function takes the block, the sums of the squared lengths of the two rows, the place of the
+    block, and the share of the sums below which digits are lost. The function overwrites the block
+    and the sums. Entries on the diagonal of the whole matrix must be infinite. A projection on a
+    random direction shows which rows are equal up to rounding, such as copies: equal rows are at
+    distance 0.
     """
     xp, eps = namespace(points), epsilon(points)
     ends: list[Array] = []

@@ -362,7 +362,8 @@ def _prepare_dissimilarities(x: Representation, vector: Array, kind: str, compar
 def average_ranks_in_range(
     vector: Array, low: float, high: float, compiled: int = MIN_COMPILED_LENGTH
 ) -> Array:
-    """Return the average ranks of dissimilarities from ``low`` to ``high``.
+    """Return the average ranks of dissimilarities from ``low`` to ``high``. ``compiled``: the
+    number of values from which compiled code computes the ranks.
 
     The tolerance for ties is large enough that rounding does not order equal dissimilarities, and
     small enough not to tie all close dissimilarities in single precision.

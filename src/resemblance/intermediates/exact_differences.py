@@ -49,7 +49,8 @@ class ShiftedPoints(NamedTuple):
 
 @cached("n d", "scalar")
 def round_shifted_points(x: Representation) -> ShiftedPoints:
-    """Return the points for distances that are compared for equality."""
+    """Return the points minus a round number per column, divided by a power of two: two distances
+    between the points are exactly equal where the distances in the data are equal."""
     unit = power_of_two_below_norm(x)
     return ShiftedPoints(_subtract_round_means(x.array / unit, inlier_row_mask(x)), size(x) / unit)
 
@@ -94,8 +95,11 @@ def exact_squared_distances(x: Representation) -> BlockFunction:
 
 def unit_size_distances(x: Representation) -> BlockFunction:
     """Return a block function for Euclidean distances between the samples in unit size, not for
-    comparison by equality. If features outnumber samples there is no rotation, because its rounding
-    would separate equal samples."""
+    comparison by equality.
+
+    If features outnumber samples, the function uses :func:`exact_squared_distances`, because the
+    rounding of a rotation would separate equal samples.
+    """
     if not supports_shifted_gram(x):
         return distance_function(inlier_centered_points(x))
     squares = exact_squared_distances(x)
@@ -103,8 +107,8 @@ def unit_size_distances(x: Representation) -> BlockFunction:
 
 
 def _squared_distances_from_gram(x: Representation) -> BlockFunction:
-    """Return squared distances from inner products; distances that lost their digits come from
-    differences."""
+    """Return a block function for squared distances from inner products, in the unit of
+    :func:`shifted_gram`; distances that lost their digits come from differences."""
     gram = shifted_gram(x)
     lengths, rounding = np.diagonal(gram), product_sum_rounding(x.shape[1], x.array)
     threshold = MIN_DISTANCE_ROUNDINGS * rounding

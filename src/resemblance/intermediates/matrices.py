@@ -73,8 +73,8 @@ def _entries_or_blocks(
     blocks: Callable[[], BlockFunction],
     **numbers: Any,
 ) -> DenseMatrix:
-    """Return a matrix with entries in memory; for many samples with blocks that are computed
-    again."""
+    """Return a matrix of ``entries`` in memory; for many samples a matrix of ``blocks`` that are
+    computed again in every pass. ``numbers``: the known trace, total and square."""
     if is_blockwise(x):
         return DenseMatrix(x.n_samples, blocks=blocks, **numbers)
     return DenseMatrix(x.n_samples, entries, **numbers)
@@ -83,7 +83,8 @@ def _entries_or_blocks(
 def _gram_of_points(
     x: Representation, points: Callable[[], Array], **numbers: Any
 ) -> FactoredMatrix:
-    """Return the inner products of points."""
+    """Return the matrix of the inner products of points. ``points`` is called when the matrix is
+    read. ``numbers``: the known trace, total and square."""
 
     def factors() -> Factors:
         matrix = as_float64(points())

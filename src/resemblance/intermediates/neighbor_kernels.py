@@ -183,8 +183,8 @@ def umap_weight_matrix(
 
 
 def umap_weights(distances: np.ndarray) -> np.ndarray:
-    """Return the weights of the neighbours at these distances, shape (n, k): 1 for the nearest,
-    with the sum log2 k in every row."""
+    """Return the weights of the neighbours at these distances, shape (n, k): 1 for the nearest. The
+    sum of a row is log2 k, or the number of nearest neighbours if at least log2 k tie."""
     excess = distances - distances.min(axis=1, keepdims=True)
     sigma = umap_bandwidths(excess)[:, None]
     # In a row without a bandwidth the nearest neighbours have weight 1 and the rest weight 0.

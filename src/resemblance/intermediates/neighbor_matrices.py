@@ -32,7 +32,7 @@ def neighbor_weights(
     x: Representation, k: int, metric: Affinity, search: Search = "exact"
 ) -> SparseMatrix:
     """Return the (n, n) matrix with the weight of every sample as a neighbour of every other
-    sample."""
+    sample, 0 for samples that are no neighbours."""
     nearest_rows, n = NeighborSearch(k, metric, search), x.shape[0]
     square = n * k * self_overlap(mean_common_share, x, x, nearest_rows)
     return SparseMatrix(neighbor_graph(x, nearest_rows), trace=0.0, total=n * k, square=square)
@@ -65,8 +65,8 @@ def neighbor_shares(
 def negative_ranks(
     x: Representation, k: int, metric: NeighborMetric, corrected: bool
 ) -> np.ndarray:
-    """Return minus the rank of every sample for every other sample; if ``corrected``, plus (k + 1)
-    / 2, the smallest possible mean rank."""
+    """Return minus the rank of every sample for every other sample, (n, n), 0 on the diagonal; if
+    ``corrected``, plus (k + 1) / 2, the smallest possible mean rank."""
     matrix = (k + 1) / 2 * corrected - rank_matrix(x, metric)
     np.fill_diagonal(matrix, 0)
     return np.asarray(matrix)

@@ -160,7 +160,8 @@ def _stable_neighbor_order(x: Representation, k: int, metric: Affinity) -> np.nd
 
 
 def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Nearest:
-    """Return the k nearest among the candidates of an approximate search, somewhat more than k."""
+    """Return the k nearest among the candidates of an approximate search, somewhat more than k.
+    Raises ``UndefinedError`` if a sample has fewer than k candidates."""
     # Extra candidates, for samples that single precision cannot distinguish from the k-th.
     n, extra = x.shape[0], max(10, k // 10)
     inner = similarity.squares is None

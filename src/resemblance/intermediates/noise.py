@@ -104,7 +104,12 @@ def noise_covariance(
 
 
 def _diagonal_shrinkage_weight(products: np.ndarray, squares: np.ndarray, n: int) -> float:
-    """Return the shrinkage weight Σ Var(r) / Σ r² over the correlations r of different features."""
+    """Return the shrinkage weight Σ Var(r) / Σ r² over the correlations r of different features,
+    between 0 and 1; 1 if all correlations are 0.
+
+    ``products``, ``squares``: the sums over n residuals of the products of two features, and of
+    their squares.
+    """
     scale = np.sqrt(np.diagonal(products))
     scale = np.where(scale > 0, scale, 1.0)
     correlation = products / np.outer(scale, scale)
@@ -124,7 +129,7 @@ def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
     Noise looks like a precision if two conditions hold. As a precision, the matrix predicts the
     mean square of the residuals of the trials within a factor of 4. And as a precision it explains
     the shape of the residuals better, by 0.1 in log-likelihood per number, than as a covariance of
-    free size.
+    free size. Fewer than 10 degrees of freedom decide nothing.
     """
     d = points.shape[1]
     if np.ndim(noise) == 3:

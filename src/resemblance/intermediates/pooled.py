@@ -100,8 +100,8 @@ def _computed_squares(x: Representation, y: Representation) -> PooledSquares:
 
 
 def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.ndarray]:
-    """Return the samples of x and y minus their common mean, so that a common offset costs no
-    digits of the distances.
+    """Return the samples of x and y minus their common mean, or their median if some rows are
+    outliers, so that a common offset costs no digits of the distances.
 
     The narrower representation is padded with zero columns.
     """
@@ -130,8 +130,9 @@ def pooled_median(squares: PooledSquares) -> float:
 
 
 def mean_kernels(squares: PooledSquares, sigma: float) -> tuple[float, float]:
-    """Return the mean Gaussian kernel of different samples within x plus the mean within y; and the
-    mean between x and y."""
+    """Return two numbers: the sum of the mean Gaussian kernel of different samples within x and the
+    mean within y; and the mean between x and y. ``sigma``: the width, in the unit of
+    ``squares``."""
     n, factor = squares.samples, -0.5 / sigma**2
     pairs = [(tile, tile.weight) for tile in upper_blocks(n)]
     sums = [_gaussian_kernel_sum(entries, pairs, factor) - n for entries in squares.within]

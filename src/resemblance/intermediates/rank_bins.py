@@ -247,7 +247,8 @@ def tau_error(a: ConcordanceBins, b: ConcordanceBins) -> float:
 
 
 def rank_concordances(grid: UniquePairs, kind: str) -> np.ndarray:
-    """Return tau-b of all pairs, computed for a few pairs per pass."""
+    """Return tau-b of all pairs of representations in ``grid``, computed for a few pairs per
+    pass."""
     values: list[float] = []
     for start in range(0, len(grid.pairs), TABLES_IN_MEMORY):
         values += _concordances(grid, kind, grid.pairs[start : start + TABLES_IN_MEMORY])
@@ -279,7 +280,8 @@ def _concordances(grid: UniquePairs, kind: str, pairs: list[tuple[int, int]]) ->
 
 def _tau_from_table(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -> float:
     """Return the sum of the signs of all couples in different bins, divided by the root of the
-    couple counts."""
+    couple counts; 0 if all couples are in the same bin. ``table``: the counts of ordered pairs, by
+    bin of a and bin of b."""
     total, counts = 0.0, np.zeros(CONCORDANCE_BINS_PER_SIDE)
     for row in table[::-1] / 2:
         cumulated = np.cumsum(counts)

@@ -65,7 +65,7 @@ def neighbor_recall(
 @cached("scalar")
 def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, search: Search) -> float:
     """Return the mean share of the k nearest neighbours that the search finds, over a random sample
-    of the rows."""
+    of the rows; 1 for an exact search."""
     indices = neighbors(x, k=k, metric=metric, search=search)
     if search == "exact":
         return 1.0
@@ -100,7 +100,7 @@ def _found_neighbor_count(exact: Nearest, indices: np.ndarray, n: int) -> int:
 def pair_recall(
     x: Representation, y: Representation, *, k: int, search: Search, metric: Affinity
 ) -> dict[str, float]:
-    """Return the diagnostics of a pair: the lower recall of x and y."""
+    """Return the diagnostic of a pair, "neighbor_recall": the lower recall of x and y."""
     return {
         "neighbor_recall": min(
             mean_neighbor_recall(r, k=k, metric=metric, search=search) for r in (x, y)

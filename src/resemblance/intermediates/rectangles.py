@@ -383,7 +383,7 @@ class UniquePairs(NamedTuple):
 
 
 def all_row_column_pairs(xs: Sequence[Representation], ys: Sequence[Representation]) -> UniquePairs:
-    """Return all distinct pairs of rows and columns."""
+    """Return all distinct pairs of rows and columns; (x, y) and (y, x) are one pair."""
     representations = {id(r): r for r in (*xs, *ys)}
     index = {key: i for i, key in enumerate(representations)}
     places: dict[tuple[int, int], int] = {}

@@ -49,8 +49,8 @@ MIN_SAMPLES_PER_CANDIDATE = 32
 
 
 def search_nearest(similarity: Similarity, k: int) -> Nearest:
-    """Return the k nearest neighbours of every row, and the number of rows that single precision
-    left undecided."""
+    """Return the k nearest neighbours of every row, with the number of rows that single precision
+    left undecided (``redone``)."""
     if is_screening_worthwhile(similarity, k):
         return _screened_neighbors(similarity, k)
     n = similarity.points.shape[0]
@@ -95,9 +95,13 @@ def _screened_neighbors(similarity: Similarity, k: int) -> Nearest:
 def _screen_all_rows(
     similarity: Similarity, k: int, min_certain: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Screen every row (:func:`_screen_rows`). Stop early if fewer than half of the rows have
-    ``min_certain`` certain neighbours, because of many ties or of clusters too tight for single
-    precision."""
+    """Return the indices of the k nearest neighbours of every row, (n, k), and the number of
+    certain neighbours, (n,), by :func:`_screen_rows`.
+
+    The function stops early, with 0 certain neighbours for the rows that follow, if fewer than half
+    of the rows have ``min_certain`` certain neighbours, because of many ties or of clusters too
+    tight for single precision.
+    """
     n, approximation = similarity.points.shape[0], _single_precision_similarity(similarity)
     indices, certain = np.empty((n, k), dtype=np.int64), np.zeros(n, dtype=np.int64)
     for start, stop in row_blocks(n):
@@ -111,8 +115,8 @@ def _screen_all_rows(
 def fill_missing_neighbors(
     similarity: Similarity, indices: np.ndarray, certain: np.ndarray
 ) -> Nearest:
-    """Return the nearest neighbours of every row: ``indices`` where ``certain``, else the result of
-    a full search."""
+    """Return the nearest neighbours of every row: ``indices`` where ``certain``, (n,), else the
+    result of a full search, written into ``indices``."""
     k = indices.shape[1]
     open_rows = np.flatnonzero(~certain)
     if not len(open_rows):

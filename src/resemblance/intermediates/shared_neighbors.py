@@ -88,7 +88,7 @@ def _max_tied_samples(a: Nearest, b: Nearest) -> int:
 
 
 def mean_common_share(a: Nearest, b: Nearest) -> float:
-    """Return the mean share of common neighbours."""
+    """Return the mean share of common neighbours among the k nearest, over the samples."""
     return float(common_neighbor_weights(a, b).sum() / a.listed.size)
 
 
@@ -109,8 +109,8 @@ def rows_with_ties(a: Nearest, b: Nearest) -> np.ndarray:
 def common_neighbors_by_blocks(
     a: Nearest, b: Nearest, rows: np.ndarray
 ) -> Iterator[tuple[slice, CommonNeighbors]]:
-    """Yield the common neighbours of ``rows``, in blocks small enough for memory and for tables of
-    k by k places."""
+    """Yield the common neighbours of ``rows`` in blocks, each with the slice of ``rows``. Blocks
+    are small enough for memory and for tables of k by k places."""
     for start, stop in row_blocks(
         len(rows),
         max(1, MAX_COMPARED_ENTRIES // (a.listed.shape[1] ** 2 + _max_tied_samples(a, b))),

@@ -47,7 +47,11 @@ Affinity = Literal["cosine", "euclidean", "inner"]
 
 class Similarity(NamedTuple):
     """Scores between rows: the nearest neighbours of a row have the largest scores. Scores are
-    defined up to a constant per row."""
+    defined up to a constant per row.
+
+    ``targets``: the rows to multiply with, None for ``points``. ``gram``: all inner products, if
+    known.
+    """
 
     points: Array
     squares: Array | None  # squared lengths, for Euclidean distances only

@@ -231,7 +231,7 @@ def principal_coordinates(x: Representation) -> Array:
 @cached("n k")
 def partially_whitened_points(x: Representation, alpha: float) -> Array:
     """Return the centred points with every singular value s replaced by alpha s + (1 - alpha), in
-    unit size, shape (n, at most n).
+    unit size, shape (n, at most n): ``alpha=1`` changes nothing, ``alpha=0`` whitens.
 
     s is in units of the root mean square over the rank. The points are defined up to a rotation of
     the columns.

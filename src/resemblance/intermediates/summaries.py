@@ -79,8 +79,9 @@ def concentricity(x: Representation) -> Array:
 def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
     """Return the logarithm of the mean Gaussian potential exp(-2 d^2) between samples.
 
-    The sum is computed in the log domain: distant samples give a large negative number, not minus
-    infinity.
+    ``unit``: between the rows at unit length, not between the data. ``self_pairs``: pairs of a
+    sample with itself count. The sum is computed in the log domain: distant samples give a large
+    negative number, not minus infinity.
     """
     xp, n = x.xp, x.shape[0]
     points, scale = (unit_rows(x), 2.0) if unit else _raw_points(x)
@@ -93,8 +94,8 @@ def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
 
 
 def _raw_points(x: Representation) -> tuple[Array, Array]:
-    """Return the points in unit size and the factor that restores 2 d^2. The factor is capped to
-    stay finite; a larger factor changes nothing."""
+    """Return the points in unit size, and the factor that turns their squared distances into 2 d^2.
+    The factor is capped to stay finite; a larger factor changes nothing."""
     length = size(x)
     if scalar(length) == 0:
         return centered(x), length

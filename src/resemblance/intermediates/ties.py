@@ -30,7 +30,11 @@ EXTRA_CANDIDATES = 6  # entries checked beyond the k largest: most ties involve 
 
 
 class Ties(NamedTuple):
-    """The rows with equally near neighbours; the arrays are empty without ties."""
+    """The rows with equally near neighbours; the arrays are empty without ties.
+
+    ``begins`` (m, k): the first place of the group of equally near samples at every place.
+    ``members``: the samples as near as the k-th nearest, one row after another.
+    """
 
     rows: np.ndarray  # (m,), in order
     # (m, k): the first place, from 0, of the group of equally near samples at every place.
@@ -77,7 +81,7 @@ def empty_ties(k: int) -> Ties:
 
 
 def stack_row_blocks(blocks: Iterable[Nearest]) -> Nearest:
-    """Concatenate blocks of rows."""
+    """Concatenate blocks of rows; rows are numbered over all blocks, and ``redone`` is 0."""
     indices, ties, _ = zip(*blocks)
     firsts = np.cumsum([0] + [len(block) for block in indices])
     counts = np.concatenate([part.sizes for part in ties])
