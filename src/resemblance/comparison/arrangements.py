@@ -149,7 +149,8 @@ def nearest_depths(count: int, n_other: int) -> list[int]:
 
 
 def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
-    """Return, for every two models with a single layer, the value of the two layers."""
+    """Return, for every two models with a single layer each, the value of the two layers. Names
+    without a model are left out."""
     values = _measure_matrix(comparison, measure)
     return tuple(
         _depth_curve(comparison, values, (model, other), [(i[0], j[0])])
@@ -163,7 +164,7 @@ def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[DepthC
     second model.
 
     A layer without any value stays in the curve, with the value NaN and the first layer as partner.
-    Two models without any value have no curve.
+    A first model with a single layer has no curve, and two models without any value have none.
     """
     values, differences = _measure_matrix(comparison, measure), comparison.dissimilarity(measure)
     curves = []
@@ -185,7 +186,8 @@ ModelLayers = tuple[str, list[int]]  # name of a model, positions of its layers
 
 
 def _layered_model_pairs(comparison: Comparison) -> list[tuple[ModelLayers, ModelLayers]]:
-    """Return every two models with the positions of their layers, among rows and columns."""
+    """Return every two models with the positions of their layers: in a square every pair once, in a
+    rectangle every model of the rows with every model of the columns."""
     rows, columns = layers_by_model(comparison.rows), layers_by_model(comparison.columns)
     if comparison.rows != comparison.columns:
         return [(row, column) for row in rows.items() for column in columns.items()]

@@ -103,7 +103,8 @@ class Failures(Sequence[Failure]):
         return self._at(spec, i, int(j))
 
     def _at(self, measure: str, i: int, j: int) -> Failure:
-        """Return the failure of a pair; the reason names the data instead of fingerprints."""
+        """Return the failure of the pair (i, j); the reason names the data instead of
+        fingerprints."""
         comparison = self.comparison
         x, y, (rows, columns) = comparison.rows[i], comparison.columns[j], comparison._places
         unknown = comparison.absent.get(measure, NOT_COMPUTED)
@@ -421,7 +422,8 @@ def _parse_specification(spec: str) -> tuple[str, dict[str, Any]] | str:
 def complete_differences(
     comparison: Comparison, measure: AnyMeasure, fewest: int
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the representations with a value for all pairs, and their differences, symmetric.
+    """Return the representations with a value for all pairs, and their differences, symmetric, at
+    least 0, with a zero diagonal.
 
     The function repeatedly drops the representation with the most missing values. Raises
     ``ValueError`` for a rectangular comparison, and if fewer than ``fewest`` representations have a
@@ -486,7 +488,8 @@ def measure_info(measure: Measure) -> MeasureInfo:
 
 
 def save_scores(comparison: Comparison, path: str | Path, name: str) -> None:
-    """Write a comparison with evidence to a file, as the saved result of the class ``name``."""
+    """Write a comparison with evidence to a file, as the saved result of the class ``name``. Raises
+    ``ValueError`` for a measure that is a lambda."""
     evidence = comparison.evidence
     entries, results = ({}, ()) if evidence is None else evidence.stored()
     if any(info.spec.startswith("<lambda>") for info in comparison.measures):
@@ -498,7 +501,7 @@ def save_scores(comparison: Comparison, path: str | Path, name: str) -> None:
 
 
 def write_missing_scores(comparison: Comparison, store: ScoreFile) -> None:
-    """Add the scores missing from a file."""
+    """Add the scores of a comparison that a file does not have."""
     stored_matrices = {spec: scores.emptied() for spec, scores in comparison.matrices.items()}
     for column in store.columns(
         {name for scores in stored_matrices.values() for name in scores.data}

@@ -73,8 +73,12 @@ class Clusters(BaseResult):
 
 
 def cluster_by_medoids(names: tuple[str, ...], differences: np.ndarray, k: int | None) -> Clusters:
-    """Divide representations into clusters by their differences (n, n), symmetric with a zero
-    diagonal."""
+    """Divide representations into k clusters by their differences (n, n), symmetric with a zero
+    diagonal. With ``k=None``, the number from 2 to 10 with the largest mean silhouette counts.
+
+    Raises ``ValueError`` for fewer than three representations or an impossible k, and
+    :class:`UndefinedError` if all differences are 0.
+    """
     from sklearn.metrics import silhouette_samples
 
     n = len(names)
@@ -211,7 +215,9 @@ class Permanova(BaseResult):
 
 
 def group_labels(role: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
-    """Return labels by name, from a mapping, a sequence or a Series."""
+    """Return labels by name of a row, from a mapping, a sequence in the order of the rows, or a
+    Series with names as index. Raises ``ValueError`` for missing labels; ``role`` names the
+    argument."""
     if getattr(labels, "ndim", 1) != 1:
         raise ValueError(
             f"permanova: {role} must be a list with one entry for each representation, not a table"
@@ -314,10 +320,12 @@ ExchangeStrata = list[list[list[int]]]
 
 
 def _exchange_strata(observed: np.ndarray, nested: Sequence[Hashable] | None) -> ExchangeStrata:
-    """Return the sets of units that may be permuted within the set.
+    """Return the strata: lists of units (lists of positions) that may be permuted within the
+    stratum.
 
-    If every block has a single label, whole blocks are exchangeable. If a block has several labels,
-    members are exchangeable within their block.
+    Without blocks, all members are exchangeable. If every block has a single label, whole blocks
+    are exchangeable. If a block has several labels, members are exchangeable within their block.
+    Raises ``ValueError`` for whole blocks of different sizes.
     """
     if nested is None:
         return [[[i] for i in range(len(observed))]]
@@ -340,8 +348,8 @@ def _exchange_strata(observed: np.ndarray, nested: Sequence[Hashable] | None) ->
 def _count_divisions(
     observed: np.ndarray, strata: ExchangeStrata, groups: int
 ) -> tuple[float, float]:
-    """Return the number of different divisions, and the smallest p-value that all divisions can
-    give.
+    """Return the number of different divisions, infinite above a billion, and the smallest p-value
+    that all divisions can give.
 
     Groups with equal numbers of units in every stratum can exchange names without a new division.
     """

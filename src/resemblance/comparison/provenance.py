@@ -46,8 +46,8 @@ def processor_name(info: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def environment_versions(modules: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the versions of this library, Python, the libraries behind measures, and the given
-    modules."""
+    """Return the versions of this library, Python, the installed libraries behind measures, and the
+    given imported modules."""
     installed = library_versions()
     libraries = {name: installed[name] for name in MEASURE_LIBRARIES if name in installed}
     for name in set(modules) - set(libraries):

@@ -113,7 +113,7 @@ def score_batch(
 
 
 def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
-    """Yield score batches; consecutive small batches of a measure are joined."""
+    """Yield score batches; consecutive small batches of a measure and version are joined."""
     for _, group in groupby(columns, key=lambda c: c[:2]):
         batch, size = list[ScoreBatch](), 0
         for column in group:
@@ -205,7 +205,8 @@ class ScoreMatrix:
         return ScoreMatrix(self.measure, self.version, self.symmetric, self.rows, self.columns)
 
     def put(self, column: ScoreBatch) -> None:
-        """Add the entries of a batch that belong to the measure and the data of the matrix."""
+        """Add the entries of a batch that belong to the measure and the data of the matrix. Entries
+        that have a value, or failed for good, stay as they are."""
         if (column.measure, column.version) != (self.measure, self.version):
             return
         if not len(self._places(column.data)[0]):
@@ -267,14 +268,14 @@ class ScoreMatrix:
         return self._last[1:]
 
     def missing(self) -> np.ndarray:
-        """Return which entries need computation: entries without a value that did not fail, or
-        failed for lack of memory."""
+        """Return a mask of the entries that need computation: entries without a value that did not
+        fail, or failed for lack of memory."""
         missing: np.ndarray = np.isnan(self.values)
         return missing if self._failed is None else missing & (self._failed != PERMANENT)
 
     def columns_without(self, reference: ScoreMatrix | None = None) -> Iterator[ScoreBatch]:
-        """Yield the scores of every pair of data once, without scores of the ``reference``
-        matrix."""
+        """Yield the scores and the failures of every pair of data once, in batches, without pairs
+        that the ``reference`` matrix has."""
         data = self.data
         places = {fingerprint: place for place, fingerprint in enumerate(data)}
         x, y = _positions_of_data(places, self.rows), _positions_of_data(places, self.columns)

@@ -247,7 +247,8 @@ class ScoreFile:
         self._db.executemany("DELETE FROM scores WHERE id = ?", ([number] for number in ids))
 
     def columns(self, ids: Iterable[str] | None = None) -> Iterator[ScoreBatch]:
-        """Yield all scores, or at least the scores of data among the fingerprints ``ids``.
+        """Yield all scores in batches; with ``ids``, only batches that contain a fingerprint among
+        ``ids``.
 
         Raises ``ValueError`` for rows that cannot be scores.
         """
@@ -411,7 +412,8 @@ def _connect(path: Path, mode: str = "") -> sqlite3.Connection:
 
 
 def open_score_file_read_only(path: Path) -> sqlite3.Connection:
-    """Open a file that another process may be writing, or that is in a read-only folder."""
+    """Open a file that another process may be writing, or that is in a read-only folder. Raises
+    ``ValueError`` for a file that was not closed and cannot be completed."""
     if not has_locks(path.parent):
         return _connect(path, f"{LOCKLESS_VFS}&mode=ro")
     connection = _connect(path, "?mode=ro")
