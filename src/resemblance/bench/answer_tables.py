@@ -88,7 +88,8 @@ def behind_text(answer: Answer) -> str:
 
 
 def different_text(answer: Answer, labels: Labels, *, is_better: bool) -> str:
-    """Return the measures that are surely better, or surely worse, than the baseline."""
+    """Return the measures that are surely better, or surely worse (the worst first), than the
+    baseline, with intervals; "none" for no measure, and "–" without intervals."""
     lines = [
         (line, line.joint)
         for line in answer.measures
@@ -132,7 +133,8 @@ def conclusion_of_answers(answers: Sequence[Answer], labels: Labels) -> str:
 
 
 def networks_sentence(answers: Iterable[Answer], labels: Labels) -> str:
-    """Return how many measures differ from the baseline by networks and data sets as the unit."""
+    """Return how many measures differ from the baseline by networks and data sets as the unit, in
+    words; "" if the numbers are unknown."""
     counts = {a.question.words: a.n_differ_by_models for a in answers if a.has_intervals}
     found = {words: count for words, count in counts.items() if count}
     baseline = next((labels.get(a.baseline, a.baseline) for a in answers), "")
@@ -235,8 +237,7 @@ def _marked_score(line: MeasureAnswer) -> str:
 
 
 def missing_measures(answers: Iterable[Answer], labels: Labels) -> dict[tuple[str, str], list[str]]:
-    """Return the labels of measures without an answer, by the words of the question and the
-    reason."""
+    """Return the labels of measures without an answer, by (words of the question, reason)."""
     measures: dict[tuple[str, str], list[str]] = {}
     for answer in answers:
         for spec, reason in answer.missing.items():

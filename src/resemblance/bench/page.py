@@ -137,7 +137,7 @@ def _column_choices(columns: Sequence[ScoreColumn]) -> dict[str, list[str]]:
 
 
 def column_letter(position: int) -> str:
-    """Return the letters of a footnote: a, b, ..., z, aa, ab, ..."""
+    """Return the letters of the footnote at a position from 0: a, b, ..., z, aa, ab, ..."""
     prefix = column_letter(position // 26 - 1) if position >= 26 else ""
     return prefix + "abcdefghijklmnopqrstuvwxyz"[position % 26]
 
@@ -374,7 +374,8 @@ def frame_sections(
 
 
 def groups_by_test(tasks: Iterable[Case | Score]) -> dict[str, Callable[[TaskKey], bool]]:
-    """Return the groups of tasks with the same test, from tasks or from scores."""
+    """Return, for each test of some tasks or scores, the predicate that says whether a task is of
+    the test."""
     return {test: partial(_is_of_test, test) for test in dict.fromkeys(t.test for t in tasks)}
 
 

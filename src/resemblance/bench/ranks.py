@@ -118,8 +118,10 @@ def rank_rule(
 ) -> RankRule:
     """Return the rule that ranks the measures of a task by their scores.
 
-    A task with unreliable expected differences is shown and not ranked, unless ``is_ranked`` is
-    True; Kendall's correlation is shown next to Spearman's and never ranked.
+    ``is_by_part``: rank within every part. ``failures``: the rank of measures with failed
+    comparisons. ``is_shared``: all measures share one rank. A task with unreliable expected
+    differences is shown and not ranked, unless ``is_ranked`` is True; Kendall's correlation is
+    shown next to Spearman's and never ranked.
     """
     count = max(len(s.parts) for s in scores) if is_by_part else 1
     parts = tuple(
@@ -149,7 +151,8 @@ def add_scores(section: Section, cells: ScoresAndRulesByTask, words: int = 1) ->
 
 
 def catalogue_measure(info: MeasureInfo) -> Measure | None:
-    """Return the catalogue measure behind a result; None for a user's own measure."""
+    """Return the catalogue measure behind a result; None for a user's own measure, and for another
+    label or version."""
     try:
         measure = get_measure(info.spec)
     except ValueError:

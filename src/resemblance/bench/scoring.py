@@ -130,7 +130,7 @@ def _n_comparisons(chunk: ComparisonChunk) -> int:
 
 
 def scores_in_case(case: Case, comparisons_by_part: ComparisonsByPart) -> Iterator[Score]:
-    """Yield the scores of all compared measures in a task."""
+    """Yield the scores of all compared measures in a task; nothing if no part was compared."""
     comparisons = [
         comparisons_by_part[part.key] for part in case.parts if part.key in comparisons_by_part
     ]
@@ -174,7 +174,11 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
 
 
 def mean_over_parts(rule: Rule, values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the score of a task from the scores of its parts; NaN without parts."""
+    """Return the score of a task from the scores of its parts; NaN without parts.
+
+    If the rule is complete, the score is the weighted mean, NaN if a part has no score. Otherwise
+    the score is the plain mean over the parts with a score.
+    """
     if not values:
         return np.nan
     return float(np.average(values, weights=weights) if rule.is_complete else known_mean(values))
@@ -233,7 +237,8 @@ def _missing_score_reason(
 
 
 def failure_without_count(reason: str | None) -> str:
-    """Return why a measure has no score, without the number of failed comparisons."""
+    """Return why a measure has no score, without the number of failed comparisons; "no value"
+    without a reason."""
     return (reason or "").partition(MOST_OFTEN_PREFIX)[2] or reason or "no value"
 
 

@@ -133,7 +133,13 @@ def tau(
     positions: Collection[float] | None = None,
     rule: Rule = MANIFOLD_ORDER_RULE,
 ) -> float:
-    """Return Kendall's tau of the differences with the known order of "rings" or "clusters"."""
+    """Score the order of the differences that a measure found in an experiment; NaN if a difference
+    is missing.
+
+    Each point of "rings" or "clusters" has a position: the number of coinciding rings or of
+    clusters. ``rule`` compares the differences with the positions: by default as Kendall's tau.
+    ``positions``: the positions that count; by default all.
+    """
     points = run.points.get((experiment, measure), ())
     differences = {p.at: p.difference for p in points if positions is None or p.at in positions}
     return score_against_reference(
@@ -144,7 +150,8 @@ def tau(
 def taus_over_k(
     run: Measured, measure: str, experiment: str, positions: Collection[float] | None = None
 ) -> dict[int, float]:
-    """Return Kendall's tau by number of neighbours; NaN if an order lacks a value."""
+    """Return Kendall's tau by number of neighbours; NaN if an order lacks a value, {} for a measure
+    without neighbours."""
     return {
         k: tau(run, spec, experiment, positions)
         for k, spec in sorted(run.sweeps.get(measure, {}).items())

@@ -233,8 +233,9 @@ def model_origin(run: PaperRun, recipes: Iterable[Recipe]) -> dict[str, Any]:
 
 
 def pack_model_groups(folder: Path, facts: Mapping[str, Any]) -> ModelGroups:
-    """Return the models of a pack. Reliabilities that the pack lacks are computed from the
-    inputs."""
+    """Read the features of every model in the folder of a pack, and the task reliabilities in
+    ``facts``. Without such reliabilities, ``reliabilities`` is None: the run computes the
+    reliabilities from the inputs."""
     return ModelGroups(
         read_models(folder / PACK_MODELS_FOLDER), reliabilities=facts.get(RELIABILITY)
     )

@@ -54,7 +54,7 @@ class Speed(NamedTuple):
 
     @property
     def hours(self) -> float:
-        """The training time in hours."""
+        """The hours that one training takes: ``examples`` divided by ``per_second``, in hours."""
         return self.examples / self.per_second / 3600
 
 

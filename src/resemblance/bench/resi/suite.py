@@ -125,7 +125,8 @@ def prepare_resi_models(run: SuiteRun) -> ModelGroups:
 
 
 def resi_models_from_pack(pinned: FrozenFeatures) -> ModelGroups:
-    """Return the models of a pack."""
+    """Read the features of every model in a pack, and the task reliabilities that the pack stores.
+    Without stored reliabilities, ``reliabilities`` of the result is None."""
     return pack_model_groups(pinned.folder, pinned.facts)
 
 

@@ -77,8 +77,8 @@ class RepresentationSet(NamedTuple):
         return reference_of(self.functionality[name], rows) if len(rows) else None
 
     def references(self) -> list[int]:
-        """Return the best reference for every functionality that varies, and the best reference
-        without the seed of the first."""
+        """Return the sorted positions of the best reference for every functionality that varies,
+        and of the best reference without the seed of the first."""
         found = set[int]()
         for name, f in self.functionality.items():
             if np.ptp(f.round(12)) > 0:
@@ -481,7 +481,7 @@ def group_by_pretraining(
 def layer_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
-    """Return a set for every layer, for independent models."""
+    """Return a set for every layer, for independent models, and two empty designs."""
     f, rows, answers, units = (
         functionalities(model_features),
         range(len(model_features)),

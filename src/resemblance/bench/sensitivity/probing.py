@@ -125,7 +125,8 @@ def stratified_divisions(
 ) -> list[SampleDivision]:
     """Return the training, validation and test samples of every split, stratified by class.
 
-    Raises ``ValueError`` for fewer than eight samples, or if a part has fewer than two classes.
+    Raises ``ValueError`` for fewer than eight samples, if a part has fewer than two classes, or for
+    more classes than half of the samples.
     """
     if len(classes) < 8:
         raise ValueError(

@@ -214,7 +214,7 @@ def _reference_pvalue(
 
 def unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.ndarray:
     """Return the ranks within every row, centred and scaled to unit length; 0 in the column of the
-    self pair if self pairs do not count."""
+    self pair if self pairs do not count. ``selves``: the column of the self pair, by row."""
     places = np.arange(len(values))
     if not self_pair:
         values = values.copy()

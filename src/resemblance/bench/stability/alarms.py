@@ -96,7 +96,7 @@ class PerturbedModel(NamedTuple):
     unchanged: Mapping[str, float | None]
 
     def of(self, kind: str, draw: int | None = None) -> list[PerturbedCopy]:
-        """Return the copies of a kind, in order."""
+        """Return the copies of a kind, of one draw or, by default, of all draws, in order."""
         return [p for p in self.points if p.kind == kind and draw in (None, p.draw)]
 
     def disturbed(self, kind: str, draw: int | None = None) -> list[PerturbedCopy]:
@@ -155,8 +155,8 @@ def shares_of_scale(
 
 
 def threshold_test_copies(model: PerturbedModel) -> list[PerturbedCopy]:
-    """Return the copies that test thresholds: neither the copies that calibrate thresholds nor
-    unperturbed copies."""
+    """Return the perturbed copies that test thresholds: of noise only draw 1, because draw 0
+    calibrates thresholds; of other kinds all copies."""
     draw_by_kind = {"noise": 1}
     return [p for kind in PERTURBATION_KINDS for p in model.disturbed(kind, draw_by_kind.get(kind))]
 
@@ -200,7 +200,8 @@ def excess_over_calibration(
 
 
 def calibration_copies(model: PerturbedModel) -> list[PerturbedCopy]:
-    """Return the copies with harmless noise, which calibrate thresholds."""
+    """Return the copies with noise of draw 0 and no significant loss of accuracy, which calibrate
+    thresholds."""
     return [p for p in model.disturbed("noise", 0) if not p.harmed]
 
 

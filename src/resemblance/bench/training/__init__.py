@@ -311,7 +311,8 @@ def paper_recipes(portion: PaperSubset) -> Iterator[Recipe]:
 
 
 def chosen_architectures(portion: PaperSubset) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of data set and architecture in a subset of the benchmark."""
+    """Yield the pairs of data set and architecture in a subset of the benchmark. Without named
+    architectures, unpublished architectures are left out."""
     for dataset, info in DATASETS.items():
         if portion.datasets and dataset not in portion.datasets:
             continue

@@ -376,6 +376,6 @@ def image_schedule(options: Mapping[str, Any], unit: int) -> Schedule:
 
 
 def count_loader_threads(device: Any) -> int:
-    """Return the number of threads that load images: one thread if the CPU also trains the
-    model."""
+    """Return the number of threads that load images: one thread if the CPU also trains the model;
+    otherwise one per processor, at most ``MAX_LOADER_THREADS``."""
     return 1 if device.type == "cpu" else min(MAX_LOADER_THREADS, os.cpu_count() or 1)

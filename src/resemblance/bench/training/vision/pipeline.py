@@ -144,10 +144,12 @@ def training_image(recipe: Recipe, feed: ImageFeed, epoch: int, place: int) -> n
 
 
 def test_image(recipe: Recipe, feed: ImageFeed, noise: float, place: int) -> np.ndarray:
-    """Return a test image as input of the model, (3, side, side) in float32.
+    """Return test image number ``place`` of the feed as model input, (3, side, side) in float32.
 
-    ``noise``: the largest variance of the added noise, the same noise for all models; 0 for no
-    noise.
+    The function adds the shortcut dot if the feed has dots, resizes the image, adds noise, and
+    normalises the colours. ``noise``: the largest variance of the noise, on the scale from 0 to
+    255; the function draws the variance uniformly from 0 to ``noise``. An image has the same noise
+    for all models; 0 means no noise.
     """
     row, options = int(feed.rows[place]), recipe.options
     image = _add_dots_to_image(options, feed, read_image(feed.pictures, row), place)
