@@ -54,7 +54,8 @@ def is_torch(array: Array) -> bool:
 
 
 def records_gradient(array: Array) -> bool:
-    """Say whether PyTorch or JAX records operations on an array for differentiation."""
+    """Say whether PyTorch or JAX records operations on an array for differentiation; False for
+    NumPy."""
     if type(array) in NUMPY_TYPES:
         return False
     if is_torch(array):
@@ -63,7 +64,8 @@ def records_gradient(array: Array) -> bool:
 
 
 def has_no_values(array: Array) -> bool:
-    """Say whether an array is a tracer without values, as inside ``jax.jit`` and ``jax.vmap``."""
+    """Say whether an array is a JAX tracer without values, as inside ``jax.jit`` and
+    ``jax.vmap``."""
     if type(array) in NUMPY_TYPES:
         return False
     return _is_traced(array) and _is_traced(detach(array))
@@ -101,7 +103,11 @@ def has_float64(array: Array) -> bool:
 
 
 def working_precision(array: Array) -> str:
-    """Return the default dtype of computation: float64 on the CPU, at least float32 elsewhere."""
+    """Return the default dtype of computation, "float64" or "float32".
+
+    "float64" for arrays on the CPU and for arrays in double precision, unless JAX disables double
+    precision.
+    """
     if type(array) in NUMPY_TYPES:
         return "float64"
     is_wide = (is_double(array) or is_on_cpu(array)) and has_float64(array)
@@ -150,7 +156,8 @@ _NO_TF32 = SharedSetting(_disable_tf32)
 
 
 def detach(array: Array) -> Array:
-    """Return the values of an array outside any gradient graph."""
+    """Return the values of an array outside any gradient graph; other arrays are returned
+    unchanged."""
     if type(array) in NUMPY_TYPES:
         return array
     if _is_traced(array):
@@ -178,9 +185,9 @@ def is_on_cpu(array: Array) -> bool:
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """Copy an array to NumPy: the only conversion for algorithms outside the array API.
+    """Return an array as a NumPy array: the only conversion for algorithms outside the array API.
 
-    A dtype unknown to NumPy, such as bfloat16, becomes float32.
+    A NumPy array is returned without a copy. Gradients are dropped. bfloat16 becomes float32.
     """
     if isinstance(array, np.ndarray):
         return array
@@ -209,7 +216,8 @@ def _copy_from_accelerator(array: Array) -> np.ndarray:
 
 
 def as_array_like(values: np.ndarray | float, array: Array) -> Array:
-    """Convert NumPy values to the library, precision and device of ``array``."""
+    """Convert NumPy values to the library and device of ``array``; floats also get the dtype of
+    ``array``, and other values keep their dtype."""
     dtype = array.dtype if np.asarray(values).dtype.kind == "f" else None
     return namespace(array).asarray(np.asarray(values), dtype=dtype, device=device(array))
 
@@ -225,8 +233,10 @@ def take_from_table(table: np.ndarray, places: Array) -> Array:
 
 
 def take_in_rows(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return the entries of every row at the columns of the row, as ``np.take_along_axis`` does, in
-    half the time."""
+    """Return ``np.take_along_axis(values, columns, axis=1)`` for matrices, in half the time.
+
+    ``columns``: (n, k), the columns to take from each of the n rows.
+    """
     starts = values.shape[1] * np.arange(len(values))
     return values.reshape(-1).take(columns + starts[:, None])
 
@@ -288,8 +298,7 @@ def frobenius_inner(a: Array, b: Array) -> Array:
 
 
 def apply_in_place(function: Callable[..., Array], values: Array, other: Array) -> Array:
-    """Return ``function(values, other)``, written into ``values`` where the library supports
-    ``out``.
+    """Return ``function(values, other)``; a NumPy array ``values`` is overwritten by the result.
 
     The caller must hold the only reference to ``values``.
     """
@@ -306,7 +315,8 @@ def column_means(values: Array) -> Array:
 
 
 def euclidean_norm(values: Array, axis: int | None = None) -> Array:
-    """Return the Euclidean norm; dividing by the largest magnitude prevents over- and underflow."""
+    """Return the Euclidean norm along an axis, or of all entries without an axis. Dividing by the
+    largest magnitude prevents over- and underflow."""
     xp = namespace(values)
     squares = sum_of_squares(values, axis)
     if has_safe_squares(squares):
@@ -318,10 +328,11 @@ def euclidean_norm(values: Array, axis: int | None = None) -> Array:
 
 
 def sum_of_squares(values: Array, axis: int | None = None) -> Array:
-    """Return the sum of squared entries; an overflow gives infinity.
+    """Return the sum of squared entries along axis 0 or 1, or of all entries without an axis; an
+    overflow gives infinity.
 
-    The sum over all entries adds row sums, because BLAS splits long vectors among threads, and the
-    last digits would depend on the number of threads.
+    The sum over all entries adds row sums: BLAS splits long vectors among threads, so the last
+    digits would depend on the number of threads.
     """
     xp = namespace(values)
     with np.errstate(over="ignore", under="ignore"):
@@ -348,8 +359,12 @@ def has_safe_squares(sums: Array) -> bool:
 
 
 def safe_quotient(value: float, divisor: Array, array: Array) -> Array:
-    """Return a quotient of positive numbers, moved into the range in which the third power, and so
-    the derivative of an inverse square, is finite and positive in the dtype of ``array``."""
+    """Return ``value / divisor`` for positive numbers, clipped to a range of the dtype of
+    ``array``.
+
+    Within the range, the third power is finite and positive, and so is the derivative of an inverse
+    square.
+    """
     low = float(namespace(array).finfo(array.dtype).smallest_normal) ** 0.3
     with np.errstate(over="ignore"):
         return namespace(divisor).clip(value / divisor, low, 1 / low)
@@ -384,7 +399,8 @@ def singular_values(matrix: Array) -> Array:
 
 
 def concatenate_blocks(blocks: Iterable[Array], out: Array) -> Array:
-    """Concatenate blocks along the first axis, into the array ``out`` where the library can write.
+    """Concatenate blocks along the first axis. NumPy and PyTorch arrays are written into ``out``
+    and returned; other libraries return a new array.
 
     The blocks may be computed lazily from ``out``: every block is written before the next block is
     computed.
@@ -399,13 +415,14 @@ def concatenate_blocks(blocks: Iterable[Array], out: Array) -> Array:
 
 
 def row_blocks(n: int, height: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of consecutive blocks of ``height`` rows, by default ``BLOCK_HEIGHT``."""
+    """Yield (start, stop) of consecutive blocks of n rows: ``height`` rows each, by default
+    ``BLOCK_HEIGHT``, and fewer in the last block."""
     height = BLOCK_HEIGHT if height is None else height
     return ((start, min(start + height, n)) for start in range(0, n, height))
 
 
 def scatter(values: Array, order: Array) -> Array:
-    """Return ``result`` with ``result[order] = values``, for a permutation ``order``."""
+    """Return an array ``result`` with ``result[order] = values``; ``order`` is a permutation."""
     if isinstance(values, np.ndarray) or is_torch(values):
         result = namespace(values).empty_like(values)
         result[order] = values
@@ -416,7 +433,8 @@ def scatter(values: Array, order: Array) -> Array:
 
 
 def assign(values: Array, index: Array, new: Array) -> Array:
-    """Return ``values`` after ``values[index] = new``, overwritten where the library can write."""
+    """Return ``values`` after ``values[index] = new``: overwritten for NumPy and PyTorch, a copy
+    for other libraries."""
     if isinstance(values, np.ndarray) or is_torch(values):
         values[index] = new
         return values

@@ -69,7 +69,8 @@ def spell_non_finite(value: Any) -> Any:
 def decode_value(kind: Any, value: Any) -> Any:
     """Return the value of type ``kind`` encoded in JSON: the inverse of :func:`encode_value`.
 
-    Raises ``TypeError``, ``ValueError`` or ``KeyError`` where the JSON does not fit the type.
+    A value of a plain type is returned unchecked. Raises ``TypeError``, ``ValueError`` or
+    ``KeyError`` where the JSON does not fit the type.
     """
     origin, parts = get_origin(kind), get_args(kind)
     if isinstance(value, dict) and value.keys() == ARRAY_ENTRIES:
@@ -97,7 +98,7 @@ def decode_value(kind: Any, value: Any) -> Any:
 
 def _decode_entries(kind: Any, entries: Any) -> Any:
     """Return a named tuple or dataclass from encoded fields: an object, or a list in the order of
-    the fields."""
+    the fields. Raises ``ValueError`` for an unknown field."""
     types = field_types(kind)
     if isinstance(entries, list):
         entries = dict(zip([*types][: len(entries)], entries, strict=True))

@@ -60,7 +60,8 @@ def import_optional(package: str) -> Any:
 
 
 def require_package(package: str) -> None:
-    """Raise the ``ImportError`` of :func:`import_optional` without importing the package."""
+    """Raise the ``ImportError`` of :func:`import_optional` if the package is not installed, without
+    importing the package."""
     name = package.partition(".")[0]
     if not _is_package_installed(name):
         raise ImportError(
@@ -94,7 +95,7 @@ def _missing_packages(packages: tuple[str, ...]) -> list[str]:
 
 
 def packages_in_extra(extra: str) -> tuple[str, ...]:
-    """Return the import names of the packages in an extra."""
+    """Return the import names of the packages in an extra and in the extras that it contains."""
     extras = (extra, *CONTAINED_EXTRAS.get(extra, ()))
     modules = [module for module, candidate in EXTRA_OF_PACKAGE.items() if candidate in extras]
     return tuple(dict.fromkeys(module.partition(".")[0] for module in modules))
@@ -103,8 +104,10 @@ def packages_in_extra(extra: str) -> tuple[str, ...]:
 def install_hint(extra: str, *packages: str) -> str:
     """Return the command to install an extra, or only the given packages of the extra.
 
-    The command refers to this package by the source folder, never by name, because another package
-    could own the name in a package index.
+    With a source folder of this package, the command installs the whole extra from the folder.
+    Without a folder, the command installs ``packages``, by default the missing packages of the
+    extra. The command never names this package: another package could own the name in a package
+    index.
     """
     folder, editable = _source_checkout()
     if folder:
@@ -119,8 +122,8 @@ def _is_package_installed(package: str) -> bool:
 
 
 def _source_checkout() -> tuple[Path | None, bool]:
-    """Return the source folder, if the folder still exists, and whether the installation is
-    editable."""
+    """Return the source folder of this package, and whether the installation is editable; (None,
+    False) without a folder."""
     root = Path(__file__).resolve().parents[2]
     if _is_resemblance_project(root):
         return root, True

@@ -15,8 +15,11 @@ UNIT_PREFIXES = "kMGT"  # powers of 1000
 def format_number(
     value: float | None, figures: int = 3, *, rounding: float = ROUNDING_NOISE
 ) -> str:
-    """Format a number with ``figures`` significant digits, None and NaN as a dash, magnitudes below
-    ``rounding`` as 0."""
+    """Format a number with ``figures`` significant digits.
+
+    Up to 2 * ``figures`` digits before the decimal point are all written. None and NaN become a
+    dash, infinity "∞", and magnitudes below ``rounding`` 0.
+    """
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -36,9 +39,9 @@ def format_range(
 
 
 def format_two_decimals(value: float, digits: int = 2) -> str:
-    """Format a number with two decimals.
+    """Format a number from 0.01 to 10 with two decimals.
 
-    A number below 0.01 has ``digits`` significant digits, a number from 10 upwards has three.
+    A smaller number has ``digits`` significant digits, and a larger number has three.
     """
     size = abs(value)
     if 0.01 <= size < 10:
@@ -52,7 +55,10 @@ def format_fixed(value: float, places: int = 2) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Format a share as a percentage; a share above 0 is never written as 0."""
+    """Format a share as a percentage: "45 %", and below 10 % with a decimal, "4.5 %".
+
+    A share below 0.1 % is "under 0.1 %"; 0 and rounding errors of 0 are "0 %".
+    """
     if SMALLEST_SHARE < share < 1e-3:
         return "under 0.1 %"
     decimals = 1 if SMALLEST_SHARE < share < 0.0995 else 0
@@ -70,7 +76,8 @@ def format_estimate(value: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration in a suitable unit: "0.3 s", "12 min", "3.5 h", "40 days"."""
+    """Format a duration in a suitable unit: "0.3 s", "12 min", "3.5 h", "40 days"; "< 0.01 s" for
+    less."""
     for unit, size, smallest in (("days", 86400, 2), ("h", 3600, 1.5), ("min", 60, 1.5)):
         if seconds >= smallest * size:
             return f"{format_estimate(seconds / size)} {unit}"
@@ -91,7 +98,7 @@ def format_with_prefix(value: float, unit: str = "") -> str:
 
 
 def round_to_figures(value: float | None, figures: int) -> float | None:
-    """Round a number to ``figures`` significant digits; None for a missing or infinite number."""
+    """Round a number to ``figures`` significant digits; None for None, NaN and infinity."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.{figures}g}")
 
 
@@ -135,11 +142,10 @@ def with_minus_signs(text: str) -> str:
 
 
 def decimals_for_column(sizes: Sequence[float]) -> int | None:
-    """Return the number of decimals for a column of numbers; None if no single number fits all
-    cells.
+    """Return the number of decimals, from 0 to 3, for a column of magnitudes; 0 for whole numbers.
 
-    No number of decimals fits if a large number would leave a small number with fewer than two
-    digits, as when a column mixes measures.
+    None if no single number of decimals fits: the largest number is below 0.02 or at least 1e7, or
+    a small number would have fewer than two digits, as when a column mixes measures.
     """
     sizes = [0.0 if size < ROUNDING_NOISE else size for size in sizes if math.isfinite(size)]
     if all(size == int(size) and size < 1e7 for size in sizes):
@@ -156,9 +162,10 @@ def decimals_for_column(sizes: Sequence[float]) -> int | None:
 
 
 def format_decimals(value: float, places: int | None) -> str:
-    """Format a number with ``places`` decimals.
+    """Format a number with ``places`` decimals; NaN and infinity become a dash.
 
-    A nonzero number has three significant digits where the decimals would show 0.
+    A nonzero number has three significant digits where the decimals would show 0, and any number
+    has three if ``places`` is None.
     """
     if not math.isfinite(value):
         return "–"

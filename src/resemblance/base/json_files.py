@@ -206,14 +206,15 @@ def checksum(path: Path) -> str:
 
 
 def file_record(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the checksum, size and modification time of a file, with other facts."""
+    """Return the checksum, size and modification time of a file, together with other ``facts``, by
+    name."""
     state = path.stat()
     entries = {"sha256": checksum(path), "size": state.st_size, "mtime_ns": state.st_mtime_ns}
     return entries | dict(facts)
 
 
 def read_file_records(folder: Path) -> dict[str, Any]:
-    """Return the records of the files in a folder, by name; none if the records are missing or
+    """Return the records of the files in a folder, by name; {} if the records are missing or
     damaged."""
     try:
         return read_document(
@@ -224,13 +225,14 @@ def read_file_records(folder: Path) -> dict[str, Any]:
 
 
 def read_file_record(path: Path) -> dict[str, Any]:
-    """Return the record of a file, stored in the file's folder."""
+    """Return the record of a file, stored in the file's folder; {} without a record."""
     entries = read_file_records(path.parent).get(path.name)
     return entries if isinstance(entries, dict) else {}
 
 
 def is_unchanged(path: Path) -> bool:
-    """Say whether the size and modification time of a file are equal to the recorded values.
+    """Say whether the size and modification time of a file are equal to the recorded values; False
+    without a record.
 
     The content of an unchanged file is trusted: a changed file with a forged modification time
     passes. A copy without preserved modification times counts as changed, and is read.
@@ -240,9 +242,10 @@ def is_unchanged(path: Path) -> bool:
 
 
 def is_undamaged(path: Path, *, read: bool) -> bool:
-    """Say whether a file has the recorded checksum, if a checksum is recorded.
+    """Say whether a file has the recorded checksum; True without a recorded checksum.
 
-    ``read``: compute the checksum in any case, not only for a changed file.
+    An unchanged file counts as undamaged without computing the checksum. ``read``: compute the
+    checksum of every file.
     """
     expected = read_file_record(path).get("sha256")
     if expected is None or (not read and is_unchanged(path)):
@@ -251,6 +254,7 @@ def is_undamaged(path: Path, *, read: bool) -> bool:
 
 
 def recorded_fingerprint(path: Path) -> str | None:
-    """Return the recorded fingerprint of the array in a file; None if the file changed since."""
+    """Return the recorded fingerprint of the array in a file; None without a fingerprint, or if the
+    file changed since."""
     fingerprint = read_file_record(path).get(FINGERPRINT_ENTRY)
     return fingerprint if isinstance(fingerprint, str) and is_unchanged(path) else None

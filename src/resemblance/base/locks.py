@@ -29,7 +29,7 @@ STALE_AFTER = 15 * HEARTBEAT_SECONDS  # a holder without a heartbeat for this lo
 def has_locks(folder: Path) -> bool:
     """Test whether the file system of a folder supports locks, by locking a temporary file.
 
-    Returns True for a folder without write access.
+    Returns True on Windows, and for a folder without write access.
     """
     try:
         import fcntl
@@ -81,9 +81,9 @@ def lock_folder(folder: Path, patience: float = 2.0) -> Iterator[None]:
 def file_lock(file: Path, *, wait: bool = True) -> Iterator[bool]:
     """Lock a file, creating the file if needed, and yield whether this process holds the lock.
 
-    The lock ends with the process. The value is False only without ``wait``, while another process
-    holds the lock. Where the file system has no locks, or another kind of locks, the value is True
-    for every process.
+    The lock ends with the process. ``wait``: wait until no other process holds the lock; otherwise
+    the value is False while another process holds the lock. On Windows and where the file system
+    has no locks, nothing is locked, and the value is True.
     """
     try:
         import fcntl
@@ -131,8 +131,8 @@ def soft_lock(file: Path, target: str, patience: float = 0.0) -> Iterator[None]:
 
 
 def _create_lock_file(file: Path, token: str) -> bool:
-    """Create a lock file with the host, process id and token of this lock; False if the file
-    exists."""
+    """Create a lock file with the host, process id and token of this lock, and return True; return
+    False if the file exists."""
     try:
         with file.open("x", encoding="utf-8") as stream:
             json.dump({"host": socket.gethostname(), "pid": os.getpid(), "token": token}, stream)
@@ -150,8 +150,10 @@ def _heartbeat(file: Path, token: str, stop_event: threading.Event) -> None:
 
 
 def _take_over_stale_lock(file: Path, token: str) -> bool:
-    """Take over the lock file of a dead holder, a single process at a time; False if the holder may
-    be alive."""
+    """Take over the lock file of a dead holder, and say whether the takeover succeeded.
+
+    False if the holder may be alive, or while another process takes over the file.
+    """
     removal = file.with_name(f"{file.name}-removal")
     if not _is_stale(file):
         return False

@@ -23,9 +23,11 @@ T = TypeVar("T")
 def progress_reporter(
     progress: Progress, total: int | None, title: str
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of completed steps; ``total=None``: unknown total.
+    """Yield a function to call with the number of completed steps.
 
-    Where standard error is no terminal, a long stage prints a line every half minute.
+    ``progress``: True shows a bar, or a line every half minute where standard error is no terminal;
+    a callable receives (completed steps, total); False shows nothing. ``total=None``: the total is
+    unknown, and a callable receives 0.
     """
     steps = 0
 
@@ -84,7 +86,7 @@ def format_time_left(elapsed: float, steps: int, total: int | None) -> str:
 def progress_announcer(progress: Progress, title: str) -> Callable[[str], None]:
     """Return a function to print the name of a stage as a line on standard error, above a bar.
 
-    The function prints nothing without progress, or where a callback receives the progress.
+    The function prints nothing unless ``progress`` is True.
     """
 
     def announce(text: str) -> None:
@@ -98,12 +100,14 @@ _partial_counter: ContextVar[Callable[[float], None] | None] = ContextVar("parti
 
 
 def partial_work_counter(count: Callable[[float], None]) -> AbstractContextManager[None]:
-    """Inside this context, ``count`` receives the steps that :func:`count_partial_work` counts."""
+    """Return a context: within the context, ``count`` receives the steps that
+    :func:`count_partial_work` counts."""
     return context_value(_partial_counter, count)
 
 
 def count_partial_work(steps: float) -> None:
-    """Count steps, or parts of steps, of a long computation whose results come all at once."""
+    """Report steps, or parts of steps, to the counter of :func:`partial_work_counter`; do nothing
+    outside such a context."""
     if count := _partial_counter.get():
         count(steps)
 
@@ -112,8 +116,8 @@ def count_partial_work(steps: float) -> None:
 def percent_reporter(
     progress: Progress, total: float, title: str
 ) -> Iterator[Callable[[float], None]]:
-    """Yield a function to call with the size of every completed part; the end of the block
-    completes the total."""
+    """Yield a function to call with the size of every completed part of ``total``. The progress
+    counts whole percents, and the end of the block completes the total."""
     size, last_percent = 0.0, 0
     with progress_reporter(progress, PERCENT_STEPS, title) as advance:
 
@@ -130,8 +134,8 @@ def percent_reporter(
 
 
 def count_items(items: Iterable[T], count: Callable[[int], None]) -> Iterator[T]:
-    """Yield items, and count every item when the caller requests the next item, after its work is
-    done."""
+    """Yield items, and call ``count(1)`` after the work on every item, when the caller requests the
+    next item."""
     for item in items:
         yield item
         count(1)

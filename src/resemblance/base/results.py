@@ -170,9 +170,9 @@ def format_of(name: str) -> str:
 
 
 def class_of_format(entry: object, source: str, remedy: str = "") -> str:
-    """Return the class name in an entry ``format``.
+    """Return the class name in an entry ``format`` of the file ``source``.
 
-    Raises ``ValueError`` for an entry of another version or program.
+    Raises ``ValueError``, with the ``remedy``, for an entry of another version or program.
     """
     words = entry.split(" ") if isinstance(entry, str) else []
     if len(words) != 3 or words[0] != FORMAT_NAME:
@@ -184,7 +184,8 @@ def class_of_format(entry: object, source: str, remedy: str = "") -> str:
 
 
 def saved_document(result: BaseResult) -> dict[str, Any]:
-    """Return all fields of a result as a JSON document."""
+    """Return all fields of a result, and the properties saved for other programs, as a JSON
+    document."""
     names = [f.name for f in fields(result)]  # type: ignore[arg-type]
     entries = {name: getattr(result, name) for name in (*names, *result._derived)}
     contents = {

@@ -61,8 +61,10 @@ def html_table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[obj
 
 
 def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = None) -> str:
-    """Return the end of an error message: the closest name (an anagram first), or all known names
-    (or the names to ``show``)."""
+    """Return the end of an error message for an unknown name: the closest of ``names``.
+
+    Without a close name: all names, or the names to ``show``; "; it has none" without names.
+    """
     names = list(names)
     if isinstance(name, str) and (match := _closest_name(name, names)):
         return f"; did you mean {match!r}?"
@@ -70,7 +72,8 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
 
 
 def _closest_name(name: str, names: Sequence[str]) -> str:
-    """Return the name most similar to ``name``; "" if none is similar."""
+    """Return the name most similar to ``name``: a synonym, an anagram, or a similar spelling; "" if
+    none is similar."""
     synonym = INVARIANCE_SYNONYMS.get(name.lower())
     if synonym and synonym.partition("[")[0] in names:
         return synonym
@@ -215,9 +218,11 @@ def snap_to_bounds(values: np.ndarray, info: Any) -> np.ndarray:
 
 
 def diagnostic_notes(comparison: Any, *, exclude: str = "") -> dict[str, str]:
-    """Return a text per measure with diagnostics, such as "neighbour recall 0.97 to 1".
+    """Return a text per measure with diagnostics and caveats, such as "neighbour recall 0.97 to 1";
+    measures without a text are left out.
 
-    ``exclude``: the name of a diagnostic to omit, because the output shows it elsewhere.
+    ``exclude``: the name of a diagnostic to omit, or "caveat" to omit the caveats, because the
+    output shows it elsewhere.
     """
     import numpy as np
 
@@ -239,6 +244,7 @@ def _format_diagnostic_range(name: str, numbers: np.ndarray) -> str:
 
 
 def _count_texts(words: Iterable[str]) -> str:
-    """Return the distinct texts with the number of values that have each text."""
+    """Return the distinct texts with the number of values that have each text, joined by
+    semicolons."""
     counts = Counter(words)
     return "; ".join(f"{text} ({count_with_noun(n, 'value')})" for text, n in counts.items())

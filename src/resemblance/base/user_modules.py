@@ -26,14 +26,16 @@ class UserFileError(ValueError):
 
 
 def user_module_name(file: str) -> str:
-    """Return the module name for a user's file; the name cannot be imported."""
+    """Return the name under which a user's file is loaded: a hash of the path, which no import
+    finds."""
     digest = hashlib.blake2b(os.path.realpath(file).encode(), digest_size=6)
     return f"{USER_MODULE_PREFIX}{digest.hexdigest()}"
 
 
 def find_definition(module: str, name: str, file: str | None) -> Any:
     """Return a measure, a statistic or a function by module and name, for unpickling in another
-    process."""
+    process. ``file``: the path to load if no module has the name; without a path, the
+    ``ModuleNotFoundError`` is raised."""
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError:
@@ -45,13 +47,19 @@ def find_definition(module: str, name: str, file: str | None) -> Any:
 def restore_function(
     module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None
 ) -> Any:
-    """Return a measure or statistic by module and name, for unpickling in another process."""
+    """Return a measure or statistic by module and name, with the parameters fixed, for unpickling
+    in another process. ``file``: the path of a user's file; None for a module that Python can
+    import."""
     return find_definition(module, name, file).with_parameters(**dict(parameters))
 
 
 def function_version(function: Callable[..., Any]) -> int:
     """Return 1 for a measure of this package; for a user's measure, a hash of the file and of the
-    imported files in the same folder."""
+    imported files in the same folder.
+
+    Without a readable file, the hash is of the function's source or bytecode; without bytecode, the
+    version is 1.
+    """
     if function.__module__.partition(".")[0] == PACKAGE:
         return 1
     file = getattr(sys.modules.get(function.__module__), "__file__", None)
@@ -185,7 +193,8 @@ def load_packaged_file(file: str) -> Any:
 
 
 def _package_finder(package: Path) -> Callable[[str], Any]:
-    """Return a path hook for importing the modules in the folders of a package."""
+    """Return a path hook for importing the modules in the folders of a package from source text;
+    ``ImportError`` for other folders."""
     finder = FileFinder.path_hook((SourceTextLoader, SOURCE_SUFFIXES))
 
     def find(folder: str) -> Any:
