@@ -18,8 +18,8 @@ MAX_INSERTION_MOVES = 8  # moves per value; beyond, insertion sort within steps 
 def radix_mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> np.ndarray:
     """Return the ranks from 1 to n of fewer than 2^32 values from ``low`` to ``high``, low < high.
 
-    Neighbours within ``rounding`` share their mean rank. Return no ranks, shape (0,), if too many
-    values share a step: another algorithm is then faster.
+    Neighbours with a difference of at most ``rounding`` share their mean rank. Return no ranks,
+    shape (0,), if too many values share a step: another algorithm is then faster.
     """
     n, reach = len(vector), high - low
     keys = radix_sort_keys(vector, low, reach)
@@ -40,11 +40,11 @@ def radix_mean_ranks(vector: np.ndarray, low: float, high: float, rounding: floa
 
 @compile_on_first_call
 def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
-    """Return keys sorted by step, then by position, with three passes of a radix sort, the lowest
-    digit first.
+    """Return one key per value, sorted by step, then by position, with three passes of a radix
+    sort, the lowest digit first.
 
-    Values are from ``low`` to ``low + reach``. The lower half of a key is the position of the
-    value.
+    Values are from ``low`` to ``low + reach``, divided into ``SORT_STEPS`` steps. The upper half of
+    a key is the step of the value, and the lower half is the position.
     """
     n = len(vector)
     keys, buffer, counts = (
@@ -73,7 +73,8 @@ def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
 
 @compile_on_first_call
 def _insertion_sort_within_steps(vector: np.ndarray, keys: np.ndarray) -> bool:
-    """Sort keys of the same step by their values; return False if the sort needs too many moves."""
+    """Sort keys of the same step by their values, in place, and return True; return False if the
+    sort needs too many moves."""
     moves = MAX_INSERTION_MOVES * len(keys)
     for i in range(1, len(keys)):
         key, j = keys[i], i

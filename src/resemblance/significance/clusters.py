@@ -110,7 +110,8 @@ def _t_threshold(tail: float, subjects: int) -> float:
 def _sign_patterns(
     subjects: int, n_permutations: int, seed: int, is_exact: bool
 ) -> Iterator[np.ndarray]:
-    """Yield batches of sign patterns, (batch, subjects): all patterns, or random patterns."""
+    """Yield batches of sign patterns, (batch, subjects), of 1 and -1: all patterns if ``is_exact``,
+    else ``n_permutations`` random patterns."""
     if is_exact:
         patterns = np.array(list(itertools.product((1.0, -1.0), repeat=subjects)))
     else:
@@ -121,7 +122,8 @@ def _sign_patterns(
 
 
 def _t_values(signs: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return Student's t over subjects for each sign pattern, (patterns, times, columns).
+    """Return Student's t over subjects for each sign pattern, (patterns, times, columns); 0 where
+    all values are 0.
 
     A flip changes the mean over subjects and not the mean square.
     """
@@ -136,7 +138,8 @@ def _t_values(signs: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _clusters_above(t: np.ndarray, threshold: float) -> list[tuple[int, int, int, float]]:
-    """Return the column, the first and the last time, and the mass of each cluster."""
+    """Return (column, first time, last time, mass) of each cluster of t, (times, columns), above a
+    threshold."""
     clusters = []
     for column, values in enumerate(t.T):
         edges = np.diff(np.concatenate([[0], values > threshold, [0]]).astype(int))
@@ -146,7 +149,11 @@ def _clusters_above(t: np.ndarray, threshold: float) -> list[tuple[int, int, int
 
 
 def _largest_masses(t: np.ndarray, threshold: float, two_sided: bool) -> np.ndarray:
-    """Return the largest mass of a cluster over times and columns for each pattern, (patterns,)."""
+    """Return the largest mass of a cluster over times and columns for each pattern, (patterns,); 0
+    without a cluster.
+
+    ``two_sided``: clusters of -t count as well.
+    """
     largest = np.zeros(len(t))
     for side in (t, -t) if two_sided else (t,):
         is_above = side > threshold

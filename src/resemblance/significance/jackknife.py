@@ -114,7 +114,11 @@ def differences_from(
 
 def _standard_errors(scores: JackknifeScores, *, borrows: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the standard errors of all differences, and their degrees of freedom, (measures,
-    measures)."""
+    measures).
+
+    ``borrows``: mix the variance of every pair with the median variance of all pairs, and add a
+    degree of freedom. Two measures have a single pair, and nothing to borrow.
+    """
     by_set = [_pair_variances(units) for units in scores.deviations]
     variances = np.sum(by_set, axis=0)
     spread = np.sum([v**2 / max(len(u) - 1, 1) for v, u in zip(by_set, scores.deviations)], axis=0)
@@ -137,8 +141,8 @@ def _pair_variances(deviations: np.ndarray) -> np.ndarray:
 
 
 def _multiplier_draws(scores: JackknifeScores) -> np.ndarray:
-    """Return deviations multiplied by normal numbers: draws with the correlation of all mean
-    scores, (draws, measures)."""
+    """Return draws with the covariance of all mean scores, (draws, measures): sums of the
+    deviations of all units, multiplied by normal numbers."""
     deviations: Sequence[np.ndarray] = scores.deviations
     stacked = np.vstack(deviations)
     normal = generator(0, "significance", "jackknife").standard_normal(

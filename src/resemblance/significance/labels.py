@@ -47,7 +47,7 @@ def label_codes(caller: str, values: Any, n: int, role: str = "labels") -> np.nd
 
 
 def is_missing_label(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas.NA (whose equality is undefined)."""
+    """Say whether a value is None, NaN, NaT or pandas.NA (whose equality is undefined)."""
     try:
         return value is None or bool(value != value)
     except TypeError:
@@ -61,7 +61,8 @@ def _is_unusable_label(value: Any) -> bool:
 
 
 def _label_array(values: Any) -> np.ndarray:
-    """Return labels as an array in which numbers, and None, have not become strings."""
+    """Return labels as an array: numbers as numbers, and other lists as objects, so numbers and
+    None in a list of words do not become words."""
     if hasattr(values, "__dlpack__"):
         return to_numpy(values)
     if not isinstance(values, list | tuple):

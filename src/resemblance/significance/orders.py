@@ -31,7 +31,7 @@ class _ExchangeableUnits(NamedTuple):
     group: np.ndarray
 
     def rows_of(self, units: np.ndarray) -> np.ndarray:
-        """Return the rows of units, one unit after another."""
+        """Return the rows of the units at some positions, one unit after another."""
         size = self.size[units]
         offsets = self.start[units] - (np.cumsum(size) - size)
         return self.rows[np.arange(size.sum()) + np.repeat(offsets, size)]
@@ -191,12 +191,12 @@ class Design:
 
     @cached_property
     def _places(self) -> np.ndarray:
-        """The rows of all units, group after group."""
+        """The rows of all units, group after group: the places that a permutation fills."""
         return self._units.rows_of(np.argsort(self._units.group, kind="stable"))
 
     def _nth(self, number: int) -> np.ndarray:
-        """Return the units of every group in the permutation with the given number, counted group
-        by group."""
+        """Return the units, group after group, in permutation ``number`` of all permutations; 0 is
+        the given order."""
         unit_order = []
         for group in range(self._units.group.max() + 1):
             members = np.flatnonzero(self._units.group == group).tolist()

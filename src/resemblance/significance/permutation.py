@@ -133,8 +133,8 @@ def count_at_least(observed: Any, drawn: np.ndarray) -> Any:
 
 
 def pairs_of(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows and columns of the pairs of n models: pairs above the diagonal, or all
-    pairs."""
+    """Return the rows and columns of the pairs of n models: pairs above the diagonal, or with
+    ``both_orders`` all pairs of different models."""
     rows, columns = np.nonzero(~np.eye(n, dtype=bool)) if both_orders else np.triu_indices(n, 1)
     return rows, columns
 
@@ -142,8 +142,8 @@ def pairs_of(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
 def _permutation_batches(
     n: int, n_permutations: int, seed: int, exact: bool, batch: int = 2000
 ) -> Iterator[np.ndarray]:
-    """Yield all permutations of n, or ``n_permutations`` random permutations, in batches of
-    rows."""
+    """Yield permutations of n in batches of rows: all permutations if ``exact``, else
+    ``n_permutations`` random permutations."""
     if exact:
         orders = itertools.permutations(range(n))
         while chunk := list(itertools.islice(orders, batch)):
@@ -236,8 +236,8 @@ def _check_one_restriction(function: str, *kinds: Any) -> None:
 
 
 def count_orders(sizes: Iterable[int]) -> float:
-    """Return the number of joint permutations of sets with the given sizes; infinite beyond a
-    float."""
+    """Return the number of joint permutations of sets with the given sizes: the product of the
+    factorials; infinite if too large for a float."""
     group_sizes = list(sizes)
     if sum(math.lgamma(size + 1) for size in group_sizes) > MAX_EXPONENT:
         return math.inf

@@ -119,14 +119,19 @@ def clipped_interval(
     confidence_level: float,
     ends: tuple[float, float],
 ) -> tuple[float, float]:
-    """Return the confidence interval from the values on parts, clipped to the range ``ends``."""
+    """Return the confidence interval (low, high) around ``value``, clipped to the range ``ends``;
+    ``values`` are the values on the parts of the samples."""
     half = float(half_width(values, kind, confidence_level))
     low, high = np.clip((value - half, value + half), *ends)
     return float(low), float(high)
 
 
 def _resampling_units(caller: str, n: int, blocks: np.ndarray | None) -> list[np.ndarray]:
-    """Return the rows of every block, or every row as a separate unit."""
+    """Return the rows of every block, in the order of the block labels, or every row as a separate
+    unit.
+
+    Raises ``ValueError`` for fewer than two units.
+    """
     if blocks is None:
         units = list(np.arange(n)[:, None])
     else:
@@ -152,7 +157,8 @@ def known_mean(values: Any, axis: int = 0) -> np.ndarray:
 def percentile_interval(
     n_resamples: Any, ends: tuple[float, float] = INTERVAL_95
 ) -> tuple[float, float]:
-    """Return the quantiles ``ends`` of the known (not NaN) draws; two NaN if no draw is known."""
+    """Return the quantiles ``ends`` of the known (not NaN) values among ``n_resamples``, the draws;
+    two NaN if no draw is known."""
     values = np.asarray(n_resamples, float)
     known_values = values[~np.isnan(values)]
     if not len(known_values):
