@@ -220,7 +220,7 @@ class Measure(DeclaredFunction):
         return reason or ""
 
     def _data_caveats(self, x: Representation, y: Representation) -> tuple[str, ...]:
-        """Return the caveats about the data of a pair, such as duplicate samples."""
+        """Return the caveats about the data of a pair, such as duplicate samples; () if x is y."""
         if x is y:
             return ()
         by_variance = (
@@ -428,7 +428,8 @@ def is_plain_function(value: Any) -> TypeGuard[Callable[..., Any]]:
 
 
 def takes_two_arrays(function: Callable[..., Any]) -> bool:
-    """Say whether a plain function can be called with two arrays alone."""
+    """Say whether a plain function can be called with two arrays alone: all further parameters have
+    defaults."""
     try:
         return bool(_parameters_of_plain(function))
     except ValueError:
@@ -476,8 +477,9 @@ def restore_undeclared_measure(
 
 
 def require_own_name(measures: Iterable[Measure]) -> None:
-    """Raise ``ValueError`` for a function with values that no file can tell from the values of
-    another function: a lambda, or a function with variables of an enclosing function."""
+    """Raise ``ValueError`` for a plain function with values that no file can tell from the values
+    of another function: a lambda, a method, or a function with variables of an enclosing
+    function."""
     for m in measures:
         function = inspect.unwrap(m.function)
         if m.is_declared:
@@ -501,7 +503,11 @@ def require_own_name(measures: Iterable[Measure]) -> None:
 def _on_arrays(
     function: Callable[..., Any], parameters: Sequence[inspect.Parameter]
 ) -> Callable[..., Any]:
-    """Return a function of two representations that calls a function of two NumPy arrays."""
+    """Return a function of two representations that calls a function of two NumPy arrays with
+    copies of the arrays.
+
+    ``parameters``: the signature of the returned function.
+    """
 
     @wraps(function)
     def on_arrays(x: Representation, y: Representation, **values: Any) -> Any:
@@ -520,7 +526,12 @@ def _on_arrays(
 
 
 def _parameters_of_plain(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return two arrays and the parameters with defaults of a plain function."""
+    """Return the parameters of a plain function: two arrays by position, and the further
+    parameters, with defaults, by name.
+
+    Only the arrays for a function without a Python signature. Raises ``ValueError`` for a function
+    that does not take two arrays, or has a further parameter without a default.
+    """
     arrays = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in ("X", "Y")]
     try:
         signature = inspect.signature(function)
@@ -540,8 +551,10 @@ def _parameters_of_plain(function: Callable[..., Any]) -> list[inspect.Parameter
 
 
 def _is_similarity(function: Callable[..., Any]) -> bool:
-    """Say whether a plain function has a larger value for equal than for unrelated random
-    arrays."""
+    """Say whether a plain function has a larger value for equal than for unrelated random arrays.
+
+    Raises ``ValueError`` if the function fails, or has equal values, on all random arrays.
+    """
     name, reason = function.__name__, "the values are equal"
     for shape in PROBE_SHAPES:
         x, z = generator(0, "direction of a function", *shape).standard_normal((2, *shape))
@@ -567,8 +580,9 @@ def batchable_measures(
 ) -> tuple[Measure, ...]:
     """Return the measures able to compute many pairs of the representations together.
 
-    A measure that batches only for speed is included if every measure can batch, because the
-    measures of a pair share intermediates.
+    The measures of :meth:`Measure.is_in_blocks`, or all measures if every measure can batch and all
+    arrays are NumPy arrays, or PyTorch tensors without gradients. A measure that batches only for
+    speed is left out otherwise, because the measures of a pair share intermediates.
     """
     blocked = tuple(m for m in measures if m.is_in_blocks(*representations))
     is_fast = all(m in blocked or (m.all_pairs and m.all_pairs.above is None) for m in measures)
@@ -580,7 +594,7 @@ def batchable_measures(
 
 
 def require_measure_extra(measure: Measure) -> None:
-    """Raise ``ImportError`` with the name of the extra if the optional dependency of a measure is
+    """Raise ``ImportError`` with the name of the extra if an optional dependency of a measure is
     not installed."""
     if measure.requires is None:
         return

@@ -120,7 +120,8 @@ class Statistic(DeclaredFunction):
         return float(clip_to_range(value, self, "float64"))
 
     def check(self, x: Representation) -> None:
-        """Raise ``ValueError`` for a representation that is too small, or is not finite."""
+        """Raise ``UndefinedError`` for a representation that is too small, without features, or not
+        finite."""
         n, d = x.shape
         if n < self.min_samples:
             raise UndefinedError(f"{self} needs at least {self.min_samples} samples; got {n}")
@@ -208,7 +209,11 @@ def class_indices(caller: str, x: Representation, values: Any, role: str = "labe
 def _representation_of_samples(
     caller: str, x: Representation, data: Any, name: str
 ) -> Representation:
-    """Return a second representation of the same samples in the same order, of any width."""
+    """Return ``data`` as a second representation of the same samples in the same order, of any
+    width; ``name`` is the name in errors.
+
+    Raises ``ValueError`` for other samples.
+    """
     y = as_argument(data, name)
     if x.shape[0] != y.shape[0]:
         raise ValueError(
@@ -220,13 +225,21 @@ def _representation_of_samples(
 
 
 def _replicate_representation(caller: str, x: Representation, data: Any) -> Representation:
-    """Return a second representation of the same samples, with columns in the order of X."""
+    """Return ``data`` as a second representation of the same samples, with columns in the order of
+    X.
+
+    Raises ``ValueError`` for other samples or other columns.
+    """
     y = _representation_of_samples(caller, x, data, "replicate")
     return align_columns_to(caller, x, y, is_one_model=True)
 
 
 def _control_representation(caller: str, x: Representation, data: Any) -> Representation:
-    """Return a representation of other samples with the same features."""
+    """Return ``data`` as a representation of any samples with the features of X, with columns in
+    the order of X.
+
+    Raises ``ValueError`` for other features.
+    """
     y = as_argument(data, "control")
     if x.shape[1] != y.shape[1]:
         raise ValueError(
@@ -237,7 +250,12 @@ def _control_representation(caller: str, x: Representation, data: Any) -> Repres
 
 
 def _readout(caller: str, x: Representation, classifier: Any) -> Readout:
-    """Return the weights and biases of a linear layer, of a pair, or of a weight matrix alone."""
+    """Return the weights and biases of a linear layer, of a pair, or of a weight matrix alone; zero
+    biases where none are given.
+
+    Raises ``ValueError`` for other shapes, for weights that are all 0, and for numbers that are not
+    finite.
+    """
     if hasattr(classifier, "weight"):
         parts = (classifier.weight, getattr(classifier, "bias", None))
     else:

@@ -174,7 +174,8 @@ class DeclaredFunction(ABC):
 
     @property
     def _restore(self) -> Callable[..., Any]:
-        """The function that unpickles this function from the place of its definition."""
+        """The function that rebuilds this function from module, name, parameters and path, for
+        unpickling."""
         return restore_function
 
     @abstractmethod
@@ -201,7 +202,7 @@ class DeclaredFunction(ABC):
 
     def _check(self, parameters: Mapping[str, Any]) -> None:
         """Raise ``ValueError`` for an unknown parameter or choice, a wrong type, or a number
-        outside the limits."""
+        outside the limits; None passes where the annotation allows None."""
         choices, hints = self.choices, _type_hints(self.function)
         for name, value in parameters.items():
             if name not in self.defaults:
@@ -240,7 +241,10 @@ class DeclaredFunction(ABC):
 
 def implied_invariances(invariances: Set[str]) -> frozenset[str]:
     """Return a set of invariances with all implied invariances: affine implies invertible linear
-    and translation, invertible linear implies orthogonal, and so on."""
+    and translation, invertible linear implies orthogonal, and so on.
+
+    Raises ``ValueError`` for an unknown invariance.
+    """
     names = INVARIANCES + JOINT_INVARIANCES
     unknown_names = set(invariances) - set(names)
     if unknown_names:
@@ -256,16 +260,19 @@ def implied_invariances(invariances: Set[str]) -> frozenset[str]:
 
 
 def describe_invariance(names: Set[str]) -> str:
-    """Return a phrase with a list of the invariances."""
+    """Return the invariances in words, "invariant to permutation, orthogonal", or "no declared
+    invariance"."""
     invariances = INVARIANCES + JOINT_INVARIANCES
     words = [name.replace("_", " ") for name in invariances if name in names]
     return f"invariant to {', '.join(words)}" if words else "no declared invariance"
 
 
 def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claims for the given parameter values.
+    """Return the declared claims for the given parameter values, with the claims derived from other
+    claims, such as ``product`` from ``compares``.
 
-    Claims that are functions of representations and parameters get the parameter values bound.
+    Claims that are functions of representations and parameters get the parameter values bound. With
+    folds, the claims are those of :func:`held_out_claims`.
     """
     claims_for = declared.get("claims_for")
     claims = {**declared, **(bind_known(claims_for, values)() if claims_for else {})}
@@ -288,7 +295,8 @@ def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> di
 
 
 def bind_known(function: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return a function with all of its known parameters fixed to the given values."""
+    """Return a function with the parameters in its signature fixed to ``values``; other values are
+    ignored, unless the function has ``**keywords``."""
     parameter_names = (
         _parameter_names if isinstance(function, Hashable) else _parameter_names.__wrapped__
     )
@@ -309,7 +317,8 @@ def _parameter_names(function: Callable[..., Any]) -> tuple[frozenset[str], bool
 def format_specification(
     name: str, parameters: tuple[tuple[str, Any], ...], defaults: Mapping[str, Any]
 ) -> str:
-    """Return the name with every parameter that is not at the default."""
+    """Return the name with every parameter that is not at the default, ``name[a=1,b=2]``, or the
+    name alone."""
     settings = [
         f"{k}={short_repr(v)}" for k, v in parameters if k not in defaults or defaults[k] != v
     ]
@@ -317,14 +326,15 @@ def format_specification(
 
 
 def as_hashable(value: Any) -> Any:
-    """Return a value with every list, and every array of any library, converted to a tuple."""
+    """Return a value with every list, and every array of any library, converted to a tuple, and
+    NumPy numbers converted to Python numbers."""
     value = value.tolist() if hasattr(value, "tolist") else value
     return tuple(as_hashable(v) for v in value) if isinstance(value, list | tuple) else value
 
 
 def short_repr(value: Any) -> str:
-    """Return the text of a value in a specification: a long or nested tuple becomes its length and
-    a hash."""
+    """Return the text of a value in a specification: a nested tuple, or a tuple of more than
+    ``MAX_SPELLED_VALUES`` values, becomes its length and a hash."""
     is_nested = isinstance(value, tuple) and any(isinstance(part, tuple) for part in value)
     if not isinstance(value, tuple) or (len(value) <= MAX_SPELLED_VALUES and not is_nested):
         return str(value)
@@ -375,16 +385,18 @@ def declaration_template(
 
 
 def as_argument(data: Any, name: str) -> Representation:
-    """Convert data to a representation with the default name X or Y for error messages; a file
-    keeps its own name."""
+    """Convert data to a representation with the default ``name`` for error messages, X or Y; a path
+    keeps the name of the file."""
     return as_representation(data, "" if isinstance(data, str | Path) else name)
 
 
 def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
-    """Return a value, clipped to the claimed range if only a rounding error put the value outside.
+    """Return a value, clipped to the claimed range for an excess of up to 64 machine epsilons; an
+    excess within ``RANGE_TOLERANCE`` stays.
 
-    Raises :class:`~resemblance.UndefinedError` for NaN, for infinity, and for an excess larger than
-    rounding, a sign of a wrong claim. Raises ``ValueError`` for anything but one number.
+    Raises :class:`~resemblance.UndefinedError` for NaN, for infinity, and for a larger excess, a
+    sign of a wrong claim. Raises ``ValueError`` for anything but one number. ``entry``: the measure
+    or statistic. ``precision``: "float64" or "float32".
     """
     kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
     # The name of a dtype of NumPy is slow to make
@@ -409,7 +421,8 @@ def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
 
 
 def is_outside_range(value: float, ends: tuple[float, float], rounding: float) -> bool:
-    """Say whether a value is outside a range by more than rounding."""
+    """Say whether a value is outside a range by more than ``rounding``, relative to an end with a
+    magnitude above 1; True for NaN."""
     low, high = ends
     return not low - rounding * max(1.0, abs(low)) <= value <= high + rounding * max(1.0, abs(high))
 
@@ -463,13 +476,13 @@ class Product(NamedTuple):
     parameters: Mapping[str, Any] = {}
 
     def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
-        """Return the left or the right matrix of a representation."""
+        """Return the left or the right matrix of a representation as an array."""
         matrix = self.of(x, side)
         return matrix.entries if isinstance(matrix, PairMatrix) else matrix
 
     def square(self, x: Representation, matrix: np.ndarray | PairMatrix) -> float:
-        """Return the squared norm <A, A> of the matrix of a representation, or the scale, for
-        ``value``."""
+        """Return the argument of ``value`` for a representation: the squared norm <A, A> of the
+        given matrix, or the scale if the claim has ``scale``."""
         if self.scale:
             return float(bind_known(self.scale, self.parameters)(x))
         return matrix.square if isinstance(matrix, PairMatrix) else float(np.vdot(matrix, matrix))
@@ -501,8 +514,11 @@ class Product(NamedTuple):
         self, representations: Sequence[Representation], pairs: Sequence[tuple[int, int]]
     ) -> np.ndarray:
         """Return the inner products of the matrices' rows for pairs of positions in a list of
-        representations, shape (pairs, n), from one pass over blocks of the matrices; with
-        ``rows_of``, return its result."""
+        representations, shape (pairs, n).
+
+        Computed in one pass over blocks of the matrices; with ``rows_of``, return the result of
+        ``rows_of``.
+        """
         if self.rows_of:
             return bind_known(self.rows_of, self.parameters)(representations, pairs)
         positions = sorted({position for pair in pairs for position in pair})
@@ -558,5 +574,5 @@ class AllPairs(NamedTuple):
     block_bytes: Callable[[int], int] | None = None
 
     def __call__(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
-        """Return the scores of all pairs of rows and columns."""
+        """Return the scores of all pairs of rows ``xs`` and columns ``ys``."""
         return bind_known(self.function, self.parameters)(xs, ys)

@@ -78,7 +78,8 @@ class FittedMaps:
     unit: float
 
     def score(self, x: np.ndarray, y: np.ndarray) -> float:
-        """Return the value of samples x (n, d) and y (n, e)."""
+        """Return the value of samples x (n, d) and y (n, e), in the units of the data with
+        ``keeps_units``."""
         points = (x - self.x_mean) / self.x_scale, (y - self.y_mean) / self.y_scale
         return self.unit * float(self.maps.score(*points))
 
@@ -112,7 +113,11 @@ def held_out_value(
 def fold_rows(
     caller: str, folds: Folds, x: Representation
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the rows of the training samples and of the test samples of each fold."""
+    """Yield the rows of the training samples and of the test samples of each fold.
+
+    A number of folds gives :func:`consecutive_folds`, with equal ids in one fold. Raises
+    ``ValueError`` for a row beyond the samples of x.
+    """
     if isinstance(folds, int):
         yield from consecutive_folds(x.n_samples, folds, x.ids)
         return
@@ -129,8 +134,8 @@ def fold_rows(
 def consecutive_folds(
     n: int, count: int, labels: Sequence[Hashable] | None = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield ``count`` folds of n samples: stretches of successive samples, as ``KFold`` of
-    scikit-learn. Samples with equal labels are in the same fold.
+    """Yield (training rows, test rows) of ``count`` folds of n samples: stretches of successive
+    samples, as ``KFold`` of scikit-learn. Samples with equal labels are in the same fold.
 
     Raises :class:`UndefinedError` for fewer samples, or different labels, than folds.
     """
@@ -151,9 +156,9 @@ def check_folds(
     """Return folds as a number, or as tuples of rows; None for None.
 
     ``x``, a representation of the samples, is needed for a splitter of scikit-learn, and for the
-    check of the rows. With ``labels``, samples of equal labels are in the same one of a number of
-    folds. Raises ``ValueError`` for anything else than a number from 2, a splitter, or pairs of
-    rows.
+    check of the rows. With ``labels``, by default repeated ids of x, a number of folds becomes
+    tuples of rows, with equal labels in one fold. Raises ``ValueError`` for anything else than a
+    number from 2, a splitter, or pairs of rows.
     """
     if held_out is None:
         return None
@@ -179,7 +184,8 @@ def check_folds(
 
 
 def _split(caller: str, splitter: Any, n: int) -> list[Any]:
-    """Return the folds of a splitter of scikit-learn for n samples."""
+    """Return the folds of a splitter of scikit-learn for n samples; ``ValueError`` if the splitter
+    fails."""
     remedy = "pass the pairs: held_out=list(splitter.split(X, y, groups))"
     if isinstance(splitter, type):
         remedy = f"make a splitter first, {splitter.__name__}(5)"
@@ -192,7 +198,8 @@ def _split(caller: str, splitter: Any, n: int) -> list[Any]:
 
 
 def _check_fold(caller: str, fold: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return a fold as tuples of rows; ``ValueError`` for anything but two disjoint sets."""
+    """Return a fold (train, test) as tuples of rows; ``ValueError`` for anything but two disjoint,
+    nonempty sets of rows."""
     parts = [np.asarray(part) for part in fold] if isinstance(fold, Iterable) else []
     if len(parts) != 2 or not all(
         part.ndim == 1 and part.size and part.dtype.kind in "iu" and part.min() >= 0
@@ -212,8 +219,11 @@ def _check_fold(caller: str, fold: Any) -> tuple[tuple[int, ...], tuple[int, ...
 
 
 def restrict_folds(folds: Folds, rows: np.ndarray, n: int) -> Folds:
-    """Return the folds of some of n samples; a fold without training or test samples is left
-    out."""
+    """Return the folds of the samples ``rows`` out of n samples; a row becomes its position in
+    ``rows``.
+
+    A fold left without training or test samples is left out.
+    """
     places = {int(row): i for i, row in enumerate(rows)}
     pairs = consecutive_folds(n, folds) if isinstance(folds, int) else folds
     parts = [
@@ -224,7 +234,8 @@ def restrict_folds(folds: Folds, rows: np.ndarray, n: int) -> Folds:
 
 
 def held_out_claims(claims: Mapping[str, Any], folds: Folds) -> dict[str, Any]:
-    """Return the claims of a measure of held-out samples."""
+    """Return the claims of a measure of held-out samples: claims about the samples of a fit are
+    dropped, and range and identity come from ``fit``."""
     kept = {name: claim for name, claim in claims.items() if name not in IN_SAMPLE_CLAIMS}
     fewest = folds if isinstance(folds, int) else 2
     return kept | {
@@ -244,6 +255,7 @@ def _mean(points: np.ndarray) -> np.ndarray:
 
 
 def _power_of_two(points: np.ndarray) -> float:
-    """Return the power of two below the largest entry; 1 if all entries are zero."""
+    """Return the largest power of two up to the largest magnitude of an entry; 1 if all entries are
+    zero."""
     largest = np.abs(points).max(initial=0.0)
     return float(np.ldexp(1.0, np.frexp(largest)[1] - 1)) if largest else 1.0

@@ -33,15 +33,16 @@ COMPARE_SAMPLES_REMEDY = "or compare the samples with rs.compare"
 
 
 def as_surrogate(points: Array, name: str, origin: StreamSummary) -> Representation:
-    """Return points with the inner products of a stream's samples as a representation."""
+    """Return points as a representation of a stream; the points have the inner products of the
+    stream's samples."""
     x = Representation(points, name)
     x.origin, x._carry = origin, origin.intermediates
     return x
 
 
 def stream_requirements(measure: Any) -> str | None:
-    """Return the name of the sums, besides products, that a measure needs from a stream ("" for
-    none); None if the measure needs the samples."""
+    """Return the sums, besides products, that a measure needs from a stream: "squares",
+    "directions", or "" for none; None if the measure needs the samples."""
     return "" if SAMPLE_ROTATION_CLAIM in measure.invariant_to else measure.streams_with
 
 
@@ -49,7 +50,7 @@ USE_RSA = "use rsa"
 
 
 def require_samples(caller: str, *representations: Representation) -> None:
-    """Raise :class:`~resemblance.UndefinedError` for a representation of a stream."""
+    """Raise :class:`~resemblance.UndefinedError` if any of the representations is of a stream."""
     for x in representations:
         if x.origin:
             raise UndefinedError(
@@ -147,7 +148,11 @@ def shrinkage_whitening_error(
 def variance_whitening_error(
     x: Representation, y: Representation, *, explained_variance: float, truncation: str
 ) -> dict[str, float]:
-    """Return the :func:`whitening_error` of the components with this fraction of the variance."""
+    """Return the :func:`whitening_error` of the components with the fraction ``explained_variance``
+    of the variance.
+
+    ``truncation``: "variance" counts components by variance, and any other choice as ReSi does.
+    """
     count = components_for_variance if truncation == "variance" else resi_svcca_components
     return _record_precision_loss(
         x, y, lambda r: _leading_component_error(r, count(r, explained_variance=explained_variance))
@@ -156,7 +161,7 @@ def variance_whitening_error(
 
 @cached_pair(swap=lambda numbers: numbers)
 def component_whitening_error(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
-    """Return the :func:`whitening_error` of k components."""
+    """Return the :func:`whitening_error` of the first k components."""
     return _record_precision_loss(x, y, lambda r: _leading_component_error(r, k))
 
 
@@ -179,11 +184,11 @@ def _precision_remedy(power: int) -> str:
 
 
 def _leading_component_error(x: Representation, count: int) -> float:
-    """Return the rounding error divided by the gap between the leading components and the first
-    omitted component.
+    """Return the rounding error divided by the gap between the leading ``count`` components and the
+    first omitted component.
 
     Ties of the last leading component are included. Rounding rotates components with a small gap
-    into each other.
+    into each other. With all components, return :func:`_whitening_loss`.
     """
     singular, power = to_numpy(decomposition(x).singular), _stream_accuracy_power(x)
     count = component_count_with_ties(x, count=count)
