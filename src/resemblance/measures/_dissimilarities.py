@@ -116,9 +116,11 @@ def from_dissimilarities(
 
 
 def _fill_missing_pairs(x: Representation, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mask of pairs without a dissimilarity, and the matrix with the gaps filled.
+    """Return the mask (n, n) of pairs without a dissimilarity, and the matrix with the gaps filled.
 
-    The filling is the mean of the given dissimilarities. No result depends on the filling.
+    The filling is the mean of the given dissimilarities, and 0 on the diagonal. No result depends
+    on the filling. Raises ``UndefinedError`` for infinity and for a matrix without any pair, and
+    ``ValueError`` for a gap in one half of the matrix alone.
     """
     if np.isinf(matrix).any():
         i, j = np.argwhere(np.isinf(matrix))[0]
@@ -269,7 +271,7 @@ def rdm(X: Any, rdm: str = "correlation") -> np.ndarray:
 
 
 def _input_rounding(x: Representation) -> float:
-    """Return the rounding of the numbers that were given."""
+    """Return the machine epsilon of the given numbers; 0 for integers."""
     dtype = to_numpy(x.source).dtype
     return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
 
@@ -281,7 +283,11 @@ def _label_numbers(labels: Any, n: int, role: str) -> np.ndarray:
 def _condition_numbers(
     x: Representation, labels: Any
 ) -> tuple[tuple[Hashable, ...] | None, np.ndarray]:
-    """Return the sorted labels and the number of the label of each trial."""
+    """Return the sorted labels, and for each trial the position of its label among the sorted
+    labels.
+
+    Without labels: the ids of x (or None), and the row numbers.
+    """
     n = x.shape[0]
     if labels is None:
         return x.ids, np.arange(n)
@@ -320,7 +326,8 @@ def _cross_validated_products(
 
 
 def _shared_run_sets(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield every set of runs that pairs of conditions share, with the indices of the pairs."""
+    """Yield every set of runs that pairs of conditions share, as run numbers, with the indices of
+    the pairs. ``shared``: (runs, pairs) of booleans."""
     if shared.all():
         yield np.arange(len(shared)), np.arange(shared.shape[1])
         return
@@ -330,7 +337,8 @@ def _shared_run_sets(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarra
 
 
 def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids: Any) -> None:
-    """Raise ``ValueError`` if two conditions share fewer than two runs."""
+    """Raise ``ValueError`` for fewer than two runs, and if two conditions share fewer than two
+    runs."""
     if len(shared) < 2:
         raise ValueError("dissimilarities: runs must be two or more; without them leave runs out")
     n_runs = shared.sum(axis=0)
@@ -346,9 +354,9 @@ def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids
 
 
 def _subtract_feature_means(points: np.ndarray) -> np.ndarray:
-    """Return points minus the mean of each feature.
+    """Return points minus the mean of each feature; NaN is left out of the mean.
 
-    Euclidean distances do not change, and products of points far from the origin would lose digits.
+    Euclidean distances do not change. Products of points far from the origin would lose digits.
     """
     for _ in range(2):
         is_finite = ~np.isnan(points)
@@ -360,9 +368,10 @@ def _subtract_feature_means(points: np.ndarray) -> np.ndarray:
 def _complete_mean_rows(
     points: np.ndarray, numbers: np.ndarray, context: str, ids: Any
 ) -> np.ndarray:
-    """Return the mean row per condition number.
+    """Return the mean row per condition number, (conditions, features).
 
-    Raises ``UndefinedError`` for a condition without a number of some feature.
+    Raises ``UndefinedError`` for a condition without a number of some feature; ``context`` says in
+    the error which runs were meant.
     """
     means = mean_rows_by_number(points, numbers)
     gaps = np.isnan(means)
@@ -421,9 +430,11 @@ def _require_several_features(caller: str, d: int) -> None:
 
 
 def _rescale_into_range(points: np.ndarray, rdm: str, noise: Any) -> tuple[np.ndarray, float]:
-    """Return points whose squares neither overflow nor underflow, and the unit of the points.
+    """Return points whose squares neither overflow nor underflow, and the unit that the points were
+    divided by.
 
-    Raises ``ValueError`` if the dissimilarities would be out of range.
+    Raises ``ValueError`` if the dissimilarities would be out of range: for squares, and with
+    ``noise``.
     """
     largest = float(np.nanmax(np.abs(points), initial=0.0))
     if MIN_FEATURE_SIZE <= largest <= 1 / MIN_FEATURE_SIZE or largest == 0:
@@ -439,7 +450,11 @@ def _rescale_into_range(points: np.ndarray, rdm: str, noise: Any) -> tuple[np.nd
 def _dissimilarity_factors(
     rdm: str, points: np.ndarray, noise: Any, prior: tuple[float, float]
 ) -> FactorFunction:
-    """Return a function that maps means to the two factors of the dissimilarities."""
+    """Return a function that maps means to the two factors of the dissimilarities.
+
+    The factors are the rates and the log rates for "poisson". Otherwise both factors are the means,
+    whitened if ``noise`` is given. Raises ``ValueError`` for ``noise`` that is no covariance.
+    """
     if rdm == "poisson":
         rate, weight = prior
 
@@ -474,7 +489,11 @@ def _mean_difference_products(left: np.ndarray, right: np.ndarray) -> np.ndarray
 
 
 def _symmetric_from_condensed(vector: np.ndarray) -> np.ndarray:
-    """Return the symmetric matrix with the given entries above the diagonal."""
+    """Return the symmetric matrix with the given entries above the diagonal, row by row, and a
+    diagonal of 0.
+
+    Raises ``ValueError`` if the number of entries is no number of pairs.
+    """
     from scipy.spatial.distance import squareform
 
     n = round((1 + (1 + 8 * len(vector)) ** 0.5) / 2)
@@ -494,7 +513,8 @@ def _pseudo_euclidean_points(
 ) -> Representation:
     """Return the representation (points with signs) that has the given dissimilarities.
 
-    ``gaps`` marks pairs without a dissimilarity.
+    ``gaps`` marks pairs without a dissimilarity. Raises ``ValueError`` for more than
+    ``MAX_CONDITIONS`` conditions.
     """
     n = len(matrix)
     if n > MAX_CONDITIONS:

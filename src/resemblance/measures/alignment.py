@@ -288,7 +288,8 @@ UNCERTAIN_ROTATION = (
 
 
 def _best_rotation(x: Representation, y: Representation) -> Array:
-    """Return the best rotation of the uncentred rows, on the directions that determine a rotation.
+    """Return the best rotation (d, e) of the uncentred rows of x, on the directions that determine
+    a rotation.
 
     Raises :class:`UndefinedError` if another rotation fits equally well up to rounding and would
     turn the directions of the rows.
@@ -339,7 +340,7 @@ def _preshape_chord(x: Representation, y: Representation) -> Array:
 def _accurate_chord(squared: Array, residual: Callable[[], Array]) -> Array:
     """Return the root of a squared distance between unit vectors.
 
-    Near zero, where the subtraction loses digits, return the residual instead.
+    Near zero, where the subtraction behind ``squared`` loses digits, return ``residual()`` instead.
     """
     return residual() if scalar(squared) < epsilon(squared) ** 0.4 else safe_sqrt(squared)
 

@@ -406,7 +406,7 @@ def _weighted_mean_correlation(x: Representation, y: Representation, unpaired: b
 
 
 def _variate_weights(projections: Array, rho: np.ndarray) -> Array:
-    """Return the weights of the variates.
+    """Return the weight of every variate: the sum of the magnitudes of its projections.
 
     Variates with the same correlation take their weights from their principal directions among the
     columns.
@@ -419,7 +419,8 @@ def _variate_weights(projections: Array, rho: np.ndarray) -> Array:
 
 
 def _principal_projections(projections: Array) -> Array:
-    """Return the projections of several variates, rotated to the principal directions."""
+    """Return the projections of several variates, rotated to the principal directions of the
+    projections."""
     _, s, vt = svd(projections)
     return s[:, None] * vt
 

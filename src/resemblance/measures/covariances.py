@@ -256,10 +256,10 @@ def uninformative_leading_grams(
 
 
 def _share_directions(x: Representation, y: Representation) -> bool:
-    """Return whether the column spaces of x and y nearly share a direction.
+    """Say whether the column spaces of x and y nearly share a direction.
 
-    Shared means that 1 minus the squared cosine keeps too few digits, or would have no derivative.
-    Also true if one representation varies too little to have directions.
+    Shared means that 1 minus the squared cosine keeps too few digits. Also true where a derivative
+    is recorded, and if a representation varies too little to have directions.
     """
     if any(records_gradient(r.source) or smallest_singular(r) == 0 for r in (x, y)):
         return True

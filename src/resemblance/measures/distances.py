@@ -243,7 +243,8 @@ def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, n
 def _squared_deviation_difference(
     x: Representation, y: Representation, a: Array, b: Array
 ) -> Array:
-    """Return the squared norm of a d - b e, for deviations d and e of distances from the mean."""
+    """Return the squared norm of a d - b e, where d and e are the deviations of the distances in x
+    and y from their means."""
     d, e = distance_deviations(x), distance_deviations(y)
     p, q = a * deviation_norm(x), b * deviation_norm(y)
     squared = (p - q) ** 2 + 2 * (p * q - a * b * frobenius_inner(d, e))
@@ -270,9 +271,11 @@ def _distance_norm(x: Representation, norm: str) -> Array:
 
 
 def _largest_eigenvalue(symmetric: np.ndarray) -> float:
-    """Return the largest absolute eigenvalue, the 2-norm of a symmetric matrix.
+    """Return the largest absolute eigenvalue, the 2-norm of a symmetric matrix; 0 for a matrix of
+    zeros.
 
-    Uses the Lanczos process with a fixed start.
+    Uses the Lanczos process with a fixed start, and all eigenvalues for n below 20 or without
+    convergence.
     """
     from scipy.sparse.linalg import ArpackError, eigsh
 
@@ -347,8 +350,8 @@ def _frobenius_norms(
 def _squared_difference(
     matrices: list[BlockFunction], grid: UniquePairs, k: int, a: float, b: float
 ) -> float:
-    """Return the sum of the squares of a P - b Q for one pair, where the general formula loses
-    digits."""
+    """Return the sum of the squares of a P - b Q for pair k of the grid, where the general formula
+    loses digits; 0 for a representation with itself."""
     i, j = grid.pairs[k]
     if i == j:
         return 0.0
@@ -382,7 +385,8 @@ class Lanczos:
         self.value, self.is_done = 0.0, False
 
     def take(self, image: np.ndarray) -> None:
-        """Make a step with ``image`` = A v, for the current ``vector`` v."""
+        """Make a step with ``image`` = A v, for the current ``vector`` v: update ``value``, the
+        largest absolute eigenvalue so far, ``is_done`` and ``vector``."""
         alpha = float(self.vector @ image)
         image = image - alpha * self.vector
         if self._beside:
@@ -402,7 +406,7 @@ class Lanczos:
 
 
 def _is_converged(residual: float, gaps: np.ndarray, value: float) -> bool:
-    """Return whether an eigenvalue is exact.
+    """Say whether an eigenvalue is exact. ``gaps``: the distances to the other eigenvalues.
 
     The error of an eigenvalue is at most the residual, and at most the squared residual over the
     distance to the next eigenvalue.
@@ -414,7 +418,8 @@ def _is_converged(residual: float, gaps: np.ndarray, value: float) -> bool:
 def largest_eigenvalues(
     matrices: list[BlockFunction], grid: UniquePairs, a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """Return the largest absolute eigenvalue of a P - b Q for all pairs.
+    """Return the largest absolute eigenvalue of a P - b Q for all pairs; 0 for a representation
+    with itself.
 
     Every Lanczos step of all pairs in a batch takes one pass over the distances.
     """
@@ -439,7 +444,8 @@ def _largest_eigenvalues_of_pairs(
     """Return the largest absolute eigenvalues of a batch of pairs.
 
     The matrix of distances in unit size has the norm sqrt(2 n). If the distances of a pair are
-    equal, the difference is only the rounding error of matrices with that norm.
+    equal, the difference is only the rounding error of matrices with that norm. Raises
+    ``UndefinedError`` after ``MAX_LANCZOS_STEPS`` steps.
     """
     rounding = epsilon(grid.representations[0].array) * (2 * grid.samples) ** 0.5 * (a + b)
     processes = {k: Lanczos(grid.samples, float(rounding[k])) for k in positions}
@@ -463,7 +469,8 @@ def _apply_difference(
     a: np.ndarray,
     b: np.ndarray,
 ) -> dict[int, np.ndarray]:
-    """Return (a P - b Q) v for the vector v of every pair in ``vectors``."""
+    """Return (a P - b Q) v for the vector v of every pair in ``vectors``, by position of the
+    pair."""
     images = {k: np.zeros(len(v)) for k, v in vectors.items()}
     users: dict[int, list[int]] = {}
     for k in vectors:

@@ -54,7 +54,10 @@ def direction_maps(x: np.ndarray, y: np.ndarray) -> Maps:
 
 
 def canonical_maps(x: np.ndarray, y: np.ndarray) -> Maps:
-    """Return the canonical variates, with the cosine of all variates together as the score."""
+    """Return the canonical variates, with the cosine of all variates together as the score.
+
+    Raises :class:`UndefinedError` if no correlation is above ``MIN_CORRELATION``.
+    """
     require_variation(x, y)
     (a, s, at), (b, t, bt) = (_spanning_svd(points) for points in (x, y))
     u, rho, vt = np.linalg.svd(a.T @ b, full_matrices=False)
@@ -114,7 +117,8 @@ def _cosine_of_variates(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np
 
 
 def explained_share(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np.ndarray]) -> float:
-    """Return 1 minus the squared error of the prediction over the squared norm of y."""
+    """Return 1 minus the squared error of the prediction over the squared norm of y, below 0 for a
+    bad prediction; :class:`UndefinedError` if y is all 0."""
     total = np.vdot(y, y)
     if total == 0:
         raise UndefinedError("Y is constant over the test samples")

@@ -59,13 +59,13 @@ def feature_count(x: Representation) -> float:
 
 
 def prefers_batched_products(x: Representation, y: Representation, partners: float) -> bool:
-    """Return whether products of rows of stored matrices are faster for all pairs together, block
-    by block."""
+    """Say whether products of rows of stored matrices are faster for all pairs together, block by
+    block; ``partners``: the number of representations compared with each side."""
     return partners > 2
 
 
 def prefers_batched_wide_products(x: Representation, y: Representation, partners: float) -> bool:
-    """Return whether products of points are faster for all pairs together, block by block.
+    """Say whether products of points are faster for all pairs together, block by block.
 
     Compares the operations: products of entries take n^2 d per representation; the alternative is
     products of features.
@@ -100,7 +100,8 @@ def warn_near_ceiling(n: int, share: float) -> str:
 
 
 def warn_full_rank(n: int, room: int, *dimensions: int) -> str:
-    """Return the warning for subspaces of these dimensions inside a space of dimension ``room``."""
+    """Return the warning for subspaces of these dimensions inside a space of dimension ``room``:
+    fixed if a subspace fills the space, near the ceiling for a large share, else ""."""
     return (
         warn_fixed_by_n(n)
         if max(dimensions) >= room
@@ -109,13 +110,13 @@ def warn_full_rank(n: int, room: int, *dimensions: int) -> str:
 
 
 def has_few_columns(*sides: Representation) -> bool:
-    """Return whether every representation has fewer than 0.8 (n - 1) columns, too few to span most
-    of the sample space."""
+    """Say whether every representation has fewer than 0.8 (n - 1) columns, too few to span most of
+    the sample space."""
     return max(r.shape[1] for r in sides) < MIN_CEILING_SHARE * (sides[0].n_samples - 1)
 
 
 def has_low_dimension(x: Representation, y: Representation) -> bool:
-    """Return whether the geometric mean of both widths is below 0.8 (n - 1).
+    """Say whether the geometric mean of both widths, each at most n - 1, is below 0.8 (n - 1).
 
     The product of two flatnesses then stays below the ceiling of 1.
     """

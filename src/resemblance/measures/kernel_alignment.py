@@ -292,9 +292,11 @@ def _linear_gram_products(xs: Sequence[Representation], ys: Sequence[Representat
 def _large_gram_inner(
     xs: Sequence[Representation], ys: Sequence[Representation]
 ) -> Callable[[Representation, Representation], Array]:
-    """Return a function with the inner products of linear Gram matrices as its values.
+    """Return a function of a pair of representations with the inner product of the linear Gram
+    matrices as its value.
 
-    The products of all large Gram matrices, and the squared norms, are computed together.
+    The products of all large Gram matrices, and the squared norms, are computed together and
+    stored.
     """
     large = list({id(r): r for r in (*xs, *ys) if has_large_gram(r)}.values())
     pairs = len(xs) * (len(xs) + 1) // 2 if ys is xs else len(xs) * len(ys)

@@ -309,8 +309,8 @@ def _precise_plan(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _squared_column_distances(a: Array, b: Array, width: int = 0) -> Array:
-    """Return squared Euclidean distances between columns of a and b, padded with zero columns to a
-    width.
+    """Return squared Euclidean distances between columns of a (rows) and b (columns). Zero columns
+    are appended to a and b up to ``width`` columns.
 
     The median column is subtracted first, because the median lies among most columns. Distances
     that lost digits are computed from differences.
@@ -350,7 +350,8 @@ def _sum_of_entries(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Arr
 
 
 def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
-    """Return the norm of the difference of matched columns, with unmatched columns included."""
+    """Return the norm of the difference of matched columns a[:, rows] and b[:, columns], with the
+    unmatched columns of the wider side included."""
     xp = namespace(a, b)
     difference = xp.take(a, as_array_like(rows, a), axis=1) - xp.take(
         b, as_array_like(columns, b), axis=1

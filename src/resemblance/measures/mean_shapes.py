@@ -92,7 +92,11 @@ def _shared_sample_ids(representations: Any) -> Any:
 
 
 def _centered_representations(representations: Any) -> list[np.ndarray]:
-    """Return the centred points of representations of the same samples."""
+    """Return the centred points of representations of the same samples.
+
+    Raises ``ValueError`` for other samples and for representations without features, and
+    ``UndefinedError`` for values that are not finite.
+    """
     entries = representations.items() if isinstance(representations, Mapping) else None
     pairs = entries or ((f"X{i}", x) for i, x in enumerate(representations))
     inputs = [as_representation(x, name) for name, x in pairs]
@@ -127,9 +131,9 @@ def _best_turn(x: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def _rotate_to_principal_axes(points: np.ndarray) -> np.ndarray:
-    """Return points along the principal axes, the widest axis first.
+    """Return points along the principal axes, (n, rank), the widest axis first.
 
-    The largest entry of every axis is positive.
+    The entry of every axis with the largest magnitude is positive.
     """
     left, values, _ = np.linalg.svd(points, full_matrices=False)
     rank = int((values > MIN_SINGULAR_SHARE * values.max(initial=0.0)).sum())

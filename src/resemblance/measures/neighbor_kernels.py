@@ -257,7 +257,8 @@ def _cknna_claims(k: int, kernel: Kernel, estimator: str, search: Search) -> dic
 
 
 def _root_of_self_product(product: Callable[[Any, Any], float], kernel: Any, k: int) -> float:
-    """Return the root of the product of a masked kernel with itself."""
+    """Return the root of the product of a masked kernel with itself; ``UndefinedError`` if the
+    product is not positive."""
     squared = product(kernel, kernel)
     if squared <= 1e-12 * kernel.multiply(kernel).sum():  # the remainder is rounding error
         raise UndefinedError(
@@ -268,7 +269,7 @@ def _root_of_self_product(product: Callable[[Any, Any], float], kernel: Any, k: 
 
 
 def _masked_kernel(kernel: Any, weights: Any, other_weights: Any) -> Any:
-    """Return a kernel with the weights sqrt(v w).
+    """Return a kernel with the weights sqrt(v w), zero where either side has no neighbour.
 
     v are the weights of the kernel, which ``kernel`` already contains, and w the weights of the
     other side.

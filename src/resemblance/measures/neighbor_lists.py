@@ -130,7 +130,8 @@ def edit_distance_knn(
 
 
 def _common_order_share(a: Nearest, b: Nearest) -> float:
-    """Return the mean share of the k places in the longest common subsequence."""
+    """Return the mean share of the k places in the longest common subsequence of the two neighbour
+    lists of a sample."""
     (n, k), tied_rows = a.listed.shape, rows_with_ties(a, b)
     lengths, is_untied = np.empty(n), np.ones(n, dtype=bool)
     is_untied[tied_rows] = False
@@ -143,7 +144,7 @@ def _common_order_share(a: Nearest, b: Nearest) -> float:
 
 
 def _common_lengths(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the length of the longest common subsequence of every row of a with the row of b.
+    """Return the length of the longest common subsequence of every row of a with the same row of b.
 
     Computes one row of the dynamic-programming table at a time, for all samples.
     """
@@ -167,7 +168,8 @@ def _common_weights(tables: np.ndarray) -> np.ndarray:
 
 
 def _unedited_share(a: Nearest, b: Nearest) -> float:
-    """Return 1 minus the mean number of edits per place."""
+    """Return 1 minus the mean number of edits per place that turn a list of neighbours in a into
+    the list in b."""
     (n, k), tied_rows = a.listed.shape, rows_with_ties(a, b)
     edits, is_untied = np.empty(n), np.ones(n, dtype=bool)
     is_untied[tied_rows] = False

@@ -514,7 +514,8 @@ def return_probability(x: Representation, k: int, metric: Affinity, search: Sear
 
 
 def _mean_return_share(a: Nearest, b: Nearest) -> float:
-    """Return the mean probability that a step to a neighbour in b and a step in a lead back."""
+    """Return the mean probability that a step to a neighbour in b and a step to a neighbour in a
+    lead back to the sample."""
     (n, k), ties = b.listed.shape, b.ties
     forward, backward = (
         neighbor_matrix(b, np.ones((n, k))),
@@ -573,7 +574,8 @@ def _mean_group_ranks(starts: np.ndarray) -> np.ndarray:
 
 
 def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the sum of the first ``weight`` entries of every row, at least of the first entry.
+    """Return the sum of the first ``weight`` entries of every row, at least of the first entry, and
+    at most of all entries.
 
     A fractional weight adds the same fraction of the next entry.
     """
@@ -587,9 +589,10 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def _profiles(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, kind: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the profiles of every sample in x and in y, shape (n, 2k).
+    """Return the profiles of every sample in x and in y, each (n, 2k).
 
-    A profile covers the neighbours in x and in y. A neighbour in both counts once.
+    A profile covers the neighbours in x and in y. A neighbour in both counts once: its second place
+    is 0.
     """
     a, b = (neighbors(r, *nearest_rows) for r in (x, y))
     in_x = np.concatenate(
@@ -606,7 +609,7 @@ def _profiles(
 def _cosines_of_tied_rows(
     x: Representation, y: Representation, a: Nearest, b: Nearest, rows: np.ndarray, kind: str
 ) -> np.ndarray:
-    """Return the cosines of the profiles of rows with tied samples.
+    """Return the cosines between x and y of the profiles of the samples ``rows``, which have ties.
 
     An entry counts with its weight in the union of the neighbours.
     """

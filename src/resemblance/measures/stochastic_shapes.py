@@ -218,7 +218,8 @@ def _turn_of_trials(a: np.ndarray, b: np.ndarray, alignment: str) -> tuple[float
 
 
 def _starting_turns(a: np.ndarray, b: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield starting rotations.
+    """Yield ``count`` starting matrices, (d, d), and one more for odd counts from 5. The matrices
+    need not be orthogonal.
 
     The starts are the products of the covariances a and b, the axes of randomly weighted sums of
     covariances, and pairs of a random matrix and its transpose.
@@ -265,7 +266,10 @@ def _require_certain_turn(caller: str, lengths: float, spread: float, smallest: 
 
 
 def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
-    """Return the row indices of every stimulus, in the order of the first occurrence."""
+    """Return the row indices of every stimulus, in the order of the first occurrence.
+
+    Raises ``UndefinedError`` without repeats, and for a stimulus with one row.
+    """
     names = stimulus_of_each_row(x.ids)
     if not names:
         raise UndefinedError(
@@ -309,9 +313,9 @@ def stimulus_moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
 def _both_moments(
     x: Representation, y: Representation, alignment: str
 ) -> tuple[tuple[Moments, Moments], float]:
-    """Return the moments of X and of Y, with the same width and unit, and the unit.
+    """Return the moments of X and of Y, with the same width, divided by a unit, and the unit.
 
-    The unit is the largest absolute number of X and Y.
+    The unit is the largest absolute number of X and Y; 1 if all numbers are 0.
     """
     shapes = [stimulus_moments(r)[1].shape[1:] for r in (x, y)]
     moments = [_padded_moments(r, *map(max, zip(*shapes))) for r in (x, y)]
@@ -339,9 +343,9 @@ def _covariances_from_roots(roots: np.ndarray) -> np.ndarray:
 def _both_trials(
     x: Representation, y: Representation, alignment: str
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the trials of X and of Y, (n, repeats, width), in the same unit, and the unit.
+    """Return the trials of X and of Y, (n, repeats, width), divided by a unit, and the unit.
 
-    The unit is the largest absolute number of X and Y.
+    The unit is the largest absolute number of X and Y; 1 if all numbers are 0.
     """
     a, b = (_padded_trials(r, max(x.shape[1], y.shape[1])) for r in (x, y))
     _check_stimuli("energy_stochastic_shape", a, b)
@@ -351,7 +355,10 @@ def _both_trials(
 
 
 def _padded_trials(x: Representation, width: int) -> np.ndarray:
-    """Return the trials of all stimuli, (n, repeats, width), padded with columns of zeros."""
+    """Return the trials of all stimuli, (n, repeats, width), padded with columns of zeros.
+
+    Raises ``UndefinedError`` for different numbers of repeats.
+    """
     counts = sorted({len(trials) for trials in responses(x)})
     if len(counts) > 1:
         raise UndefinedError(
@@ -374,7 +381,8 @@ def _check_alignment(caller: str, alignment: str) -> None:
 
 
 def _nearest_allowed_turn(products: np.ndarray, alignment: str) -> np.ndarray:
-    """Return the allowed Q with the largest tr(Q' products)."""
+    """Return the Q with the largest tr(Q' products): orthogonal, a permutation, or for "none" the
+    identity."""
     if alignment == "none":
         return np.eye(len(products))
     if alignment == "permutation":

@@ -60,7 +60,11 @@ class LeaveOneOutProjection(NamedTuple):
 
 
 def leave_one_out_projection(x: Representation, centered: bool = True) -> LeaveOneOutProjection:
-    """Return the projection on the column space of ``x`` without each sample."""
+    """Return the projection on the column space of ``x`` without each sample.
+
+    Raises ``UndefinedError`` if a direction nearly vanishes without some sample, or the only
+    direction vanishes.
+    """
     # This check raises if a sample is so large that it hides the directions of the other samples.
     leave_one_out_squared_sizes(x, centered)
     basis = as_float64(orthonormal_basis(x, centered=centered))

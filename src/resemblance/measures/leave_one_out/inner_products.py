@@ -64,12 +64,13 @@ def left_out_share(x: Representation, centered: bool) -> np.ndarray:
 
 
 def recentering_factor(n: int, centered: bool = True) -> float:
-    """Return a, the weight of the removed row in a sum over n rows: above 1 if rows are centred."""
+    """Return a, the weight of the removed row in a sum over n rows: n / (n - 1) if rows are
+    centred, else 1."""
     return n / (n - 1) if centered else 1.0
 
 
 def has_single_deviating_sample(x: Representation) -> bool:
-    """Return whether all samples except one are equal, or all samples are equal."""
+    """Say whether all samples except one are equal, or all samples are equal."""
     return scalar(size(x)) == 0 or bool(left_out_share(x, True).min() < 1e-12)
 
 

@@ -59,7 +59,7 @@ def leave_one_out_mutual_knn(
 def leave_one_out_largest_score(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
-    """Return the largest score that ties allow, without each sample."""
+    """Return the largest score that ties allow, without each sample, shape (n,)."""
     return np.sqrt(
         _leave_one_out_self_score(x, nearest_rows, score)
         * _leave_one_out_self_score(y, nearest_rows, score)
@@ -85,7 +85,11 @@ RowScore = Callable[[np.ndarray], np.ndarray]  # scores rows by the weight of co
 def leave_one_out_mean_score(
     x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
-    """Return the mean score of the rows without each sample, shape (n,)."""
+    """Return the mean score of the rows without each sample, shape (n,).
+
+    ``score``: "share" of k for the common neighbours of a row, or "overlap", common over all
+    neighbours.
+    """
     a, b = replacements(x, nearest_rows), replacements(y, nearest_rows)
     n, k = x.shape[0], nearest_rows.k
     score_of_row: RowScore = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
@@ -141,7 +145,10 @@ def _replacement_cases(
 
 @cached("anew")
 def replacements(x: Representation, nearest_rows: NeighborSearch) -> Replacements:
-    """Return the neighbour weights for the three cases of a left-out sample."""
+    """Return the neighbour weights for the three cases of a left-out sample.
+
+    Raises ``UndefinedError`` if the representation is constant without some sample.
+    """
     n, k, ties = x.shape[0], nearest_rows.k, nearest(x, *nearest_rows).ties
     if nearest_rows.metric == "euclidean":
         leave_one_out_squared_sizes(x)

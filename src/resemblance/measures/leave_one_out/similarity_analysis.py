@@ -74,9 +74,10 @@ def leave_one_out_rsa(
 def _leave_one_out_pair_products(
     d: np.ndarray, e: np.ndarray, n: int, is_centered: bool
 ) -> np.ndarray:
-    """Return the inner product of two vectors of pairs without the pairs of each sample.
+    """Return the inner product of two vectors of pairs without the pairs of each sample, shape
+    (n,).
 
-    The vectors are centred again if ``is_centered``.
+    If ``is_centered``, the vectors are centred, and are centred again without the sample.
     """
     product: np.ndarray = d @ e - condensed_row_sums(d * e, n)
     if not is_centered:
