@@ -285,6 +285,10 @@ REMEDIES = {
         pd.DataFrame(X).reset_index(), "numbers its rows: 'index'", "X.drop(columns=['index']",
         None,
     ),
+    "a column of labels": (
+        pd.DataFrame(X).assign(label=np.arange(30) % 2), "looks like a label: 'label'; leave out",
+        "features, X.drop(columns=['label']); if it", None,
+    ),
     "a generator": ((row for row in X), "is a generator", "list(X)", (30, 5)),
     "a sparse tensor": (torch.eye(3).to_sparse(), "sparse", "X.to_dense()", (3, 3)),
     "a nested tensor": (

@@ -220,13 +220,13 @@ def test_evidence_permutes_held_out_values():
 
 def test_evidence_keeps_blocks_in_one_fold():
     blocks = np.arange(60) % 15
-    result = rs.evidence(
-        {"x": X}, {"y": Y}, measures="linear_regression", held_out=5, whole_blocks=blocks,
-        n_permutations=3, progress=False,
-    )  # fmt: skip
+    options = {"whole_blocks": blocks, "n_permutations": 3, "progress": False}
+    result = rs.evidence({"x": X}, {"y": Y}, measures="linear_regression", held_out=5, **options)
     folds = [(np.flatnonzero(blocks // 3 != k), np.flatnonzero(blocks // 3 == k)) for k in range(5)]
     m = rs.linear_regression.with_parameters(held_out=folds)
     assert result.comparison[m.spec][0, 0] == m(X, Y)
+    own = rs.evidence({"x": X}, {"y": Y}, measures=["linear_regression[held_out=5]"], **options)
+    assert (own.low(m)[0, 0], own.high(m)[0, 0]) == (result.low(m)[0, 0], result.high(m)[0, 0])
 
 
 FIRST = rs.align(X[TRAIN], Y[TRAIN])

@@ -171,14 +171,16 @@ def _drop_columns_code(data: Any, names: Sequence[Any]) -> str:
     return f"X.drop_columns([{name_list}])" if _is_arrow(data) else f"X.drop({name_list})"
 
 
-def drop_columns_remedy(data: Any, names: Sequence[Any]) -> str:
-    """Return the code to drop columns of a table, given by name, or to use a column as sample
-    ids."""
+def drop_columns_remedy(data: Any, names: Sequence[Any], *, have_ids: bool = True) -> str:
+    """Return the code to drop columns of a table, given by name; with ``have_ids`` also the code to
+    use the first column as sample ids."""
+    code = f"leave out columns without features, {_drop_columns_code(data, names)}"
+    if not have_ids:
+        return code
     ids = f"rs.Representation(X, ids={names[0]!r})"
     if hasattr(data, "iloc"):
         ids = f"X.set_index({names[0]!r})"
-    code = _drop_columns_code(data, names)
-    return f"leave out columns without features, {code}, or use a column as sample ids, {ids}"
+    return f"{code}, or use a column as sample ids, {ids}"
 
 
 def _cast_to_float_code(data: Any, columns: Sequence[TableColumn]) -> str:

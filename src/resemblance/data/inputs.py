@@ -442,8 +442,7 @@ def _table_to_array(data: Any, title: str, table: Any) -> np.ndarray:
         ]
         if numbers or labels:
             predicate = "numbers its rows" if numbers else "looks like a label"
-            remedy = drop_columns_remedy(table, numbers or labels)
-            remedy = remedy if numbers else remedy.partition(", or make")[0]
+            remedy = drop_columns_remedy(table, numbers or labels, have_ids=bool(numbers))
             raise ValueError(
                 f"{title} has a column that {predicate}: {_abbreviate_names(numbers or labels)}; "
                 f"{remedy}; if it "

@@ -139,6 +139,7 @@ def evidence(
     selected, uninstalled = select_measures(
         default if measures is None else measures, folds, "evidence"
     )
+    selected = [_with_folds_of_labels(m, rows[0], whole_blocks) for m in selected]
     layout = _pairs_for_evidence(rows, columns, within, whole_blocks)
     design = design_of(
         layout.n,
@@ -200,6 +201,16 @@ def _evidence_inputs(
 ) -> EvidenceInputs:
     row_inputs, column_inputs = ({r.name: r for r in side} for side in (rows, columns))
     return EvidenceInputs(row_inputs, column_inputs, {m.spec: m for m in measures})
+
+
+def _with_folds_of_labels(m: Measure, x: Representation, labels: Any) -> Measure:
+    """Return a measure whose own folds keep equal labels together, by default repeated ids of x.
+
+    A number of folds becomes rows, because a part of the samples must keep the folds.
+    """
+    if not isinstance(m.held_out, int):
+        return m
+    return m.with_parameters(held_out=check_folds("evidence", m.held_out, x, labels))
 
 
 def _pairs_for_evidence(

@@ -136,8 +136,8 @@ def permute_representation(
     permutation = order if isinstance(order, Permutation) else Permutation(order)
     if len(permutation.rows) != y.shape[0]:
         raise ValueError(
-            f"reordered: a permutation of {len(permutation.rows)} samples for data of shape "
-            f"{y.shape}"
+            f"permute_representation: a permutation of {len(permutation.rows)} samples for data of "
+            f"shape {y.shape}"
         )
     if records_gradient(y.source):
         return _permuted_array(y, permutation)

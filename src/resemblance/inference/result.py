@@ -365,7 +365,7 @@ class Evidence(MappingResult):
         m, *sides = self._inputs(measure, x, y)
         if not all(0 < f <= 1 for f in fractions) or n_resamples < 2:
             raise ValueError(
-                "curve: fractions must be above 0 and at most 1, and draws at least 2; got "
+                "curve: fractions must be above 0 and at most 1, and n_resamples at least 2; got "
                 f"{list(fractions)} and {n_resamples}"
             )
         n, points = self.n_samples, []

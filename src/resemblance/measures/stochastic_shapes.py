@@ -4,6 +4,7 @@ same id."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ Alignment = Literal["orthogonal", "permutation", "none"]
 
 
 @measure(
-    label="GaussShape", family="alignment", citation="duong2023representational", version=2,
+    label="GaussShape", family="alignment", citation="duong2023representational", version=3,
     larger_is_more_similar=False, range=(0, np.inf), metric=True, differentiable=False,
     takes="repeats", limits={"alpha": (0, 2), "starts": (2, 1000)}, min_samples=4,
     invariant_to=frozenset({"orthogonal"}),
@@ -78,7 +79,7 @@ def gaussian_stochastic_shape(
     turns = [alpha * b.means.T @ a.means]
     if alignment != "none" and alpha != 2:  # without covariances, the first turn is exact
         covariances = _covariances_from_roots(a.roots), _covariances_from_roots(b.roots)
-        turns.extend(_starting_turns(*covariances, int(starts) - 1, seed))
+        turns.extend(islice(_starting_turns(*covariances, seed), int(starts) - 1))
     smallest = min(_turn(start, a, b, alpha, alignment, spread) for start in turns)
     if alignment != "none":
         lengths = alpha * (_squared_trial_lengths(a.means) + _squared_trial_lengths(b.means))
@@ -217,23 +218,22 @@ def _turn_of_trials(a: np.ndarray, b: np.ndarray, alignment: str) -> tuple[float
     return value, min(value, previous)
 
 
-def _starting_turns(a: np.ndarray, b: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield ``count`` starting matrices, (d, d), and one more for odd counts from 5. The matrices
-    need not be orthogonal.
+def _starting_turns(a: np.ndarray, b: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    """Yield starting matrices, (d, d), without end. The matrices need not be orthogonal.
 
-    The starts are the products of the covariances a and b, the axes of randomly weighted sums of
-    covariances, and pairs of a random matrix and its transpose.
+    The starts are the products of the covariances a and b, the axes of ``AXIS_STARTS`` randomly
+    weighted sums of covariances, and pairs of a random matrix and its transpose.
     """
     random = generator(seed, "starts", len(a[0]))
     yield np.einsum("nij,njk->ik", b, a)
-    for _ in range(min(AXIS_STARTS, count - 1)):
+    for _ in range(AXIS_STARTS):
         weights = random.standard_normal((2, len(a)))
         (s, other_s), (t, other_t) = (np.einsum("wn,nij->wij", weights, z) for z in (a, b))
         u, v = np.linalg.eigh(s)[1], np.linalg.eigh(t)[1]
         # Axes have no sign. If b is a rotated a, the right signs give equal entries.
         agreement = (u.T @ other_s @ u) * (v.T @ other_t @ v)
         yield v * np.sign(np.linalg.eigh(agreement)[1][:, -1] + 1e-300) @ u.T
-    for _ in range((count - AXIS_STARTS) // 2):
+    while True:
         turn = random.standard_normal(a[0].shape)
         yield turn
         yield turn.T

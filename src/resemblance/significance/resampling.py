@@ -155,11 +155,11 @@ def known_mean(values: Any, axis: int = 0) -> np.ndarray:
 
 
 def percentile_interval(
-    n_resamples: Any, ends: tuple[float, float] = INTERVAL_95
+    resampled_values: Any, ends: tuple[float, float] = INTERVAL_95
 ) -> tuple[float, float]:
-    """Return the quantiles ``ends`` of the known (not NaN) values among ``n_resamples``, the draws;
-    two NaN if no draw is known."""
-    values = np.asarray(n_resamples, float)
+    """Return the quantiles ``ends`` of the resampled values that are not NaN; two NaN if all are
+    NaN."""
+    values = np.asarray(resampled_values, float)
     known_values = values[~np.isnan(values)]
     if not len(known_values):
         return np.nan, np.nan

@@ -248,16 +248,16 @@ def summarize_recall(
     if task.groups is not None:
         groups = task.groups if query_indices is None else task.groups[query_indices]
         values_by_group = [(task.names[g], values[groups == g]) for g in np.unique(groups)]
-        n_assessed = sum(len(groupvalues) >= MIN_QUERIES for _, groupvalues in values_by_group)
+        n_assessed = sum(len(group_values) >= MIN_QUERIES for _, group_values in values_by_group)
         confidence_level = 1 - (1 - task.confidence_level) / max(1, n_assessed)
-        for name, groupvalues in values_by_group:
-            is_enough = len(groupvalues) >= MIN_QUERIES
+        for name, group_values in values_by_group:
+            is_enough = len(group_values) >= MIN_QUERIES
             low = (
-                max(0.0, mean_share_interval(groupvalues, confidence_level)[0] - hidden)
+                max(0.0, mean_share_interval(group_values, confidence_level)[0] - hidden)
                 if is_enough
                 else None
             )
-            rows.append(GroupRecall(name, float(groupvalues.mean()), low, len(groupvalues)))
+            rows.append(GroupRecall(name, float(group_values.mean()), low, len(group_values)))
     low, high = mean_share_interval(values, task.confidence_level)
     return Recall(
         float(values.mean()), max(0.0, low - hidden), high, len(values), tuple(rows), hidden
@@ -380,5 +380,5 @@ def recall_at_index_size(sizes: Sequence[int], values: Sequence[float], size: in
     """Extrapolate a recall to an index of ``size`` documents, from the recalls ``values`` among
     ``sizes`` documents: the logit is linear in log size."""
     logits = np.clip(values, 1e-3, 1 - 1e-3)
-    slope, confidence_level = np.polyfit(np.log(sizes), np.log(logits / (1 - logits)), 1)
-    return float(1 / (1 + np.exp(-(confidence_level + slope * np.log(size)))))
+    slope, intercept = np.polyfit(np.log(sizes), np.log(logits / (1 - logits)), 1)
+    return float(1 / (1 + np.exp(-(intercept + slope * np.log(size)))))
