@@ -27,10 +27,11 @@ class AxisError(ValueError):
 
 
 class SampleAxes:
-    """The sample axis of each layer output of a model.
+    """The sample axis of each layer output of a model, remembered from the first batch.
 
-    The model declares the axis in the first batch. A second run on a few samples alone then
-    confirms the axis: in both runs, the length of the sample axis is the number of samples.
+    The module declares the axis in the first batch, or the number of samples shows the axis. A
+    second run on a few samples alone then confirms the axis: in both runs, the length of the sample
+    axis is the number of samples.
     """
 
     def __init__(self, time_first: Iterable[str] = ()) -> None:
@@ -44,7 +45,12 @@ class SampleAxes:
         self.is_other = False  # whether the second run changed an axis
 
     def axis(self, call: LayerCall, module: Any, shape: Sequence[int], samples: int) -> int | None:
-        """Return the sample axis of a layer output; None if the output has no sample axis."""
+        """Return the sample axis of a layer output; None if the output has no sample axis.
+
+        In the first batch, the options of the module or the number of samples give the axis. In the
+        second run, the axis is the axis whose length changes with the number of samples. Later
+        batches use this axis; the value is None if the length of this axis is not ``samples``.
+        """
         if self.few:
             return self._proven(call, shape)
         if call in self.axes:
@@ -71,8 +77,13 @@ class SampleAxes:
         return 1
 
     def _proven(self, call: LayerCall, shape: Sequence[int]) -> int | None:
-        """Return the axis of an output with one size for ``samples`` samples and another size for
-        ``few`` samples, or None; all batches then use this axis."""
+        """Return the axis with length ``samples`` in the first batch and length ``few`` in the
+        second run; None if there is no such axis.
+
+        Only the first axis counts, and for three axes also the second; the axis of the first batch
+        is preferred. All batches then use the axis. Raises ``AxisError`` for axis 0 of a layer in
+        ``time_first``.
+        """
         previous_shape, previous_axis = self.shapes.get(call, ()), self.axes.get(call)
         axes = range(min(2 if len(shape) == 3 else 1, len(shape), len(previous_shape)))
         candidates = [i for i in axes if (previous_shape[i], shape[i]) == (self.samples, self.few)]
@@ -89,8 +100,10 @@ class SampleAxes:
         return axis
 
     def end_first(self) -> bool:
-        """End the first batch; return whether a layer output has another sample axis than the axis
-        used."""
+        """End the first batch; return whether the axis of a layer changed after the first run.
+
+        A guessed axis without confirmation by the second run becomes None, and counts as changed.
+        """
         for call in self.guessed:  # not confirmed by the second run
             self.axes[call], self.is_other = None, True
         self.few, self.is_first = 0, False
@@ -129,8 +142,11 @@ def _is_transformer(module: Any) -> bool:
 
 
 def has_channels_second(module: Any, shape: Sequence[int]) -> bool:
-    """Return whether an output (samples, a, b) surely has channels on the second axis, as after a
-    1-D convolution, and not features on the last axis."""
+    """Return whether an output (samples, a, b) surely has channels on the second axis.
+
+    True for a 1-D pooling, and for a module with a 1-D convolution or normalization in which a part
+    declares ``a`` channels and no part declares ``b`` features.
+    """
     parts = list(module.modules())
     if type(module).__name__ in POOLINGS_1D:
         return True
@@ -143,9 +159,8 @@ def has_channels_second(module: Any, shape: Sequence[int]) -> bool:
 
 
 def may_have_channels_second(model: Any, module: Any, shape: Sequence[int]) -> bool:
-    """Return whether an output (samples, a, b) may be tokens or channels: the model has 1-D
-    convolutions with ``a`` channels, and the module declares no ``b`` features for the last
-    axis."""
+    """Return whether an output (samples, a, b) may be tokens or channels: the model has a 1-D
+    convolution with ``a`` channels, and no part of the module declares ``b`` features."""
     parts = list(module.modules())
     features = {n for part in parts for n in _attribute_numbers(part, FEATURE_ATTRIBUTES)}
     features |= {getattr(part, "normalized_shape", (0,))[-1] for part in parts}
@@ -169,10 +184,11 @@ def _attribute_numbers(module: Any, names: Sequence[str]) -> list[int]:
 
 
 def token_mask_of_layer(model: Any, layer: str, tokens: int, batch: Batch) -> np.ndarray | None:
-    """Return the mask of real tokens for a layer with ``tokens`` tokens; None if no mask fits.
+    """Return the mask of real tokens, (samples, tokens), for a layer with ``tokens`` tokens.
 
-    Encoder and decoder have separate masks, and layers of an image tower use no mask of texts. An
-    audio model reduces the mask of its input to the number of its frames.
+    Encoder and decoder have separate masks. An audio model reduces the mask of its input to the
+    number of its frames. None for a layer of an image tower, for a batch without mask, and for a
+    mask of another length that the model cannot reduce.
     """
     words, masks = layer.split("."), batch.masks
     if any(word in IMAGE_TOWERS for word in words):

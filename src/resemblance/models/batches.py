@@ -34,14 +34,15 @@ class Batch(NamedTuple):
 
 
 class ModelInputs(NamedTuple):
-    """The names of the arguments of a model, and the number of required arguments."""
+    """The names of the positional arguments of a forward pass, and the number of required
+    arguments."""
 
     names: tuple[str, ...]
     required: int
 
 
 def check_not_shuffled(loader: Any) -> None:
-    """Raise ``ValueError`` for a loader that shuffles."""
+    """Raise ``ValueError`` for a loader that shuffles by a random sampler of PyTorch."""
     samplers = [
         getattr(x, "sampler", None) for x in (loader, getattr(loader, "batch_sampler", None))
     ]
@@ -54,7 +55,11 @@ def check_not_shuffled(loader: Any) -> None:
 
 
 def find_model_inputs(model: Any) -> ModelInputs:
-    """Return the inputs of the forward pass of a model."""
+    """Return the positional inputs of the forward pass of a model.
+
+    An ONNX model and a Sequential of PyTorch Geometric declare the names; all are required. Without
+    a readable signature, the value has no names and one required input.
+    """
     declared = getattr(getattr(model, "signature", None), "param_dict", None)
     declared = getattr(model, "input_names", declared)  # of an ONNX file
     try:
@@ -77,11 +82,12 @@ def find_model_inputs(model: Any) -> ModelInputs:
 def make_model_batch(
     torch: Any, raw_batch: Any, device: Any, inputs: ModelInputs, samples: str | None
 ) -> Batch:
-    """Return the model call for a batch; ``samples`` names the entry with one row per sample.
+    """Return the model call for a batch of a loader, with the tensors on ``device``.
 
-    A tuple or list begins with the input, or with as many inputs as the model requires. A PyTorch
-    Geometric graph is passed whole, or by the names of the inputs if the model takes ``x`` or
-    ``edge_index``. Raises ``ValueError`` for other kinds of batches.
+    A tuple or list begins with the input, or with as many inputs as the model requires. A mapping
+    gives keyword arguments, without labels. A PyTorch Geometric graph is passed whole, or by the
+    names of the inputs if the model takes ``x`` or ``edge_index``. ``samples`` names the entry of a
+    mapping or graph with one row per sample. Raises ``ValueError`` for other kinds of batches.
     """
     if isinstance(raw_batch, tuple | list) and raw_batch:
         tensors = raw_batch[: inputs.required]
@@ -110,7 +116,8 @@ def make_model_batch(
 def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:
     """Return a copy of the last ``count`` samples of a batch.
 
-    Return None for a count of 0, and for a batch that cannot be cut, such as a graph.
+    None for a count below 1 or above the number of samples, and for a batch that cannot be cut,
+    such as a graph or a sparse tensor.
     """
     values = [*batch.arguments, *batch.keywords.values()]
     tensors = [v for v in values if hasattr(v, "layout") and v.ndim]
@@ -185,8 +192,8 @@ def _unused_masks(
     entries: Mapping[str, Any], masks: Mapping[str, np.ndarray], samples: int
 ) -> tuple[str, ...]:
     """Return a description, for messages, of each entry with a name like ``mask`` or ``lengths``
-    that is no mask of real tokens. Only entries with one row per sample, or with one vector for all
-    samples, count."""
+    that is not in ``masks``. Only entries with one row per sample, or with one vector of two or
+    more values, count."""
     shapes = {
         name: tuple(value.shape)
         for name, value in entries.items()
@@ -202,9 +209,12 @@ def _unused_masks(
 def _masks_that_are_not_passed(
     torch: Any, raw_batch: Sequence[Any], required: int
 ) -> tuple[str, ...]:
-    """Return a description, for messages, of each tensor that looks like a mask of padding and
-    follows the model inputs in the batch. Such a mask contains only zeros and ones, and has the
-    shape (samples, tokens) or (tokens,)."""
+    """Return a description, for messages, of each tensor after the first ``required`` entries that
+    looks like a mask of padding.
+
+    Such a mask contains only zeros and ones, at least one zero, and has the shape (samples, tokens)
+    or (tokens,) of the first entry.
+    """
     tokens = tuple(raw_batch[0].shape[:2])
     if len(tokens) < 2 or tokens[1] < 2:
         return ()

@@ -28,8 +28,8 @@ NUMERIC_DTYPE_KINDS = "biufc"
 
 
 class ArchiveArray(NamedTuple):
-    """An array of an archive: the key, the shape, and the kind of the dtype; the kind is "" for an
-    entry that is no array."""
+    """An array of an archive: the key, the shape, and the letter of NumPy for the kind of the
+    dtype, such as "f". The kind is "" for an entry that is no array."""
 
     key: str
     shape: tuple[int, ...]
@@ -53,10 +53,10 @@ class ArchiveRoles(NamedTuple):
 
 
 def list_archive_arrays(path: Path) -> list[ArchiveArray]:
-    """Return the arrays of an archive; only the headers are read.
+    """Return the arrays of a ``.npz`` or ``.safetensors`` file; only the headers are read.
 
-    Raises ``ValueError``, naming the file, for an archive that is damaged or empty, or that unpacks
-    to more than 4 GiB.
+    Raises ``ValueError``, naming the file, for an archive that is damaged or empty, and for a
+    ``.npz`` file that unpacks to more than 4 GiB.
     """
     if path.suffix == ".npz":
         entries = _archive_headers(path)
@@ -70,8 +70,8 @@ def list_archive_arrays(path: Path) -> list[ArchiveArray]:
 
 
 def _tensor_archive_array(key: str, tensor: Any) -> ArchiveArray:
-    """Return the archive entry of a tensor; whole numbers may be ids, and all other numbers are
-    features."""
+    """Return the archive entry of a tensor: kind "i" for whole numbers, which may be ids, and kind
+    "f" for all other dtypes."""
     is_whole = tensor.get_dtype()[:1] in "IU"
     return ArchiveArray(key, tuple(tensor.get_shape()), "i" if is_whole else "f")
 
@@ -116,9 +116,10 @@ def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveR
     """Return the roles of the arrays in an archive: representations, sample ids, or unread arrays.
 
     The representations are the array called ``key``, or without ``key`` all arrays of numbers with
-    at least two axes. The sample ids are the array called ``ids``, or without ``ids`` an array with
-    a usual name and one entry per sample. Raises ``ValueError`` for an unknown key, and for an
-    archive without representations.
+    at least two axes, or the only array. The sample ids are the array called ``ids``, or without
+    ``ids`` an array with a usual name and one entry per sample; None without such an array. With
+    ``key``, no array counts as unread. Raises ``ValueError`` for an unknown key, and for an archive
+    without representations.
     """
     entries = list_archive_arrays(path)
     for name in (key, ids):
@@ -152,7 +153,12 @@ def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveR
 
 
 def _find_sample_name_key(entries: Sequence[ArchiveArray], counts: set[int]) -> str | None:
-    """Return the key of the array with the sample ids: words or whole numbers, one per sample."""
+    """Return the key of the array with the sample ids: a usual name, words or whole numbers, one
+    per sample.
+
+    ``counts``: the numbers of samples of the representations. The shortest key wins. None without
+    such an array, or if the numbers of samples differ.
+    """
     candidates = [
         e
         for e in entries
@@ -163,8 +169,10 @@ def _find_sample_name_key(entries: Sequence[ArchiveArray], counts: set[int]) -> 
 
 
 def format_unread_arrays(path: Path, arrays: Sequence[ArchiveArray], files: int) -> str:
-    """Return a line for a message about unread arrays of an archive; ``files`` is the number of
-    archives with unread arrays."""
+    """Return a line for a message about the unread arrays of an archive.
+
+    ``files``: the number of archives with unread arrays, this archive included.
+    """
     note = f", and those of {files - 1} more files" if files > 1 else ""
     return (
         f"left out of {path}: {list_names(arrays, 5)}{note}; {path}/{arrays[0].key} "
@@ -188,7 +196,8 @@ def read_archive_array(path: Path, key: str) -> Any:
 
 
 def read_archive_ids(path: Path, key: str) -> tuple[Any, ...]:
-    """Return the sample ids in an array of an archive, as Python words or numbers."""
+    """Return the sample ids in an array of an archive, as Python words or numbers; raise
+    ``ValueError`` for an array with more axes than one."""
     array = np.asarray(read_archive_array(path, key))
     if array.ndim != 1:
         raise ValueError(f"ids are one a sample, in one axis; {key!r} has shape {array.shape}")
@@ -239,8 +248,8 @@ def _append_json_line(columns: dict[str, list[Any]], line: str, number: int) -> 
 
 
 def _plain_column_cells(values: list[Any]) -> Any:
-    """Return the cells of a column, with vectors as objects, so that pandas does not turn a vector
-    into rows of the table."""
+    """Return the cells of a column as a list, or, for a column with lists or vectors, as an array
+    of objects."""
     if not any(isinstance(value, np.ndarray | list) for value in values):
         return values
     cells = np.empty(len(values), dtype=object)
@@ -251,7 +260,8 @@ def _plain_column_cells(values: list[Any]) -> Any:
 
 @contextmanager
 def open_tensor_file(path: Path) -> Iterator[Any]:
-    """Open a safetensors file, with PyTorch if installed, because NumPy lacks some dtypes."""
+    """Open a safetensors file, with PyTorch if installed; raise ``ValueError``, naming the file,
+    for an unreadable file."""
     safetensors = import_optional("safetensors")
     framework = "np" if importlib.util.find_spec("torch") is None else "pt"
     try:

@@ -41,11 +41,11 @@ def check_graph_data(
     origin: DatasetOrigin,
     counts: Mapping[str, int] | None,
 ) -> GraphData:
-    """Return a graph data set after a check of consistency and, if ``counts`` is given, of the
-    published sizes.
+    """Return a graph data set unchanged, after a check of its consistency.
 
-    ``links``: the number of links in the files. Raises ``ValueError``, naming the folder, if a
-    check fails.
+    ``links``: the number of links in the files. ``counts``: the published sizes by noun, in the
+    order nodes, features, links, classes, and the three parts of the split; None for no check of
+    sizes. Raises ``ValueError``, naming the folder and the origin, if a check fails.
     """
     n = len(data.labels)
     split_nodes = np.concatenate([data.train, data.validation, data.test])

@@ -56,8 +56,8 @@ DEPENDENCE_KEY = "depends on"  # a cause besides the samples that changes rows
 
 
 class ExtractionPass(NamedTuple):
-    """One run of a model over the samples: the modules to watch, and the poolings of the
-    modules."""
+    """One run of a model over the samples: the modules to watch by name, and the poolings to
+    compute."""
 
     modules: Mapping[str, Any]
     poolings: tuple[str, ...]
@@ -184,7 +184,8 @@ def check_batch_size(batch_size: Any) -> None:
 
 @dataclass(frozen=True)
 class PreparedBatches:
-    """The input batches of a model, prepared from samples batch by batch."""
+    """The batches of ``size`` samples as inputs of a model, prepared when the batch is read.
+    ``len`` gives the number of batches."""
 
     model: LoadedModel
     samples: Samples
@@ -210,7 +211,12 @@ def _extract_in_memory(
     sample_entry: str | None,
     time_first: str | Sequence[str],
 ) -> ModelFeatures:
-    """Return the features of a model in memory, with the ids and labels of the samples."""
+    """Return the features of a model in memory, in the order of the modules, with the ids of the
+    samples.
+
+    Samples without ids get ids from the fingerprint of the data. The labels are kept only if the
+    outputs can be logits of the labels.
+    """
     batches = PreparedBatches(model, samples, batch_size) if samples.read else samples.stream()
     features = extract_module_features(
         model.module,
@@ -241,19 +247,20 @@ def _extract_in_memory(
 
 
 def _sample_ids(fingerprint: str, n: int) -> list[str]:
-    """Return generated ids for samples without ids."""
+    """Return generated ids, "<start of the fingerprint>/<number>", for samples without ids."""
     return [f"{fingerprint[:12]}/{i}" for i in range(n)]
 
 
 def _are_classes(labels: np.ndarray | None, outputs: np.ndarray) -> bool:
-    """Return whether the outputs can be logits for the classes of the samples."""
+    """Return whether the outputs can be logits for the labels: one label per row, from 0 to the
+    number of columns - 1, and the largest label occurs. False without labels."""
     if labels is None or len(labels) != len(outputs):
         return False
     return bool(labels.min() >= 0 and labels.max() + 1 == outputs.shape[1])
 
 
 def _in_model_order(layers: Iterable[str], module: Any) -> list[str]:
-    """Return layer names in the order of the modules of a model."""
+    """Return layer names in the order of the modules of a model; names of no module come last."""
     positions = {name: i for i, name in enumerate(list_model_modules(module))}
     return sorted(layers, key=lambda layer: positions.get(layer.partition("#")[0], len(positions)))
 
@@ -271,8 +278,12 @@ def extract_loaded_model(
     sample_entry: str | None = None,
     time_first: str | Sequence[str] = (),
 ) -> list[ModelFeatures]:
-    """Extract the features of a loaded model for loaded samples into a folder, as
-    :func:`extract_features` does, and return the features with each pooling."""
+    """Extract the features of a loaded model into a folder, as :func:`extract_features` does, and
+    return the requested layers with each pooling.
+
+    ``sample_entry``: the parameter ``samples`` of :func:`extract_features`. For a mapping ``pool``,
+    the list has one element, with a pooling per layer.
+    """
     check_batch_size(batch_size)
     options: Any = {"outputs": outputs, "sample_entry": sample_entry, "time_first": time_first}
     if isinstance(pool, Mapping):
@@ -334,7 +345,8 @@ def _restrict_layers(features: ModelFeatures, modules: Mapping[str, Any]) -> Mod
 def _requested_modules(
     model: LoadedModel, layers: str | Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
-    """Return the module names for each name, pattern or word, and all matching modules by name."""
+    """Return two mappings: the module names for each name, pattern or word in ``layers``, and all
+    matching modules by name."""
     patterns = [layers] if isinstance(layers, str) else layers
     names = {pattern: model.blocks if pattern == "blocks" else [pattern] for pattern in patterns}
     try:
@@ -359,7 +371,10 @@ def _extract_by_pooling(
     options: Mapping[str, Any],
 ) -> ModelFeatures:
     """Return the features of a model with a separate pooling per layer, from one run per pooling
-    word."""
+    word.
+
+    The trait ``pooling`` is the most frequent word; another trait has the word of each layer.
+    """
     modules = _requested_modules(model, layers)[1]
     check_pooling_word(pool)
     poolings, representations = poolings_by_module(pool, modules), dict[str, Any]()
@@ -385,7 +400,12 @@ def _missing_pass(
     modules: Mapping[str, Any],
     poolings: Sequence[str],
 ) -> ExtractionPass | None:
-    """Return one pass over everything missing in a store; None if the store is complete."""
+    """Return one pass over all modules that lack a pooling in a store; None if the store is
+    complete.
+
+    The pass computes each pooling that a module lacks, for all modules of the pass. The pass has
+    outputs only for an empty store.
+    """
     missing_by_pooling = {p: set(modules) - set(facts.modules.get(p, ())) for p in poolings}
     missing_names = set().union(*missing_by_pooling.values())
     pass_names = [name for name in modules if name in missing_names]
@@ -409,8 +429,11 @@ def _append_remaining_batches(
     batch_size: int,
     progress: Progress,
 ) -> str:
-    """Append the rows of the remaining batches to ``arrays``; return the cause if rows depend on
-    more than their samples, otherwise an empty string."""
+    """Run the model on the batches that ``arrays`` lacks, and append the rows.
+
+    Return the cause if rows depend on more than their samples, otherwise "". Raises ``ValueError``
+    if the finished batches belong to other samples, and if there is no batch.
+    """
     torch, inputs, n_done = (
         import_optional("torch"),
         find_model_inputs(model.module),
@@ -456,7 +479,8 @@ def _append_remaining_batches(
 
 
 def _check_rows_on_disk(arrays: GrowingArrays, digest: str) -> None:
-    """Raise ``ValueError`` unless the rows on disk belong to the samples read so far."""
+    """Raise ``ValueError`` unless ``digest``, the fingerprint of the samples read so far, is the
+    recorded fingerprint of the rows on disk."""
     if digest != arrays.written.digest:
         raise ValueError(
             f"the first {arrays.written.batches} batches differ from the batches of the "
@@ -467,10 +491,10 @@ def _check_rows_on_disk(arrays: GrowingArrays, digest: str) -> None:
 def _remaining_batches(
     samples: Samples, size: int, first_index: int = 0, digest: str = ""
 ) -> Iterator[tuple[Any, str]]:
-    """Yield each batch of samples from number ``first_index`` on, or each batch of a loader, and
-    the fingerprint of all samples so far.
+    """Yield each batch from number ``first_index`` on, and the fingerprint of all samples so far.
 
-    The batch size does not change the fingerprint of separately read samples.
+    ``digest``: the fingerprint of the samples before ``first_index``. A loader cannot skip batches,
+    and yields all. The batch size does not change the fingerprint of separately read samples.
     """
     starts = range(first_index * size, len(samples), size) if samples.read else ()
     batches = (samples.batch(start, start + size) for start in starts)
@@ -508,7 +532,10 @@ def _run_model_on_batch(
 
 
 def _rows_by_file(result: BatchResult, extraction_pass: ExtractionPass) -> dict[str, np.ndarray]:
-    """Return the rows of a batch by file name: ``pooling.layer``, or ``outputs``."""
+    """Return the rows of a batch by file name without suffix: ``pooling.layer``, or ``outputs``.
+
+    Raises ``ValueError`` for a requested name or pattern of which no module was called.
+    """
     rows = {
         f"{pooling}.{layer}": values if isinstance(values, np.ndarray) else detach_to_numpy(values)
         for pooling, call_rows in result.rows.items()
@@ -528,7 +555,11 @@ def _store_finished_pass(
     samples: Samples,
     model: Any,
 ) -> None:
-    """Move the complete arrays of a pass into the store, and write the new facts of the store."""
+    """Move the complete arrays of a pass into the store, and write the new facts of the store.
+
+    Outputs that are not finite are left out. Labels are stored if the outputs can be logits of the
+    labels.
+    """
     n, names = arrays.written.rows, list(arrays.written.arrays)
     pooled = set(arrays.written.pooled).union(facts.model.get(POOLED_AXES_KEY, ()))
     facts = replace(facts, model={**facts.model, POOLED_AXES_KEY: sorted(pooled)})

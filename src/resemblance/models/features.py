@@ -127,8 +127,8 @@ def _parse_store_facts(entries: dict[str, Any]) -> StoreFacts:
 
 
 def feature_folders(folder: Path) -> list[Path]:
-    """Return the model folders in a folder, in natural order, or only the folder itself if it is a
-    model folder."""
+    """Return the model folders directly inside a folder, in natural order, without unfinished
+    folders; or only the folder itself if the folder is a model folder."""
     if (folder / TRAITS_FILE).is_file():
         return [folder]
     folders = (file.parent for file in folder.glob(f"*/{TRAITS_FILE}"))
@@ -137,13 +137,15 @@ def feature_folders(folder: Path) -> list[Path]:
 
 
 def is_feature_store(folder: Path) -> bool:
-    """Return whether a folder is a growing store of extracted features, complete or not."""
+    """Return whether a folder is a growing store of extracted features, complete or not, and not a
+    folder of :func:`save_features`."""
     file = folder / TRAITS_FILE
     return file.is_file() and '"modules"' in file.read_text(encoding="utf-8", errors="replace")
 
 
 def _has_saved_features(folder: Path) -> bool:
-    """Return whether a folder has the features of a model, written by :func:`save_features`."""
+    """Return whether a folder has readable features of a model in the form of
+    :func:`save_features`."""
     if is_feature_store(folder):
         return False
     try:
@@ -156,10 +158,10 @@ def _has_saved_features(folder: Path) -> bool:
 
 
 def open_or_create_store(folder: Path, facts: StoreFacts) -> StoreFacts:
-    """Return the facts of the store for a model, samples and settings; create a missing store.
+    """Return the stored facts of a store, after a check that model, samples and settings are those
+    of ``facts``. Without a store, write ``facts`` and return ``facts``.
 
-    Raises ``ValueError`` if the folder holds another model, other samples, features of
-    :func:`save_features`, or features extracted with other settings.
+    Raises ``ValueError`` if the check fails, and for a folder of :func:`save_features`.
     """
     if not (folder / TRAITS_FILE).exists():
         write_store_facts(folder, facts)
@@ -182,7 +184,8 @@ def open_or_create_store(folder: Path, facts: StoreFacts) -> StoreFacts:
 
 
 def drop_missing_layers(folder: Path, facts: StoreFacts) -> StoreFacts:
-    """Return the facts of a store without the modules of layers with deleted or changed files."""
+    """Return the facts of a store, with ``modules`` without the modules of layers whose files are
+    deleted or changed. The files stay unchanged."""
     modules = {}
     for pooling, names in facts.modules.items():
         files = {x: folder / f"{pooling}.{x}.npy" for x in facts.layers.get(pooling, ())}
@@ -197,7 +200,11 @@ def drop_missing_layers(folder: Path, facts: StoreFacts) -> StoreFacts:
 def check_same_store(
     folder: Path, kind: str, expected: Mapping[str, Any], stored: Mapping[str, Any]
 ) -> None:
-    """Raise ``ValueError`` if a store belongs to another "model", or to other "data"."""
+    """Raise ``ValueError`` if the facts of a model or of samples differ from the stored facts.
+
+    ``kind``: "model" or "data". The function compares the entries in ``IDENTITY_KEYS`` only. An
+    unknown fact of samples, None, agrees with any value.
+    """
     for name in IDENTITY_KEYS[kind]:
         values = [facts.get(name) for facts in (expected, stored)]
         if name == "class":  # without the module: its name depends on the import
@@ -213,7 +220,8 @@ def check_same_store(
 
 
 def write_store_facts(folder: Path, facts: StoreFacts) -> None:
-    """Write the facts of a store, including the traits for readers of the layers."""
+    """Write the facts of a store to ``traits.json``, with the architecture for readers of model
+    folders."""
     entries = {
         "format": FEATURE_STORE_FORMAT,
         "architecture": facts.model.get("class", "model"),
@@ -229,9 +237,11 @@ def merge_store_facts(
     modules: Sequence[str],
     order: Sequence[str],
 ) -> StoreFacts:
-    """Return the facts of a store after a pass that added layers, by pooling, of some modules.
+    """Return the facts of a store after a pass that added layers.
 
-    ``order``: the names of all modules, in the order for the layers.
+    ``layers``: the added layers by pooling. ``modules``: the watched modules, added to each of
+    these poolings. ``data``: the new facts of the samples. ``order``: the names of all modules, in
+    the order for the layers.
     """
     positions = {name: i for i, name in enumerate(order)}
 
@@ -252,7 +262,7 @@ def finish_pass(folder: Path, paths: Sequence[Path], facts: StoreFacts, ids: Seq
     """Move the complete arrays of a pass into a store, and write the new facts of the store.
 
     ``ids``: the sample ids of all rows. All arrays are on disk before the facts of the pass are
-    written, so that a power loss cannot make an incomplete array count as complete.
+    written.
     """
     pass_folder = paths[0].parent
     write_atomically(pass_folder / SAMPLE_IDS_FILE, json.dumps({"ids": list(ids)}) + "\n")
@@ -266,10 +276,11 @@ def finish_pass(folder: Path, paths: Sequence[Path], facts: StoreFacts, ids: Seq
 
 
 def recover_interrupted_passes(folder: Path) -> None:
-    """Move the arrays of complete passes into a store, and remove the remains of other passes.
+    """Move the arrays of complete passes into a store, and remove passes without arrays.
 
-    The facts of the store are moved last. After a kill, the next call moves the remaining files.
-    Arrays that changed after completion are not moved.
+    A pass is complete if the pass has records of all arrays. An unfinished pass keeps its arrays,
+    to resume. The facts of the store are moved last. Arrays that changed after completion are not
+    moved.
     """
     for pass_folder in folder.glob(f"{PASS_FOLDER_PREFIX}*"):
         records = read_file_records(pass_folder)
@@ -326,10 +337,11 @@ class GrowingArrays:
         return self.folder / f"{name}.npy"
 
     def append(self, rows: Mapping[str, np.ndarray], digest: str, pooled: Iterable[str]) -> None:
-        """Add the rows of a batch to all arrays.
+        """Add the rows of a batch to all arrays, and replace the progress file.
 
-        Raises ``ValueError``, and keeps the earlier batches, if the arrays, widths or precisions
-        differ from the first batch.
+        ``digest``: the fingerprint of all samples so far. ``pooled``: the kinds of pooled outputs
+        in the batch. Raises ``ValueError``, and keeps the earlier batches, if the arrays, widths or
+        dtypes differ from the first batch.
         """
         batches, n_before, _, previous_pooled, arrays = self.written
         if batches:
@@ -360,8 +372,8 @@ def _parse_written_rows(entries: dict[str, Any]) -> WrittenRows:
 
 
 def _resume_row_hash(arrays: GrowingArrays, name: str) -> Any:
-    """Return the hash of the rows of an array, ready for more rows; raise ``ValueError`` if the
-    rows on disk differ from the written rows."""
+    """Return the SHA-256 object of the rows of an array, ready for more rows; raise ``ValueError``
+    if the rows on disk differ from the record."""
     width, kind, expected = arrays.written.arrays[name]
     rows, dtype = arrays.written.rows, np.dtype(kind)
     n_left, digest = rows * width * dtype.itemsize, hashlib.sha256()

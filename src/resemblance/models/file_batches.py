@@ -12,8 +12,8 @@ from .files import read_files
 
 @dataclass(frozen=True)
 class FileBatches:
-    """Batches of layers in files: each batch maps layers to rows, with the names of columns and the
-    sample ids. ``len`` gives the number of batches."""
+    """Batches of layers in files, part after part. A batch maps layers to at most ``batch_size``
+    rows, with the names of columns and the sample ids. ``len`` gives the number of batches."""
 
     parts: tuple[Mapping[str, Representation], ...]  # layers per part of the samples
     batch_size: int

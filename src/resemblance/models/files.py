@@ -47,8 +47,9 @@ POOL_BY_AXES: Mapping[int, Callable[..., Representation]] = {3: from_tokens, 4: 
 
 
 class StoredArray(NamedTuple):
-    """An array in a file: a name, a longer name for clashes, the key in an archive or table, and
-    the sample ids, or the name of the table column with the sample ids."""
+    """An array in a file: a name; a longer name, used if two names are equal; the key of the array
+    in an archive or table; and the sample ids, or the name of the table column with the sample
+    ids."""
 
     name: str
     longer: str
@@ -58,14 +59,16 @@ class StoredArray(NamedTuple):
 
 
 class InputLocation(NamedTuple):
-    """A path as the user wrote it: a file or a folder, and the key after the path."""
+    """A path as the user wrote the path, split: the file or folder that exists, and the rest as a
+    key; None without a rest."""
 
     path: Path
     key: str | None
 
 
 class ReadRequest(NamedTuple):
-    """The key or column, and the ids, to read from all files; and the unread arrays, by file."""
+    """What to read from all files: the key of an array or column, and the key of the ids.
+    ``left_out`` collects the unread arrays, by file."""
 
     column: str | None
     ids: str | None
@@ -156,7 +159,10 @@ def _arrays_at(path: Path, request: ReadRequest) -> Iterator[StoredArray]:
 
 
 def _locate_input(path: Path) -> InputLocation:
-    """Return the file or the folder of features in a path, and the rest of the path as a key."""
+    """Split a path into a file or a folder of features, and the rest of the path as a key.
+
+    The key is None for a path that exists, or has no such parent.
+    """
     if path.exists():
         return InputLocation(path, None)
     for depth, parent in enumerate(path.parents, 1):
@@ -186,9 +192,9 @@ def _find_layer_by_key(layers: list[StoredArray], key: str, folder: Path) -> lis
 
 
 def _features_in(folder: Path) -> Iterator[StoredArray]:
-    """Yield the layers of the models with features in a folder.
+    """Yield the layers of the models with features in a folder, named "model/layer".
 
-    If a model has several poolings, the name of a layer begins with the pooling.
+    A model with several poolings has names "model/pooling.layer".
     """
     from .features import feature_folders  # features.py imports this module
     from .model_folder import read_model
@@ -227,7 +233,10 @@ def _arrays_in_file(
 
 
 def _read_stored_array(array: StoredArray, name: str, pool: str) -> tuple[Representation, bool]:
-    """Return the representation of an array, and whether the array was pooled."""
+    """Return the representation of an array, and whether the array was pooled.
+
+    Only arrays with three or four axes are pooled, and only if ``pool`` is not "".
+    """
     key, is_table, ids = array.key, array.path.suffix in TABLE_FILE_SUFFIXES, array.ids
     title = str(array.path) if key is None else f"{array.path}, array {key!r},"
     with name_file_in_errors(title) if is_table or array.path.suffix == ".npz" else nullcontext():

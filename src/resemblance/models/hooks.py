@@ -130,10 +130,11 @@ def layers_by_batch(
     samples: str | None,
     progress: Progress,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of all layers of models for each batch, as tensors on the device of the model.
+    """Yield a mapping for each batch: the rows of all layers of all models, as tensors on the
+    device of each model.
 
-    The parameters and exceptions are as in :func:`extract_module_features`. A layer of a model with
-    a name is called ``name/layer``.
+    The parameters and exceptions are as in :func:`extract_module_features`. A layer is called
+    ``model/layer``, or ``layer`` for the model with the name "".
     """
     models = {name: _unwrap_watchable_model(model) for name, model in models.items()}
     words = {
@@ -155,7 +156,8 @@ def layers_by_batch(
 
 
 def _unwrap_watchable_model(model: Any) -> Any:
-    """Return the model inside wrappers, after a check that hooks can watch its layers."""
+    """Return the model inside wrappers, after a check that hooks can watch its layers. An object
+    without ``named_modules`` is returned unchanged."""
     if hasattr(model, "named_modules"):
         check_watchable(model, "the model")
         return unwrap_model(model)
@@ -181,7 +183,10 @@ def _results_by_batch(
     time_first: str | Sequence[str] = (),
     **options: Any,
 ) -> Iterator[dict[str, BatchResult]]:
-    """Yield the results of all models for each batch; ``options`` go to :func:`rows_of_batch`."""
+    """Yield the results of all models, by model name, for each batch.
+
+    ``modules``: the watched modules, by model name. ``options`` go to :func:`rows_of_batch`.
+    """
     torch = import_optional("torch")
     check_pooling_word(pool)
     if isinstance(loader, torch.Tensor | Mapping):
@@ -226,7 +231,12 @@ def _joined_logits(batches: list[np.ndarray | None]) -> np.ndarray | None:
 def _joined_layers(
     model_name: str, batches: list[dict[tuple[str, int], np.ndarray]], lenient: bool
 ) -> dict[str, np.ndarray]:
-    """Return one array per layer, or per call of a layer with several calls per batch."""
+    """Return one array over all batches per layer, or per call of a layer with several calls per
+    batch.
+
+    ``lenient``: leave out the calls that some batches lack, with a warning; otherwise raise
+    ``ValueError``. Also raises ``ValueError`` if no call is in all batches.
+    """
     common_calls = set.intersection(*(set(rows) for rows in batches))
     partial_calls = sorted(set().union(*batches) - common_calls)
     if partial_calls and not lenient:

@@ -46,8 +46,10 @@ TOWER_BY_KIND = {"texts": "text_model", "images": "vision_model"}
 def read_hub_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
     """Return a transformers model in evaluation mode, its processor, and recorded facts.
 
-    ``name``: a folder, or a name in the hub. ``kind``: the kind of the samples. Code in a
-    repository never runs. Raises ``ValueError`` when the files cannot be read, or lack weights.
+    ``name``: a folder, or a name in the hub. ``kind``: the kind of the samples; None if unknown. A
+    model of texts and images gives only the tower for the samples, and an encoder-decoder model
+    only the encoder. Code in a repository never runs. Raises ``ValueError`` when the files cannot
+    be read, or lack weights.
     """
     transformers = import_optional("transformers")
     is_folder = Path(name).is_dir()
@@ -77,10 +79,12 @@ def read_hub_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any
 
 
 def _check_model_exists(name: str) -> None:
-    """Raise ``ValueError`` for a model in neither the cache nor the hub.
+    """Raise ``ValueError`` for a model in neither the cache nor the hub, or if the hub does not
+    answer.
 
-    The hub is asked only once, because the reader of files would try for half a minute.
+    The hub is asked only once.
     """
+    # Only one request, because the reader of files would try for half a minute
     hub = import_optional("huggingface_hub")
     try:
         if hub.try_to_load_from_cache(name, "config.json") is None:
@@ -96,9 +100,12 @@ def _check_model_exists(name: str) -> None:
 def read_sample_processor(
     transformers: Any, name: str, kind: str | None, model: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the processor for samples, and recorded facts.
+    """Return the processor for samples of a kind, and recorded facts; (None, {}) if the model needs
+    no processor for the kind.
 
-    If the kind of the samples is unknown, return the processor in the folder.
+    If the kind is None, the files in the folder show the kind: texts, or images. For texts, the
+    function checks the tokenizer, and applies the length limit of sentence-transformers. The facts
+    then name the pooling of sentence-transformers, if declared.
     """
     if kind is None:
         kind = next(
@@ -126,7 +133,8 @@ def read_sample_processor(
 
 
 def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:
-    """Raise ``ValueError`` for the tokenizer of another model, or a tokenizer without files."""
+    """Raise ``ValueError`` for a folder without tokenizer files, and for a tokenizer with fewer
+    entries than half of the word vectors of the model."""
     folder, vectors, entries = Path(name), count_word_vectors(model), len(tokenizer)
     remedy = (
         f"save the tokenizer of the model there with tokenizer.save_pretrained({name!r}), or pass "
@@ -143,8 +151,8 @@ def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:
 
 
 def _read_settings_file(transformers: Any, name: str, file: str) -> dict[str, Any]:
-    """Return the settings in a file of a folder or repository; no settings if the file does not
-    exist."""
+    """Return the settings in a JSON file of a folder or repository; {} if the file is missing or
+    holds no JSON object."""
     try:
         with silence_transformers():
             path = transformers.utils.cached_file(name, file)
@@ -184,7 +192,8 @@ def load_torchvision_model(name: str, kind: str | None) -> LoadedHubModel:
 
 
 def _create_pretrained_model(package: str, function: str, name: str, **options: Any) -> Any:
-    """Return a model from a hub; raise ``ValueError`` with the remedy for any failure there."""
+    """Return ``function(name, **options)`` of a module of timm or torchvision; raise ``ValueError``
+    with the remedy for any failure of the function."""
     hub = package.partition(".")[0]
     try:
         create = getattr(importlib.import_module(package), function)

@@ -63,7 +63,8 @@ RootMethods = frozenset[str]  # names of the running methods of an object
 
 
 class VisitedObjects:
-    """The visited objects, with a number per object, and the containers being read."""
+    """The visited objects, with a number per object; the containers being read; and the attributes
+    that are state."""
 
     def __init__(self) -> None:
         self.numbers: dict[int, int] = {}
@@ -72,8 +73,8 @@ class VisitedObjects:
         self.state: set[tuple[int, str]] = set()  # (address, name of an attribute)
 
     def number(self, value: Any) -> int | None:
-        """Return the number of a visited object; for a new object, keep the object and return
-        None."""
+        """Return the number of an object visited before; give a new object the next number, and
+        return None."""
         number = self.numbers.setdefault(id(value), len(self.kept))
         if number < len(self.kept):
             return number
@@ -160,7 +161,8 @@ def _describe_module(module: Any, registry: VisitedObjects) -> Iterator[str]:
 
 
 def _find_patched_functions(namespace: Any) -> dict[str, Any]:
-    """Return the user functions inside a class or module of an installed package."""
+    """Return the user functions, by name, inside a class or module of an installed package; {} for
+    a class or module of the user, and for None."""
     if namespace is None or _is_user_defined(namespace):
         return {}
     return {
@@ -210,8 +212,8 @@ def _describe_value(
 
 
 def _describe_container(value: Any, registry: VisitedObjects, roots: RootMethods) -> Iterator[str]:
-    """Yield the words of a container: equal containers yield equal words, and a container inside
-    itself yields nothing more."""
+    """Yield the words of the entries of a mapping, list or tuple; a container inside itself yields
+    nothing more. Keys of mappings are sorted, so equal containers yield equal words."""
     if id(value) in registry.opened:
         return
     registry.opened.add(id(value))
@@ -265,8 +267,9 @@ def _describe_object(value: Any, registry: VisitedObjects, roots: RootMethods) -
 def _object_options(
     value: Any, registry: VisitedObjects, roots: RootMethods
 ) -> tuple[dict[str, Any], VisitedObjects, RootMethods]:
-    """Return three values: the attributes of an object without the state of the running methods,
-    the registry, and the names in the code of the running methods."""
+    """Return the arguments of :func:`_describe_value` for the attributes of an object: the
+    attributes without the state of the methods ``roots``, the registry, and the names in the code
+    of these methods."""
     state, names = attributes_set_by_methods(value.__class__, roots)
     state = state.union(name for owner, name in registry.state if owner == id(value))
     return (
@@ -285,9 +288,11 @@ def _contained_objects(value: Any) -> dict[str, Any]:
 def _describe_package_object(
     value: Any, registry: VisitedObjects, roots: RootMethods
 ) -> Iterator[str]:
-    """Yield the words of an object of an installed package: its text. If the text is only an
-    address and a method of the object runs, also yield the plain options and the functions of the
-    object."""
+    """Yield the words of an object of an installed package: its text without memory addresses.
+
+    If the class has no text of its own and a method in ``roots`` runs, also yield the words of the
+    plain options, tensors and functions of the object.
+    """
     kind = value.__class__
     is_bare = kind.__repr__ is object.__repr__
     yield MEMORY_ADDRESS.sub("", str(value) if is_bare else repr(value))
@@ -305,10 +310,11 @@ def _describe_package_object(
 
 
 def _describe_function(function: FunctionType, registry: VisitedObjects) -> Iterator[str]:
-    """Yield the code of a user function and the values that the code names.
+    """Yield the name of a function, and the words of the values that the function holds: closure,
+    defaults and attributes, except variables that the function assigns or fills.
 
-    For any function, yield the values that the function holds, except variables that the function
-    assigns or fills.
+    For a user function, also yield the code, and the globals and modules that the code names. For
+    another function, also yield the name of its module.
     """
     yield function.__qualname__
     codes = list(codes_in(function.__code__))
@@ -346,8 +352,13 @@ def _describe_variable(
     registry: VisitedObjects,
     names: RootMethods,
 ) -> Iterator[str]:
-    """Yield the words of a variable of a function: only the type for a variable that is state, and
-    no attributes that are state."""
+    """Yield the words of a variable of a function: only the type for a variable that the function
+    or a hook assigns or fills; otherwise the value, without attributes that the function assigns or
+    fills.
+
+    ``names``: the names in the code of the function. Of a user module, only members with these
+    names count.
+    """
     if (name,) in written_paths or (id(value), "") in registry.state:
         yield type(value).__qualname__
         return
@@ -376,8 +387,8 @@ def _is_user_defined(value: Any) -> bool:
 
 
 def _describe_tokenizer(tokenizer: Any) -> Iterator[str]:
-    """Yield the vocabulary and the rules of a tokenizer, without its last padding and
-    truncation."""
+    """Yield one JSON text with the vocabulary and the rules of a tokenizer. The present settings of
+    padding and truncation do not count."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     rules = (
         {"vocabulary": tokenizer.get_vocab()} if backend is None else json.loads(backend.to_str())
@@ -387,9 +398,10 @@ def _describe_tokenizer(tokenizer: Any) -> Iterator[str]:
 
 
 def model_facts(module: Any, processor: Any = None) -> dict[str, Any]:
-    """Return the facts of a model for JSON.
+    """Return the facts of a model for JSON: class, number of parameters, dtype, device, versions of
+    packages, fingerprints.
 
-    ``sha256`` covers the names and values of the weights; the other facts of the identity are as in
+    ``sha256`` covers the names and values of the weights; the other fingerprints are as in
     ``feature_identity``.
     """
     weights = dict(module.state_dict())

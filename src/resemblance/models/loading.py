@@ -131,8 +131,8 @@ def load_model(
 
 
 def split_model_name(model: Any) -> tuple[str, Any]:
-    """Return the name and the model of a pair ("name", model); the name is empty for a model, and
-    for a pair of a model and its processor such as ("onnx:FILE", tokenizer)."""
+    """Return the name and the model of a pair ("name", model). For any other model, and for a model
+    with its processor such as ("onnx:FILE", tokenizer), return "" and the model unchanged."""
     is_named = isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str)
     if is_named and (isinstance(model[1], str | Path) or model[0].partition(":")[0] not in READERS):
         return model[0], model[1]
@@ -140,7 +140,8 @@ def split_model_name(model: Any) -> tuple[str, Any]:
 
 
 def _refresh_model_facts(model: LoadedModel) -> LoadedModel:
-    """Return an already loaded model, with facts of its present weights, options and hooks."""
+    """Return an already loaded model, with facts of its present weights, options and hooks. A model
+    without recorded ``definition`` is returned unchanged."""
     if "definition" not in model.facts:
         return model
     kept_facts = {k: v for k, v in model.facts.items() if k not in ("hooks", "context")}
@@ -199,8 +200,8 @@ def _load_parts_by_spec(spec: str, kind: str | None) -> ModelParts | LoadedModel
 
 
 def _near_folder_hint(path: Path) -> str:
-    """Return the part of an error message that names a similar path or explains the given path;
-    empty if there is nothing to say."""
+    """Return the part of an error message that says why a path is no model, or names a similar
+    path; "" if nothing similar exists."""
     if (path / ADAPTER_CONFIG_FILE).is_file():
         base = "its base"
         with suppress(ValueError, AttributeError):  # no JSON, or no object
@@ -236,13 +237,14 @@ HF_INITIALIZED_MARK = "_is_hf_initialized"
 
 
 def make_untrained_copy(model: LoadedModel, name: str, seed: int) -> LoadedModel:
-    """Return a re-initialized copy of a model, called ``name``, with fresh random weights.
+    """Return a re-initialized copy of a model, called ``name``, in evaluation mode on the same
+    device.
 
-    A model of timm or torchvision is created again from its name. Other models draw the weights of
-    all parts again, with ``reset_parameters``; then ``init_weights`` runs for the whole model, if
-    present, as in models of ``transformers``, which initialize weights from their configuration.
-
-    Raises ``ValueError`` for a model with weights that none of the methods re-initializes.
+    ``seed`` decides the fresh random weights. A model of timm or torchvision is created again from
+    its name. Other models draw the weights of all parts again, with ``reset_parameters``; then
+    ``init_weights`` runs for the whole model, if present, as in models of ``transformers``. Raises
+    ``ValueError`` for a model without weights, and for a model with weights that none of the
+    methods re-initializes.
     """
     torch = import_optional("torch")
     if not any(True for _ in model.module.parameters()):

@@ -84,8 +84,8 @@ def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFea
 
 
 def list_unread_folders(folder: str | Path) -> dict[str, str]:
-    """Return the folders with arrays but without a model for :func:`read_models`, and the
-    reasons."""
+    """Return the folders with arrays that :func:`read_models` does not read, as paths inside
+    ``folder``, with the reasons. Unfinished folders are not listed."""
     root = Path(folder)
     array_folders = sorted({file.parent for file in root.rglob("*.npy")}, key=natural_sort_key)
     unread_folders = [
@@ -102,7 +102,10 @@ def list_unread_folders(folder: str | Path) -> dict[str, str]:
 def read_model(
     folder: str | Path, *, verify: Verify = False, defaults: Mapping[str, Any] = DEFAULT_TRAITS
 ) -> tuple[ModelFeatures, ...]:
-    """Return the features of the model in a folder, once per pooling; see :func:`read_models`."""
+    """Return the features of the model in a folder, once per pooling; see :func:`read_models`.
+
+    ``defaults``: the traits that the folder lacks. With {}, no trait is added.
+    """
     folder = Path(folder)
     traits = _read_traits(folder)
     outputs, labels = (
@@ -145,10 +148,10 @@ def write_model(
     traits: Mapping[str, Any],
     state: Mapping[str, np.ndarray],
 ) -> None:
-    """Write a trained model for :func:`read_model`, completely or not at all.
+    """Write a trained model to a folder for :func:`read_model`, completely or not at all.
 
-    ``traits.json`` contains the record of each file: the checksum and, for a layer, the
-    fingerprint. ``weights.npz`` contains the weights.
+    ``traits.json`` contains ``traits``, the measured accuracies, and the record of each file: the
+    checksum and, for a layer, the fingerprint. ``weights.npz`` contains ``state``, the weights.
     """
     arrays = {
         f"{pooling}.{layer}": array
@@ -182,8 +185,12 @@ def _write_model_files(
     ids: Sequence[Any] | None = None,
     state: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Write the files of a model, completely or not at all, and replace the files of an earlier
-    model."""
+    """Write the files of a model, completely or not at all, and replace the folder of an earlier
+    model.
+
+    ``arrays`` go to ``<name>.npy``, ``traits`` to ``traits.json``, ``ids`` to ``samples.json``, and
+    ``state`` to ``weights.npz``; None writes no file.
+    """
     partial = folder.with_name(f".partial-{folder.name}-{os.getpid()}")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -206,8 +213,8 @@ def _write_model_files(
 
 
 def record_model_files(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """Return the records of arrays and weights. The record of a layer contains its fingerprint, so
-    that no reader has to read the layer for the fingerprint."""
+    """Return the record of each file, by file name. The record of a layer contains its
+    fingerprint."""
     records = {}
     for path in paths:
         is_layer = path.suffix == ".npy" and path.stem not in NON_LAYER_ARRAYS
@@ -217,7 +224,8 @@ def record_model_files(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
 
 
 def is_complete(folder: Path) -> bool:
-    """Return whether a folder of :func:`write_model` has all files and undamaged weights."""
+    """Return whether a folder of :func:`write_model` has a record of every array, the outputs, the
+    labels and undamaged weights. The arrays are not read."""
     weights, records = folder / "weights.npz", read_file_records(folder)
     files = {weights, *(folder / f"{part}.npy" for part in NON_LAYER_ARRAYS), *folder.glob("*.npy")}
     is_whole = all(file.exists() and file.name in records for file in files)
@@ -305,7 +313,8 @@ def check_traits(file: Path, traits: Mapping[str, Any]) -> None:
 
 
 def check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
-    """Raise ``ValueError`` if the outputs and labels of a folder are not logits and classes."""
+    """Raise ``ValueError`` if the outputs of a folder are not finite logits (n, classes), or the
+    labels are not classes of these logits. None is not checked."""
     if labels is not None:
         _check_folder_labels(folder / "labels.npy", labels)
     if outputs is None:
@@ -345,7 +354,12 @@ def _check_folder_labels(file: Path, labels: np.ndarray) -> None:
 
 
 def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
-    """Return the file of each array, by pooling and then by layer."""
+    """Return the file of each layer, by pooling and then by layer.
+
+    ``layers``: the entry of ``traits.json``: None for all arrays in natural order, a list of
+    layers, or an object of lists by pooling. Without poolings, the pooling is "". Raises
+    ``ValueError`` if a pooling has no layer.
+    """
     by_pooling: dict[str, dict[str, Path]] = {}
     if layers is None:
         files = [file for file in folder.glob("*.npy") if file.stem not in NON_LAYER_ARRAYS]
@@ -367,8 +381,8 @@ def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
 
 
 def _check_entry_names(folder: Path, names: Any, noun: str = "layer") -> list[str]:
-    """Return the names of layers or poolings, after a check that the names are unique and usable as
-    file names."""
+    """Return the names of layers or poolings unchanged; raise ``ValueError`` for names that are
+    repeated or cannot be file names. ``noun``: "layer" or "pooling"; only a pooling may be ""."""
     file = folder / TRAITS_FILE
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(
@@ -395,7 +409,8 @@ def check_file_names(layers: Iterable[str]) -> None:
 
 
 def is_file_name(name: str) -> bool:
-    """Return whether a word can be part of a file name in any folder."""
+    """Return whether a word can be part of a file name in any folder: printable, without slashes,
+    and below 200 bytes."""
     is_safe = name.isprintable() and not {"/", "\\"} & set(name)
     return is_safe and len(name.encode()) < MAX_LAYER_NAME_BYTES
 
@@ -407,8 +422,8 @@ def _optional_array_path(path: Path, verify: Verify) -> np.ndarray | None:
 
 
 def _check_array_file(path: Path, verify: Verify) -> Path:
-    """Return the path of an array, after a check that the array is readable and matches its
-    checksum."""
+    """Return the path of an array, after a check that the array is readable and, if ``verify`` asks
+    for the check, matches its checksum."""
     if not path.is_file():
         raise ValueError(f"{path} is missing")
     if verify and not is_undamaged(path, read=verify is True):

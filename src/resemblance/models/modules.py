@@ -20,11 +20,11 @@ LayerPatterns = Sequence[str] | None  # names and patterns
 
 
 def watched_modules(model: Any, layers: LayerPatterns) -> dict[str, Any]:
-    """Return the modules of layers by name; the default is all modules without submodules and all
-    graph convolutions.
+    """Return the modules of layers by name.
 
-    Names omit wrappers. A module with several names keeps the first requested name. Raises
-    ``ValueError`` for an unknown layer.
+    ``layers``: names and patterns; None for all modules without submodules and all graph
+    convolutions. Names omit wrappers. A module with several names keeps the first requested name.
+    Raises ``ValueError`` for an unknown layer, and if ``layers`` is empty.
     """
     if not hasattr(model, "named_modules"):
         raise ValueError(f"the model must be a torch.nn.Module; got {type(model).__name__}")
@@ -53,11 +53,12 @@ def check_called(
     modules: Iterable[str],
     calls: Iterable[str],
 ) -> None:
-    """Raise ``ValueError`` for a requested word without a called layer, and for a layer with a
-    pooling of its own but without a call.
+    """Raise ``ValueError`` for a requested word without a called layer, and for a pooling pattern
+    without a called layer.
 
-    ``names_by_word``: the names and patterns of each requested word. ``modules``: the names of the
-    watched modules. ``calls``: the names of the called layers, such as "relu" or "relu#2".
+    ``names_by_word``: the names and patterns of each requested word. ``poolings``: the names and
+    patterns with a pooling of their own. ``modules``: the names of the watched modules. ``calls``:
+    the names of the called layers, such as "relu" or "relu#2".
     """
     names = {name.partition("#")[0] for name in calls}
     for word, patterns in (names_by_word or {}).items():
@@ -73,8 +74,8 @@ def check_called(
 
 
 def poolings_by_module(pool: Mapping[str, str], modules: Iterable[str]) -> dict[str, str]:
-    """Return the pooling of each module, from names and patterns; raise ``ValueError`` for a
-    pattern without a match."""
+    """Return the pooling word of each module; raise ``ValueError`` for a pattern in ``pool`` that
+    matches no module."""
     names = list(modules)
     for pattern in pool:
         if not match_module_names(pattern, names):
@@ -86,8 +87,12 @@ def poolings_by_module(pool: Mapping[str, str], modules: Iterable[str]) -> dict[
 
 
 def pooling_of_call(pool: Any, layer: str, call: int = 1) -> str:
-    """Return the pooling word for a call of a layer: the word of its name, the word of the last
-    matching pattern, or "mean"."""
+    """Return the pooling word for a call of a layer.
+
+    ``pool``: a word for all layers, None for "mean", or a mapping. In a mapping, the first of these
+    counts: the word of "layer#call", the word of "layer", the word of the last matching pattern,
+    "mean".
+    """
     if not isinstance(pool, Mapping):
         return pool or "mean"
     for name in (f"{layer}#{call}", layer):
@@ -100,8 +105,8 @@ def pooling_of_call(pool: Any, layer: str, call: int = 1) -> str:
 
 
 def modules_by_patterns(patterns: str | Sequence[str], modules: Iterable[str]) -> list[str]:
-    """Return the modules for names or patterns; raise ``ValueError`` for a pattern without a
-    match."""
+    """Return the names of the modules that match the patterns; raise ``ValueError`` for a pattern
+    without a match."""
     names = list(modules)
     pattern_list = [patterns] if isinstance(patterns, str) else patterns
     return [
@@ -112,15 +117,16 @@ def modules_by_patterns(patterns: str | Sequence[str], modules: Iterable[str]) -
 
 
 def check_any_called(pattern: str, modules: Sequence[str], called_modules: Set[str]) -> None:
-    """Raise ``ValueError`` if modules match a pattern and none of the modules was called."""
+    """Raise ``ValueError`` if none of the modules that match a pattern was called. ``modules``: the
+    names of the matches; without a name, nothing is raised."""
     if modules and not called_modules & set(modules):
         reason = "the model uses its weights without calling it, or does not use it"
         raise ValueError(f"layer {pattern!r} was never called: {reason}; choose a module around it")
 
 
 def _is_default_layer(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
-    """Return whether a module has no submodules or counts as one layer, and is not inside a
-    layer."""
+    """Return whether a module is a layer by default: the module is not inside another layer, and
+    counts as one layer or has no submodules with a forward pass."""
     parents = [name[:i] for i, letter in enumerate(name) if letter == "."]
     if any(_is_one_layer(modules[parent]) for parent in parents if parent in modules):
         return False
@@ -128,8 +134,8 @@ def _is_default_layer(name: str, module: Any, modules: Mapping[str, Any]) -> boo
 
 
 def _is_one_layer(module: Any) -> bool:
-    """Return whether a module with submodules counts as one layer: a graph convolution, or a module
-    with submodules that only make its weights."""
+    """Return whether a module with submodules counts as one layer: a graph convolution, or a called
+    module with submodules that only make its weights."""
     passes_messages = hasattr(module, "propagate") and hasattr(module, "message")
     return passes_messages or (
         any(module.children()) and not callable_parts(module) and _is_called_by_model(module)
@@ -137,7 +143,7 @@ def _is_one_layer(module: Any) -> bool:
 
 
 def _is_called_by_model(module: Any) -> bool:
-    """Return whether a module is called; lists of modules are not called."""
+    """Return whether the class of a module can be called; lists and mappings of modules cannot."""
     return type(module).__name__ not in ("ModuleList", "ModuleDict", "ParameterList")
 
 
@@ -227,8 +233,8 @@ def block_names(module: Any) -> tuple[str, ...]:
 
 
 def describe_blocks(module: Any) -> str:
-    """Return a description of the parts outside the blocks, or of the lack of blocks, and the way
-    to choose layers; empty if the blocks are the whole model."""
+    """Return a description of the default layers, with the way to choose others: the parts outside
+    the blocks, or the lack of blocks. The text is "" if the blocks are the whole model."""
     if declared_note := getattr(module, "blocks_note", ""):
         return str(declared_note)
     blocks, are_stages = _find_blocks(module)
@@ -250,8 +256,11 @@ def describe_blocks(module: Any) -> str:
 
 
 def _find_blocks(module: Any) -> tuple[tuple[str, ...], bool]:
-    """Return the names of the blocks of a model, and whether blocks were found. Without blocks, the
-    names are all modules without submodules."""
+    """Return the names of the blocks of a model, and whether blocks were found.
+
+    Without blocks, the names are all modules without submodules. A model without submodules is a
+    block.
+    """
     modules = _drop_shared_modules(list_model_modules(module))
     if names := _largest_module_lists(modules):
         return tuple(dict.fromkeys((*_embedding_names(module, modules, names), *names))), True
@@ -272,11 +281,12 @@ def _drop_shared_modules(modules: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stages(modules: Mapping[str, Any], root: str = "") -> list[str]:
-    """Return the names of the children of a model that contain submodules.
+    """Return the names of the children of a module that contain submodules; ``root`` names the
+    module.
 
-    If a single child contains submodules, return the stages of that child. Return an empty list for
-    children that are two plain lists, such as the features and the classifier of a network, and for
-    children that hold too small a share of all modules.
+    If a single child contains submodules, return the stages of that child. Return [] for children
+    that are two plain lists, such as the features and the classifier of a network, and for children
+    that hold less than half of all modules.
     """
     prefix = f"{root}." if root else ""
     children = [f"{prefix}{name}" for name, _ in callable_parts(modules[root])]
@@ -292,7 +302,8 @@ def _stages(modules: Mapping[str, Any], root: str = "") -> list[str]:
 
 
 def _largest_parts_outside(modules: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
-    """Return the largest modules of a model outside the blocks."""
+    """Return the names of the outermost modules outside the blocks, in the order of the model.
+    Modules around blocks, dropout and rotary modules are left out."""
     parents = {name[:i] for name in blocks for i, letter in enumerate(name) if letter == "."}
     outside_parts: list[str] = []
     for name, module in modules.items():
@@ -310,8 +321,8 @@ def _largest_parts_outside(modules: Mapping[str, Any], blocks: Sequence[str]) ->
 def expand_blocks_word(
     module: Any, layers: Any, blocks: Sequence[str] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Return the layer names of each name or pattern; the word "blocks" becomes the names of the
-    blocks, and other words stay.
+    """Return the layer names of each name or pattern: the names of the blocks for the word
+    "blocks", and otherwise the word alone.
 
     ``blocks``: the blocks of a model that names its blocks.
     """
@@ -335,7 +346,8 @@ def flatten_names(names_by_word: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _largest_module_lists(modules: Mapping[str, Any]) -> list[str]:
-    """Return the listed modules nearest to the top that hold most of all modules."""
+    """Return the names of the blocks at the smallest depth whose blocks hold at least half of all
+    modules; [] without such a depth."""
     by_depth: dict[int, list[str]] = defaultdict(list)
     for name, module in modules.items():
         if name and _is_block(name, module, modules):
@@ -359,8 +371,8 @@ def _is_block(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
 
 
 def _is_list(module: Any) -> bool:
-    """Return whether a module only lists modules, as an exported program does with numbers as
-    names."""
+    """Return whether a module only lists modules; False for None. A module of an exported program
+    is a list if all its children have numbers as names."""
     if module is None:
         return False
     if type(module).__name__ not in EXPORTED_MODULE_TYPES:
@@ -369,7 +381,8 @@ def _is_list(module: Any) -> bool:
 
 
 def _embedding_names(module: Any, modules: Mapping[str, Any], blocks: list[str]) -> Iterator[str]:
-    """Yield the embeddings of a transformers model, one per list of blocks."""
+    """Yield the embeddings of a transformers model, at most one per list of blocks; yield nothing
+    for other models."""
     if not (hasattr(module, "config") or type(module).__name__ == ONNX_SCOPE_TYPE):
         return
     for ancestor in dict.fromkeys(name.rpartition(".")[0] for name in blocks):

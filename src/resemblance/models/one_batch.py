@@ -34,9 +34,10 @@ TOKEN_POOLS = MAP_POOLS | {"cls": "first", "first": "first", "last": "last"}
 class BatchResult(NamedTuple):
     """The result of a model for one batch.
 
-    ``rows``: by pooling, and then by (layer, number of the call) in the order of execution.
-    ``logits``: None if the model returns no logits. ``pooled``: the pooled axes, "tokens" or
-    "positions", if any. ``notes``: sentences on layers with uncertain axes or padding.
+    ``rows``: by pooling, and then by (layer, number of the call) in the order of execution, arrays
+    (n, d). ``logits``: None if the model returns no logits. ``pooled``: the kinds of outputs with
+    several axes, "tokens" or "positions". ``notes``: sentences on layers with uncertain axes or
+    padding.
     """
 
     rows: dict[str, dict[tuple[str, int], Any]]
@@ -47,8 +48,8 @@ class BatchResult(NamedTuple):
 
 @contextmanager
 def evaluation_mode(torch: Any, model: Any) -> Iterator[Any]:
-    """Yield the device of a model in evaluation mode without gradients; restore the training modes
-    afterwards."""
+    """Put a model in evaluation mode without gradients, and yield its device; restore the training
+    modes and the random state afterwards."""
     training = [module for module in model.modules() if module.training]
     weights = next(model.parameters(), None)
     try:
@@ -77,8 +78,9 @@ def rows_of_batch(
     """Call the model once and return the rows of the watched modules for each pooling.
 
     ``pools``: poolings by any name. ``lenient``: leave out an output that does not begin with a
-    tensor with a row per sample. ``convert``: the conversion of a tensor to an array, by default to
-    NumPy. ``axes``: the known axes of layer outputs.
+    tensor with a row per sample. ``outputs``: keep the logits. ``convert``: the conversion of a
+    tensor to an array, by default to NumPy. ``axes``: the known axes of layer outputs, updated in
+    the first batch.
 
     Raises ``ValueError`` for a layer that cannot become one row per sample, and for a model with a
     failing forward pass.
@@ -142,8 +144,11 @@ class _LayerReader:
         self.other_rows: dict[str, tuple[int, ...]] = {}  # shapes of layers left out for their rows
 
     def tensor(self, call: tuple[str, int], module: Any, arguments: Any, result: Any) -> Any:
-        """Return the tensor that an output is or begins with, sample axis first; None for a
-        left-out output."""
+        """Return the tensor that an output is or begins with, sample axis first.
+
+        An output without such a tensor raises ``ValueError``, or gives None if the reader is
+        lenient.
+        """
         layer = call[0]
         if self.lenient and any(type(x).__name__ == "Parameter" for x in arguments[:1]):
             return None  # a module that makes weights
@@ -223,12 +228,13 @@ class _LayerReader:
             )
 
     def _ends(self, values: Any) -> str:
-        """Return a phrase about zero tokens at the ends, in the first batch only; empty if there
-        are none."""
+        """Return a phrase about zero tokens at the ends, "" without such tokens; after the first
+        batch always ""."""
         return count_zero_padded(values) if self.axes.is_first and not self.axes.few else ""
 
     def _mask(self, layer: str, tokens: int, pooling: str) -> np.ndarray | None:
-        """Return the mask of a layer, and note a mask of the batch that does not fit the layer."""
+        """Return the mask of real tokens of a layer, and note a mask of the batch that does not fit
+        the layer; None for no mask."""
         if self.lengths.get(layer) is not None:
             return self.lengths[layer]
         mask = token_mask_of_layer(self.model, layer, tokens, self.batch)
@@ -264,8 +270,8 @@ def _is_floating(tensor: Any) -> bool:
 
 
 def _first_tensor(result: Any) -> Any:
-    """Return the last hidden state of an output, if present; otherwise the output or its first
-    element."""
+    """Return the last hidden state of an output, if present; otherwise the first element of a
+    tuple, list or mapping, or the output."""
     hidden = getattr(result, "last_hidden_state", None)
     if hidden is None and isinstance(result, Mapping):
         hidden = result.get("last_hidden_state", next(iter(result.values()), None))
@@ -282,8 +288,8 @@ def _is_packed(value: Any) -> bool:
 
 
 def _unpack_sequence(value: Any) -> tuple[Any, np.ndarray | None]:
-    """Return a tensor, and the mask of real steps if the value is a packed sequence (samples,
-    steps, features)."""
+    """Return a tensor and None. For a packed sequence, return the padded tensor (samples, steps,
+    features) and the mask of real steps."""
     if not _is_packed(value):
         return value, None
     from torch.nn.utils.rnn import pad_packed_sequence
@@ -293,8 +299,8 @@ def _unpack_sequence(value: Any) -> tuple[Any, np.ndarray | None]:
 
 
 def _has_channels_last(module: Any, shape: Sequence[int]) -> bool:
-    """Return whether a module returns maps with the channels on the last axis, as in Swin, and not
-    on the second axis."""
+    """Return whether a module returns maps with the channels on the last axis, as in Swin. False if
+    both axes have the same length."""
     if len(shape) != 4 or shape[1] == shape[3]:
         return False
     widths = [getattr(part, "normalized_shape", ()) for part in module.modules()]
@@ -311,7 +317,8 @@ def name_layer_calls(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
 
 
 def model_logits(result: Any, samples: int) -> np.ndarray | None:
-    """Return the logits (n, classes) among the results of a model, if there are logits."""
+    """Return a copy of the logits (n, classes) in the result of a model: the entry ``logits``, the
+    first element, or the result. None if the shape is not (``samples``, classes)."""
     logits = getattr(result, "logits", None)
     if logits is None and isinstance(result, Mapping):
         logits = result.get("logits")
@@ -322,7 +329,8 @@ def model_logits(result: Any, samples: int) -> np.ndarray | None:
 
 
 def check_pooling_word(pool: PoolSpec) -> None:
-    """Raise ``ValueError`` for a pooling that does not exist."""
+    """Raise ``ValueError`` for a pooling, or for a word in a mapping of poolings, that does not
+    exist."""
     for pooling in pool.values() if isinstance(pool, Mapping) else [pool or "mean"]:
         if isinstance(pooling, list | tuple):
             raise ValueError(
@@ -333,7 +341,8 @@ def check_pooling_word(pool: PoolSpec) -> None:
 
 
 def _pool_layer_values(array: Any, layer: str, pooling: str, mask: np.ndarray | None) -> Any:
-    """Return a copy of the values of a layer, pooled to one row per sample, (n, d)."""
+    """Return a copy of the values of a layer, pooled to one row per sample, (n, d). Only tokens use
+    the mask."""
     pool: Any = TOKEN_POOLS[pooling]
     try:
         if array.ndim == 3:
@@ -359,7 +368,7 @@ def _pool_layer_values(array: Any, layer: str, pooling: str, mask: np.ndarray | 
 
 
 def detach_to_numpy(tensor: Any) -> np.ndarray:
-    """Return the values on the CPU; half precisions, some unknown to NumPy, become float32."""
+    """Return the values as an array on the CPU; half precisions become float32."""
     return np.asarray(detach_to_tensor(tensor).cpu().numpy())
 
 

@@ -65,9 +65,10 @@ class OnnxInput(NamedTuple):
 class OnnxLayers(NamedTuple):
     """The layers of a graph.
 
-    ``values``: the value of each layer name, in the order of the graph. ``modules``: the names that
-    are modules of the exported model. ``source``: where the file has the names. ``residual``:
-    the values at the ends of residual connections. ``weighted``: the results of nodes with weights.
+    ``values``: the name of the value of each layer, by layer name, in the order of the graph.
+    ``modules``: the layer names that are modules of the exported model. ``source``: where the file
+    has the names. ``residual``: the layers at the ends of residual connections. ``weighted``: the
+    layers that are results of nodes with weights.
     """
 
     values: Mapping[str, str]
@@ -128,7 +129,8 @@ def _stored_tensors(graph: Any) -> Iterator[Any]:
 
 
 def graph_inputs(proto: Any) -> tuple[OnnxInput, ...]:
-    """Return the inputs of a graph that are no weights."""
+    """Return the inputs of a graph that are no weights; raise ``ValueError`` for an input that is
+    no tensor."""
     helper = import_optional("onnx").helper
     stored = {tensor.name for tensor in proto.graph.initializer}
     for value in proto.graph.input:
@@ -237,8 +239,8 @@ def _captured_names(node: Any) -> Iterator[str]:
 
 
 def _inferred_types(proto: Any) -> dict[str, tuple[int, int | None]]:
-    """Return the type number and the number of axes of each value, as far as known;
-    0 and None if unknown."""
+    """Return the type number of ONNX and the number of axes of each value, by name; 0 and None if
+    unknown. Raises ``ValueError`` for an invalid graph."""
     try:
         graph = import_optional("onnx").shape_inference.infer_shapes(proto).graph
     except Exception as error:  # onnx raises its own errors
@@ -272,7 +274,8 @@ def _scopes_by_metadata(nodes: Sequence[OnnxNode]) -> Scopes:
 
 
 def _scopes_by_slashes(nodes: Sequence[OnnxNode]) -> Scopes:
-    """Return the modules in names like ``/encoder/layer.0/Add_output_0``."""
+    """Return the modules of nodes from names like ``/encoder/layer.0/Add_output_0``; {} unless more
+    than half of the nodes have such names."""
     scopes: Scopes = {}
     for number, node in enumerate(nodes):
         names = (name for name in (node.value, node.name) if "/" in name.strip("/"))
@@ -283,10 +286,10 @@ def _scopes_by_slashes(nodes: Sequence[OnnxNode]) -> Scopes:
 
 
 def _scopes_by_weights(nodes: Sequence[OnnxNode]) -> Scopes:
-    """Return the modules in the names of weights like ``encoder.layer.0.norm.weight``.
+    """Return the modules of nodes from the names of weights like ``encoder.layer.0.norm.weight``.
 
-    A sum or activation function directly after a node of a block ends the block, and belongs to
-    the nearest module with a number in the name. A product with a mask is no part of a block.
+    Only weights of a single node count. A sum or activation function directly after a node of a
+    block belongs to the block, and can end the block. A product with a mask is no part of a block.
     """
     uses = Counter(name for node in nodes for name in node.constants)
     scopes: Scopes = {}
@@ -306,7 +309,7 @@ def _scopes_by_weights(nodes: Sequence[OnnxNode]) -> Scopes:
 
 
 def _enclosing_block(module: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the nearest block around a module; empty without a block."""
+    """Return the parts of the name of the nearest block around a module; () without a block."""
     places = [k for k, part in enumerate(module[:-1]) if _is_block_name(part)]
     return module[: places[-1] + 1] if places else ()
 
@@ -320,10 +323,11 @@ def _is_block_name(part: str) -> bool:
 
 
 def _residual_values(nodes: Sequence[OnnxNode]) -> list[int]:
-    """Return the values at which residual connections begin, and the end of the last connection.
+    """Return the numbers of the nodes at which residual connections begin, and of the end of the
+    last connection; [] with fewer than two residual sums.
 
     A residual sum adds two activations with a common source, and weights lie between the source and
-    the sum. The last sum is followed by the same operators as the sums before.
+    the sum. The end is the last sum, or the result of the operators that follow each sum before.
     """
     weighted = sum(2 << number for number in _weighted_nodes(nodes))
     sources: list[int] = []
@@ -344,14 +348,19 @@ def _residual_values(nodes: Sequence[OnnxNode]) -> list[int]:
 
 
 def _floating_source(nodes: Sequence[OnnxNode], number: int) -> int:
-    """Return the value before quantisation of a value."""
+    """Return the number of the node before the quantisation of a value; a value without
+    quantisation stays the same."""
     while nodes[number].operator in QUANTIZE_OPERATORS and nodes[number].inputs[0] >= 0:
         number = nodes[number].inputs[0]
     return number
 
 
 def _end_of_sum(nodes: Sequence[OnnxNode], sums: Sequence[int], sources: Sequence[int]) -> int:
-    """Return the value after the last residual sum that corresponds to the sources of the sums."""
+    """Return the node after the last residual sum at the place where the earlier residual
+    connections begin: after the same operators, such as an activation.
+
+    Without such operators, return the last sum.
+    """
     operators: list[str] = []
     number = sources[-1]
     while number not in sums and nodes[number].operator in AFTER_SUM_OPERATORS:
@@ -369,7 +378,8 @@ def _weighted_nodes(nodes: Sequence[OnnxNode]) -> Iterable[int]:
 
 
 def _weighted_values(nodes: Sequence[OnnxNode]) -> list[int]:
-    """Return the results of the nodes with weights, with their bias added."""
+    """Return the numbers of the nodes with weights, or of the node that adds a constant bias to the
+    result."""
     values = []
     for number in _weighted_nodes(nodes):
         readers = [k for k, node in enumerate(nodes) if node.inputs == (number,)]

@@ -61,7 +61,11 @@ def read_onnx_model(file: str, kind: str | None) -> tuple[Any, Any, dict[str, An
 
 
 def _default_layers(layers: OnnxLayers) -> tuple[tuple[str, ...], str]:
-    """Return the names of the default layers of a graph, and a description of the choice."""
+    """Return the names of the default layers of a graph, and a description of the choice.
+
+    The choice is the first that exists: blocks by module names, residual values, modules without
+    submodules, results of nodes with weights.
+    """
     tree = _add_scopes(_scope_class()(), layers.modules)
     names = block_names(tree) if layers.modules else ()
     description = describe_blocks(tree) if names else ""
@@ -108,7 +112,8 @@ def _scope_class() -> Any:
 
 @cache
 def _onnx_model_class() -> Any:
-    """Return the class of the model in an ONNX file."""
+    """Define the torch module that runs an ONNX file by onnxruntime. ``torch`` is imported at the
+    first call."""
     torch: Any = import_optional("torch")
 
     class OnnxModel(torch.nn.Module):  # type: ignore[misc]
@@ -198,8 +203,10 @@ def _first_line(error: Exception) -> str:
 def _onnx_feeds(
     title: str, inputs: Sequence[OnnxInput], given: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
-    """Return the inputs of a graph by name, in the declared precisions; raise ``ValueError`` for
-    other names, types or shapes."""
+    """Return the inputs of a graph as arrays by name, in the declared dtypes.
+
+    ``given``: tensors by input name. Raises ``ValueError`` for other names, types or shapes.
+    """
     names = [entry.name for entry in inputs]
     if set(given) != set(names):
         expected = list_names((f"{e.name} {_shape_text(e)} of {e.dtype}" for e in inputs), 8)

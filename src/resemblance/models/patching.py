@@ -210,7 +210,7 @@ def _check_equal_architectures(one: LoadedModel, other: LoadedModel) -> None:
 
 
 def _parts(module: Any) -> dict[str, str]:
-    """Return the classes of the modules and the shapes of the weights of a model, by name."""
+    """Return the class of each module and the shape of each weight of a model, as words by name."""
     classes = {name: type(part).__name__ for name, part in module.named_modules()}
     weights = {f"{k} (weights)": str(tuple(v.shape)) for k, v in module.state_dict().items()
                if hasattr(v, "shape")}  # fmt: skip
@@ -229,8 +229,8 @@ def _patched_predictions(
     batch_size: int,
     progress: Progress,
 ) -> dict[str, np.ndarray]:
-    """Return the predicted classes of two models, and of the first model with each layer of the
-    second."""
+    """Return the predicted classes (n,) of two models by name, and, by layer name, of the first
+    model with this layer of the second."""
     torch = import_optional("torch")
     inputs, batches = find_model_inputs(one.module), _batches(one, samples, batch_size)
     total = len(batches) if samples.read else None
@@ -286,7 +286,8 @@ def _recorder(outputs: list[Any]) -> Callable[..., None]:
 
 
 def _replacer(name: str, outputs: Sequence[Any]) -> Callable[..., Any]:
-    """Return a hook that replaces every output by the recorded output of the same call."""
+    """Return a hook that replaces every output by a copy of the recorded output of the same call;
+    the hook raises ``ValueError`` for another shape."""
     calls = iter(outputs)
 
     def replace(module: Any, arguments: Any, result: Any) -> Any:

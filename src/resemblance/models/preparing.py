@@ -33,10 +33,12 @@ MODEL_PAIR_FORMS = {"texts": "(model, tokenizer)", "images": "(model, image_proc
 def find_batch_preparation(
     module: Any, processor: Any, samples: Samples | None, name: str
 ) -> BatchPreparation:
-    """Return the function that makes a batch from samples, and the facts to record.
+    """Return the function that makes a batch from samples, and the facts to record; (None, {}) for
+    batches and graphs.
 
-    Raises ``ValueError`` for samples that the processor cannot read, and for a tokenizer with ids
-    unknown to the model. Warns about texts if the tokenizer does not know most of their tokens.
+    ``samples``: None if unknown. Raises ``ValueError`` for samples that the processor cannot read,
+    for texts or images without processor, and for a tokenizer with ids unknown to the model. Warns
+    about texts if the tokenizer does not know most of their tokens.
     """
     kind = None if samples is None else samples.kind
     if kind in ("batches", "graph"):
@@ -94,7 +96,10 @@ def count_word_vectors(module: Any) -> int | None:
 def _prepare_by_tokenizer(
     module: Any, tokenizer: Any, samples: Samples | None, name: str
 ) -> BatchPreparation:
-    """Return the function that makes a batch of texts, padded on the right to the longest text."""
+    """Return the function that makes a batch of texts, and the facts to record.
+
+    Texts are padded on the right to the longest text of a batch, and cut at the limit of the model.
+    """
     facts: dict[str, Any] = {}
     if tokenizer.pad_token is None:
         if tokenizer.eos_token is None:
@@ -121,7 +126,12 @@ def _prepare_by_tokenizer(
 def _count_cut_texts(
     tokenizer: Any, samples: Samples, max_tokens: int | None, vectors: int | None, name: str
 ) -> dict[str, Any]:
-    """Read all texts once, and return the number of truncated texts, if any."""
+    """Read all texts once; return {"texts cut": number} for texts with more than ``max_tokens``
+    tokens, or {}.
+
+    Raises ``ValueError`` for ids above the ``vectors`` word vectors of the model. Warns if more
+    than half of the tokens are unknown.
+    """
     special_ids = [i for i in tokenizer.all_special_ids if i != tokenizer.unk_token_id]
     n_cut, n_tokens, n_unknown, max_id = 0, 0, 0, 0
     for start in range(0, len(samples), TEXTS_PER_READ):
@@ -159,7 +169,7 @@ def _find_token_limit(module: Any, tokenizer: Any) -> int | None:
 
 def _prepare_by_processor(module: Any, processor: Any) -> BatchPreparation:
     """Return the function that makes a batch of images, or of sounds at the sampling rate of the
-    model."""
+    processor, and the facts to record."""
     names = set(find_model_inputs(module).names)
     rate = getattr(processor, "sampling_rate", None)
     sound_options = {} if rate is None else {"sampling_rate": rate, "padding": True}
@@ -178,7 +188,8 @@ def _accepted_entries(batch: Mapping[str, Any], names: set[str]) -> dict[str, An
 
 
 def _prepare_arrays(module: Any) -> Callable[[Any], Any]:
-    """Return the function that turns arrays into tensors, in the precision of the model."""
+    """Return the function that turns arrays into tensors; floating tensors get the precision of the
+    model, other tensors keep their dtype."""
     torch = import_optional("torch")
     dtypes = (p.dtype for p in module.parameters() if p.is_floating_point())
     dtype = next(dtypes, torch.get_default_dtype())

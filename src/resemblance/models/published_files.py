@@ -27,7 +27,8 @@ class DatasetOrigin(NamedTuple):
 
 
 def find_dataset_folder(folder: Path, origin: DatasetOrigin) -> Path | None:
-    """Return the folder of a data set below the data folder, or None."""
+    """Return the first existing folder of a data set below the data folder; None without a
+    folder."""
     candidates = (folder / name for name in origin.folders)
     return next((candidate for candidate in candidates if (candidate / origin.file).exists()), None)
 
@@ -46,7 +47,8 @@ def require_dataset_folder(folder: Path, origin: DatasetOrigin, note: str = "") 
 
 @contextmanager
 def naming_dataset_file(path: Path, origin: DatasetOrigin) -> Iterator[Path]:
-    """Turn any error from a missing or damaged file into a ``ValueError`` that names the file."""
+    """Yield the path; turn any error from a missing or damaged file into a ``ValueError`` that
+    names the file and its origin."""
     if not path.is_file():
         raise ValueError(f"{path} is missing: {origin.title} needs it; get it from {origin.url}")
     try:
@@ -73,8 +75,7 @@ def read_verified_bytes(path: Path, digest: str, algorithm: str = "sha256") -> b
 def unpickle_plain_data(content: bytes) -> Any:
     """Return the content of a pickle of Python 2: arrays, sparse matrices, and plain objects.
 
-    A pickle is a program that can call any function. A pickle that names any other function raises
-    ``ValueError``.
+    A pickle that names a function for other objects, and could run code, raises ``ValueError``.
     """
     return _PlainUnpickler(io.BytesIO(content), encoding="latin1").load()
 
@@ -101,6 +102,6 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def _make_unpickled_array(kind: object, shape: object, code: object) -> np.ndarray:
-    """Return the empty array with which unpickling of an array starts; the content follows in the
-    file."""
+    """Return an empty array, whatever the arguments: unpickling starts with an empty array, and the
+    content follows in the file."""
     return np.empty(0, np.int8)

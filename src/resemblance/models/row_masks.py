@@ -54,7 +54,8 @@ def _range_of(numbers: np.ndarray) -> str:
 
 
 def select_model_rows(features: ModelFeatures, numbers: np.ndarray | None) -> ModelFeatures:
-    """Return a model with only the given rows; with all rows if ``numbers`` is None."""
+    """Return a model with only the given rows of layers, outputs and labels; unchanged if
+    ``numbers`` is None."""
     if numbers is None:
         return features
     layers = {}

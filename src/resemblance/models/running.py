@@ -22,10 +22,10 @@ HOOK_FLAGS = ("with_kwargs", "always_called")
 
 
 def list_model_hooks(module: Any) -> list[tuple[str, Any]]:
-    """Return the hooks that run when a module is called, in call order, with the kind of each hook.
+    """Return pairs (kind, hook) of the forward hooks of a module itself, in call order.
 
-    Hooks of this package are left out. If ``module`` is None, return the global hooks of all
-    modules.
+    The kind has the flags of the hook, such as "forward_hooks with_kwargs". Hooks of this package
+    are left out. If ``module`` is None, return the global hooks of all modules.
     """
     if module is None:
         attributes, prefix = vars(sys.modules["torch.nn.modules.module"]), "_global_"
@@ -41,7 +41,7 @@ def list_model_hooks(module: Any) -> list[tuple[str, Any]]:
 
 
 def format_hook_names(module: Any) -> list[str]:
-    """Return the hooks of a model, and the global hooks of all modules, as words for a message."""
+    """Return the hooks of all modules of a model, and the global hooks, as words "module: hook"."""
     parts = [*module.named_modules(), ("all modules", None)]
     return [
         f"{name or 'the model'}: {_hook_name(hook)}"
@@ -62,8 +62,11 @@ def _is_package_hook(hook: Any) -> bool:
 
 
 def active_torch_modes() -> dict[str, Any]:
-    """Return the active PyTorch modes that change the results of a model: autocast, the default
-    dtype, and modes that replace PyTorch functions."""
+    """Return the active PyTorch modes that change the results of a model: autocast, a default dtype
+    other than float32, and modes that replace PyTorch functions. {} without such modes.
+
+    The value of a name is the dtype in words, or the list of the modes.
+    """
     torch = sys.modules["torch"]
     modes: dict[str, Any] = {}
     for device in AUTOCAST_DEVICES:
@@ -96,7 +99,8 @@ def digest_tensors(values: Mapping[str, Any]) -> str:
 
 
 def _plain_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the plain tensors that represent a value, with their names."""
+    """Yield the plain tensors that represent a value, with their names; nothing for a value that is
+    no tensor."""
     if isinstance(value, tuple | list):  # the packed weights and bias of a quantised layer
         for number, part in enumerate(value):
             yield from _plain_tensors(f"{name}.{number}", part)

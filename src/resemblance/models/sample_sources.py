@@ -247,7 +247,8 @@ def samples_from_array(array: Any, name: str, facts: Mapping[str, Any] | None = 
 
 
 def samples_from_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
-    """Return a graph of PyTorch Geometric as samples; the nodes are the samples."""
+    """Return a graph of PyTorch Geometric as samples; the nodes are the samples. ``y`` gives the
+    labels if ``y`` has a whole number per node."""
     keys, nodes = sorted(graph.keys()), int(graph.num_nodes)
     tensors = [(key, graph[key]) for key in keys if hasattr(graph[key], "detach")]
     y: Any = graph["y"] if "y" in keys else None
@@ -299,7 +300,8 @@ def _samples_from_batches(data: Any) -> Samples:
 
 
 def _samples_from_items(data: Any) -> Samples:
-    """Return a data set with a length as samples that are read separately."""
+    """Return a data set of PyTorch as samples that are read separately; ``targets`` gives the
+    labels. A data set of one graph becomes a graph."""
     count = len(data)
     example = _first_model_input(data[0]) if count else None
     if is_graph(example):
@@ -330,7 +332,8 @@ def _samples_from_items(data: Any) -> Samples:
 
 
 def select_samples(samples: Samples, positions: Sequence[int], facts: Mapping[str, Any]) -> Samples:
-    """Return the samples at the given positions, with more facts."""
+    """Return the samples at the given positions, in the order of the positions, with ``facts``
+    added."""
 
     def read(start: int, stop: int) -> Any:
         entries = [samples.batch(i, i + 1)[0] for i in positions[start:stop]]
@@ -422,7 +425,8 @@ IMAGE_SUFFIXES = (
 
 
 def _read_image_folder(folder: Path) -> Samples:
-    """Return the images in a folder in natural order; the sub-folders are the classes."""
+    """Return the images in a folder and below in natural order. The sub-folders are the classes.
+    Hidden files are left out, and ``facts`` name other files."""
     files = {file: file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
     hidden_pattern = re.compile(r"(^|/)\.")
     visible_files = {
@@ -444,8 +448,11 @@ def _read_image_folder(folder: Path) -> Samples:
 def _samples_from_image_files(
     files: Sequence[Path], folder: Path | None, facts: dict[str, Any]
 ) -> Samples:
-    """Return image files as samples: in natural order below a folder, or in the order of the
-    list."""
+    """Return image files as samples: in natural order below ``folder``, or in the order of the list
+    if ``folder`` is None.
+
+    If every image is in a sub-folder, the sub-folders give the labels.
+    """
     names = {file: file.relative_to(folder) if folder else file for file in files}
     if folder is not None:
         files = sorted(files, key=lambda file: natural_sort_key(names[file]))

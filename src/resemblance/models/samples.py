@@ -88,8 +88,8 @@ class Samples:
 
 
 def validate_texts(texts: Iterable[Any], source: str, noun: str = "sample") -> list[str]:
-    """Return texts as a list; raise ``ValueError`` for an entry other than a text, and for a blank
-    text."""
+    """Return texts as a list; raise ``ValueError`` for no text, for an entry other than a text, and
+    for a blank text."""
     checked = list(texts)
     if not checked:
         raise ValueError(f"load_samples: {source} holds no text")
@@ -106,7 +106,8 @@ def validate_texts(texts: Iterable[Any], source: str, noun: str = "sample") -> l
 
 
 def samples_from_texts(texts: list[str], name: str, **fields: Any) -> Samples:
-    """Return texts as samples."""
+    """Return texts as samples. ``fields``: further fields of :class:`Samples`, such as
+    ``labels``."""
     return Samples(
         "texts",
         name,
@@ -130,7 +131,7 @@ def digest_texts(texts: Iterable[str]) -> str:
 
 
 def digest_files(contents: Mapping[str, bytes]) -> str:
-    """Return the fingerprint of files by name, from the fingerprints of their contents."""
+    """Return the fingerprint of files from ``contents``: the fingerprint of each file by name."""
     digest = hashlib.sha256(b"files")
     for name, content in contents.items():
         _add_to_digest(digest, name.encode("utf-8", "surrogatepass"))
@@ -139,13 +140,13 @@ def digest_files(contents: Mapping[str, bytes]) -> str:
 
 
 def digest_file(path: Path) -> bytes:
-    """Return the fingerprint of the content of a file."""
+    """Return the SHA-256 of the content of a file, as bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 
 
 def digest_row(row: Any) -> bytes:
-    """Return the fingerprint of a row of an array or tensor."""
+    """Return the SHA-256 of the values of a row of an array or tensor, as bytes."""
     return hashlib.sha256(_contiguous_bytes(row)).digest()
 
 
@@ -169,10 +170,8 @@ def digest_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
 
 
 def extend_digest(prior_digest: str, value: Any) -> str:
-    """Return the fingerprint of the content of ``prior_digest`` followed by a sample or a batch.
-
-    The fingerprint does not depend on how a model or its tokenizer processes the samples.
-    """
+    """Return the fingerprint of all samples so far: of the samples behind ``prior_digest``,
+    followed by a sample or a batch."""
     digest = hashlib.sha256(prior_digest.encode())
     for kind, content in _digested_contents(value):
         _add_to_digest(digest, kind.encode())
@@ -181,7 +180,8 @@ def extend_digest(prior_digest: str, value: Any) -> str:
 
 
 def _digested_contents(value: Any) -> Iterator[tuple[str, bytes]]:
-    """Yield the content of a sample or a batch: texts, pixels, arrays, and the names of entries."""
+    """Yield pairs (kind, content) for a sample or a batch: texts, pixels, arrays, and the names of
+    entries. Of an unknown object, only the class counts."""
     if isinstance(value, str):
         yield "text", value.encode("utf-8", "surrogatepass")
     elif hasattr(value, "shape") and hasattr(value, "dtype"):
@@ -202,8 +202,7 @@ def _digested_contents(value: Any) -> Iterator[tuple[str, bytes]]:
 
 
 def _add_to_digest(digest: Any, content: bytes) -> None:
-    """Add a content and its length to a digest, so that two different lists of contents never give
-    the same bytes."""
+    """Add a content and its length to a digest."""
     digest.update(len(content).to_bytes(8, "little"))
     digest.update(content)
 

@@ -89,7 +89,8 @@ def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any
 
 @contextmanager
 def _refuse_stored_code(path: Path) -> Iterator[None]:
-    """Make PyTorch refuse pickles and expressions that may run code when PyTorch reads the file."""
+    """Raise ``ValueError`` for an export with compiled libraries, pickled objects, or texts that
+    would run as code. Inside the block, PyTorch reads weights only."""
     # Read with the reader of PyTorch, because another reader may see other content
     archive = import_optional("torch._C").PyTorchFileReader(str(path))
     names = archive.get_all_records()
@@ -112,7 +113,7 @@ def _refuse_stored_code(path: Path) -> Iterator[None]:
 
 def _check_values(value: Any, key: str = "") -> None:
     """Raise ``ValueError`` for a text in a program that would become code when PyTorch reads the
-    program."""
+    program. ``key``: the entry that holds the value."""
     if isinstance(value, dict):
         for name, entry in value.items():
             _check_values(entry, name)
@@ -132,7 +133,8 @@ def _check_values(value: Any, key: str = "") -> None:
 
 
 def _is_arithmetic(text: str) -> bool:
-    """Return whether an expression only computes with numbers and symbols."""
+    """Return whether an expression only computes with numbers and symbols; False for an invalid
+    expression."""
     if not (text.isascii() and text.isprintable()) or set(text) & {"\\", "#"}:
         return False
     try:

@@ -25,8 +25,11 @@ MUTATING_METHODS = (
 def attributes_set_by_methods(
     kind: type, roots: frozenset[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the attributes that an object assigns or fills on itself when the methods ``roots``
-    run, and all names in the code of the methods. Methods named in the code are included."""
+    """Return two sets: the attributes that an object of a class assigns or fills on itself when the
+    methods ``roots`` run, and all names in the code of the methods.
+
+    Methods of the class that the code names run as well.
+    """
     state, names, next_names = set[str](), set[str](), set(roots)
     while next_names:
         names |= next_names
@@ -41,7 +44,7 @@ def attributes_set_by_methods(
 
 def attributes_written(value: Any, index: int) -> frozenset[str]:
     """Return the attributes of the argument at ``index`` that a function, a method or a partial
-    function assigns or fills."""
+    function assigns or fills; an empty set for other values."""
     while isinstance(value, partial | MethodType):
         index += len(value.args) if isinstance(value, partial) else 1
         value = value.func if isinstance(value, partial) else value.__func__
@@ -52,8 +55,8 @@ def attributes_written(value: Any, index: int) -> frozenset[str]:
 
 
 def objects_written(value: Any) -> set[tuple[int, str]]:
-    """Return (address of the object, name of the attribute) for each attribute that a hook assigns
-    or fills. The name is empty if the hook fills a container."""
+    """Return (address of the object, name of the attribute) for each attribute of a global or
+    enclosed object that a hook assigns or fills. The name is "" if the hook fills a container."""
     while isinstance(value, partial | MethodType):
         value = value.func if isinstance(value, partial) else value.__func__
     if not isinstance(value, FunctionType):
@@ -75,8 +78,8 @@ def objects_written(value: Any) -> set[tuple[int, str]]:
 def paths_written(code: CodeType) -> frozenset[AttributePath]:
     """Return the paths that a code object, including inner functions, assigns or fills.
 
-    A path is the name of a variable shared with other code, or the name of any variable followed by
-    the attributes on the way to the written value.
+    A path is a tuple of names: a variable shared with other code, or any variable followed by the
+    attributes on the way to the written value.
     """
     paths = set[AttributePath]()
     for inner_code in codes_in(code):
@@ -100,8 +103,8 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def _path_written_by_step(steps: Sequence[dis.Instruction], i: int) -> AttributePath:
-    """Return the path that a bytecode instruction assigns, or fills with an item or a method; empty
-    for other instructions."""
+    """Return the path that bytecode instruction ``i`` assigns, or fills with an item or a method
+    such as ``append``; () for other instructions."""
     step, after = steps[i], steps[min(i + 1, len(steps) - 1)]
     if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
         return _resolve_attribute(_path_on_stack(steps, i), step.argval)
@@ -121,7 +124,7 @@ def _resolve_attribute(owner: AttributePath, name: str) -> AttributePath:
 
 def _path_on_stack(steps: Sequence[dis.Instruction], i: int) -> AttributePath:
     """Return the path (variable and attributes) of the value on top of the stack before instruction
-    ``i``."""
+    ``i``; () for a value of another origin, such as the result of a call."""
     if i < 1:
         return ()
     step = steps[i - 1]

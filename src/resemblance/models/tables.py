@@ -27,7 +27,8 @@ def read_rows(path: Path) -> NamedTableRows:
     """Return the names of the columns of a table, its rows, and the line number of each row.
 
     ``.tsv``: UTF-8, tabs without quoting, a header; ``.csv``: UTF-8, commas with quoting, a header;
-    ``.jsonl``: a JSON object, or a text, in each line. Blank lines are blank rows.
+    ``.jsonl``: a JSON object, or a text, in each line, with the entries of the first line as
+    columns. Blank lines are blank rows.
 
     Raises ``ValueError``, naming the file and the line, for other content.
     """
@@ -37,11 +38,11 @@ def read_rows(path: Path) -> NamedTableRows:
 def read_parquet(
     path: Path, choose: Callable[[Mapping[str, str]], Sequence[str]]
 ) -> dict[str, list[Any]]:
-    """Return the values of the columns of a Parquet file by name; columns not chosen are empty.
+    """Return the values of the columns of a Parquet file by name; columns not chosen have [].
 
-    ``choose``: chooses the columns to read, given the column types by name. Needs the package
-    pyarrow. Raises ``ValueError``, naming the file, for an unreadable file, and for a file without
-    rows.
+    ``choose``: the function that chooses the columns to read, given the column types by name. Needs
+    the package pyarrow. Raises ``ValueError``, naming the file, for an unreadable file, and for a
+    file without rows.
     """
     parquet = import_optional("pyarrow.parquet")
     try:
@@ -68,8 +69,7 @@ def _decode_table_text(path: Path) -> str:
 
 
 def read_table_lines(path: Path) -> list[str]:
-    """Return the lines of a file; only line feeds end a line, because texts may hold other
-    separators."""
+    """Return the lines of a file; only line feeds end a line."""
     lines = _decode_table_text(path).split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -166,11 +166,12 @@ def find_sample_column(
     source: str,
     preferred: Sequence[str] = TEXT_COLUMNS,
 ) -> str:
-    """Return the column of a table with the samples: the requested column, a column with a usual
-    name, or the only column of texts.
+    """Return the name of the column with the samples: the requested column, the first column in
+    ``preferred``, or the only column of texts.
 
-    ``columns``: the values by name; a column without values holds no texts. Raises ``ValueError``,
-    naming the columns, for an unknown column, and if you must choose a column.
+    ``columns``: the values by name; a column without values holds no texts. ``column``: the
+    request; None for none. Raises ``ValueError``, naming the columns, for an unknown column, and if
+    you must choose a column.
     """
     names = [str(name) for name in columns]
     column_list = ", ".join(map(repr, names)) or "none"
@@ -193,13 +194,15 @@ def find_sample_column(
 
 
 def find_label_column(columns: Mapping[str, Sequence[Any]]) -> np.ndarray | None:
-    """Return the label column of a table as classes, if the labels are whole numbers."""
+    """Return the classes in the column "label", or else "labels", as integers; None without such a
+    column, or if a label is no whole number."""
     values = next((columns[name] for name in LABEL_COLUMNS if name in columns), None)
     return None if values is None else to_integer_labels(values)
 
 
 def to_integer_labels(values: Any) -> np.ndarray | None:
-    """Return classes as an array of integers; None for values other than whole numbers."""
+    """Return classes as an array of integers; None for values other than whole numbers, and for no
+    values."""
     try:
         numbers = np.array([int(str(value)) for value in values], dtype=np.int64)
     except (ValueError, OverflowError):
@@ -208,12 +211,12 @@ def to_integer_labels(values: Any) -> np.ndarray | None:
 
 
 def is_blank(value: Any) -> bool:
-    """Return whether a cell has nothing to read."""
+    """Return whether a cell is None or a text without letters."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
 def is_numeric_text(text: str) -> bool:
-    """Return whether a text is a number."""
+    """Return whether ``float`` can read a text."""
     try:
         float(text)
     except ValueError:
@@ -222,7 +225,8 @@ def is_numeric_text(text: str) -> bool:
 
 
 def _are_texts(values: Sequence[Any]) -> bool:
-    """Return whether most cells of a column are texts other than numbers."""
+    """Return whether more than half of the cells of a column that are not blank are texts other
+    than numbers."""
     cells = [value for value in values if not is_blank(value)]
     return 2 * sum(isinstance(cell, str) and not is_numeric_text(cell) for cell in cells) > len(
         cells
@@ -257,7 +261,10 @@ def read_texts(path: Path, column: str | None) -> Samples:
 def _samples_from_column(
     path: Path, columns: Mapping[str, Sequence[Any]], sample_column: str, lines: Sequence[int]
 ) -> Samples:
-    """Return a column as samples with their classes; blank cells are left out and counted."""
+    """Return the column ``sample_column`` as samples, with the classes in a label column.
+
+    Blank cells are left out and counted. ``lines``: the line number of each row.
+    """
     texts = columns[sample_column]
     indices = [index for index, text in enumerate(texts) if not is_blank(text)]
     if not indices:
@@ -281,7 +288,8 @@ def _samples_from_column(
 
 
 def _warn_of_header(path: Path, names: Sequence[str], sample_column: str) -> None:
-    """Warn if the first line, read as the names of columns, looks like a sample."""
+    """Warn if the first line, read as the names of columns, looks like a sample: a sentence in
+    place of the name ``sample_column``, or a number."""
     is_text = len(sample_column.split()) >= MIN_TEXT_WORDS or sample_column.rstrip().endswith(
         SENTENCE_ENDS
     )

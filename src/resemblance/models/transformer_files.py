@@ -18,10 +18,10 @@ MAX_REASON_LETTERS = 300  # letters of a reason in an error
 def read_pretrained_part(
     kind: Any, name: str | Path, remedy: str, *, caller: str = "", **keywords: Any
 ) -> Any:
-    """Return the object that a transformers class reads from a folder or the hub.
+    """Return the object that a transformers class, ``kind``, reads from a folder or the hub.
 
-    Raises ``ValueError``, with the name and the remedy, for any failure: a damaged file, an unknown
-    name, no network.
+    ``keywords`` go to ``from_pretrained``. Raises ``ValueError``, with the name and the remedy, for
+    any failure: a damaged file, an unknown name, no network.
     """
     try:
         with silence_transformers():
@@ -50,9 +50,9 @@ def read_pretrained_model(
 ) -> tuple[Any, list[str]]:
     """Return a transformers model with stored weights, and the names of randomly drawn weights.
 
-    ``is_new``: whether a weight may be drawn at random if no stored weight exists, such as a weight
-    of a new head. The library would draw all missing weights. ``incomplete``: the remedy if other
-    weights are missing.
+    ``is_new``: the function that says whether a missing weight may be drawn at random, such as a
+    weight of a new head. The library would draw all missing weights. ``incomplete``: the remedy if
+    other weights are missing.
 
     Raises ``ValueError`` as :func:`read_pretrained_part` does, and when other weights are missing
     or have another shape than the model.
@@ -74,7 +74,7 @@ def read_pretrained_model(
 def load_error_cause(error: Exception) -> str:
     """Return the reason why a file could not be read, in one line.
 
-    PyTorch also explains how to read a file that asks to run code; the explanation is left out.
+    The advice of PyTorch to run code is left out.
     """
     if isinstance(error, pickle.UnpicklingError):
         return "the file is damaged, or requires to run code"

@@ -177,8 +177,8 @@ def compare_models(
 
 
 def _advise_more_samples(comparison: Comparison) -> None:
-    """Replace advice to transpose arrays in caveats by advice to use more samples, because the user
-    passed no array."""
+    """Change the caveats of a comparison in place: replace advice to transpose arrays by advice to
+    use more samples."""
     hint = "; more samples are needed"
     for matrix in comparison.matrices.values():
         matrix.caveats = {
@@ -195,15 +195,16 @@ def _check_one_pooling(pool: Any, reference: int | None) -> None:
 
 
 def _split_by_pooling(model_features: list[ModelFeatures]) -> list[ModelFeatures]:
-    """Return the features of a model with each pooling; with several poolings, the model name ends
-    with the pooling."""
+    """Return the features of a model with each pooling. Several poolings get names that end with
+    the pooling."""
     if len(model_features) == 1:
         return model_features
     return [replace(s, name=f"{s.name} {s.traits['pooling']}") for s in model_features]
 
 
 def _model_entries(function: str, models: Any) -> list[Any]:
-    """Return the models of a list, or the pairs (name, model) of a mapping."""
+    """Return the models of a list, or the pairs (name, model) of a mapping; raise ``ValueError``,
+    naming ``function``, for fewer than two models."""
     is_group = isinstance(models, Mapping | Sequence) and not isinstance(models, str)
     if not is_group or len(models) < 2:
         raise ValueError(
@@ -216,7 +217,8 @@ def _model_entries(function: str, models: Any) -> list[Any]:
 
 @contextmanager
 def _feature_folder(save: str | Path | None) -> Iterator[Path]:
-    """Yield the folder for features: the folder ``save``, or a temporary folder."""
+    """Yield the folder for features: the folder ``save``, or a temporary folder if ``save`` is
+    None."""
     if save is not None:
         if Path(save).is_file():
             raise ValueError(f"{save} is a file: features are kept in a folder; name another")
@@ -256,7 +258,12 @@ def _compared_row_numbers(mask: Any, samples: Samples) -> np.ndarray | None:
 def _compared_sample_labels(
     role: str, labels: Any, samples: Samples, numbers: np.ndarray | None
 ) -> Any:
-    """Return a label for each compared sample: the passed labels, or the classes of the data."""
+    """Return a label for each compared sample: the passed labels, or for the word "labels" the
+    classes of the data; None without labels.
+
+    ``numbers``: the rows to compare, None for all. Labels for all samples are reduced to the
+    compared samples. Raises ``ValueError`` for another number of labels.
+    """
     if isinstance(labels, str):
         if labels != "labels" or samples.labels is None:
             raise ValueError(
@@ -347,8 +354,7 @@ def _drop_constant_layers(features: ModelFeatures) -> ModelFeatures:
     """Return a model without constant layers (equal rows for all samples); its traits name the
     left-out layers.
 
-    A constant layer, such as the first token of the embeddings of BERT, has no similarity with any
-    layer.
+    Raises ``ValueError`` if all layers are constant.
     """
     constant = [name for name, layer in features.layers.items() if _is_constant_layer(layer)]
     layers = {name: r for name, r in features.layers.items() if name not in constant}
@@ -370,8 +376,8 @@ def _is_constant_layer(layer: Representation) -> bool:
 
 
 def model_folder_name(name: str) -> str:
-    """Return the name of the folder for a model: the model name, or a similar, valid folder
-    name."""
+    """Return the name of the folder for a model: the model name with "-" in place of unusual
+    letters. A name that is invalid, reserved or too long is cut, and gets a hash."""
     safe_name = re.sub(r"[^\w.+-]+", "-", name)
     if (
         not safe_name.startswith(".")
@@ -386,7 +392,10 @@ def model_folder_name(name: str) -> str:
 def load_with_unique_name(
     model: Any, samples: Samples, device: str | None, names: Sequence[str]
 ) -> LoadedModel:
-    """Return a loaded model with a name that is not among ``names``."""
+    """Return a loaded model with a name that is not among ``names``.
+
+    A taken name gets a number. Raises ``ValueError`` if the user gave the taken name in a pair.
+    """
     name, model = split_model_name(model)
     if name and name in names:
         raise ValueError(f"compare_models: two models are called {name!r}")
@@ -405,7 +414,11 @@ def _models_provenance(
     has_reference: bool,
     has_blocks: bool,
 ) -> dict[str, Any]:
-    """Return the entries about models and data in the provenance of a comparison."""
+    """Return the entries about models and data in the provenance of a comparison.
+
+    ``has_reference``: the last model is the re-initialized copy of the first. ``has_blocks``: the
+    layers are the default layers.
+    """
     provenance = {
         "models": {s.name: _recorded_model_facts(s) for s in model_features},
         "data": model_features[0].traits["data"],
@@ -458,7 +471,8 @@ def _format_model_inputs(
 
 
 def _format_sample_count(samples: Samples, n: int) -> str:
-    """Return the number and the source of the samples, as a phrase."""
+    """Return the number and the source of the samples, as a phrase such as "100 texts (column text
+    of data.csv)". ``n``: the number of compared samples."""
     facts = samples.facts
     source = facts.get("file") or facts.get("folder")
     source = samples.name if source is None and samples.name not in GENERIC_SAMPLE_NAMES else source
@@ -473,7 +487,8 @@ def _format_sample_count(samples: Samples, n: int) -> str:
 
 
 def _format_default_layers(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
-    """Yield the parts outside the default layers, with the names of models if models differ."""
+    """Yield a sentence for each description of default layers, preceded by the names of models if
+    models differ."""
     models = defaultdict[str, list[str]](list)
     for features in model_features:
         models[features.traits["model"].get(DEFAULT_LAYERS_KEY, "")].append(features.name)
@@ -483,7 +498,8 @@ def _format_default_layers(model_features: Sequence[ModelFeatures]) -> Iterator[
 
 
 def _format_sample_losses(samples: Samples) -> Iterator[str]:
-    """Yield the numbers of left-out samples and of duplicates among the samples."""
+    """Yield phrases with the number of left-out samples of each kind, and of duplicates among the
+    samples."""
     for noun in SAMPLE_LOSS_KEYS:
         losses = samples.facts.get(f"{noun} left out", 0)
         if losses:
@@ -494,7 +510,8 @@ def _format_sample_losses(samples: Samples) -> Iterator[str]:
 
 
 def _format_cut_texts(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
-    """Yield the number of truncated texts, with the names of models if models differ."""
+    """Yield sentences with the number of truncated texts, with the names of models if models
+    differ."""
     models = defaultdict[str, list[str]](list)
     for features in model_features:
         facts = features.traits["model"]
@@ -522,7 +539,8 @@ def _model_notes(features: ModelFeatures) -> Iterator[str]:
 
 
 def _recorded_model_facts(features: ModelFeatures) -> Mapping[str, Any]:
-    """Return the recorded facts of a model and of the pooling of its layers."""
+    """Return the recorded facts of a model, the pooling if layers were pooled, and the left-out
+    constant layers."""
     facts, constant = dict(features.traits["model"]), features.traits[CONSTANT_LAYERS_KEY]
     facts |= {"pooling": features.traits["pooling"]} if facts.get("pooled", True) else {}
     return facts | ({CONSTANT_LAYERS_KEY: constant} if constant else {})

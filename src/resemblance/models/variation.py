@@ -34,15 +34,16 @@ def run_first_batch(
     title: str, batch: Batch, run: Callable[[Batch], BatchResult], axes: SampleAxes, device: Any
 ) -> tuple[BatchResult, str]:
     """Run the first batch; return its rows, and the cause if rows depend on more than their
-    samples.
+    samples, otherwise "".
 
-    The last samples of the batch run again alone. The first samples are unsuitable: a recurrent
-    network that mistakes samples for steps gives the first samples equal rows. The sample axis of a
-    result is the axis with the number of samples in both runs. Warns about such dependence, and
-    about layers with uncertain axes.
+    The last two samples of the batch run again alone. If this second run fails, the whole batch
+    runs again. The sample axis of a result is the axis with the number of samples in both runs.
+    Warns about such dependence, and about layers with uncertain axes.
 
     Raises ``ValueError`` for a layer without a sample axis.
     """
+    # Not the first samples: a recurrent network that mistakes samples for steps gives the first
+    # samples equal rows
     small_batch = last_samples_of_batch(batch, min(RERUN_SAMPLES, batch.samples - 1))
     full_batch = (
         batch if small_batch is None else last_samples_of_batch(batch, batch.samples) or batch
@@ -107,7 +108,7 @@ def _warn_of_dependence(
 
 
 def _tensor_versions(batch: Batch) -> list[int]:
-    """Return the number of writes to each tensor of a batch."""
+    """Return the number of in-place changes of each tensor of a batch."""
     values = (*batch.arguments, *batch.keywords.values())
     return [v._version for v in values if hasattr(v, "layout") and not v.is_inference()]
 
@@ -115,8 +116,8 @@ def _tensor_versions(batch: Batch) -> list[int]:
 def _first_changed_layer(
     first_result: BatchResult, second_result: BatchResult, limit: float
 ) -> str:
-    """Return the first layer with a change of the last rows by more than ``limit`` times their
-    norm; empty without a change."""
+    """Return the first layer whose rows in the second result differ by more than ``limit`` times
+    their norm from the last rows in the first result; "" without such a layer."""
     first_rows, second_rows = map(_rows_by_layer_and_pool, (first_result, second_result))
     for key in (key for key in second_rows if key in first_rows):
         y = to_numpy(second_rows[key][-MAX_COMPARED_ROWS:]).astype(np.float64)

@@ -32,8 +32,8 @@ ADAPTED_LAYER = "base_layer"  # the adapted layer inside a PEFT layer
 
 
 def unwrap_model(model: Any) -> Any:
-    """Return the model inside wrappers of several devices and compilers, unless a wrapper has hooks
-    of its own."""
+    """Return the model inside wrappers for several devices and compilers; stop at a wrapper with
+    hooks of its own."""
     while type(model).__name__ in (*PARALLEL_WRAPPERS, "OptimizedModule"):
         if model._forward_hooks or model._forward_pre_hooks:
             break
@@ -78,10 +78,12 @@ def without_wrappers(pattern: str) -> str:
 
 
 def callable_parts(module: Any) -> list[tuple[str, Any]]:
-    """Return the submodules of a module that are called with activations, by name.
+    """Return the direct children of a module that take part in the forward pass, with their names.
 
-    A submodule only holds values if neither the submodule nor any part of the submodule has a
-    forward pass. A PEFT layer or a PyTorch attention module counts as one layer.
+    A child without a forward pass, and without a part with a forward pass, is left out. A list of
+    layers is kept. Children that only store or observe weights (``BOOKKEEPING_PARTS``) are left
+    out. The value is [] for a PEFT layer. For a PyTorch attention module, the child ``out_proj`` is
+    left out, because PyTorch uses the weights of ``out_proj`` without a call.
     """
     children = list(module.named_children())
     if any(name == ADAPTED_LAYER for name, _ in children):
@@ -122,7 +124,7 @@ def check_watchable(model: Any, name: str) -> None:
 
 @contextmanager
 def run_uncompiled() -> Iterator[None]:
-    """Run compiled parts of models as written, so that hooks can watch the layers."""
+    """Run compiled parts of models as written inside the block."""
     if "torch._dynamo" not in sys.modules:  # nothing can be compiled
         yield
         return
