@@ -37,7 +37,8 @@ NO_STRICT = "array-api-strict is not installed"
 
 
 def array_library_checks() -> dict[str, CheckFunction]:
-    """Return the checks that need another array library, by name."""
+    """Return the checks that need another array library, by name. Without the library, a check
+    decides nothing."""
     return {
         "PyTorch": same_on_tensors,
         "array API": same_on_standard_arrays,
@@ -48,8 +49,8 @@ def array_library_checks() -> dict[str, CheckFunction]:
 
 @lru_cache(maxsize=1)
 def inputs_with_values(trial: CheckContext) -> list[tuple[tuple[Any, ...], float]]:
-    """Return inputs of several shapes with their values; leave out inputs without a value, because
-    other checks report missing values."""
+    """Return pairs (inputs, value) for inputs of several shapes; leave out inputs without a
+    value."""
     pairs = (
         (inputs, call_outcome(trial.entry, *map(copy_if_array, inputs)).value)
         for inputs in trial.shapes()
@@ -58,7 +59,7 @@ def inputs_with_values(trial: CheckContext) -> list[tuple[tuple[Any, ...], float
 
 
 def same_on_tensors(trial: CheckContext) -> CheckResult:
-    """Check that PyTorch tensors give the same value as NumPy arrays, and remain unchanged."""
+    """Check that PyTorch tensors give the same values as NumPy arrays, and remain unchanged."""
     if not _has_torch():
         return "", None, NO_TORCH
     import torch
@@ -67,7 +68,7 @@ def same_on_tensors(trial: CheckContext) -> CheckResult:
 
 
 def same_on_standard_arrays(trial: CheckContext) -> CheckResult:
-    """Check that read-only arrays with no more than the array API standard give the same value as
+    """Check that read-only arrays with no more than the array API standard give the same values as
     NumPy arrays."""
     if importlib.util.find_spec("array_api_strict") is None:
         return "", None, NO_STRICT
@@ -84,8 +85,9 @@ def same_on_standard_arrays(trial: CheckContext) -> CheckResult:
 def _same_for_converted_arrays(
     trial: CheckContext, convert: Callable[[np.ndarray], Any]
 ) -> CheckResult:
-    """Check that converted arrays of another library give the same values, for inputs of several
-    shapes."""
+    """Check that arrays converted by ``convert`` give the values of NumPy arrays, for inputs of
+    several shapes, and remain unchanged. A function that refuses such arrays fails only if the
+    function claims gradients."""
     trial = trial.with_few_starts()
     for inputs, expected in inputs_with_values(trial):
         entry = with_matching_labels(trial.entry, len(inputs[0]))
@@ -109,8 +111,8 @@ def _same_for_converted_arrays(
 
 
 def gradient(trial: CheckContext) -> CheckResult:
-    """Check the derivative in a generic direction against a difference quotient, for X and for Y,
-    and for pairs of several shapes."""
+    """Check the derivative in a random direction against a difference quotient, for X and for Y,
+    and for pairs of several shapes. Without the claim of gradients, decide nothing."""
     if not trial.entry.differentiable:
         return "not claimed", None, "none is recorded where it is not claimed"
     if not _has_torch():
@@ -138,8 +140,8 @@ def gradient(trial: CheckContext) -> CheckResult:
 
 
 def finite_gradient(trial: CheckContext) -> CheckResult:
-    """Check that gradients are finite or refused where distances, ranks or singular values
-    degenerate. The detail names data with a value and a refused gradient."""
+    """Check that gradients are finite, or refused by a ``ValueError``, where distances, ranks or
+    singular values degenerate. The detail names data with a value and a refused gradient."""
     if not trial.entry.differentiable:
         return "not claimed", None, "none is recorded where it is not claimed"
     if not _has_torch():
@@ -177,8 +179,8 @@ def _gradients(measure: Measure, x: np.ndarray, y: np.ndarray) -> list[np.ndarra
 def _directional_derivative(
     trial: CheckContext, pair: Any, side: int
 ) -> tuple[float, float] | None:
-    """Return the derivative in a generic direction and a difference quotient, or None if no
-    gradient is recorded."""
+    """Return the derivative of one side of a pair (0 for X, 1 for Y) in a random direction, and the
+    difference quotient; None if the value has no gradient."""
     import torch
 
     step = pair[side].std() * generator(side, "direction").standard_normal(pair[side].shape)

@@ -45,8 +45,8 @@ MAX_PAIR_SECONDS = 1.0  # most seconds for a pair of small representations
 
 
 def behavior_checks() -> dict[str, CheckFunction]:
-    """Return the checks of properties required of every measure and statistic without a claim, by
-    name."""
+    """Return the checks, by name, of properties that every measure and statistic must have without
+    a claim."""
     return {
         "order of samples": order_of_samples,
         "inputs unchanged": inputs_unchanged,
@@ -64,7 +64,8 @@ def behavior_checks() -> dict[str, CheckFunction]:
 
 
 def order_of_samples(trial: CheckContext) -> CheckResult:
-    """Check that the value stays the same if the samples of all inputs are permuted together."""
+    """Check that the value stays the same if the samples of all inputs are permuted together. A
+    random measure that draws a number for each position decides nothing."""
     value_before = generic_value(trial)
     order = generator(1, "order").permutation(trial.samples)
     permuted_trial, inputs = permute_context_samples(trial, order, trial.inputs())
@@ -79,7 +80,7 @@ def order_of_samples(trial: CheckContext) -> CheckResult:
 
 
 def depends_on_sample_positions(trial: CheckContext) -> bool:
-    """Return whether another seed gives another value."""
+    """Return whether another seed gives another value; False for a function without ``seed``."""
     m = trial.entry
     if "seed" not in m.defaults:
         return False
@@ -110,7 +111,8 @@ def inputs_unchanged(trial: CheckContext) -> CheckResult:
 
 
 def same_with_and_without_cache(trial: CheckContext) -> CheckResult:
-    """Check that the value is the same, to the last bit, with and without cached intermediates."""
+    """Check that the value is the same, to the last bit, with and without cached intermediates. A
+    random function decides nothing."""
     inputs = trial.inputs()
     if generic_value(trial) != trial.value(*inputs):
         return "", None, "not deterministic"
@@ -127,7 +129,8 @@ def same_with_and_without_cache(trial: CheckContext) -> CheckResult:
 
 
 def stable_in_single_precision(trial: CheckContext) -> CheckResult:
-    """Check that rounding the data to single precision changes the value by rounding only."""
+    """Check that rounding the data to single precision changes the value by at most 1e-4, relative
+    to the value or to 1."""
     inputs = trial.inputs()
     rounded = (a.astype(np.float32) if is_matrix(a) else a for a in inputs)
     double, single = generic_value(trial), trial.value(*rounded)
@@ -138,11 +141,11 @@ def stable_in_single_precision(trial: CheckContext) -> CheckResult:
 
 def lost_digits(trial: CheckContext) -> CheckResult:
     """Check that data far from the origin, in one feature or in all features, give a value with
-    enough digits or a refusal. A large offset hides the differences between samples, so rounding
-    might decide.
+    enough digits or a refusal.
 
-    If translations affect the measure, the value may change with the offset. But the value may not
-    reach "identical", and may not change when only the rounding changes.
+    If translations affect the measure, the value may change with the offset; the check then decides
+    nothing. But the value may not reach "identical", and may not change when only the rounding
+    changes.
     """
     inputs, follows = trial.inputs(), ""
     is_fixed = getattr(trial.entry, "deterministic", True)
@@ -168,13 +171,14 @@ def lost_digits(trial: CheckContext) -> CheckResult:
 
 
 def _differ(a: float, b: float, share: float) -> bool:
-    """Return whether two values differ by more than ``share``; NaN (a refusal) differs from no
-    value."""
+    """Return whether two values differ by more than ``share`` times the first value, or times 0.1
+    for a smaller first value; False for NaN (a refusal)."""
     return abs(a - b) > share * max(abs(a), 0.1)
 
 
 def _is_most_similar(trial: CheckContext, value: float) -> bool:
-    """Return whether a value is the most similar value of a measure; False for a statistic."""
+    """Return whether a value is the finite end of the range for identical representations; False
+    for a statistic."""
     m = trial.entry
     if not isinstance(m, Measure):
         return False
@@ -192,7 +196,8 @@ def _with_offset(inputs: tuple[Any, ...], columns: slice, offset: float) -> tupl
 
 
 def is_deterministic(trial: CheckContext) -> CheckResult:
-    """Check that the same arguments give the same value."""
+    """Check that the same arguments give the same value three times; decide nothing for a measure
+    that is declared random."""
     values = [generic_value(trial), *(trial.value(*trial.inputs()) for _ in range(2))]
     is_same = len(set(values)) == 1
     detail = "" if is_same else f"{values[0]:.17g}, then {values[1]:.17g}, {values[2]:.17g}"
@@ -202,7 +207,8 @@ def is_deterministic(trial: CheckContext) -> CheckResult:
 
 
 def global_generator(trial: CheckContext) -> CheckResult:
-    """Check that the function does not touch the global random generators of other programs."""
+    """Check that the function neither draws from nor seeds the global random generators of NumPy
+    and Python."""
     numpy_state, random_state = np.random.get_state(), random.getstate()  # noqa: NPY002 - what is checked
     try:
         np.random.seed(5)  # noqa: NPY002
@@ -224,7 +230,8 @@ def _global_random_numbers() -> tuple[float, float]:
 
 
 def different_widths(trial: CheckContext) -> CheckResult:
-    """Check that representations of two widths have a value, in both orders, or are refused."""
+    """Check that representations of widths 4 and 7 have a value, in both orders, or are refused. A
+    symmetric measure has the same value in both orders."""
     x, y = trial.pair(trial.samples, 4, 7)
     forward, backward = call_outcome(trial.entry, x, y), call_outcome(trial.entry, y, x)
     claim = ""
@@ -255,7 +262,8 @@ def handles_few_samples(trial: CheckContext) -> CheckResult:
 
 def takes_every_parameter_choice(trial: CheckContext) -> CheckResult:
     """Check that the function accepts every choice of every parameter, with other parameters at
-    their current values. A choice that excludes a current value is left out."""
+    their current values. A choice that excludes a current value, or needs a missing package, is
+    left out."""
     total, entry = 0, trial.entry
     if getattr(entry, "held_out", None) is not None:  # some choices fit no map
         entry = entry.with_parameters(held_out=None)
@@ -276,7 +284,9 @@ def takes_every_parameter_choice(trial: CheckContext) -> CheckResult:
 
 
 def _parameter_choices(trial: CheckContext) -> Iterator[dict[str, Any]]:
-    """Yield each choice of each parameter, one parameter at a time."""
+    """Yield mappings {name: choice}, one for each choice of each parameter; the current value for a
+    parameter without choices. Labels, and parameters that a current value excludes, are left
+    out."""
     m = trial.entry
     hints, values = typing.get_type_hints(m.function), {**m.defaults, **dict(m.parameters)}
     given = [names for by, names in m.excludes.items() if values[by] is not None]
@@ -286,8 +296,8 @@ def _parameter_choices(trial: CheckContext) -> Iterator[dict[str, Any]]:
 
 
 def survives_pickling(trial: CheckContext) -> CheckResult:
-    """Check that a worker process can unpickle the measure, for a user's file by loading the file
-    again."""
+    """Check that an unpickled copy has the same name and value. A measure from a user's file is
+    restored by loading the file again."""
     m = trial.entry
     try:
         copy = pickle.loads(pickle.dumps(m))
@@ -302,7 +312,8 @@ def survives_pickling(trial: CheckContext) -> CheckResult:
 
 
 def _reload_from_user_file(module: str, name: str, parameters: Any, file: str | None) -> Any:
-    """Return the measure as a worker process restores it, without having run the user's file."""
+    """Return the measure as a worker process restores it: from the user's file, run under a new
+    module name, which is forgotten afterwards."""
     try:
         return restore_function(module, name, parameters, file)
     finally:
@@ -310,7 +321,7 @@ def _reload_from_user_file(module: str, name: str, parameters: Any, file: str | 
 
 
 def has_documentation(trial: CheckContext) -> CheckResult:
-    """Check that there is a docstring that says what the function computes, and a citation."""
+    """Check that there is a docstring and a citation; without a part, the check decides nothing."""
     m = trial.entry
     missing_parts = [
         part for part, text in (("docstring", m.summary), ("citation", m.citation)) if not text
@@ -320,7 +331,7 @@ def has_documentation(trial: CheckContext) -> CheckResult:
 
 
 def report_speed(trial: CheckContext) -> CheckResult:
-    """Report the time for one pair; a slow function is not a failure."""
+    """Report the time of one call. A time of 1 s or more is no failure, and decides nothing."""
     inputs = trial.inputs()
     start = time.perf_counter()
     trial.value(*inputs)

@@ -96,7 +96,8 @@ ROOT_CAUSE_CHECKS = ("deterministic", "global generator untouched", "inputs unch
 
 
 def _failure_order(outcome: Outcome) -> int:
-    """Return the sort key of an outcome: failed checks that make other checks fail come first."""
+    """Return the sort key of an outcome: failed checks that make other checks fail come first, and
+    all other outcomes keep their order."""
     if outcome.holds is not False or outcome.check not in ROOT_CAUSE_CHECKS:
         return len(ROOT_CAUSE_CHECKS)
     return ROOT_CAUSE_CHECKS.index(outcome.check)
@@ -131,7 +132,8 @@ def applicable_checks(entry: Measure | Statistic) -> dict[str, CheckFunction]:
 
 
 def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -> Iterator[Outcome]:
-    """Yield the outcomes of checks; stop after the first outcome if generic data give no number."""
+    """Yield the outcome of each check; stop after the first outcome if generic data give no number.
+    An error in a check is a failure."""
     forget_values()
     for name, check in checks.items():
         try:
@@ -145,7 +147,7 @@ def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -
 
 
 def forget_values() -> None:
-    """Clear the cached values that several checks share: a new run computes the values again."""
+    """Clear the cached values that several checks share."""
     for shared_values in (generic_value, partner_outcomes, hostile_outcome, inputs_with_values):
         shared_values.cache_clear()
 
@@ -159,7 +161,7 @@ def generic_data(trial: CheckContext) -> CheckResult:
 
 
 def hostile_data(trial: CheckContext, *, group: str) -> CheckResult:
-    """Check that data that break formulas give a number in the range, or a refusal with the
+    """Check that the hostile data of a group give a number in the range, or a refusal with the
     reason."""
     faults = []
     for case in HOSTILE_GROUPS[group]:

@@ -42,7 +42,8 @@ CHECK_NOISE_LEVELS, NOISE_DRAWS = (0.05, 0.3, 3.0), 3
 
 
 def claim_checks(measure: Measure) -> dict[str, CheckFunction]:
-    """Return the checks of the claims of a measure, by name."""
+    """Return the checks of the claims of a measure, by name. The checks of scale, offset and
+    triangle inequality apply only to some claims."""
     checks: dict[str, CheckFunction] = {
         f"invariant to {name.replace('_', ' ')}": partial(measure_is_invariant, name=name)
         for name in INVARIANCES
@@ -65,8 +66,8 @@ def claim_checks(measure: Measure) -> dict[str, CheckFunction]:
 
 
 def declaration(trial: CheckContext, outcomes: Iterable[Outcome]) -> str:
-    """Return the decorator for a plain function, with the properties that hold in the outcomes of
-    the checks."""
+    """Return the decorator for a plain function, as text, with the properties that hold in the
+    outcomes of the checks."""
     m, held = trial.entry, {o.check for o in outcomes if o.claimed == UNKNOWN_CLAIM and o.holds}
     invariances = {n for n in INVARIANCES if f"invariant to {n.replace('_', ' ')}" in held}
     needed = [n for n in INVARIANCES if n in invariances - _implied_by_others(n, invariances)]
@@ -86,12 +87,12 @@ def declaration(trial: CheckContext, outcomes: Iterable[Outcome]) -> str:
 
 
 def _implied_by_others(name: str, names: Set[str]) -> set[str]:
-    """Return a set with the name of an invariance if other names imply it, otherwise without."""
+    """Return {name} if the other names imply the invariance ``name``, otherwise the empty set."""
     return {name} & implied_invariances(names - {name})
 
 
 def _fitting_range(trial: CheckContext) -> tuple[float, float]:
-    """Return the narrowest usual range with all values of generic pairs."""
+    """Return the narrowest range of ``USUAL_RANGES`` with all values of generic pairs."""
     replies = partner_outcomes(trial, trial.entry.range)
     values = [reply.value for _, _, reply in replies if np.isfinite(reply.value)]
     return next(
@@ -102,13 +103,14 @@ def _fitting_range(trial: CheckContext) -> tuple[float, float]:
 
 
 def measure_is_invariant(trial: CheckContext, name: str) -> CheckResult:
-    """Check m(TX, SY) = m(X, Y) for generic T and S of a group."""
+    """Check m(TX, Y) = m(X, TY) = m(TX, SY) = m(X, Y) for random T and S of the group ``name``, or
+    that an equation fails if the invariance is not claimed."""
     is_claimed = name in trial.entry.invariant_to
     return compare_claim_to_behavior(trial, is_claimed, partial(_find_change_of_measure, name=name))
 
 
 def joint_invariance(trial: CheckContext, name: str) -> CheckResult:
-    """Check m(TX, TY) = m(X, Y) for generic orthogonal maps T of the samples that keep means.
+    """Check m(TX, TY) = m(X, Y) for random orthogonal maps T of the samples that keep means.
 
     A missing claim is no failure: the claim promises that the measure can be streamed.
     """
@@ -131,12 +133,13 @@ def measure_at_huge_offset(trial: CheckContext) -> CheckResult:
 
 
 def symmetry(trial: CheckContext) -> CheckResult:
-    """Check m(X, Y) = m(Y, X)."""
+    """Check m(X, Y) = m(Y, X), or that the equation fails if symmetry is not claimed."""
     return compare_claim_to_behavior(trial, trial.entry.symmetric, _asymmetry)
 
 
 def measure_values_in_range(trial: CheckContext) -> CheckResult:
-    """Check that values of related, unrelated and opposite representations are in the range."""
+    """Check that values of related, unrelated and opposite representations are in the range. For a
+    plain function, the detail names the narrowest usual range."""
     low, high = trial.entry.range
     if not trial.entry.is_declared:
         low, high = _fitting_range(trial)
@@ -153,7 +156,8 @@ def measure_values_in_range(trial: CheckContext) -> CheckResult:
 
 
 def self_comparison_reaches_end(trial: CheckContext) -> CheckResult:
-    """Check that X compared with itself reaches the end of the range, for X of many kinds."""
+    """Check that X compared with itself reaches the end of the range for "identical", for X of many
+    kinds, or that some X does not if identity is not claimed."""
     m = trial.entry
     ends = m.range if m.is_declared else _fitting_range(trial)
     end, n_values, change = ends[m.larger_is_more_similar], 0, ""
@@ -172,7 +176,8 @@ def self_comparison_reaches_end(trial: CheckContext) -> CheckResult:
 
 
 def self_is_most_similar(trial: CheckContext) -> CheckResult:
-    """Check that no representation is more similar to X than X itself."""
+    """Check that no representation is more similar to X than X itself. A counterexample is a
+    failure only if identity is claimed."""
     m, change, self_value = trial.entry, "", np.nan
     for seed, name, reply in partner_outcomes(trial, trial.entry.range):
         value = reply.value
@@ -188,7 +193,8 @@ def self_is_most_similar(trial: CheckContext) -> CheckResult:
 
 
 def noise_lowers_similarity(trial: CheckContext) -> CheckResult:
-    """Check that, on average, X with strong noise is less similar to X than X with weak noise."""
+    """Check that, on average, X with strong noise is less similar to X than X with weak noise.
+    Equal values decide nothing."""
     m = trial.entry
     values = [_add_generic_noise(trial, level) for level in CHECK_NOISE_LEVELS]
     step = values[-1] - values[0]
@@ -204,7 +210,8 @@ def noise_lowers_similarity(trial: CheckContext) -> CheckResult:
 
 
 def triangle_inequality(trial: CheckContext) -> CheckResult:
-    """Check m(X, Z) <= m(X, Y) + m(Y, Z); finding no violation proves nothing."""
+    """Check m(X, Z) <= m(X, Y) + m(Y, Z) on triples chosen to violate the inequality. Without the
+    claim ``metric``, no violation decides nothing."""
     m = trial.entry
     if m.larger_is_more_similar:
         return "claimed", False, "a similarity is no metric: set metric=False"
@@ -226,8 +233,9 @@ def compare_claim_to_behavior(
 ) -> CheckResult:
     """Return the outcome of a claim, or of a missing claim.
 
-    If small data show no change, wide data decide about a missing claim, and about a claim if the
-    small data are no wider than a parameter.
+    ``change``: returns a counterexample to the property in words, or "". If small data show no
+    change, wide data decide about a missing claim, and about a claim if the small data are no wider
+    than a parameter.
     """
     counterexample = change(trial)
     if not counterexample and not (is_claimed and trial.most < trial.features):
@@ -239,8 +247,8 @@ def compare_claim_to_behavior(
 
 
 def _extreme_pairs_keep_value(trial: CheckContext, cases: list[str]) -> CheckResult:
-    """Check that hostile pairs have the same value as the generic pairs that they are scaled
-    from."""
+    """Check that the hostile pairs named in ``cases`` have the value of the generic pair that they
+    are scaled from."""
     value_before = hostile_outcome(trial, "generic").value
     for case in cases:
         reply = hostile_outcome(trial, case)
@@ -253,9 +261,10 @@ def _extreme_pairs_keep_value(trial: CheckContext, cases: list[str]) -> CheckRes
 
 
 def _claim_result(is_claimed: bool, counterexample: str, is_declared: bool = True) -> CheckResult:
-    """Return the outcome of a claim, which one counterexample refutes, or of a missing claim.
+    """Return the outcome of a claim, which one counterexample refutes, or of a missing claim, which
+    fails without a counterexample ("").
 
-    For a plain function, return whether the property holds.
+    For a plain function, the outcome is True or None: whether the property holds.
     """
     if not is_declared:
         return UNKNOWN_CLAIM, None if counterexample else True, counterexample or UNCLAIMED_HINT
@@ -269,7 +278,8 @@ def _claim_text(is_claimed: bool) -> str:
 
 
 def equation(expression: str, value_after: float, value_before: float, seed: int) -> str:
-    """Return a counterexample in words."""
+    """Return a counterexample in words: the expression with its value, or "is refused" for NaN, and
+    m(X, Y)."""
     value = "is refused" if np.isnan(value_after) else f"= {value_after:.6g}"
     return f"{expression} {value}, m(X, Y) = {value_before:.6g} (seed {seed})"
 
@@ -278,7 +288,8 @@ def equation(expression: str, value_after: float, value_before: float, seed: int
 
 
 def _find_change_of_measure(trial: CheckContext, name: str) -> str:
-    """Return the first transformation of a group that changes a value, in words; "" for none."""
+    """Return the first random transformation of the group ``name`` that changes the value, in
+    words; "" for none."""
     for seed in trial.seeds:
         rng = generator(seed, "members of groups")
         x, y = trial.inputs(seed)
@@ -320,9 +331,11 @@ def _comparison_pair(trial: CheckContext, seed: int) -> tuple[np.ndarray, np.nda
 def partner_outcomes(
     trial: CheckContext, claimed_range: tuple[float, float]
 ) -> list[tuple[int, str, CallOutcome]]:
-    """Return the outcomes of X for each seed with related, unrelated and opposite partners, X
-    itself first. Two checks share the cached outcomes. The range decides which outcomes are
-    faults."""
+    """Return (seed, name of the partner, outcome of the call) for X with related, unrelated and
+    opposite partners, X itself first.
+
+    Several checks share the cached outcomes. ``claimed_range`` decides which outcomes are faults.
+    """
     return [
         (seed, name, call_outcome(trial.entry, x.copy(), partner.copy()))
         for seed, name, x, partner in _comparison_partners(trial)

@@ -84,7 +84,8 @@ def _command_of_app(app: typer.Typer) -> Any:
 
 
 class CommandRun(NamedTuple):
-    """The exit code of a command, its output, and the number of writes."""
+    """The exit code of a command, the texts of standard output and standard error, and the number
+    of writes. The code is a text for an exception."""
 
     code: object
     out: str
@@ -97,8 +98,8 @@ class NotApplicable(Exception):
 
 
 class InterruptibleText(io.StringIO):
-    """A stream that raises ``KeyboardInterrupt`` at a chosen write; standard output and standard
-    error share the count of writes."""
+    """A stream that raises ``KeyboardInterrupt`` at write number ``interrupted_at``; 0 for never.
+    Standard output and standard error share the count of writes."""
 
     def __init__(self, count: list[int], interrupted_at: int, is_terminal: bool) -> None:
         super().__init__()
@@ -118,8 +119,8 @@ class InterruptibleText(io.StringIO):
 
 @dataclass(frozen=True)
 class CommandTrial:
-    """A command with a line that succeeds; the first words of the line are the name of the
-    command."""
+    """A command with a line that succeeds; the first ``n_names`` words of the line are the name of
+    the command."""
 
     command: Any
     words: list[str]
@@ -132,17 +133,17 @@ class CommandTrial:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return the options by their longest spellings."""
+        """Return the options of the command, by their longest spellings."""
         parameters = [p for p in self.command.params if p.param_type_name == "option"]
         return {max(parameter.opts, key=len): parameter for parameter in parameters}
 
     @property
     def quiet_words(self) -> list[str]:
-        """Return the line without progress and messages."""
+        """Return the words of the line, with ``--quiet`` if the command has this option."""
         return [*self.words, *(["--quiet"] if "--quiet" in self.options else [])]
 
     def named_files(self) -> list[tuple[int, str]]:
-        """Return the existing files in the words of the line, with the positions of the words."""
+        """Return (position of the word, file) for the existing files in the words of the line."""
         return [
             (position, file)
             for position, word in enumerate(self.words)
@@ -152,7 +153,8 @@ class CommandTrial:
 
     @contextmanager
     def in_copy(self) -> Iterator[None]:
-        """Change to a copy of the folder."""
+        """Change to a temporary copy of the folder inside the block; to an empty folder without a
+        folder."""
         with tempfile.TemporaryDirectory() as place:
             copy = Path(place) / "copy"
             if self.folder is None:
@@ -175,7 +177,8 @@ class CommandTrial:
         is_terminal: bool = False,
         columns: int = TERMINAL_COLUMNS,
     ) -> CommandRun:
-        """Run words in the current folder; return the exit code and the output."""
+        """Run words in the current folder; return the exit code and the output. The arguments are
+        as in :class:`InterruptibleText`; ``columns`` is the width of the terminal."""
         count = [0]
         out, err = (
             InterruptibleText(count, interrupted_at, is_terminal),
@@ -304,8 +307,8 @@ def _problem_of_missing_files(trial: CommandTrial) -> str:
 
 
 def _problem_of_wrong_values(trial: CommandTrial) -> str:
-    """Return the first option that accepts a wrong value: no number, no choice, no file, and
-    no possible output path."""
+    """Return the problem of the first option that accepts a value that is no number, no choice, no
+    file, and no possible output path; "" for none. Flags and free options are not tested."""
     for name, parameter in trial.options.items():
         if parameter.is_flag or name.removeprefix("--") in trial.free_options:
             continue
@@ -346,7 +349,7 @@ def _problem_of_input_as_output(trial: CommandTrial) -> str:
 
 def _problem_of_interrupted_command(trial: CommandTrial) -> str:
     """Interrupt the command at its first write and at half of its writes, then run the command
-    again."""
+    again. Return the first problem, or ""."""
     whole = trial.result(trial.words)
     for piece in sorted({1, max(1, whole.pieces // 2)}):
         with trial.in_copy():

@@ -45,8 +45,8 @@ def generic_pair(
 def generic_classes(
     n: int = 60, d: int = 6, classes: int = 4, seed: int = 0
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return a representation (n, d) in classes, without any special symmetry, and all further
-    inputs of statistics, by name."""
+    """Return a representation (n, d) in classes, without any special symmetry, and a mapping with
+    all further inputs of statistics."""
     rng = generator(seed, "with classes")
     labels = rng.permutation(np.arange(n) % classes)
     x = rng.standard_normal((classes, d))[labels]
@@ -64,24 +64,24 @@ def generic_classes(
 
 
 def random_classifier(classes: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return generic weights (classes, d) and biases (classes,)."""
+    """Return random weights (classes, d) and biases (classes,), always the same."""
     rng = generator(0, "classifier")
     return rng.standard_normal((classes, d)), rng.standard_normal(classes)
 
 
 def random_layer(x: np.ndarray) -> np.ndarray:
-    """Return five units of a random layer."""
+    """Return five units (n, 5) of a layer with fixed random weights."""
     return np.tanh(x @ generator(0, "encoder").standard_normal((x.shape[1], 5)))
 
 
 def generic_labels(n: int) -> tuple[int, ...]:
-    """Return n classes from 0 to 3 in a generic order."""
+    """Return n classes from 0 to 3 in a random order, always the same."""
     return tuple(generator(9, "labels").integers(4, size=n).tolist())
 
 
 def stimuli(n: int) -> tuple[int, ...]:
-    """Return the stimulus of each of n rows, in a generic order. Each stimulus has four repeats, or
-    the next larger number that divides n."""
+    """Return the number of the stimulus of each of n rows, in a random order. Each stimulus has
+    four repeats, or the next larger number that divides n."""
     repeats = next((r for r in range(REPEATS, n) if n % r == 0), n)
     return tuple(generator(9, "stimuli").permutation(np.arange(n) % (n // repeats)).tolist())
 
@@ -106,8 +106,8 @@ def repeated_pair(
 
 
 def with_repeats(entry: Any, x: Any) -> Any:
-    """Return an array or a representation with the ids of :func:`stimuli`, if the measure reads
-    repeats. Existing ids, and data for all other measures, stay unchanged."""
+    """Return a representation with the ids of :func:`stimuli`, if the measure reads repeats and the
+    data have no ids. Otherwise return the data unchanged."""
     if getattr(entry, "takes", "") != "repeats":
         return x
     representation = x if isinstance(x, Representation) else Representation(x)
@@ -125,7 +125,8 @@ def softmax_rows(x: np.ndarray) -> np.ndarray:
 
 
 def varied_representations(n: int = 60) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield representations of n samples of many kinds: dead units, n < d, categories, a circle."""
+    """Yield (kind, representation of n samples) for many kinds: dead units, n < d, categories, a
+    circle."""
     x, rng = generic_pair(n)[0], generator(0, "many kinds")
     angles, half = np.arange(n) * 2 * np.pi / n, n // 2
     yield "generic", x
@@ -143,8 +144,8 @@ def varied_representations(n: int = 60) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def degenerate_pairs(n: int = 60) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield pairs with degenerate distances, ranks or singular values, where gradients may be
-    undefined."""
+    """Yield (kind, X, Y) with degenerate distances, ranks or singular values, where gradients may
+    be undefined."""
     (x, y), rng = generic_pair(n), generator(0, "degenerate pairs")
     for kind, z in varied_representations(n):
         yield kind, z, y
@@ -192,8 +193,8 @@ def non_metric_triples(n: int = 60) -> Iterator[Triple]:
 
 
 def random_walk_in_plane(n: int = 8) -> Triple:
-    """Return a triple of n points of the plane and two successive steps of noise. The seed is the
-    first whose topology violates the triangle inequality in both directions."""
+    """Return a triple of n points of the plane and two successive steps of noise."""
+    # The first seed whose topology violates the triangle inequality in both directions
     rng = generator(57, "walk")
     x = rng.standard_normal((n, 2))
     y = x + 0.3 * rng.standard_normal(x.shape)

@@ -142,7 +142,7 @@ def _page_position_problems(figure: Any, svgs: list[Element]) -> Problems:
 
 
 def _outside_of_cells(svg: Element) -> Iterator[Element]:
-    """Yield the elements in coordinates of the drawing, not in a transformed group."""
+    """Yield the elements outside transformed groups, so in coordinates of the drawing."""
     for child in svg:
         if "transform" not in child.attrib:
             yield child
@@ -185,7 +185,7 @@ def _name_problems(figure: Any, svg: Element, ax: Axes) -> Problems:
 
 
 def _names_of(figure: Any) -> list[str]:
-    """Return the names of a figure in the order of drawing."""
+    """Return the names of a figure in the order of drawing; [] for a kind without names."""
     match type(figure).__name__:
         case "HeatMap":
             return list(figure.rows)
@@ -456,8 +456,8 @@ NUMBER_CHECKS: Mapping[str, Callable[[Any, Element, Axes], Problems]] = {
 
 
 def _differences(page: Any, painted: Any, what: str) -> Problems:
-    """Yield the differences between positions on a page and matplotlib's positions in page
-    coordinates."""
+    """Yield a sentence if the positions on a page and the positions of matplotlib, in page
+    coordinates, differ in number or by more than ``PIXEL``."""
     page, painted = np.array(page, dtype=float), np.array(painted, dtype=float)
     if not page.size == painted.size == 0 and page.shape != painted.shape:
         yield f"{len(page)} {what} on the page, {len(painted)} by matplotlib"
@@ -467,7 +467,7 @@ def _differences(page: Any, painted: Any, what: str) -> Problems:
 
 
 def _elements(svg: Element, kind: str) -> list[Element]:
-    """Return the elements of an SVG whose class begins with these words."""
+    """Return the elements of an SVG whose class begins with the words of ``kind``."""
     words = kind.split()
     return [e for e in svg.iter() if e.get("class", "").split()[: len(words)] == words]
 
@@ -486,7 +486,7 @@ def _path_starts(paths: Sequence[Element]) -> np.ndarray:
 
 
 def _cells(svg: Element, kinds: Sequence[str]) -> set[tuple[int, int]]:
-    """Return the row and column of the cells of a heat map with a class in ``kinds``."""
+    """Return the set of (row, column) of the cells of a heat map with a class in ``kinds``."""
     group = svg.find(".//g[@class='cells']")
     paths = [path for path in (() if group is None else group) if path.get("class") in kinds]
     runs = [run for path in paths for run in re.findall(r"M(\d+) (\d+)h(\d+)", path.get("d", ""))]
@@ -494,8 +494,8 @@ def _cells(svg: Element, kinds: Sequence[str]) -> set[tuple[int, int]]:
 
 
 def _axis_of_page(svg: Element, kind: str, *, is_log: bool = False) -> Callable[[Any], np.ndarray]:
-    """Return the map from values to positions along an axis of a page, fitted to the tick
-    labels."""
+    """Return the function from values to positions along an axis of a page, fitted to the tick
+    labels. ``kind``: the class of the labels, "mid" for the horizontal axis."""
     ticks = []
     for text in svg.iter("text"):
         words = (text.text or "").replace("−", "-")

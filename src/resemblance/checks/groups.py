@@ -15,8 +15,8 @@ def random_orthogonal_matrix(d: int, rng: np.random.Generator) -> np.ndarray:
 def apply_random_transformation(
     x: np.ndarray, invariance: str, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return x after a random element of a group of ``INVARIANCES``; every call draws a new
-    element."""
+    """Return x after a random element of the group ``invariance``, a map of the features; every
+    call draws a new element."""
     d = x.shape[1]
     linear_map = (
         random_orthogonal_matrix(d, rng)
@@ -38,7 +38,7 @@ def apply_random_transformation(
 def rotate_samples_jointly(
     x: np.ndarray, y: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return x and y after the same orthogonal map of the samples, which keeps the means."""
+    """Return x and y after the same random orthogonal map of the samples, which keeps the means."""
     n = len(x)
     basis = np.linalg.qr(np.c_[np.ones(n), rng.standard_normal((n, n - 1))])[0]
     mean, complement = basis[:, :1], basis[:, 1:]

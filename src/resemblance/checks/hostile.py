@@ -60,7 +60,8 @@ class BaseArrays(NamedTuple):
 
 
 def correlated_arrays() -> BaseArrays:
-    """Return two related arrays with correlated columns."""
+    """Return two related arrays with correlated columns, and the matrix that mixes the columns of
+    x; always the same."""
     rng = generator(0, "hostile")
     mix = rng.standard_normal((HOSTILE_FEATURES, HOSTILE_FEATURES))
     x = rng.standard_normal((HOSTILE_SAMPLES, HOSTILE_FEATURES)) @ mix
@@ -74,14 +75,15 @@ def correlated_arrays() -> BaseArrays:
 
 @lru_cache(maxsize=len(HOSTILE_GROUPS) * 8)
 def hostile_outcome(trial: CheckContext, case: str) -> CallOutcome:
-    """Return the outcome of calling a measure with a hostile pair, which several checks share."""
+    """Return the outcome of calling a measure with the hostile pair ``case``. Several checks share
+    the cached outcome."""
     entry = trial.with_few_starts().entry
     return call_outcome(entry, *(trial.suited(a.copy()) for a in hostile_pairs()[case]))
 
 
 @cache
 def hostile_pairs() -> NamedPairs:
-    """Return pairs that break formulas, by the name of the problem: read-only arrays."""
+    """Return all hostile pairs, by the name of the problem, as read-only arrays."""
     s = correlated_arrays()
     pairs = (
         shape_pairs(s)
@@ -117,7 +119,11 @@ def shape_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def repetition_pairs(s: BaseArrays) -> NamedPairs:
-    """Return pairs with equal rows or columns, or linear combinations of rows or columns."""
+    """Return hostile pairs with repeated values, by the name of the problem.
+
+    The problems are: constant or duplicate columns; duplicate rows; all rows equal in X, in Y or in
+    both; low rank; Y equal to X or to -X; and two permuted identity matrices.
+    """
     x, y, mix = s
     constant_x, constant_y = (np.repeat(a[:1], HOSTILE_SAMPLES, axis=0) for a in (x, y))
     return {
@@ -139,7 +145,7 @@ def repetition_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def zero_pairs(s: BaseArrays) -> NamedPairs:
-    """Return pairs with rows of zeros, or only zeros."""
+    """Return pairs with a row of zeros, only zeros, or a single row that is not zero."""
     x, y, _ = s
     row = np.arange(HOSTILE_SAMPLES)[:, None]
     return {
@@ -166,7 +172,8 @@ def position_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def scale_pairs(s: BaseArrays) -> NamedPairs:
-    """Return pairs of numbers that overflow or underflow, or that have such squares."""
+    """Return pairs of very large and very small numbers: the numbers or their squares overflow or
+    underflow, or "too large" numbers exceed the largest accepted value."""
     x, y, _ = s
     columns, rows = (
         np.logspace(-100, 100, HOSTILE_FEATURES),
@@ -193,7 +200,8 @@ def scale_pairs(s: BaseArrays) -> NamedPairs:
 
 
 def half_precision_pairs(s: BaseArrays) -> NamedPairs:
-    """Return layers whose values differ by no more than one step of half precision."""
+    """Return pairs in half precision, in which a layer has two values one step apart, or is
+    saturated near 1."""
     x, y, _ = s
     rng = generator(0, "half precision")
     two_values = (1 + 1e-3 * rng.integers(0, 2, (HOSTILE_SAMPLES, HOSTILE_FEATURES))).astype(

@@ -28,7 +28,8 @@ IT_RETURNS = "it returns"
 
 
 class _Reading(NamedTuple):
-    """A reader, a good file or folder in a separate folder, and the expected return value."""
+    """A reader, a good file or folder alone in a separate folder, the expected return value, and
+    whether any lines are a good file."""
 
     read: Callable[[Any], Any]
     path: Path
@@ -143,7 +144,8 @@ def _problem_of_another_format(reading: _Reading) -> str:
 
 
 def _problem_of_content(reading: _Reading, title: str, change: Callable[[bytes], bytes]) -> str:
-    """Return the problem if one file at a time has a changed content, or ""."""
+    """Return the problem if one file at a time has the content ``change(content)``, or "". The
+    files are restored."""
     for file in _files_of(reading.path):
         content = file.read_bytes()
         file.write_bytes(change(content))
@@ -174,7 +176,8 @@ def _problem_of_permission(reading: _Reading) -> str:
 
 
 def _problem_of_reading_error(reading: _Reading, path: Path, missing: bool = False) -> str:
-    """Return the problem with the error that reading a path raises, or ""."""
+    """Return the problem with the error that reading a path raises, or "". No error, and an error
+    without path or remedy, are problems. ``missing``: the path does not exist."""
     before = _content_of(path.parent)
     try:
         value = reading.read(path)

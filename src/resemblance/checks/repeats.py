@@ -12,7 +12,7 @@ from .trial import CheckContext, CheckFunction, CheckResult, generic_value, warn
 
 
 def repeats(measure: Measure) -> dict[str, CheckFunction]:
-    """Return the checks of a measure that reads repeats, by name; none for other measures."""
+    """Return the checks of a measure that reads repeats, by name; {} for other measures."""
     if measure.takes != "repeats":
         return {}
     return {"order of repeats": order_of_repeats, "without repeats": without_repeats}

@@ -65,14 +65,16 @@ def hostile_statistic_checks(statistic: Statistic) -> dict[str, CheckFunction]:
 
 
 def statistic_is_invariant(trial: CheckContext, name: str) -> CheckResult:
-    """Check s(TX) = s(X) for generic T of a group."""
+    """Check s(TX) = s(X) for random T of the group ``name``, or that the equation fails if the
+    invariance is not claimed."""
     return compare_claim_to_behavior(
         trial, name in trial.entry.invariant_to, partial(_find_change_of_statistic, name=name)
     )
 
 
 def _find_change_of_statistic(trial: CheckContext, name: str) -> str:
-    """Return the first transformation of a group that changes a value, in words; "" for none."""
+    """Return the first random transformation of the group ``name`` that changes the value, in
+    words; "" for none."""
     for seed in trial.seeds:
         inputs, rng = trial.inputs(seed), generator(seed, "members of groups")
         value_before = generic_value(trial, seed)
@@ -90,7 +92,8 @@ def _find_change_of_statistic(trial: CheckContext, name: str) -> str:
 def change_rows_together(
     trial: CheckContext, inputs: tuple[Any, ...], change: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[Any, ...]:
-    """Return the inputs after one change of the stacked rows of all feature arrays."""
+    """Return the inputs after one change of the stacked rows of X, ``replicate`` and ``control``;
+    other inputs stay unchanged."""
     places = [i for i, name in enumerate(("X", *trial.entry.needs)) if name in FEATURE_INPUTS]
     rows = change(np.concatenate([inputs[i] for i in places]))
     parts = np.split(rows, np.cumsum([len(inputs[i]) for i in places])[:-1])
@@ -99,8 +102,7 @@ def change_rows_together(
 
 
 def statistic_values_in_range(trial: CheckContext) -> CheckResult:
-    """Check that values of data with classes, of noise, and of functions of the data are in the
-    range."""
+    """Check that values of X, of noise, of -X and of the cubes of X are in the range."""
     low, high = trial.entry.range
     for seed in trial.seeds:
         x, *data = trial.inputs(seed)
@@ -116,7 +118,7 @@ def statistic_values_in_range(trial: CheckContext) -> CheckResult:
 
 def damage_lowers_stability(trial: CheckContext) -> CheckResult:
     """Check that destroying the measured structure makes the statistic less stable, for the data of
-    all seeds; if only some seeds show the effect, the check decides nothing."""
+    all seeds; if the effect shows for some seeds only, the check decides nothing."""
     is_larger = bool(trial.entry.larger_is_more_stable)
     claim = "larger" if is_larger else "smaller"
     is_of_trials = trial.entry.family == "trials"
@@ -194,7 +196,8 @@ def _statistic_keeps_value(
 
 
 def inputs_from_pair(trial: CheckContext, x: np.ndarray, y: np.ndarray) -> tuple[Any, ...]:
-    """Return the arguments of a statistic, made from two arrays that break formulas."""
+    """Return the arguments of a statistic, made from a hostile pair: x is the representation, y the
+    replicate, control or projection."""
     n_shared = min(x.shape[1], y.shape[1])
     data: dict[str, Any] = dict.fromkeys(CLASS_INPUTS, np.arange(len(x)) % trial.classes)
     data |= {"replicate": y, "control": y[:, :n_shared], "encoder": np.tanh, "projection": y}
@@ -204,9 +207,9 @@ def inputs_from_pair(trial: CheckContext, x: np.ndarray, y: np.ndarray) -> tuple
 
 
 def no_value_of_rounding(trial: CheckContext) -> CheckResult:
-    """Check that degenerate repeated data either have a value for every factor, the same value for
-    a scale-invariant statistic, or no value for any factor. A value that is rounding error would
-    depend on the factor, because the mean of a constant 0.1 is off by rounding."""
+    """Check that degenerate data times each of several factors have either a value for every
+    factor, the same value for a scale-invariant statistic, or no value for any factor. A value that
+    is rounding error depends on the factor."""
     is_scaled = "isotropic_scaling" in trial.entry.invariant_to
     factors = [*ROUNDING_FACTORS, 1e-30, 1e30] if is_scaled else [*ROUNDING_FACTORS]
     if "encoder" in trial.entry.needs:  # an encoder changes with every factor
@@ -231,7 +234,8 @@ def no_value_of_rounding(trial: CheckContext) -> CheckResult:
 def _repeated_inputs(
     trial: CheckContext, kind: str, factors: list[float]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield degenerate repeated inputs times every factor; controls are twice as large."""
+    """Yield the inputs of one kind of ``REPEATED_DATA`` times each factor; controls are twice as
+    large."""
     inputs = dict(zip(("X", *trial.entry.needs), trial.inputs()))
     classes = next((inputs[name] for name in CLASS_INPUTS if name in inputs), None)
     if classes is None:
@@ -247,8 +251,13 @@ def _repeated_inputs(
 
 
 def hostile_labels(trial: CheckContext) -> CheckResult:
-    """Check that labels of one class, with a class of one sample, and with a class for each sample
-    give a number in the range, or a refusal with the reason."""
+    """Check that a statistic returns a number in its range, or raises ``ValueError``, for four
+    extreme labellings.
+
+    The labellings are: all samples in one class; one class with a single sample; every sample in a
+    separate class; two samples in every class. The labellings replace the data ``labels`` and
+    ``conditions``.
+    """
     (x, *data), samples = trial.inputs(), np.arange(trial.samples)
     kinds = {
         "one class": 0 * samples,

@@ -74,8 +74,8 @@ def check_suite(
 
 @dataclass
 class _SuiteTrial:
-    """A suite with the options, and the first run: the result, the calls of a measure in total, and
-    the number of calls up to every progress step."""
+    """A suite with the options. The first run fills the result, the calls of the counted measure,
+    and the number of calls up to every progress step."""
 
     run: RunSuite
     folder: Path
@@ -90,17 +90,19 @@ class _SuiteTrial:
         return self.folder / "study"
 
     def start(self, study: Path | None, **options: Any) -> Any:
-        """Run the suite with the measures and a measure that counts its calls."""
+        """Run the suite with the measures and a measure that counts its calls; return the result.
+        ``study``: the folder of the study, or None."""
         selection = (*self.measures, _counted_measure(self.calls))
         return self.run(study, **{"measures": selection, **self.options, **options})
 
     def difference(self, result: Any) -> str:
-        """Return the difference between the scores of a result and of the first run, or ""."""
+        """Return the first difference between the scores of a result and of the first run, or
+        ""."""
         return _difference(result.scores(), self.result.scores())
 
 
 def _suite_checks(trial: _SuiteTrial, write_pack: WritePack | None) -> dict[str, partial[str]]:
-    """Return the checks by name; a check returns a problem or ""."""
+    """Return the checks by name, in the order of execution; a check returns a problem or ""."""
     functions = {
         RUN_CHECK: _problem_of_run,
         "its result": _problem_of_result,
@@ -176,7 +178,8 @@ class _InterruptedError(Exception):
 
 
 def _problem_of_interruption(trial: _SuiteTrial) -> str:
-    """Interrupt a run at a step of its progress, after some comparisons, and resume the run."""
+    """Interrupt a run at a step of its progress, after some comparisons, and resume the run. Return
+    the problem, or ""."""
     before, steps = len(trial.calls), trial.calls_by_step
     if not steps:
         return "it never calls progress"
@@ -248,7 +251,7 @@ def _problem_of_pack(trial: _SuiteTrial, write_pack: WritePack) -> str:
 
 
 def _counted_measure(calls: list[None]) -> Measure:
-    """Return a measure that records its calls, for any data."""
+    """Return a measure that accepts any data and appends None to ``calls`` at each call."""
 
     @measure(
         label="Counted", family="descriptive", larger_is_more_similar=False, range=(0, math.inf),
@@ -275,8 +278,8 @@ def _failing_measure() -> Measure:
 
 
 def _difference(scores: Scores, expected: Scores, rounding: float = 0.0) -> str:
-    """Return the first difference between scores and expected scores, or ""; None and NaN are
-    equal."""
+    """Return the first difference between scores and expected scores, in words, or ""; None and NaN
+    are equal. ``rounding``: the allowed relative and absolute difference."""
     if scores.keys() != expected.keys():
         return f"it has the cells {list(scores)!r:.200} instead of {list(expected)!r:.200}"
     for cell, of_cell in expected.items():

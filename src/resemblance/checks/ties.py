@@ -20,7 +20,8 @@ def ties_in_wide_data(trial: CheckContext) -> CheckResult:
     categories, bits and counts with more columns than samples.
 
     The check adds columns of zeros if the measure claims ``orthogonal``, unless the columns also
-    change the value of generic data: the measure then counts columns.
+    change the value of generic data: the measure then counts columns. An approximate search, and
+    random draws for each position, decide nothing.
     """
     adds_zeros = "orthogonal" in trial.entry.invariant_to and not _depends_on_column_count(trial)
     order = generator(1, "order of ties").permutation(trial.samples)
@@ -56,7 +57,8 @@ def ties_in_wide_data(trial: CheckContext) -> CheckResult:
 
 
 def pairs_with_equal_distances(n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield pairs of representations of n samples and more features, with many equal distances."""
+    """Yield (kind, X, Y) with n samples and more features; Y has many equal distances, and X has
+    rank 3."""
     rng, d = generator(0, "ties in wide data"), n + EXTRA_FEATURES
     low_rank = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
     categories = np.eye(d)[rng.integers(0, n // 2, n)]

@@ -46,8 +46,9 @@ DEFAULT_VALUE_ROUNDING = 1e-6  # relative rounding error that a user's formula m
 class Outcome(NamedTuple):
     """The outcome of one check of a measure or statistic.
 
-    ``holds`` is None if the check decides nothing; then ``detail`` gives the reason. Otherwise
-    ``detail`` contains the values that show a failure, or that show why a property is not declared.
+    ``claimed``: the claim in words, "" for a check without a claim. ``holds`` is None if the check
+    decides nothing; then ``detail`` gives the reason. Otherwise ``detail`` contains the values that
+    show a failure, or that show why a property is not declared.
     """
 
     check: str
@@ -89,7 +90,7 @@ class CheckContext(NamedTuple):
 
     def shapes(self) -> list[tuple[Any, ...]]:
         """Return inputs of a measure with more samples than features, with fewer samples than
-        features, and with two widths; for a statistic, only its inputs."""
+        features, and with two widths; for a statistic, a list with its inputs only."""
         if isinstance(self.entry, Statistic):
             return [self.inputs()]
         n_samples = self.entry.min_samples + 8
@@ -102,22 +103,21 @@ class CheckContext(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The largest parameter that may be a number of components or neighbours."""
+        """The largest parameter that may be a number of components or neighbours; 0 without such a
+        parameter."""
         overrides = {"seed": None, "starts": None}
         values = {**self.entry.defaults, **dict(self.entry.parameters), **overrides}.values()
         return max((v for v in values if type(v) is int and v <= MAX_COUNT_PARAMETER), default=0)
 
     def wide(self) -> CheckContext:
-        """Return the context with data wider than every number of components: in narrower data, all
-        components together are the whole representation."""
+        """Return the context with data wider than every number of components."""
         features = max(WIDE_CHECK_FEATURES, 2 * self.most)
         samples = max(self.samples, 3 * features + 8)
         return self._replace(features=features, samples=samples, seeds=range(1))
 
     def few(self) -> CheckContext:
-        """Return the context with few samples and few starts of a search. Data with more features
-        than samples then have few features, and a value costs the square of their number or more.
-        """
+        """Return the context with few samples and few starts of a search, for data with more
+        features than samples."""
         samples = max(FEW_CHECK_SAMPLES, self.entry.min_samples + 1)
         entry = with_matching_labels(self.entry, samples)
         return self._replace(entry=entry, samples=samples).with_few_starts()
@@ -130,14 +130,14 @@ class CheckContext(NamedTuple):
         return self._replace(entry=self.entry.with_parameters(starts=FEW_CHECK_STARTS))
 
     def suited(self, x: np.ndarray) -> np.ndarray:
-        """Return the data, converted to probabilities if the function accepts only
+        """Return the data, or the softmax of each row if the function accepts only
         probabilities."""
         return softmax_rows(x) if self.takes_probabilities else x
 
     def value(self, *inputs: Any) -> float:
         """Return the value of the function, without a check of the range.
 
-        The inputs are copied, because the function may write into its arguments.
+        Labels of another length are replaced. The inputs are copied.
         """
         with warnings_as_errors():
             return scalar(
@@ -147,7 +147,7 @@ class CheckContext(NamedTuple):
             )
 
     def value_or_nan(self, *inputs: Any) -> float:
-        """Return the value, or NaN if the function refuses the data."""
+        """Return the value, or NaN if the function raises ``ValueError``."""
         try:
             return self.value(*inputs)
         except ValueError:
@@ -160,8 +160,7 @@ class CheckContext(NamedTuple):
 
 @lru_cache(maxsize=8)
 def generic_value(trial: CheckContext, seed: int = 0) -> float:
-    """Return the value of generic data. Checks that compare this value with another value share the
-    cached value."""
+    """Return the value of the generic data of a seed. Several checks share the cached value."""
     return trial.value(*trial.inputs(seed))
 
 
@@ -170,7 +169,8 @@ CheckFunction = Callable[[CheckContext], CheckResult]
 
 
 class CallOutcome(NamedTuple):
-    """The outcome of calling a measure or statistic: a value, a refusal, or a fault."""
+    """The outcome of calling a measure or statistic: a value (NaN for none), the reason of a
+    refusal (``ValueError``), or a fault. A number outside the range is a value with a fault."""
 
     value: float = math.nan
     refusal: str = ""
@@ -211,13 +211,15 @@ def statistic_check_context(
 
 
 def limit_neighbors(measure: Measure) -> Measure:
-    """Return the measure with no more neighbours than small data allow."""
+    """Return the measure with 10 neighbours ``k`` if the measure needs more samples than small data
+    have; otherwise unchanged."""
     has_k = "k" in measure.defaults and measure.min_samples > MAX_CHECK_SAMPLES
     return measure.with_parameters(k=CHECK_NEIGHBORS) if has_k else measure
 
 
 def with_matching_labels(entry: Any, samples: int) -> Any:
-    """Return a measure with labels of ``samples`` samples, if its labels have another length."""
+    """Return a measure with generic labels of ``samples`` samples, if its labels have another
+    length; otherwise unchanged."""
     labels = dict(entry.parameters).get("labels")
     if labels is None or len(labels) == samples:
         return entry
@@ -227,8 +229,12 @@ def with_matching_labels(entry: Any, samples: int) -> Any:
 def permute_context_samples(
     trial: CheckContext, order: np.ndarray, inputs: tuple[Any, ...]
 ) -> tuple[CheckContext, tuple[Any, ...]]:
-    """Return the context and the inputs with the samples permuted, together with labels, ids and
-    folds."""
+    """Return the context and the inputs with the samples in another order.
+
+    The function permutes the rows of every input except ``control``, ``encoder`` and
+    ``classifier``. In the context, the function permutes the labels and the folds. For a measure
+    that reads repeats, the returned inputs have permuted ids of stimuli.
+    """
     entry, labels = trial.entry, dict(trial.entry.parameters).get("labels")
     if labels:
         entry = entry.with_parameters(labels=[labels[i] for i in order])
@@ -263,7 +269,8 @@ def copy_if_array(value: Any) -> Any:
 
 @contextmanager
 def warnings_as_errors() -> Iterator[None]:
-    """Turn numerical warnings into errors, and silence warnings about small data."""
+    """Inside the block, turn numerical warnings into errors, and silence warnings about small
+    data."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("ignore", UninformativeWarning)
@@ -273,8 +280,8 @@ def warnings_as_errors() -> Iterator[None]:
 def call_outcome(entry: Measure | Statistic, *inputs: Any) -> CallOutcome:
     """Return the outcome of calling a measure or statistic with these inputs.
 
-    The wrapped function is called directly, because ``evaluate`` refuses faults: NaN, infinity, and
-    values outside the claimed range.
+    The wrapped function is called directly: ``evaluate`` would raise for NaN, infinity, and values
+    outside the claimed range, and here these are faults.
     """
     entry = with_matching_labels(entry, len(inputs[0]))
     try:
@@ -313,8 +320,8 @@ def call_checked(entry: Measure | Statistic, x: Any, *extra_inputs: Any) -> Any:
 
 
 def format_user_error(error: BaseException, entry: DeclaredFunction) -> str:
-    """Return an error in one line, with the line number in the user's file where the error
-    occurred."""
+    """Return an error in one line, with the line of the user's function where the error occurred,
+    if any."""
     file = getattr(inspect.unwrap(entry.function), "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f.lineno for f in frames if file is not None and f.filename == file.co_filename]
