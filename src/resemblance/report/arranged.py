@@ -20,10 +20,10 @@ LAYOUTS = ("pairs", "depth", "matrix")
 
 
 def arranged_tables(content: Any, layout: str) -> list[Any]:
-    """Return the tables of a comparison or an evidence in a layout, with titles.
+    """Return the tables of a comparison or an evidence in a layout: "pairs", "depth" or "matrix".
 
-    Raises ``ValueError`` for another layout, for any other result, and for a table by depth
-    without models of several layers.
+    The titles of tables are texts in the list, before the tables. Raises ``ValueError`` for another
+    layout, for any other result, and for a table by depth without models of several layers.
     """
     check_choice("layout", layout, LAYOUTS)
     if not isinstance(content, Comparison | Evidence):
@@ -49,8 +49,8 @@ def arranged_tables(content: Any, layout: str) -> list[Any]:
 
 
 def _titled_matrix(context: PageContext, info: MeasureInfo) -> tuple[str, TextTable]:
-    """Return the name of a measure, and its matrix; for two models, only the values between the
-    models."""
+    """Return the name of a measure, and its matrix as a table. For two models, the matrix has only
+    the values between the models, and the title names the models."""
     places = between_two_models(context)
     if places is None:
         return context.label(info), matrix_table(context.comparison, info)
@@ -65,10 +65,10 @@ def _titled_matrix(context: PageContext, info: MeasureInfo) -> tuple[str, TextTa
 
 
 def with_columns(parts: Sequence[Any], columns: Sequence[str]) -> list[Any]:
-    """Return texts and tables with the named columns alone, in the given order; "interval" is the
-    column with the interval.
+    """Return texts and tables; the tables have the named columns alone, in the given order.
 
-    Raises ``ValueError`` for a column that no table has.
+    "interval" is the column with the interval. Raises ``ValueError`` for a column that no table
+    has.
     """
     tables = [part for part in parts if isinstance(part, TextTable)]
     columns = [columns] if isinstance(columns, str) else columns

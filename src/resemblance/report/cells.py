@@ -24,8 +24,9 @@ LEADING_NUMBER = re.compile(
 class TableCell(NamedTuple):
     """A cell of a table: text, sort key, shade, sign, tooltip and link.
 
-    ``value``: the number to sort by; "" for a missing number, None for a text. ``shade``: from −1
-    to 1. ``note``: the tooltip.
+    ``value``: the number to sort by, as a text; "" for a missing number, None for a text.
+    ``shade``: from −1 to 1. ``sign``: a text beside the entry. ``note``: the tooltip. ``address``:
+    the link.
     """
 
     text: str
@@ -64,8 +65,8 @@ class GridRow(NamedTuple):
 
 
 class TableGrid(NamedTuple):
-    """A table as it appears on a page: numeric columns, headings above groups of columns, and
-    rows."""
+    """A table as it appears on a page: which columns are numeric, headings above groups of columns,
+    and rows."""
 
     table: Table
     is_number: tuple[bool, ...]
@@ -95,7 +96,7 @@ def _decorated_cells(
     signs: Mapping[tuple[int, int], Sign],
     links: Mapping[tuple[int, int], str],
 ) -> tuple[TableCell, ...]:
-    """Return the cells of row ``i`` with shades, frames, signs and links."""
+    """Return the cells ``row`` of row number ``i`` with shades, frames, signs and links added."""
     cells = []
     for j, cell in enumerate(row):
         shade = shades[i][j] if shades else None
@@ -107,7 +108,8 @@ def _decorated_cells(
 
 
 def _column_group_headings(table: Table) -> tuple[ColumnGroupHeading, ...]:
-    """Return the headings above groups of columns; equal neighbours share a heading."""
+    """Return the headings above groups of columns; equal neighbours share a heading. () without
+    groups."""
     headings, start = [], 0
     for name, columns in groupby(table.groups):
         width = len(list(columns))
@@ -141,7 +143,8 @@ def _text_cell(entry: TableEntry) -> TableCell:
 def _leading_number_cells(column: Sequence[TableEntry]) -> list[TableCell] | None:
     """Return the cells of a text column, sorted by the number at the start of each text.
 
-    Examples are "97%" and "1.2 to 3.4". Return None if a text has no number at the start.
+    Examples are "97%" and "1.2 to 3.4". Return None if a text has no number at the start, or no
+    text has.
     """
     texts = ["" if entry is None else str(entry) for entry in column]
     matches = [LEADING_NUMBER.fullmatch(text) for text in texts]

@@ -35,7 +35,8 @@ MAX_LINES_ALL_VISIBLE, INITIALLY_VISIBLE_LINES = 10, 8
 
 
 class PlacedFigure(NamedTuple):
-    """A figure with an anchor on the page (``place``), and parts: pairs of a name and markup."""
+    """A figure with an anchor on the page (``place``), the kind in CSS, and parts: pairs (name,
+    markup); the name of a single part is ""."""
 
     figure: Figure
     place: str
@@ -54,9 +55,10 @@ class ColorMeaning(NamedTuple):
 
 
 class Chapter(NamedTuple):
-    """A section as it appears on the page; ``keys``: name and style of each line.
+    """A section as it appears on the page.
 
-    ``unshown``: titles of the figures and tables without a value, which the page omits.
+    ``place``: the anchor. ``keys``: name and style of each line. ``colors``: the legend of the heat
+    maps. ``unshown``: titles of the figures and tables without a value, which the page omits.
     """
 
     section: Section
@@ -123,8 +125,13 @@ def _link_slug(name: str) -> str:
 
 
 def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, LineStyle]:
-    """Return the style of every line in a section, and record the numbers of new names in
-    ``numbers``."""
+    """Return the style of every line in the charts of a section, by name.
+
+    The number of a line selects the colour, the marker and the dashes. A name keeps the number in
+    ``numbers``, so a name looks the same in all sections. A name without a number, or with a number
+    that an earlier line of the section has, gets the smallest number that no line of the section
+    has. The function writes the number of a new name into ``numbers``.
+    """
     inner_figures = [part for f in section.figures if isinstance(f, Switch) for part in f.figures]
     charts = [figure for figure in (*section.figures, *inner_figures) if isinstance(figure, Chart)]
     lines = {line.name: line for figure in reversed(charts) for line in reversed(figure.lines)}
@@ -154,7 +161,8 @@ def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, LineStyle]
 
 
 def figure_markup(figure: Figure, place: str, keys: Mapping[str, LineStyle]) -> PlacedFigure:
-    """Return a figure as markup: SVG, and HTML notes."""
+    """Return a figure as markup: SVG, and HTML notes. A figure with choices has a part for each
+    choice."""
     match figure:
         case Chart():
             return PlacedFigure(figure, place, "chart", (("", line_chart(figure, keys)),))
@@ -181,13 +189,13 @@ def figure_markup(figure: Figure, place: str, keys: Mapping[str, LineStyle]) -> 
 
 
 def standalone_parts(figure: Figure) -> tuple[tuple[str, str], ...]:
-    """Return the names and the markup of the parts of a figure outside a page."""
+    """Return (name, markup) for each part of a figure outside a page."""
     keys = line_keys(Section("figure", "", "", figures=(figure,)), {})
     return figure_markup(figure, "figure", keys).parts
 
 
 def _static_maps(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
-    """Return the maps that a page shows without JavaScript and in print, with titles."""
+    """Return (title, SVG) of the maps that a page shows without JavaScript and in print."""
     parts = []
     for option in (choice.options[i] for i in choice.static if i < len(choice.options)):
         words = ", ".join(filter(None, option.choices))
@@ -198,15 +206,15 @@ def _static_maps(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
 
 
 def needs_legend(keys: Sequence[tuple[str, LineStyle]]) -> bool:
-    """Return whether a legend is useful: for several lines, or for a line that is hidden at
-    first."""
+    """Return whether a legend is useful: for several lines, or for a line that is hidden at first.
+    Lines with a name beside the line do not count."""
     keys = [(name, key) for name, key in keys if key.is_in_legend]
     return len(keys) > 1 or any(not key.is_shown for _, key in keys)
 
 
 def common_legend(page_chapters: Sequence[Chapter]) -> tuple[tuple[str, LineStyle], ...]:
-    """Return the largest legend if several sections have legends and all agree with the largest;
-    else ()."""
+    """Return the largest legend of the page if several sections have lines and every line has the
+    style of the largest legend; otherwise ()."""
     legends = [dict(chapter.keys) for chapter in page_chapters if chapter.keys]
     largest = max(legends, key=len, default={})
     is_common = len(legends) > 1 and all(

@@ -78,9 +78,11 @@ class ChartFrame(NamedTuple):
 
 
 def line_chart(figure: Chart, keys: Mapping[str, LineStyle]) -> str:
-    """Draw lines or point clouds with intervals; the first line is on top.
+    """Draw lines or points with intervals as SVG; the first line is on top. Without points, return
+    a note.
 
-    Raises ``ValueError`` for a negative value on a logarithmic axis.
+    ``keys``: the style of each line by name. Raises ``ValueError`` for a negative value on a
+    logarithmic axis.
     """
     lines = [finite_points(line) for line in figure.lines]
     points = [p for line in lines for p in line.points]
@@ -111,7 +113,8 @@ def line_chart(figure: Chart, keys: Mapping[str, LineStyle]) -> str:
 
 
 def finite_points(line: Line) -> Line:
-    """Return a line without points that lack a coordinate; intervals and titles stay aligned."""
+    """Return a line without points that lack a coordinate; intervals and titles stay aligned. A
+    missing interval becomes the value of the point, twice."""
     places = [i for i, point in enumerate(line.points) if _is_finite_point(point)]
     points = tuple(line.points[i] for i in places)
     titles = tuple(line.titles[i] for i in places) if line.titles else ()
@@ -135,7 +138,8 @@ def x_axis(points: Sequence[Point], figure: Chart) -> AxisScale:
 
 
 def plane_axes(points: Sequence[Point]) -> tuple[AxisScale, AxisScale]:
-    """Return two axes with the same length per unit, and the points in the middle."""
+    """Return the horizontal and the vertical axis, with the same length per unit and the points in
+    the middle."""
     sides = (
         (MARGIN_LEFT / 2, CHART_WIDTH - MARGIN_LEFT / 2 - 44),
         (CHART_HEIGHT - MARGIN_BOTTOM + 10, MARGIN_TOP + 8),
@@ -185,8 +189,8 @@ def _horizontal_grid_lines(y: AxisScale) -> list[str]:
 
 
 def _x_axis_labels(frame: ChartFrame, points: Iterable[Point]) -> list[str]:
-    """Write the numbers and the name of the axis; lines with few x values have numbers exactly
-    there."""
+    """Write the numbers and the name of the horizontal axis. If joined lines have few x values, the
+    numbers are these values."""
     figure, x = frame.chart, frame.x
     places = sorted({a for a, _ in points})
     ticks = places if figure.joined and len(places) <= MAX_LABELED_POSITIONS else axis_ticks(x)
@@ -199,7 +203,7 @@ def _x_axis_labels(frame: ChartFrame, points: Iterable[Point]) -> list[str]:
 
 
 def _line_markup(line: Line, key: LineStyle, frame: ChartFrame) -> str:
-    """Draw a line with a gap at every missing value; nothing should hide a gap."""
+    """Draw a line with intervals and markers, and with a gap at every missing value."""
     x, y, is_joined = frame.x, frame.y, frame.chart.joined
     runs, line = _contiguous_slices(line.points), finite_points(line)
     places = [(x(a), y(b)) for a, b in line.points]
@@ -218,7 +222,7 @@ def _line_markup(line: Line, key: LineStyle, frame: ChartFrame) -> str:
 
 
 def _contiguous_slices(points: Sequence[Point]) -> list[slice]:
-    """Return slices of points without a gap, as indices into the finite points."""
+    """Return a slice for each run of points without a gap; the slices index the finite points."""
     runs, start = [], 0
     for is_there, members in groupby(map(_is_finite_point, points)):
         if is_there:
@@ -256,8 +260,8 @@ def _point_markers(
 
 
 def _point_labels(lines: Iterable[Line], frame: ChartFrame) -> list[str]:
-    """Write point titles, up to a colon, beside the points; a leader line connects a distant
-    title."""
+    """Write point titles, up to a colon, beside the points. A leader line connects a distant title.
+    A title without room is left out."""
     labels = [
         (frame.x(a), frame.y(b), label)
         for line in lines
@@ -283,7 +287,8 @@ def _point_labels(lines: Iterable[Line], frame: ChartFrame) -> list[str]:
 
 
 def _points_with_labels(line: Line, *, is_joined: bool) -> Iterable[tuple[Point, str]]:
-    """Return points with labels: the two ends of a long line, otherwise all points."""
+    """Return (point, label): the two ends of a long joined line, otherwise all points. The label is
+    the title up to a colon, or the name of the line."""
     titles = line.titles or (line.name,) * len(line.points)
     labels = list(zip(line.points, (t.partition(":")[0] for t in titles)))
     is_long = is_joined and len(labels) > MAX_POINTS_ALL_LABELED
@@ -298,9 +303,10 @@ def _is_finite_point(pair: tuple[float | None, float | None]) -> bool:
 
 
 def point_cloud_row(figure: Clouds) -> list[str]:
-    """Draw every cloud as a separate square, centred and as large as fits.
+    """Draw every cloud as a separate square SVG, centred and as large as fits.
 
-    If points moved, all clouds share a scale and are larger.
+    If points moved (a cloud has origins), all clouds share a scale, are larger, and are not
+    centred.
     """
     if any(cloud.origins for cloud in figure.clouds):
         extent = _max_abs_coordinate(p for c in figure.clouds for p in (*c.points, *c.origins))

@@ -42,8 +42,8 @@ def format_reference(key: str) -> str:
 
 
 def format_authors(text: str) -> str:
-    """Return the family names of a list of authors; of many authors, the first name and "et
-    al."."""
+    """Return the family names of a BibTeX list of authors; of four or more authors, the first name
+    and "et al."."""
     names = [name.partition(",")[0] for name in text.split(" and ")]
     if len(names) > MAX_NAMED_AUTHORS:
         return f"{names[0]} et al."
@@ -65,7 +65,8 @@ class Paper(NamedTuple):
 
 
 class LabelMeaning(NamedTuple):
-    """The meaning of a measure label: a summary sentence, the anchor on the page, and the paper."""
+    """The meaning of a measure label: a summary sentence, the anchor on the page, and the paper;
+    None for an unknown paper."""
 
     summary: str
     place: str
@@ -73,7 +74,8 @@ class LabelMeaning(NamedTuple):
 
 
 class ResultCitations(NamedTuple):
-    """The papers of a suite, and the BibTeX entries of all works behind a page."""
+    """The papers of a suite, the BibTeX entries of all works behind a page as one text, and the
+    number of works."""
 
     papers: tuple[Paper, ...]
     bibtex: str

@@ -18,7 +18,7 @@ N_COLOR_LEVELS = 100  # colours per direction, with a CSS class for each colour
 
 def color_limits(heat: HeatMap) -> tuple[float, float]:
     """Return the values at the ends of the colour scale: the span of the map, or the extreme
-    values.
+    values; (0, 1) without values.
 
     In a square map with equal row and column names, the diagonal counts only if no other cell has a
     value.
@@ -40,9 +40,11 @@ def _finite_map_values(values: Sequence[float | None]) -> list[float]:
 
 
 def color_level(heat: HeatMap, value: float | None, ends: tuple[float, float]) -> int | None:
-    """Return the colour level of a value, from 0 (palest) to the darkest; None for a missing value.
+    """Return the colour level of a value, from 0 (palest) to 99 (darkest); None for a missing
+    value.
 
-    On a diverging scale, levels in the opposite direction are negative.
+    ``ends``: the limits of the scale. On a diverging scale, levels in the opposite direction are
+    negative.
     """
     if value is None or not math.isfinite(value):
         return None
@@ -51,9 +53,9 @@ def color_level(heat: HeatMap, value: float | None, ends: tuple[float, float]) -
 
 def color_position(heat: HeatMap, value: float, ends: tuple[float, float]) -> float:
     """Return the position of a value on the colour scale: 0 to 1, or −1 to 1 on a diverging scale.
+    Values beyond the ends have the position of the end.
 
-    A diverging scale has equal steps in the two directions, so a few values below 0 do not reduce
-    the contrast above 0.
+    A diverging scale has equal steps in the two directions.
     """
     low, high = ends
     if heat.is_diverging:
@@ -66,14 +68,14 @@ def color_position(heat: HeatMap, value: float, ends: tuple[float, float]) -> fl
 
 
 def diverging_center(low: float, high: float) -> tuple[float, float]:
-    """Return the value at which the two colours of a diverging scale meet, and the reach of the
-    colours from there."""
+    """Return the value at which the two colours of a diverging scale meet (0, or the middle of a
+    scale without 0), and the reach of the colours from there."""
     middle = 0.0 if low < 0 < high else (low + high) / 2
     return middle, max(high - middle, middle - low) or 1.0
 
 
 def css_class(step: int | None) -> str:
-    """Return the CSS class of a colour level."""
+    """Return the CSS class of a colour level: "q5", "o5" for −5, or "missing" for None."""
     if step is None:
         return "missing"
     return f"q{step}" if step >= 0 else f"o{-step}"
@@ -102,16 +104,15 @@ def format_css_rgb(color: np.ndarray) -> str:
 
 
 def needs_white_text(step: int | None) -> bool:
-    """Return whether text on a colour must be white."""
+    """Return whether text on a colour level must be white; False for None."""
     return step is not None and abs(step) > MIN_DARK_LEVEL * N_COLOR_LEVELS
 
 
 def color_palette(size: int = 256, *, opposite: bool = False) -> np.ndarray:
     """Return colours from pale sand through green to deep blue, shape (size, 3), RGB in 0..1.
 
-    Lightness falls evenly. Steps are even in the perceptual colour space Oklab (Ottosson 2020), so
-    equal steps look equal, also in grey and in print. With ``opposite``, colours run from the same
-    sand to brown.
+    Lightness falls evenly. Steps are even in the perceptual colour space Oklab (Ottosson 2020).
+    With ``opposite``, colours run from the same sand to brown.
     """
     t = np.linspace(0, 1, size)
     chroma_end, hue_turn, fall = (0.075, -55, 0.575) if opposite else (0.06, 165, 0.685)
@@ -147,10 +148,7 @@ TRANSPARENT_PIXEL = 255  # palette index of a cell without a value
 
 
 def png_of_levels(levels: Sequence[Sequence[int | None]]) -> str:
-    """Return a PNG image as a data URL, with a pixel per colour level; None is transparent.
-
-    The image is far smaller than an SVG path per cell, and all viewers show the same colours.
-    """
+    """Return a PNG image as a data URL, with a pixel per colour level; None is transparent."""
     height, width = len(levels), len(levels[0])
     rows = b"".join(b"\0" + bytes(map(_palette_index, row)) for row in levels)
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)

@@ -31,7 +31,8 @@ MAX_LEAVES_IN_TOOLTIP = 3  # names below a branch; more names are only counted
 
 
 class Branch(NamedTuple):
-    """A leaf or a merge in the drawing: height (x), row (y), and names of the leaves below."""
+    """A leaf or a merge in the drawing: its position (x for the height, y for the row), and the
+    names of the leaves below."""
 
     x: float
     y: float
@@ -39,7 +40,8 @@ class Branch(NamedTuple):
 
 
 def dendrogram_svg(figure: Dendrogram) -> str:
-    """Draw a dendrogram: two branches meet at the height of their merge."""
+    """Draw a dendrogram: two branches meet at the height of their merge. With fewer than two
+    leaves, return a note."""
     if len(figure.leaves) < 2:
         return EMPTY_FIGURE_HTML
     pitch = LEAF_HEIGHT if len(figure.leaves) <= MAX_LEAVES_AT_FULL_HEIGHT else MIN_LEAF_HEIGHT
@@ -75,7 +77,8 @@ def describe_tree(figure: Dendrogram) -> str:
 
 
 def _leaf_names(figure: Dendrogram, branch: int) -> tuple[str, ...]:
-    """Return the names of the leaves below a branch."""
+    """Return the names of the leaves below a branch: a leaf by its number, a merge by the number of
+    leaves plus its index."""
     names, waiting = list[str](), [branch]
     while waiting:
         index = waiting.pop() - len(figure.leaves)

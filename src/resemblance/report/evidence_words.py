@@ -44,10 +44,12 @@ MIN_LARGE_NUMBER, MAX_DECIMALS = 10, 6
 
 
 class PairResult(NamedTuple):
-    """The value, interval and test of a measure for a pair; a missing number is NaN.
+    """The value, interval and test of a measure for a pair of representations (``x``, ``y``); a
+    missing number is NaN.
 
-    ``above``: the score above chance. ``how``: the null method. ``reason``: the reason for a
-    missing value, or "". ``is_self``: whether the pair is a representation with itself.
+    ``above``: the score above chance. ``how``: the null method, "" without a test. ``reason``: the
+    reason for a missing value, or "". ``is_self``: whether the pair is a representation with
+    itself.
     """
 
     x: str
@@ -75,8 +77,8 @@ class PairResult(NamedTuple):
 
 
 class MeasureResult(NamedTuple):
-    """The results of a measure: ``cells`` for all cells of the matrix, ``pairs`` for all separate
-    tests.
+    """The results of a measure: ``cells`` for all cells of the matrix, ``pairs`` for the pairs of
+    different representations, once each for a symmetric measure.
 
     ``name``: the label, or the specification if another measure in the evidence has the same label.
     ``where``: the kind of pairs in words: " between models", or "" for all pairs.
@@ -90,8 +92,7 @@ class MeasureResult(NamedTuple):
 
     @property
     def tested(self) -> list[PairResult]:
-        """The pairs that can be significantly above chance: none if the measure ignores the pairing
-        of samples."""
+        """The pairs with a p-value; none if the measure ignores the pairing of samples."""
         return [pair for pair in self.pairs if pair.is_tested and pair.how != PAIRING_INDEPENDENT]
 
     @property
@@ -133,8 +134,8 @@ def result_of_measure(evidence: Evidence, info: MeasureInfo) -> MeasureResult:
 def results_between_models(
     evidence: Evidence, results: Sequence[MeasureResult]
 ) -> tuple[MeasureResult, ...]:
-    """Return the results with only the pairs of layers from different models, without an untrained
-    copy; with all pairs if no names are layers of several models."""
+    """Return the results with only the pairs of layers from different models, without a
+    re-initialised copy; with all pairs if the names are not layers of several models."""
     reference = str(evidence.comparison.provenance.get("reinitialized", ""))
     is_between = is_between_models(evidence.rows, evidence.columns, reference)
     if not is_between.any():
@@ -153,8 +154,8 @@ def results_between_models(
 
 
 def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
-    """Write value, interval, chance and score above chance with the same decimals; a missing
-    interval is "".
+    """Return the texts of value, interval, chance and score above chance with the same decimals; a
+    missing interval is "".
 
     The interval sets the number of decimals: at least two, and enough to make half the width
     nonzero.
@@ -185,7 +186,7 @@ def describe_score(reading: PairResult) -> str:
 
 
 def describe_pair_result(reading: PairResult) -> str:
-    """Return the tooltip of a pair: all known results."""
+    """Return the tooltip of a pair: all known results, or the reason for a missing value."""
     if math.isnan(reading.value):
         return f"no value: {reading.reason}" if reading.reason else "no value"
     if reading.is_self:
@@ -206,8 +207,8 @@ def describe_pair_result(reading: PairResult) -> str:
 
 
 def design_facts(evidence: Evidence) -> dict[str, str]:
-    """Return by name: the number of samples, the null method, the smallest p-value, the
-    intervals."""
+    """Return the design as texts by name: the number of samples, the null method, the smallest
+    p-value, the adjustment for several pairs, and the source of the intervals."""
     is_map = len(_unordered_name_pairs(evidence)) > 1  # a single pair needs no adjustment
     adjusted = (
         {"adjusted p": _merge_notes_of_measures(evidence, Evidence.adjust_method)} if is_map else {}
@@ -271,8 +272,8 @@ def describe_null_hypothesis(evidence: Evidence) -> str:
 
 
 def describe_caveats(evidence: Evidence) -> tuple[str, ...]:
-    """Return the reasons why values, chance or intervals mean little: first for the data, then per
-    measure."""
+    """Return the reasons why values, chance or intervals mean little: first of the evidence, then
+    "measure: reason"."""
     notes = diagnostic_notes(evidence.comparison, exclude=CHANCE_KEY)
     return (*evidence.caveats, *(f"{spec}: {note}" for spec, note in notes.items()))
 
@@ -292,8 +293,8 @@ def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
 def _merge_notes_of_measures(
     evidence: Evidence, text_of: Callable[[Evidence, MeasureInfo], str]
 ) -> str:
-    """Join notes about measures; every note appears once, with measure names if there are several
-    notes."""
+    """Join the notes ``text_of(evidence, measure)``; every note appears once, with measure names if
+    notes differ. Return "–" without notes."""
     names: dict[str, list[str]] = {}
     for info in evidence.measures:
         if text := text_of(evidence, info):
@@ -307,9 +308,11 @@ def _merge_notes_of_measures(
 
 
 def describe_significance(evidence: Evidence, results: Sequence[MeasureResult]) -> tuple[str, ...]:
-    """Return the number of pairs significantly above chance and the furthest pair; then a line per
-    measure, if measures are several but not many. For layers of several models, only pairs between
-    models count."""
+    """Return the conclusion in lines: the number of pairs significantly above chance and the
+    furthest pair; then a line per measure, for two to eight measures.
+
+    For layers of several models, only pairs between models count.
+    """
     tested_results = [r for r in results_between_models(evidence, results) if r.tested]
     if not tested_results:
         return ("No pair could be tested.",)
@@ -364,7 +367,7 @@ def _describe_one_of_measures(evidence: Evidence, result: MeasureResult) -> str:
 
 
 def _score_with_adjusted_p(best: PairResult, pairs: Sequence[PairResult]) -> str:
-    """Write the score of a pair with the p-value adjusted for all pairs."""
+    """Write the score of a pair with the p-value, adjusted if ``pairs`` has several pairs."""
     if len(pairs) == 1:
         return f"{describe_score(best)}, {format_labeled_pvalue(best.pvalue, best.how)}"
     adjusted = format_labeled_pvalue(best.pvalue_familywise, best.how)
@@ -413,7 +416,7 @@ def _describe_several_measures(evidence: Evidence, results: Sequence[MeasureResu
 
 
 def text_of(evidence: Evidence) -> str:
-    """Return a heading, a table of the measures, and notes as text."""
+    """Return the evidence as a text: a heading, a table of the measures, and notes."""
     rows = _evidence_table_rows(
         evidence, results_between_models(evidence, measure_results(evidence))
     )
@@ -424,8 +427,8 @@ def text_of(evidence: Evidence) -> str:
 
 
 def _missing_value_reasons(evidence: Evidence) -> list[str]:
-    """Return per measure the reasons for missing numbers, without reasons that ``how`` already
-    states."""
+    """Return the three most frequent reasons for missing numbers, as "measure: reason", without
+    reasons that ``how`` already states."""
     reasons = Counter(
         (f.measure, f.reason)
         for f in evidence.failures
@@ -438,7 +441,8 @@ def _missing_value_reasons(evidence: Evidence) -> list[str]:
 
 
 def html_of(evidence: Evidence) -> str:
-    """Return the table of the measures and heat maps of the first measures, as HTML."""
+    """Return the evidence as HTML for a notebook: the conclusion, the table of the measures, heat
+    maps if pairs are several, and notes."""
     results = measure_results(evidence)
     headline, *_ = describe_significance(evidence, results)
     names, *lines = _evidence_table_rows(evidence, results_between_models(evidence, results))
@@ -465,8 +469,8 @@ def _evidence_heading(evidence: Evidence) -> str:
 def _evidence_table_rows(
     evidence: Evidence, results: Sequence[MeasureResult]
 ) -> list[tuple[str, ...]]:
-    """Return column names and table rows: a row per measure and pair, or with many pairs a row per
-    measure."""
+    """Return the rows of a table, the column names first: a row per measure and pair, or with many
+    pairs a row per measure."""
     max_pairs = max(len(result.pairs) for result in results)
     names = [
         name.format(level=format_level(evidence.confidence_level)) for name in EVIDENCE_COLUMNS
@@ -508,7 +512,7 @@ def _measure_summary_row(evidence: Evidence, result: MeasureResult) -> tuple[str
 
 def _format_value_span(values: Sequence[float]) -> str:
     """Write the smallest and the largest value, with two decimals if the larger magnitude is 0.01
-    to 10."""
+    to 10; one number if both agree, "–" without values."""
     numbers = [value for value in values if not math.isnan(value)]
     if not numbers:
         return MISSING_VALUE

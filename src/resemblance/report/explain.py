@@ -136,7 +136,8 @@ def letters_legend() -> str:
 
 
 def invariance_letters(names: Collection[str]) -> str:
-    """Return a letter per invariance at a fixed position, and a dot for an absent invariance."""
+    """Return a text with a letter per invariance at a fixed position, and a dot for an absent
+    invariance."""
     return "".join(INVARIANCE_LETTERS[name] if name in names else "·" for name in INVARIANCES)
 
 
@@ -169,7 +170,8 @@ def _format_claim(claim: bool) -> str:
 
 
 def explain(measure: Measure | Statistic) -> list[Any]:
-    """Return the parts to print: heading, definition, declared properties, and parameters."""
+    """Return the parts to print for a measure or statistic: heading, paragraphs of the docstring,
+    declared properties, parameters and the paper."""
     from rich.text import Text
 
     heading = Text(
@@ -219,7 +221,7 @@ def docstring_to_text(text: str) -> str:
 def latex_to_text(formula: str) -> str:
     """Write a LaTeX formula in Unicode characters for a terminal.
 
-    An unknown command stays unchanged, without the backslash.
+    Four spaces separate equations. An unknown command stays unchanged, without the backslash.
     """
     text = (
         " ".join(formula.split()).replace(r"^\top", "ᵀ").replace(r"\top", "ᵀ").replace(r"\|", "‖")
@@ -238,7 +240,8 @@ def latex_to_text(formula: str) -> str:
 
 
 def _resolve_inner_braces(text: str) -> str:
-    """Resolve the innermost braces of a formula."""
+    """Replace the innermost braces of a formula, with fractions, roots and indices, by plain
+    characters."""
     text = re.sub(
         r"\\t?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", lambda m: _format_fraction(m[1], m[2]), text
     )
@@ -295,7 +298,7 @@ def claims_table(measure: Measure) -> Any:
 
 def _exact_evidence(measure: Measure) -> str:
     """List the parts of the evidence that need no permutations: p-values from moments, chance,
-    intervals."""
+    intervals; "" for none."""
     p = "chance and p over all permutations of the samples" if measure.product else ""
     chance = "chance" if measure.chance and not p else ""
     intervals = "leave-one-out values, for intervals" if measure.leave_one_out else ""

@@ -72,8 +72,8 @@ class AxisName(NamedTuple):
 
 
 class AxisNames(NamedTuple):
-    """The names along an axis, the positions where a new model begins, and the space for the
-    names."""
+    """The names along an axis, the positions where a new model begins, and the space for the names
+    in pixels."""
 
     names: tuple[AxisName, ...]
     borders: tuple[int, ...]
@@ -92,14 +92,15 @@ class CellGeometry(NamedTuple):
 
 
 def heat_map_svg(heat: HeatMap, data: str) -> str:
-    """Draw a heat map; ``data`` is the key of the map in the JSON data of the page."""
+    """Draw a heat map for a page; ``data`` is the key of the map in the JSON data of the page,
+    where the tooltips are."""
     squares = _cell_paths(heat, css_class_style)
     return _map_frame(heat, squares, color_limits(heat), css_class_style, data_map=data, tabindex=0)
 
 
 def empty_map_svg(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
-    """Draw the names and the scale of an empty heat map, into which JavaScript puts cells and
-    numbers."""
+    """Draw the names and the frame of the scale of an empty heat map, into which JavaScript puts
+    cells and numbers."""
     heat = HeatMap("", "heat map", rows, columns, ())
     _, _, cells = _map_geometry(heat)
     places = f"{cells.left:.1f} {cells.pitch_x:.3f} {cells.pitch_y:.3f}"
@@ -108,8 +109,8 @@ def empty_map_svg(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
 
 
 def static_map_svg(heat: HeatMap, style: ElementStyle) -> str:
-    """Draw a heat map for viewers without JavaScript: cells have tooltips, unless cells are
-    many."""
+    """Draw a heat map for viewers without JavaScript: cells have tooltips, unless a side has more
+    than 20 cells. ``style`` returns the attributes of a kind of element."""
     attributes = {"width": 1, "height": 1, "fill": "none", "pointer_events": "all"}
     cells = [(i, j, words) for i, row in enumerate(heat.titles) for j, words in enumerate(row)]
     if max(len(heat.rows), len(heat.columns)) > MAX_SIDE_WITH_TITLES:
@@ -129,7 +130,8 @@ def _map_frame(
     style: ElementStyle,
     **attributes: Any,
 ) -> str:
-    """Draw names, borders between models, and the colour scale around the cells."""
+    """Draw names, borders between models, hatching, numbers and the colour scale around
+    ``contents``, the cells."""
     left, bottom, cells = _map_geometry(heat)
     transform = f"translate({cells.left:.2f} 4) scale({cells.pitch_x:.4f} {cells.pitch_y:.4f})"
     cursor = svg_element("path", **style("cursor"))
@@ -160,7 +162,7 @@ def _map_geometry(heat: HeatMap) -> tuple[AxisNames, AxisNames, CellGeometry]:
 
 def _cell_paths(heat: HeatMap, style: ElementStyle) -> list[str]:
     """Return the cells as a path per colour, in units of cells; runs of equal neighbours are
-    merged."""
+    merged. The cells of a large map are an image, and only missing values are paths."""
     ends, paths = color_limits(heat), dict[str, list[str]]()
     levels = [[color_level(heat, value, ends) for value in row] for row in heat.values]
     is_large = max(len(levels), *map(len, levels), 0) > MAX_SIDE_DRAWN_AS_PATHS
@@ -176,7 +178,7 @@ def _cell_paths(heat: HeatMap, style: ElementStyle) -> list[str]:
 
 
 def _cell_image(levels: Sequence[Sequence[int | None]]) -> str:
-    """Return the cells as an image without smoothing."""
+    """Return the cells as an image with a pixel per cell, without smoothing."""
     size = {"width": len(levels[0]), "height": len(levels)}
     options = {"preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
     return svg_element("image", href=png_of_levels(levels), **size, **options)
@@ -185,8 +187,8 @@ def _cell_image(levels: Sequence[Sequence[int | None]]) -> str:
 def _hatching_lines(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
 ) -> list[str]:
-    """Draw lines across the corners of hatched cells, so that the numbers stay legible. Small cells
-    have a single diagonal. Lines on dark colours are white."""
+    """Draw lines across the corners of hatched cells. Small cells have a single diagonal. Lines on
+    dark colours are white."""
     paths: dict[str, list[str]] = {}
     for i, j in heat.hatched:
         kind = (
@@ -208,7 +210,7 @@ def _hatching_pattern(cells: CellGeometry) -> tuple[tuple[float, float, float], 
 
 
 def _run_boundaries(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
-    """Yield the start of every run of equal entries, and the position after the end."""
+    """Yield (start, stop) of every run of equal entries."""
     starts = [i for i, kind in enumerate(kinds) if i == 0 or kinds[i - 1] != kind]
     return zip(starts, [*starts[1:], len(kinds)])
 
@@ -216,7 +218,7 @@ def _run_boundaries(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
 def _cell_numbers(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
 ) -> list[str]:
-    """Write the numbers into the cells if all numbers fit."""
+    """Write the numbers into the cells; [] unless all numbers fit."""
     words, font = _cell_texts(heat, cells, ends)
     parts = []
     for i, row in enumerate(heat.values if words else ()):
@@ -233,7 +235,7 @@ def _cell_numbers(
 def _cell_texts(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float]
 ) -> tuple[list[list[str]], float]:
-    """Return the texts of the cells and the font size; an empty list if cells are too small."""
+    """Return the texts of the cells by row, and the font size; ([], 0) if cells are too small."""
     if 0.5 * cells.pitch_y < MIN_CELL_FONT_SIZE:
         return [], 0.0
     words = cell_texts(heat.values, ends)
@@ -256,7 +258,8 @@ def cell_texts(
 
 
 def _cell_text(value: float | None, rounding: float, are_whole: bool) -> str:
-    """Write a number into a cell: 1 becomes 1.00 unless all numbers of the map are whole."""
+    """Write a number into a cell: "" for a missing value, "0" for rounding noise. Whole numbers
+    from 2 on have no decimals; 1 becomes 1.00 unless all numbers of the map are whole."""
     if value is None or not math.isfinite(value):
         return ""
     if abs(value) < rounding:
@@ -305,7 +308,10 @@ def fit_axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> AxisNam
 
 def _label_positions(groups: Sequence[ModelSpan], pitch: float, font: float) -> list[int]:
     """Return the positions of the names to write: all, or as many as fit without contact, counted
-    from the first layer of every model."""
+    from the first layer of every model.
+
+    ``pitch``: the distance between neighbouring names. ``font``: the font size.
+    """
     step = 1 if font <= 1.3 * pitch else math.ceil(1.1 * font / pitch)
     places = list[int]()
     for group in groups:
@@ -364,7 +370,7 @@ def _axis_name_svg(
 def _model_borders(
     left: AxisNames, bottom: AxisNames, cells: CellGeometry, style: ElementStyle
 ) -> list[str]:
-    """Draw lines between models."""
+    """Draw lines between models; [] without models."""
     row_borders = [
         f"M{cells.left:.1f} {4 + i * cells.pitch_y:.2f}h{cells.width:.1f}" for i in left.borders
     ]
@@ -469,8 +475,8 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
 
 
 def _deduplicate_maps(maps: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the data of maps; a map that differs from an earlier map only in the title names the
-    earlier map."""
+    """Return the data of maps by anchor. A map that differs from an earlier map only in the title
+    and the tooltips names the earlier map under "like"."""
     places, data = dict[str, str](), dict[str, dict[str, Any]]()
     for place, entries in maps.items():
         key_entries = {
@@ -506,7 +512,7 @@ def _map_data(heat: HeatMap, numbers: Mapping[tuple[str, ...], int]) -> dict[str
 
 def _painted_map_data(heat: HeatMap) -> dict[str, Any]:
     """Return the data to fill an empty map: colour levels of cells and scale as pairs of
-    characters, numbers at the scale and in the cells, and hatched cells."""
+    characters, numbers at the scale and in the cells, and positions of hatched cells."""
     ends, (_, _, cells) = color_limits(heat), _map_geometry(heat)
     levels = _pack_symmetric(
         [[_encode_level(color_level(heat, value, ends)) for value in row] for row in heat.values]
@@ -527,8 +533,8 @@ def _encode_level(step: int | None) -> str:
 
 
 def _titles_data(titles: tuple[tuple[str, ...], ...], origin: str, place: str) -> dict[str, Any]:
-    """Return the tooltips of the cells, or the key ``origin`` of an earlier map with equal
-    tooltips."""
+    """Return the tooltips of the cells at "row,column", or the key ``origin`` of an earlier map
+    with equal tooltips; {} without tooltips."""
     words = {f"{i},{j}": text for i, row in enumerate(titles) for j, text in enumerate(row) if text}
     if not words:
         return {}
@@ -547,8 +553,8 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
 
 
 def _pack_symmetric(rows: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the entries row by row; of a symmetric matrix, the upper triangle with the
-    diagonal."""
+    """Return the entries of a matrix as a list, row by row; of a symmetric matrix, the upper
+    triangle with the diagonal."""
     size = len(rows)
     is_square = size > 1 and all(len(row) == size for row in rows)
     is_same = is_square and list(map(tuple, rows)) == list(zip(*rows))

@@ -121,7 +121,8 @@ def _without_line_breaks(text: str) -> str:
 
 
 def comparison_title(comparison: Comparison, words: str) -> str:
-    """Return a title with the names of models or representations, if the names are few."""
+    """Return ``words`` with the names of two to four models or representations; otherwise with
+    "representations"."""
     sides = comparison.rows, comparison.columns
     models = dict.fromkeys(m for side in sides for m in layers_by_model(side))
     names = [m for m in models if m != comparison.provenance.get("reinitialized")]
@@ -177,8 +178,7 @@ def comparison_sections(context: PageContext) -> Iterator[Section]:
 
 
 def representations_section(comparison: Comparison) -> Section:
-    """Return the closed section of representations: fingerprints serve readers who repeat the
-    run."""
+    """Return the closed section of representations."""
     table = representations_table(comparison)
     return Section("inputs", "Representations", "", (table,), is_closed=True)
 

@@ -66,8 +66,8 @@ def _paired_samples_sections(report: DriftReport) -> list[Section]:
 
 
 def _drift_counts(report: DriftReport) -> dict[str, str]:
-    """Return the numbers behind the verdict: tests that exceed their thresholds, lost neighbours,
-    and the variance that the map leaves."""
+    """Return the numbers behind the verdict, as texts by label: tests that exceed their thresholds,
+    lost neighbours, and the variance that the map leaves."""
     tests = [d for d in report.drifts if d.exceeds_threshold or d.threshold is not None]
     count = sum(d.exceeds_threshold for d in tests)
     counts = {"drifts above the threshold": f"{count} of {len(tests)}"} if tests else {}
@@ -120,7 +120,8 @@ def drift_output(report: DriftReport) -> Output:
 
 
 def suggest_next_step(report: DriftReport) -> list[str]:
-    """Return advice about an index, if new queries no longer find the old neighbours."""
+    """Return one line of advice about an index, if new queries no longer find the old neighbours
+    and no row fact has a remedy; otherwise []."""
     has_lost = report.index.drifted and report.index.counts and report.reordered is None
     # The remedies of row facts come first
     if not has_lost or report.row_facts:
@@ -214,14 +215,16 @@ def _kinds_of_change_section(report: DriftReport) -> Section:
 
 
 def change_status(finding: Finding) -> str:
-    """Return whether an assessed kind of change happened: yes, no, or explained by the map."""
+    """Return whether an assessed kind of change happened: "yes", "no", or "explained by the
+    map"."""
     if finding.explained:
         return "explained by the map"
     return "yes" if finding.named else "no"
 
 
 def unassessed_changes(report: DriftReport) -> str:
-    """List the kinds of change that were not assessed, with reasons, on a single line."""
+    """List the kinds of change that were not assessed, with reasons, on a single line; "" for
+    none."""
     reasons: dict[str, list[str]] = {}
     for f in report.findings:
         if not f.assessed:
@@ -340,7 +343,8 @@ def _describe_drifts(report: DriftReport) -> str:
 
 
 def _threshold_ratio_bar(drift: DriftTest) -> Bar:
-    """Return a bar of the ratio between a drift and the threshold."""
+    """Return a bar of the ratio between a drift and the threshold, with the interval if known,
+    clipped to the scale."""
     value, limit = drift.value or 0.0, drift.threshold or 1.0
     value_text, times, threshold = (
         format_number(number, rounding=MIN_WRITTEN_VALUE)
@@ -377,20 +381,21 @@ def _drift_row(report: DriftReport, drift: DriftTest) -> tuple[TableEntry, ...]:
 
 
 def _without_rounding_noise(value: float | None) -> float | None:
-    """Return a number; rounding noise becomes 0."""
+    """Return a number; rounding noise becomes 0, and None stays None."""
     return 0.0 if value is not None and abs(value) < MIN_WRITTEN_VALUE else value
 
 
 def format_drift_interval(drift: DriftTest) -> str:
-    """Write the interval of a drift."""
+    """Write the interval of a drift; "" without an interval."""
     if drift.low is None or drift.high is None:
         return ""
     return format_range(drift.low, drift.high, rounding=MIN_WRITTEN_VALUE)
 
 
 def drift_outcome(report: DriftReport, drift: DriftTest) -> str:
-    """Return whether a drift exceeds the threshold, and whether the drift counts for the
-    purpose."""
+    """Return the outcome of a test in words: "drift", "changed, not counted" for the purpose, or
+    for a drift below the threshold the reason, "not judged by a number" without threshold, or
+    ""."""
     if not drift.exceeds_threshold:
         return drift.reason or ("" if drift.threshold is not None else "not judged by a number")
     sides = {"geometry": report.geometry, "coordinates": report.coordinates, "index": report.index}

@@ -33,7 +33,7 @@ def layers_output(
 ) -> Output:
     """Return the output of drift reports by layer name; the exit code is 1 if a layer drifted.
 
-    ``left_out`` names the layers that only a single side has.
+    ``left_out`` is a sentence on the layers that only a single side has, or "".
     """
     result = layers_result(reports, left_out, provenance)
     layers = result["layers"].tables[0]
@@ -51,7 +51,8 @@ def layers_output(
 def layers_result(
     reports: Mapping[str, DriftReport], left_out: str, provenance: Mapping[str, Any]
 ) -> Result:
-    """Return a result with a table row and a section for every layer."""
+    """Return a result with a table row and a section for every layer. The tone is the worst tone of
+    a layer."""
     tones = {layer: drift_tone(report) for layer, report in reports.items()}
     drifted = [layer for layer, report in reports.items() if report.drifted]
     conclusion = f"No drift beyond the threshold in any of {len(reports)} layers."
@@ -100,6 +101,6 @@ def _layer_drift_value(report: DriftReport, name: str) -> float | None:
 
 
 def _layer_section(layer: str, report: DriftReport) -> Section:
-    """Return the drifts of a layer, below the conclusion."""
+    """Return the section of a layer: the conclusion, then the tables and figures of its drifts."""
     drifts = drift_result(report)["drifts"]
     return Section(f"layer {layer}", layer, report.conclusion, drifts.tables, drifts.figures)

@@ -41,7 +41,8 @@ def model_scores_bars(
 ) -> Bars:
     """Return the scores as a figure, the most similar model first.
 
-    Raises ``ValueError`` for other marks and brackets, and for more than 15 brackets.
+    ``marks`` and ``brackets``: as in :func:`resemblance.plot.model_scores`. Raises ``ValueError``
+    for other marks and brackets, and for more than 15 brackets.
     """
     check_choice("plot.model_scores: marks", marks, get_args(ScoreMarks))
     order = scores.order
@@ -77,7 +78,7 @@ def model_scores_bars(
 def _brackets(
     scores: ModelScores, choice: Sequence[tuple[str, str]] | BracketChoice | None
 ) -> Iterator[Bracket]:
-    """Yield the chosen brackets, the nearest rows first."""
+    """Yield the chosen brackets, the nearest rows first; none for None."""
     if choice is None:
         return
     pvalues, order = scores.pairs(), scores.order.tolist()
@@ -157,7 +158,8 @@ def _interval(scores: ModelScores, i: int) -> str:
 
 
 def _conclusion(scores: ModelScores) -> Iterator[str]:
-    """Yield the best model, the models tied with the best, and the models below the ceiling."""
+    """Yield sentences: the best model, the models tied with the best, and the models that are not
+    below the noise ceiling."""
     first, *others = scores.order.tolist()
     name = scores.models[first]
     yield f"{name} has the best mean score over {len(scores.subjects)} subjects."
@@ -208,7 +210,7 @@ def _scores_section(scores: ModelScores) -> Section:
 
 
 def _differences_sections(scores: ModelScores) -> Iterator[Section]:
-    """Yield the differences of all pairs of models."""
+    """Yield the section with the differences of all pairs of models; nothing for a single model."""
     if len(scores.models) < 2:
         return
     pvalues, level = scores.pairs(), format_level(scores.confidence_level)

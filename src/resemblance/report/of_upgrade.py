@@ -52,7 +52,8 @@ def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Resu
 
 
 def _headline_numbers(upgrade: IndexUpgrade) -> dict[str, str]:
-    """Return the decision, and the recalls behind the decision."""
+    """Return texts by label: the decision, the recall of the chosen or best option and of keeping
+    the index, and the smallest acceptable recall."""
     target = upgrade.settings["target"]
     recalls = {o.name: recall for o in upgrade.options if (recall := getattr(o, target))}
     best = upgrade.option or max(
@@ -71,7 +72,7 @@ def _headline_numbers(upgrade: IndexUpgrade) -> dict[str, str]:
 
 
 def upgrade_output(upgrade: IndexUpgrade) -> Output:
-    """Return the output of an upgrade: everything except the maps."""
+    """Return the output of an upgrade; the document has everything except the maps."""
     rows, result = upgrade.records(), upgrade_result(upgrade)
     document = {
         "decision": upgrade.decision,
@@ -98,7 +99,7 @@ def _tables_of_section(result: Result, name: str) -> Sequence[Table]:
 
 
 def _options_section(upgrade: IndexUpgrade) -> Section:
-    """Return the recall of every option against the two truths, and the costs."""
+    """Return the section with the recall of every option against the two truths, and the costs."""
     columns = (
         "option", "answers of", "recall", "low", "high", "lowest of a group", "parameters",
         "re-embed", "rebuild", "break-even",
@@ -159,7 +160,8 @@ def _recall_bars(upgrade: IndexUpgrade) -> Iterator[Bar]:
 
 
 def _candidates_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
-    """Yield the new model's answers among the first candidates of every option."""
+    """Yield the section with the share of the new model's answers among the first candidates of
+    every option; nothing without candidates."""
     options = [o for o in upgrade.options if o.candidates and o.new_model is not None]
     if not options:
         return
@@ -180,7 +182,8 @@ def _candidates_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
 
 
 def _lowest_groups_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
-    """Yield the groups with the lowest recall, for the chosen option or the best option."""
+    """Yield the section with the groups of lowest recall, for the chosen option or the best option;
+    nothing without groups."""
     goal = upgrade.settings["target"]
     recalls = {o.name: getattr(o, goal) for o in upgrade.options if getattr(o, goal) is not None}
     best = upgrade.option if upgrade.option in recalls else ""
@@ -204,7 +207,8 @@ def _lowest_groups_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
 
 
 def _recall_curve_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
-    """Yield the recall for growing numbers of documents, up to the size of the index."""
+    """Yield the section with the recall for growing numbers of documents, up to the size of the
+    index; nothing without a curve."""
     if not upgrade.curve:
         return
     points: dict[str, list[tuple[float, float]]] = {}

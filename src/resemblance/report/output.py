@@ -38,8 +38,8 @@ FORMULA_PREFIXES = (*"=+-@＝＋－＠",)
 
 
 class Output(NamedTuple):
-    """The output of a command: ``tables`` for a person, a ``document`` for JSON, ``records`` for
-    the rows of other formats, the content of a ``page``, and the exit ``code``.
+    """The output of a command: ``tables`` (texts and tables) for a person, a ``document`` for JSON,
+    ``records`` for the rows of other formats, the content of a ``page``, and the exit ``code``.
 
     ``of``: a comparison or evidence to write in place of tables, document and records. ``shown``:
     parts to print before the table of ``of`` on standard output.
@@ -65,8 +65,8 @@ def write_output(
     layout: str | None = None,
     columns: Sequence[str] = (),
 ) -> None:
-    """Write a result or another output in a format of ``OUTPUT_FORMATS``, to a file or to standard
-    output.
+    """Write a result or another output in a format of ``OUTPUT_FORMATS``, ``kind``, to the file
+    ``output`` or to standard output.
 
     A terminal shows a summary of many pairs; text files, Markdown and LaTeX have a line per pair.
     JSON has everything. For a result, CSV has the shortest data table and Parquet the longest;
@@ -107,7 +107,8 @@ def write_arranged_tables(
     layout: str | None,
     columns: Sequence[str],
 ) -> None:
-    """Write the tables of a layout with chosen columns, as text, Markdown or LaTeX."""
+    """Write the tables of a layout with chosen columns, as text, Markdown or LaTeX; raise
+    ``ValueError`` for other formats."""
     from .arranged import arranged_tables, with_columns
 
     if kind not in ("table", *MARKUP_WRITERS):
@@ -204,7 +205,8 @@ def _data_frame_of(
 
 
 def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the columns and the rows of all tables with this name or title.
+    """Return the columns and the rows of all tables with this name or title, whatever the case of
+    letters.
 
     Raises ``ValueError`` for an unknown name, and if the columns of the tables differ.
     """
@@ -223,7 +225,7 @@ def _columns_and_rows(
 ) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     """Return the columns and the rows of tables with equal columns.
 
-    The column ``trial`` marks the rows of a trial.
+    The last column, ``trial``, marks the rows of a trial.
     """
     columns = tables[0].columns
     rows = [dict(zip(columns, row)) for t in tables for row in t.rows]
@@ -231,7 +233,7 @@ def _columns_and_rows(
 
 
 def write_text(text: str, output: Path | None) -> None:
-    """Write a text to a file atomically, or to standard output without a file.
+    """Write a text to a file atomically, or to standard output if ``output`` is None.
 
     Readers never see a part of the file.
     """
@@ -258,7 +260,7 @@ def _tolerate_closed_pipe() -> Iterator[None]:
 
 
 def write_tables(parts: Sequence[Any], output: Path | None) -> None:
-    """Write texts and tables to a file, a line per row, or print everything."""
+    """Write texts and tables to a file, a line per row; without a file, print everything."""
     if output is None:
         print_tables(parts)
     else:
@@ -273,7 +275,8 @@ def tables_to_text(parts: Sequence[Any]) -> str:
 
 
 def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
-    """Write a data frame to a Parquet file atomically: readers never see a part."""
+    """Write a data frame to a Parquet file atomically: readers never see a part. Raises
+    ``ValueError`` without a file."""
     if output is None:
         raise ValueError("Parquet is not text; name a file")
     with atomic_write(output) as partial:
@@ -281,7 +284,7 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
 
 
 def content_to_json(content: WritableContent) -> str:
-    """Return everything as JSON; a missing value is null and has a reason."""
+    """Return everything as a JSON text; a missing value is null and has a reason."""
     if isinstance(content, Output):
         document = content.document
     elif isinstance(content, Result):
@@ -298,7 +301,7 @@ def content_to_json(content: WritableContent) -> str:
 
 
 def _evidence_document(evidence: Evidence) -> dict[str, Any]:
-    """Return an evidence as JSON data, with the design in words and in numbers."""
+    """Return an evidence as data for JSON, with the design in words and in numbers."""
     comparison, design = evidence.comparison, evidence.design
     orders = {
         "words": design.words,
@@ -364,7 +367,7 @@ def print_tables(parts: Sequence[Any], target: Any = None) -> None:
 
 
 def color_by_tone(text: str, tone: str) -> Any:
-    """Return a text in the colour of a tone, "good", "warning" or "bad"."""
+    """Return a text of rich in the colour of a tone: "good", "warning" or "bad"."""
     from rich.text import Text
 
     return Text(text, style=TONE_COLORS[tone])
@@ -398,10 +401,10 @@ def _printable_lines(part: Any, width: int | None) -> Iterator[Any]:
 
 
 def _fold_line(line: str, width: int | None) -> list[str]:
-    """Break a line between words at the terminal width, and repeat the indentation; a short line
-    stays.
+    """Break a line between words at the terminal width, and repeat the indentation; a short line,
+    and any line without a width, stays.
 
-    A word wider than the terminal, for example a path, stays whole, so that users can copy it.
+    A word wider than the terminal, for example a path, stays whole.
     """
     if width is None or display_width(line) <= width:
         return [line]

@@ -30,7 +30,8 @@ OutcomesBySpec = Mapping[str, Sequence[Outcome]]
 
 
 def output_of_result(result: BaseResult) -> Output:
-    """Return the output of a result other than a comparison, evidence or benchmark."""
+    """Return the output of a result other than a comparison, evidence or benchmark, by its
+    class."""
     if isinstance(result, ModelScores):
         return model_scores_output(result)
     if isinstance(result, DriftReport):
@@ -43,14 +44,15 @@ def output_of_result(result: BaseResult) -> Output:
 
 
 def records_output(result: BaseResult) -> Output:
-    """Return the output of a result with the records as table."""
+    """Return the output of a result: its table parts, or else the records as table, notes and
+    summary."""
     records, notes = result.records(), [f"Note: {caveat}." for caveat in result.caveats]
     parts = result._table_parts() or [records_table(records), "", *notes, result.summary()]
     return Output(parts, result._document(), records)
 
 
 def records_table(records: Sequence[Mapping[str, Any]]) -> Any:
-    """Return records as a table of texts; columns of numbers are right-aligned."""
+    """Return records as a table of texts, "–" for None; columns without texts are right-aligned."""
     columns = list(dict.fromkeys(name for record in records for name in record))
     rows = [[_format_entry(record.get(name)) for name in columns] for record in records]
     is_number = [
@@ -85,7 +87,8 @@ def page_of_records(name: str, records: Sequence[Mapping[str, Any]], title: str)
 
 
 def check_tables(outcomes: OutcomesBySpec) -> list[Any]:
-    """Return a table per measure, followed by the number of checks that hold."""
+    """Return the parts to print for each measure: the specification, a table, and the counts of
+    outcomes."""
     return [
         part
         for spec, measure_outcomes in outcomes.items()
@@ -103,7 +106,8 @@ def check_records(outcomes: OutcomesBySpec) -> list[dict[str, Any]]:
 
 
 def count_outcomes(outcomes: Sequence[Outcome]) -> str:
-    """Return the numbers of checks that hold, fail, and remain undecided, in words."""
+    """Return the numbers of checks that hold, fail, and remain undecided, in words; and the failure
+    to mend first, if the first outcome makes other checks fail."""
     counts = Counter(outcome.holds for outcome in outcomes)
     words = {False: "fail", None: "could not be decided"}
     other_counts = [f"{counts[holds]} {word}" for holds, word in words.items() if counts[holds]]
@@ -161,8 +165,8 @@ def model_scores_output(scores: ModelScores) -> Output:
 
 
 def _model_scores_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Return the parts to print: the models, most similar first, the noise ceiling, and
-    failures."""
+    """Return the parts to print: a table of the models, most similar first; then lines with the
+    noise ceiling, fitted parts, failures and notes."""
     rows = [rows[i] for i in scores.order]
     tests = {"pvalue_above_0": "p above 0", "pvalue_below_ceiling": "p below the ceiling"}
     tests = {name: words for name, words in tests.items() if rows[0][name] is not None}

@@ -162,7 +162,7 @@ def _result_of_records(result: BaseResult) -> Result:
 
 
 def open_page(path: Path) -> None:
-    """Open a page in the browser; print the path if no browser opens."""
+    """Open a page in the browser; if no browser opens, print the path to standard error."""
     if not webbrowser.open(path.resolve().as_uri()):
         line = f"no browser can be opened here; the page is {path.resolve()}"
         print(escape_control_characters(line), file=sys.stderr)
@@ -237,7 +237,8 @@ def _verdict_counts(result: Result) -> dict[str, Any]:
 
 
 def _best_mean_rank(result: Result) -> dict[str, str]:
-    """Return the best mean rank, by a label that names the measure; nothing for a trial."""
+    """Return the best mean rank, by a label that names the measure; {} for a trial, and with fewer
+    than two measures."""
     rankings = () if result.is_trial else result.mean_ranks()
     if len(rankings) < 2:
         return {}
@@ -248,7 +249,8 @@ def _best_mean_rank(result: Result) -> dict[str, str]:
 
 
 def _subtitle_facts(result: Result) -> dict[str, str]:
-    """Return the facts under the title: suite, size, data sets, models, seeds."""
+    """Return the facts under the title: the suite with its size, if any, and the facts of the
+    result."""
     run = {"suite": result.suite, "size": describe_run_size(result.suite, result.size)}
     return (run if result.size and result.suite not in COMMAND_BY_SUITE else {}) | dict(
         result.facts
@@ -256,7 +258,7 @@ def _subtitle_facts(result: Result) -> dict[str, str]:
 
 
 def summarize_verdicts(result: Result) -> str:
-    """Return a line with the number of claims per verdict."""
+    """Return a sentence with the number of claims per verdict, or that no claim is tested."""
     total = len(result.claims)
     if not total:
         return "This run tests no claim of the paper."
@@ -266,7 +268,8 @@ def summarize_verdicts(result: Result) -> str:
 
 
 def _mean_rank_markup(result: Result) -> tuple[Bars, str] | None:
-    """Return the mean ranks, and their markup."""
+    """Return the figure of mean ranks, and its SVG; None without ranks, and if a section shows the
+    ranking."""
     figure = None if any(s.name == "ranking" for s in result.sections) else mean_rank_chart(result)
     return figure and (figure, bar_rows_svg(figure))
 

@@ -44,7 +44,8 @@ BRACKET_WIDTH = 19.0  # room of a bracket with its text, which is upright
 
 
 def bar_rows_svg(figure: Bars, style: ElementStyle = css_class_style) -> str:
-    """Draw estimates as rows in the given order, with intervals and numbers.
+    """Draw estimates as rows in the given order, with intervals and numbers. Without a value,
+    return a note.
 
     Raises ``ValueError`` for a negative value on a logarithmic axis.
     """
@@ -91,7 +92,7 @@ def _log_bar_axis(figure: Bars, ends: Sequence[float], start: float, end: float)
 
 
 def bracket_lanes(brackets: Sequence[Bracket], row_height: float) -> list[int]:
-    """Return the lane of each bracket, counted from the rows, such that neither brackets nor their
+    """Return the lane of each bracket, 0 next to the rows, such that neither brackets nor their
     upright texts touch in a lane; ``row_height`` is in units of the page."""
     lanes: list[list[tuple[float, float]]] = []
     numbers = []
@@ -126,7 +127,8 @@ def _band(ends: tuple[float, float], x: AxisScale, height: float, style: Element
 
 
 def _bar_baseline(figure: Bars, x: AxisScale) -> float:
-    """Return the value at which bars begin."""
+    """Return the value at which bars begin: a threshold that is a limit, the lower end of a
+    logarithmic axis or of the span, or 0."""
     if figure.is_limit and figure.threshold is not None:
         return figure.threshold
     if figure.log_x:
@@ -147,7 +149,7 @@ def _bar_class(bar: Bar, figure: Bars) -> str:
 
 
 def _bar_number(value: float, figure: Bars, places: int | None) -> str:
-    """Write a value; on a logarithmic axis, a value at the lower end is a bound."""
+    """Write a value; on a logarithmic axis with a span, a value at the lower end is "≤ end"."""
     if figure.log_x and figure.span is not None and value <= figure.span[0]:
         return f"≤ {format_number(figure.span[0])}"
     return format_decimals(value, places)
@@ -213,8 +215,8 @@ def _interval_line(low: float, high: float, y: float, style: ElementStyle) -> st
 
 
 def box_rows_svg(figure: Boxes) -> str:
-    """Draw a box for every sample: quartiles, whiskers to 1.5 interquartile ranges, and every value
-    as a point."""
+    """Draw a box for every sample of values: quartiles, whiskers to 1.5 interquartile ranges, and
+    every value as a point. Without values, return a note."""
     values = [v for box in figure.boxes for v in box.values]
     if not values:
         return EMPTY_FIGURE_HTML

@@ -30,7 +30,7 @@ AXIS_OVERSHOOT = 0.02  # fraction of an axis by which an outlier is drawn beyond
 class AxisScale(NamedTuple):
     """An axis that maps values to positions: ``low`` is at ``start``, ``high`` at ``end``.
 
-    ``zero``: the position of values of 0 on a logarithmic axis.
+    ``zero``: the position of values up to 0 on a logarithmic axis; None for ``start``.
     """
 
     low: float
@@ -54,7 +54,7 @@ class AxisScale(NamedTuple):
 
 
 class ElementStyle(Protocol):
-    """A function that styles the elements of a figure."""
+    """A function that returns the SVG attributes of a kind of element."""
 
     def __call__(self, kind: str, group_kind: str = "") -> Mapping[str, str]:
         """Return the attributes of an element of ``kind``, for example ``"dot"``, in a group of
@@ -62,14 +62,16 @@ class ElementStyle(Protocol):
 
 
 def css_class_style(kind: str, group_kind: str = "") -> dict[str, str]:
-    """Return the CSS class of an element; the style sheet of a page defines the class."""
+    """Return ``kind`` as the CSS class of an element; the style sheet of a page defines the
+    class."""
     return {"class_": kind}
 
 
 def svg_element(element: str, *children: str, **attributes: object) -> str:
-    """Return an SVG element.
+    """Return an SVG element as text.
 
-    Children are markup; attribute values are escaped (``class_`` means class).
+    Children are markup; attribute values are escaped. In names of attributes, "_" becomes "-", and
+    ``class_`` means class.
     """
     pairs = "".join(
         f' {k.rstrip("_").replace("_", "-")}="{_svg_attribute(v)}"' for k, v in attributes.items()
@@ -113,7 +115,7 @@ def svg_figure(
 
 
 def shorten_name(name: str, max_length: int = MAX_LABEL_LENGTH) -> str:
-    """Cut the middle out of a long name."""
+    """Cut the middle out of a name longer than ``max_length``, and put "…" there."""
     half = max_length // 2
     return name if len(name) <= max_length else f"{name[:half]}…{name[1 - half :]}"
 
@@ -155,7 +157,7 @@ def _differing_parts(names: Sequence[str], max_length: int) -> list[str]:
 
 def _surrounding_words(words: Sequence[str], start: int, stop: int, max_length: int) -> str:
     """Return the words from ``start`` to ``stop``, with further words on the two sides as far as
-    there is room."""
+    there is room, and "…" where words are cut."""
     size = len("".join(words[start:stop])) + 2
     for step in range(2 * len(words)):  # alternate between left and right
         first, end = (start - 1, stop) if step % 2 == 0 else (start, stop + 1)
@@ -170,15 +172,16 @@ def _surrounding_words(words: Sequence[str], start: int, stop: int, max_length: 
 
 
 def row_name_svg(name: str, x: float, y: float, label: str = "") -> str:
-    """Write the name of a row to the left of ``x``, as ``label`` or shortened; a shortened name has
-    the full name as tooltip."""
+    """Write the name of a row to the left of ``x``, as ``label`` or, if ``label`` is "", shortened;
+    a shortened name has the full name as tooltip."""
     label = label or shorten_name(name)
     words = svg_text(label, round(x, 1), round(y, 1), class_="end name")
     return words if label == name else svg_element("g", svg_title(name), words)
 
 
 def name_column_width(names: Iterable[str], max_width: float = math.inf) -> float:
-    """Return the width of the longest name after shortening."""
+    """Return the width of the longest name after shortening, with a margin, and at most
+    ``max_width``."""
     longest = max(map(len, shorten_distinct_names(list(names))), default=0)
     return min(max_width, 20 + LABEL_CHARACTER_WIDTH * longest)
 
@@ -186,7 +189,7 @@ def name_column_width(names: Iterable[str], max_width: float = math.inf) -> floa
 def padded_range(values: Sequence[float]) -> tuple[float, float]:
     """Return the ends of an axis for values, with a little room.
 
-    The ends include 0, and 1 for shares, if the values are close to 0 or 1.
+    An end close to the values becomes 0, or 1 for shares.
     """
     low, high = min(values), max(values)
     low = 0.0 if 0 < low <= 0.6 * high else low
@@ -201,7 +204,7 @@ def padded_range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def separated_ends(low: float, high: float) -> tuple[float, float]:
-    """Return two ends of an axis, moved apart if nearly equal.
+    """Return two ends of an axis unchanged, or moved apart if nearly equal.
 
     Raises ``ValueError`` for ends that are not finite, or too far apart for a number.
     """
@@ -215,8 +218,8 @@ def separated_ends(low: float, high: float) -> tuple[float, float]:
 
 
 def positive_range(values: Sequence[float], name: str) -> tuple[float, float]:
-    """Return the smallest and the largest positive value, for a logarithmic axis; ``name``: the
-    figure.
+    """Return the smallest and the largest positive value, for a logarithmic axis; (1, 1) without
+    positive values. ``name``: the figure, in messages.
 
     Raises ``ValueError`` for a negative value.
     """
@@ -251,9 +254,10 @@ def round_ticks(low: float, high: float, max_ticks: int = 6) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return the powers of ten from ``low`` to ``high``.
+    """Return the powers of ten from ``low`` to ``high``; on a long axis, only every second or
+    third.
 
-    A short axis also has the multiples by 2 and 5.
+    An axis of up to three powers also has the multiples by 2 and 5.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     step = max(1, math.ceil(len(powers) / 8))
@@ -263,7 +267,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def axis_ticks(axis: AxisScale, max_ticks: int = 8) -> list[float]:
-    """Return the round numbers of an axis, and 0 if the axis has a separate position for 0."""
+    """Return round numbers along an axis, and 0 if a logarithmic axis has a separate position for
+    0."""
     if not axis.is_log:
         return round_ticks(axis.low, axis.high, max_ticks)
     zero = [0.0] if axis.zero is not None and axis.zero != axis.start else []
@@ -279,9 +284,9 @@ def place_labels(
     """Return the label position for every point: start, middle of the height, and whether the label
     needs a leader line; None if there is no room.
 
-    The first free position counts: next to or around the point, then farther away. A free position
-    covers no point and no other label, and is within ``box``, (left, top, right, bottom). With many
-    points, only the nearest positions count.
+    ``widths``, ``height``: the sizes of the labels. The first free position counts: next to or
+    around the point, then farther away. A free position covers no point and no other label, and is
+    within ``box``, (left, top, right, bottom). With many points, only the nearest positions count.
     """
     rings = LABEL_DISTANCES if len(points) <= MAX_POINTS_WITH_LEADERS else LABEL_DISTANCES[:1]
     turns = np.radians(LABEL_ANGLES)

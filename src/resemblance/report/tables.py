@@ -32,7 +32,8 @@ class TextTable(NamedTuple):
 
 
 def render_table(table: TextTable, width: int | None = None) -> Iterator[Any]:
-    """Yield the lines of a table as rich texts; without a width, a line per row."""
+    """Yield the lines of a table as rich texts, between blank lines. ``width``: the columns of the
+    terminal; None for a line per row."""
     from rich.text import Text
 
     escaped_table = table._replace(
@@ -70,7 +71,7 @@ def _layout_lines(table: TextTable, width: int | None) -> Iterator[Any]:
 
 
 def _column_widths(table: TextTable, *, is_folded: bool) -> list[int]:
-    """Return the width of every column; if folded, the smallest possible width."""
+    """Return the natural width of every column; if folded, the smallest width that cuts no word."""
     widths = []
     for i, name in enumerate(table.header):
         heads = (name.split() if is_folded else [name]) if table.has_header else []
@@ -126,7 +127,7 @@ def _rich_text(words: str, style: str = "") -> Any:
 
 
 def _rendered_lines(grid: Any, indent: int, width: int = UNLIMITED_WIDTH) -> Iterator[Any]:
-    """Yield the lines that rich renders."""
+    """Yield the lines that rich renders, after ``indent`` spaces."""
     from rich.console import Console
     from rich.text import Text
 

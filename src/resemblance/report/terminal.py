@@ -74,7 +74,8 @@ def plain_table(
 def text_table(
     table: Table, columns: Sequence[int] = (), tones: Iterable[tuple[int, int, str]] = ()
 ) -> TextTable:
-    """Return a table of a page as text, or the selected ``columns`` without group names."""
+    """Return a table of a page as text, with the columns for a terminal; or with the columns at the
+    positions ``columns``, without group names."""
     grid = table_grid(table)
     group_names = [heading.text for heading in grid.headings for _ in range(heading.width)]
     group_names = [""] * len(table.columns) if columns or not group_names else group_names
@@ -92,7 +93,8 @@ def table_as_text(table: Table) -> TextTable:
 
 
 def _brief_columns(table: Table) -> list[int]:
-    """Return the columns for a terminal: the columns in ``brief`` that have an entry."""
+    """Return the positions of the columns for a terminal: the columns in ``brief`` that have an
+    entry."""
     entries = list(zip(*table.rows))
     columns = map(table.columns.index, table.brief)
     return [i for i in columns if set(entries[i]) != {None}]
@@ -142,7 +144,7 @@ def comparison_tables(comparison: Comparison, *, is_whole: bool = False) -> list
 
 
 def _equal_depth_tables(comparison: Comparison) -> list[Any]:
-    """Return the layers of equal depth with a title; an empty list without models or with too many
+    """Return the title and the table of layers of equal depth; [] without models or with too many
     layers."""
     evidence = comparison.evidence
     leading = None if evidence is None else evidence.measures[0].spec
@@ -153,7 +155,7 @@ def _equal_depth_tables(comparison: Comparison) -> list[Any]:
 
 
 def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
-    """Return the matrix of a measure.
+    """Return the matrix of a measure as a table.
 
     If the names of a square matrix are too long for a terminal, the columns are numbered like the
     rows.
@@ -169,7 +171,7 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
 
 
 def value_texts(matrix: np.ndarray) -> list[list[str]]:
-    """Return the texts of the values of a matrix."""
+    """Return the values of a matrix as texts with four significant digits, row by row."""
     return [[format_number(float(value), 4) for value in values] for values in matrix]
 
 
@@ -234,8 +236,9 @@ def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
 
 
 def row_blocks(table: Table) -> Iterator[Any]:
-    """Yield a block for every row of a table of sentences: the first cell as the heading, and the
-    name and the text of every other cell."""
+    """Yield a block for every row of a table of sentences: the first cell as the heading, a table
+    with the name and the text of every other cell, and a blank line. Cells with "–" are left
+    out."""
     for heading, *entries in table.rows:
         named = zip(table.columns[1:], map(str, entries))
         yield f"{str(heading)[:1].upper()}{str(heading)[1:]}"
@@ -244,8 +247,8 @@ def row_blocks(table: Table) -> Iterator[Any]:
 
 
 def headline_lines(result: Result) -> list[str]:
-    """Return the lines before the numbers: the run, trial warning, omissions, the leading
-    measures."""
+    """Return the lines before the numbers: the run with its facts, caveats, idle measures, the
+    opening sentences, and a blank line."""
     sized = f"{result.suite}, {describe_run_size(result.suite, result.size)}"
     run_facts = [sized] if result.size and result.suite != "joint" else []
     counts = [
@@ -258,7 +261,8 @@ def headline_lines(result: Result) -> list[str]:
 
 
 def leading_tables(result: Result) -> Iterator[Any]:
-    """Yield the leading tables of all sections with titles; numbers look as on a page."""
+    """Yield the leading tables of all sections, after a blank line and the title; numbers look as
+    on a page."""
     for section in result.sections:
         for table in section.tables:
             if table.is_leading:
@@ -267,7 +271,8 @@ def leading_tables(result: Result) -> Iterator[Any]:
 
 
 def grouped_tables(result: Result) -> Iterator[Any]:
-    """Yield the tables with grouped columns, with group names and a legend."""
+    """Yield the tables with grouped columns that are not leading: a table per group below its name;
+    then the legend of the section."""
     for section in result.sections:
         tables = [t for t in section.tables if any(t.groups) and not t.is_leading]
         for table in tables:
@@ -301,8 +306,8 @@ def claims_without_data_line(claims: Iterable[Claim]) -> list[str]:
 
 
 def mean_rank_table(result: Result) -> TextTable:
-    """Return the mean rank of every measure over the tasks with scores, best first; a trial is
-    sorted by name."""
+    """Return the mean rank of every measure over the tasks with scores, best first; in a trial, the
+    rows are sorted by name."""
     rows = [(result.labels.get(r.measure, r.measure), f"{r.mean:.1f}") for r in result.mean_ranks()]
     rows = sorted(rows) if result.is_trial else rows
     return plain_table(("measure", "mean rank"), rows, right=(1,))

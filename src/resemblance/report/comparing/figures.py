@@ -84,8 +84,8 @@ UNKNOWN_CORRELATION_DISTANCE = 1.0  # distance of two measures with unknown corr
 
 
 def first_section(context: PageContext) -> Section:
-    """Return the maps of all measures with a selector, the leading measure first, and the
-    arrangements: depth curves, plane and tree."""
+    """Return the first section of a page: the maps of all measures with a selector, the leading
+    measure first; then depth curves, plane and tree."""
     figures: tuple[Figure, ...] = (_selectable_maps(context), *_arrangement_figures(context))
     return Section("similarity", "Similarity", "", figures=figures)
 
@@ -94,9 +94,11 @@ def first_section(context: PageContext) -> Section:
 
 
 def _selectable_maps(context: PageContext) -> Choice:
-    """Return the maps of all measures; with evidence, also the maps of scores above chance.
+    """Return the maps of all measures, selected by measure; with evidence, also the maps of scores
+    above chance.
 
-    For two models, the map of the pairs between the models comes first.
+    For two models, each map has two views: the pairs between the models, which come first, and all
+    pairs.
     """
     options, maps, groups = [], list[HeatMap](), []
     has_two = between_two_models(context) is not None
@@ -125,7 +127,8 @@ def _selectable_maps(context: PageContext) -> Choice:
 def _value_and_chance_maps(
     context: PageContext, info: MeasureInfo
 ) -> Iterator[tuple[str, HeatMap]]:
-    """Yield the map of the values of a measure, then the map of scores above chance."""
+    """Yield (choice, map): the values of a measure, then the scores above chance, if the evidence
+    has the measure and the most similar value is finite."""
     value = value_map(context, info)
     yield VALUE_CHOICE, value
     is_known = info.spec in context.readings
@@ -140,8 +143,8 @@ def _value_and_chance_maps(
 
 
 def between_two_models(context: PageContext) -> tuple[list[int], list[int]] | None:
-    """Return the rows of the first and the columns of the second of two models; None for any other
-    names. The columns include the re-initialised copy."""
+    """Return the rows of the first and the columns of the second of two models, as positions; None
+    unless all names are layers of two models. The columns include the re-initialised copy."""
     if not is_all_pairs_of_one_list(context.comparison):
         return None
     models = layers_by_model(context.comparison.rows)
@@ -152,7 +155,7 @@ def between_two_models(context: PageContext) -> tuple[list[int], list[int]] | No
 
 
 def between_map(context: PageContext, heat: HeatMap) -> HeatMap:
-    """Return the part of a map between two models; any other map as it is."""
+    """Return the part of a map between two models; unchanged for any other comparison."""
     if (places := between_two_models(context)) is None:
         return heat
     rows, columns = places
@@ -202,7 +205,8 @@ def _figure_per_measure(
 
 
 def _depth_chart(context: PageContext, info: MeasureInfo) -> Chart:
-    """Return the values of layers of equal depth by depth, with the chance level if known."""
+    """Return the values of layers of equal depth by depth for the first pairs of models, with the
+    median if pairs are many, and with the chance level if known."""
     curves = depth_curves(context, info)
     names = [f"{curve.model} and {curve.other}" for curve in curves[:MAX_DEPTH_LINES]]
     lines = layer_lines(context, info, curves[:MAX_DEPTH_LINES], names)
@@ -226,7 +230,7 @@ def _depth_chart(context: PageContext, info: MeasureInfo) -> Chart:
 
 
 def _median_line(curves: Sequence[DepthCurve]) -> Line:
-    """Return the median over all pairs of models at each depth."""
+    """Return the line of medians over all curves at each depth, without missing values."""
     points = []
     for k in range(max(len(curve.values) for curve in curves)):
         values = [curve.values[k] for curve in curves if k < len(curve.values)]
@@ -242,11 +246,11 @@ def _direction_note(info: MeasureInfo) -> str:
 def layer_lines(
     context: PageContext, info: MeasureInfo, curves: Sequence[DepthCurve], names: Sequence[str]
 ) -> list[Line]:
-    """Return a named line for each curve, with values, intervals if the evidence has intervals, and
-    tooltips.
+    """Return a line for each curve and name, with values, intervals if the evidence has intervals,
+    and tooltips.
 
-    The x value of a layer is its number or, if models have unequal numbers of layers, its relative
-    depth, from 0 to 1.
+    The x value of a layer is its number from 1 or, if models have unequal numbers of layers, its
+    relative depth, from 0 to 1.
     """
     is_relative, chance = has_relative_depth(curves), context.chance(info)
     reading, lines = context.readings.get(info.spec), []
@@ -289,8 +293,11 @@ def mean_chance_line(
     *,
     is_relative: bool = False,
 ) -> Line | None:
-    """Return the mean chance level at each depth over curves, given as (row, column) of each pair;
-    None if no chance level is known."""
+    """Return the dashed line of the mean chance level at each depth over curves; None if no chance
+    level is known.
+
+    ``chance``: the chance level of each pair. ``curves``: (row, column) of each pair, by depth.
+    """
     points = []
     for k, depth in enumerate(_layer_depths(max(map(len, curves), default=0), is_relative)):
         values = [float(chance[places[k]]) for places in curves if k < len(places)]
@@ -332,9 +339,11 @@ def _plane_of_measure(context: PageContext, info: MeasureInfo) -> Chart:
 
 
 def plane_chart(plane: PlaneEmbedding, n_omitted: int = 0) -> Chart:
-    """Return the representations as points with distances close to the dissimilarities: a line for
-    each model and, with gaps, a line for all names without a model; ``n_omitted`` representations
-    are omitted."""
+    """Return the representations as points with distances close to the dissimilarities.
+
+    A line for each model joins its layers; names without a model are points with gaps. The note
+    counts ``n_omitted`` representations.
+    """
     models = layers_by_model(plane.names)
     are_models = set(models) != {""}
     lines = []
@@ -361,8 +370,8 @@ def plane_chart(plane: PlaneEmbedding, n_omitted: int = 0) -> Chart:
 
 
 def _point_names(names: Sequence[str], places: Sequence[int], are_layers: bool) -> tuple[str, ...]:
-    """Return the titles of points: the label before a colon, then the tooltip. The label of the
-    first layer names the model."""
+    """Return the titles of points: for layers "label: name", where the first label names the model;
+    otherwise the names."""
     if not are_layers:
         return tuple(names[i] for i in places)
     labels = [names[places[0]], *(layer_name(names[i]) for i in places[1:])]
@@ -389,8 +398,8 @@ def _tree_of_measure(context: PageContext, info: MeasureInfo) -> Dendrogram:
 
 
 def tree_figure(tree: LinkageTree, difference: str, n_omitted: int = 0) -> Dendrogram:
-    """Return the average-linkage tree of the representations; ``difference`` names the
-    dissimilarity, and ``n_omitted`` representations are omitted."""
+    """Return the average-linkage tree of the representations. ``difference`` names the
+    dissimilarity at the axis, and the note counts ``n_omitted`` representations."""
     merges = tuple(Merge(int(a), int(b), max(float(h), 0.0)) for a, b, h, _ in tree.merges)
     note = "Average linkage: branches meet at the mean difference of their pairs."
     note += f" {n_omitted} without a value for some pairs are left out." if n_omitted else ""
@@ -398,7 +407,8 @@ def tree_figure(tree: LinkageTree, difference: str, n_omitted: int = 0) -> Dendr
 
 
 def difference_in_measure(info: MeasureInfo, label: str) -> str:
-    """Return the dissimilarity of two representations in terms of a measure, in words."""
+    """Return the dissimilarity of two representations in terms of a measure, in words such as "1 −
+    CKA"."""
     top = info.range[1]
     if not info.larger_is_more_similar:
         return label
@@ -479,19 +489,21 @@ def _cell_titles(result: MeasureResult) -> tuple[tuple[str, ...], ...]:
 def map_titles(
     rows: Sequence[str], columns: Sequence[str], reasons: Mapping[tuple[str, str], str]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return tooltips with the reasons for missing values; () if there are no reasons."""
+    """Return tooltips with the reasons for missing values by cell, "" without a reason; () if there
+    are no reasons."""
     if not reasons:
         return ()
     return tuple(tuple(reasons.get((x, y), "") for y in columns) for x in rows)
 
 
 def map_entries(values: np.ndarray) -> MapEntries:
-    """Return the values of a map, None for values that are not finite."""
+    """Return the values of a map as tuples of rows, None for values that are not finite."""
     return tuple(tuple(map(finite_or_none, row)) for row in values.tolist())
 
 
 def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:
-    """Return the map of scores above chance: 0 at chance, 1 for the most similar value."""
+    """Return the map of scores above chance: 0 at chance, 1 for the most similar value. With
+    ``stretch``, the colours end at the largest score."""
     scores = np.round(scores_above_chance(evidence, info), 3) + 0.0  # turn −0 into 0
     numbers = scores[np.isfinite(scores)]
     low = min(0.0, float(numbers.min(initial=0.0)))
@@ -509,8 +521,8 @@ def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> He
 
 
 def family_sections(context: PageContext) -> Iterator[Section]:
-    """Yield the maps of all measures, closed: a section for each family, or a single section for
-    few measures."""
+    """Yield the maps of all measures as closed sections: a section for each family, or a single
+    section for few measures or one family. Yield nothing for a single measure."""
     measures = context.comparison.measures
     if len(measures) < 2:
         return
@@ -542,7 +554,8 @@ def family_name(info: MeasureInfo) -> str:
 
 
 def agreement_section(agreement: MeasureAgreement) -> Section:
-    """Return the section on how far the measures agree."""
+    """Return the section on how far the measures agree: a sentence for two measures, otherwise a
+    map."""
     labels, values = agreement
     if len(labels) == 2:
         value = float(values[0, 1])
@@ -581,7 +594,7 @@ def _agreement_map(agreement: MeasureAgreement) -> HeatMap:
 
 def measure_order(values: np.ndarray) -> list[int]:
     """Return an order with similar measures next to each other: average linkage of 1 minus the
-    correlation."""
+    correlation. NaN counts as the distance 1."""
     distances = np.where(np.isnan(values), UNKNOWN_CORRELATION_DISTANCE, 1 - values)
     distances = np.maximum((distances + distances.T) / 2, 0.0)
     np.fill_diagonal(distances, 0.0)

@@ -87,8 +87,8 @@ def _summary_lines(context: PageContext) -> Iterator[str]:
 
 
 def _distinct_pairs(context: PageContext) -> IndexPairs:
-    """Return the pairs of different representations, without transposed pairs if the measure is
-    symmetric."""
+    """Return (row, column) of the pairs of different representations, without transposed pairs if
+    the leading measure is symmetric."""
     pairs = off_diagonal(context.comparison)
     if is_all_pairs_of_one_list(context.comparison) and context.leading.symmetric:
         pairs = np.triu(pairs)
@@ -96,7 +96,8 @@ def _distinct_pairs(context: PageContext) -> IndexPairs:
 
 
 def _similarity_sentences(context: PageContext, pairs: IndexPairs) -> Iterator[str]:
-    """Yield the sentences about the leading measure: by depth, or by pairs."""
+    """Yield the sentences about the leading measure: by depth for models with several layers,
+    otherwise by pairs; then on the re-initialised copy. A sentence may be ""."""
     all_curves = [
         curve for curve in depth_curves(context, context.leading) if _n_finite_values(curve) > 1
     ]
@@ -123,7 +124,7 @@ def _n_finite_values(curve: DepthCurve) -> int:
 
 
 def _models_without_curve(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """Name the models that appear in no depth curve."""
+    """Name the models that appear in no depth curve; "" if every model appears."""
     sides = context.comparison.rows, context.comparison.columns
     models = dict.fromkeys(filter(None, (m for side in sides for m in layers_by_model(side))))
     curve_models = {context.reference, *(m for curve in curves for m in (curve.model, curve.other))}
@@ -136,7 +137,7 @@ def _models_without_curve(context: PageContext, curves: Sequence[DepthCurve]) ->
 
 def _significant_pairs_sentence(context: PageContext, places: IndexPairs) -> str:
     """State how many pairs are significantly above chance, adjusted for all pairs; for models, only
-    pairs between models."""
+    pairs between models. "" without evidence or tested pairs."""
     result = context.readings.get(context.leading.spec)
     if result is None:
         return ""
@@ -155,7 +156,8 @@ def _significant_pairs_sentence(context: PageContext, places: IndexPairs) -> str
 
 
 def _disagreeing_measures_sentence(context: PageContext, pairs: int) -> str:
-    """Name the measures of other families that rank the pairs differently."""
+    """Name the measures of other families with a Spearman correlation below 0.5 with the leading
+    measure; "" for none, and with fewer than six pairs."""
     other_measures = [m for m in context.measures if m.family != context.leading.family]
     if pairs < MIN_PAIRS_FOR_CORRELATION or not other_measures:
         return ""
@@ -195,7 +197,7 @@ def _missing_values_sentence(n_missing: int, pairs: int, label: str) -> str:
 
 
 def _uninformative_values_sentence(context: PageContext) -> str:
-    """Count the uninformative values of the leading measure, with the first reason."""
+    """Count the uninformative values of the leading measure, with the first reason; "" for none."""
     words = [
         str(c.value) for c in context.comparison.pair_caveats if c.measure == context.leading.spec
     ]
@@ -210,8 +212,9 @@ def _uninformative_values_sentence(context: PageContext) -> str:
 
 
 def headline_numbers(context: PageContext) -> dict[str, str]:
-    """Return the numbers that a page shows large, by label: the most and the least similar score of
-    the finding, chance, the re-initialised copy, and the pairs significantly above chance."""
+    """Return the numbers that a page shows large, as texts by label: the most and the least similar
+    score of the finding, the re-initialised copy, chance, and the pairs significantly above chance.
+    {} if no pair has a value."""
     entries = _headline_scores(context)
     if not entries:
         return {}
@@ -245,7 +248,12 @@ HeadlineScore = tuple[str, float, IndexPairs]
 
 
 def _reinitialized_number(context: PageContext, entry: HeadlineScore) -> dict[str, str]:
-    """Return the score of the re-initialised copy with the first model at the layer of an entry."""
+    """Return one labelled number for the page: the score of the leading measure between the layer
+    of an entry and the same layer of the re-initialised copy.
+
+    The value is {} if the page has no such copy, or no copy of the layer, or if the entry has
+    several pairs.
+    """
     name, _, places = entry
     x = context.comparison.rows[places[0][0]]
     copy = f"{context.reference}/{layer_name(x)}"
@@ -257,8 +265,11 @@ def _reinitialized_number(context: PageContext, entry: HeadlineScore) -> dict[st
 
 
 def _headline_scores(context: PageContext) -> list[HeadlineScore]:
-    """Return a name, the score and the pairs of each entry of the finding: layers of equal depth of
-    two models, medians at a depth over more models, or pairs."""
+    """Return the entries of the finding with a value: a name, the score and the pairs.
+
+    An entry is a pair of layers of equal depth of two models, the median at a depth over more
+    models, or a pair.
+    """
     values = context.values(context.leading)
     curves = trained_curves(context, depth_curves(context, context.leading))
     curves = [curve for curve in curves if _n_finite_values(curve) > 1]
@@ -286,7 +297,8 @@ def _headline_scores(context: PageContext) -> list[HeadlineScore]:
 def _headline_score(
     context: PageContext, name: str, score: float, places: IndexPairs, words: str
 ) -> tuple[str, str]:
-    """Return the label and the number of an entry; the label of a single pair has the interval."""
+    """Return the label and the number of an entry, as texts; the label of a single pair has the
+    interval. ``words`` end the label."""
     number, interval = format_two_decimals(score), ""
     if len(places) == 1:
         number, *facts = context.score(context.leading, *places[0]).split(", ")
@@ -329,8 +341,8 @@ def _layer_pair_name(curve: DepthCurve, k: int) -> str:
 def untrained_reference_sentences(
     context: PageContext, curves: Sequence[DepthCurve]
 ) -> Iterator[str]:
-    """Yield for each other model the depths at which it is no closer to the first model than a
-    re-initialised copy is."""
+    """Yield a sentence for each other model: the depths at which it is no closer to the first model
+    than a re-initialised copy is. Yield nothing without such a copy."""
     by_models = {(curve.model, curve.other): curve for curve in curves}
     first_model = next((model for model, other in by_models if other == context.reference), "")
     copy = by_models.get((first_model, context.reference))
@@ -364,7 +376,7 @@ def untrained_reference_sentences(
 
 def many_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
     """Name the depths at which models are most and least similar, by the median over pairs of
-    models."""
+    models, or state that all medians are equal."""
     depths = shared_depths(curves)
     medians = [float(np.median([curve.values[k] for curve in curves])) for k in depths]
     is_partial = len(depths) < len(curves[0].values)
@@ -386,13 +398,14 @@ def many_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> 
 
 
 def shared_depths(curves: Sequence[DepthCurve]) -> list[int]:
-    """Return the depths with a value for all pairs of models; other depths cannot be compared."""
+    """Return the depths, from 0, with a value for all pairs of models."""
     table = np.array([curve.values for curve in curves])
     return [int(k) for k in np.flatnonzero(np.isfinite(table).all(axis=0))]
 
 
 def _depth_name(curves: Sequence[DepthCurve], k: int) -> str:
-    """Return the name of a depth: the name of the layer, if all models use the same name."""
+    """Return the name of depth ``k``: the layer, if all models use the same name; otherwise "depth
+    2 of 5"."""
     names = {name for curve in curves for name in (curve.layers[k], curve.partners[k])}
     return (
         name_in_sentence(names.pop())
@@ -402,7 +415,8 @@ def _depth_name(curves: Sequence[DepthCurve], k: int) -> str:
 
 
 def nearest_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """Name the models with the largest and the smallest mean over the shared depths."""
+    """Name the pairs of models with the most and the least similar mean over the shared depths; ""
+    if the means are equal."""
     depths = shared_depths(curves)
     means = [math.fsum(curve.values[k] for k in depths) / len(depths) for curve in curves]
     if are_values_equal(means):
@@ -421,7 +435,8 @@ def nearest_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) 
 
 
 def matching_depth_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
-    """State for how many layers the most similar layer of the other model has the same depth."""
+    """State for how many layers the most similar layer of the other model has the same depth; "" if
+    no layer has a value."""
     verdicts = [verdict for curve in curves for verdict in _match_outcomes(context, curve)]
     if not verdicts:
         return ""
@@ -441,8 +456,8 @@ def matching_depth_sentence(context: PageContext, curves: Sequence[DepthCurve]) 
 
 
 def _match_outcomes(context: PageContext, curve: DepthCurve) -> Iterator[str]:
-    """Yield for each layer with a value whether the partner layer is the most similar layer of the
-    other model."""
+    """Yield for each layer with a value: "alone" if the partner layer is the most similar layer of
+    the other model, "shared" for a tie, "other" otherwise."""
     differences = context.comparison.dissimilarity(context.leading.spec)
     places = curve_positions(context, curve)
     columns = layer_columns(context, curve.other)
@@ -468,8 +483,7 @@ def _match_outcomes(context: PageContext, curve: DepthCurve) -> Iterator[str]:
 def extreme_pairs_sentence(context: PageContext, places: IndexPairs) -> str:
     """Name the most and the least similar pair, or state that all pairs score the same.
 
-    For layers of several models, pairs within a model are omitted, since neighbouring layers are
-    always similar.
+    For layers of several models, pairs within a model are omitted.
     """
     info, values, cross_pairs = (
         context.leading,
@@ -509,8 +523,8 @@ def _format_pair_names(context: PageContext, place: tuple[int, int]) -> str:
 
 
 def two_groups_sentence(context: PageContext) -> str:
-    """Name two groups, if every pair within a group is more similar than every pair between the
-    groups."""
+    """Name two groups of two or more, if every pair within a group is more similar than every pair
+    between the groups; otherwise ""."""
     if not is_all_pairs_of_one_list(context.comparison) or len(context.comparison.rows) < 4:
         return ""
     differences = context.comparison.dissimilarity(context.leading.spec)
@@ -535,8 +549,8 @@ def two_groups_sentence(context: PageContext) -> str:
 
 
 def _first_tree_group(context: PageContext) -> np.ndarray:
-    """Return a mask of the group that contains the first representation: the tree, cut at the
-    root."""
+    """Return a mask (n,) of one of two groups: the tree, cut at the root. The group contains the
+    first representation."""
     tree = linkage_tree(context.comparison, context.leading.spec)
     count = len(tree.names)
     members = [{i} for i in range(count)]
@@ -578,7 +592,8 @@ def format_top_score(info: MeasureInfo, values: Sequence[float]) -> str:
 def interval_overlap_clause(
     context: PageContext, place: tuple[int, int], other: tuple[int, int]
 ) -> str:
-    """State that two intervals overlap, so that the order of the two values is uncertain."""
+    """State that two intervals overlap, so that the order of the two values is uncertain; ""
+    otherwise, and without evidence."""
     if context.evidence is None:
         return ""
     low, high = (
@@ -590,7 +605,7 @@ def interval_overlap_clause(
 
 
 def chance_clause(context: PageContext, places: IndexPairs) -> str:
-    """State the chance level of the same pairs, if it is known for all of them."""
+    """State the mean chance level of the same pairs; "" unless it is known for all of them."""
     chance = mean_chance(context, context.leading, places)
     if math.isnan(chance):
         return ""

@@ -52,7 +52,7 @@ MOST_VALUES_QUANTILE, OUTLIER_RATIO = 0.9, 4.0
 
 
 class ColorScale(NamedTuple):
-    """The values at the ends of a colour scale, and a note if the scale is not the range of the
+    """The values at the ends of a colour scale, and a note, "" if the scale is the range of the
     measure."""
 
     limits: tuple[float, float]
@@ -78,8 +78,8 @@ class FailureGroup(NamedTuple):
 
 
 def scores_of_distinct_pairs(comparison: Comparison, info: MeasureInfo) -> np.ndarray:
-    """Return the values of a measure for display, for all pairs of different representations; NaN
-    for missing values. A symmetric measure has no transposed pairs.
+    """Return the values of a measure for display as a vector, for all pairs of different
+    representations; NaN for missing values. A symmetric measure has no transposed pairs.
 
     For layers of several models, return the pairs between models.
     """
@@ -119,8 +119,8 @@ def _is_constant_within_rounding(values: np.ndarray) -> bool:
 
 
 def finite_spearman(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the rank correlation of two vectors over finite entries; NaN if these are few or
-    constant."""
+    """Return the rank correlation of two vectors over entries that are finite in both; NaN with
+    fewer than six such entries, or for a constant vector."""
     is_finite = np.isfinite(a) & np.isfinite(b)
     a, b = a[is_finite], b[is_finite]
     if (
@@ -159,14 +159,16 @@ def is_all_pairs_of_one_list(comparison: Comparison) -> bool:
 
 
 def only_pair_position(comparison: Comparison) -> tuple[int, int] | None:
-    """Return the row and column of the only pair of different representations; else None."""
+    """Return the row and column of the only pair of different representations; None for several
+    pairs."""
     places = np.argwhere(off_diagonal(comparison)).tolist()
     is_one = len(places) == (2 if is_all_pairs_of_one_list(comparison) else 1)
     return (places[0][0], places[0][1]) if is_one else None
 
 
 def off_diagonal(comparison: Comparison) -> np.ndarray:
-    """Return a mask of the pairs of different representations: a square without the diagonal."""
+    """Return a mask of the pairs of different representations: everything except the diagonal if a
+    single list was compared, otherwise everything."""
     shape = len(comparison.rows), len(comparison.columns)
     return (
         ~np.eye(*shape, dtype=bool)
@@ -177,8 +179,8 @@ def off_diagonal(comparison: Comparison) -> np.ndarray:
 
 def summarized_pairs(comparison: Comparison) -> np.ndarray:
     """Return a mask of the pairs in a summary: layers of different models, without the
-    re-initialised copy; or pairs of different representations, if no names are layers of several
-    models."""
+    re-initialised copy; or all pairs of different representations, if the names are not layers of
+    several models."""
     reference = str(comparison.provenance.get("reinitialized", ""))
     is_between = is_between_models(comparison.rows, comparison.columns, reference)
     return is_between if is_between.any() else off_diagonal(comparison)
@@ -187,14 +189,12 @@ def summarized_pairs(comparison: Comparison) -> np.ndarray:
 def color_scale(
     values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False
 ) -> ColorScale:
-    """Return the limits of the colour scale: the range of the measure, so that a colour means the
-    same in every map. Of a range with negative values, only the negative values that occur are in
-    the scale, and colours stay the same.
+    """Return the limits of the colour scale: the range of the measure. Of a range with negative
+    values, only the negative values that occur are in the scale, and colours stay the same.
 
     If an end of the range is infinite or far away (IMD reaches 18316), the extreme value or 0 takes
     its place; ``stretch`` puts the extreme values at the two ends. If a few values are far larger
-    than the rest, the scale ends before these outliers, to keep the contrast among the rest. In all
-    these cases the scale has a note.
+    than the rest, the scale ends before these outliers. In all these cases the scale has a note.
     """
     finite = values[np.isfinite(values)]
     smallest, largest = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
@@ -213,7 +213,8 @@ def color_scale(
 
 
 def _largest_typical_value(values: np.ndarray) -> float:
-    """Return the largest value or, if it is far beyond most values, the largest of most values."""
+    """Return the largest value, or, if the largest exceeds four times the 0.9 quantile, this
+    quantile; 1 without values."""
     if not values.size:
         return 1.0
     largest, typical = (
@@ -224,7 +225,8 @@ def _largest_typical_value(values: np.ndarray) -> float:
 
 
 def measure_definition(info: MeasureInfo) -> str:
-    """Return the sentence that defines a measure; "" for a measure missing from the catalogue."""
+    """Return the sentence that defines a measure; "" for a measure missing from the catalogue, or
+    with another label there."""
     try:
         measure = get_measure(info.spec)
     except ValueError:
@@ -233,8 +235,8 @@ def measure_definition(info: MeasureInfo) -> str:
 
 
 def extreme_pairs(comparison: Comparison, measure: str | Measure) -> tuple[tuple[str, str], ...]:
-    """Return the most and the least similar pair of a measure, among the pairs in a summary; () if
-    no pair has a value."""
+    """Return the names of the most and of the least similar pair of a measure, among the pairs in a
+    summary; () if no pair has a value."""
     difference = np.where(summarized_pairs(comparison), comparison.dissimilarity(measure), np.nan)
     if np.isnan(difference).all():
         return ()
@@ -254,6 +256,7 @@ class PageContext(NamedTuple):
     """A comparison, the measure that leads the page, and the evidence about chance and intervals.
 
     ``readings``: the results in the evidence by measure specification; empty without evidence.
+    ``stretch``: colours span the values.
     """
 
     comparison: Comparison
@@ -274,7 +277,8 @@ class PageContext(NamedTuple):
         return (self.leading, *other_measures)
 
     def label(self, info: MeasureInfo) -> str:
-        """Return the name of a measure for sentences: the label, if no other measure shares it."""
+        """Return the name of a measure for sentences: the label, or the specification if another
+        measure shares the label."""
         return unique_measure_title(self.comparison, info)
 
     def values(self, info: MeasureInfo) -> np.ndarray:
@@ -327,7 +331,8 @@ def page_context(
     evidence: Evidence | None = None,
     stretch: bool = False,
 ) -> PageContext:
-    """Return the context for the page of a comparison.
+    """Return the context for the page of a comparison. ``measure``: the leading measure; None for
+    the usual choice.
 
     Raises ``KeyError`` for a measure missing from the comparison, and ``ValueError`` for evidence
     of other representations, or without the leading measure.
@@ -382,7 +387,8 @@ def trained_curves(context: PageContext, curves: Iterable[DepthCurve]) -> list[D
 
 
 def curves_at_common_depths(curves: Sequence[DepthCurve]) -> tuple[DepthCurve, ...]:
-    """Return curves reduced to the number of depths of the shortest curve."""
+    """Return curves reduced to the number of depths of the shortest curve: each keeps its nearest
+    relative depths."""
     count, parts = min((len(curve.layers) for curve in curves), default=0), []
     for curve in curves:
         depths = nearest_depths(count, len(curve.layers))
@@ -395,7 +401,8 @@ def curves_at_common_depths(curves: Sequence[DepthCurve]) -> tuple[DepthCurve, .
 
 
 def describe_depth_matching(context: PageContext, curves: Iterable[DepthCurve]) -> str:
-    """Return how layers are matched: at equal depth, or at the nearest relative depth."""
+    """Return how layers are matched: "equal depth", or "nearest relative depth" for models with
+    unequal numbers of layers."""
     counts = {
         len(layer_columns(context, m)) for curve in curves for m in (curve.model, curve.other)
     }
@@ -403,7 +410,8 @@ def describe_depth_matching(context: PageContext, curves: Iterable[DepthCurve]) 
 
 
 def layer_columns(context: PageContext, model: str) -> list[int]:
-    """Return the columns of a model, or its rows if no column belongs to the model."""
+    """Return the positions of the columns of a model, or of its rows if no column belongs to the
+    model."""
     columns, rows = (
         layers_by_model(context.comparison.columns),
         layers_by_model(context.comparison.rows),
@@ -414,9 +422,10 @@ def layer_columns(context: PageContext, model: str) -> list[int]:
 def cross_model_pairs(
     context: PageContext, places: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return the pairs of layers of different models, without the re-initialised copy.
+    """Return those of the pairs that are layers of different models, without the re-initialised
+    copy.
 
-    Return no pairs unless all representations are layers of several models.
+    Return [] unless all representations are layers of several models.
     """
     rows, columns = context.comparison.rows, context.comparison.columns
     is_between = is_between_models(rows, columns, context.reference)
@@ -441,6 +450,7 @@ def name_in_sentence(name: str) -> str:
 
 
 def mean_chance(context: PageContext, info: MeasureInfo, places: list[tuple[int, int]]) -> float:
-    """Return the mean chance level of some pairs; NaN unless it is known for all of them."""
+    """Return the mean chance level of some pairs; NaN for no pairs, and unless it is known for all
+    of them."""
     chance = context.chance(info)
     return math.fsum(float(chance[i, j]) for i, j in places) / len(places) if places else math.nan

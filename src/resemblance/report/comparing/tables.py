@@ -90,7 +90,7 @@ MAX_ENTRIES_IN_CELL = 12  # entries of a list in a table cell
 
 
 def measures_table(comparison: Comparison) -> Table:
-    """Return a row for each measure: its properties, and a summary of its values over all pairs."""
+    """Return a row for each measure: its properties, and a summary of its values over the pairs."""
     rows: list[tuple[TableEntry, ...]] = []
     signs = []
     for info in comparison.measures:
@@ -122,7 +122,8 @@ def measures_table(comparison: Comparison) -> Table:
 
 
 def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
-    """Return the values of the only pair, in two directions if a measure is asymmetric."""
+    """Return a row for each measure with its value for the only pair at ``place``, in two
+    directions if a measure is asymmetric."""
     i, j = place
     x, y = comparison.rows[i], comparison.columns[j]
     is_two_way = is_all_pairs_of_one_list(comparison) and not all(
@@ -157,7 +158,8 @@ def _measure_facts(info: MeasureInfo) -> tuple[TableEntry, ...]:
 
 
 def failures_table(comparison: Comparison) -> Table:
-    """Return the reasons for missing values."""
+    """Return a row for each reason for missing values, with the measures and the number of
+    values."""
     rows = tuple(
         (group.reason, ", ".join(group.measures), group.values, " and ".join(group.example))
         for group in failure_groups(comparison)
@@ -184,7 +186,8 @@ def representations_table(comparison: Comparison) -> Table:
 
 
 def evidence_sections(context: PageContext) -> Iterator[Section]:
-    """Yield the tables of an evidence; nothing without evidence."""
+    """Yield the sections of an evidence: one table for a single pair, otherwise the overview and
+    all values; nothing without evidence."""
     evidence = context.evidence
     results = [context.readings[m.spec] for m in context.measures if m.spec in context.readings]
     if evidence is None:
@@ -210,13 +213,13 @@ def depths_sections(context: PageContext) -> Iterator[Section]:
 
 
 def has_single_pair(results: Sequence[MeasureResult]) -> bool:
-    """Return whether all results are about the same two representations."""
+    """Return whether all results are about the same two representations; True without results."""
     return len({frozenset((pair.x, pair.y)) for result in results for pair in result.pairs}) <= 1
 
 
 def depths_table(context: PageContext) -> Table | None:
-    """Return the layers of equal depth of every two models: the value of each measure, and the
-    evidence for the leading measure. Return None if no models have several layers."""
+    """Return a row per pair of layers of equal depth of two models: the value of each measure, and
+    the evidence for the leading measure. Return None if no models have several layers."""
     curves = depth_curves(context, context.leading)
     places = [place for curve in curves for place in curve_positions(context, curve)]
     if not places:
@@ -379,9 +382,10 @@ def _format_pair_interval(pair: PairResult, places: int | None) -> str | None:
 
 
 def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
-    """Return the facts under the title: each model with its size, the data, the pooling.
+    """Return the facts under the title, as texts by name: each model with its size, the data, the
+    pooling.
 
-    Unknown facts are omitted.
+    Unknown facts are omitted. Of many models, only the number is given.
     """
     models, data = model_and_data_facts(provenance)
     facts = dict[str, str]()
@@ -410,8 +414,8 @@ def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
 def model_and_data_facts(
     provenance: Mapping[str, Any],
 ) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
-    """Return the facts of each model, and the facts of the data; empty mappings for any other
-    format."""
+    """Return the facts of each model by name, and the facts of the data; {} where the provenance
+    has another format."""
     models, data = provenance.get("models"), provenance.get("data")
     entries = models if isinstance(models, Mapping) else {}
     facts_by_model = {
@@ -421,7 +425,7 @@ def model_and_data_facts(
 
 
 def first_fact_named(facts: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the first fact present under any of the names; else None."""
+    """Return the first fact present under any of the names; None if no fact is present."""
     return next((facts[name] for name in names if facts.get(name) not in (None, "")), None)
 
 
@@ -449,7 +453,8 @@ def _describe_data_facts(data: Mapping[str, Any]) -> str:
 
 
 def models_section(provenance: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield the known facts of models and data, as tables; nothing without facts."""
+    """Yield the section with the known facts of models and data, as tables; nothing without
+    facts."""
     models, data = model_and_data_facts(provenance)
     tables = []
     if models:
@@ -468,7 +473,8 @@ def models_section(provenance: Mapping[str, Any]) -> Iterator[Section]:
 
 
 def format_fact(fact: Any) -> TableEntry:
-    """Write a fact for a cell: lists with commas, long lists with their length."""
+    """Return a fact for a cell: numbers as float, lists with commas, long lists with their
+    length."""
     if fact is None or isinstance(fact, str):
         return fact
     if isinstance(fact, bool):
