@@ -120,7 +120,7 @@ def intervals(
 
 
 def _bar(name: str, value: float, low: float, high: float, note: str = "") -> Bar:
-    """Return a bar; without an interval if the ends are NaN."""
+    """Return a bar with an interval; without an end that is NaN."""
     return Bar(name, value, finite_or_none(low), finite_or_none(high), note)
 
 
@@ -239,7 +239,7 @@ def points(result: BaseResult, column: str = "", *, ax: Axes | None = None) -> A
 
 class BarMarks(NamedTuple):
     """The legend marks of bars: a value, a hollow value, the threshold line, the values behind the
-    estimates, and the band."""
+    estimates, and the band; None for a mark that the figure lacks."""
 
     value: Any
     hollow: Any
@@ -252,10 +252,12 @@ class BarMarks(NamedTuple):
 def paint_bars(
     figure: Bars, ax: Axes | None = None, *, entries: int = 0
 ) -> Iterator[tuple[Axes, BarMarks]]:
-    """Paint values in rows with their intervals; yield the axes, to which callers can add more, and
-    the marks for a legend with ``entries`` entries.
+    """Draw a row with a value and an interval for every bar. Yield the axes and the marks of the
+    legend.
 
-    Above a threshold that is a limit, marks are squares.
+    The function draws no legend. ``entries``: the number of legend entries for which a new figure
+    is made taller. If ``figure.is_limit`` is set, bars begin at the threshold, and values above the
+    threshold are red squares.
     """
     with named_rows(ax, [bar.name for bar in figure.bars], entries) as axes:
         level, is_over = figure.threshold, np.zeros(len(figure.bars), bool)
@@ -300,7 +302,7 @@ def _draw_points(ax: Axes, figure: Bars) -> Any:
 
 
 def _draw_brackets(ax: Axes, figure: Bars) -> None:
-    """Draw brackets at the right of the axes, with upright texts."""
+    """Draw the brackets of a figure at the right of the axes, with upright texts."""
     if not figure.brackets:
         return
     transforms = import_optional("matplotlib.transforms")
@@ -341,8 +343,8 @@ def _draw_dots(
     is_hollow: bool = False,
     mark: str = "o",
 ) -> Any:
-    """Draw the values of selected rows with their intervals; return the marks, or None without
-    rows."""
+    """Draw the values of the rows in the mask ``is_drawn``, with their intervals; return the marks,
+    or None without rows."""
     rows = np.flatnonzero(is_drawn)
     if not rows.size:
         return None
@@ -361,7 +363,8 @@ def _draw_threshold(ax: Axes, level: float) -> Any:
 
 
 def _format_log_axis(ax: Axes, span: tuple[float, float] | None) -> None:
-    """Number the powers of ten of a span; smaller values are at the first tick."""
+    """Make the axis logarithmic, and number the powers of ten of a span; the first number is "≤
+    low", for smaller values."""
     ax.set_xscale("log")
     if span is None:
         return
@@ -374,7 +377,8 @@ def _format_log_axis(ax: Axes, span: tuple[float, float] | None) -> None:
 
 @contextmanager
 def named_rows(ax: Axes | None, names: Sequence[str], entries: int = 0) -> Iterator[Axes]:
-    """Yield axes with a row per name, the first on top, below a legend with ``entries`` entries."""
+    """Yield axes with a row per name, the first on top. A new figure has room for the names and for
+    a legend with ``entries`` entries above."""
     texts = escape_matplotlib_names(names)
     room = max(estimate_text_width(text, 7) for text in texts) / POINTS_PER_INCH
     with axes_in_style(

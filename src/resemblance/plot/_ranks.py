@@ -73,7 +73,7 @@ def box(result: Result, *, ax: Axes | None = None) -> Axes:
 def paint_boxes(figure: Boxes, ax: Axes | None = None) -> Axes:
     """Paint box plots in rows, in a new figure or in ``ax``; return the axes.
 
-    Groups get colours in the order of their names; no group, or ``"other"``, is grey.
+    Groups get colours in alphabetical order; no group, or ``"other"``, is grey.
     """
     groups = sorted({b.group for b in figure.boxes} - {OTHER_FAMILY, ""})
     colors = {g: COLORBLIND_PALETTE[i % len(COLORBLIND_PALETTE)] for i, g in enumerate(groups)}

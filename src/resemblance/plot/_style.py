@@ -58,7 +58,8 @@ MATPLOTLIB_STYLE = {
 
 
 class SeriesStyle(NamedTuple):
-    """The style of a line or a group, which readers can distinguish in grey as well."""
+    """The colour, marker and dashes of a line or a group, which readers can distinguish in grey as
+    well."""
 
     color: str
     mark: str
@@ -104,15 +105,17 @@ def _style_of_width(matplotlib: Any, inches: float) -> Iterator[None]:
 
 
 def figure_width() -> float | None:
-    """Return the width of new figures in inches, as set by :func:`style`, or None."""
+    """Return the width of new figures in inches, as set by :func:`style`; None if no width is
+    set."""
     return _requested_figure_width.get()
 
 
 @contextmanager
 def axes_in_style(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
-    """Yield axes to draw in: the axes of the user in their style, or new axes in the style of the
+    """Yield axes to draw in: ``ax`` in the style of the user, or new axes in the style of the
     package.
 
+    ``width``, ``height``: the size of a new figure in inches; a width set by :func:`style` wins.
     Raises ``ValueError`` if ``ax`` is not a matplotlib axes object.
     """
     if ax is not None:
@@ -142,7 +145,7 @@ def matplotlib_setting(name: str) -> Any:
 
 
 def font_size_points(name: str) -> float:
-    """Return the font size of a matplotlib setting, in points."""
+    """Return the font size of a matplotlib setting such as "axes.labelsize", in points."""
     properties = import_optional("matplotlib.font_manager").FontProperties(
         size=matplotlib_setting(name)
     )
@@ -150,7 +153,7 @@ def font_size_points(name: str) -> float:
 
 
 def series_style(i: int) -> SeriesStyle:
-    """Return the style of line ``i``."""
+    """Return the style of line number ``i``, from 0."""
     mark = PLOT_MARKERS[(i + i // len(COLORBLIND_PALETTE)) % len(PLOT_MARKERS)]
     return SeriesStyle(
         COLORBLIND_PALETTE[i % len(COLORBLIND_PALETTE)], mark, DASH_PATTERNS[i % len(DASH_PATTERNS)]
@@ -158,7 +161,8 @@ def series_style(i: int) -> SeriesStyle:
 
 
 def escape_matplotlib_name(name: object, max_length: int = 32) -> str:
-    """Return a name that matplotlib shows literally: ``$`` begins no formula."""
+    """Return a name on one line, shortened to ``max_length``, that matplotlib shows literally:
+    ``$`` begins no formula."""
     return escape_matplotlib_names([name], max_length)[0]
 
 
@@ -185,7 +189,8 @@ def draw_legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], **option
 
 
 def map_colormap(*, is_diverging: bool, is_reversed: bool) -> Any:
-    """Return the colormap of heat maps, as on pages: pale to dark, with brown below 0."""
+    """Return the colormap of heat maps, as on pages: pale to dark. A diverging map has brown before
+    pale. A reversed map has the opposite order."""
     table = color_palette(256)
     if is_diverging:
         table = np.concatenate([color_palette(256, opposite=True)[::-1], table])

@@ -20,10 +20,10 @@ def page_context_to_plot(
     *,
     stretch: bool = False,
 ) -> PageContext:
-    """Return a measure of a comparison or an evidence, with everything that a page shows of the
-    measure.
+    """Return the context of a measure, as for a page, from a comparison or an evidence.
 
-    Raises ``ValueError`` for other data and for evidence on other representations.
+    ``evidence``: the evidence on a comparison. Raises ``ValueError`` for other data and for
+    evidence on other representations.
     """
     if isinstance(data, Evidence):
         comparison, evidence = data.comparison, data
@@ -35,8 +35,8 @@ def page_context_to_plot(
 
 
 def _require_comparison(function: str, data: Any, evidence: Any) -> Comparison:
-    """Return the comparison, after a check that the evidence, if given, has the same
-    representations."""
+    """Return the comparison unchanged; raise ``ValueError`` for other data, and for evidence with
+    other representations."""
     if not isinstance(data, Comparison):
         raise ValueError(
             f"plot.{function} draws a Comparison or an Evidence; got {type(data).__name__}"
@@ -58,7 +58,8 @@ def _require_comparison(function: str, data: Any, evidence: Any) -> Comparison:
 def measure_to_plot(
     function: str, comparison: Comparison, measure: str | Measure | None
 ) -> MeasureInfo:
-    """Return the measure to draw; the name is optional if the comparison has a single measure."""
+    """Return the measure to draw. The name may be None if the comparison has a single measure;
+    otherwise raise ``ValueError``."""
     if measure is not None:
         return comparison.info(measure)
     specs = [m.spec for m in comparison.measures]
@@ -73,7 +74,8 @@ def measure_axis_label(info: MeasureInfo) -> str:
 
 
 def reordered_comparison(comparison: Comparison, info: MeasureInfo, order: list[int]) -> Comparison:
-    """Return a square comparison with a single measure and the representations in another order."""
+    """Return a square comparison with the measure ``info`` only, and the representations in another
+    order."""
     names = tuple(comparison.rows[i] for i in order)
     matrices = {info.spec: comparison.matrices[info.spec]}
     return replace(comparison, rows=names, columns=names, measures=(info,), matrices=matrices)

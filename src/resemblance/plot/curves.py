@@ -111,8 +111,8 @@ def _curves_to_plot(
 def _layer_chart(
     context: PageContext, curves: Sequence[DepthCurve], against: str | None, *, is_best: bool
 ) -> Chart:
-    """Return a line for each curve, with its chance level if known; for best matches, the titles of
-    the points are the matched layers."""
+    """Return a chart with a line for each curve, followed by its chance level if known. For best
+    matches, the titles of the points are the matched layers."""
     info, is_relative = context.leading, has_relative_depth(curves)
     names, chance, lines = _curve_names(curves, against), context.chance(info), list[Line]()
     for curve, line in zip(curves, layer_lines(context, info, curves, names)):
@@ -129,7 +129,7 @@ def _layer_chart(
 
 
 def _curve_names(curves: Sequence[DepthCurve], against: str | None) -> list[str]:
-    """Return the names of the two models of each curve, or of the model other than ``against``."""
+    """Return a name for each curve: its two models, or with ``against`` the other model."""
     if against is not None:
         return [c.other if c.model == against else c.model for c in curves]
     models = list(dict.fromkeys(m for c in curves for m in (c.model, c.other)))
@@ -180,9 +180,9 @@ def paint_chart(
     """Paint the lines of a chart with their intervals in a new figure or in ``ax``; return the
     axes.
 
-    Dashed lines, for example of chance, are dotted and have the colour of the line with the same
-    name. ``ticks``: the names of the positions 1, 2, ...; ``unit``: the noun for a count of lines,
-    if a legend has no room for names.
+    Dashed lines of the chart, for example of chance, are drawn dotted, in the colour of the line
+    with the same name. ``ticks``: the names of the positions 1, 2, ...; ``unit``: the noun for a
+    count of lines, if a legend has no room for names.
     """
     lines = [line for line in chart.lines if not line.is_dashed]
     with axes_in_style(ax, COLUMN_WIDTH_INCHES, 2.3) as axes:
@@ -207,7 +207,7 @@ def paint_chart(
 
 
 def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> None:
-    """Name the axis, and its ticks as far as there is room."""
+    """Set the scale and the name of the axis, and name its ticks as far as there is room."""
     ax.set_xlabel(chart.x)
     if chart.log_x:
         positive = [x for line in chart.lines for x, _ in line.points if x > 0]
@@ -224,7 +224,7 @@ def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> Non
 
 
 def _names_fit(ax: Axes, names: Sequence[str], size: float) -> bool:
-    """Return whether equally spaced names fit along the axis."""
+    """Return whether equally spaced names in a font of ``size`` points fit along the axis."""
     room = ax.get_window_extent().width * POINTS_PER_INCH / ax.figure.dpi
     return bool(max(estimate_text_width(name, size) for name in names) * len(names) <= 0.97 * room)
 
@@ -250,7 +250,8 @@ def _draw_dotted_line(ax: Axes, line: Line, color: str) -> None:
 
 
 def _label_line_points(ax: Axes, lines: Sequence[Line]) -> None:
-    """Write the titles at the points of one or two lines, where there is room."""
+    """Write the titles at the points of one or two lines, if all titles of a line have room: above
+    the higher line, and below the other. With more lines, write nothing."""
     if len(lines) > 2:
         return
     highest = max(lines, key=lambda line: np.nansum([y for _, y in line.points]))
@@ -285,7 +286,8 @@ def _label_value_axis(ax: Axes, name: str) -> None:
 
 
 def _draw_line_legend(ax: Axes, chart: Chart, handles: Sequence[Any], unit: str) -> None:
-    """Draw the legend of the lines; with very many lines, only their number."""
+    """Draw the legend of the lines; with more than 12 lines, only their number. All dotted lines
+    share an entry."""
     dashed = [line.name for line in chart.lines if line.is_dashed]
     names = [line.name for line in chart.lines if not line.is_dashed]
     own_names = [name for name in dict.fromkeys(dashed) if name not in names]

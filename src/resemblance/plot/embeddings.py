@@ -69,7 +69,7 @@ def paint_plane(chart: Chart, ax: Axes | None = None, *, title: str = "") -> Axe
     """Paint a plane, with the same scale on the two axes, in a new figure or in ``ax``; return the
     axes.
 
-    Joined points are numbered and other points are named, up to 60 points.
+    With up to 60 points, joined points are numbered and other points are named.
     """
     side = figure_width() or COLUMN_WIDTH_INCHES
     with axes_in_style(ax, side, side) as axes:
@@ -93,7 +93,8 @@ def _is_path(chart: Chart, line: Line) -> bool:
 
 
 def _draw_layer_path(ax: Axes, chart: Chart, i: int) -> Any:
-    """Draw the layers of a model in order, or single representations."""
+    """Draw line ``i``: the layers of a model in order, or single representations; return the
+    path."""
     line = chart.lines[i]
     color, mark, dash = series_style(i)
     style = {"color": color, "marker": mark, "linestyle": dash if _is_path(chart, line) else "none"}

@@ -152,7 +152,8 @@ def paint_heat_map(
     """Paint a heat map in a new figure or in ``ax``; return the axes.
 
     ``scale``: the label of the colour bar; if it is too long, the bar has the title of the map.
-    ``is_written``: whether to write the values into the cells; by default in small maps.
+    ``scale_note``: a second line of the label. ``is_written``: whether to write the values into the
+    cells; by default in maps of up to 12 cells a side.
     """
     rows, columns = len(heat.rows), len(heat.columns)
     is_written = max(rows, columns) <= MAX_SIDE_WITH_NUMBERS if is_written is None else is_written
@@ -177,7 +178,7 @@ def paint_heat_map(
 
 
 def _reorder_map(heat: HeatMap, order: Sequence[int]) -> HeatMap:
-    """Return the values and hatched cells of a square map in another order along the two sides."""
+    """Return a square map in another order along the two sides, without tooltips and chance."""
     names, place = tuple(heat.rows[i] for i in order), {old: new for new, old in enumerate(order)}
     values = tuple(tuple(heat.values[i][j] for j in order) for i in order)
     hatched = tuple((place[i], place[j]) for i, j in heat.hatched)
@@ -191,7 +192,8 @@ def _tick_label_size() -> float:
 
 
 def _cell_size_points(rows: int, columns: int, ax: Axes | None, is_written: bool) -> float:
-    """Return the size of a cell in points: as given axes have it, else a legible size."""
+    """Return the size of a cell in points: the size that fits into ``ax``, or a legible size for a
+    new figure."""
     if ax is not None and hasattr(ax, "get_window_extent"):
         box, scale = ax.get_window_extent(), POINTS_PER_INCH / ax.figure.dpi
         return float(min(box.width / columns, box.height / rows) * scale)
@@ -211,7 +213,7 @@ def _cell_size_in_width(inches: float, rows: Sequence[str], columns: int, size: 
 
 
 def _draw_mesh(ax: Axes, heat: HeatMap) -> Any:
-    """Draw the coloured cells; cells without a value are hatched."""
+    """Draw the coloured cells, and return the mesh; cells without a value are hatched."""
     values = _map_values(heat)
     rows, columns = values.shape
     low, high = color_limits(heat)
@@ -303,7 +305,8 @@ class SideNames(NamedTuple):
     """The names along a side, the font sizes, and the space for the names, in points.
 
     ``cells``: positions and names of single cells; ``models``: spans of models, with names
-    ``offset`` points away.
+    ``offset`` points away. ``are_turned``, ``are_models_turned``: whether names are rotated by 90
+    degrees.
     """
 
     cells: tuple[tuple[float, str], ...]
@@ -324,8 +327,8 @@ class SideNames(NamedTuple):
 def choose_side_names(
     names: Sequence[str], pitch: float, size: float, *, is_below: bool
 ) -> SideNames:
-    """Choose the names along a side with cells of ``pitch`` points, in a font of at most
-    ``size``."""
+    """Choose the names along a side with cells of ``pitch`` points, in a font of at most ``size``.
+    If not all cell names fit, every second, third ... name stays, or only the names of models."""
     models = model_spans_along_side(names)
     name_size = min(size, 0.92 * pitch)
     fits = name_size >= MIN_CELL_NAME_SIZE
@@ -355,8 +358,8 @@ def choose_side_names(
 
 
 def model_spans_along_side(names: Sequence[str]) -> tuple[ModelSpan, ...]:
-    """Return the models along a side; () unless the layers of each model are consecutive, and a
-    model has several."""
+    """Return the spans of the models along a side; () unless all names are layers, the layers of
+    each model are consecutive, and a model has several."""
     groups = model_groups(names)
     return groups if len(groups) == len(layers_by_model(names)) < len(names) else ()
 

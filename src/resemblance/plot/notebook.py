@@ -62,8 +62,8 @@ INLINE_STYLES: Mapping[str, Mapping[str, str]] = {
 
 
 def picture(result: Any) -> str:
-    """Return maps of a comparison or an evidence, ranks of a result, drifts of a report; "" for
-    other results."""
+    """Return HTML with maps of a comparison or an evidence, ranks of a result, or drifts of a
+    report; "" for other results."""
     if isinstance(result, Comparison | Evidence):
         return "".join(_map_thumbnails(result))
     if isinstance(result, Result):
@@ -80,7 +80,8 @@ def picture(result: Any) -> str:
 
 
 def _map_thumbnails(result: Comparison | Evidence) -> Iterator[str]:
-    """Yield the maps of the first measures, and a note on omitted maps."""
+    """Yield the maps of the first measures as HTML, and a note on omitted maps. Large maps are all
+    omitted."""
     comparison = result.comparison if isinstance(result, Evidence) else result
     cells = len(comparison.rows) * len(comparison.columns)
     count = min(MAX_NOTEBOOK_MAPS, MAX_NOTEBOOK_CELLS // max(cells, 1), len(comparison.measures))
@@ -115,7 +116,7 @@ def _map_caption(comparison: Comparison, info: MeasureInfo) -> str:
 
 
 def _rank_thumbnail(result: Result) -> str:
-    """Return the headline, and the mean ranks of the first ten measures."""
+    """Return HTML with the first opening sentence, and the mean ranks of the first ten measures."""
     headline = opening_sentences(result)
     lines = "".join(f"<p>{escape(line)}</p>" for line in headline.splitlines()[:1])
     figure = mean_rank_chart(result)
@@ -141,7 +142,7 @@ def _bars_html(figure: Bars) -> str:
 
 def notebook_style(kind: str, group_kind: str = "") -> Mapping[str, str]:
     """Return the attributes of a figure element without a style sheet: the colour of a map cell, or
-    the entry of ``INLINE_STYLES``."""
+    the entry of ``INLINE_STYLES``; {} for an unknown kind."""
     if color := _inline_map_colors().get(kind):
         return {"fill": color}
     kind = kind.removesuffix(" matrix")
