@@ -173,7 +173,7 @@ def _centered_means(means: np.ndarray, caller: str) -> np.ndarray:
 
 
 def _weights_of_classes(classifier: Readout, classes: int, d: int, caller: str) -> np.ndarray:
-    """Return the weights of a classifier.
+    """Return the weights (C, d) of a classifier unchanged.
 
     Raises ``ValueError`` if the classifier has another number of classes or features.
     """

@@ -25,7 +25,7 @@ ControlMetric = Literal["euclidean", "cosine"]
 def _coherence_claims(
     controls: ControlMethod, ridge: float, neighbors: ControlMetric
 ) -> dict[str, Any]:
-    """Return the invariances of the coherence, which depend on the controls."""
+    """Return {"invariant_to": the invariances of the coherence}, which depend on the controls."""
     if controls == "whitened":
         return {"invariant_to": RIGID_INVARIANCES if ridge else {"affine"}}
     return {
@@ -38,7 +38,7 @@ def _coherence_claims(
 def _spread_claims(
     controls: ControlMethod, ridge: float, neighbors: ControlMetric
 ) -> dict[str, Any]:
-    """Return the invariances of the spread, which depend on the controls."""
+    """Return {"invariant_to": the invariances of the spread}, which depend on the controls."""
     if controls == "whitened" and ridge == 0:
         return {"invariant_to": {"affine"}}
     return {
@@ -92,6 +92,7 @@ def _shifts_from_controls(
     x: Representation, control: Representation, controls: str, k: int, neighbors: str, ridge: float
 ) -> tuple[np.ndarray, float]:
     """Return the shift of every sample from its controls, shape (n, d), and a scale of the points.
+    The shifts of whitened controls are in whitened units.
 
     The scale is the largest absolute entry of the samples minus the mean of the controls.
     """
@@ -125,19 +126,20 @@ def _shift_coherence(shifts: np.ndarray, form: str, scale: float) -> float:
 
 
 def _magnitude_exponent(*arrays: np.ndarray) -> int:
-    """Return the exponent of the power of two just above all magnitudes.
+    """Return the exponent e for which 2^e is just above all magnitudes in the arrays.
 
-    Dividing by the power of two is exact, and afterwards squares are in range.
+    Dividing by 2^e is exact, and afterwards squares are in range.
     """
     return int(np.frexp(max(float(np.abs(array).max()) for array in arrays))[1])
 
 
 @cached("d d", "scalar")
 def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndarray, int]:
-    """Return the inverse symmetric root of the covariance of the controls plus a multiple of the
+    """Return the inverse symmetric root of the covariance of the controls plus ``ridge`` times the
     identity, and an exponent.
 
-    Divide points by two to the power of the exponent before multiplying by the matrix.
+    Divide points by two to the power of the exponent before multiplying by the matrix. Raises
+    ``ValueError`` for a single control, and ``UndefinedError`` for a singular covariance.
     """
     baseline = double_precision_rows(control)
     if len(baseline) < 2:
@@ -156,7 +158,11 @@ def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndar
 
 
 def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -> np.ndarray:
-    """Return the mean of the k controls nearest to every point, shape (n, d), in blocks of rows."""
+    """Return the mean of the k controls in ``baseline`` nearest to every point, shape (n, d); of
+    all controls if there are fewer.
+
+    ``kind``: "cosine" or "euclidean". Distances are computed in blocks of rows.
+    """
     from scipy.spatial.distance import cdist
 
     size, k, means = (
@@ -178,7 +184,8 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
 
 
 def _nearest_entries_mask(distances: np.ndarray, k: int) -> np.ndarray:
-    """Return a mask of the k smallest entries of every row, shape of ``distances``."""
+    """Return a mask of the k smallest entries of every row, shape of ``distances``; of tied
+    entries, the first count."""
     last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
     is_nearer, is_tied = distances < last, distances == last
     # Among entries that tie for the last place, the first entries are chosen.
@@ -314,11 +321,14 @@ def split_half_cosine(
     halved: bool,
     seed: int,
 ) -> float:
-    """Return the mean cosine between the mean shifts of two random halves of the points.
+    """Return the mean cosine, over k splits, between the mean shifts of two random halves of the
+    points.
 
-    The mean of the controls is already subtracted from points and controls. Strata are numbered
-    from 0. If ``halved``, halves of the controls are drawn in every stratum, and a half of controls
-    has the weight of the points of the stratum in the compared half.
+    The mean of the controls is already subtracted from points and controls (``baseline``). Strata
+    are numbered from 0. If ``halved``, halves of the controls are drawn in every stratum, and a
+    half of controls has the weight of the points of the stratum in the compared half. Raises
+    ``ValueError`` for a stratum with a single control, and ``UndefinedError`` for a half that does
+    not move.
     """
     weights = _half_weights(np.zeros(len(points), dtype=int), k, seed, "samples")
     shifts = weights @ points
@@ -341,7 +351,8 @@ def split_half_cosine(
 
 
 def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:
-    """Return weights for the means of both halves of every group in k random splits, (2, k, n)."""
+    """Return weights for the means of both halves of every group in k random splits, (2, k, n). A
+    sample outside both halves has weight 0."""
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
     weights = np.zeros((2, k, len(groups)))
     for split in range(k):

@@ -67,8 +67,8 @@ def continuity(x: Representation, projection: Representation, *, k: int = 5) -> 
 def _misplaced_neighbor_share(
     reference: Representation, neighbors_of: Representation, k: int, caller: str
 ) -> float:
-    """Return the penalty, from 0 to 1, for the ranks in ``reference`` of the k nearest samples in
-    ``neighbors_of``."""
+    """Return the penalty, from 0 for none to 1, for the ranks beyond k in ``reference`` of the k
+    nearest samples in ``neighbors_of``."""
     n, penalty = reference.shape[0], 0.0
     sides = (_tied_rank_ranges(side, caller) for side in (reference, neighbors_of))
     for (first, last), (first_place, last_place) in zip(*sides):

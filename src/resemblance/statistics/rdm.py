@@ -33,7 +33,7 @@ MIN_COMPILED_VALUES = 100_000
 
 
 def rdm_invariance_claims(rdm: RdmKind) -> dict[str, set[str]]:
-    """Return the invariances, which depend on the kind of dissimilarities."""
+    """Return {"invariant_to": the invariances}, which depend on the kind of dissimilarities."""
     without_map = {"permutation", "isotropic_scaling"}
     kinds = {
         "cosine": COSINE_INVARIANCES,
@@ -49,7 +49,8 @@ def double_precision_rows(x: Representation) -> np.ndarray:
 
 
 def random_row_numbers(n: int, count: int, seed: int, name: str) -> np.ndarray:
-    """Return the sorted numbers below n, or ``count`` numbers drawn without replacement."""
+    """Return the sorted numbers below n, or, of more than ``count``, a random subset of ``count``
+    numbers. ``seed`` and ``name`` decide the draw."""
     if n <= count:
         return np.arange(n)
     return np.sort(generator(seed, name, "samples").choice(n, count, replace=False))
@@ -61,8 +62,7 @@ def condensed_dissimilarities(points: np.ndarray, kind: str, precision: float = 
     A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all other
     rows. ``precision``: the relative rounding error of the stored numbers; a row that varies less
     is constant. The values equal :func:`resemblance.intermediates.distances.condensed_rdm` (up to a
-    factor for Euclidean distances), computed with one product instead of blocks, because n is at
-    most a few thousand.
+    factor for Euclidean distances).
     """
     mask = ~np.tri(len(points), dtype=bool)
     if kind == "euclidean":
@@ -173,9 +173,11 @@ def rdm_correlation(a: np.ndarray, b: np.ndarray, compare: RdmCorrelation) -> fl
 
 
 def tie_tolerant_ranks(vector: np.ndarray) -> np.ndarray:
-    """Return ranks from 1 to n; values that differ only by rounding errors have the mean rank.
+    """Return the average ranks of a vector, from 1 to n.
 
-    The statistics rank many vectors, so loading compiled code pays early.
+    Neighbouring sorted values share their mean rank if the values differ by rounding errors only.
+    From ``MIN_COMPILED_VALUES`` values on, compiled code computes the ranks if numba is installed.
+    (The default of ``average_ranks`` is larger.)
     """
     return average_ranks_in_range(
         vector, float(vector.min()), float(vector.max()), MIN_COMPILED_VALUES

@@ -89,10 +89,7 @@ def feature_split(
 
 
 def feature_halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns of the first half and of the second half of ``order``.
-
-    If columns are contiguous in memory, whole columns are copied.
-    """
+    """Return the columns of the first half and of the second half of ``order``."""
     half = len(order) // 2
     return points.T[order[:half]].T, points.T[order[half : 2 * half]].T
 
@@ -156,8 +153,8 @@ def basis_split(
 def _points_in_random_bases(
     points: np.ndarray, k: int, rdm: str, seed: int
 ) -> Iterator[np.ndarray]:
-    """Yield the points in random orthonormal bases, drawn so that a rotation of the points rotates
-    the bases too (see :func:`basis_split`)."""
+    """Yield the points, (n, d), in k random orthonormal bases, drawn so that a rotation of the
+    points rotates the bases too (see :func:`basis_split`). Euclidean points are centred first."""
     points = center_and_scale_rows(points) if rdm == "euclidean" else points
     u, s, _ = np.linalg.svd(points, full_matrices=False)
     rank = int(np.sum(s > max(points.shape) * np.finfo(float).eps * s[0]))

@@ -29,9 +29,10 @@ from .rdm import (
 def class_members(
     labels: np.ndarray, caller: str, fewest: int = 2, classes: int = 2
 ) -> list[np.ndarray]:
-    """Return the row numbers of every class.
+    """Return the row numbers of every class, in the order of the class numbers.
 
-    Raises ``ValueError`` for too few classes, or for a class with too few samples.
+    Raises ``ValueError`` for fewer than ``classes`` classes, or for a class with fewer than
+    ``fewest`` samples.
     """
     groups = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
     if len(groups) < classes:
@@ -188,7 +189,8 @@ def variance_ratio(x: Representation, labels: np.ndarray) -> float:
 
 
 def _class_scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float, float]:
-    """Return the sums of squares between classes and in total, in unit size.
+    """Return the sums of squares between classes and in total, of points scaled to a largest entry
+    of 1.
 
     Raises :class:`UndefinedError` if all rows are equal.
     """
@@ -308,7 +310,8 @@ def lda_stability(
 
 
 def _fisher_direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np.ndarray:
-    """Return the unit vector of Fisher's discriminant between two classes."""
+    """Return the unit vector of Fisher's discriminant from the first to the second class, (d,).
+    Raises ``UndefinedError`` if the classes coincide, or nothing varies within them."""
     zero, one = class_mean_rows(points, groups)
     within = np.concatenate([points[group] - mean for group, mean in zip(groups, (zero, one))])
     covariance = within.T @ within / len(within)

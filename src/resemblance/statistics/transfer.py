@@ -70,7 +70,8 @@ def fisher_discriminant(
 def _within_and_between(
     points: np.ndarray, groups: list[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows minus class means, and class means times the roots of the class sizes.
+    """Return rows minus class means, (n, d), and class means times the roots of the class sizes,
+    (C, d).
 
     The points must be centred.
     """
@@ -128,8 +129,9 @@ def silhouette(
 
 
 def _silhouettes(sums: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the silhouette of each sample, from the sums of distances to the samples of every
-    class."""
+    """Return the silhouette of each sample in a block, from the sums of distances to the samples of
+    every class, (block, C). ``labels``: of the block; ``classes``: the memberships of all samples,
+    (n, C)."""
     class_of, sizes = (np.arange(len(sums)), labels), classes.sum(axis=0)
     own_means = sums[class_of] / np.maximum(sizes[labels] - 1, 1)
     means = sums / sizes
@@ -329,7 +331,9 @@ def logme(x: Representation, labels: np.ndarray) -> float:
 def _log_evidence_of_class(u: np.ndarray, variances: np.ndarray, target: np.ndarray) -> float:
     """Return the largest log evidence per sample for one class.
 
-    ``variances`` are the eigenvalues of XᵀX, in any unit.
+    ``u``: the left singular vectors of X. ``variances``: the eigenvalues of XᵀX, in any unit.
+    ``target``: the mask of the class. Raises ``UndefinedError`` if X explains the class without
+    error.
     """
     n = len(u)
     projections = (u.T @ target.astype(float)) ** 2

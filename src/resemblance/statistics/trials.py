@@ -136,7 +136,11 @@ def _agreement_of_parts(
     rdm: RdmKind,
     compare: RdmCorrelation,
 ) -> float:
-    """Return the agreement of the condition means in two parts of the trials."""
+    """Return the agreement of the condition means in two parts of the trials.
+
+    ``first``: the mask of the first part. Raises ``ValueError`` for fewer than 3 conditions, and
+    :class:`EmptyPartError` for a condition without a trial in a part.
+    """
     count = int(conditions.max()) + 1
     if count < 3:
         raise ValueError(f"{caller} needs at least 3 conditions; got {count}")
