@@ -30,7 +30,10 @@ MAX_LISTED_LABELS = 20
 
 
 class LabelledRows(NamedTuple):
-    """Two-dimensional values, in memory or on disk, with a label and a stratum for every row."""
+    """Two-dimensional values, in memory or on disk, with a label and a stratum for every row.
+
+    ``stratum``: the index into ``strata`` for every row, -1 without a stratum.
+    """
 
     source: Any
     labels: Sequence[str]
@@ -43,7 +46,7 @@ class LabelledRows(NamedTuple):
         return np.flatnonzero(self.label == self.labels.index(name))
 
     def dense(self, rows: np.ndarray, name: str) -> Representation:
-        """Return the given rows as a representation in memory."""
+        """Return the given rows as a dense representation in memory, called ``name``."""
         block = self.source[rows]
         return Representation(block.toarray() if hasattr(block, "toarray") else block, name)
 
@@ -52,8 +55,8 @@ class LabelledRows(NamedTuple):
 def open_labeled_rows(
     X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None
 ) -> Iterator[LabelledRows]:
-    """Open the data of :func:`resemblance.stability.perturbations`; on exit, close a file that was
-    opened."""
+    """Yield the data of :func:`resemblance.stability.perturbations` with labels and strata; on
+    exit, close a file that was opened. Without ``match``, all rows are in one stratum."""
     if not isinstance(X, str | Path) or Path(X).suffix != ".h5ad":
         yield _labeled_rows(X, labels, match, layer, obsm)
         return
@@ -132,8 +135,8 @@ def _select_annotated_values(data: Any, layer: str | None, obsm: str | None) -> 
 def _annotation_column(data: Any, column: Any, role: str) -> Any:
     """Return a column of the annotations, or the argument itself.
 
-    A name selects a column of ``obs``. A Series is reordered to the names of the samples. Any other
-    argument is returned unchanged.
+    A name selects a column of ``obs``. A Series is reordered to the names of the samples; a missing
+    name raises ``ValueError``. Any other argument is returned unchanged.
     """
     if isinstance(column, str):
         return _named_annotation_entry(data.obs, column, "obs")
@@ -159,7 +162,7 @@ def _named_annotation_entry(entries: Mapping[str, Any], key: str, location: str)
 
 
 def _row_indexable_values(X: Any) -> Any:
-    """Return values that support indexing by rows.
+    """Return values (n, d) that support indexing by rows.
 
     Sparse values stay sparse. Dense values in a file stay in the file.
     """
@@ -205,9 +208,11 @@ def _encode_row_labels(values: Any, n: int, role: str) -> tuple[list[str], np.nd
 
 
 def control_labels(control: Any, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of the controls.
+    """Return the labels of the controls, as texts.
 
-    Raises ``ValueError``, with a list of the labels of the samples, if a control label is missing.
+    ``control``: one label, or several; None for the only usual name of controls among ``names``,
+    the labels of the samples. Raises ``ValueError``, with a list of ``names``, if a control label
+    is missing or unclear.
     """
     if control is None:
         candidates = _usual_control_labels(names)
@@ -237,7 +242,8 @@ def control_labels(control: Any, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _requested_control_labels(control: Any) -> tuple[str, ...]:
-    """Return the text of one label, or of all labels in a list, set or array."""
+    """Return the text of one label, or of all distinct labels in a list, set or array; a set is
+    sorted."""
     values = control.tolist() if hasattr(control, "tolist") else control
     if isinstance(values, str) or not isinstance(values, Iterable):
         return (str(values),)

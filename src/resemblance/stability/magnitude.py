@@ -157,7 +157,7 @@ def _excess_coherence(s: np.ndarray, m: np.ndarray, form: str, share: float) -> 
 
 
 def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
-    """Fit a robust locally weighted line at every x (Cleveland 1979).
+    """Return a robust locally weighted line at every x (Cleveland 1979), shape of x.
 
     The first weights are tricube weights over the k nearest points. Later rounds multiply the
     weights by bisquare weights of the residuals.

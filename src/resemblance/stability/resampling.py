@@ -192,7 +192,8 @@ def _part_numbers(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
 
 
 def _with_early_share(statistic: Statistic, part_numbers: np.ndarray) -> Statistic:
-    """Return the statistic with the share of early trials among the drawn samples."""
+    """Return the statistic with the share of early trials among the drawn samples; unchanged for a
+    statistic without early and late trials."""
     if statistic.parts != "early and late":
         return statistic
     return statistic.with_parameters(

@@ -250,8 +250,8 @@ def _limit_members(members: np.ndarray, rules: _ScreenSettings, label: str) -> n
 def _select_control_rows(
     members: np.ndarray, stratum: np.ndarray, rules: _ScreenSettings
 ) -> np.ndarray:
-    """Return the rows of the controls to use: all controls, or at most ``max_samples`` controls
-    with at least ``min_samples`` per stratum."""
+    """Return the rows of the controls to use: all ``members``, or with ``max_samples`` at most so
+    many, with at least ``min_samples`` per stratum."""
     strata = np.unique(stratum)
     if rules.max_samples is None or len(members) <= rules.max_samples or len(strata) == 1:
         return _limit_members(members, rules, "control")
@@ -360,7 +360,11 @@ def _evaluate_within_strata(
     residuals: Representation,
 ) -> float:
     """Return the value of a statistic, comparing every sample with the controls of the same
-    stratum."""
+    stratum.
+
+    ``stratum``: the number of the stratum of each sample. ``residuals``: the controls minus the
+    means of their strata, scaled.
+    """
     settings, points = {**s.defaults, **dict(s.parameters)}, double_precision_rows(x)
     offsets = Representation(points - controls.means[stratum], x.name)
     if settings.get("controls") == "halved":
