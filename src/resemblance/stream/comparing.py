@@ -20,7 +20,10 @@ def compare_pairs(
     provenance: Mapping[str, Any],
     options: RunOptions,
 ) -> Comparison:
-    """Compare the two layers of each pair; the scores of other pairs are missing with a reason."""
+    """Compare the two layers of each pair; the scores of other pairs are missing with a reason.
+
+    ``by_pair``: for each pair of names, the representations of both layers by name.
+    """
     rows = {row: layers[row] for (row, _), layers in by_pair.items()}
     columns = {column: layers[column] for (_, column), layers in by_pair.items()}
     inputs = ComparisonInputs.of(rows, measures, columns, metadata=provenance)

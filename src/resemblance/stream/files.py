@@ -32,7 +32,7 @@ def write_stream_file(
 
 
 def read_stream_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays of a file of :func:`write_stream_file`.
+    """Return the header and the arrays, by name, of a file of :func:`write_stream_file`.
 
     Raises ``ValueError``, with the file's name, for any other file.
     """

@@ -41,7 +41,7 @@ class LayerFacts(NamedTuple):
 
 
 def combine_layer_facts(first: LayerFacts, second: LayerFacts) -> LayerFacts:
-    """Return the facts about a layer over two sets of samples."""
+    """Return the facts about a layer over two sets of samples; the coarser precision counts."""
     base = max(first, second, key=lambda facts: facts.resolution)
     return base._replace(
         largest=max(first.largest, second.largest),
@@ -53,9 +53,10 @@ def combine_layer_facts(first: LayerFacts, second: LayerFacts) -> LayerFacts:
 def read_batch_layers(
     batch: Mapping[str, Any], number: int, facts: Mapping[str, LayerFacts]
 ) -> dict[str, Representation]:
-    """Return the layers of a batch in the order of the first batch.
+    """Return the layers of a batch, by name, in the order of the first batch.
 
-    Raises ``ValueError`` if the layers do not match the earlier batches.
+    ``facts``: of the layers of earlier batches; {} for the first batch. Raises ``ValueError`` if
+    the layers do not match the earlier batches.
     """
     caller = f"Stream.update: batch {number}"
     if not isinstance(batch, Mapping) or not batch:
@@ -97,7 +98,8 @@ def _as_batch_layer(data: Any, name: str) -> Representation:
 
 
 def _feature_names(r: Representation) -> tuple[str | int, ...] | None:
-    """Return the names of the columns as strings and integers, which a stream file can hold."""
+    """Return the names of the columns as strings and integers, which a stream file can hold; None
+    without names."""
     return (
         None if r.features is None else tuple(i if type(i) is int else str(i) for i in r.features)
     )
@@ -134,7 +136,8 @@ def _check_batch_samples(
 
 
 def layer_facts(r: Representation, number: int) -> LayerFacts:
-    """Return the facts about a layer of a batch; ``ValueError`` for values that cannot be added."""
+    """Return the facts about a layer of batch ``number``; raise ``ValueError`` for values that are
+    not finite or too large to be added."""
     xp, kind = r.xp, str(r.source.dtype).rpartition(".")[2]
     is_floating = xp.isdtype(r.source.dtype, "real floating")
     max_value = scalar(xp.max(xp.abs(r.source if is_floating else r.array)))
@@ -164,7 +167,7 @@ def sum_location(source: Array) -> Array:
 
 def rows_per_addition(widths: Sequence[int], method: str) -> int:
     """Return the number of rows to add together, large enough to make the cost of the products
-    exceed the cost of the sums."""
+    exceed the cost of the sums. ``widths``: the columns of each layer."""
     columns = sum(widths)
     count = max(
         MIN_ROWS_PER_ADDITION, min(MAX_ROWS_PER_ADDITION, MAX_NUMBERS_PER_ADDITION // columns)
@@ -173,7 +176,8 @@ def rows_per_addition(widths: Sequence[int], method: str) -> int:
 
 
 class PendingRows:
-    """A buffer of rows, so that the sums do not depend on the size of batches."""
+    """A buffer of ``count`` rows of each layer, so that the sums do not depend on the size of
+    batches. ``filled``: the number of rows in the buffer."""
 
     def __init__(self, widths: Sequence[int], count: int, location: Array) -> None:
         self.place = location
@@ -185,8 +189,8 @@ class PendingRows:
         self._arrays = [empty((count, width), **options) for width in widths]
 
     def take(self, sources: Sequence[Array], add: Callable[[list[Array]], None]) -> None:
-        """Append rows to the buffer, and call ``add`` with the rows of each layer whenever the
-        buffer is full."""
+        """Append rows of each layer to the buffer. Whenever the buffer is full, call ``add`` with
+        all its rows and empty the buffer."""
         arrays = [source if is_torch(self.place) else to_numpy(source) for source in sources]
         start, n, count = 0, arrays[0].shape[0], self._arrays[0].shape[0]
         while start < n:
@@ -213,7 +217,8 @@ def _rows_on_device(source: Array, start: int, stop: int, array: Array) -> Array
 
 
 def unit_rows_and_pair_counts(rows: Sequence[Array]) -> tuple[list[Array], np.ndarray]:
-    """Return the rows of every layer at unit length, and a count for every pair of layers.
+    """Return the rows of every layer at unit length, and a count for every pair of layers, (layers,
+    layers).
 
     The count is the number of rows with a direction (not zero) in both layers.
     """

@@ -46,8 +46,8 @@ class SurrogateIntermediates:
     intermediates: Mapping[str | tuple[str, str], Any]
 
     def __call__(self, key: Any, compute: Callable[[Representation], Any]) -> Any:
-        """Return an intermediate by its key, or None if the surrogate points give the right
-        value."""
+        """Return an intermediate by its key (function, parameters), or None if the surrogate points
+        give the right value."""
         function, parameters = key
         name = SURROGATE_NAMES.get(function, "")
         kernel = dict(parameters).get("kernel")
@@ -57,7 +57,7 @@ class SurrogateIntermediates:
 def surrogate_layers(
     state: StreamState, layers: Mapping[str, int], facts: Sequence[LayerFacts], are_all: bool
 ) -> dict[str, Representation]:
-    """Return representations of surrogate points for the given layers (name and position).
+    """Return representations of surrogate points by name, for the given layers (name and position).
 
     ``state`` is closed. ``facts``: one entry per layer. ``are_all``: representations from separate
     calls can be compared.
@@ -94,7 +94,8 @@ def surrogate_layers(
 def _gram_diagonals_and_traces(
     moments: Sequence[LayerMoments],
 ) -> list[dict[str | tuple[str, str], Any]]:
-    """Return the diagonal and the trace of the centred Gram matrices of each layer.
+    """Return a mapping for each layer: the diagonal and the trace of the centred Gram matrices, by
+    name and kernel. A diagonal is a vector with the right inner products between layers.
 
     The linear Gram matrix is computed from points in unit size.
     """
@@ -118,7 +119,7 @@ def _streamed_rounding_share(moments: LayerMoments, layer: int, n: int, precisio
 
 
 def _surrogate_rows(moments: LayerMoments, layer: int, n: int) -> np.ndarray:
-    """Return fewer than n rows with the products of n samples.
+    """Return fewer than n rows with the products of n samples of a layer.
 
     The means are larger than the means of the samples, to compensate for the number of rows.
     """
@@ -138,6 +139,6 @@ def _centered_surrogate_rows(factor: np.ndarray) -> np.ndarray:
 
 
 def _vectors_from_products(products: np.ndarray) -> np.ndarray:
-    """Return row vectors with the given inner products."""
+    """Return row vectors with the given inner products; negative eigenvalues count as 0."""
     values, vectors = np.linalg.eigh((products + products.T) / 2)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

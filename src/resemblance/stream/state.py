@@ -52,9 +52,9 @@ class StreamState:
             self.counts = self.counts + counts
 
     def merge(self, other: StreamState, orders: Sequence[np.ndarray]) -> None:
-        """Add the rows of another state of the same layers.
+        """Add the rows of another state of the same layers; the other state stays unchanged.
 
-        ``orders`` sort the columns of the other state into the order of this state.
+        ``orders`` sort the columns of each layer of the other state into the order of this state.
         """
         for sums, other_sums in zip(self.parts, other.parts):
             sums.merge(other_sums, orders)
@@ -67,7 +67,7 @@ class StreamState:
         self.take(pending_rows)
 
     def closed(self) -> StreamState:
-        """Return a state with all rows added; this state keeps its buffered rows."""
+        """Return a copy of the state with all rows added; this state keeps its buffered rows."""
         closed = copy(self)
         closed.parts = list(map(copy, self.parts))
         if self._rows.filled:
@@ -75,8 +75,8 @@ class StreamState:
         return closed
 
     def shares(self, n: int) -> list[np.ndarray]:
-        """Return, for each layer, the share of the variance in every column; the state is
-        closed."""
+        """Return, for each layer, the share of the variance in every column; [] with fewer than two
+        samples. The state is closed, and ``n`` is its number of samples."""
         if n < 2:
             return []
         shares = []
@@ -103,7 +103,8 @@ class StreamState:
         return arrays_by_name
 
     def restore(self, arrays: Mapping[str, np.ndarray], n: int) -> None:
-        """Restore the state from arrays by name; ``ValueError`` for a missing or damaged array."""
+        """Restore the state of ``n`` samples from arrays by name; ``ValueError`` for a missing or
+        damaged array."""
         n_pending = len(arrays.get("rows.0", ()))
         for kind, sums in zip(STREAMED_ROW_KINDS, self.parts if n > n_pending else ()):
             prefix = f"{kind}."

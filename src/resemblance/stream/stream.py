@@ -265,7 +265,10 @@ class Stream:
     # ------------------------------------------------------------------------------------- checking
 
     def _begun(self, facts: Mapping[str, LayerFacts], location: Array) -> StreamState:
-        """Return the state, and create the state for these layers on the first call."""
+        """Return the state. On the first call, create the state for these layers.
+
+        ``location``: an empty array with the library and the device of the sums.
+        """
         if self._state is None:
             widths, pairs = [f.width for f in facts.values()], self._positions(list(facts))
             self._state = StreamState(widths, pairs, self.method, self.directions, location)
@@ -278,7 +281,7 @@ class Stream:
         }
 
     def _positions(self, names: Sequence[str]) -> list[LayerPair]:
-        """Return the positions of the pairs of layers with stored products.
+        """Return the pairs of layers with stored products, as positions (i, j) with i <= j.
 
         Every layer forms a pair with itself, too.
         """
@@ -314,8 +317,8 @@ class Stream:
     def _checked_names(self, layers: Sequence[str]) -> tuple[str, ...]:
         """Return the requested layers, by default all layers.
 
-        Raises ``ValueError`` if a layer does not exist or if the products of two layers are not
-        stored.
+        Raises ``ValueError`` if a layer does not exist or has too small values, or if the products
+        of two layers are not stored.
         """
         names = layers or self.layers
         for name in names:

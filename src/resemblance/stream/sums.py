@@ -27,9 +27,9 @@ LayerPair = tuple[int, int]
 class LayerMoments(NamedTuple):
     """Moments of layers of a stream.
 
-    ``means``: the mean of each shifted layer, (d,). ``factors``: matrices (D, d) with the same
-    inner products as the centred columns. ``squares``: for two layers, the sum of the products of
-    the squared lengths of the centred rows.
+    ``means``: the mean of each layer, (d,). ``factors``: a matrix (D, d) for each layer, with the
+    same inner products as the centred columns. ``squares``: for two layers, the sum over samples of
+    the products of the squared lengths of the centred rows, (layers, layers).
     """
 
     means: tuple[np.ndarray, ...]
@@ -71,8 +71,8 @@ class ShiftedSums(ABC):
             )
 
     def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
-        """Return the moments of the given layers; the sums must contain every pair of the
-        layers."""
+        """Return the moments of the given layers (positions) over n samples; the sums must contain
+        every pair of the layers."""
         moments = self._moments(layers, n)
         means = (self._shifts[i] + mean for i, mean in zip(layers, moments.means))
         return moments._replace(means=tuple(means))
@@ -256,12 +256,12 @@ def _column_order_matrix(order: np.ndarray) -> np.ndarray:
 
 
 def _squared_length_functional(mean: np.ndarray) -> np.ndarray:
-    """Return the vector that maps (1, z, |z|²) to |z - mean|²."""
+    """Return the vector v with v · (1, z, |z|²) = |z - mean|², (d + 2,)."""
     return np.array([mean @ mean, *(-2 * mean), 1.0])
 
 
 def _two_sum(total: Array, error: Array, addend: Array) -> tuple[Array, Array]:
-    """Return a sum, and the accumulated rounding errors of the sum (Knuth's two-sum)."""
+    """Return the new sum, and the accumulated rounding errors (Knuth's two-sum)."""
     new_total = total + addend
     difference = new_total - total
     return new_total, error + ((total - (new_total - difference)) + (addend - difference))
@@ -271,12 +271,12 @@ def _cholesky_root(products: np.ndarray, raw_squares: np.ndarray) -> np.ndarray:
     """Return a matrix F with F' F = ``products``, by pivoted Cholesky on columns of size 1.
 
     A column is constant if its variance is within rounding of its sum of squares, ``raw_squares``.
-    Some products lose hundreds of EPSILON if all squares of a block are equal. The function
-    overwrites ``products``.
+    The function overwrites ``products``.
     """
     from scipy.linalg.lapack import dpstrf
 
     variances = np.diag(products).copy()
+    # Some products lose hundreds of EPSILON if all squares of a block are equal
     is_varying = variances > 512 * SUM_EPSILON * raw_squares
     scale = np.sqrt(np.where(is_varying, variances, 1.0))
     products *= (is_varying / scale)[:, None]  # in place, because products may take gigabytes
@@ -301,7 +301,8 @@ def require_finite_array(
 ) -> np.ndarray:
     """Return an array by name.
 
-    Raises ``ValueError`` if the array is missing, has another shape or is not finite.
+    Raises ``ValueError`` if the array is missing, has another shape or dtype than float64, or is
+    not finite.
     """
     array: Any = arrays.get(name)
     if array is None or array.shape != shape or array.dtype != np.float64:
