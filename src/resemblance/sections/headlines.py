@@ -38,19 +38,21 @@ MIN_COMPARED_MODELS = 10  # models compared with each other, as in the ReSi benc
 
 
 def is_trial(suite: str, size: str) -> bool:
-    """Return whether a run of this size is a trial, only to check that everything works."""
+    """Return whether a run of a suite with this size is a trial, only to check that everything
+    works."""
     return (suite, size) in TRIAL_SIZES
 
 
 def remove_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Return the claims for a trial run: no numbers and no verdict."""
+    """Return the claims for a trial run: "–" in place of our result, and the verdict "no data"."""
     return tuple(
         c._replace(ours="–", verdict=NO_DATA, note="a trial run tests no claim") for c in claims
     )
 
 
 def describe_run_size(suite: str, size: str) -> str:
-    """Return the size of a run with its meaning: "mini: small stand-in models; not the paper's"."""
+    """Return the size of a run with its meaning: "mini: small stand-in models; not the paper's";
+    the size alone without a known meaning."""
     meaning = (
         "for trying out" if is_trial(suite, size) else SIZE_DESCRIPTIONS.get((suite, size), "")
     )
@@ -58,8 +60,8 @@ def describe_run_size(suite: str, size: str) -> str:
 
 
 def warn_few_models(n_models: int) -> str:
-    """Return a warning if at most ``n_models`` models are compared with each other, and that is too
-    few; else "" (no warning)."""
+    """Return a warning if fewer than ten models are compared with each other; otherwise "".
+    ``n_models``: the largest number of such models."""
     if n_models >= MIN_COMPARED_MODELS:
         return ""
     return (
@@ -70,7 +72,8 @@ def warn_few_models(n_models: int) -> str:
 
 
 def headline(rankings: Sequence[Ranking], labels: Mapping[str, str]) -> str:
-    """Return a sentence on the measure with the best mean rank; ``rankings``: best mean first."""
+    """Return a sentence on the measures with the best mean rank, or on the lack of ranks.
+    ``rankings``: best mean first. ``labels``: by measure."""
     if not rankings:
         return "No measure has a rank: there is no task in which measures were ranked."
     first = rankings[0]

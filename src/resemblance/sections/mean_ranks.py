@@ -24,8 +24,11 @@ def mean_rank_bars(
     note: str = MEAN_RANKS_NOTE,
     marked: Collection[str] = (),
 ) -> Bars:
-    """Return the mean ranks of measures in the given order; ``worst``: the last rank of the axis;
-    ``marked``: the measures that stand out."""
+    """Return the mean ranks of measures as a figure, in the given order.
+
+    ``names``: the labels by measure; ``worst``: the last rank of the axis; ``marked``: the measures
+    that stand out.
+    """
     bars = tuple(
         Bar(names.get(r.measure, r.measure), r.mean, is_marked=r.measure in marked)
         for r in rankings

@@ -27,7 +27,8 @@ Task = TypeVar("Task", bound=tuple[str, ...])
 
 
 def is_ranked_reading(words: Iterable[str]) -> bool:
-    """Whether the score of a task, given its words, ranks measures and is not only shown."""
+    """Return whether the score of a task, given the words in its name, ranks measures and is not
+    only shown."""
     return SHOWN_READING not in words
 
 
@@ -52,11 +53,11 @@ def rank_measures_of_task(
     scores: ScoresByMeasure, rule: RankRule = DEFAULT_RANK_RULE, among: Iterable[str] | None = None
 ) -> dict[str, float]:
     """Return the rank of every measure in a task, 1 for the largest score; equal scores share the
-    best rank.
+    best rank. Over several parts of a task, the value is the mean rank.
 
     ``among``: the measures to rank, by default all measures of the task; a measure missing from the
     task has no score. A part of the task is left out if no measure has a score there. The result is
-    empty if there is no score at all, or if the rule says that scores are not ranked.
+    {} if there is no score at all, or if the rule says that scores are not ranked.
     """
     if not rule.is_ranked:
         return {}
@@ -87,13 +88,13 @@ class Ranking(NamedTuple):
 def rank_within(
     values: Mapping[str, float], incomplete: Iterable[str] = (), *, failures: str = "last"
 ) -> dict[str, float]:
-    """Rank measures within one task, 1 for the largest value; values equal to 1e-9 share the best
-    rank.
+    """Return the ranks of measures within one task, 1 for the largest value; values equal to 1e-9
+    share the best rank.
 
     ``incomplete`` are measures with failed comparisons. ``failures="last"``: incomplete measures,
-    and measures without a value (NaN), rank behind all others, so a failure on a hard case gains
-    nothing. ``"unranked"``: a measure without a value has no rank, and an incomplete measure is
-    ranked as if no comparison were missing (the authors' way).
+    and measures without a value (NaN), share the rank behind all others. ``"unranked"``: a measure
+    without a value has no rank, and an incomplete measure is ranked as if no comparison were
+    missing (the authors' way).
     """
     check_choice("failures", failures, ("last", "unranked"))
     last_measures = {m for m, v in values.items() if np.isnan(v)} | (

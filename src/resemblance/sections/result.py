@@ -210,7 +210,7 @@ class Result(MappingResult):
 
 
 def _failed_measures(section: Section) -> Iterator[tuple[str, str]]:
-    """Yield measures and reasons from the table of failed comparisons, if the section has such a
+    """Yield (measure, reason) from the table of failed comparisons; nothing without such a
     table."""
     for table in section.tables:
         if table.name == FAILURES_TABLE:
@@ -220,8 +220,8 @@ def _failed_measures(section: Section) -> Iterator[tuple[str, str]]:
 
 
 def opening_sentences(result: Result) -> str:
-    """Return the conclusion, by default the measure with the best mean rank; for a trial, the trial
-    warning."""
+    """Return the conclusion, by default a sentence on the measure with the best mean rank; for a
+    trial, the trial warning. "" without a conclusion and without ranks."""
     if result.is_trial:
         return TRIAL_WARNING
     rankings = result.mean_ranks()
@@ -287,7 +287,7 @@ def _check_unique_names(location: str, parts: Iterable[Any]) -> None:
 
 
 def _size_errors(part: Table | Figure) -> Iterator[str]:
-    """Yield the mismatched sizes in a table or a figure."""
+    """Yield a sentence for each mismatch of sizes in a table or a figure."""
     if isinstance(part, Table):
         yield from _table_size_errors(part)
     elif isinstance(part, Chart):

@@ -98,8 +98,8 @@ class Table(NamedTuple):
         return cls(name, title, tuple(head for _, head in heads), entries, note, **options)
 
     def without_empty_columns(self, *names: str) -> Table:
-        """Return a table of columns and rows alone, without those of the last columns ``names``
-        that have no entry in any row."""
+        """Return the table without columns in ``names`` that have no entry in any row. Signs and
+        shades are not moved."""
         is_empty = [
             name in names and all(row[i] is None for row in self.rows)
             for i, name in enumerate(self.columns)

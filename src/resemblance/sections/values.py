@@ -8,19 +8,19 @@ from collections.abc import Iterable, Mapping
 
 
 def finite_or_none(value: float | None) -> float | None:
-    """Return a number as a Python float; None for NaN and infinity."""
+    """Return a number as a Python float; None for NaN, infinity and None."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def mean_of_finite(values: Iterable[float | None]) -> float:
-    """Return the mean of the numbers that are not missing; NaN if all are missing."""
+    """Return the mean of the numbers without None and NaN; NaN if all are missing."""
     numbers = [v for v in values if v is not None and not math.isnan(v)]
     return math.fsum(numbers) / len(numbers) if numbers else math.nan
 
 
 def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the label of every measure; measures with the same label also show their parameters:
-    "CKA [kernel=rbf]".
+    """Return the label of every measure, by specification; measures with the same label also show
+    their parameters: "CKA [kernel=rbf]".
 
     Measures that still share a label are named by their specifications.
     """
@@ -34,6 +34,7 @@ def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def add_parameters_to_label(label: str, spec: str) -> str:
-    """Return a label with the parameters of a specification: "CKA [kernel=rbf]"."""
+    """Return a label with the parameters of a specification: "CKA [kernel=rbf]"; the label alone
+    without parameters."""
     _, bracket, parameters = spec.partition("[")
     return f"{label} [{parameters}" if bracket else label
