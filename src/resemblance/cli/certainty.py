@@ -114,7 +114,7 @@ def evidence_command(
 
 
 def _option_of_argument(match: re.Match[str]) -> str:
-    """Return the option for an argument of a function: "--max-shift 3" for "max_shift=3"."""
+    """Return the option for a matched argument of a function: "--max-shift 3" for "max_shift=3"."""
     return f"--{match[1].replace('_', '-')}{' ' if match[2] else ''}"
 
 
@@ -202,7 +202,7 @@ def score_models_command(
 
 def _fitted_model_name(place: Path, parts: list[str]) -> str:
     """Return the name of a fitted model: the common label of the parts, otherwise the name of the
-    folder, otherwise the names of the parts."""
+    folder; if this name is generic, such as "layers", the names of the parts."""
     labels = {name.rpartition("/")[0] for name in parts}
     name = labels.pop() if len(labels) == 1 else ""
     name = name or (place.stem if place.is_file() else place.resolve().name)

@@ -86,7 +86,7 @@ def drift_command(
 
 def check_batch_label_options(labels: Path | None, batch_labels: Path | None, paired: bool) -> None:
     """Raise ``ValueError`` unless the two unpaired batches have labels, or neither batch has
-    labels."""
+    labels; and for labels of a second batch if the versions are paired."""
     if batch_labels is not None and paired:
         raise ValueError("--batch-labels is for --unpaired; the same samples have one --labels")
     if not paired and (labels is None) != (batch_labels is None):
@@ -94,8 +94,8 @@ def check_batch_label_options(labels: Path | None, batch_labels: Path | None, pa
 
 
 class LayerVersions(NamedTuple):
-    """Pairs of versions by layer name ("" for two files with a single array), and a note on layers
-    of only one side."""
+    """Pairs of versions (reference, current) by layer name ("" for two files with a single array),
+    and a sentence on layers of only one side, or ""."""
 
     layers: dict[str, tuple[Representation, Representation]]
     left_out: str = ""
@@ -106,7 +106,8 @@ class LayerVersions(NamedTuple):
 
 
 def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
-    """Read the arrays of two files, or the common layers of two folders."""
+    """Return the arrays of two files, or the common layers of two folders. Raises ``ValueError``
+    without common layers."""
     from ..base.formatting import list_names
     from ..models.files import read_files
 
@@ -136,7 +137,8 @@ def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
 
 
 def _strip_common_model_name(arrays: dict[str, Representation]) -> dict[str, Representation]:
-    """Drop the model name from layer names if all layers belong to the same model."""
+    """Return the layers without the model name before the first slash, if all layers belong to the
+    same model; otherwise unchanged."""
     starts = {name.partition("/")[0] for name in arrays}
     if len(starts) > 1 or not all("/" in name for name in arrays):
         return arrays
@@ -146,10 +148,7 @@ def _strip_common_model_name(arrays: dict[str, Representation]) -> dict[str, Rep
 def _drift_provenance(
     report: DriftReport, reference: Path, current: Path, context: typer.Context
 ) -> dict[str, Any]:
-    """Return the provenance with the command, the date, the machine and the files as passed.
-
-    The files are added because arrays from archives have no path.
-    """
+    """Return the provenance with the command, the date, the machine and the files as passed."""
     files = {"reference": reference, "current": current}
     sides = {
         side: report.provenance[side] | {"file": replace_undecodable(str(file))}
@@ -159,7 +158,7 @@ def _drift_provenance(
 
 
 def read_version(path: Path) -> Representation:
-    """Read the single array of a file."""
+    """Return the single array of a file; raise ``ValueError`` for a file with several arrays."""
     from ..models.files import read_files
 
     arrays = list(read_files([path]).values())
@@ -264,7 +263,8 @@ def upgrade_index_command(
 
 
 def _save_chosen_map(result: IndexUpgrade, path: Path) -> None:
-    """Save the map of the chosen option; raise ``ValueError`` if the decision has no map."""
+    """Save the map of the chosen option, or of the option whose candidates are re-ranked; raise
+    ``ValueError`` if the decision has no map."""
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name
     if name not in result.maps:
@@ -275,11 +275,11 @@ def _save_chosen_map(result: IndexUpgrade, path: Path) -> None:
 def read_relevant(
     path: Path | None, queries: set[Any], documents: set[Any]
 ) -> dict[Any, list[Any]] | None:
-    """Read the relevant documents of every query from a file with a pair of ids per line: query id,
-    document id.
+    """Return the relevant documents of every query, as lists by query, from a file with a pair of
+    ids per line: query id, document id. None without a file.
 
-    A whole number that is not an id of the array is a position. Raises ``ValueError``, naming the
-    line, for anything else.
+    A whole number that is not among the ids ``queries`` or ``documents`` is a position. Raises
+    ``ValueError``, naming the line, for anything else.
     """
     if path is None:
         return None

@@ -44,14 +44,15 @@ TRACEBACK_FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!Fi
 
 
 def print_error(message: str, code: int = EXIT_USAGE_ERROR) -> int:
-    """Print an error as a single line, and return the exit code."""
+    """Print an error as a single line on standard error, and return ``code``."""
     print(f"error: {escape_control_characters(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print warnings as single lines, without the source line of the warning."""
+    """Inside the block, print warnings as single lines on standard error, without the source line
+    of the warning."""
 
     def show(message: Warning | str, *arguments: object, **options: object) -> None:
         print(
@@ -64,9 +65,10 @@ def one_line_warnings() -> Iterator[None]:
 
 
 def report_error(error: Exception | SystemExit) -> int:
-    """Report an error and return the exit code.
+    """Report an error on standard error and return the exit code.
 
-    The error is a mistake in the call, an error in a user's file, or a defect of this package.
+    The error is a mistake in the call (2), an error in a user's file (3), or a defect of this
+    package (70).
     """
     if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exception(error)
@@ -86,16 +88,18 @@ def report_error(error: Exception | SystemExit) -> int:
 
 
 def _without_python_advice(text: str) -> str:
-    """Reword a message of the library for the command line: no names of Python functions."""
+    """Reword a message of the library for the command line: replace the advice for Python in
+    ``PYTHON_ADVICE``."""
     for pattern, words in PYTHON_ADVICE:
         text = re.sub(pattern, words, text)
     return text
 
 
 def user_code_frames(error: BaseException) -> list[str]:
-    """Return the lines of users' files in the traceback of an error, also of an error in a worker.
+    """Return the lines of users' files in the traceback of an error, also of an error in a worker,
+    as "file:line, in function: code".
 
-    Empty for an error without lines of users' files.
+    The value is [] for an error without lines of users' files.
     """
     files = {
         getattr(module, "__file__", None)
@@ -113,10 +117,13 @@ def user_code_frames(error: BaseException) -> list[str]:
 
 
 def _is_array_operation_error(error: Exception) -> bool:
-    """Return whether a plain ``ValueError`` comes from a failed array operation.
+    """Return whether an error is from a failed array operation, not from a check of the user's
+    input.
 
-    A ``ValueError`` from a ``raise`` statement of this package, or of code outside site-packages,
-    is a check of the user's input.
+    Only ``ValueError`` itself and the error classes of numpy can be such errors. The last line of
+    the traceback decides. A ``raise`` statement in this package, or in code outside site-packages,
+    is a check of input. Any other line, and any line of another installed package, is an array
+    operation.
     """
     if type(error) is not ValueError and not type(error).__module__.startswith("numpy"):
         return False
@@ -177,7 +184,8 @@ def unwritten_files(context: typer.Context) -> Mapping[Path, Exception]:
 
 
 def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:
-    """Report the written files, and open the page, if any, in the browser."""
+    """Print the written files on standard error unless quiet, and open ``page``, if any, in the
+    browser."""
     if not quiet and (names := [str(path) for path in paths if path]):
         print(escape_control_characters(f"wrote {', '.join(names)}"), file=sys.stderr)
     if page is not None:
@@ -188,7 +196,7 @@ def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet:
 
 def report_failures(content: Any, quiet: bool) -> int:
     """Report the values of a comparison or an evidence that could not be computed; return the exit
-    code of the command."""
+    code: 1 for such values, otherwise 0. A measure without its package does not count."""
     from ..comparison.comparison import Comparison
     from ..report.comparing.stats import failure_groups
 
@@ -212,7 +220,10 @@ def report_interruption(
     save: Path | None, results: str = "results", is_folder: bool = False
 ) -> int:
     """Report the saved results of an interrupted command, in a file or a folder; return the exit
-    code."""
+    code 130.
+
+    ``save``: None if nothing is saved.
+    """
     message = "nothing was saved; with --save FILE an interrupted run can resume"
     if save is not None and is_folder:
         message = f"finished results are saved in {save}; repeat the command to resume"
@@ -230,7 +241,8 @@ def report_interruption(
 
 
 def command_as_typed(context: typer.Context) -> str:
-    """Return the running command without options at their default values."""
+    """Return the running command as a line of the shell, without options at their default
+    values."""
     words = context.command_path.split()
     for parameter in context.command.params:
         words += _parameter_words(parameter, context.params.get(parameter.name or ""), context)
@@ -238,9 +250,10 @@ def command_as_typed(context: typer.Context) -> str:
 
 
 def run_provenance(context: typer.Context) -> dict[str, str]:
-    """Return the running command, the date, the machine, and versions of libraries.
+    """Return the running command, the date, the machine, and versions of libraries, as texts by
+    name.
 
-    All outputs of a run share the same date, so that the file and the page agree.
+    All outputs of a run share the same date.
     """
     from ..comparison.provenance import describe_machine, library_versions
 
@@ -274,7 +287,7 @@ def _option_words(parameter: Any, value: Any) -> Iterator[str]:
 
 @contextmanager
 def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield a function that shows progress on standard error; None if quiet.
+    """Yield a function (stage, done, total) that shows progress on standard error; None if quiet.
 
     On a terminal, a bar per stage with the time left; otherwise log lines.
     """

@@ -73,7 +73,8 @@ def parse_resi_options(
     permute: str | None = None,
     failures: str | None = None,
 ) -> dict[str, object]:
-    """Check the options of the ReSi benchmark, and return them as keyword arguments of ``run``."""
+    """Check the options of the ReSi benchmark, and return them as keyword arguments of ``run``; an
+    option that was not given is None. ``plan`` becomes the format of the plan."""
     words = locals().copy()
     for name, choices in CHOICES_BY_OPTION.items():
         if words[name] is not None:
@@ -100,7 +101,8 @@ def _check_model_options(name: str, options: Mapping[str, Any]) -> None:
 
 
 def run_suite(name: str, study: Path, executor: Executor | None = None, **options: Any) -> Result:
-    """Run a benchmark with the options of the command."""
+    """Run the benchmark ``name`` with the options of the command, and return the result. The
+    environment variable ``RESEMBLANCE_DATA`` gives a missing folder of data."""
     from ..bench import run
 
     _check_model_options(name, options)
@@ -111,7 +113,8 @@ def run_suite(name: str, study: Path, executor: Executor | None = None, **option
 
 
 def print_resi_plan(study: Path, **options: Any) -> bool:
-    """Print the plan of a run if the options ask for a plan; return whether a plan was printed."""
+    """Print the plan of a run if the options ask for a plan; return whether a plan was printed.
+    Raises ``ValueError`` for a size without plan."""
     from ..bench.resi.planning import plan, plan_table
     from ..bench.resi.rules import ScoringOptions
     from ..report.output import print_tables
@@ -137,7 +140,7 @@ def print_resi_plan(study: Path, **options: Any) -> bool:
 
 
 def read_resi_result(study: Path, family: list[str] | None = None) -> Result:
-    """Read the result in a study, for all measures or for some families."""
+    """Return the result in a study, for all measures or for the measures of some families."""
     from ..bench.loading import load_study
     from ..bench.resi import suite as resi
     from ..bench.resi.page import result_of
@@ -172,8 +175,8 @@ def combine_command(studies: list[Path], baseline: str = BASELINE) -> Result:
 
 
 def describe_suite(name: str, **overrides: Any) -> SuiteCommands:
-    """Return the description of a benchmark; the module of the benchmark is imported when a command
-    runs."""
+    """Return the description of a benchmark; ``overrides`` replace its usual fields. The module of
+    the benchmark is imported when a command runs."""
 
     def suite() -> Suite:
         from ..bench import load_suite

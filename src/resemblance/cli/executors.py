@@ -15,7 +15,8 @@ SCHEDULER_TIMEOUT = "30s"  # time for a scheduler to answer
 
 
 class ExecutorAndTrainer(NamedTuple):
-    """The executor for all work, and a separate executor for training, if any."""
+    """The executor for all work, None for this process; and a separate executor for training, if
+    any."""
 
     work: Executor | None
     trainer: Executor | None = None
@@ -52,7 +53,8 @@ def open_executors(
 
 @contextmanager
 def _dask_client(scheduler: str) -> Iterator[Any]:
-    """Yield a client of a Dask cluster; wait for the first worker if the cluster has no workers."""
+    """Yield a client of a Dask cluster, given the address or the scheduler file; wait for the first
+    worker if the cluster has no workers."""
     distributed = import_optional("distributed")
     is_file = Path(scheduler).is_file()
     address = {"scheduler_file": scheduler} if is_file else {"address": scheduler}
@@ -82,5 +84,5 @@ def _check_gpu_resource(client: Any, scheduler: str, name: str) -> None:
 
 
 def _worker_resources(dask_scheduler: Any) -> list[str]:
-    """Return the resources of all workers of a scheduler."""
+    """Return the sorted names of the resources of all workers of a scheduler."""
     return sorted({name for w in dask_scheduler.workers.values() for name in w.resources})

@@ -34,7 +34,8 @@ class LazyGroup(TyperGroup):
         return [*self.modules]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; None for an unknown name."""
+        """Return a command; for an unknown name, import all commands, for suggestions, and return
+        None."""
         modules = self.modules
         if cmd_name in modules and cmd_name not in self.commands:
             module = import_module(f".{modules[cmd_name]}", __package__)

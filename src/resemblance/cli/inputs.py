@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def parse_measures(texts: Sequence[str] | None) -> list[Measure] | None:
-    """Return the measures named on the command line; ``None`` for the default list."""
+    """Return the measures named on the command line; None without names, for the default list."""
     from ..catalogue import get_measures
 
     if not texts:
@@ -42,7 +42,7 @@ def parse_measures(texts: Sequence[str] | None) -> list[Measure] | None:
 
 
 def parse_measures_and_statistics(texts: Sequence[str]) -> list[Measure | Statistic]:
-    """Return the measures and statistics named on the command line."""
+    """Return the distinct measures and statistics named on the command line."""
     from ..catalogue import get_measures, get_statistic, list_statistics
     from ..contracts._measure import Measure
     from ..contracts._statistic import Statistic
@@ -64,7 +64,7 @@ def parse_measures_and_statistics(texts: Sequence[str]) -> list[Measure | Statis
 
 
 def parse_statistics(texts: Sequence[str]) -> list[Statistic]:
-    """Return the statistics named on the command line."""
+    """Return the distinct statistics named on the command line."""
     from ..catalogue import get_statistic
     from ..contracts._statistic import Statistic
 
@@ -77,9 +77,10 @@ def add_user_measures(
     specs: Sequence[str] | None,
     defaults: Iterable[str | Measure],
 ) -> list[Measure] | None:
-    """Return the default measures, or ``replacements``, extended by the user's measures.
+    """Return ``replacements``, or else ``defaults``, extended by the measures named in ``specs``.
+    Without ``specs``, return ``replacements``.
 
-    ``None`` means the default measures: neither replacements nor measures of the user.
+    None means the default measures: neither replacements nor measures of the user.
     """
     from ..catalogue import get_measures
 
@@ -90,7 +91,7 @@ def add_user_measures(
 
 
 def split_commas(texts: Iterable[str] | None) -> list[str]:
-    """Split the values of a repeatable option at commas."""
+    """Return the words in all values of a repeatable option, split at commas; [] for None."""
     words = (word.strip() for text in texts or () for word in text.split(","))
     return [word for word in words if word]
 
@@ -113,10 +114,11 @@ def _load_user_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
 
 
 def load_user_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> Any:
-    """Load a measure from a user's file, or an object of another type in ``kinds``; the file is
-    executed. A plain function of two arrays is a measure without declared properties.
+    """Return a measure from a user's file, or an object of another type in ``kinds``; the file is
+    executed.
 
-    Raises ``ValueError`` if the file or the object does not exist, ``UserFileError`` if the file
+    A plain function of two arrays is a measure without declared properties. Raises ``ValueError``
+    if the file or the object does not exist, or has another type, ``UserFileError`` if the file
     fails.
     """
     from ..catalogue import declaration_of
@@ -141,7 +143,7 @@ def load_user_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> An
 
 
 def load_user_function(text: str) -> Callable[..., Any]:
-    """Load a function from a user's FILE.py:NAME; the file is executed.
+    """Return the callable named as FILE.py:NAME; the user's file is executed.
 
     Raises ``ValueError`` if the function does not exist, ``UserFileError`` if the file fails.
     """
@@ -155,10 +157,10 @@ def load_user_function(text: str) -> Callable[..., Any]:
 
 
 def load_user_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
-    """Load the judges of claims, by section, from a user's FILE.py:NAME; the file is executed.
+    """Return the functions that judge claims, by section, from a mapping named as FILE.py:NAME; the
+    user's file is executed.
 
     A file of a package, such as the files in ``papers/``, may import other modules of the package.
-
     Raises ``ValueError`` if the mapping does not exist, ``UserFileError`` if the file fails.
     """
     match = re.fullmatch(r"(.+\.py):(\w+)", text)
@@ -174,8 +176,7 @@ def load_user_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]
 
 
 def _load_claims_file(file: str, name: str) -> object:
-    """Execute a file of claims. The file may belong to a package, because only this process judges
-    claims.
+    """Execute a file of claims, and return the module. The file may belong to a package.
 
     ``name``: of the module, for a file outside a package.
     """
@@ -197,7 +198,11 @@ def _load_definition(
     kind: type | tuple[type, ...],
     load: Callable[[str, str], object] = load_user_file,
 ) -> object:
-    """Execute a user's file, and return the object with this name."""
+    """Execute a user's file, at most once per process, and return the object called ``name``.
+
+    ``description`` and ``kind``: of the object, for messages and suggestions. Raises ``ValueError``
+    for a missing file or object, ``UserFileError`` if the file fails.
+    """
     if not path.is_file():
         raise ValueError(f"{path} does not exist")
     file = os.path.realpath(path)
@@ -217,8 +222,8 @@ def _load_definition(
 
 
 def _failing_line(error: BaseException, file: str) -> str:
-    """Return the failing line number of a file; "" for a syntax error, because its message contains
-    the line."""
+    """Return " (line 3)" for an error in a file; "" for a syntax error, because its message
+    contains the line."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -228,8 +233,11 @@ def _failing_line(error: BaseException, file: str) -> str:
 
 
 def choose_format(format: str | None, output: Path | None, formats: Sequence[str] = FORMATS) -> str:
-    """Return the output format, given by name or by the suffix of the output file; a text file is a
-    table."""
+    """Return the output format: ``format``, or the format of the suffix of the output file, or
+    "table".
+
+    Raises ``ValueError`` for another format or suffix, and for Parquet without a file.
+    """
     from ..report.output import FORMAT_BY_SUFFIX
 
     suffix = output.suffix.removeprefix(".").lower() if output else ""
@@ -249,7 +257,8 @@ def choose_format(format: str | None, output: Path | None, formats: Sequence[str
 
 
 def check_page_suffix(path: Path | None) -> None:
-    """Raise ``ValueError`` for a page file with a suffix other than .html or .htm."""
+    """Raise ``ValueError`` for a page file with a suffix other than .html or .htm; no suffix is
+    allowed."""
     if path is not None and path.suffix.lower() not in ("", ".html", ".htm"):
         raise ValueError(f"{path}: a page is written as .html, not as {path.suffix}")
 
@@ -262,9 +271,11 @@ def check_output_paths(
     save: Path | None,
     needs: tuple[str, ...] = (),
 ) -> None:
-    """Check before the work that every output can be written, and that no file is used twice.
+    """Check before the work that every output can be written, and that no file is used twice; raise
+    ``ValueError`` or ``ImportError``.
 
-    ``needs``: packages for the work; an error about a missing package names ``needs`` too.
+    ``kind``: the format, which may need packages. ``needs``: packages for the work; an error about
+    a missing package names ``needs`` too.
     """
     targets, real = (output, html, save), os.path.realpath
     check_page_suffix(html)
@@ -292,8 +303,8 @@ def check_output_paths(
 
 
 def check_named_files_are_kept(words: Iterable[Any], targets: Iterable[Path | None]) -> None:
-    """Raise ``ValueError`` for an output file that another argument names, also as a part of the
-    argument: mine.py:measure, name=model.pt2."""
+    """Raise ``ValueError`` for an output file in ``targets`` that another argument names, also as a
+    part of the argument: mine.py:measure, name=model.pt2."""
     values = [item for word in words for item in (word if isinstance(word, list) else [word])]
     texts = [str(item) for item in values if isinstance(item, str | Path)]
     names = {name for text in texts for name in (text, *re.split("[=:]", text))}
@@ -322,13 +333,11 @@ class ColumnChoice(NamedTuple):
 
 def check_input_files(inputs: Sequence[str], choice: ColumnChoice) -> None:
     """Raise ``ValueError`` for an input that is a measure instead of a file, and for a choice of
-    columns if every input is a single array.
-
-    The first mistake occurs because ``-m cka procrustes`` passes only ``cka`` to ``-m``.
-    """
+    columns if every input is a single array."""
     if any(choice) and all(text.endswith(".npy") for text in inputs):
         option = "--column" if choice.column else "--ids"
         raise ValueError(f"{option} is for archives and tables; {inputs[0]} is a single array")
+    # The user typed "-m cka procrustes", which passes only cka to -m
     for text in inputs:
         if not os.path.lexists(text) and _is_measure_spec(text):
             raise ValueError(
@@ -337,7 +346,8 @@ def check_input_files(inputs: Sequence[str], choice: ColumnChoice) -> None:
 
 
 def read_representations(inputs: list[str], pool: str, choice: ColumnChoice) -> dict[str, Any]:
-    """Read the representations in files; error messages name the options of the command."""
+    """Return the representations in files, by name; error messages name the options of the
+    command."""
     from ..models.files import read_files
 
     with reworded_errors(error_with_option_names):
@@ -347,7 +357,11 @@ def read_representations(inputs: list[str], pool: str, choice: ColumnChoice) -> 
 def read_rows_and_columns(
     inputs: list[str], against: list[str], pool: str, choice: ColumnChoice
 ) -> list[Any]:
-    """Return the rows and, if ``against`` is given, the columns."""
+    """Return [rows], or with ``against`` [rows, columns], each a mapping of representations.
+
+    If layers of two folders have equal names, the names begin with the folder. Raises
+    ``ValueError`` for a single representation without ``against``.
+    """
     check_input_files([*inputs, *against], choice)
     rows = read_representations(inputs, pool, choice)
     if against:
@@ -384,7 +398,7 @@ def _is_measure_spec(text: str) -> bool:
 
 
 def join_paragraph_lines(text: str | None) -> str:
-    """Join the lines of every paragraph of a docstring, so that help fills any terminal width."""
+    """Join the lines of every paragraph of a docstring."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
@@ -411,8 +425,8 @@ def reworded_errors(reword: Callable[[str], str]) -> Iterator[None]:
 
 
 def warn_trial_run(is_trial: bool, kind: str) -> None:
-    """Print a warning on standard error if a program reads the result of a trial; tables contain
-    the warning."""
+    """Print a warning on standard error if the result is of a trial and not written as a table;
+    tables contain the warning."""
     from ..sections.headlines import TRIAL_WARNING
 
     if is_trial and kind != "table":
@@ -424,7 +438,7 @@ SAVE_LABELS_EXAMPLE = 'np.save("labels.npy", labels)'
 
 
 def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
-    """Read the labels in a file, one label per sample; None without a file.
+    """Return the labels in a file, (n,), one label per sample; None without a file.
 
     ``.npy`` and ``.npz`` contain a single array of labels; ``.csv`` and ``.txt`` have one label per
     line and no header. Raises ``ValueError``, naming the option, the file and the remedy, for
@@ -454,8 +468,8 @@ def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
 
 
 def check_label_count(labels: np.ndarray | None, n: int, path: Path | None, option: str) -> None:
-    """Raise ``ValueError``, naming the option and the file, unless the number of labels equals the
-    number of samples."""
+    """Raise ``ValueError``, naming the option and the file, unless the number of labels is ``n``.
+    No labels are accepted."""
     if labels is None or path is None or len(labels) == n:
         return
     remedy = "save one label per sample, in the order of the samples"

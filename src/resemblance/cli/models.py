@@ -127,7 +127,7 @@ def compare_models_command(
 
 
 def _patch_by_options(models: Sequence[Any], data: str, options: Mapping[str, Any]) -> list[str]:
-    """Return the lines about patched layers, from the options of the command."""
+    """Return the lines about patched layers of two models, from the options of the command."""
     from ..models.patching import patch_models
 
     names = [
@@ -158,13 +158,14 @@ def _parse_layer_patterns(texts: Sequence[str] | None) -> Sequence[str]:
 
 
 def _parse_poolings(text: str) -> str | list[str]:
-    """Return a pooling, or a list of comma-separated poolings."""
+    """Return a pooling, or a list of poolings if the text has commas."""
     words = [word.strip() for word in text.split(",")]
     return words if len(words) > 1 else words[0]
 
 
 def _parse_named_model(text: str) -> Any:
-    """Return a model as the library expects it: ("name", model), or the text unchanged."""
+    """Return the pair (name, model) for NAME=MODEL; the text unchanged otherwise, and for an
+    existing path."""
     match = None if Path(text).exists() else NAMED_MODEL.fullmatch(text)
     return match.groups() if match else text
 
@@ -218,7 +219,8 @@ def demo_command(
 
 
 def demo_summary(comparison: Comparison) -> list[Any]:
-    """Return the similarity of layers of equal depth, as a table and a sentence."""
+    """Return the similarity of layers of equal depth, as a title, a table and sentences; [] without
+    pairs."""
     from ..base.formatting import format_number
     from ..report.terminal import plain_table
 
@@ -240,7 +242,7 @@ def demo_summary(comparison: Comparison) -> list[Any]:
 
 def _layer_means_by_group(comparison: Comparison) -> dict[str, dict[str, float]]:
     """Return the mean similarity of every layer over pairs of readers, and over pairs of a reader
-    and a shuffled network.
+    and a shuffled network, by group and layer.
 
     A group without pairs is left out.
     """
@@ -259,7 +261,7 @@ def _is_with_shuffled_network(curve: DepthCurve) -> bool:
 
 
 def _layer_means(curves: list[DepthCurve]) -> dict[str, float]:
-    """Return the mean similarity of every layer over pairs of networks."""
+    """Return the mean similarity over pairs of networks, by layer; {} without pairs."""
     import numpy as np
 
     if not curves:
@@ -269,7 +271,7 @@ def _layer_means(curves: list[DepthCurve]) -> dict[str, float]:
 
 
 def _layer_chance(comparison: Comparison) -> dict[str, float]:
-    """Return the mean chance level of every layer over all pairs of networks; empty if unknown."""
+    """Return the mean chance level over all pairs of networks, by layer; {} if unknown."""
     import numpy as np
 
     from ..comparison.arrangements import equal_depth_curves
@@ -295,7 +297,7 @@ def _layer_chance(comparison: Comparison) -> dict[str, float]:
 
 def _describe_departure(means: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return sentences: the layer at which trained readers agree most, and the layer at which the
-    shuffled network departs most."""
+    shuffled network departs most; [] with a single group."""
     from ..base.formatting import format_number
 
     if len(means) < 2:

@@ -112,7 +112,8 @@ def function_parameters(function: Callable[..., object], start: int = 0) -> list
 
 
 def set_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
-    """Set the signature of a function with ``**words``, and return the function."""
+    """Set the signature of a function with ``**words``, which Typer reads, and return the
+    function."""
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return command
 
@@ -121,8 +122,8 @@ CONTEXT_PARAMETER = Parameter("context", Parameter.KEYWORD_ONLY, annotation=type
 
 
 def _with_help(parameter: Parameter, command: str, help: HelpTexts) -> Parameter:
-    """Add the help to a parameter without help; a parameter without a default becomes an
-    argument."""
+    """Return the parameter of a command with its help, as an option; without a default, as an
+    argument. A parameter that has a declaration, or has no help, is unchanged."""
     name, kind = parameter.name, parameter.annotation
     info = help.get(f"{command}.{name}", help.get(name))
     if info is None or hasattr(kind, "__metadata__"):
@@ -310,8 +311,8 @@ def _write_answer(
 
 
 def _print_first_lines(content: Any) -> None:
-    """Print the first lines of a table on standard error, if the answer is not a table or goes to a
-    file."""
+    """Print on standard error what a table would show first: the first line of an output, or the
+    caveats of a comparison."""
     from ..base.text import escape_control_characters
     from ..comparison.comparison import Comparison
     from ..report.output import Output
@@ -333,7 +334,10 @@ def _finish_command(
     quiet: bool,
 ) -> int:
     """Report the written files, open the page, and return the exit code; raise the first error of
-    the disk."""
+    the disk.
+
+    ``paths``: the output, the page, and the saved file.
+    """
     errors_by_path = unwritten_files(context)
     output, html, target = (None if path in errors_by_path else path for path in paths)
     report_written_files(
@@ -346,8 +350,7 @@ def _finish_command(
 
 
 def _warn_no_page_of_plan(html: Path | None) -> tuple[None, bool]:
-    """Return (None, False), because a plan has no page to write or open; warn if a page was
-    requested."""
+    """Return (None, False); warn if a page was requested."""
     if html:
         warnings.warn(f"--plan computes nothing, so {html} is not written", stacklevel=2)
     return None, False

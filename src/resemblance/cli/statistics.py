@@ -98,7 +98,8 @@ def statistic_command(
 
 
 def _seeded(statistic: Statistic, seed: int | None) -> Statistic:
-    """Set the command's seed on a random statistic, unless the specification has a seed."""
+    """Return a random statistic with the command's seed, unless the specification has a seed; any
+    other statistic is unchanged, and all statistics are if ``seed`` is None."""
     is_free = "seed" in statistic.defaults and "seed" not in dict(statistic.parameters)
     return statistic.with_parameters(seed=seed) if is_free and seed is not None else statistic
 
@@ -118,7 +119,8 @@ def _check_needed_options(statistics: Sequence[Statistic], needs: Mapping[str, A
 def _read_needed_files(
     needs: Mapping[str, Any], choice: ColumnChoice, n_samples: int
 ) -> dict[str, Any]:
-    """Read the additional inputs of statistics, by option name."""
+    """Return the additional inputs of statistics, by option name; an option that was not given has
+    no entry. Raises ``ValueError`` for another number of labels than ``n_samples``."""
     data: dict[str, Any] = {}
     for name in ("labels", "conditions"):
         if (path := needs[name]) is not None:
@@ -141,8 +143,8 @@ def _read_needed_files(
 
 
 def _read_classifier(path: Path) -> Any:
-    """Read a weight matrix from a ``.npy`` file, or the pair (weight, bias) from an ``.npz``
-    file."""
+    """Return a weight matrix from a ``.npy`` file, or the pair (weight, bias) from an ``.npz``
+    file; the bias is None if missing."""
     import numpy as np
 
     from ..data.array_files import name_file_in_errors, npy_path, open_npy
@@ -164,7 +166,8 @@ def _statistic_records(
     data: Mapping[str, Any],
     progress: bool,
 ) -> list[dict[str, Any]]:
-    """Return a record for every pair of representation and statistic."""
+    """Return a record for every pair of representation and statistic; an undefined value is None
+    with the reason."""
     from ..base.exceptions import UndefinedError
 
     records: list[dict[str, Any]] = []

@@ -48,8 +48,8 @@ class StreamOptions(NamedTuple):
 def check_stream_options(
     is_stream: bool, options: StreamOptions, compare_options: Mapping[str, Any]
 ) -> None:
-    """Raise ``ValueError`` for an option of streams without ``--stream``, and for an option in
-    ``compare_options`` with ``--stream``."""
+    """Raise ``ValueError`` for an option of streams without ``--stream``, for a given option in
+    ``compare_options`` with ``--stream``, and for another method."""
     stream_options = [name for name, value in options._asdict().items() if value]
     if stream_options and not is_stream:
         raise ValueError(
@@ -75,7 +75,8 @@ def stream_files(
     memory: str,
     progress: bool,
 ) -> Comparison:
-    """Compare layers in batches from files, from saved sums, or from a user's function.
+    """Stream layers in batches from files, from saved sums, or from a user's function, and compare
+    the layers. ``save``: the file for the sums.
 
     Raises ``ValueError`` without input, and for incompatible layers.
     """
@@ -119,8 +120,8 @@ def _initial_stream(options: StreamOptions) -> Stream:
 def stream_batches(
     inputs: Sequence[str], choice: ColumnChoice, options: StreamOptions
 ) -> tuple[Iterable[Mapping[str, Any]], int | None]:
-    """Return the batches from files or from a user's function, and the number of batches if
-    known."""
+    """Return the batches from files or from a user's function, and the number of batches; None if
+    the number is unknown."""
     from ..models.file_batches import read_file_batches
 
     functions = [text for text in inputs if re.fullmatch(r".+\.py:\w+", text)]

@@ -124,7 +124,8 @@ def bench_commands(benchmarks: Benchmarks, help: HelpTexts) -> typer.Typer:
 
 
 def _help_by_panel(benchmarks: Benchmarks, command: str, help: HelpTexts) -> HelpTexts:
-    """Return the help of options of single benchmarks, in panels named after the benchmarks."""
+    """Return the help of options of single benchmarks, by "command.option", in panels named after
+    the benchmarks."""
     get_parameters = _report_parameters if command == "report" else _own_parameters
     owners: dict[str, list[str]] = {}
     parameters: dict[str, Parameter] = {}
@@ -210,7 +211,8 @@ def _own_parameters(suite: SuiteCommands) -> list[Parameter]:
 
 
 def _choices_by_benchmark(text: str, benchmarks: Benchmarks, attribute: str) -> str:
-    """Return the help of an option with different choices per benchmark."""
+    """Return the help of an option: ``text`` with the choices in the field ``attribute`` of each
+    benchmark."""
     words = {
         suite.name: ", ".join(
             f"{choice} (default)" if attribute == "sizes" and choice == suite.size else choice
@@ -229,7 +231,7 @@ def _choices_by_benchmark(text: str, benchmarks: Benchmarks, attribute: str) -> 
 def _refuse_foreign_options(
     benchmarks: Benchmarks, suite: SuiteCommands, words: Mapping[str, Any]
 ) -> None:
-    """Raise ``ValueError`` for an option of other benchmarks only."""
+    """Raise ``ValueError`` for a given option that only other benchmarks have."""
     owners: dict[str, list[str]] = {}
     defaults: dict[str, Any] = {"only": None, "domain": None, "gpu_resource": None}
     for benchmark in benchmarks.values():
@@ -282,7 +284,7 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
 def _comparison_options(
     suite: SuiteCommands, words: Mapping[str, Any], settings: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the measures and the memory of a run."""
+    """Return the measures (None for the default measures) and the memory of a run."""
     require_package("jinja2")
     defaults = suite.measures({**settings, "study": words["study"]})
     measures = add_user_measures(parse_measures(words["measures"]), words["add_measure"], defaults)
@@ -292,7 +294,8 @@ def _comparison_options(
 def _run_and_report(
     suite: SuiteCommands, words: Mapping[str, Any], options: Mapping[str, object]
 ) -> int:
-    """Run a suite, write its report and print the path; return the exit code of the command."""
+    """Run a suite, write its report and print the tables and the path; return the exit code: 130
+    after an interruption, 1 for models that are too few or failed, otherwise 0."""
     from ..bench.status import provenance_of_runs, record_run
     from ..report.output import print_tables
     from ..report.page import open_page
@@ -329,7 +332,8 @@ def _run_and_report(
 
 
 def _report_untrained_models(result: Result) -> int:
-    """Report the number of models with failed training; return the exit code of the command."""
+    """Report the number of models with failed training; return the exit code, 1 for such models,
+    otherwise 0."""
     untrained = result.provenance.get("untrained")
     if not untrained:
         return 0
@@ -446,7 +450,8 @@ def _report_command(benchmarks: Benchmarks) -> Callable[..., None]:
 
 
 def _report_parameters(suite: SuiteCommands) -> list[Parameter]:
-    """Return the parameters for the report options of a benchmark."""
+    """Return the parameters for the report options of a benchmark: the parameters of ``read`` after
+    the folder."""
     return function_parameters(suite.read, start=1)
 
 
@@ -490,8 +495,8 @@ def result_of_study(benchmarks: Benchmarks, study: Path, **options: object) -> R
 
 
 def _command_to_run(suite: SuiteCommands, study: Path) -> str:
-    """Return the command that starts a study, or continues a study with the same size and
-    models."""
+    """Return the command, as a line of the shell, that starts a study, or continues a study with
+    the same size and models."""
     from ..bench.study import purpose
 
     words = ["resemblance", "bench", "run", suite.name, str(study)]
@@ -504,8 +509,8 @@ def _command_to_run(suite: SuiteCommands, study: Path) -> str:
 
 
 def _add_models_option(words: list[str], models: str) -> list[str]:
-    """Add the option for a pack, or for the user's own models, to a command that runs a
-    benchmark."""
+    """Return the words of a command with the option for a pack, or for the user's own models,
+    added."""
     from ..bench.packs.archive import PACK_IDENTITY_PATTERN
 
     if PACK_IDENTITY_PATTERN.fullmatch(models) and "@" in models:
