@@ -12,7 +12,7 @@ from papers.judging import NoData, number
 from resemblance.base.rng import generator
 from resemblance.bench.grounding import spearman
 from resemblance.bench.stability.alarms import round_to_ten_digits
-from resemblance.sections.values import mean_of_finite
+from resemblance.sections.values import mean_without_missing
 from resemblance.significance import percentile_interval, ranks_of_rows
 
 # A partial correlation needs this many cases more than controls, or the fit is perfect by chance.
@@ -147,7 +147,7 @@ def gathered(models: Iterable[tuple[Splits, Mapping[str, str]]], draws: int) -> 
 def _cell(name: str, embeddings: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Cell:
     columns = {
         q: round_to_ten_digits(
-            np.array([mean_of_finite(split[q] for split in of) for of in embeddings.values()])
+            np.array([mean_without_missing(split[q] for split in of) for of in embeddings.values()])
         )
         for q in next(iter(embeddings.values()))[0]
     }
@@ -173,13 +173,15 @@ def over_cells(
     def of(table: np.ndarray) -> float:
         return value(table[:, 0], table[:, 1], *([table[:, 2:]] if len(quantities) > 2 else []))
 
-    estimate = mean_of_finite(map(of, tables))
+    estimate = mean_without_missing(map(of, tables))
     if np.isnan(estimate):
         return None
     means = []
     for draw in range(draws):
         random = generator(0, "correlating", draw)
-        means.append(mean_of_finite(of(t[random.integers(len(t), size=len(t))]) for t in tables))
+        means.append(
+            mean_without_missing(of(t[random.integers(len(t), size=len(t))]) for t in tables)
+        )
     return estimate, *percentile_interval(means)
 
 

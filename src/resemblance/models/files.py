@@ -101,8 +101,8 @@ def read_files(
     sample ids.
 
     Raises ``ValueError``, naming the file, for content other than (n_samples, n_features) numbers,
-    and for an archive with arrays of more than 4 GiB; ``.npy`` files may have any size. Also raises
-    ``ValueError`` for a ``pool`` if no array has tokens or maps.
+    and for an ``.npz`` archive that unpacks to more than 4 GiB; other files may have any size. Also
+    raises ``ValueError`` for a ``pool`` if no array has tokens or maps.
     """
     request = ReadRequest(column or None, ids or None, {})
     arrays = [array for path in paths for array in _arrays_at(Path(path), request)]

@@ -410,9 +410,9 @@ def check_file_names(layers: Iterable[str]) -> None:
 
 def is_file_name(name: str) -> bool:
     """Return whether a word can be part of a file name in any folder: printable, without slashes,
-    and below 200 bytes."""
+    and at most 200 bytes."""
     is_safe = name.isprintable() and not {"/", "\\"} & set(name)
-    return is_safe and len(name.encode()) < MAX_LAYER_NAME_BYTES
+    return is_safe and len(name.encode()) <= MAX_LAYER_NAME_BYTES
 
 
 def _optional_array_path(path: Path, verify: Verify) -> np.ndarray | None:

@@ -247,7 +247,7 @@ def describe_blocks(module: Any) -> str:
             f"every module without submodules, because no blocks were found{functions}; "
             f"{CHOOSE_LAYERS_HINT}"
         )
-    outside_parts = _largest_parts_outside(modules, blocks)
+    outside_parts = _outermost_parts_outside(modules, blocks)
     return (
         f"blocks, without {list_names(outside_parts, MAX_SHOWN_PARTS)}; {CHOOSE_LAYERS_HINT}"
         if outside_parts
@@ -301,7 +301,7 @@ def _stages(modules: Mapping[str, Any], root: str = "") -> list[str]:
     return stages if is_clear and n_inside >= MIN_BLOCK_SHARE * (len(modules) - 1) else []
 
 
-def _largest_parts_outside(modules: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
+def _outermost_parts_outside(modules: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
     """Return the names of the outermost modules outside the blocks, in the order of the model.
     Modules around blocks, dropout and rotary modules are left out."""
     parents = {name[:i] for name in blocks for i, letter in enumerate(name) if letter == "."}

@@ -61,10 +61,10 @@ def box(result: Result, *, ax: Axes | None = None) -> Axes:
     boxes = _boxes_by_measure(_require_result("box", result))
     if not boxes:
         raise ValueError(f"plot.box: no measure has a rank in this run of {result.suite}")
-    cells = count_with_noun(max(len(b.values) for b in boxes), "cell")
+    tasks = count_with_noun(max(len(b.values) for b in boxes), "task")
     title = TRIAL_WARNING if result.is_trial else ""
     span = (1.0, float(len(boxes)))
-    figure = Boxes("ranks", title, f"rank in {cells}; 1 is best", tuple(boxes), span=span)
+    figure = Boxes("ranks", title, f"rank in {tasks}; 1 is best", tuple(boxes), span=span)
     axes = paint_boxes(figure, ax)
     axes.xaxis.get_major_locator().set_params(integer=True)
     return axes

@@ -427,17 +427,20 @@ def text_of(evidence: Evidence) -> str:
 
 
 def _missing_value_reasons(evidence: Evidence) -> list[str]:
-    """Return the three most frequent reasons for missing numbers, as "measure: reason", without
-    reasons that ``how`` already states."""
+    """Return the three most frequent reasons for missing numbers, as "measure: reason", and the
+    number of further reasons, without reasons that ``how`` already states."""
     reasons = Counter(
         (f.measure, f.reason)
         for f in evidence.failures
         if PAIRING_INDEPENDENT_REASON not in f.reason
     )
-    return [
+    lines = [
         f"{spec}: {reason}" + (f" ({number} pairs)" if number > 1 else "")
         for (spec, reason), number in reasons.most_common(MAX_REASONS_IN_NOTEBOOK)
     ]
+    if (n_more := len(reasons) - len(lines)) > 0:
+        lines.append(f"{count_with_noun(n_more, 'further reason')}: see evidence.failures")
+    return lines
 
 
 def html_of(evidence: Evidence) -> str:

@@ -12,7 +12,7 @@ def finite_or_none(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def mean_of_finite(values: Iterable[float | None]) -> float:
+def mean_without_missing(values: Iterable[float | None]) -> float:
     """Return the mean of the numbers without None and NaN; NaN if all are missing."""
     numbers = [v for v in values if v is not None and not math.isnan(v)]
     return math.fsum(numbers) / len(numbers) if numbers else math.nan

@@ -12,7 +12,7 @@ from resemblance.comparison.comparison import MeasureInfo
 from resemblance.sections.headlines import is_trial
 from resemblance.sections.ranks import ScoresByMeasure
 from resemblance.sections.sections import RankRule
-from resemblance.sections.values import mean_of_finite
+from resemblance.sections.values import mean_without_missing
 
 from ..case import Score, score_against_reference
 from ..grounding import BlockScore, Rule, by_reference, concordance, kendall
@@ -194,7 +194,7 @@ def _variation_over_k(run: Measured, measure: str) -> float:
     points = (p for e in ("swiss_roll", "perturbed") for p in run.of(e) if p.over_k)
     places = dict.fromkeys((p.experiment, p.n, p.d) for p in points)
     curves = (curve_over_k(run, measure, e, n=n, d=d) for e, n, d in places)
-    return mean_of_finite(
+    return mean_without_missing(
         _coefficient_of_variation(values.values()) for values in curves if len(values) > 1
     )
 
@@ -219,7 +219,9 @@ def _share_kept_when_moved(run: Measured, measure: str) -> float:
         distance = max(p.at for p in points if (p.n, p.d) == (n, d))
         if len(values) > 1 and values.get(0.0):
             shares.append(values.get(distance, math.nan) / values[0.0])
-    return mean_of_finite(shares) if run.measures[measure].larger_is_more_similar else math.nan
+    return (
+        mean_without_missing(shares) if run.measures[measure].larger_is_more_similar else math.nan
+    )
 
 
 def _swiss_roll_peak(run: Measured, measure: str) -> float:
@@ -260,7 +262,9 @@ def grade(run: Measured, measure: str) -> dict[str, float]:
         "over_k": _variation_over_k(run, measure),
         "over_n": _variation_along(run, measure, "n"),
         "over_d": _variation_along(run, measure, "d"),
-        "lost": mean_of_finite(p.value for p in _points_where(run, "lost", measure, over_k=False)),
+        "lost": mean_without_missing(
+            p.value for p in _points_where(run, "lost", measure, over_k=False)
+        ),
         "kept": _share_kept_when_moved(run, measure),
         "peak": _swiss_roll_peak(run, measure),
     }

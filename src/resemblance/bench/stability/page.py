@@ -11,7 +11,7 @@ from resemblance.base.formatting import format_percent
 from resemblance.comparison.comparison import Comparison, MeasureInfo
 from resemblance.sections.figures import Bar, Bars, Chart, Figure, Line
 from resemblance.sections.sections import Section, Table, TableEntry
-from resemblance.sections.values import distinct_labels, finite_or_none, mean_of_finite
+from resemblance.sections.values import distinct_labels, finite_or_none, mean_without_missing
 
 from ..case import Score
 from ..page import ScoreColumn, data_table
@@ -212,7 +212,7 @@ def _levels_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure, kin
             [float(p.harmed) for _, p in copies],
             *([float(shares_of_scale(m, [p], spec)[0]) for m, p in copies] for spec in labels),
         ]
-        means = (round(mean_of_finite(column), TRIMMED_DIGITS) + 0.0 for column in columns)
+        means = (round(mean_without_missing(column), TRIMMED_DIGITS) + 0.0 for column in columns)
         rows.append((name, *map(finite_or_none, means)))
     level = {"noise": "α", "rounding": "bits", "adapters": "adapter"}[kind]
     columns_of = (level, "accuracy lost", "significantly", *labels.values())
@@ -323,7 +323,7 @@ def _noise_charts(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> 
 
 def _relative_loss(models: Sequence[PerturbedModel], level: float) -> float:
     """Return the relative loss of accuracy at a noise level, averaged over models."""
-    return mean_of_finite(
+    return mean_without_missing(
         p.loss / m.accuracy for m in models for p in m.of("noise") if p.level == level
     )
 
@@ -334,7 +334,7 @@ def _noise_line(models: Sequence[PerturbedModel], spec: str, label: str) -> Line
         points = model.of("noise")
         for p, value in zip(points, shares_of_scale(model, points, spec)):
             by_level.setdefault(p.level, []).append(float(value))
-    means = {level: mean_of_finite(values) for level, values in sorted(by_level.items())}
+    means = {level: mean_without_missing(values) for level, values in sorted(by_level.items())}
     return Line(label, tuple((x, y) for x, y in means.items() if not np.isnan(y)))
 
 

@@ -36,7 +36,7 @@ from resemblance.sections.figures import (
     Switch,
 )
 from resemblance.sections.sections import Section
-from resemblance.sections.values import mean_of_finite
+from resemblance.sections.values import mean_without_missing
 
 from ...base.formatting import format_number, format_percent, with_minus_signs
 from ...sections.values import finite_or_none
@@ -301,7 +301,7 @@ def mean_chance_line(
     points = []
     for k, depth in enumerate(_layer_depths(max(map(len, curves), default=0), is_relative)):
         values = [float(chance[places[k]]) for places in curves if k < len(places)]
-        points.append((depth, mean_of_finite(values)))
+        points.append((depth, mean_without_missing(values)))
     if all(math.isnan(y) for _, y in points):
         return None
     words = tuple(f"mean chance at layer {x:g}: {format_number(y, 2)}" for x, y in points)
