@@ -294,7 +294,8 @@ def parse_parameters(parameters: str) -> dict[str, Any]:
         parsed = {k: v.id if isinstance(v, ast.Name) else ast.literal_eval(v) for k, v in pairs}
     except (ValueError, SyntaxError) as error:
         raise ValueError(
-            f"expected parameter=value, separated by commas; got {parameters!r}"
+            "expected parameter=value, separated by commas, as in cka[estimator=debiased]; got "
+            f"{parameters!r}"
         ) from error
     if len(parsed) < len(pairs):
         raise ValueError(f"a parameter is given twice in {parameters!r}")

@@ -306,7 +306,16 @@ REMEDIES = {
     "empty rows": (EMPTY, "rows 2, 7 have", "np.delete(X, [2, 7], axis=0)", (28, 5)),
     "gaps everywhere": (
         MANY, "30 of 30 rows and 5 of 5 columns",
-        "np.where(np.isfinite(X), X, np.nanmean(X, axis=0))", (30, 5),
+        "np.where(np.isfinite(X), X, np.nanmean(np.where(np.isfinite(X), X, np.nan), axis=0))",
+        (30, 5),
+    ),
+    "half of everything": (
+        np.where(np.indices(X.shape).sum(0) % 2, X, np.inf), "75 NaN or infinite", "too many to "
+        "fill in: compute the array again", None,
+    ),
+    "numbers beyond half precision": (
+        np.where(X > 0, np.inf, X).astype(np.float16), "infinite value.*in float16", "above 65,504 "
+        "overflow; store the activations as float32", None,
     ),
 }  # fmt: skip
 

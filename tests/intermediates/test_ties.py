@@ -449,3 +449,30 @@ def test_equal_distances_of_wide_data_are_equal_to_the_last_digit(kind):
         above = np.triu_indices(len(y), 1)
         for value in np.unique(exact):
             assert len(np.unique(found[above][exact[above] == value])) <= 1
+
+
+@pytest.mark.parametrize("kind", WIDE_KINDS)
+def test_rounding_of_long_sums_orders_no_equal_correlations(kind):
+    """Sums of many equal products lose up to half a machine epsilon for each column, by another
+    amount on another processor."""
+    y, x = wide(kind), np.random.default_rng(0).standard_normal((200, 3))
+    order = np.random.default_rng(1).permutation(200)
+    value = rs.rsa(x, y)
+    for a, b in ((x[order], y[order]), (x, y[:, ::-1]), (x, np.roll(y, 7, axis=1))):
+        assert rs.rsa(a, b) == pytest.approx(value, abs=1e-12)
+
+
+def test_cosine_distances_keep_their_digits_far_from_the_origin():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((30, 5)) + 1e6, rng.standard_normal((30, 40)) + 1e5
+
+    def profiles(rows: np.ndarray) -> np.ndarray:
+        units = rows.astype(np.longdouble)
+        units = units / np.sqrt((units**2).sum(axis=1, keepdims=True))
+        halves = ((units[:, None] - units) ** 2).sum(axis=2) / 2
+        return halves[~np.eye(30, dtype=bool)].reshape(30, 29)
+
+    a, b = profiles(x), profiles(y)
+    cosines = (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
+    value = rs.second_order_cosine(x, y, k=29, of="distance")
+    assert value == pytest.approx(float(cosines.mean()), rel=1e-8)

@@ -46,6 +46,7 @@ PREFIXES = {"title": "title: ", "h1": "# ", "h2": "## ", "h3": "### ", "figcapti
             "footer": "footer: "}  # fmt: skip
 BLOCKS = {*PREFIXES, "p", "div", "dl", "section", "figure", "table", "small", "button", "pre"}
 MARKS = {"dot", "point", "marks", "branch", "p", "way", "box", "limit", "band", "range", "unsure"}
+HASH = re.compile(r"\b[0-9a-f]{64}\b")
 NUMBER, NOTE = re.compile(r"\d+(?:\.\d+)?"), re.compile(r" \{[^{}]{20,}\}")
 FINGERPRINT = re.compile(r"\b[0-9a-f]{32}\b")  # of arrays, which depends on the processor
 
@@ -316,8 +317,9 @@ def changes(name: str, lines: list[str]) -> list[str]:
 
 
 def are_alike(line: str, other: str) -> bool:
-    """Say whether two lines are equal but for the last digits of their numbers, which depend on the
-    processor."""
+    """Say whether two lines are equal but for the last digits of their numbers, and for hashes of
+    such numbers, which depend on the processor."""
+    line, other = (HASH.sub("", text) for text in (line, other))
     if NUMBER.split(line) != NUMBER.split(other):
         return False
     pairs = zip(NUMBER.findall(line), NUMBER.findall(other))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
 import warnings
 from collections import Counter
@@ -19,13 +20,13 @@ from .formatting import count_with_noun, format_range, list_names
 if TYPE_CHECKING:
     import numpy as np
 
-INVARIANCE_SYNONYMS = {  # names used elsewhere in the field, mapped to names of this package
+SYNONYMS = {  # names used elsewhere in the field, mapped to names of this package
     "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling",
     "scaling": "isotropic_scaling",
     "linear": "invertible_linear", "shift": "translation", "offset": "translation",
     "cca": "mean_cca", "debiased_cka": "cka[estimator=debiased]",
-    "debiased": "cka[estimator=debiased]",
-    "unbiased": "cka[estimator=debiased]", "unbiased_cka": "cka[estimator=debiased]",
+    "unbiased_cka": "cka[estimator=debiased]", "cka_debiased": "cka[estimator=debiased]",
+    "cka_unbiased": "cka[estimator=debiased]", "unbiased": "debiased", "debias": "debiased",
     "mantel": "rsa",
     "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
 }  # fmt: skip
@@ -74,7 +75,7 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
 def _closest_name(name: str, names: Sequence[str]) -> str:
     """Return the name most similar to ``name``: a synonym, an anagram, or a similar spelling; "" if
     none is similar."""
-    synonym = INVARIANCE_SYNONYMS.get(name.lower())
+    synonym = SYNONYMS.get(re.sub(r"[ -]", "_", name.lower()))
     if synonym and synonym.partition("[")[0] in names:
         return synonym
     anagrams = [n for n in names if sorted(n.lower()) == sorted(name.lower())]

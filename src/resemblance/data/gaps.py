@@ -9,6 +9,7 @@ from ..base.formatting import list_names
 
 MEAN_OVER_FINITE_TRIALS = "each mean is over the trials that have a number"
 MAX_LISTED_GAPS = 5  # rows or columns listed in a message
+MAX_FILLED_SHARE = 0.2  # with more missing entries, filled-in values would decide the similarity
 
 
 def describe_gaps(gaps: np.ndarray) -> str:
@@ -86,9 +87,12 @@ def _describe_scattered_gaps(gaps: np.ndarray) -> str:
             axis_noun, noun = "columns", "those features"
         column_list = list_names(columns, MAX_LISTED_GAPS)
         return f"they lie in {axis_noun} {column_list}: leave {noun} out or fill them in"
+    spread = f"{len(rows)} of {n} rows and {len(columns)} of {d} columns have some"
+    if gaps.mean() > MAX_FILLED_SHARE:
+        return f"{spread}, too many to fill in: compute the array again"
     return (
-        f"{len(rows)} of {n} rows and {len(columns)} of {d} columns have some: fill them in, "
-        "np.where(np.isfinite(X), X, np.nanmean(X, axis=0))"
+        f"{spread}: fill them in with the means of the columns, np.where(np.isfinite(X), X, "
+        "np.nanmean(np.where(np.isfinite(X), X, np.nan), axis=0))"
     )
 
 

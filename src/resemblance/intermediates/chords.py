@@ -12,6 +12,9 @@ from ..base.arrays import Array, epsilon, euclidean_norm, namespace, scalar, to_
 from ..base.exceptions import UndefinedError
 
 TIE_EPSILONS = 16  # values tie if they differ by less than this many machine epsilons
+# Dissimilarities tie if they differ by less than this share of the largest dissimilarity, also if
+# TIE_EPSILONS is less: a sum of d equal products loses up to d / 2 machine epsilons.
+TIE_SHARE = 1e-12
 # Largest rounding error of a cosine close to 1, relative to 1 minus the cosine.
 MAX_COSINE_DISTANCE_ROUNDING = 1e-5
 # Largest relative rounding error of distances; above, rounding decides which samples are near.

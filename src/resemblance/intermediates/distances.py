@@ -31,6 +31,7 @@ from ..base.exceptions import UndefinedError
 from ..data.representation import Representation, cached, representation_title
 from ..significance import average_ranks
 from ..significance.ranks import MIN_COMPILED_LENGTH
+from .chords import TIE_EPSILONS, TIE_SHARE
 from .exact_differences import exact_squared_distances, unit_size_distances
 from .far_rows import inlier_centered_points
 from .missing_pairs import has_missing_pairs, missing_pairs, require_no_missing_pairs
@@ -372,7 +373,7 @@ def average_ranks_in_range(
     # A few dissimilarities may be far larger than the rest.
     if reach > MAX_MEAN_MULTIPLE * abs(scalar(namespace(vector).mean(vector))):
         reach = min(reach, MAX_MEAN_MULTIPLE * float(np.median(np.abs(to_numpy(vector)))) or reach)
-    largest = 16 * epsilon(vector) * reach
+    largest = max(TIE_EPSILONS * epsilon(vector), TIE_SHARE) * reach
     return average_ranks(vector, min(largest, 1e-3 * (high - low) / vector.shape[0]), compiled)
 
 

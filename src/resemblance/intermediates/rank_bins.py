@@ -19,6 +19,7 @@ from ..base.arrays import (
     to_numpy,
 )
 from ..data.representation import Representation, cached
+from .chords import TIE_EPSILONS, TIE_SHARE
 from .distances import DissimilaritySummary, dissimilarity_entries, dissimilarity_summary
 from .rectangles import (
     BlockFunction,
@@ -175,7 +176,8 @@ def _tied_bins(
         np.minimum.at(lows, places[mask], block[mask])
         np.maximum.at(highs, places[mask], block[mask])
     eps, reach = epsilon(x.array), spread.high - spread.low
-    rounding = min(16 * eps * spread.high, 1e-3 * reach / pairs)
+    tolerance = max(TIE_EPSILONS * eps, TIE_SHARE) * spread.high
+    rounding = min(tolerance, 1e-3 * reach / pairs)
     return crowded & (np.where(crowded, highs - lows, np.inf) <= rounding)
 
 

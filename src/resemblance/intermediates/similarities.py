@@ -23,6 +23,7 @@ from ..base.arrays import (
 from ..base.exceptions import UndefinedError
 from ..data.representation import Representation, representation_title
 from .chords import (
+    EQUAL_ROW_EPSILONS,
     MAX_COSINE_DISTANCE_ROUNDING,
     TIE_EPSILONS,
     cosines_lose_digits,
@@ -41,6 +42,8 @@ from .points import centered, directed, mean_direction, size, unit, unit_rows
 
 # A squared distance below this share of the squared lengths is recomputed from differences.
 MIN_UNCANCELLED_SHARE = 0.01
+# 1 minus a cosine below this number is recomputed from the difference of the unit rows.
+MAX_NEAR_COSINE_DISTANCE = 1e-3
 NeighborMetric = Literal["cosine", "euclidean"]
 Affinity = Literal["cosine", "euclidean", "inner"]
 
@@ -240,6 +243,27 @@ def cosines_of_pairs(x: Representation, first: np.ndarray, second: np.ndarray) -
         for start, stop in gathering_row_ranges(len(first), rows.shape[1])
     ]
     return to_numpy(x.xp.concat(parts)) if parts else np.empty(0)
+
+
+def cosine_distances_of_pairs(
+    x: Representation, first: np.ndarray, second: np.ndarray
+) -> np.ndarray:
+    """Return 1 minus the cosine similarities in x between pairs of samples.
+
+    Rows in nearly the same direction have half of the squared distance between the unit rows, which
+    keeps the digits that cosines close to 1 lose. Rows in the same direction up to rounding have
+    distance 0.
+    """
+    distances = 1 - cosines_of_pairs(x, first, second)
+    rows = detach(unit_rows(x))
+    equal_below = (EQUAL_ROW_EPSILONS * epsilon(rows)) ** 2 / 2
+    near = np.flatnonzero(distances < MAX_NEAR_COSINE_DISTANCE)
+    for start, stop in gathering_row_ranges(len(near), rows.shape[1]):
+        part = near[start:stop]
+        difference = take_rows(rows, first[part]) - take_rows(rows, second[part])
+        halves = to_numpy(x.xp.vecdot(difference, difference)) / 2
+        distances[part] = np.where(halves <= equal_below, 0, halves)
+    return distances
 
 
 def require_distinct_samples(x: Representation) -> None:

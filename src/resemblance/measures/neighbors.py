@@ -41,6 +41,7 @@ from ..intermediates.shared_neighbors import (
 from ..intermediates.similarities import (
     Affinity,
     NeighborMetric,
+    cosine_distances_of_pairs,
     cosines_of_pairs,
     cosines_to_listed,
 )
@@ -595,15 +596,19 @@ def _profiles(
     is 0.
     """
     a, b = (neighbors(r, *nearest_rows) for r in (x, y))
-    in_x = np.concatenate(
-        [own_cosines(x, nearest_rows.k, nearest_rows.method), cosines_to_listed(x, b)], axis=1
-    )
-    in_y = np.concatenate(
-        [cosines_to_listed(y, a), own_cosines(y, nearest_rows.k, nearest_rows.method)], axis=1
-    )
     is_new = ~(b[:, :, None] == a[:, None, :]).any(axis=2)
     mask = np.concatenate([np.ones_like(a, dtype=bool), is_new], axis=1)
-    return _cosine_profile(in_x, kind) * mask, _cosine_profile(in_y, kind) * mask
+    if kind == "distance":
+        second = np.concatenate([a, b], axis=1).reshape(-1)
+        first = np.repeat(np.arange(len(a)), mask.shape[1])
+        in_x, in_y = (
+            cosine_distances_of_pairs(r, first, second).reshape(mask.shape) for r in (x, y)
+        )
+        return in_x * mask, in_y * mask
+    of_x, of_y = (own_cosines(r, nearest_rows.k, nearest_rows.method) for r in (x, y))
+    in_x = np.concatenate([of_x, cosines_to_listed(x, b)], axis=1)
+    in_y = np.concatenate([cosines_to_listed(y, a), of_y], axis=1)
+    return in_x * mask, in_y * mask
 
 
 def _cosines_of_tied_rows(
@@ -614,29 +619,19 @@ def _cosines_of_tied_rows(
     An entry counts with its weight in the union of the neighbours.
     """
     values = np.empty(len(rows))
+    entries_of = cosine_distances_of_pairs if kind == "distance" else cosines_of_pairs
     graphs = [neighbor_matrix(neighbors, np.ones(neighbors.listed.shape)) for neighbors in (a, b)]
     for start, stop in row_blocks(len(rows)):
         w, v = (graph[rows[start:stop]] for graph in graphs)
         union = (w + v - w.multiply(v)).tocoo()
         entry_rows, samples = union.row, union.col
-        p, q = (
-            _cosine_profile(cosines_of_pairs(r, rows[start:stop][entry_rows], samples), kind)
-            for r in (x, y)
-        )
+        p, q = (entries_of(r, rows[start:stop][entry_rows], samples) for r in (x, y))
         products, first, second = (
             np.bincount(entry_rows, weights=union.data * part, minlength=stop - start)
             for part in (p * q, p * p, q * q)
         )
         values[start:stop] = _divide_by_lengths(products, np.sqrt(first) * np.sqrt(second))
     return values
-
-
-def _cosine_profile(cosines: np.ndarray, kind: str) -> np.ndarray:
-    if kind == "similarity":
-        return cosines
-    # A sample in the same direction has distance 0, not 1e-16.
-    rounding = 8 * np.finfo(cosines.dtype).eps
-    return np.where(1 - cosines <= rounding, 0, 1 - cosines)
 
 
 def _divide_by_lengths(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
