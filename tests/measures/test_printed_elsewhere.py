@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist, squareform
 
 import resemblance as rs
+from resemblance.intermediates.cross_barcode import SortedEdges, cross_barcodes, enclosing_radius
 
 FORMS: dict[str, Callable[[float], float]] = {
     "same": lambda v: v,
@@ -149,3 +152,108 @@ def test_the_canonical_correlations_of_linnerud():
     assert rs.mean_cca(exercise, body) == pytest.approx(correlations.mean(), abs=5e-5)
     squares = rs.mean_cca(exercise, body, aggregation="mean_squared")
     assert squares == pytest.approx((correlations**2).mean(), abs=1e-4)
+
+
+# ------------------------------------------------------------------------------------------- netrep
+
+
+def netrep_networks() -> list[list[np.ndarray]]:
+    rng = np.random.default_rng(0)
+    return [[rng.standard_normal((1024, 64)) for _ in range(64)] for _ in ("train", "test")]
+
+
+def test_the_sum_of_the_distances_of_netrep():
+    """ahwillia/netrep, examples/pairwise_distances.ipynb: the sum of all fitted distances."""
+    networks, _ = netrep_networks()
+    table = rs.compare(networks, measures="angular_shape", progress=False)
+    assert np.sum(table["angular_shape"]) == pytest.approx(5478.173387196459, rel=1e-13)
+
+
+@pytest.mark.long
+def test_the_sum_of_the_held_out_distances_of_netrep():
+    """The second sum of the same notebook: distances of samples that took no part in the fit."""
+    networks = [np.vstack(parts) for parts in zip(*netrep_networks())]
+    folds = [(range(1024), range(1024, 2048))]
+    table = rs.compare(networks, measures="angular_shape", held_out=folds, progress=False)
+    (spec,) = table.keys()
+    assert np.sum(table[spec]) == pytest.approx(6333.232718084371, rel=1e-13)
+
+
+# ---------------------------------------------------------------------------------------------- RTD
+
+
+def uniform(*shape: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.RandomState(7)
+    return rng.uniform(size=shape), rng.uniform(size=shape)
+
+
+def rings(same: int) -> np.ndarray:
+    """Five rings of 100 points: ``same`` of radius 1, then 1.25, 0.75, 1.5, 0.5."""
+    angles = 2 * np.pi * np.arange(100) / 100
+    radii = [*[1] * same, 1.25, 0.75, 1.5, 0.5][:5]
+    return np.concatenate([r * np.column_stack([np.cos(angles), np.sin(angles)]) for r in radii])
+
+
+# The notebooks print the number of bars, and the 97.6 % quantile, the maximum and the median of their
+# lengths. No bar of the ring of one radius with itself.
+BARCODES = (
+    (*uniform(1000, 2), (1219, 0.10457093082368374, 0.15257642325013876, 0.05195973068475723)),
+    (*uniform(100, 10), (149, 0.2792401611804962, 0.36882200837135315, 0.048989325761795044)),
+    (rings(1), rings(1), (0,)),
+    (rings(1), rings(2), (600, 0.035174768418073654, 0.11198318749666214, 0.0034274086356163025)),
+    (rings(2), rings(1), (200, 0.026847925037145615, 0.026847925037145615, 0.026847925037145615)),
+    (rings(1), rings(3), (300, 0.035174768418073654, 0.11198318749666214, 0.031426265835762024)),
+    (rings(3), rings(1), (500, 0.010321404784917831, 0.013078518211841583, 0.006443798542022705)),
+    (rings(1), rings(4), (300, 0.042209722101688385, 0.11198318749666214, 0.035174768418073654)),
+    (rings(4), rings(1), (400, 0.023914720863103867, 0.023914720863103867, 0.00928284227848053)),
+    (rings(1), rings(5), (400, 0.042209722101688385, 0.11198318749666214, 0.035174768418073654)),
+    (rings(5), rings(1), (300, 0.017732389271259308, 0.017732389271259308, 0.010697435587644577)),
+)
+
+
+@pytest.mark.parametrize(("x", "y", "expected"), BARCODES)
+def test_the_bars_of_rtd(x, y, expected):
+    """IlyaTrofimov/RTD: Example.ipynb, MetricsTest.ipynb and Rings.ipynb, which has exact ties.
+
+    ripser++ works in single precision; rounded distances give all printed digits.
+    """
+    edges = []
+    for distances in (cdist(x, x), cdist(y, y)):
+        scaled = squareform(distances / np.quantile(distances, 0.9), checks=False)
+        scaled = scaled.astype(np.float32).astype(float)
+        edges.append(SortedEdges(scaled, enclosing_radius(scaled)))
+    bars, _ = cross_barcodes(len(x), *edges)
+    lengths, n = np.sort(bars[:, 1] - bars[:, 0]), len(bars)
+    printed = (n, lengths[n * 976 // 1000], lengths[-1], lengths[n // 2]) if n else (0,)
+    assert printed == pytest.approx(expected, rel=1e-15)
+
+
+def test_the_example_of_rtd():
+    """The README of IlyaTrofimov/RTD: the mean over ten subsets, in single precision."""
+    rng = np.random.RandomState(7)
+    p, q = rng.uniform(size=(1000, 2)), rng.uniform(size=(1000, 2))
+    values = []
+    for _ in range(10):
+        rows = list(range(1000))
+        rng.shuffle(rows)
+        values.append(rs.rtd(p[rows[:500]], q[rows[:500]]))
+    assert np.mean(values) == pytest.approx(35.55234398557805, rel=1e-9)
+
+
+# ------------------------------------------------------------------------------------------- DADApy
+
+COLUMNS = [[0], [1], [2], [0, 1], [0, 2], [1, 2]]
+
+
+def test_the_information_imbalances_of_dadapy():
+    """sissa-data-science/DADApy, tests/test_metric_comparisons/test_information_imbalance.py: from
+    three coordinates to some, and from some to three, with all digits; between two, with two."""
+    path = Path(__file__).parents[1] / "golden" / "dadapy_points.csv"
+    points = np.loadtxt(path, delimiter=",") / 1e6
+    subsets = [points[:, columns] for columns in COLUMNS]
+    to_some = [rs.information_imbalance(points, some) for some in subsets]
+    assert to_some == [0.14400000000000002, 0.15, 0.968, 0.02, 0.1426, 0.1492]
+    to_all = [rs.information_imbalance(some, points) for some in subsets]
+    assert to_all == [0.5978, 0.5128, 0.9695999999999999, 0.02, 0.6208, 0.5434]
+    between = rs.information_imbalance(*subsets[:2]), rs.information_imbalance(*subsets[1::-1])
+    assert between == pytest.approx((1.02, 0.99), abs=0.005)
