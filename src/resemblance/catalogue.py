@@ -26,6 +26,7 @@ from .contracts.claims import (
     declaration_template,
     implied_invariances,
 )
+from .measures.held_out.predictivity import HELD_OUT_MEASURES
 
 Entry = TypeVar("Entry", Measure, Statistic)
 
@@ -139,6 +140,9 @@ def get_measure(spec: MeasureArgument) -> Measure:
     """Return a measure by name (``"cka"``), label (``"CKA"``), or specification
     (``"cka[estimator=debiased]"``), or the measure of a plain function.
 
+    ``"pls"`` and ``"ridge"`` are measures of held-out samples alone: :func:`list_measures` does not
+    list them, and :func:`align` explains them.
+
     A plain function takes two NumPy arrays, X (n, d) and Y (n, e) with the samples in the same
     order, and returns a number; further parameters have defaults. The name of the function is the
     name of the measure. Nothing is claimed about the function: the range is unlimited, no symmetry
@@ -153,7 +157,7 @@ def get_measure(spec: MeasureArgument) -> Measure:
         return spec
     if is_plain_function(spec):
         return undeclared_measure(spec)
-    return _entry_for_spec(spec, "measure", _measures_by_name())
+    return _entry_for_spec(spec, "measure", {**_measures_by_name(), **HELD_OUT_MEASURES})
 
 
 def get_statistic(spec: str | Statistic) -> Statistic:

@@ -8,9 +8,10 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import make_blobs
-from sklearn.linear_model import LinearRegression, RidgeCV
-from sklearn.model_selection import KFold, LeaveOneOut
+from sklearn.linear_model import LinearRegression, Ridge, RidgeCV
+from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 
 import resemblance as rs
 from resemblance.measures.regression import RIDGE_PENALTIES
@@ -24,6 +25,8 @@ VARIANTS = [
     rs.soft_matching.with_parameters(units="unit"),
     rs.shape_distance.with_parameters(alpha=0),
     rs.shape_distance.with_parameters(alpha=1),
+    rs.get_measure("pls[components=3]"),
+    rs.get_measure("ridge"),
 ]
 # The output cell of netrep's notebook linear_metrics.ipynb: cross_validate(LinearMetric(alpha=1),
 # X1, X3, cv=10)
@@ -126,6 +129,43 @@ def test_regressions_predict_as_scikit_learn():
         errors = ((Y[TEST] - predicted) ** 2).sum()
         share = 1 - errors / ((Y[TEST] - Y[TRAIN].mean(axis=0)) ** 2).sum()
         assert fit.score(X[TEST], Y[TEST]) == pytest.approx(share, rel=1e-9)
+
+
+def median_correlation(predicted: np.ndarray, y: np.ndarray) -> float:
+    return float(np.median([np.corrcoef(p, t)[0, 1] for p, t in zip(predicted.T, y.T)]))
+
+
+@pytest.mark.parametrize(("d", "components"), [(6, 3), (6, 6), (60, 25)])
+def test_pls_and_ridge_are_those_of_brain_score(d, components):
+    """brain-score/vision, regression_correlation/metric.py: scikit-learn's models, the median over
+    units, the mean over the folds of a ``ShuffleSplit``. Its PLS stops at a tolerance."""
+    x, y = related(60, d, 8)
+    split = ShuffleSplit(4, train_size=0.9, random_state=1)
+    for method, model, digits in (
+        (f"pls[components={components}]", PLSRegression(components, scale=False, tol=1e-14), 1e-6),
+        ("ridge[penalty=2.5]", Ridge(2.5), 1e-9),
+    ):
+        scores = []
+        for a, b in split.split(x):
+            predicted = model.fit(x[a], y[a]).predict(x[b])
+            fit = rs.align(x[a], y[a], method=method)
+            np.testing.assert_allclose(fit.transform(x[b]).array, predicted, atol=100 * digits)
+            scores.append(median_correlation(predicted, y[b]))
+        table = rs.compare({"x": x}, {"y": y}, measures=method, held_out=split, progress=False)
+        (spec,) = table.keys()
+        assert table[spec][0, 0] == pytest.approx(np.mean(scores), rel=digits)
+
+
+def test_features_and_predictions_without_variation():
+    y = np.column_stack([Y[:, 0], np.where(np.arange(60) < 40, Y[:, 1], 2), np.arange(60) // 40])
+    fit = rs.align(X[TRAIN], y[TRAIN], method="ridge")  # column 1 is constant in TEST, 2 in TRAIN
+    first = np.corrcoef(fit.transform(X[TEST]).array[:, 0], y[TEST, 0])[0, 1]
+    y[40:, 2] += Y[40:, 2]
+    assert fit.score(X[TEST], y[TEST]) == pytest.approx(first / 2)  # the median of first and 0
+    rank_two = X[:, :2] @ np.ones((2, 5))
+    few = rs.align(rank_two, Y, method="pls[components=4]")
+    least_squares = rs.align(rank_two, Y, method="linear_regression")
+    np.testing.assert_allclose(few.map, least_squares.map, atol=1e-9)
 
 
 def test_a_target_without_relation_is_predicted_by_its_mean():
@@ -233,7 +273,10 @@ FIRST = rs.align(X[TRAIN], Y[TRAIN])
 NAMED = rs.align(pd.DataFrame(X, columns=list("abcdef")), Y)
 MISTAKES = [
     (lambda: rs.align(X, Y[:30]), r"X \(60, 6\) and Y \(30, 8\) must have the same number"),
-    (lambda: rs.align(X, Y, method="ridge"), r"linear_predictivity \(ridge regression\)"),
+    (lambda: rs.align(X, Y, method="lasso"), r"linear_predictivity \(ridge regression\).*pls, r"),
+    (lambda: rs.align(X, Y, method="pls"), r"25 features of X and 26 .*\(60, 6\).*components=6"),
+    (lambda: rs.align(X, Y, method="ridge[penalty=-1]"), "ridge: penalty must be from 0"),
+    (lambda: rs.align(X, 0 * Y, method="pls[components=2]"), "Y is constant over the training"),
     (lambda: rs.align(X, Y, method="cka"), "cka fits no map.* procrustes, "),
     (lambda: rs.align(0 * X, Y), "X is constant"),
     (lambda: FIRST.transform(X[:, :4]), r"\(60, 4\) has 4 features, and the alignment was .* 6"),

@@ -70,7 +70,10 @@ def variants(m: Measure) -> Iterator[Measure]:
 def members() -> list[Measure]:
     """Return the measures of the catalogue, the measures of the ReSi list, and variants of every
     measure."""
-    listed = rs.list_measures()
+    listed = [
+        *rs.list_measures(),
+        *map(rs.get_measure, ("pls[components=2,held_out=5]", "ridge[held_out=5]")),
+    ]
     everything = [
         *listed,
         *rs.preset("resi"),

@@ -45,21 +45,23 @@ class Fit(NamedTuple):
     in its signature; the result is :class:`Maps`. ``range`` is the range of the value of held-out
     samples. With ``centers`` the means of the training samples are subtracted from all points. The
     points are divided by a power of two against overflow; with ``keeps_units`` x and y share the
-    divisor, and the value is multiplied by the divisor. ``identity``: X compared with X gives the
-    most similar end of the range, also for fewer samples than features.
+    divisor, and the value is multiplied by the divisor. Without ``divides`` the points keep their
+    units, for a parameter in the units of the data. ``identity``: X compared with X gives the most
+    similar end of the range, also for fewer samples than features.
     """
 
     function: Callable[..., Maps]
     range: tuple[float, float]
     centers: bool = True
     keeps_units: bool = False
+    divides: bool = True
     identity: bool = False
 
     def __call__(self, x: np.ndarray, y: np.ndarray) -> FittedMaps:
         """Return the maps fitted to training samples x (n, d) and y (n, e)."""
         x_mean, y_mean = (_mean(a) if self.centers else np.zeros(a.shape[1]) for a in (x, y))
         a, b = x - x_mean, y - y_mean
-        s, t = _power_of_two(a), _power_of_two(b)
+        s, t = (_power_of_two(a), _power_of_two(b)) if self.divides else (1.0, 1.0)
         if self.keeps_units:
             s = t = max(s, t)
         maps = self.function(a / s, b / t)

@@ -133,7 +133,9 @@ def align(X: Any, Y: Any, *, method: str | Measure = "procrustes") -> Alignment:
         ``"mean_cca"``: the canonical variates. ``"linear_regression"``: least squares.
         ``"linear_predictivity"``: ridge regression, with the penalty of the smallest error of
         left-out samples. ``"permutation_procrustes"`` and ``"soft_matching"``: the matching of
-        neurons. A specification such as ``"shape_distance[alpha=0.2]"`` sets a parameter.
+        neurons. ``"pls"``: partial least squares with 25 components, ``"pls[components=10]"`` with
+        10. ``"ridge[penalty=1.0]"``: ridge regression with a given penalty. A specification such as
+        ``"shape_distance[alpha=0.2]"`` sets a parameter.
 
     Returns
     -------
@@ -150,13 +152,17 @@ def align(X: Any, Y: Any, *, method: str | Measure = "procrustes") -> Alignment:
     - regressions: :math:`1 - \lVert Y - \hat Y \rVert_F^2 / \lVert Y - \bar Y \rVert_F^2` with the
       mean :math:`\bar Y` of the fitted samples. ``r2_score`` of scikit-learn with
       ``multioutput="variance_weighted"`` subtracts the mean of the scored samples and is lower;
+    - ``pls`` and ``ridge``: the median over the features of Y of the Pearson correlation with the
+      prediction, as in Brain-Score. A feature that is constant over the scored samples is left out,
+      and a constant prediction counts as 0;
     - matchings: the distance between matched neurons.
 
     Raises ``ValueError`` for a measure without a fit, with the names of the measures that have
     one, and for representations that cannot be compared; :class:`UndefinedError` for a constant
-    representation.
+    representation, and for more components than features of X or than samples minus 1.
 
-    Reference: Schönemann 1966 (rotation), Williams et al. 2021 (whitening). netrep fits the same
+    Reference: Schönemann 1966 (rotation), Williams et al. 2021 (whitening), Wold 1975 (partial
+    least squares), Schrimpf et al. 2018 (the median correlation). netrep fits the same
     rotations, with an arbitrary rotation of the directions that the fitted samples leave open.
     """
     (measure,) = measures_with_fit("align", [method])

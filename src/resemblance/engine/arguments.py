@@ -17,6 +17,7 @@ from ..data.joining import align_columns
 from ..data.lists import batch_shapes_hint
 from ..data.model_features import ModelFeatures
 from ..data.representation import Representation, as_representation, check_same_samples
+from ..measures.held_out.predictivity import HELD_OUT_MEASURES
 
 # The rows, and the columns of a rectangular comparison
 RowsAndColumns = tuple[list[Representation], list[Representation] | None]
@@ -101,7 +102,8 @@ def measures_with_fit(caller: str, measures: Sequence[str | Measure]) -> tuple[M
         is_measure = not isinstance(m, str) or _is_measure_name(m)
         if not is_measure or get_measure(m).fit is None:
             words = {"linear_predictivity": " (ridge regression)", "mean_cca": " (CCA)"}
-            names = ", ".join(m.name + words.get(m.name, "") for m in list_measures() if m.fit)
+            fitted = [*(m for m in list_measures() if m.fit), *HELD_OUT_MEASURES.values()]
+            names = ", ".join(m.name + words.get(m.name, "") for m in fitted)
             raise ValueError(
                 f"{caller}: {m} fits no map that other samples could test; the measures with a "
                 f"fit are {names}"
@@ -151,7 +153,8 @@ def _named_entries(
 
 
 def _is_measure_name(data: Any) -> bool:
-    names = {word.lower() for m in list_measures() for word in (m.name, m.label)}
+    known_measures = [*list_measures(), *HELD_OUT_MEASURES.values()]
+    names = {word.lower() for m in known_measures for word in (m.name, m.label)}
     return isinstance(data, str) and data.partition("[")[0].lower() in names
 
 
@@ -217,7 +220,8 @@ def _check_common_samples(representations: Sequence[Representation], caller: str
 def _check_unique_measure(m: Measure, measures: Sequence[Measure]) -> None:
     """Raise ``ValueError`` if another function has the same name, or another measure the same
     label."""
-    namesake = next((other for other in [*list_measures(), *measures] if other.name == m.name), m)
+    known_measures = [*list_measures(), *HELD_OUT_MEASURES.values(), *measures]
+    namesake = next((other for other in known_measures if other.name == m.name), m)
     if namesake.function is not m.function:
         raise ValueError(
             f"compare: {m.function.__module__} has a measure called {m.name!r}, a name that is "

@@ -76,6 +76,42 @@ def regression_maps(x: np.ndarray, y: np.ndarray) -> Maps:
     return Maps(*maps, partial(explained_share, maps=maps), "y")
 
 
+def penalized_maps(x: np.ndarray, y: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return (d, r) and (e, r), whose product maps x to the ridge regression of y on x."""
+    require_variation(x, y)
+    basis, singular, axes = _spanning_svd(x)
+    length = np.hypot(singular, np.sqrt(penalty))  # its square may overflow
+    return axes.T * (singular / length / length), y.T @ basis
+
+
+def pls_weights(x: np.ndarray, y: np.ndarray, components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (d, k) and (e, k), whose product maps x to the regression of y on the first
+    ``components`` partial least squares of x, by NIPALS."""
+    require_variation(x, y)
+    n, d = x.shape
+    if components > min(n - 1, d):
+        raise UndefinedError(
+            f"{components} components of PLS need {components} features of X and {components + 1} "
+            f"training samples; got X {x.shape}; give pls[components={min(n - 1, d)}] or fewer"
+        )
+    residual, axes = _coordinates(x)
+    rounding = max(x.shape) * np.finfo(float).eps * np.linalg.norm(x) * np.linalg.norm(y)
+    found: list[tuple[np.ndarray, ...]] = []
+    for _ in range(components):
+        covariance = residual.T @ y
+        if np.linalg.norm(covariance) <= rounding:
+            break
+        weight = np.linalg.svd(covariance, full_matrices=False)[0][:, 0]
+        scores = residual @ weight
+        loading, target = (points.T @ scores / np.vdot(scores, scores) for points in (residual, y))
+        residual = residual - np.outer(scores, loading)
+        found.append((weight, loading, target))
+    if not found:
+        raise UndefinedError("no direction of X covaries with Y over the training samples")
+    w, p, q = (np.array(vectors).T for vectors in zip(*found))
+    return axes @ w @ np.linalg.inv(p.T @ w), q
+
+
 # ------------------------------------------------------------------------------------------- scores
 
 
@@ -126,6 +162,17 @@ def explained_share(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np.nda
     return float(1 - np.vdot(residual, residual) / total)
 
 
+def median_correlation(x: np.ndarray, y: np.ndarray, maps: tuple[np.ndarray, np.ndarray]) -> float:
+    """Return the median over the features of y of the correlation with the prediction; a constant
+    feature has none, and a constant prediction has 0."""
+    varies = np.ptp(y, axis=0) > 0
+    if not varies.any():
+        raise UndefinedError("Y is constant over the test samples")
+    predicted = (x @ maps[0]) @ maps[1].T
+    a, b = (_unit_columns(points[:, varies]) for points in (predicted, y))
+    return float(np.median((a * b).sum(axis=0)))
+
+
 # ----------------------------------------------------------------------------------- linear algebra
 
 
@@ -136,6 +183,15 @@ def unit_points(points: np.ndarray) -> np.ndarray:
         raise UndefinedError("the test samples do not differ from the mean of the training samples")
     points = points / largest
     return np.asarray(points / np.linalg.norm(points))
+
+
+def _unit_columns(points: np.ndarray) -> np.ndarray:
+    """Return centred columns of length 1; a constant column becomes zeros."""
+    points = points - points[0]
+    points = points / np.where(points.any(axis=0), np.abs(points).max(axis=0), 1)
+    points = points - points.mean(axis=0)
+    lengths = np.linalg.norm(points, axis=0)
+    return np.asarray(points / np.where(lengths, lengths, 1))
 
 
 def require_variation(x: np.ndarray, y: np.ndarray) -> None:
