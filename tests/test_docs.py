@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import coming_from
 import generate
+import how_it_compares
 import measure_pages
 import numpy as np
 import profiles
@@ -267,6 +268,18 @@ def test_numbers_of_other_packages_agree_to_the_digits_of_the_page(
             with subtests.test(f"{package}: {row.theirs}"):
                 digits = coming_from.agreement(row.pairs())
                 assert digits >= row.digits if row.digits else digits < 2
+
+
+def test_names_of_this_package_in_the_table_of_other_packages_exist() -> None:
+    """The table itself: ``test_tables_in_pages_are_up_to_date``."""
+    areas = list(how_it_compares.areas())
+    names = {ours for area in areas for _, ours in area.here}
+    assert {ours for ours in names if not how_it_compares.exists(ours)} == set()
+    assert not how_it_compares.exists("compare(heldout=)")
+    assert not how_it_compares.exists("ckaa")
+    packages = {area.package for area in areas}
+    assert f"{len(packages)} packages" in (ROOT / "README.md").read_text("utf-8")
+    assert {"rsatoolbox", "netrep", "brain-score", "mne-rsa", "rebasis", "embedflow"} <= packages
 
 
 def outside_tables(page: Path) -> str:

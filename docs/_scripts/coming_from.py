@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from conventions import GOLDEN, GOLDEN_CASES, Function, centered, golden, nuclear, rbf_cka
 from per_pair import cka, permutation_procrustes, procrustes_size_shape
 from pieces import markdown
 from scipy.spatial.distance import pdist, squareform
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import ShuffleSplit
 
 import resemblance as rs
 
@@ -126,6 +129,84 @@ def _clamped(X: np.ndarray, Y: np.ndarray) -> float:
 
 def _tau_a(X: np.ndarray, Y: np.ndarray) -> float:
     return float(kendalltau(pdist(X, "sqeuclidean"), pdist(Y, "sqeuclidean")).statistic)  # no ties
+
+
+def _brain_score(theirs: str, ours: str, digits: int, model: Any, differs: str = "") -> Row:
+    """Return the row of a regression of Brain-Score: the median correlation over units, and the
+    mean over ten random splits."""
+    splits = ShuffleSplit(10, train_size=0.9, random_state=1)
+
+    def score(X: np.ndarray, Y: np.ndarray) -> float:
+        predictions = ((model.fit(X[a], Y[a]).predict(X[b]), Y[b]) for a, b in splits.split(X))
+        return float(
+            np.mean([
+                np.median([np.corrcoef(*pair)[0, 1] for pair in zip(p.T, y.T)])
+                for p, y in predictions
+            ])
+        )  # fmt: skip
+
+    def pairs() -> Pairs:
+        values = []
+        for X, Y in map(golden, GOLDEN_CASES):
+            held_out = rs.get_measure(ours).with_parameters(held_out=list(splits.split(X)))
+            values.append((score(X, Y), float(held_out(X, Y))))
+        return values
+
+    return Row(theirs, ours, digits, pairs, differs)
+
+
+def _partial(theirs: str, ours: str, digits: int, score: str, differs: str = "") -> Row:
+    """Return the row of RDMs of two models in mne-rsa; the second is of the first half of X."""
+    ranks = rankdata if "spearman" in theirs else np.asarray
+
+    def pairs() -> Pairs:
+        values = []
+        for X, Y in map(golden, GOLDEN_CASES):
+            half = X[:, : X.shape[1] // 2]
+            rdms = np.stack([ranks(pdist(Z, "correlation")) for Z in (Y, X, half)])
+            rdms = rdms - rdms.mean(axis=1, keepdims=True)
+            inverse = np.linalg.inv(rdms @ rdms.T)
+            there = -inverse[0, 1:] / np.sqrt(inverse[0, 0] * np.diag(inverse)[1:])
+            if score == "regression":
+                there = np.linalg.lstsq(rdms[1:].T, rdms[0])[0]
+            models = {"all": X, "half": half}
+            here = rs.score_models(models, [Y, Y], measure=ours, score=score, progress=False)
+            values += list(zip(there, here.values[0], strict=True))
+        return values
+
+    spelled = f'score_models(measure="{ours}", score="{score}")'
+    return Row(theirs, spelled, digits, pairs, differs)
+
+
+def _rsa(compare: Callable[..., Any]) -> Function:
+    return lambda X, Y: float(compare(pdist(X, "correlation"), pdist(Y, "correlation"))[0])
+
+
+def _centered_rotation() -> Row:
+    """Return the row of the map of queries in rebasis."""
+
+    def pairs() -> Pairs:
+        values = []
+        for X, Y in map(golden, GOLDEN_CASES):
+            a, b = X[:150] - X[:150].mean(axis=0), Y[:150] - Y[:150].mean(axis=0)
+            u, _, vt = np.linalg.svd(a.T @ b)
+            there = (X[150:] - X[:150].mean(axis=0)) @ u @ vt + Y[:150].mean(axis=0)
+            here = rs.align(X[:150], Y[:150]).transform(X[150:]).array
+            values += list(zip(there.ravel(), here.ravel(), strict=True))
+        return values
+
+    return Row("rebasis: CenteredProcrustesAdapter", "align(new, old).transform(queries)", 9, pairs)
+
+
+def _shared_neighbors(X: np.ndarray, Y: np.ndarray) -> float:
+    lists = (np.argsort(squareform(pdist(Z)), axis=1)[:, 1:31] for Z in (X, Y))
+    return float(np.mean([len(set(a) & set(b)) / 30 for a, b in zip(*lists)]))
+
+
+def _imbalance(X: np.ndarray, Y: np.ndarray) -> float:
+    first = np.argsort(squareform(pdist(X)), axis=1)[:, 1]
+    ranks = np.argsort(np.argsort(squareform(pdist(Y)), axis=1), axis=1)
+    return float(ranks[np.arange(len(X)), first].mean() / (len(X) / 2))
 
 
 # ------------------------------------------------------------- values of the packages themselves
@@ -256,6 +337,30 @@ PACKAGES: dict[str, Callable[[], list[Row]]] = {
                 _distance_correlation_sqr),
         formula("u_distance_correlation_sqr", "distance_correlation[estimator=debiased]", 9,
                 _u_distance_correlation_sqr),
+    ],
+    "brain-score": lambda: [
+        _brain_score("pls", "pls", 5, PLSRegression(25, scale=False, tol=1e-14, max_iter=10**5),
+                     "with `tol=1e-14`; the tolerance there, 10⁻⁶, costs digits"),
+        _brain_score("ridge", "ridge", 9, Ridge(1.0)),
+        _brain_score("linear_predictivity", "ridge[penalty=0]", 9, LinearRegression()),
+    ],
+    "mne-rsa": lambda: [
+        formula('rsa(metric="spearman")', "rsa", 9, _rsa(spearmanr)),
+        formula('rsa(metric="pearson")', "rsa[compare=pearson]", 9, _rsa(pearsonr)),
+        formula('rsa(metric="kendall-tau-a")', "rsa[compare=kendall_a]", 9, _rsa(kendalltau)),
+        _partial('rsa(metric="partial")', "rsa[compare=pearson]", 9, "partial"),
+        _partial('rsa(metric="partial-spearman")', "rsa", 9, "partial"),
+        _partial('rsa(metric="regression")', "rsa[compare=pearson]", 0, "regression",
+                 "in the units of the dissimilarities there; standardised here"),
+    ],
+    "dadapy": lambda: [
+        formula("return_inf_imb_two_selected_coords", "information_imbalance", 9, _imbalance),
+        formula("return_overlap_coords", "mutual_knn[k=30,metric=euclidean]", 9,
+                _shared_neighbors),
+    ],
+    "upgrades-audits": lambda: [
+        _centered_rotation(),
+        formula("modeldiffr: layers, cka", "cka", 9, cka),
     ],
     "platonic-rep": _platonic,
     "resi": _resi,

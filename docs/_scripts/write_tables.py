@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import coming_from
 import conventions
+import how_it_compares
 import numpy as np
 from measure_pages import all_measures
 from pieces import markdown, number
@@ -108,6 +109,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "chance": chance,
     "same-name": same_name,
     "speed": speed,
+    "how-it-compares": how_it_compares.table,
     **{f"from-{package}": partial(coming_from.table, package) for package in coming_from.PACKAGES},
     **{path.stem: partial(stored_table, path) for path in STORED},
 }
