@@ -549,6 +549,12 @@ def test_a_measure_of_a_file_is_loaded_anew_for_workers(call, own):
     assert not held["invariant to translation"]
 
 
+def test_a_plain_function_of_a_file_is_loaded_anew_for_workers(call, own):
+    Path("own.py").write_text("def gap(X, Y):\n    return float(abs(X.mean() - Y.mean()))\n")
+    records = json.loads(call("check", "own.py:gap", "--format", "json")[1])["records"]
+    assert {r["check"]: r["holds"] for r in records}["pickles"] is True
+
+
 def test_a_file_that_is_another_each_time_it_is_loaded_is_found(call, own):
     drawn = "import random\nDRAWN = random.random()\n"
     Path("own.py").write_text(drawn + OWN.replace("(1 + half)", "(1 + half + DRAWN)"))

@@ -229,6 +229,7 @@ def test_arrays_that_look_transposed(subtests):
         (((16, 200), (200, 12)), "Transpose X."),
         (((200, 12), (16, 200)), "Transpose Y."),
         (((16, 200), (12, 200)), "Transpose both."),
+        (((64, 500), (32, 500)), "Transpose both."),
     ]:
         with subtests.test(f"{hint}"):
             x, y = (np.random.default_rng(0).standard_normal(shape) for shape in shapes)

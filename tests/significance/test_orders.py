@@ -154,8 +154,8 @@ REFUSED = [
     ({"n": 6, "within": range(6)}, "only one permutation is possible"),
     ({"n": 6, "whole_blocks": ["a"] * 6}, "only one permutation is possible"),
     ({"n": 6, "within": HALVES, "whole_blocks": HALVES}, "only one permutation is possible"),
-    ({"n": 0}, "only one permutation is possible: there are 0 samples"),
-    ({"n": 1}, "only one permutation is possible: there are 1 samples"),
+    ({"n": 0}, "only one permutation is possible: the data have 0 samples"),
+    ({"n": 1}, "only one permutation is possible: the data have 1 sample"),
     ({"n": 6, "whole_blocks": [0, 0, 1, 1, 1, 1]}, "got 2, 4 samples; cut .* or give within="),
     ({"n": 6, "whole_blocks": [0, 0, 1, 1, 2, 2], "within": HALVES}, "samples of several groups"),
     *(

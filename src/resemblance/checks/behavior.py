@@ -9,13 +9,13 @@ import random
 import sys
 import time
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..base.rng import generator
-from ..base.user_modules import USER_MODULE_PREFIX, restore_function
+from ..base.user_modules import USER_MODULE_PREFIX
 from ..contracts._measure import Measure
 from ..data.representation import Representation
 from .data import with_repeats
@@ -301,9 +301,9 @@ def survives_pickling(trial: CheckContext) -> CheckResult:
     m = trial.entry
     try:
         copy = pickle.loads(pickle.dumps(m))
-        _, (module, name, parameters, file) = m.__reduce__()
+        restore, (module, *names_and_file) = m.__reduce__()
         if module.startswith(USER_MODULE_PREFIX):
-            copy = _reload_from_user_file(f"{module}_anew", name, parameters, file)
+            copy = _reload_from_user_file(restore, f"{module}_anew", *names_and_file)
     except Exception as error:
         return "", False, format_user_error(error, trial.entry)
     value, original = trial._replace(entry=copy).value(*trial.inputs()), generic_value(trial)
@@ -311,11 +311,13 @@ def survives_pickling(trial: CheckContext) -> CheckResult:
     return "", holds, "" if holds else f"comes back as {copy}, {value:.6g}"
 
 
-def _reload_from_user_file(module: str, name: str, parameters: Any, file: str | None) -> Any:
+def _reload_from_user_file(
+    restore: Callable[..., Any], module: str, name: str, parameters: Any, file: str | None
+) -> Any:
     """Return the measure as a worker process restores it: from the user's file, run under a new
     module name, which is forgotten afterwards."""
     try:
-        return restore_function(module, name, parameters, file)
+        return restore(module, name, parameters, file)
     finally:
         sys.modules.pop(module, None)
 

@@ -280,7 +280,7 @@ class Measure(DeclaredFunction):
             )
         n, m = x.n_samples, y.n_samples
         if n != m:
-            hint = sample_count_hint(n, m) or transposition_hint(x.shape, y.shape)
+            hint = sample_count_hint(n, m) + transposition_hint(x.shape, y.shape)
             raise ValueError(
                 f"{self}: X {x.shape} and Y {y.shape} must have the same number of samples "
                 f"(rows){hint}"

@@ -202,8 +202,8 @@ def _check_common_samples(representations: Sequence[Representation], caller: str
         if r.n_samples != first.n_samples:
             transposed = transposition_hint(first.shape, r.shape, (repr(first.name), repr(r.name)))
             batches = batch_shapes_hint([entry.shape for entry in representations])
-            counts = sample_count_hint(r.n_samples, first.n_samples)
-            hint = batches + transposed if batches else counts or transposed
+            counts = "" if batches else sample_count_hint(r.n_samples, first.n_samples)
+            hint = batches + counts + transposed
             raise ValueError(
                 f"{caller}: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
                 f"{r.n_samples}; all must be representations of the same samples{hint}"

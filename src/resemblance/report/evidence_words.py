@@ -279,15 +279,15 @@ def describe_caveats(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
-    """Name the values behind the intervals of a measure, for example leave-one-out values."""
+    """Name the method behind the intervals of a measure, for example "jackknife over samples"."""
     kind, values, _ = evidence.parts[info.spec]
     if kind == "left_out":
-        return "leave-one-out values"
+        return "jackknife over samples"
     unit = "samples" if evidence.design.whole_blocks is None else "blocks"
     if kind == "halves":
         return f"{values.shape[-1]} random halves of the {unit}"
     groups = "runs in time" if evidence.design.shifts else f"groups of {unit}"
-    return f"values without each of {values.shape[-1]} {groups}"
+    return f"jackknife over {values.shape[-1]} {groups}"
 
 
 def _merge_notes_of_measures(

@@ -263,7 +263,7 @@ def design_of(
             + (
                 f"{why} leave no two units that can be permuted"
                 if why
-                else f"there are {n} samples"
+                else f"the data have {count_with_noun(n, 'sample')}"
             )
             + "; use larger groups, smaller blocks, or more samples"
         )
