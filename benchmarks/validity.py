@@ -116,10 +116,8 @@ def by_measure(table: str, columns: Columns, rows: Sequence[Row]) -> str:
 def cell(numbers: Mapping[tuple[str, ...], float], prefix: tuple[str, ...], quantity: str) -> str:
     """Return the percentage of a measure as text: coverage with the width of the intervals,
     rejections with the percentage of data sets in which permutations replaced exact moments."""
-    number, drawn_share = (
-        numbers.get((*prefix, quantity)),
-        numbers.get((*prefix, "drawn instead"), 0.0),
-    )
+    number = numbers.get((*prefix, quantity))
+    drawn_share = numbers.get((*prefix, "drawn instead"), 0.0)
     if number is None:
         return NONE
     if quantity == "coverage":

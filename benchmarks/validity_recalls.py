@@ -70,10 +70,8 @@ def expected_recall(failure_rate: float) -> float:
 def decisions(failure_rate: float, count: int, rng: np.random.Generator) -> Numbers:
     """Return whether ``rs.upgrade_index`` accepts an option with an expected recall 0.01 below
     ``min_recall``."""
-    queries, min_recall = (
-        queries_of_kinds(failure_rate, count, rng),
-        expected_recall(failure_rate) + 0.01,
-    )
+    queries = queries_of_kinds(failure_rate, count, rng)
+    min_recall = expected_recall(failure_rate) + 0.01
     options = {"target": "old_model", "min_recall": min_recall, "progress": False}
     result = rs.upgrade_index(*index_of_kinds()[1:], *queries, **options)
     is_accepted = result.option in ("keep", "orthogonal", "affine")

@@ -389,10 +389,8 @@ def best_of(evidence: Evidence, m: rs.Measure) -> np.ndarray:
 def small(signal: float, rng: np.random.Generator) -> Numbers:
     """Test the 36 pairs of layers of two models of six layers by all methods."""
     layer_map, m = models(rng, 6, signal), rs.get_measure("cka")
-    exact, order_evidence = (
-        by_moments(layer_map, m),
-        by_orders(layer_map, m, int(rng.integers(2**31))),
-    )
+    exact = by_moments(layer_map, m)
+    order_evidence = by_orders(layer_map, m, int(rng.integers(2**31)))
     nulls = order_evidence.nulls[m.spec]
     pvalues = step_down_max_t(nulls.observed.ravel(), nulls.drawn.reshape(-1, MAP_DRAWS).T)
     decisions = {

@@ -449,7 +449,7 @@ MUTANTS = (
     Mutant("the first samples for those drawn", "models/sample_sources.py", "positions = sorted(", "positions = range(max_samples) or sorted(",
            "models/test_load_samples.py::test_samples_that_are_drawn"),
     Mutant("layers of one model are pairs between models", "report/comparing/finding.py",
-           "cross_pairs = cross_model_pairs(context, places)", "cross_pairs = []",
+           "cross_pairs = cross_model_pairs(context, places)\n    if", "cross_pairs = []\n    if",
            "report/test_finding.py::test_evidence_adds_intervals_and_how_many_pairs_are_beyond_chance"),
     Mutant("rows that changed on disk", "models/features.py",
            "if digest.hexdigest() != expected:", "if False:",

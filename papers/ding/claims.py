@@ -204,10 +204,8 @@ def late_layers(findings: Findings) -> Judgement:
                 f"no interval for {DING_LABELS[PAPER_PROCRUSTES]} - {DING_LABELS[other]}: too few "
                 "models, or failed comparisons"
             )
-    over, under = (
-        [low > 0 for low, _ in ends[PAPER_CKA]],
-        [high < 0 for _, high in ends[PAPER_PWCCA]],
-    )
+    over = [low > 0 for low, _ in ends[PAPER_CKA]]
+    under = [high < 0 for _, high in ends[PAPER_PWCCA]]
     text = (
         f"of {len(late)} late layers Procrustes > CKA in {sum(over)}, PWCCA > Procrustes in "
         f"{sum(under)}"

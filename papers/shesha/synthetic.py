@@ -141,10 +141,8 @@ def chance(run: Run) -> dict[str, Any]:
     """Return scores of two independent noise arrays, and the scores of Table 10; the first draw of
     Table 10 uses the author's random numbers."""
     random = np.random.default_rng(SEED)
-    x, y = (
-        random.standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES)),
-        random.standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES)),
-    )
+    x = random.standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES))
+    y = random.standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES))
     pair = {
         "author": split_score(x, SEED + 100),
         "ours": feature_split(x),

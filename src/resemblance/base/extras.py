@@ -133,11 +133,9 @@ def _source_checkout() -> tuple[Path | None, bool]:
     except (importlib.metadata.PackageNotFoundError, ValueError):
         return None, False
     folder = Path(unquote(url.path))
-    return (
-        (folder, False)
-        if url.scheme == "file" and _is_resemblance_project(folder)
-        else (None, False)
-    )
+    if url.scheme == "file" and _is_resemblance_project(folder):
+        return folder, False
+    return None, False
 
 
 def _is_resemblance_project(folder: Path) -> bool:

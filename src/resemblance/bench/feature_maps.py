@@ -186,11 +186,9 @@ def merge_chunks(
     """
     if not part.maps:
         return comparisons[0]
-    names, infos, provenance = (
-        tuple(part.rows),
-        tuple(map(measure_info, measures)),
-        _part_provenance(part.rows),
-    )
+    names = tuple(part.rows)
+    infos = tuple(map(measure_info, measures))
+    provenance = _part_provenance(part.rows)
     data, _ = sides = fingerprints_by_name(names, names, provenance)
     matrices = {m.spec: ScoreMatrix(m.spec, m.version, m.symmetric, *sides) for m in infos}
     for chunk, comparison in zip(chunks, comparisons, strict=True):

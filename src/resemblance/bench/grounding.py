@@ -246,11 +246,9 @@ def pooled(agreements: Sequence[BlockScore]) -> float:
     """Return the mean of block scores, weighted by the block weights; blocks without a score are
     left out. NaN if no block has a score."""
     scores = [a for a in agreements if a.weight > 0 and not np.isnan(a.value)]
-    return (
-        float(np.average([a.value for a in scores], weights=[a.weight for a in scores]))
-        if scores
-        else np.nan
-    )
+    if scores:
+        return float(np.average([a.value for a in scores], weights=[a.weight for a in scores]))
+    return np.nan
 
 
 def complete_mean(agreements: Sequence[BlockScore]) -> float:

@@ -180,10 +180,8 @@ class CommandTrial:
         """Run words in the current folder; return the exit code and the output. The arguments are
         as in :class:`InterruptibleText`; ``columns`` is the width of the terminal."""
         count = [0]
-        out, err = (
-            InterruptibleText(count, interrupted_at, is_terminal),
-            InterruptibleText(count, interrupted_at, False),
-        )
+        out = InterruptibleText(count, interrupted_at, is_terminal)
+        err = InterruptibleText(count, interrupted_at, False)
         settings = {"COLUMNS": str(columns), "TERM": "dumb", "NO_COLOR": "1"}
         before = {name: os.environ.get(name) for name in settings}
         os.environ.update(settings)

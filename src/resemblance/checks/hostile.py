@@ -175,10 +175,8 @@ def scale_pairs(s: BaseArrays) -> NamedPairs:
     """Return pairs of very large and very small numbers: the numbers or their squares overflow or
     underflow, or "too large" numbers exceed the largest accepted value."""
     x, y, _ = s
-    columns, rows = (
-        np.logspace(-100, 100, HOSTILE_FEATURES),
-        np.logspace(-150, 150, HOSTILE_SAMPLES)[:, None],
-    )
+    columns = np.logspace(-100, 100, HOSTILE_FEATURES)
+    rows = np.logspace(-150, 150, HOSTILE_SAMPLES)[:, None]
     cases = {
         "columns of all scales": (x * columns, y * columns[::-1]),
         "rows of all scales": (x * rows, y * rows[::-1]),

@@ -112,11 +112,9 @@ def compare_command(
     }
     check_stream_options(streamed, options, {**compare_options, "--pool": pool})
     parse_bytes(memory)
-    paths, choice, parsed_measures = (
-        list(inputs or ()),
-        ColumnChoice(column, ids),
-        parse_measures(measures),
-    )
+    paths = list(inputs or ())
+    choice = ColumnChoice(column, ids)
+    parsed_measures = parse_measures(measures)
     if streamed:
         return stream_files(
             context, paths, choice, parsed_measures, options, save, memory, progress

@@ -258,10 +258,8 @@ class ScoreMatrix:
         empty arrays if no entry can belong to the matrix. The result is cached, because consecutive
         batches share ``data``."""
         if self._last is None or self._last[0] is not data:
-            rows, columns = (
-                _positions_of_data(self.rows, data),
-                _positions_of_data(self.columns, data),
-            )
+            rows = _positions_of_data(self.rows, data)
+            columns = _positions_of_data(self.columns, data)
             if max(rows, default=-1) < 0 or max(columns, default=-1) < 0:
                 rows, columns = rows[:0], columns[:0]
             self._last = data, rows, columns

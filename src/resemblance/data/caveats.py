@@ -227,10 +227,8 @@ def duplicate_labels(X: object) -> np.ndarray:
     Raises ``ValueError`` as :func:`as_representation` does.
     """
     source = _numpy_array(as_representation(X))
-    numbers, prefixes = (
-        dict[bytes, int](),
-        [row.tobytes() for row in source[:, :DIGEST_FEATURES] + 0],
-    )
+    numbers = dict[bytes, int]()
+    prefixes = [row.tobytes() for row in source[:, :DIGEST_FEATURES] + 0]
     count = Counter(prefixes)
     keys = (
         prefix if count[prefix] == 1 else _row_digest(row) for prefix, row in zip(prefixes, source)

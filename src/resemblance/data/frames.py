@@ -252,11 +252,9 @@ def _object_cells_kind(cells: list[Any]) -> str:
     if all(isinstance(cell, str) for cell in cells):
         if all(_is_number_text(cell) for cell in cells):
             return NUMERALS_KIND
-        return (
-            TEXT_LISTS_KIND
-            if all(re.match(r"\s*\[.*\]\s*$", cell, re.DOTALL) for cell in cells)
-            else WORDS_KIND
-        )
+        if all(re.match(r"\s*\[.*\]\s*$", cell, re.DOTALL) for cell in cells):
+            return TEXT_LISTS_KIND
+        return WORDS_KIND
     if all(isinstance(cell, list | tuple) or hasattr(cell, "shape") for cell in cells):
         kinds = {np.asarray(cell).dtype.kind for cell in cells if np.ndim(cell)}
         return VECTORS_KIND if kinds and kinds <= set("biuf") else OTHER_KIND
@@ -413,10 +411,8 @@ def _common_vector_length(lengths: np.ndarray, name: Any, title: str, data: Any)
         row, n_others = int(np.argmax(lengths < 0)), int((lengths < 0).sum()) - 1
         problem, remedy = f"has no vector in row {row}", _drop_missing_rows_code(data, name)
     elif len(sizes) > 1:
-        row, n_others = (
-            int(np.argmax(lengths != common_length)),
-            int((lengths != common_length).sum()) - 1,
-        )
+        row = int(np.argmax(lengths != common_length))
+        n_others = int((lengths != common_length).sum()) - 1
         problem = (
             f"has vectors of different lengths: most have {common_length} numbers, row {row} has "
             f"{int(lengths[row])}"

@@ -193,10 +193,8 @@ def _forecast_comparison(
     executor, save = options.executor, options.save
     rows, columns = named_representations(representations, against)
     if save is None:
-        rows, columns = (
-            list(map(_file_representation, rows)),
-            columns and list(map(_file_representation, columns)),
-        )
+        rows = list(map(_file_representation, rows))
+        columns = columns and list(map(_file_representation, columns))
     inputs = ComparisonInputs.of(rows, measures, columns)
     if save is not None and Path(save).exists() and Path(save).stat().st_size:
         with ScoreFile(save, read_only=True) as store:

@@ -197,10 +197,8 @@ def find_missing_pairs(comparisons: Sequence[ComparisonInputs]) -> list[dict[str
             (rows, columns), earlier_sides = places[k], places[p]
             for is_transposed in (False, True):
                 first, second = reversed(earlier_sides) if is_transposed else earlier_sides
-                (i, a), (j, b) = (
-                    _shared_data_positions(rows, first),
-                    _shared_data_positions(columns, second),
-                )
+                i, a = _shared_data_positions(rows, first)
+                j, b = _shared_data_positions(columns, second)
                 for m in inputs.measures if i and j else ():
                     if (m.symmetric or not is_transposed) and m in earlier.measures:
                         mask = masks[p][m.spec]

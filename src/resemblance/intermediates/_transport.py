@@ -54,10 +54,8 @@ def _linear_program_flow(cost: np.ndarray) -> np.ndarray:
     from scipy.sparse import eye_array, kron, vstack
 
     d, e = cost.shape
-    source_sums, target_sums = (
-        kron(eye_array(d), np.ones((1, e))),
-        kron(np.ones((1, d)), eye_array(e)),
-    )
+    source_sums = kron(eye_array(d), np.ones((1, e)))
+    target_sums = kron(np.ones((1, d)), eye_array(e))
     # Any, because the type stubs know only dense matrices.
     sums: Any = vstack([source_sums, target_sums], format="csc")
     totals = np.repeat([float(e), float(d)], [d, e])

@@ -219,10 +219,8 @@ def double_centered_inner(x: Representation, y: Representation) -> Array:
     and sums :math:`a_i`, :math:`b_i` of the deviations: H (d + a) H with d off a zero diagonal is H
     a H - d H.
     """
-    (a, a_sums, d), (b, b_sums, e) = (
-        centered_condensed_distances(x),
-        centered_condensed_distances(y),
-    )
+    a, a_sums, d = centered_condensed_distances(x)
+    b, b_sums, e = centered_condensed_distances(y)
     n = x.shape[0]
     return 2 * frobenius_inner(a, b) - 2 / n * frobenius_inner(a_sums, b_sums) + (n - 1) * d * e
 

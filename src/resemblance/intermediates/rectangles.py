@@ -110,10 +110,8 @@ def covering_blocks(n: int, m: int) -> Iterator[MatrixBlock]:
     """Yield blocks that cover an (n, m) matrix."""
     for start in range(0, n, BLOCK_ROWS):
         for column in range(0, m, BLOCK_COLUMNS):
-            rows, columns = (
-                (start, min(start + BLOCK_ROWS, n)),
-                (column, min(column + BLOCK_COLUMNS, m)),
-            )
+            rows = (start, min(start + BLOCK_ROWS, n))
+            columns = (column, min(column + BLOCK_COLUMNS, m))
             yield MatrixBlock(slice(*rows), slice(*columns))
 
 
@@ -147,10 +145,8 @@ def squared_distance_function(points: Array, targets: Array | None = None) -> Bl
     xp, rounding = namespace(points), squared_distance_rounding(points)
     column_points = points if targets is None else targets
     squares, lengths = squared_row_norms(points), squared_row_norms(column_points)
-    largest, transposed = (
-        scalar(xp.max(squares) + xp.max(lengths)),
-        xp.matrix_transpose(column_points),
-    )
+    largest = scalar(xp.max(squares) + xp.max(lengths))
+    transposed = xp.matrix_transpose(column_points)
     correct = (
         cancellation_corrector(points, column_points) if can_correct_in_place(points) else None
     )
@@ -501,11 +497,9 @@ def _narrow_interval(
 ) -> tuple[float, float, int]:
     """Return a smaller interval around the order statistics at ``places``, and the count of numbers
     inside."""
-    counts, n_below, scale = (
-        np.zeros(PARTS_PER_INTERVAL, dtype=np.int64),
-        0,
-        PARTS_PER_INTERVAL / (high - low),
-    )
+    counts = np.zeros(PARTS_PER_INTERVAL, dtype=np.int64)
+    n_below = 0
+    scale = PARTS_PER_INTERVAL / (high - low)
     for block in numbers():
         n_below += int(np.count_nonzero(block < low))
         positions = block[(block >= low) & (block <= high)].astype(np.float64, copy=False)

@@ -97,10 +97,8 @@ def neighbor_similarity(x: Representation, metric: Affinity) -> Similarity:
     require_distinct_samples(x)
     if metric == "inner":
         rows = detach(unit(x, centered=False))
-        lengths, spread = (
-            to_numpy(euclidean_norm(rows, axis=1)),
-            scalar(size(x)) / scalar(uncentered_norm(x)),
-        )
+        lengths = to_numpy(euclidean_norm(rows, axis=1))
+        spread = scalar(size(x)) / scalar(uncentered_norm(x))
         if TIE_EPSILONS * epsilon(rows) <= MAX_COSINE_DISTANCE_ROUNDING * spread**2:
             return Similarity(rows, None, lengths * lengths.max())
         # The product with the mean row is equal for all neighbours of a row, so centring drops it.

@@ -97,11 +97,9 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
 @aligned_cosine.claim("uninformative")
 def uninformative_row_directions(x: Representation, y: Representation) -> str:
     """Near when the rows of both sides point in nearly orthogonal directions, as for n below d."""
-    return (
-        ""
-        if has_low_dimension(x, y)
-        else warn_near_ceiling(x.n_samples, direction_flatness(x) * direction_flatness(y))
-    )
+    if has_low_dimension(x, y):
+        return ""
+    return warn_near_ceiling(x.n_samples, direction_flatness(x) * direction_flatness(y))
 
 
 @measure(

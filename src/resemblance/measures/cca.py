@@ -112,11 +112,9 @@ def mean_cca(
 def uninformative_spans(x: Representation, y: Representation) -> str:
     """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8 (n
     - 1) of them."""
-    return (
-        ""
-        if has_few_columns(x, y)
-        else warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(x), numerical_rank(y))
-    )
+    if has_few_columns(x, y):
+        return ""
+    return warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(x), numerical_rank(y))
 
 
 @mean_cca.claim("claims_for")
@@ -264,11 +262,9 @@ def pwcca(
         return (
             _weighted_mean_correlation(x, y, unpaired) + _weighted_mean_correlation(y, x, unpaired)
         ) / 2
-    return (
-        _weighted_mean_correlation(x, y, unpaired)
-        if weights == "first"
-        else _weighted_mean_correlation(y, x, unpaired)
-    )
+    if weights == "first":
+        return _weighted_mean_correlation(x, y, unpaired)
+    return _weighted_mean_correlation(y, x, unpaired)
 
 
 @pwcca.claim("uninformative")
@@ -281,11 +277,9 @@ def uninformative_weighted_spans(
         return uninformative_spans(x, y)
     partners = {"first": (y,), "second": (x,), "symmetric": (x, y)}[weights]
     n, widest = x.n_samples, min(r.shape[1] for r in partners)
-    return (
-        ""
-        if widest < MIN_CEILING_SHARE * (n - 1)
-        else warn_full_rank(n, n - 1, min(map(numerical_rank, partners)))
-    )
+    if widest < MIN_CEILING_SHARE * (n - 1):
+        return ""
+    return warn_full_rank(n, n - 1, min(map(numerical_rank, partners)))
 
 
 @pwcca.claim("claims_for")

@@ -423,10 +423,8 @@ def largest_eigenvalues(
 
     Every Lanczos step of all pairs in a batch takes one pass over the distances.
     """
-    values, different = (
-        np.zeros(len(grid.pairs)),
-        [k for k, (i, j) in enumerate(grid.pairs) if i != j],
-    )
+    values = np.zeros(len(grid.pairs))
+    different = [k for k, (i, j) in enumerate(grid.pairs) if i != j]
     step = max(1, MAX_LANCZOS_NUMBERS // (3 * grid.samples))
     for start in range(0, len(different), step):
         batch = different[start : start + step]

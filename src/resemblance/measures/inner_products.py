@@ -102,11 +102,9 @@ def warn_near_ceiling(n: int, share: float) -> str:
 def warn_full_rank(n: int, room: int, *dimensions: int) -> str:
     """Return the warning for subspaces of these dimensions inside a space of dimension ``room``:
     fixed if a subspace fills the space, near the ceiling for a large share, else ""."""
-    return (
-        warn_fixed_by_n(n)
-        if max(dimensions) >= room
-        else warn_near_ceiling(n, max(dimensions) / room)
-    )
+    if max(dimensions) >= room:
+        return warn_fixed_by_n(n)
+    return warn_near_ceiling(n, max(dimensions) / room)
 
 
 def has_few_columns(*sides: Representation) -> bool:

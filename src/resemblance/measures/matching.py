@@ -159,11 +159,9 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
         return sum(sizes)
     products = feature_products(x, y, centered=False)
     squared = 2 - 2 * _sum_of_entries(products, *max_weight_assignment(products))
-    return (
-        _distance_after_matching(x, y)
-        if scalar(squared) < epsilon(squared) ** 0.25
-        else size_and_shape_distance(safe_sqrt(squared), *sizes)
-    )
+    if scalar(squared) < epsilon(squared) ** 0.25:
+        return _distance_after_matching(x, y)
+    return size_and_shape_distance(safe_sqrt(squared), *sizes)
 
 
 @measure(

@@ -115,11 +115,9 @@ def neighbor_search_claims(
 def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them."""
     share = k / (x.n_samples - 1)
-    return (
-        warn_fixed_by_n(x.n_samples)
-        if share == 1
-        else warn_near_ceiling(x.n_samples, share / (2 - share))
-    )
+    if share == 1:
+        return warn_fixed_by_n(x.n_samples)
+    return warn_near_ceiling(x.n_samples, share / (2 - share))
 
 
 @jaccard.claim("chance")
@@ -201,13 +199,11 @@ def uninformative_neighbor_sets(
 ) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them."""
     share = k / (x.n_samples - 1)
-    return (
-        ""
-        if corrected
-        else warn_fixed_by_n(x.n_samples)
-        if share == 1
-        else warn_near_ceiling(x.n_samples, share)
-    )
+    if corrected:
+        return ""
+    if share == 1:
+        return warn_fixed_by_n(x.n_samples)
+    return warn_near_ceiling(x.n_samples, share)
 
 
 @mutual_knn.claim("claims_for")
@@ -518,10 +514,8 @@ def _mean_return_share(a: Nearest, b: Nearest) -> float:
     """Return the mean probability that a step to a neighbour in b and a step to a neighbour in a
     lead back to the sample."""
     (n, k), ties = b.listed.shape, b.ties
-    forward, backward = (
-        neighbor_matrix(b, np.ones((n, k))),
-        neighbor_matrix(a, np.ones((n, k))).T.tocsr(),
-    )
+    forward = neighbor_matrix(b, np.ones((n, k)))
+    backward = neighbor_matrix(a, np.ones((n, k))).T.tocsr()
     miss_probability = np.ones(n)
     if not (a.ties.crowded.any() or ties.crowded.any()):
         return float(np.mean(np.asarray(forward.multiply(backward).sum(axis=1)) > 0))

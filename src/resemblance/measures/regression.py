@@ -87,11 +87,9 @@ def uninformative_predictor(x: Representation, y: Representation, predict: str) 
     """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of
     them."""
     predictor = x if predict == "second" else y
-    return (
-        ""
-        if has_few_columns(predictor)
-        else warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(predictor))
-    )
+    if has_few_columns(predictor):
+        return ""
+    return warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(predictor))
 
 
 @linear_regression.claim("claims_for")
@@ -228,11 +226,9 @@ def _gulp_claims(ridge: float, squared: bool) -> dict[str, Any]:
     """Return the claims that depend on the ridge and on the square root."""
     squares = Product(ridge_smoother, value=squared_distance, root=not squared)
     claims: dict[str, Any] = {"metric": not squared, "compares": squares}
-    return (
-        claims | {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION, "leave_one_out": None}
-        if ridge
-        else claims
-    )
+    if ridge:
+        return claims | {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION, "leave_one_out": None}
+    return claims
 
 
 # Ridge penalties in units of the total variance.

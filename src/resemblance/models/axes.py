@@ -111,10 +111,8 @@ class SampleAxes:
 
     def why(self, call: LayerCall, shape: Sequence[int], samples: int) -> str:
         """Return the error message, with the remedy, for a layer output without a sample axis."""
-        previous_shape, note = (
-            self.shapes.get(call, ()),
-            f"{tuple(shape)}, not one row for each of {samples}",
-        )
+        previous_shape = self.shapes.get(call, ())
+        note = f"{tuple(shape)}, not one row for each of {samples}"
         if self.few:
             note = (
                 f"{previous_shape} for {self.samples} samples and {tuple(shape)} for {samples} of "

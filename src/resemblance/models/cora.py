@@ -124,10 +124,8 @@ def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
         x[arrays["test.index"]], labels[arrays["test.index"]] = x[test], labels[test]
     if normalized:
         x /= np.clip(x.sum(axis=1, keepdims=True), 1, None)
-    train, validation = (
-        np.arange(n_train),
-        np.arange(n_train, min(n_train + CORA_VALIDATION_NODES, n_labeled)),
-    )
+    train = np.arange(n_train)
+    validation = np.arange(n_train, min(n_train + CORA_VALIDATION_NODES, n_labeled))
     links, classes = arrays["graph"], int(labels.max()) + 1
     data = GraphData(x, labels, links, train, validation, test, test, classes)
     return check_graph_data(

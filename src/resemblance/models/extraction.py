@@ -434,11 +434,9 @@ def _append_remaining_batches(
     Return the cause if rows depend on more than their samples, otherwise "". Raises ``ValueError``
     if the finished batches belong to other samples, and if there is no batch.
     """
-    torch, inputs, n_done = (
-        import_optional("torch"),
-        find_model_inputs(model.module),
-        arrays.written.batches,
-    )
+    torch = import_optional("torch")
+    inputs = find_model_inputs(model.module)
+    n_done = arrays.written.batches
     dependence = ""
     first_index = n_done if samples.read else 0  # a loader begins with finished batches
     total = 1 if samples.kind == "graph" else None

@@ -297,10 +297,8 @@ def _describe_package_object(
     is_bare = kind.__repr__ is object.__repr__
     yield MEMORY_ADDRESS.sub("", str(value) if is_bare else repr(value))
     if is_bare and any(callable(getattr(kind, name, None)) for name in roots):
-        options, plain_types = (
-            _object_options(value, registry, roots)[0],
-            (*PLAIN_VALUE_TYPES, list, tuple, dict, np.ndarray),
-        )
+        options = _object_options(value, registry, roots)[0]
+        plain_types = (*PLAIN_VALUE_TYPES, list, tuple, dict, np.ndarray)
         functions = (FunctionType, MethodType, partial)
         members = {k: v for k, v in _contained_objects(value).items() if isinstance(v, functions)}
         members |= {

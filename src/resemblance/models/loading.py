@@ -223,11 +223,9 @@ def _near_folder_hint(path: Path) -> str:
     parent = next((folder for folder in path.parents if folder.is_dir()), Path())
     missing_name, *remaining_names = path.relative_to(parent).parts or ("",)
     matches = get_close_matches(missing_name, [entry.name for entry in parent.iterdir()], n=1)
-    return (
-        f": there is none; did you mean {parent.joinpath(*matches, *remaining_names)}?"
-        if matches
-        else ""
-    )
+    if matches:
+        return f": there is none; did you mean {parent.joinpath(*matches, *remaining_names)}?"
+    return ""
 
 
 # Methods with which PyTorch modules draw their weights

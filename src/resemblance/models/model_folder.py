@@ -114,10 +114,8 @@ def read_model(
     check_outputs(folder, outputs, labels)
     if "accuracy" not in traits and outputs is not None and labels is not None:
         traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
-    ids, title = (
-        _read_sample_ids(folder),
-        traits.get("name") or model_name({**DEFAULT_TRAITS, **traits}),
-    )
+    ids = _read_sample_ids(folder)
+    title = traits.get("name") or model_name({**DEFAULT_TRAITS, **traits})
     files_by_pooling, maps = _layer_files(folder, traits.get("layers")), traits.get("maps", {})
     entries = {
         k: value for k, value in traits.items() if k not in (*FOLDER_ENTRIES, *STORE_ENTRIES)
@@ -281,11 +279,9 @@ def _are_shares(value: Any) -> bool:
     )
 
 
-WORD_RULE, WHOLE_NUMBER_RULE, SHARE_RULE = (
-    "a word that can be printed",
-    "a whole number",
-    "a number between 0 and 1",
-)
+WORD_RULE = "a word that can be printed"
+WHOLE_NUMBER_RULE = "a whole number"
+SHARE_RULE = "a number between 0 and 1"
 # Checks of traits, and the requirements in words
 TRAIT_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "setting": (lambda value: value in TRAINING_SETTINGS, f"one of {', '.join(TRAINING_SETTINGS)}"),

@@ -248,11 +248,9 @@ def describe_blocks(module: Any) -> str:
             f"{CHOOSE_LAYERS_HINT}"
         )
     outside_parts = _outermost_parts_outside(modules, blocks)
-    return (
-        f"blocks, without {list_names(outside_parts, MAX_SHOWN_PARTS)}; {CHOOSE_LAYERS_HINT}"
-        if outside_parts
-        else ""
-    )
+    if outside_parts:
+        return f"blocks, without {list_names(outside_parts, MAX_SHOWN_PARTS)}; {CHOOSE_LAYERS_HINT}"
+    return ""
 
 
 def _find_blocks(module: Any) -> tuple[tuple[str, ...], bool]:

@@ -37,10 +37,8 @@ FORWARD_NAME_KEYS = ("name", "as_name", "forward_arg_names")
 TREE_KEYS = ("in_spec", "out_spec")
 IMPORTING_WORDS = ("default_factory_module", "__enum__", r"\u")  # PyTorch imports names in a tree
 MAX_SHOWN_LETTERS = 60  # letters of a text in a message
-FORCE_WEIGHTS_VARIABLE, FORBID_WEIGHTS_VARIABLE = (
-    "TORCH_FORCE_WEIGHTS_ONLY_LOAD",
-    "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD",
-)
+FORCE_WEIGHTS_VARIABLE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+FORBID_WEIGHTS_VARIABLE = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 TORCHSCRIPT_REASON = (
     "is TorchScript, which does not show what its layers return; save the model by "
     "torch.export.save as .pt2, or"

@@ -324,10 +324,8 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
         for loaded_model in _loaded_models(
             _model_entries("plan_models", models), sample_batch, arguments["device"], number
         ):
-            start_time, model_folder = (
-                time.process_time(),
-                folder / model_folder_name(loaded_model.name),
-            )
+            start_time = time.process_time()
+            model_folder = folder / model_folder_name(loaded_model.name)
             choices = (arguments["layers"], arguments["pool"], arguments["batch_size"], False)
             model_features = _split_by_pooling(
                 extract_loaded_model(loaded_model, sample_batch, model_folder, *choices)

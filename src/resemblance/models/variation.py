@@ -93,15 +93,11 @@ def _warn_of_dependence(
     checked_batch: Batch,
     is_smaller: bool,
 ) -> str:
-    cause, layer = (
-        CHANCE_CAUSE,
-        _first_changed_layer(second_result, run(checked_batch), CHANGE_TOLERANCE),
-    )
+    cause = CHANCE_CAUSE
+    layer = _first_changed_layer(second_result, run(checked_batch), CHANGE_TOLERANCE)
     if not layer and is_smaller:
-        cause, layer = (
-            OTHER_SAMPLES_CAUSE,
-            _first_changed_layer(first_result, second_result, SIZE_CHANGE_TOLERANCE),
-        )
+        cause = OTHER_SAMPLES_CAUSE
+        layer = _first_changed_layer(first_result, second_result, SIZE_CHANGE_TOLERANCE)
     if layer:
         warn(f"{title}: its layer {layer!r} depends on {cause}: {DEPENDENCE_CAUSES[cause]}")
     return cause if layer else ""

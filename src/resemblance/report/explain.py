@@ -254,11 +254,9 @@ def _resolve_inner_braces(text: str) -> str:
 
 def _format_fraction(numerator: str, denominator: str) -> str:
     numerator, denominator = _parenthesize(numerator), _parenthesize(denominator)
-    return (
-        f"{numerator}/{denominator} "
-        if len(numerator + denominator) < 4
-        else f"{numerator} / {denominator}"
-    )
+    if len(numerator + denominator) < 4:
+        return f"{numerator}/{denominator} "
+    return f"{numerator} / {denominator}"
 
 
 def _parenthesize(text: str) -> str:

@@ -202,11 +202,9 @@ def _hatching_lines(
 
 
 def _hatching_pattern(cells: CellGeometry) -> tuple[tuple[float, float, float], ...]:
-    return (
-        DIAGONAL_HATCHING
-        if min(cells.pitch_x, cells.pitch_y) < SMALL_CELL_SIDE
-        else CORNER_HATCHING
-    )
+    if min(cells.pitch_x, cells.pitch_y) < SMALL_CELL_SIDE:
+        return DIAGONAL_HATCHING
+    return CORNER_HATCHING
 
 
 def _run_boundaries(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:

@@ -149,11 +149,9 @@ def _comparison_facts(comparison: Comparison) -> dict[str, str]:
 def comparison_sections(context: PageContext) -> Iterator[Section]:
     """Yield the sections of the page of a comparison: for a single pair tables, for several pairs
     also maps."""
-    comparison, pair, description = (
-        context.comparison,
-        only_pair_position(context.comparison),
-        _describe_comparison(context.comparison),
-    )
+    comparison = context.comparison
+    pair = only_pair_position(context.comparison)
+    description = _describe_comparison(context.comparison)
     # The tables and maps show chance
     notes = diagnostic_notes(comparison, exclude=CHANCE_KEY)
     if pair is None:

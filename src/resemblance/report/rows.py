@@ -246,10 +246,8 @@ def _group_legend(groups: Sequence[str], top: float) -> list[str]:
     """Draw the colours of groups with the names, side by side."""
     parts = []
     for i, name in enumerate(groups):
-        place, y = (
-            ROW_CHART_WIDTH / LEGEND_NAMES_PER_LINE * (i % LEGEND_NAMES_PER_LINE),
-            top + 16 * (i // LEGEND_NAMES_PER_LINE),
-        )
+        place = ROW_CHART_WIDTH / LEGEND_NAMES_PER_LINE * (i % LEGEND_NAMES_PER_LINE)
+        y = top + 16 * (i // LEGEND_NAMES_PER_LINE)
         mark = svg_element(
             "rect", x=place, y=y - 9, width=12, height=9, class_=f"box c{i % N_GROUP_COLORS}"
         )

@@ -87,10 +87,8 @@ def _fit_column_widths(table: TextTable, width: int, gap: int) -> list[int] | No
 
     Return None if a word would be cut.
     """
-    natural_widths, widths = (
-        _column_widths(table, is_folded=False),
-        _column_widths(table, is_folded=True),
-    )
+    natural_widths = _column_widths(table, is_folded=False)
+    widths = _column_widths(table, is_folded=True)
     room = width - TABLE_INDENT - gap * (len(widths) - 1) - sum(widths)
     if room < 0:
         return None

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-REPRODUCED, PARTLY_REPRODUCED, NOT_REPRODUCED, NO_DATA = (
-    "reproduced",
-    "in part",
-    "not reproduced",
-    "no data",
-)
+REPRODUCED = "reproduced"
+PARTLY_REPRODUCED = "in part"
+NOT_REPRODUCED = "not reproduced"
+NO_DATA = "no data"
 CONTRADICTED = "contradicted by the authors' own numbers"
 VERDICTS = (REPRODUCED, PARTLY_REPRODUCED, NOT_REPRODUCED, CONTRADICTED, NO_DATA)
 

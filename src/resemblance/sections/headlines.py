@@ -14,10 +14,8 @@ TRIAL_SIZES = {  # (suite, size)
     ("stability", "small"), ("joint", "trial"),
 }  # fmt: skip
 TRIAL_WARNING = "Trial run: do not interpret these scores."
-USER_MODELS_NOTE, STANDARD_SIZE_NOTE = (
-    "models of your own",
-    "small models on data that comes with the package; not the paper's",
-)
+USER_MODELS_NOTE = "models of your own"
+STANDARD_SIZE_NOTE = "small models on data that comes with the package; not the paper's"
 SIZE_DESCRIPTIONS: Mapping[tuple[str, str], str] = {
     ("resi", "demo"): "small stand-in models, half as many; not the paper's",
     ("resi", "mini"): "small stand-in models; not the paper's",

@@ -47,11 +47,9 @@ def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
     a key is the step of the value, and the lower half is the position.
     """
     n = len(vector)
-    keys, buffer, counts = (
-        np.empty(n, np.uint64),
-        np.empty(n, np.uint64),
-        np.zeros((3, 2048), np.int64),
-    )
+    keys = np.empty(n, np.uint64)
+    buffer = np.empty(n, np.uint64)
+    counts = np.zeros((3, 2048), np.int64)
     for i in range(n):
         # Divide first: with a reach below 1e-299 the number of steps per unit would overflow.
         step = np.uint64(np.int64((vector[i] - low) / reach * SORT_STEPS))

@@ -15,11 +15,9 @@ from ..measures import cka
 from ..statistics.splits import basis_split, feature_split
 
 COMPONENT_COUNTS = (5, 10, 15, 25, 35, 50, 75, 100, 150, 200, 256, 300)
-PROJECTION_WIDTHS, TOP_VARIANCE_COUNTS, RANDOM_FEATURE_COUNTS = (
-    (16, 32, 64, 128, 256),
-    (50, 100, 200, 400, 800),
-    (50, 100, 200),
-)
+PROJECTION_WIDTHS = (16, 32, 64, 128, 256)
+TOP_VARIANCE_COUNTS = (50, 100, 200, 400, 800)
+RANDOM_FEATURE_COUNTS = (50, 100, 200)
 NOISE_LEVELS = (0.05, 0.1, 0.25, 0.5, 1.0)
 MIN_TRANSFORMED_FEATURES = 5
 # Feature splits per random basis: a basis needs decompositions, and carries more information.

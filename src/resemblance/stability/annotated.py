@@ -79,10 +79,8 @@ def _labeled_rows(
     X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None
 ) -> LabelledRows:
     if hasattr(X, "obs") and hasattr(X, "obsm"):
-        labels, match = (
-            _annotation_column(X, labels, "labels"),
-            _annotation_column(X, match, "match"),
-        )
+        labels = _annotation_column(X, labels, "labels")
+        match = _annotation_column(X, match, "match")
         X = _select_annotated_values(X, layer, obsm)
     elif layer is not None or obsm is not None or isinstance(labels, str) or isinstance(match, str):
         raise ValueError(

@@ -90,10 +90,8 @@ def _summarize_magnitude_bin(
         reason = "no coherence is below the median"
     if reason:
         return MagnitudeBin(*span, n, None, None, None, None, None, reason)
-    high, low = (
-        float(reproducibility[is_coherent].mean()),
-        float(reproducibility[~is_coherent].mean()),
-    )
+    high = float(reproducibility[is_coherent].mean())
+    low = float(reproducibility[~is_coherent].mean())
     test = spearmanr(coherence, reproducibility)
     return MagnitudeBin(
         *span, n, high, low, high - low, float(test.statistic), float(test.pvalue), ""
@@ -143,10 +141,8 @@ def discordance(
 
 
 def _excess_coherence(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray:
-    magnitudes, coherences = (
-        _z_scores(m, float(np.abs(m).max())),
-        _z_scores(s, float(np.abs(s).max())),
-    )
+    magnitudes = _z_scores(m, float(np.abs(m).max()))
+    coherences = _z_scores(s, float(np.abs(s).max()))
     expected: dict[str, Callable[[], np.ndarray]] = {
         "linear": lambda: s.mean() + magnitudes * float(np.mean(magnitudes * s)) - s,
         "loess": lambda: _local_line(magnitudes, s, int(share * len(s) + 1e-10)) - s,

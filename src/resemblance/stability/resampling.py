@@ -184,11 +184,9 @@ def _part_numbers(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
     if statistic.parts == "early and late":
         share = {**statistic.defaults, **dict(statistic.parameters)}["early"]
         return (np.arange(len(groups)) >= int(len(groups) * share)).astype(int)
-    return (
-        trial_number_in_condition(groups) % 2
-        if statistic.parts
-        else np.zeros(len(groups), dtype=int)
-    )
+    if statistic.parts:
+        return trial_number_in_condition(groups) % 2
+    return np.zeros(len(groups), dtype=int)
 
 
 def _with_early_share(statistic: Statistic, part_numbers: np.ndarray) -> Statistic:
@@ -205,11 +203,9 @@ def _select_input_rows(data: Any, numbers: np.ndarray | None) -> Any:
     """Return the given rows of an input, or the whole input if ``numbers`` is None."""
     if numbers is None:
         return data
-    return (
-        _select_representation_rows(data, numbers)
-        if isinstance(data, Representation)
-        else data[numbers]
-    )
+    if isinstance(data, Representation):
+        return _select_representation_rows(data, numbers)
+    return data[numbers]
 
 
 def _select_representation_rows(x: Representation, numbers: np.ndarray) -> Representation:

@@ -304,10 +304,8 @@ def _evaluate_perturbation(
 ) -> Perturbation:
     cells = table.rows_of(name)
     matched_rows = cells[np.isin(table.stratum[cells], controls.strata)]
-    rows, counts = (
-        _limit_members(matched_rows, rules, name),
-        (len(cells), len(cells) - len(matched_rows)),
-    )
+    rows = _limit_members(matched_rows, rules, name)
+    counts = (len(cells), len(cells) - len(matched_rows))
     if len(rows) < rules.min_samples:
         suffix = " in strata with enough controls" if counts[1] else ""
         reason = f"{len(rows)} samples{suffix} are fewer than min_samples={rules.min_samples}"
@@ -382,10 +380,8 @@ def _evaluate_within_strata(
         return s(offsets, residuals)
     shifts = np.empty_like(points)
     for place in np.unique(stratum):
-        is_member, control_points = (
-            stratum == place,
-            double_precision_rows(controls.points)[controls.stratum == place],
-        )
+        is_member = stratum == place
+        control_points = double_precision_rows(controls.points)[controls.stratum == place]
         shifts[is_member] = points[is_member] - nearest_means(
             points[is_member], control_points, settings["k"], settings["neighbors"]
         )

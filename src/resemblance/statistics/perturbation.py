@@ -165,11 +165,9 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
     """
     from scipy.spatial.distance import cdist
 
-    size, k, means = (
-        _magnitude_exponent(points, baseline),
-        min(k, len(baseline)),
-        np.empty_like(points),
-    )
+    size = _magnitude_exponent(points, baseline)
+    k = min(k, len(baseline))
+    means = np.empty_like(points)
     queries, controls = (
         unit_rows_of_array(a) if kind == "cosine" else np.ldexp(a, -size)
         for a in (points, baseline)

@@ -82,10 +82,8 @@ def label_conditioned_split(
     Reference: Raju 2026, Section 2; no code of the author computes this statistic. The author's
     scripts use its name for :func:`supervised_alignment`.
     """
-    points, groups = (
-        double_precision_rows(x),
-        class_members(labels, "label_conditioned_split", classes=3),
-    )
+    points = double_precision_rows(x)
+    groups = class_members(labels, "label_conditioned_split", classes=3)
     parts = _half_class_means(points, groups, k, seed)
     return mean_rdm_agreement(parts, rdm, compare, resolution(x))
 
@@ -298,10 +296,8 @@ def lda_stability(
             f"lda_stability needs two classes; the labels have {len(groups)}: choose two classes"
         )
     points = center_and_scale_rows(points)
-    reference, size = (
-        _fisher_direction(points, groups, ridge),
-        max(2, int(len(points) * fraction) // 2),
-    )
+    reference = _fisher_direction(points, groups, ridge)
+    size = max(2, int(len(points) * fraction) // 2)
     draws = (generator(seed, "lda_stability", split) for split in range(k))
     directions = [
         _fisher_direction(points, [draw.choice(g, size) for g in groups], ridge) for draw in draws

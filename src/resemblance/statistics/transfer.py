@@ -164,10 +164,8 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
     divides the covariance of the features by n - 1 and adds 1e-10 to its diagonal, so his value is
     (n - 1) / n times ours.
     """
-    points, groups = (
-        center_and_scale_rows(double_precision_rows(x)),
-        class_members(labels, "h_score"),
-    )
+    points = center_and_scale_rows(double_precision_rows(x))
+    groups = class_members(labels, "h_score")
     u, s, _ = np.linalg.svd(points, full_matrices=False)
     if s[0] == 0:
         raise UndefinedError("h_score: the representation is constant (all its rows are equal)")

@@ -179,10 +179,8 @@ def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = T
     Reference: Raju 2026, Section 13.5. The author's script returns the cosine, a similarity, under
     this name.
     """
-    points, cut = (
-        (unit_rows_of_array(double_precision_rows(x)) if unit_rows else double_precision_rows(x)),
-        int(x.shape[0] * early),
-    )
+    points = unit_rows_of_array(double_precision_rows(x)) if unit_rows else double_precision_rows(x)
+    cut = int(x.shape[0] * early)
     if cut == 0:
         raise ValueError(f"centroid_drift: early={early} leaves no early trial of {x.shape[0]}")
     means = np.stack([points[:cut].mean(axis=0), points[cut:].mean(axis=0)])

@@ -182,10 +182,8 @@ class PendingRows:
     def __init__(self, widths: Sequence[int], count: int, location: Array) -> None:
         self.place = location
         self.filled = 0
-        empty, options = (
-            namespace(location).empty,
-            {"dtype": location.dtype, "device": device(location)},
-        )
+        empty = namespace(location).empty
+        options = {"dtype": location.dtype, "device": device(location)}
         self._arrays = [empty((count, width), **options) for width in widths]
 
     def take(self, sources: Sequence[Array], add: Callable[[list[Array]], None]) -> None:

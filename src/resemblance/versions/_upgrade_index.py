@@ -125,10 +125,8 @@ class IndexUpgrade(BaseResult):
         """Return the number of queries after which re-embedding all documents costs less than the
         losses of an option. Return None without prices, without a recall of the option, and for
         options that embed documents."""
-        cost_per_document, cost_per_miss = (
-            self.settings["cost_per_document"],
-            self.settings["cost_per_miss"],
-        )
+        cost_per_document = self.settings["cost_per_document"]
+        cost_per_miss = self.settings["cost_per_miss"]
         entry = next((o for o in self.options if o.name == option), None)
         recall = None if entry is None or entry.candidates or entry.embeds else entry.new_model
         if cost_per_document is None or recall is None:

@@ -138,11 +138,9 @@ def _closest_reference_part(
         min(float(fits[name].residual.mean()) for name in ("identity", "rotation"))
         for _, fits in candidates
     ]
-    return (
-        candidates[0]
-        if residuals[0] < residuals[-1] + MIN_NAMED_CHANGE["collapse"]
-        else candidates[-1]
-    )
+    if residuals[0] < residuals[-1] + MIN_NAMED_CHANGE["collapse"]:
+        return candidates[0]
+    return candidates[-1]
 
 
 def _choose_nested_map(

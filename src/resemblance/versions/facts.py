@@ -175,11 +175,9 @@ def _source_rounding(x: Rows) -> float:
 
 def _cast_to_lower_precision(values: np.ndarray, lower: Rows) -> np.ndarray:
     with np.errstate(over="ignore"):
-        return (
-            values.astype(_source_dtype_name(lower))
-            if _source_dtype_name(lower) in ("float32", "float16")
-            else values
-        )
+        if _source_dtype_name(lower) in ("float32", "float16"):
+            return values.astype(_source_dtype_name(lower))
+        return values
 
 
 def _row_lengths(rows: np.ndarray) -> np.ndarray:
@@ -284,10 +282,8 @@ def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> t
     columns = _columns_of(narrow_rows.take(sample_rows), wide_rows.take(sample_rows))
     if columns is None:
         return ()
-    lower, scales = (
-        max((x, y), key=_source_rounding),
-        [_power_of_two_scale(wide_rows), _power_of_two_scale(narrow_rows)],
-    )
+    lower = max((x, y), key=_source_rounding)
+    scales = [_power_of_two_scale(wide_rows), _power_of_two_scale(narrow_rows)]
     comparisons = []
     for start, block in wide_rows.blocks():
         narrow_block = narrow_rows.part(start, start + len(block))

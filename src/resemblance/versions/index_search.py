@@ -104,11 +104,9 @@ def match_true_neighbors(
     is_match = np.empty(retrieved.shape, bool)
     for start in range(0, len(points), POINTS_PER_COMPARISON):
         batch = slice(start, start + POINTS_PER_COMPARISON)
-        neighbors, candidates, point = (
-            take(true[batch]),
-            take(retrieved[batch]),
-            points[batch, None],
-        )
+        neighbors = take(true[batch])
+        candidates = take(retrieved[batch])
+        point = points[batch, None]
         center = np.median(neighbors, axis=1, keepdims=True)
         neighbors, candidates = neighbors - center, candidates - center
         products = (neighbors * point).sum(axis=2)

@@ -334,10 +334,8 @@ def _recall_estimates(
     for name, size_means in means.items():
         value, last = recall_at_index_size(counts, size_means, size), size_means[-1]
         low, high = mean_share_interval(values[name], task.confidence_level)
-        low, high = (
-            max(0.0, value - last + low - MAX_EXTRAPOLATION_EXCESS),
-            min(1.0, value - last + high),
-        )
+        low = max(0.0, value - last + low - MAX_EXTRAPOLATION_EXCESS)
+        high = min(1.0, value - last + high)
         recalls[name] = Recall(value, low, high, len(task.a))
     curve = [
         (name, count, mean) for name in methods.ways for count, mean in zip(counts, means[name])

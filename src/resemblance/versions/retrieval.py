@@ -466,8 +466,6 @@ def _share_in_other_place(
         <= max_distance
     )
     is_elsewhere = (distance <= max_distance) & ~is_unmoved & ~is_copy
-    return (
-        float(is_elsewhere.mean())
-        if (is_unmoved | is_elsewhere).mean() >= MIN_PERMUTED_SHARE
-        else 0.0
-    )
+    if (is_unmoved | is_elsewhere).mean() >= MIN_PERMUTED_SHARE:
+        return float(is_elsewhere.mean())
+    return 0.0

@@ -90,10 +90,8 @@ def remaining_shift(
     coordinates, image = basis.T @ u, basis.T @ matrix
     shift = v - factor * (coordinates @ image)
     orthogonal_shift = shift - (shift @ image.T) @ image
-    unknown_shift, length = (
-        factor * (u - basis @ coordinates),
-        float(np.linalg.norm(orthogonal_shift)),
-    )
+    unknown_shift = factor * (u - basis @ coordinates)
+    length = float(np.linalg.norm(orthogonal_shift))
     return shift - (
         orthogonal_shift * (np.linalg.norm(unknown_shift) / length) if length else unknown_shift
     )

@@ -189,10 +189,8 @@ def _peak_and_order_summary(
 
 
 def _experiment_charts(name: str, run: Measured, styles: StylesByMeasure) -> list[Chart]:
-    chart, chart_by_size = (
-        partial(_measure_chart, styles),
-        partial(_charts_by_size, run, styles, name),
-    )
+    chart = partial(_measure_chart, styles)
+    chart_by_size = partial(_charts_by_size, run, styles, name)
     curves = {m: curve(run, m, name.replace(" ", "_")) for m in styles}
     is_swept = any(p.over_k for p in run.of(name.replace(" ", "_")))
     if name == "swiss roll":
@@ -390,10 +388,8 @@ def _experiment_clouds(experiment: str) -> Clouds:
         reference, variants = sample_clouds(
             CloudCase("swiss_roll", 480, 2, 0, (0.0, 0.25, 0.5, 1.0))
         )
-        colors, note = (
-            np.arange(480) * MAX_POINT_COLORS // 480,
-            f"{SAME_SAMPLES_NOTE} Each cloud has a scale of its own.",
-        )
+        colors = np.arange(480) * MAX_POINT_COLORS // 480
+        note = f"{SAME_SAMPLES_NOTE} Each cloud has a scale of its own."
         shapes = {"Swiss roll": reference} | {f"S-curve, r = {v.at:g}": v.array for v in variants}
         shapes = {name: points / np.ptp(points) for name, points in shapes.items()}
     # Reverse the points, so that among coinciding rings the first ring is on top.

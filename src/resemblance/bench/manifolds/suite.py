@@ -203,11 +203,9 @@ def compared_clouds(
     compare: Callable[[Sequence[Case]], ComparisonsByPart],
 ) -> Measured:
     """Compare all clouds of a run or of a pack at once, and return the measurements."""
-    name, shapes, infos = (
-        content.facts["size"],
-        read_cloud_comparisons(content),
-        list(map(measure_info, measures)),
-    )
+    name = content.facts["size"]
+    shapes = read_cloud_comparisons(content)
+    infos = list(map(measure_info, measures))
     size, measured_cases = SIZES[name], list[Case]()
     for cloud_case, part, _ in shapes:
         if case_measures := _measures_at(cloud_case, measures, size):
@@ -215,10 +213,8 @@ def compared_clouds(
             measured_cases.append(
                 Case(test, (), MANIFOLD_ORDER_RULE, (part,), measures=case_measures)
             )
-    ranked_cases, reasons = (
-        list(_graded_cloud_cases(shapes, size)),
-        _uncompared_clouds(measures, shapes, size),
-    )
+    ranked_cases = list(_graded_cloud_cases(shapes, size))
+    reasons = _uncompared_clouds(measures, shapes, size)
     comparisons = compare([*measured_cases, *ranked_cases])
     points = defaultdict[tuple[str, str], list[Measurement]](list)
     for point in (

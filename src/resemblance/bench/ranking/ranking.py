@@ -162,10 +162,8 @@ def join_measure_scores(
     for other in pack_scores[1:]:
         _check_equal_results(first, other)
     specs, noise = [s.measure.spec for s in pack_scores], set(unranked_tasks)
-    scores, rules = (
-        defaultdict[str, ScoresByCell](dict),
-        defaultdict[str, dict[str, RankRule]](dict),
-    )
+    scores = defaultdict[str, ScoresByCell](dict)
+    rules = defaultdict[str, dict[str, RankRule]](dict)
     for cells in zip(*(s.cells for s in pack_scores), strict=True):
         test, cell, *_ = scored_cell = cells[0]
         scores[test][cell] = dict(zip(specs, (c.value for c in cells)))

@@ -97,10 +97,8 @@ def choose_groups(
             for n, m in singletons.items()
         )
         return (*remaining_groups, *singleton_groups)
-    clean_accuracies, augmented_accuracies = (
-        _accuracies_by_group(members, "test"),
-        _accuracies_by_group(members, "augmented"),
-    )
+    clean_accuracies = _accuracies_by_group(members, "test")
+    augmented_accuracies = _accuracies_by_group(members, "augmented")
     if clean_accuracies is None:
         return tuple(
             ModelGroup(
@@ -110,11 +108,9 @@ def choose_groups(
         )
     criterion, accuracies, groups = "clean", clean_accuracies, separated(clean_accuracies)
     if augmented_accuracies is not None and len(separated(augmented_accuracies)) > len(groups):
-        criterion, accuracies, groups = (
-            "augmented",
-            augmented_accuracies,
-            separated(augmented_accuracies),
-        )
+        criterion = "augmented"
+        accuracies = augmented_accuracies
+        groups = separated(augmented_accuracies)
     return tuple(
         ModelGroup(
             *family_key,

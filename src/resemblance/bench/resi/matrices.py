@@ -104,8 +104,6 @@ def difference_limits(values: np.ndarray) -> tuple[float, float]:
     """
     pairs = values[~np.eye(len(values), dtype=bool)]
     finite_values = pairs[np.isfinite(pairs)]
-    return (
-        (float(finite_values.min()), float(finite_values.max()))
-        if finite_values.size
-        else (0.0, 1.0)
-    )
+    if finite_values.size:
+        return float(finite_values.min()), float(finite_values.max())
+    return 0.0, 1.0

@@ -191,10 +191,8 @@ def seed_groups_by_models(
         for dataset, architecture in chosen_architectures(other):
             subset = other._replace(datasets=(dataset,), architectures=(architecture,))
             if all(map(is_ready, recipes(subset))):
-                models, seed_groups = (
-                    (dataset, architecture),
-                    _seed_groups_by_test(other, dataset, architecture),
-                )
+                models = (dataset, architecture)
+                seed_groups = _seed_groups_by_test(other, dataset, architecture)
                 designs[models] = _larger_seed_groups(designs.get(models, {}), seed_groups)
     return designs
 

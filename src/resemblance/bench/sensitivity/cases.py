@@ -482,12 +482,10 @@ def layer_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
     """Return a set for every layer, for independent models, and two empty designs."""
-    f, rows, answers, units = (
-        functionalities(model_features),
-        range(len(model_features)),
-        right_answers(model_features),
-        tuple(str(s.traits["seed"]) for s in model_features),
-    )
+    f = functionalities(model_features)
+    rows = range(len(model_features))
+    answers = right_answers(model_features)
+    units = tuple(str(s.traits["seed"]) for s in model_features)
     sets = {
         layer: RepresentationSet(
             {

@@ -326,11 +326,9 @@ def mean_or_none(values: Iterable[float | None]) -> float | None:
     """Return the mean of numbers; None without numbers, or if a number is missing."""
     numbers = list(values)
     finite_numbers = [v for v in numbers if v is not None]
-    return (
-        sum(finite_numbers) / len(numbers)
-        if numbers and len(finite_numbers) == len(numbers)
-        else None
-    )
+    if numbers and len(finite_numbers) == len(numbers):
+        return sum(finite_numbers) / len(numbers)
+    return None
 
 
 def _overall_table(columns: FindingsByColumn, titles: Sequence[str]) -> Table:

@@ -292,11 +292,9 @@ def write_sensitivity_models(study: Path, pack: Path, reduction: Reduction) -> d
     study_purpose = purpose(study)
     if study_purpose.models:
         raise ValueError(f"{study} is of models that were not trained for a size of the suite")
-    plan, size, model_features = (
-        _trained_recipes(study, study_purpose.size),
-        SIZES[study_purpose.size],
-        [],
-    )
+    plan = _trained_recipes(study, study_purpose.size)
+    size = SIZES[study_purpose.size]
+    model_features = []
     for recipe in plan:
         features, extra_traits = study_models(study, [recipe])[0], {}
         if recipe.setting == "normal":

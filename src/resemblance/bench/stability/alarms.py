@@ -15,11 +15,9 @@ from ..grounding import BlockScore, spearman
 from .models import domain_and_architecture
 
 RDM_SPEARMAN, RDM_PEARSON = "rsa[rdm=cosine]", "rsa[compare=pearson,rdm=cosine]"
-DEBIASED_CKA, ROOT_PROCRUSTES, SQUARED_PROCRUSTES = (
-    "cka[estimator=debiased]",
-    "procrustes",
-    "procrustes[squared=True]",
-)
+DEBIASED_CKA = "cka[estimator=debiased]"
+ROOT_PROCRUSTES = "procrustes"
+SQUARED_PROCRUSTES = "procrustes[squared=True]"
 DRIFT_MEASURES = (
     RDM_SPEARMAN,
     RDM_PEARSON,
@@ -352,10 +350,8 @@ def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
     order = np.argsort(-np.asarray(values), kind="stable")
     sorted_values, hits = np.asarray(values)[order], positive[order]
     ends = np.append(np.flatnonzero(np.diff(sorted_values)), len(sorted_values) - 1)
-    true_rates, false_rates = (
-        np.cumsum(hits)[ends] / hits.sum(),
-        np.cumsum(~hits)[ends] / (~hits).sum(),
-    )
+    true_rates = np.cumsum(hits)[ends] / hits.sum()
+    false_rates = np.cumsum(~hits)[ends] / (~hits).sum()
     return [(0.0, 0.0), *((float(x), float(y)) for x, y in zip(false_rates, true_rates))]
 
 

@@ -95,10 +95,8 @@ def deletion_section(
         m: dict(zip(removed_counts, zero_if_equal(comparison.dissimilarity(m)[0]).tolist()))
         for m in names
     }
-    shares, rows = (
-        {m: _shares_by_removed(by_count) for m, by_count in differences.items()},
-        list[dict[str, TableEntry]](),
-    )
+    shares = {m: _shares_by_removed(by_count) for m, by_count in differences.items()}
+    rows = list[dict[str, TableEntry]]()
     order = {s.measure: finite_or_none(s.value) for s in scores}
     for m, name in names.items():
         half_point = next(

@@ -41,11 +41,9 @@ def zero_if_equal(differences: np.ndarray) -> np.ndarray:
     """Return zeros if all differences are equal up to rounding error; otherwise the differences."""
     values = differences[~np.isnan(differences)]
     size = np.abs(values).max(initial=1e-3)
-    return (
-        differences * 0
-        if values.size and np.ptp(values) <= EQUAL_DIFFERENCE_TOLERANCE * size
-        else differences
-    )
+    if values.size and np.ptp(values) <= EQUAL_DIFFERENCE_TOLERANCE * size:
+        return differences * 0
+    return differences
 
 
 DELETION_ORDER_RULE = Rule(by_reference, spearman, is_complete=True, rounded=zero_if_equal)

@@ -146,10 +146,8 @@ def _copy_cases(content: StabilityInputs, parts: Sequence[Part] = ()) -> list[Ca
 def evaluate_stability_inputs(run: SuiteRun, content: StabilityInputs) -> Outcome:
     """Run all comparisons of the suite at once; return the result, and by section the facts for
     judging claims: a comparison for "spectral", the perturbed models for "canary"."""
-    outcomes, drifts = (
-        content.seen or (),
-        tuple(m for m in run.measures if m.spec in DRIFT_MEASURES),
-    )
+    outcomes = content.seen or ()
+    drifts = tuple(m for m in run.measures if m.spec in DRIFT_MEASURES)
     parts = list(map(outcome_as_part, outcomes))
     units = [_scale_rows_to_unit_norm(part) for part in parts] if drifts else []
     deletions, copies = _deletion_cases(content), _copy_cases(content, parts)

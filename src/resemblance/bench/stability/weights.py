@@ -392,10 +392,8 @@ def _copies_case(
     cell = (domain, f"{architecture}, {kind}: {'AUC' if is_area else 'Spearman'}")
     repeats = _copies_reliability(selection, is_area)
     repeats = reliabilities.get(task_name(cell)) if repeats is None else repeats
-    parts, rule = (
-        tuple(part for part, _ in selection),
-        LOSS_DETECTION_RULE if is_area else TRACKING_RULE,
-    )
+    parts = tuple(part for part, _ in selection)
+    rule = LOSS_DETECTION_RULE if is_area else TRACKING_RULE
     return [Case("canary", cell, rule, parts, models, reliability=repeats)]
 
 

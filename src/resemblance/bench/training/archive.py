@@ -213,11 +213,9 @@ def _language_config_file(recipe: Recipe) -> Path:
         raise ValueError(
             f"the authors did not train {recipe.architecture}; it is trained without their archive"
         )
-    is_albert, seed, rate = (
-        recipe.architecture == "albert",
-        recipe.seed,
-        _strength_digits(recipe.strength),
-    )
+    is_albert = recipe.architecture == "albert"
+    seed = recipe.seed
+    rate = _strength_digits(recipe.strength)
     key = (recipe.architecture, recipe.dataset, recipe.setting)
     stem = f"sst2_pretrain{seed}_finetune{seed}"
     if key != ("bert", "sst2", "normal"):

@@ -108,10 +108,8 @@ def seeded_torch(seed: int, *labels: str | int, device: Any = None) -> Iterator[
     kind = "cpu" if device is None else device.type
     if kind == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    threads, is_deterministic = (
-        torch.get_num_threads(),
-        torch.are_deterministic_algorithms_enabled(),
-    )
+    threads = torch.get_num_threads()
+    is_deterministic = torch.are_deterministic_algorithms_enabled()
     is_warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     with torch.random.fork_rng(devices=[device] if kind == "cuda" else []):
         torch.manual_seed(int(generator(seed, *labels).integers(2**32)))
@@ -130,10 +128,8 @@ def build_optimizer(model: Any, options: Mapping[str, Any]) -> Any:
     Options: ``lr``, ``weight_decay``; ``optimizer``: "adam" (the default), "adamw" with ``betas``
     and ``eps``, or "sgd" with ``momentum`` and ``nesterov``.
     """
-    optim, keywords = (
-        import_optional("torch").optim,
-        {name: options[name] for name in ("lr", "weight_decay")},
-    )
+    optim = import_optional("torch").optim
+    keywords = {name: options[name] for name in ("lr", "weight_decay")}
     kind, get = options.get("optimizer", "adam"), options.get
     if kind == "sgd":
         keywords |= {"momentum": get("momentum", 0.9), "nesterov": get("nesterov", True)}
@@ -225,11 +221,9 @@ def train_steps(
         torch.set_rng_state(saved_state["random"]["cpu"])
         if device.type == "cuda" and "cuda" in saved_state["random"]:
             torch.cuda.set_rng_state(saved_state["random"]["cuda"], device)
-        first, lowest_loss, best_weights = (
-            saved_state["step"],
-            saved_state["lowest"],
-            saved_state["best"],
-        )
+        first = saved_state["step"]
+        lowest_loss = saved_state["lowest"]
+        best_weights = saved_state["best"]
     model.train()
     for step, parts in enumerate(steps(first), first + 1):
         if schedule is not None:
@@ -251,10 +245,8 @@ def train_steps(
             model.train()
             if score < lowest_loss:
                 parameters = ((n, p) for n, p in model.named_parameters() if p.requires_grad)
-                lowest_loss, best_weights = (
-                    score,
-                    {n: p.detach().cpu().clone() for n, p in parameters},
-                )
+                lowest_loss = score
+                best_weights = {n: p.detach().cpu().clone() for n, p in parameters}
         if checkpoint and checkpoint.is_due():
             state = {
                 "step": step,

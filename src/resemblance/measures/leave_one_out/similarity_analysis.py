@@ -119,11 +119,9 @@ def _leave_one_out_whitened(
     products = [inner(a, b), inner(a, a), inner(b, b)]
     if compare == "whitened_pearson":
         constant = whiten_dissimilarities(1 - np.eye(len(a)), whitening)
-        a_product, b_product, square = (
-            inner(a, constant),
-            inner(b, constant),
-            inner(constant, constant),
-        )
+        a_product = inner(a, constant)
+        b_product = inner(b, constant)
+        square = inner(constant, constant)
         explained = (a_product * b_product, a_product**2, b_product**2)
         products = [p - e / square for p, e in zip(products, explained)]
     for r, remainders in zip((x, y), products[1:]):
@@ -255,10 +253,8 @@ def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
 
     c is the rank of a pair (from 1/2) among the pairs of the sample.
     """
-    place, precision = (
-        _square_matrix_of_pairs(_doubled_average_ranks(x, kind)),
-        rank_of_pairs(x, kind).dtype,
-    )
+    place = _square_matrix_of_pairs(_doubled_average_ranks(x, kind))
+    precision = rank_of_pairs(x, kind).dtype
     ranks, middle = np.empty(place.shape, dtype=precision), len(_doubled_average_ranks(x, kind)) - 1
     for start, stop in row_blocks(len(place)):
         rows = place[start:stop]
@@ -325,11 +321,9 @@ def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]
     n_higher = counts[::-1].cumsum()[::-1] - counts
     # Fraction of the pairs of the bin with a higher rank (a tied pair counts half).
     share = (len(place) - (place + 1) / 2 - n_higher[bins]) / counts[bins]
-    bin_matrix, shares, means = (
-        _square_matrix_of_pairs(bins),
-        _square_matrix_of_pairs(share),
-        np.empty((n, LEAVE_ONE_OUT_BINS)),
-    )
+    bin_matrix = _square_matrix_of_pairs(bins)
+    shares = _square_matrix_of_pairs(share)
+    means = np.empty((n, LEAVE_ONE_OUT_BINS))
     for start, stop in row_blocks(n):
         places = (
             bin_matrix[start:stop] + LEAVE_ONE_OUT_BINS * np.arange(stop - start)[:, None]

@@ -222,10 +222,8 @@ def _depth_chart(context: PageContext, info: MeasureInfo) -> Chart:
         f"{n_hidden} more pairs of models are in the map only." if n_hidden else "",
     )
     lines += [chance] if chance else []
-    title, note = (
-        f"Layers of {describe_depth_matching(context, curves)}",
-        " ".join(filter(None, facts)),
-    )
+    title = f"Layers of {describe_depth_matching(context, curves)}"
+    note = " ".join(filter(None, facts))
     return Chart("depths", title, "layer", context.label(info), tuple(lines), note)
 
 

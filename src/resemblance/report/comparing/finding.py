@@ -170,10 +170,8 @@ def _disagreeing_measures_sentence(context: PageContext, pairs: int) -> str:
     agreements = sorted(
         (pair for pair in agreements if not math.isnan(pair[0])), key=lambda pair: pair[0]
     )
-    low, label = (
-        [pair for pair in agreements if pair[0] < MAX_DISAGREEMENT_CORRELATION],
-        context.label(context.leading),
-    )
+    low = [pair for pair in agreements if pair[0] < MAX_DISAGREEMENT_CORRELATION]
+    label = context.label(context.leading)
     if not low:
         return ""
     measure_texts = list_names(
@@ -311,10 +309,8 @@ def _headline_score(
 
 
 def two_models_sentences(context: PageContext, curve: DepthCurve) -> str:
-    info, models = (
-        context.leading,
-        f"{name_in_sentence(curve.model)} and {name_in_sentence(curve.other)}",
-    )
+    info = context.leading
+    models = f"{name_in_sentence(curve.model)} and {name_in_sentence(curve.other)}"
     depths = [k for k, value in enumerate(curve.values) if math.isfinite(value)]
     places = [curve_positions(context, curve)[k] for k in depths]
     label, depth = context.label(info), describe_depth_matching(context, [curve])
@@ -407,11 +403,9 @@ def _depth_name(curves: Sequence[DepthCurve], k: int) -> str:
     """Return the name of depth ``k``: the layer, if all models use the same name; otherwise "depth
     2 of 5"."""
     names = {name for curve in curves for name in (curve.layers[k], curve.partners[k])}
-    return (
-        name_in_sentence(names.pop())
-        if len(names) == 1
-        else f"depth {k + 1} of {len(curves[0].values)}"
-    )
+    if len(names) == 1:
+        return name_in_sentence(names.pop())
+    return f"depth {k + 1} of {len(curves[0].values)}"
 
 
 def nearest_models_sentence(context: PageContext, curves: Sequence[DepthCurve]) -> str:
@@ -467,10 +461,8 @@ def _match_outcomes(context: PageContext, curve: DepthCurve) -> Iterator[str]:
         other_differences = [
             differences[i, k] for k in columns if k != j and np.isfinite(differences[i, k])
         ]
-        nearest, slack = (
-            min(other_differences, default=math.inf),
-            TIE_TOLERANCE * max(1.0, abs(differences[i, j])),
-        )
+        nearest = min(other_differences, default=math.inf)
+        slack = TIE_TOLERANCE * max(1.0, abs(differences[i, j]))
         if differences[i, j] < nearest - slack:
             yield "alone"
         else:
@@ -485,11 +477,9 @@ def extreme_pairs_sentence(context: PageContext, places: IndexPairs) -> str:
 
     For layers of several models, pairs within a model are omitted.
     """
-    info, values, cross_pairs = (
-        context.leading,
-        context.values(context.leading),
-        cross_model_pairs(context, places),
-    )
+    info = context.leading
+    values = context.values(info)
+    cross_pairs = cross_model_pairs(context, places)
     start, places = ("Between models, most" if cross_pairs else "Most"), cross_pairs or places
     numbers, label = [float(values[place]) for place in places], context.label(info)
     chance = chance_clause(context, places)
@@ -596,10 +586,8 @@ def interval_overlap_clause(
     otherwise, and without evidence."""
     if context.evidence is None:
         return ""
-    low, high = (
-        context.evidence.low(context.leading.spec),
-        context.evidence.high(context.leading.spec),
-    )
+    low = context.evidence.low(context.leading.spec)
+    high = context.evidence.high(context.leading.spec)
     overlaps = low[place] <= high[other] and low[other] <= high[place]
     return "; these intervals overlap" if overlaps else ""
 

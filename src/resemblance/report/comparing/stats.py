@@ -170,11 +170,9 @@ def off_diagonal(comparison: Comparison) -> np.ndarray:
     """Return a mask of the pairs of different representations: everything except the diagonal if a
     single list was compared, otherwise everything."""
     shape = len(comparison.rows), len(comparison.columns)
-    return (
-        ~np.eye(*shape, dtype=bool)
-        if is_all_pairs_of_one_list(comparison)
-        else np.ones(shape, dtype=bool)
-    )
+    if is_all_pairs_of_one_list(comparison):
+        return ~np.eye(*shape, dtype=bool)
+    return np.ones(shape, dtype=bool)
 
 
 def summarized_pairs(comparison: Comparison) -> np.ndarray:
@@ -217,10 +215,8 @@ def _largest_typical_value(values: np.ndarray) -> float:
     quantile; 1 without values."""
     if not values.size:
         return 1.0
-    largest, typical = (
-        float(values.max()),
-        float(np.quantile(values, MOST_VALUES_QUANTILE, method="lower")),
-    )
+    largest = float(values.max())
+    typical = float(np.quantile(values, MOST_VALUES_QUANTILE, method="lower"))
     return largest if typical <= 0 or largest <= OUTLIER_RATIO * typical else typical
 
 
@@ -317,11 +313,9 @@ def _format_score_near_top(info: MeasureInfo, reading: PairResult) -> str:
     # "not <" instead of ">=" also covers NaN and infinity
     if not max(ends) < NEAR_TOP_MARGIN or ends[0] <= DISPLAY_ROUNDING:
         return ""
-    return (
-        f"above {top - NEAR_TOP_MARGIN:g}"
-        if info.larger_is_more_similar
-        else f"below {top + NEAR_TOP_MARGIN:g}"
-    )
+    if info.larger_is_more_similar:
+        return f"above {top - NEAR_TOP_MARGIN:g}"
+    return f"below {top + NEAR_TOP_MARGIN:g}"
 
 
 def page_context(
@@ -412,10 +406,8 @@ def describe_depth_matching(context: PageContext, curves: Iterable[DepthCurve]) 
 def layer_columns(context: PageContext, model: str) -> list[int]:
     """Return the positions of the columns of a model, or of its rows if no column belongs to the
     model."""
-    columns, rows = (
-        layers_by_model(context.comparison.columns),
-        layers_by_model(context.comparison.rows),
-    )
+    columns = layers_by_model(context.comparison.columns)
+    rows = layers_by_model(context.comparison.rows)
     return columns.get(model) or rows[model]
 
 

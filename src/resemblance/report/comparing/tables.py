@@ -430,10 +430,8 @@ def first_fact_named(facts: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _describe_model_facts(facts: Mapping[str, Any]) -> str:
-    source, size = (
-        first_fact_named(facts, MODEL_SOURCE_KEYS),
-        first_fact_named(facts, PARAMETER_COUNT_KEYS),
-    )
+    source = first_fact_named(facts, MODEL_SOURCE_KEYS)
+    size = first_fact_named(facts, PARAMETER_COUNT_KEYS)
     words = f"{format_with_prefix(size)} parameters" if isinstance(size, int | float) else ""
     if source is None:
         return words
@@ -443,10 +441,8 @@ def _describe_model_facts(facts: Mapping[str, Any]) -> str:
 
 
 def _describe_data_facts(data: Mapping[str, Any]) -> str:
-    name, samples = (
-        first_fact_named(data, DATA_NAME_KEYS),
-        first_fact_named(data, SAMPLE_COUNT_KEYS),
-    )
+    name = first_fact_named(data, DATA_NAME_KEYS)
+    samples = first_fact_named(data, SAMPLE_COUNT_KEYS)
     unit = str(first_fact_named(data, SAMPLE_UNIT_KEYS) or "sample").removesuffix("s")
     count = count_with_noun(samples, unit) if isinstance(samples, int) else ""
     return ", ".join(filter(None, (str(name or ""), count)))

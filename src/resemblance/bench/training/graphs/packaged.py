@@ -231,10 +231,8 @@ def node_task(recipe: Recipe) -> NodeTask:
     if recipe.setting in TRANSFER_SETTINGS:
         is_later = graph.labels >= FIRST_PRETRAINING_PACKAGE
         nodes = np.flatnonzero(is_later if recipe.setting == "pretrained" else ~is_later)
-        order, test = (
-            generator(0, "graphs", "transfer", "split").permutation(nodes),
-            options["test"],
-        )
+        order = generator(0, "graphs", "transfer", "split").permutation(nodes)
+        test = options["test"]
         if not 0 < test < len(order):
             raise ValueError(f"graphs: test must be between 1 and {len(order) - 1}; got {test!r}")
         train_indices, test_indices = np.sort(order[test:]), np.sort(order[:test])

@@ -204,10 +204,8 @@ def _layer_runner(
 
     ``draws``: the name under which the anchor sets of a P-GNN are drawn.
     """
-    torch, inputs = (
-        import_optional("torch"),
-        feature_tensor(features_with_shortcut(recipe, data), device),
-    )
+    torch = import_optional("torch")
+    inputs = feature_tensor(features_with_shortcut(recipe, data), device)
     if recipe.architecture == "pgnn":
         random = generator(recipe.seed, "graphs", recipe.name, *draws)
         anchors = pgnn.draw_anchors(data.links, len(data.labels), random)

@@ -231,10 +231,8 @@ def upper_logits(
         for place, i in enumerate(rows):
             block[place, : lengths[i]] = states[ends[i] - lengths[i] : ends[i]]
             mask[place, ..., : lengths[i]] = True
-        hidden, attention_mask = (
-            torch.from_numpy(block).to(device),
-            torch.from_numpy(mask).to(device),
-        )
+        hidden = torch.from_numpy(block).to(device)
+        attention_mask = torch.from_numpy(mask).to(device)
         for layer in model.bert.encoder.layer[layers:]:
             hidden = layer(hidden, attention_mask)
         return model.classifier(model.dropout(model.bert.pooler(hidden)))

@@ -111,10 +111,8 @@ def text_network(
     if recipe.architecture not in PRETRAINED_TEXTS:
         encoder = word_encoder(task.train, options["vocabulary"])
         return TextNetwork(build_text_network("bert", outputs, options), encoder)
-    transformers, (template, config) = (
-        import_optional("transformers"),
-        PRETRAINED_TEXTS[recipe.architecture],
-    )
+    transformers = import_optional("transformers")
+    template, config = PRETRAINED_TEXTS[recipe.architecture]
     words = [
         word.format(seed=recipe.seed) for word in (template.title, template.url, *template.folders)
     ]

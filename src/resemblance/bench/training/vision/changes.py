@@ -295,11 +295,9 @@ def operation_amount(name: str, magnitude: int, random: np.random.Generator) -> 
 
 def apply_operation(image: Any, name: str, amount: float) -> Any:
     """Return an image after one operation."""
-    pillow, operations, (width, height) = (
-        import_optional("PIL.Image"),
-        import_optional("PIL.ImageOps"),
-        image.size,
-    )
+    pillow = import_optional("PIL.Image")
+    operations = import_optional("PIL.ImageOps")
+    width, height = image.size
     moves = {
         "shear_x": (1, amount, 0, 0, 1, 0),
         "shear_y": (1, 0, 0, amount, 1, 0),

@@ -99,10 +99,8 @@ def _shrink_and_enlarge(side: int, n_blocks: int) -> np.ndarray:
     """Return the (side, side) matrix of averages over ``n_blocks`` blocks per side, weighted by
     overlap."""
     edges, blocks = np.arange(side + 1) / side, np.arange(n_blocks + 1) / n_blocks
-    starts, ends = (
-        np.maximum(edges[:-1, None], blocks[:-1]),
-        np.minimum(edges[1:, None], blocks[1:]),
-    )
+    starts = np.maximum(edges[:-1, None], blocks[:-1])
+    ends = np.minimum(edges[1:, None], blocks[1:])
     overlap = np.maximum(ends - starts, 0)
     return side * n_blocks * overlap @ overlap.T
 
