@@ -95,11 +95,9 @@ WAYS: dict[str, Callable[[Layers, Layers], Any]] = {
 def main(repeats: int = 3, no_table: bool = False) -> None:
     """Time all implementations by turns, and write the table."""
     torch.set_num_threads(1)
-    calls = (
-        WAYS
-        if find_spec("cka")
-        else {n: function for n, function in WAYS.items() if function is not packaged}
-    )
+    calls = WAYS
+    if not find_spec("cka"):
+        calls = {n: function for n, function in WAYS.items() if function is not packaged}
     lines = []
     for n, d, count in SHAPES:
         a, b = layers(n, d, count, 1), layers(n, d, count, 2)

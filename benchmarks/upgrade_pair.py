@@ -171,13 +171,11 @@ def measure(vectors: Vectors) -> dict[str, Any]:
         result = rs.upgrade_index(
             old_documents, new_documents, *pair, metric="cosine", relevant=labels, progress=False
         )
-        plain_result = (
-            result
-            if labels is None
-            else rs.upgrade_index(
+        plain_result = result
+        if labels is not None:
+            plain_result = rs.upgrade_index(
                 old_documents, new_documents, *pair, metric="cosine", progress=False
             )
-        )
         results[kind] = {
             "number": len(pair[0]),
             "decision": plain_result.decision,

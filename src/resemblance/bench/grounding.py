@@ -102,11 +102,10 @@ def _group_block(members: np.ndarray, both_orders: bool) -> Block:
     rows, columns = pairs_of(len(members), both_orders=True)
     is_within, is_leaving = members[rows] & members[columns], members[rows] & ~members[columns]
     is_entering = ~members[rows] & members[columns]
-    mask = (
-        is_within | is_leaving | is_entering
-        if both_orders
-        else is_within & (rows < columns) | is_leaving
-    )
+    if both_orders:
+        mask = is_within | is_leaving | is_entering
+    else:
+        mask = is_within & (rows < columns) | is_leaving
     return Block(rows[mask], columns[mask], (~is_within[mask]).astype(float))
 
 

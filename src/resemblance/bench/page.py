@@ -229,28 +229,18 @@ def failures_section(
         for (name, reason), group in by_reason.items()
     )
     heads = ("comparisons", FAILED_MEASURE_COLUMN, FAILURE_REASON_COLUMN, "where")
+    if not counts:
+        return Section("failures", "Failures", "No comparison failed.", reasons=reasons)
     rows: list[dict[str, TableEntry]] = [
         dict(zip(heads, (-float(count), *words))) for count, *words in counts
     ]
+    title = "Comparisons without a value"
+    table = Table.of(rows, FAILURES_TABLE, title, columns=(FAILED_MEASURE_COLUMN,))
     about = (
         "Failed comparisons by measure and reason. A comparison that several tests use counts in "
         "each test."
-        if rows
-        else "No comparison failed."
     )
-    tables = (
-        (
-            Table.of(
-                rows,
-                FAILURES_TABLE,
-                "Comparisons without a value",
-                columns=(FAILED_MEASURE_COLUMN,),
-            ),
-        )
-        if rows
-        else ()
-    )
-    return Section("failures", "Failures", about, tables, reasons=reasons)
+    return Section("failures", "Failures", about, (table,), reasons=reasons)
 
 
 def _failed_tests_text(failures: Iterable[FailedComparisons]) -> str:

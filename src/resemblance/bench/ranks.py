@@ -250,11 +250,9 @@ def distribution_section(
 ) -> Section:
     """Return box plots of the ranks of every measure, a figure per group of tasks."""
     figures = (_rank_box_figure(overview, name, is_in, text_of) for name, is_in in groups.items())
-    order = (
-        ""
-        if overview.is_trial
-        else f"In each {kind}, measures are sorted by median rank, then by mean rank. "
-    )
+    order = ""
+    if not overview.is_trial:
+        order = f"In each {kind}, measures are sorted by median rank, then by mean rank. "
     about = (
         f"{order}Boxes span the quartiles, lines reach the farthest rank within 1.5 times that "
         "span, points are tasks. Rank 1 is the best."

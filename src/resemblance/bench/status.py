@@ -52,11 +52,10 @@ def status(
     """
     path, study_purpose = Path(folder), purpose(folder)
     recipes = plan(study_purpose) if plan and study_purpose.models is None else ()
-    n_trained = (
-        sum((model_folder(path, recipe) / TRAITS_FILE).exists() for recipe in recipes)
-        if recipes
-        else sum(1 for _ in path.glob(f"models/**/seed*/{TRAITS_FILE}"))
-    )
+    if recipes:
+        n_trained = sum((model_folder(path, recipe) / TRAITS_FILE).exists() for recipe in recipes)
+    else:
+        n_trained = sum(1 for _ in path.glob(f"models/**/seed*/{TRAITS_FILE}"))
     comparisons, n_self_pairs, store = 0, 0, path / "comparisons.db"
     if store.exists() and store.stat().st_size:  # the file has content
         with ScoreFile(store, read_only=True) as score_file:

@@ -42,11 +42,9 @@ def ties_in_wide_data(trial: CheckContext) -> CheckResult:
             )
         if not trial.same(reordered, value):
             return "", False, f"{kind}: m(X, Y) = {value:.6g}, reordered {reordered:.6g}"
-        padded_value = (
-            trial.value_or_nan(_append_zero_columns(a), _append_zero_columns(b))
-            if adds_zeros
-            else value
-        )
+        padded_value = value
+        if adds_zeros:
+            padded_value = trial.value_or_nan(_append_zero_columns(a), _append_zero_columns(b))
         if not trial.same(padded_value, value):
             return (
                 "",

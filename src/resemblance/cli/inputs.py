@@ -454,11 +454,10 @@ def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
         )
     if not path.is_file():
         raise ValueError(f"{option} {path} does not exist; check the path")
-    labels = (
-        _read_label_lines(path, option)
-        if path.suffix.lower() in LABEL_TEXT_SUFFIXES
-        else _read_label_array(path, option)
-    )
+    if path.suffix.lower() in LABEL_TEXT_SUFFIXES:
+        labels = _read_label_lines(path, option)
+    else:
+        labels = _read_label_array(path, option)
     if labels.ndim != 1:
         raise ValueError(
             f"{option} {path} must be one label per sample, of shape (n_samples,); got "

@@ -336,11 +336,9 @@ def _equal_rows_remedy(rows: np.ndarray, has_blocks: bool) -> str:
     """Return the remedy for equal rows; only blocks of equal size can be permuted."""
     sizes = np.unique(np.unique(rows, return_counts=True)[1])
     is_block = has_blocks and len(sizes) == 1
-    alternative = (
-        "pass their numbers as whole_blocks (rs.duplicate_labels)"
-        if is_block
-        else "leave out duplicates"
-    )
+    alternative = "leave out duplicates"
+    if is_block:
+        alternative = "pass their numbers as whole_blocks (rs.duplicate_labels)"
     return f"if these are repeats, not classes, average them (rs.condition_means) or {alternative}"
 
 

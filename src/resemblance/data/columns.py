@@ -175,16 +175,12 @@ def _check_column_names(
             f"{repeated_names[0]!r}, so their order cannot be matched; rename the columns, or pass "
             "X.to_numpy()"
         )
-    difference = (
-        f"{y} has {list_names(map(repr, extra_names), 3)}"
-        if extra_names
-        else f"{y} lacks {list_names(map(repr, missing_names), 3)}"
-    )
-    difference += (
-        f" where {x} has {list_names(map(repr, missing_names), 3)}"
-        if extra_names and missing_names
-        else ""
-    )
+    if extra_names:
+        difference = f"{y} has {list_names(map(repr, extra_names), 3)}"
+    else:
+        difference = f"{y} lacks {list_names(map(repr, missing_names), 3)}"
+    if extra_names and missing_names:
+        difference += f" where {x} has {list_names(map(repr, missing_names), 3)}"
     difference += f" and {x} does not" if extra_names and not missing_names else ""
     shared_note = f"; {len(shared_names)} names are equal" if shared_names else ""
     shared_remedy = (

@@ -58,11 +58,10 @@ def count_trials_with_gaps(
 
 
 def _describe_column_gaps(columns: np.ndarray) -> str:
-    subject = (
-        f"column {columns[0]} has"
-        if len(columns) == 1
-        else f"columns {list_names(columns, MAX_LISTED_GAPS)} have"
-    )
+    if len(columns) == 1:
+        subject = f"column {columns[0]} has"
+    else:
+        subject = f"columns {list_names(columns, MAX_LISTED_GAPS)} have"
     noun = "that feature" if len(columns) == 1 else "those features"
     return f"{subject} no number in any row: leave {noun} out, {_np_delete_code(columns, 1)}"
 

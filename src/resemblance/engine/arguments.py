@@ -144,11 +144,10 @@ def _named_entries(
         if isinstance(data, Measure) or _is_measure_name(data):
             raise ValueError("measures go by keyword: compare(representations, measures=[...])")
         is_model = isinstance(data, ModelFeatures)
-        name = (
-            _unique_model_name(data, models)
-            if is_model
-            else _name_of_argument(data, f"{prefix}{position}")
-        )
+        if is_model:
+            name = _unique_model_name(data, models)
+        else:
+            name = _name_of_argument(data, f"{prefix}{position}")
         yield from _expand_layers(name, data)
 
 

@@ -29,11 +29,9 @@ def transport_plan(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     if d == e:
         rows, columns = linear_sum_assignment(cost)
         return rows, columns, np.full(d, 1 / d)
-    solve = (
-        _network_simplex_flow
-        if cost.size >= MIN_UNKNOWNS_FOR_POT and find_spec("ot")
-        else _linear_program_flow
-    )
+    solve = _linear_program_flow
+    if cost.size >= MIN_UNKNOWNS_FOR_POT and find_spec("ot"):
+        solve = _network_simplex_flow
     flow = np.rint(solve(cost / (cost.max() or 1.0)))
     rows, columns = np.nonzero(flow)
     return rows, columns, flow[rows, columns] / (d * e)

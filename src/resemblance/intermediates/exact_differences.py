@@ -85,11 +85,10 @@ def exact_squared_distances(x: Representation) -> BlockFunction:
     """Return a block function for squared Euclidean distances between the samples in unit size; 0
     on the diagonal and between samples that are equal up to rounding."""
     factor = (power_of_two_below_norm(x) / size(x)) ** 2 if scalar(size(x)) > 0 else 1.0
-    entries = (
-        _squared_distances_from_gram(x)
-        if supports_shifted_gram(x)
-        else squared_distance_function(round_shifted_points(x).points)
-    )
+    if supports_shifted_gram(x):
+        entries = _squared_distances_from_gram(x)
+    else:
+        entries = squared_distance_function(round_shifted_points(x).points)
     return lambda tile: apply_in_place(namespace(x.array).multiply, entries(tile), factor)
 
 

@@ -53,11 +53,9 @@ def large_gram_products(
             ]
         blocks = entries[: count * height * width].reshape(count, height, width)
         for x, rows, block in zip(representations, strips, blocks):
-            columns = (
-                rows
-                if tile.is_square
-                else unit_rows_between(x, tile.columns.start, tile.columns.stop)
-            )
+            columns = rows
+            if not tile.is_square:
+                columns = unit_rows_between(x, tile.columns.start, tile.columns.stop)
             np.matmul(rows, columns.T, out=block)
         _add_inner_products(products, blocks, tile.weight)
         count_partial_work(reported_pairs * tile.weight * height * width / n**2)

@@ -136,11 +136,9 @@ def _arrays_at(path: Path, request: ReadRequest) -> Iterator[StoredArray]:
         files = [p for p in path.rglob("*") if p.suffix in ARRAY_SUFFIXES and p.is_file()]
         if not files:
             tables = sorted(p for p in path.rglob("*") if p.suffix in TABLE_FILE_SUFFIXES)
-            remedy = (
-                f"the folder contains tables: name each table, such as {tables[0]}"
-                if tables
-                else "name another"
-            )
+            remedy = "name another"
+            if tables:
+                remedy = f"the folder contains tables: name each table, such as {tables[0]}"
             raise ValueError(f"{path} holds no .npy or .npz file; {remedy}")
         for file in sorted(files, key=natural_sort_key):
             name = file.relative_to(path).with_suffix("").as_posix()

@@ -329,11 +329,10 @@ def _texts_from_lines(path: Path, column: str | None) -> Samples:
 def _texts_from_parquet(path: Path, column: str | None) -> Samples:
     def choose(fields: Mapping[str, str]) -> list[str]:
         text_column = column or next((name for name in TEXT_COLUMNS if name in fields), None)
-        texts = (
-            [text_column]
-            if text_column
-            else [name for name, kind in fields.items() if "string" in kind]
-        )
+        if text_column:
+            texts = [text_column]
+        else:
+            texts = [name for name, kind in fields.items() if "string" in kind]
         return [name for name in fields if name in (*texts, *LABEL_COLUMNS)]
 
     values = read_parquet(path, choose)

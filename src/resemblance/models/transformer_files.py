@@ -28,9 +28,8 @@ def read_pretrained_part(
             return kind.from_pretrained(name, **keywords)
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        reason = (
-            reason if len(reason) < MAX_REASON_LETTERS else f"{reason[:MAX_REASON_LETTERS]} ..."
-        )
+        if len(reason) >= MAX_REASON_LETTERS:
+            reason = f"{reason[:MAX_REASON_LETTERS]} ..."
         if isinstance(error, pickle.UnpicklingError):
             reason = load_error_cause(error)
         raise ValueError(

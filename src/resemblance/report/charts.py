@@ -92,11 +92,10 @@ def line_chart(figure: Chart, keys: Mapping[str, LineStyle]) -> str:
         plane_axes(points) if figure.is_plane else (x_axis(points, figure), _y_axis(lines, figure))
     )
     frame = ChartFrame(figure, *axes, len(points) <= MAX_POINTS_WITH_TITLES)
-    background = (
-        _plane_outline(figure)
-        if figure.is_plane
-        else [*_horizontal_grid_lines(frame.y), *_x_axis_labels(frame, points)]
-    )
+    if figure.is_plane:
+        background = _plane_outline(figure)
+    else:
+        background = [*_horizontal_grid_lines(frame.y), *_x_axis_labels(frame, points)]
     parts = list(background)
     if (threshold := figure.threshold) is not None:
         parts.append(
@@ -267,11 +266,10 @@ def _point_labels(lines: Iterable[Line], frame: ChartFrame) -> list[str]:
         for line in lines
         for (a, b), label in _points_with_labels(line, is_joined=frame.chart.joined)
     ]
-    x_min, x_max = (
-        (MARGIN_LEFT / 2, CHART_WIDTH - MARGIN_LEFT / 2)
-        if frame.chart.is_plane
-        else (MARGIN_LEFT, CHART_WIDTH)
-    )
+    if frame.chart.is_plane:
+        x_min, x_max = MARGIN_LEFT / 2, CHART_WIDTH - MARGIN_LEFT / 2
+    else:
+        x_min, x_max = MARGIN_LEFT, CHART_WIDTH
     widths = [LABEL_CHARACTER_WIDTH * len(label) for _, _, label in labels]
     box = (x_min, 4.0, x_max, CHART_HEIGHT - MARGIN_BOTTOM + 16)
     places = place_labels([(x, y) for x, y, _ in labels], widths, POINT_LABEL_HEIGHT, box)
@@ -344,9 +342,8 @@ def _cloud_markup(cloud: Cloud, side: float, scale: float) -> str:
     groups = cloud.groups or (-1,) * len(ends)
     ways = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for (a, b), (c, d) in zip(starts, ends))
     parts = [svg_title(f"points: {cloud.name}")]
-    parts += (
-        [svg_element("path", d=ways, class_="way"), _cloud_dots(starts, "p old")] if starts else []
-    )
+    if starts:
+        parts += [svg_element("path", d=ways, class_="way"), _cloud_dots(starts, "p old")]
     for group in dict.fromkeys(groups):
         members = [place for place, g in zip(ends, groups) if g == group]
         parts.append(_cloud_dots(members, f"p p{group % CLOUD_COLORS}" if group >= 0 else "p new"))

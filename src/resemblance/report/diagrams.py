@@ -99,11 +99,10 @@ def _merge_lines(
         list_names(branch.leaves, MAX_LEAVES_IN_TOOLTIP) for branch in (left, right)
     )
     words = f"{left_names}  with  {right_names}: {figure.x} {format_number(height)}"
-    reach_lines = (
-        [svg_element("path", d=d, class_="reach")]
-        if len(figure.leaves) <= MAX_LEAVES_AT_FULL_HEIGHT
-        else []
-    )
+    if len(figure.leaves) <= MAX_LEAVES_AT_FULL_HEIGHT:
+        reach_lines = [svg_element("path", d=d, class_="reach")]
+    else:
+        reach_lines = []
     return svg_element(
         "g", svg_title(words), *reach_lines, svg_element("path", d=d), class_="branch"
     )

@@ -323,11 +323,10 @@ def describe_significance(evidence: Evidence, results: Sequence[MeasureResult]) 
         return (_describe_only_measure(evidence, tested_results[0]),)
     else:
         headline = _describe_several_measures(evidence, tested_results)
-    lines = (
-        [_describe_one_of_measures(evidence, r) for r in tested_results]
-        if len(tested_results) <= MAX_MEASURES_WITH_OWN_LINE
-        else []
-    )
+    if len(tested_results) <= MAX_MEASURES_WITH_OWN_LINE:
+        lines = [_describe_one_of_measures(evidence, r) for r in tested_results]
+    else:
+        lines = []
     return (headline, *lines)
 
 
@@ -344,11 +343,9 @@ def _describe_only_measure(evidence: Evidence, result: MeasureResult) -> str:
     pairs, label = result.tested, result.name
     best = furthest_above_chance(evidence, result)
     if len(pairs) == 1:
-        verb = (
-            "are significantly above chance"
-            if best.is_beyond
-            else "are not significantly above chance"
-        )
+        verb = "are not significantly above chance"
+        if best.is_beyond:
+            verb = "are significantly above chance"
         return f"{best.x} and {best.y} {verb} with {label}: {_score_with_adjusted_p(best, pairs)}."
     furthest = f"furthest are {best.x} and {best.y}: {_score_with_adjusted_p(best, pairs)}"
     share = _count_of_pairs_phrase(result.beyond, len(pairs), result.where)
@@ -461,11 +458,9 @@ def _html_paragraph(text: str) -> str:
 
 def _evidence_heading(evidence: Evidence) -> str:
     size = f"{len(evidence.rows)} x {len(evidence.columns)} representations"
-    subject = (
-        " and ".join((evidence.rows[0], evidence.columns[-1]))
-        if len(_unordered_name_pairs(evidence)) == 1
-        else size
-    )
+    subject = size
+    if len(_unordered_name_pairs(evidence)) == 1:
+        subject = " and ".join((evidence.rows[0], evidence.columns[-1]))
     return f"Evidence for {subject}, {evidence.n_samples} samples"
 
 

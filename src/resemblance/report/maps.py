@@ -191,11 +191,9 @@ def _hatching_lines(
     dark colours are white."""
     paths: dict[str, list[str]] = {}
     for i, j in heat.hatched:
-        kind = (
-            "unsure light"
-            if needs_white_text(color_level(heat, heat.values[i][j], ends))
-            else "unsure"
-        )
+        kind = "unsure"
+        if needs_white_text(color_level(heat, heat.values[i][j], ends)):
+            kind = "unsure light"
         lines = (f"M{j + x:g} {i + y:g}l{s} -{s}" for x, y, s in _hatching_pattern(cells))
         paths.setdefault(kind, []).extend(lines)
     return [svg_element("path", d="".join(paths[kind]), **style(kind)) for kind in sorted(paths)]

@@ -183,11 +183,9 @@ def _bar_row(
     style: ElementStyle,
 ) -> str:
     middle, has_value = top + BAR_ROW_HEIGHT / 2, math.isfinite(bar.value)
-    interval = (
-        f", {format_range(bar.low, bar.high)}"
-        if bar.low is not None and bar.high is not None
-        else ""
-    )
+    interval = ""
+    if bar.low is not None and bar.high is not None:
+        interval = f", {format_range(bar.low, bar.high)}"
     parts = [svg_title(bar.note or f"{bar.name}: {format_number(bar.value)}{interval}")]
     parts += [svg_text(name, round(x.start - 12, 1), middle + 3.5, **style("end name"))]
     if has_value and x.low <= base <= x.high:

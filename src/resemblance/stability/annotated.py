@@ -216,11 +216,9 @@ def control_labels(control: Any, names: Sequence[str]) -> tuple[str, ...]:
         candidates = _usual_control_labels(names)
         if len(candidates) == 1:
             return tuple(candidates)
-        problem = (
-            f"several labels may be controls: {', '.join(map(repr, candidates))}"
-            if candidates
-            else "no usual control label"
-        )
+        problem = "no usual control label"
+        if candidates:
+            problem = f"several labels may be controls: {', '.join(map(repr, candidates))}"
         raise ValueError(
             f"perturbations: {problem}; name it, control=...; {_format_label_list(names)}"
         )

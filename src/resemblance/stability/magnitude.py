@@ -78,11 +78,9 @@ def _summarize_magnitude_bin(
     from scipy.stats import spearmanr
 
     span, n = (float(magnitude.min()), float(magnitude.max())), len(magnitude)
-    reason = (
-        f"{n} perturbations are fewer than {MIN_PERTURBATIONS_PER_BIN}"
-        if n < MIN_PERTURBATIONS_PER_BIN
-        else ""
-    )
+    reason = ""
+    if n < MIN_PERTURBATIONS_PER_BIN:
+        reason = f"{n} perturbations are fewer than {MIN_PERTURBATIONS_PER_BIN}"
     if not reason and min(np.ptp(coherence), np.ptp(reproducibility)) == 0:
         reason = "coherence or reproducibility does not vary"
     is_coherent = coherence >= np.median(coherence)

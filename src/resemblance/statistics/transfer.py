@@ -3,6 +3,7 @@ are."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
@@ -111,16 +112,13 @@ def silhouette(
             f"silhouette needs from 2 to {len(labels) - 1} classes of {len(labels)} samples; got "
             f"{count}"
         )
-    points = (
-        center_and_scale_rows(double_precision_rows(x))
-        if rdm == "euclidean"
-        else unit_rows_of_array(double_precision_rows(x))
-    )
-    blocks = (
-        map(np.sqrt, squared_distance_blocks(points))
-        if rdm == "euclidean"
-        else (cosine_distances(points[i:j], points) for i, j in row_blocks(len(points)))
-    )
+    blocks: Iterable[np.ndarray]
+    if rdm == "euclidean":
+        points = center_and_scale_rows(double_precision_rows(x))
+        blocks = map(np.sqrt, squared_distance_blocks(points))
+    else:
+        points = unit_rows_of_array(double_precision_rows(x))
+        blocks = (cosine_distances(points[i:j], points) for i, j in row_blocks(len(points)))
     classes, widths = labels[:, None] == np.arange(count), np.zeros(len(points))
     for (start, stop), distances in zip(row_blocks(len(points)), blocks):
         distances[np.arange(stop - start), np.arange(start, stop)] = 0

@@ -189,11 +189,9 @@ def option_instruction(option: Option, widths: tuple[int, int]) -> str:
     ``widths``: of the old and of the new vectors."""
     old_width, new_width = widths
     if option.name == "cut":
-        vectors = (
-            f"the stored vectors to their first {new_width}"
-            if old_width > new_width
-            else "new queries"
-        )
+        vectors = "new queries"
+        if old_width > new_width:
+            vectors = f"the stored vectors to their first {new_width}"
         tail = "" if old_width > new_width else f" to their first {old_width}"
         normalization = "" if old_width < new_width else ", normalised if the new model normalises,"
         return (

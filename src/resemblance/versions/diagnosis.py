@@ -68,11 +68,9 @@ def diagnose(x: np.ndarray, y: np.ndarray, classes: np.ndarray | None, seed: int
     not constant. ``classes``: (n,), or None."""
     fits = _assessable_map_fits(x, y, seed)
     ladder, base = unexplained_variance_ladder(x, y, fits), x
-    classwise = (
-        None
-        if classes is None
-        else cross_validate_map("classes", fit_identity, x, y, seed, classes)
-    )
+    classwise = None
+    if classes is not None:
+        classwise = cross_validate_map("classes", fit_identity, x, y, seed, classes)
     if classwise is not None and all(
         _is_richer_map_better(fit, classwise, seed) for fit in fits.values()
     ):

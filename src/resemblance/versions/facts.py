@@ -221,11 +221,10 @@ def _equal_row_facts(
     if (is_equal | is_parallel | ~pairs.is_some).all():  # zeros are a separate fact
         is_one = not len(factors) or np.ptp(factors) <= rounding * factors.max()
         return () if is_one else (_other_lengths_fact(n_parallel, n, is_all=True),)
-    facts = (
-        [_equal_rows_fact(int(is_equal.sum()), n, x)]
-        if _is_notable_share(int(is_equal.sum()), n) and is_equal.sum() > 1
-        else []
-    )
+    if _is_notable_share(int(is_equal.sum()), n) and is_equal.sum() > 1:
+        facts = [_equal_rows_fact(int(is_equal.sum()), n, x)]
+    else:
+        facts = []
     if n_parallel >= max(2, MIN_FACT_SHARE * n):
         facts.append(_other_lengths_fact(n_parallel, n, is_all=False))
     return tuple(facts) or _chosen_columns(x, y, names, rounding)

@@ -53,11 +53,10 @@ def collapse_finding(
     remaining_parts: RemainingParts = ()
     sentence = f"effective rank from {before:.3g} to {after:.3g}"
     if low > MIN_NAMED_CHANGE["collapse"]:
-        remaining_parts, note = (
-            _part_kept_by_components(x, y)
-            if linear is None
-            else _parts_kept_by_linear_map(x, y, linear, seed)
-        )
+        if linear is None:
+            remaining_parts, note = _part_kept_by_components(x, y)
+        else:
+            remaining_parts, note = _parts_kept_by_linear_map(x, y, linear, seed)
         sentence += note
     return Finding(
         "collapse", bool(remaining_parts), 1 - after / before, low, high, sentence

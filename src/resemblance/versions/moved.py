@@ -111,11 +111,10 @@ def version_class_means(blocks: Iterable[ClassBlock], names: Mapping[int, Hashab
             indicators @ mapped,
             indicators @ squares,
         ]
-        sums = (
-            [total + block_sum for total, block_sum in zip(sums, block_sums)]
-            if sums
-            else block_sums
-        )
+        if sums:
+            sums = [total + block_sum for total, block_sum in zip(sums, block_sums)]
+        else:
+            sums = block_sums
     codes = np.flatnonzero(sums[0]).tolist()
     counts, before, after, mapped, squares = (total[codes] for total in sums)
     before, after, mapped = (total / counts[:, None] for total in (before, after, mapped))

@@ -250,14 +250,12 @@ def summarize_recall(
         values_by_group = [(task.names[g], values[groups == g]) for g in np.unique(groups)]
         n_assessed = sum(len(group_values) >= MIN_QUERIES for _, group_values in values_by_group)
         confidence_level = 1 - (1 - task.confidence_level) / max(1, n_assessed)
-        for name, group_values in values_by_group:
-            is_enough = len(group_values) >= MIN_QUERIES
-            low = (
-                max(0.0, mean_share_interval(group_values, confidence_level)[0] - hidden)
-                if is_enough
-                else None
-            )
-            rows.append(GroupRecall(name, float(group_values.mean()), low, len(group_values)))
+        for name, groupvalues in values_by_group:
+            is_enough = len(groupvalues) >= MIN_QUERIES
+            low = None
+            if is_enough:
+                low = max(0.0, mean_share_interval(groupvalues, confidence_level)[0] - hidden)
+            rows.append(GroupRecall(name, float(groupvalues.mean()), low, len(groupvalues)))
     low, high = mean_share_interval(values, task.confidence_level)
     return Recall(
         float(values.mean()), max(0.0, low - hidden), high, len(values), tuple(rows), hidden

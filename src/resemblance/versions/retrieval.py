@@ -364,11 +364,10 @@ def measure_neighbor_losses(
         tick(len(points))
         return rows
 
-    noisy = (
-        []
-        if frame is None
-        else [a + _neighbor_noise(frame, len(a), seed, i, -1) for i in range(n_resamples)]
-    )
+    if frame is None:
+        noisy = []
+    else:
+        noisy = [a + _neighbor_noise(frame, len(a), seed, i, -1) for i in range(n_resamples)]
     true, old_neighbors, *noisy_neighbors = np.split(
         among(np.concatenate([a, b, *noisy]), x.blocks(), center), 2 + len(noisy)
     )

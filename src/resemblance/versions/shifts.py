@@ -133,11 +133,9 @@ def translation_finding(
             "translation", "a linear map already contains a shift, because its origin is arbitrary"
         )
     matrix = _matrix_about_origin(base, y, fit)
-    basis = (
-        None
-        if matrix is None or count_components(base) == x.shape[1]
-        else nonnegligible_directions(base)
-    )
+    basis = None
+    if matrix is not None and count_components(base) != x.shape[1]:
+        basis = nonnegligible_directions(base)
 
     def moved(rows: np.ndarray, rotation: np.ndarray | None, size: float) -> np.ndarray:
         means = x[rows].mean(axis=0), y[rows].mean(axis=0)

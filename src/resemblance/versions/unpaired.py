@@ -259,11 +259,9 @@ def _class_differences(
     rows = _share_drift("class_rows", share, float(adjusted.min()))
     label_list = ", ".join(f"{label}" for label in changed_labels)
     n_untested = count - len(tested_classes)
-    note = (
-        f"; {n_untested} of {count} have fewer than {MIN_CLASS_ROWS} rows in a batch"
-        if n_untested
-        else ""
-    )
+    note = ""
+    if n_untested:
+        note = f"; {n_untested} of {count} have fewer than {MIN_CLASS_ROWS} rows in a batch"
     finding = Finding(
         "moved_classes",
         bool(changed_labels),

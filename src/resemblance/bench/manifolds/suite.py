@@ -299,11 +299,9 @@ def _measures_at(
 
 def _sweep_neighbors(case: CloudCase, size: ManifoldSize) -> list[int]:
     """Return the numbers of neighbours of a sweep."""
-    ks = (
-        ROLL_SWEEP_NEIGHBORS
-        if case.shape == "swiss_roll" and size.ks == SWEEP_NEIGHBORS
-        else size.ks
-    )
+    ks = size.ks
+    if case.shape == "swiss_roll" and ks == SWEEP_NEIGHBORS:
+        ks = ROLL_SWEEP_NEIGHBORS
     return [k for k in ks if k < case.n]
 
 

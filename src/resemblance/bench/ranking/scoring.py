@@ -62,11 +62,10 @@ def score(
         )
     start = time.process_time()
     cases = pack_cases(pack)
-    rows = (
-        tuple(guess_scores(cases))
-        if is_random_guessing(entry)
-        else suite_score(cases, [entry], memory=memory, progress=progress)
-    )
+    if is_random_guessing(entry):
+        rows = tuple(guess_scores(cases))
+    else:
+        rows = suite_score(cases, [entry], memory=memory, progress=progress)
     cells = score_pack_tasks(pack, cases, rows)
     seconds = time.process_time() - start
     timestamp = datetime.now(UTC).isoformat(timespec="seconds")

@@ -155,9 +155,8 @@ def _complete_groups(folder: Path, plan: Sequence[Recipe], study_purpose: Purpos
     domains, all_recipes = {recipe.domain for recipe in plan}, list(plan)
     for domain in study_domains(study_purpose):
         domain_recipes = resi_recipes(study_purpose.size, [domain]) if domain not in domains else ()
-        all_recipes += (
-            domain_recipes if all(is_trained(folder, recipe) for recipe in domain_recipes) else ()
-        )
+        if all(is_trained(folder, recipe) for recipe in domain_recipes):
+            all_recipes += domain_recipes
     return all_recipes
 
 

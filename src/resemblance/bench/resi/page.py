@@ -258,11 +258,9 @@ def resi_score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[p
             for quality, word in QUALITY_TITLES[test].items():
                 cell = (test, quality, *family)
                 reliability = reliabilities.get(cell)
-                noise = (
-                    ""
-                    if reliability is None
-                    else f"; on other inputs it repeats by {reliability:.2f}"
-                )
+                noise = ""
+                if reliability is not None:
+                    noise = f"; on other inputs it repeats by {reliability:.2f}"
                 choices = {
                     name: word if test in tests else "" for name, tests in QUALITY_CHOICES.items()
                 }

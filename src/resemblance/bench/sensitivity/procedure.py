@@ -116,11 +116,10 @@ def check_distances(
     """Return distances (m, n), functionality (n,) and row positions (m,) as arrays; ``ValueError``
     if shapes do not fit."""
     d, f = np.asarray(differences, float), np.asarray(functionality, float)
-    places = (
-        np.arange(len(f))
-        if rows is None and f.ndim == 1
-        else np.asarray([] if rows is None else rows)
-    )
+    if rows is None and f.ndim == 1:
+        places = np.arange(len(f))
+    else:
+        places = np.asarray([] if rows is None else rows)
     if f.ndim != 1 or d.shape != (len(places), len(f)) or not len(places):
         summary = (
             f"{name}: got differences {d.shape}, functionality {f.shape} and {len(places)} rows"

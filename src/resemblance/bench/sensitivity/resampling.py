@@ -174,11 +174,10 @@ def permutation_test(
                 "per model"
             )
         expected_ranks = expected_ranks or _expected_ranks(f, places, exchanged, self_pair)
-        results[name] = (
-            np.nan
-            if np.isnan(d).any()
-            else _reference_pvalue(d, places, *expected_ranks, self_pair)
-        )
+        if np.isnan(d).any():
+            results[name] = np.nan
+        else:
+            results[name] = _reference_pvalue(d, places, *expected_ranks, self_pair)
     return results
 
 

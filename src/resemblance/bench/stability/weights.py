@@ -378,15 +378,13 @@ def _copies_case(
     n_harmed = sum(int((part.expected > DETECTED_LOSSES[1]).sum()) for part, _ in weighted_pairs)
     n_others = sum(len(part.expected) for part, _ in weighted_pairs) - n_harmed
     is_area = min(n_harmed, n_others) >= MIN_COPIES_PER_CLASS
-    selection = (
-        weighted_pairs
-        if is_area
-        else [
+    selection = weighted_pairs
+    if not is_area:
+        selection = [
             (part._replace(weight=1.0), values)
             for part, values in pairs
             if np.ptp(part.expected) > 0
         ]
-    )
     if not selection:
         return []
     cell = (domain, f"{architecture}, {kind}: {'AUC' if is_area else 'Spearman'}")

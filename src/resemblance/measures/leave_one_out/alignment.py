@@ -86,14 +86,11 @@ def leave_one_out_nuclear_norms(
     u, s, vt = svd(cross)
     n, a = len(left), len(left) / (len(left) - 1)
     p, q = left @ u, right @ vt.T
-    t = (
-        s[0]
-        * np.exp(
+    t = None
+    if s[0] > 0:
+        t = s[0] * np.exp(
             np.arange(np.log(INTEGRATION_RANGE[0]), np.log(INTEGRATION_RANGE[1]), INTEGRATION_STEP)
         )
-        if s[0] > 0
-        else None
-    )
     if t is None:  # C is zero, so the norm is the norm of one outer product
         return a * np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     weights = 1 / (t**2 + s[:, None] ** 2)

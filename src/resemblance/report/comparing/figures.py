@@ -256,11 +256,10 @@ def layer_lines(
         places, words = curve_positions(context, curve), []
         for (i, j), value in zip(places, curve.values):
             pair = f"{context.comparison.rows[i]} and {context.comparison.columns[j]}"
-            fact = (
-                with_minus_signs(describe_pair_result(reading.cells[i][j]))
-                if reading
-                else _format_value_and_chance(value, float(chance[i, j]))
-            )
+            if reading:
+                fact = with_minus_signs(describe_pair_result(reading.cells[i][j]))
+            else:
+                fact = _format_value_and_chance(value, float(chance[i, j]))
             words.append(f"{pair}: {fact}")
         points = tuple(zip(_layer_depths(len(places), is_relative), curve.values))
         cells = [reading.cells[i][j] for i, j in places] if reading else []

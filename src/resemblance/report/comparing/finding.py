@@ -230,11 +230,10 @@ def headline_numbers(context: PageContext) -> dict[str, str]:
         numbers["chance"] = format_two_decimals(chance)
     result = context.readings.get(context.leading.spec)
     pairs = _distinct_pairs(context)
-    cells = (
-        [result.cells[i][j] for i, j in cross_model_pairs(context, pairs) or pairs]
-        if result
-        else []
-    )
+    if result:
+        cells = [result.cells[i][j] for i, j in cross_model_pairs(context, pairs) or pairs]
+    else:
+        cells = []
     tested = [cell for cell in cells if cell.is_tested]
     if len(tested) > 1:
         count = sum(cell.is_beyond for cell in tested)

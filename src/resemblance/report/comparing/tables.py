@@ -392,11 +392,8 @@ def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
     if len(models) <= MAX_MODELS_IN_SUBTITLE:
         copy, first_model = provenance.get("reinitialized"), next(iter(models), "")
         descriptions = {name: _describe_model_facts(entries) for name, entries in models.items()}
-        descriptions |= (
-            {str(copy): f"{first_model} with re-initialised weights"}
-            if copy in descriptions
-            else {}
-        )
+        if copy in descriptions:
+            descriptions |= {str(copy): f"{first_model} with re-initialised weights"}
         facts |= {name: text for name, text in descriptions.items() if text}
     elif models:
         facts["models"] = format_count(len(models))

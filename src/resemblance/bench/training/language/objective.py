@@ -246,11 +246,9 @@ def lower_states(
     """Return the hidden states of all real tokens after the lower layers, text after text, as an
     array (tokens, width) in float32. If an earlier training wrote a file with the states, read the
     file instead."""
-    path = (
-        None
-        if folder is None
-        else folder / f"lower-{_frozen_layers_key(model, tokens, layers)}.npy"
-    )
+    path = None
+    if folder is not None:
+        path = folder / f"lower-{_frozen_layers_key(model, tokens, layers)}.npy"
     shape = (int(tokens.lengths.sum()), model.config.hidden_size)
     if path is not None and path.is_file():
         try:

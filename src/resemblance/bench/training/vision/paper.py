@@ -93,21 +93,19 @@ def options(
     check_training_options(dataset, architecture, hyperparameters)
     is_large, is_vit = dataset == "imagenet100", architecture in VIT_NAMES
     result = _CORRUPTION_OPTIONS | _IMAGE_OPTIONS[dataset]
-    result |= (
-        _VIT_ADAMW_OPTIONS
-        if is_vit and is_large
-        else _CNN_SGD_OPTIONS | {"weight_decay": _WEIGHT_DECAYS[dataset]}
-    )
+    if is_vit and is_large:
+        result |= _VIT_ADAMW_OPTIONS
+    else:
+        result |= _CNN_SGD_OPTIONS | {"weight_decay": _WEIGHT_DECAYS[dataset]}
     result |= {"hyperparameters": hyperparameters, "strict": True, "most": None, "classes": 100}
     result |= {"compared": N_COMPARED_LAYERS.get(architecture, 6), "hooks": None}
     if is_vit:
         result |= _VIT_OPTIONS[architecture]
     else:
-        depths = (
-            RESNET_BLOCKS[architecture][1]
-            if architecture in RESNET_BLOCKS
-            else VGG_CONVOLUTIONS[architecture]
-        )
+        if architecture in RESNET_BLOCKS:
+            depths = RESNET_BLOCKS[architecture][1]
+        else:
+            depths = VGG_CONVOLUTIONS[architecture]
         result |= {"size": 224 if is_large else 32, "width": 64, "depths": list(depths)}
         result |= {"early": is_large, "pool": 5 if is_large else 4}
     if hyperparameters == "paper":
@@ -120,9 +118,8 @@ def options(
         result |= {"strict": False, "most": 200, "epochs": 1, "warmup": 0, "batch": 32}
         result |= dict.fromkeys(_VIT_OPTIONS[architecture]) if is_vit else {"width": 4}
         result |= {"size": 64, "pool": 2} if is_large and not is_vit else {}
-        result |= (
-            {"depths": _REDUCED_STAGES[architecture]} if architecture in _REDUCED_STAGES else {}
-        )
+        if architecture in _REDUCED_STAGES:
+            result |= {"depths": _REDUCED_STAGES[architecture]}
     return result
 
 

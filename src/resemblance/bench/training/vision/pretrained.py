@@ -78,13 +78,12 @@ def run_image_network(
     positions. The average of ResNet is a map of one position. All other outputs are vectors; for
     ViT, the vectors of the CLS token.
     """
-    run = (
-        _run_hugging_face_vit
-        if architecture in VIT_NAMES
-        else _run_full_vgg
-        if architecture in VGG_CONVOLUTIONS
-        else _run_full_resnet
-    )
+    if architecture in VIT_NAMES:
+        run = _run_hugging_face_vit
+    elif architecture in VGG_CONVOLUTIONS:
+        run = _run_full_vgg
+    else:
+        run = _run_full_resnet
     outputs = {}
     for name, values in run(model, x):
         if layers is None or name in layers or name == "logits":
