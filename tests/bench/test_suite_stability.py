@@ -185,8 +185,6 @@ def test_significance_of_a_loss():
     assert alarms.loss_pvalue(5, 0) == pytest.approx(1 / 32)
     assert alarms.loss_pvalue(0, 0) == 1
     assert alarms.loss_pvalue(10, 10) > 0.5
-    assert alarms.first_level_above([0.0, 0.1, 0.2], [0, 3, 9], 2) == 0.1
-    assert alarms.first_level_above([0.0, 0.1], [0, 1], 5) == float("inf")
 
 
 def section_of(models, measures=WATCHED, scores=()):

@@ -115,11 +115,14 @@ def build_pack(
         raise ValueError(
             f"a pack needs at least {MIN_PACK_SAMPLES} samples of every model; got {max_samples}"
         )
+    write = load_suite(study_purpose.suite).write_pack
+    if write is None:
+        raise ValueError(f"studies of {study_purpose.suite} cannot be packed")
     reduction = Reduction(max_samples, half)
     with tempfile.TemporaryDirectory() as temporary:
         content = Path(temporary) / "content"
         content.mkdir()
-        facts = _pack_writer(study_purpose.suite)(Path(study), content, reduction)
+        facts = write(Path(study), content, reduction)
         features = FrozenFeatures(content, facts, "pack")
         facts["cells"] = [list(cell) for cell in tasks_with_scores(study_purpose.suite, features)]
         facts["reduction"] = {k: v for k, v in reduction._asdict().items() if v}
@@ -137,14 +140,6 @@ def build_pack(
     place = Path(target)
     is_archive = place.name.endswith(PACK_SUFFIX)
     return place if is_archive else place / f"{manifest.identity}{PACK_SUFFIX}", manifest
-
-
-def _pack_writer(suite: str) -> Callable[[Path, Path, Reduction], dict[str, Any]]:
-    """Return the function that writes the features of a suite into the folder of a pack."""
-    write = load_suite(suite).write_pack
-    if write is None:
-        raise ValueError(f"studies of {suite} cannot be packed")
-    return write
 
 
 def _describe_pack(suite: str, size: str, content: str, reduction: Reduction) -> str:

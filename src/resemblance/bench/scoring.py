@@ -24,7 +24,7 @@ from ..engine._compare import compare_many
 from ..engine.inputs import ComparisonInputs, load_saved_scores
 from ..engine.options import check_run_options
 from ..significance import known_mean
-from .case import Case, Part, ReducedPart, Score, seeds_of_case
+from .case import Case, ReducedPart, Score, seeds_of_case
 from .feature_maps import ComparisonChunk, merge_chunks, split_by_map_size
 from .grounding import Block, Rule, apply
 from .study import StageProgress
@@ -51,11 +51,6 @@ def score(
 # ------------------------------------------------------------------------------------------ compare
 
 
-def distinct_parts(cases: Iterable[Case]) -> list[Part]:
-    """Return the parts of all tasks, without repetition."""
-    return list({part.key: part for case in cases for part in case.parts}.values())
-
-
 def compare_cases(
     cases: Sequence[Case],
     measures: Sequence[Measure],
@@ -78,7 +73,8 @@ def compare_cases(
     for case in cases:
         case_measures = list(case.measures or (m for m in measures if m.name not in case.left_out))
         measures_by_part |= {part.key: case_measures for part in case.parts}
-    parts = [part for part in distinct_parts(cases) if measures_by_part[part.key]]
+    distinct_parts = {part.key: part for case in cases for part in case.parts}
+    parts = [part for key, part in distinct_parts.items() if measures_by_part[key]]
     chunks_by_part = [split_by_map_size(part, measures_by_part[part.key], folder) for part in parts]
     chunks = [chunk for part_chunks in chunks_by_part for chunk in part_chunks]
     total = sum(map(_n_comparisons, chunks))

@@ -66,14 +66,19 @@ def drift_command(
     check_choice("--purpose", purpose, tuple(SIDES_BY_PURPOSE))
     check_batch_label_options(labels, batch_labels, paired)
     sides = read_layer_versions(reference, current)
-    classes = read_label_file(labels, "--labels")
     options: dict[str, Any] = {
         "purpose": cast(DriftPurpose, purpose),
         "threshold": _parse_threshold(threshold),
+        "labels": read_label_file(labels, "--labels"),
+        "batch_labels": read_label_file(batch_labels, "--batch-labels"),
+        "paired": paired,
+        "tolerance": tolerance,
+        "k": k,
+        "n_resamples": n_resamples,
+        "seed": seed,
+        "max_samples": max_samples,
+        "progress": progress,
     }
-    options |= {"labels": classes, "batch_labels": read_label_file(batch_labels, "--batch-labels")}
-    options |= {"paired": paired, "tolerance": tolerance, "k": k, "n_resamples": n_resamples}
-    options |= {"seed": seed, "max_samples": max_samples, "progress": progress}
     reports = {
         layer: replace(report, provenance=_drift_provenance(report, reference, current, context))
         for layer, pair in sides.layers.items()
@@ -228,34 +233,27 @@ def upgrade_index_command(
     check_choice("--metric", metric, SEARCH_METRICS)
     if map_file is not None and map_file.suffix != ".npz":
         raise ValueError(f"--map needs a file name that ends in .npz; got {map_file}")
-    options: dict[str, Any] = {
-        "groups": read_label_file(groups, "--groups"),
-        "min_recall": min_recall,
-        "k": k,
-    }
-    options |= {
-        "embed": load_user_function(embed) if embed else None,
-        "cost_per_document": cost_per_document,
-        "cost_per_miss": cost_per_miss,
-        "confidence_level": confidence_level,
-    }
-    options |= {"maps": split_commas(maps)} if maps else {}
-    files = {"old": old, "new": new, "old_queries": old_queries, "new_queries": new_queries}
-    arrays = {name: read_version(path) for name, path in files.items()}
-    ids = [arrays[name].ids or () for name in ("old_queries", "old")]
+    classes = read_label_file(groups, "--groups")
+    embed_function = load_user_function(embed) if embed else None
+    arrays = [read_version(path) for path in (old, new, old_queries, new_queries)]
+    query_ids, document_ids = (set(arrays[i].ids or ()) for i in (2, 0))
     with reworded_errors(_upgrade_error_with_options):
         result = upgrade_index(
-            arrays["old"],
-            arrays["new"],
-            arrays["old_queries"],
-            arrays["new_queries"],
+            *arrays,
             index=None if index is None else read_version(index),
+            embed=embed_function,
+            k=k,
+            groups=classes,
             target=cast(Goal, target),
             metric=cast(SearchMetric, metric),
-            relevant=read_relevant(relevant, *map(set, ids)),
+            relevant=read_relevant(relevant, query_ids, document_ids),
+            min_recall=min_recall,
+            cost_per_document=cost_per_document,
+            cost_per_miss=cost_per_miss,
+            confidence_level=confidence_level,
             seed=seed,
             progress=progress,
-            **options,
+            **({"maps": split_commas(maps)} if maps else {}),
         )
     if map_file is not None:
         try_to_write(context, "map", map_file, lambda: _save_chosen_map(result, map_file))

@@ -88,29 +88,20 @@ def compare_models_command(
         "column": column,
         "max_samples": max_samples,
         "unique": unique,
-        "save": save,
-    }
-    options |= {
-        "layers": _parse_layer_patterns(layers),
+        "reinitialized": reinitialized,
+        "mask": mask,
+        "layers": [part.strip() for text in layers or ["blocks"] for part in text.split(",")],
         "pool": _parse_poolings(pool),
         "measures": parse_measures(measures),
-    }
-    options |= {
         "batch_size": batch_size,
         "device": device,
-        "reinitialized": reinitialized,
-        "seed": seed,
-    }
-    options |= {
-        "mask": mask,
+        "save": save,
+        "within": _read_labels(within, "--within"),
+        "whole_blocks": _read_labels(whole_blocks, "--whole-blocks"),
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
+        "seed": seed,
     }
-    for option, text in (("within", within), ("whole_blocks", whole_blocks)):
-        path = None if text in (None, CLASS_LABELS_OF_DATA) else Path(str(text))
-        options[option] = (
-            text if path is None else read_label_file(path, f"--{option.replace('_', '-')}")
-        )
     with (
         reworded_errors(_models_error_with_options),
         open_executors(jobs, scheduler) as (executor, _),
@@ -153,8 +144,12 @@ def _models_error_with_options(text: str) -> str:
     )
 
 
-def _parse_layer_patterns(texts: Sequence[str] | None) -> Sequence[str]:
-    return [part.strip() for text in texts or ["blocks"] for part in text.split(",")]
+def _read_labels(text: str | None, option: str) -> Any:
+    """Return the labels in a file; the word for the labels that come with the data, and None,
+    unchanged."""
+    if text is None or text == CLASS_LABELS_OF_DATA:
+        return text
+    return read_label_file(Path(text), option)
 
 
 def _parse_poolings(text: str) -> str | list[str]:

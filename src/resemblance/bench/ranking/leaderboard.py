@@ -189,7 +189,16 @@ def _measure_record(board: Board, answers: Iterable[Answer], spec: str) -> dict[
     record["largest_shortfall"] = largest_shortfall(answers, spec)
     record["own_suites"] = ", ".join(own_suites(card))
     record["cpu_seconds"] = cpu_seconds_on_packs(board, spec)
-    return record | _claim_record(card)
+    return record | {
+        "larger_is_more_similar": card.larger_is_more_similar,
+        "smallest": card.range[0],
+        "largest": card.range[1],
+        "symmetric": card.symmetric,
+        "metric": card.metric,
+        "differentiable": card.differentiable,
+        "invariant_to": ", ".join(card.invariant_to),
+        "citation": card.citation,
+    }
 
 
 def _answer_entries(question: str, line: MeasureAnswer | None) -> dict[str, Any]:
@@ -201,19 +210,6 @@ def _answer_entries(question: str, line: MeasureAnswer | None) -> dict[str, Any]
         f"{question}_difference": values.value,
         f"{question}_low": values.low,
         f"{question}_high": values.high,
-    }
-
-
-def _claim_record(card: MeasureCard) -> dict[str, Any]:
-    return {
-        "larger_is_more_similar": card.larger_is_more_similar,
-        "smallest": card.range[0],
-        "largest": card.range[1],
-        "symmetric": card.symmetric,
-        "metric": card.metric,
-        "differentiable": card.differentiable,
-        "invariant_to": ", ".join(card.invariant_to),
-        "citation": card.citation,
     }
 
 

@@ -48,11 +48,6 @@ def domain_of_task(cell: str) -> str:
     return next((domain for domain in MODEL_DOMAINS if domain in words), "")
 
 
-def suite_tests(board: Board, suite: str) -> tuple[str, ...]:
-    """Return the tests of a suite, in the order of the suite."""
-    return tuple(dict.fromkeys(test for test, _ in board.results[suite].scores()))
-
-
 def cpu_seconds_on_packs(board: Board, spec: str) -> float:
     """Return the CPU seconds of a measure, summed over the packs on which it has scores."""
     return sum(files[spec].seconds for files in board.scores.values() if spec in files)
@@ -70,8 +65,8 @@ def task_subsets(board: Board) -> tuple[TaskSubset, ...]:
         *_domain_subsets(board),
         *(
             TaskSubset(f"{suite}/{test}", (suite,), test=test)
-            for suite in board.results
-            for test in suite_tests(board, suite)
+            for suite, result in board.results.items()
+            for test in dict.fromkeys(test for test, _ in result.scores())
         ),
     )
 

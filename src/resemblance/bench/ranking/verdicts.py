@@ -267,13 +267,14 @@ def _reference_scores(
 
 def verdict_sentences(measure: MeasureVerdicts) -> str:
     """Return the verdicts on a measure, as a paragraph."""
+    return " ".join(_labeled_lines(measure))
+
+
+def _labeled_lines(measure: MeasureVerdicts) -> list[str]:
+    """Return the sentences about a measure; the first sentence begins with the label."""
     label = measure.label if measure.label == measure.spec else f"{measure.label} ({measure.spec})"
     first, *others = [*_verdict_lines(measure)] or ["no question has an answer."]
-    return " ".join((f"{label}: {first}", *map(_capitalized, others)))
-
-
-def _capitalized(line: str) -> str:
-    return f"{line[:1].upper()}{line[1:]}"
+    return [f"{label}: {first}", *(f"{line[:1].upper()}{line[1:]}" for line in others)]
 
 
 def _verdict_lines(measure: MeasureVerdicts) -> Iterator[str]:
@@ -338,10 +339,7 @@ def _equal_measures_lines(verdicts: Iterable[QuestionVerdict]) -> Iterator[str]:
 
 
 def _report_parts(measure: MeasureVerdicts) -> Iterator[Any]:
-    label = measure.label if measure.label == measure.spec else f"{measure.label} ({measure.spec})"
-    first, *others = [*_verdict_lines(measure)] or ["no question has an answer."]
-    yield f"{label}: {first}"
-    yield from map(_capitalized, others)
+    yield from _labeled_lines(measure)
     rows = [
         (
             v.words,

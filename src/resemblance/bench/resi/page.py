@@ -197,7 +197,15 @@ def _resi_sections(
         has_complete=evaluation.options.failures == "last",
         keeps_scores=True,
     )
-    if representations := _representation_rows(evaluation):
+    representations: dict[str, Mapping[str, object]] = {
+        f"{name} ({part.family.pooling})" if part.family.pooling else name: {
+            **identity,
+            "n_samples": part.comparison.provenance["n_samples"],
+        }
+        for part in evaluation.parts()
+        for name, identity in part.comparison.provenance["rows"].items()
+    }
+    if representations:
         families = "; ".join(map(str, evaluation.families()))
         inputs = page.compared_inputs_section(representations, f"Models: {families}.")
         return (*sections, inputs)
@@ -441,16 +449,4 @@ def _evaluation_provenance(evaluation: Evaluation, domains: Sequence[str]) -> di
         **provenance,
         **({"max_samples": options.max_samples} if options.max_samples else {}),
         **({"untrained": dict(evaluation.untrained)} if evaluation.untrained else {}),
-    }
-
-
-def _representation_rows(evaluation: Evaluation) -> dict[str, Mapping[str, object]]:
-    """Return the shape and the fingerprint of every compared representation."""
-    return {
-        f"{name} ({part.family.pooling})" if part.family.pooling else name: {
-            **identity,
-            "n_samples": part.comparison.provenance["n_samples"],
-        }
-        for part in evaluation.parts()
-        for name, identity in part.comparison.provenance["rows"].items()
     }

@@ -513,7 +513,7 @@ def models_of_several_parents(
     members = [sorted(group, key=lambda s: s.traits["seed"]) for group in groups.values()]
     seeds = set.intersection(*({s.traits["seed"] for s in group} for group in members))
     if len(seeds) > 1:
-        members = [_select_seeds(group, seeds) for group in members]
+        members = [[s for s in group if s.traits["seed"] in seeds] for group in members]
     n_each = min(map(len, members))
     if len(groups) < 2 or n_each < 2:
         return (
@@ -521,10 +521,6 @@ def models_of_several_parents(
             "2 are needed"
         )
     return tuple(s for group in members for s in group[:n_each])
-
-
-def _select_seeds(model_features: Sequence[ModelFeatures], seeds: set[int]) -> list[ModelFeatures]:
-    return [s for s in model_features if s.traits["seed"] in seeds]
 
 
 def crossed_or_nested_sets(

@@ -258,16 +258,6 @@ def findings_in_family(
     reasons: Mapping[str, str],
     size: SensitivitySize,
 ) -> Findings:
-    """Return the findings of a benchmark in a family of models."""
-    correlations = correlate(family_sets, differences, size)
-    return Findings(family_sets.family, labels, family_sets, differences, correlations, reasons)
-
-
-def correlate(
-    family_sets: FamilySets,
-    differences: Mapping[str, Mapping[str, np.ndarray]],
-    size: SensitivitySize,
-) -> Correlations:
     """Correlate the distances of every measure with every functionality of every set.
 
     ``differences``: by layer, then measure, (references, representations).
@@ -281,12 +271,9 @@ def correlate(
     min_p = max(attainable(n, **family_sets.exchanged), 1 / (1 + size.permutations))
     if blocks < MIN_BLOCKS or size.n_resamples == 1:
         counts = counts[:0]
-    observed = np.full(
-        (len(P_VALUE_KINDS), len(CORRELATION_NAMES), len(measures), len(names)), np.nan
-    )
-    resampled = np.empty(
-        (len(COPY_RULES), len(CORRELATION_NAMES), len(measures), len(names), len(counts))
-    )
+    shape = (len(CORRELATION_NAMES), len(measures), len(names))
+    observed = np.full((len(P_VALUE_KINDS), *shape), np.nan)
+    resampled = np.empty((len(COPY_RULES), *shape, len(counts)))
     p, pairs = np.full((2, len(measures), len(names)), np.nan)
     for c, (layer, name) in enumerate(names):
         d, members = differences[layer], family_sets.sets[layer]
@@ -300,7 +287,8 @@ def correlate(
                 resampled[i, q, :, c] = list(values.values())
         if min_p <= P_VALUE_LEVEL:
             p[:, c] = list(permutation_test(d, f, orders, rows=rows).values())
-    return Correlations(measures, names, observed, resampled, p, pairs, n, blocks, min_p)
+    correlations = Correlations(measures, names, observed, resampled, p, pairs, n, blocks, min_p)
+    return Findings(family_sets.family, labels, family_sets, differences, correlations, reasons)
 
 
 def count_bootstrap_units(n: int, design: Mapping[str, Any]) -> int:
@@ -338,13 +326,7 @@ def _observed_correlations(
         ]
     )
     if best_agreement.pairs < len(f):
-        values[
-            [
-                P_VALUE_KINDS.index("best"),
-                P_VALUE_KINDS.index("every"),
-                P_VALUE_KINDS.index("alone"),
-            ]
-        ] = np.nan
+        values[[P_VALUE_KINDS.index(kind) for kind in ("best", "every", "alone")]] = np.nan
     return values, best_agreement.pairs
 
 

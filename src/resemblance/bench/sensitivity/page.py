@@ -28,6 +28,7 @@ from .findings import (
     Findings,
     deleted_shares,
 )
+from .operators import Deletion
 from .tables import (
     CORRELATION_SIGNS,
     PAPER_CONTRASTS,
@@ -56,17 +57,20 @@ NO_AVERAGE_NOTE = (
     "A measure with a missing value or with failed comparisons has no mean and comes last."
 )
 FindingsByColumn = Mapping[tuple[str, str], Findings]  # by benchmark and family
+Curves = Mapping[str, Deletion]  # by the name of a measure
 
 
 def benchmark_section(
     benchmark: Benchmark, findings: Sequence[Findings], reasons: Mapping[str, str]
 ) -> Section:
     """Return the section of a benchmark, with tables and figures."""
-    paper_figures = [_paper_figures(benchmark.name, entry) for entry in findings]
     tables = [table for entry in findings for table in family_tables(entry)]
     figures = [figure for entry in findings for figure in _bootstrap_figures(entry)]
-    tables += [table for items, _ in paper_figures for table in items]
-    figures += [figure for _, items in paper_figures for figure in items]
+    paper_figures = {"layers": _figure_1, "deletion": _figure_2}
+    for entry in findings if benchmark.name in paper_figures else ():
+        paper_tables, charts = paper_figures[benchmark.name](entry)
+        tables += paper_tables
+        figures += charts
     return Section(
         benchmark.name,
         benchmark.title,
@@ -155,12 +159,6 @@ def _line_by_layer(findings: Findings, layers: Iterable[str], first: str, second
 # ------------------------------------------------------------------- Figures 1 and 2 of the paper
 
 
-def _paper_figures(benchmark: str, findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
-    if benchmark == "layers":
-        return _figure_1(findings)
-    return _figure_2(findings) if benchmark == "deletion" else ([], [])
-
-
 def _figure_1(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     """Return Figure 1: the middle layer against all layers of its own model and of another seed."""
     title, layers, depths = findings.family.title, findings.layers(), findings.depths()
@@ -219,67 +217,77 @@ def _layers_line(name: str, values: Iterable[float]) -> Line:
 def _figure_2(findings: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     """Return Figure 2: distances from undeleted representations, as a function of the share of
     deleted components."""
-    title, (layer, members) = findings.family.title, list(findings.sets.sets.items())[-1]
-    shares, deletions = deleted_shares(members), findings.deletions()
-    probe = members.functionality["probe"].reshape(-1, len(shares)).mean(axis=0)
-    accuracy: dict[float | None, float | None] = {None: None, **dict(zip(shares, probe.tolist()))}
-    curves = {spec: d for spec, d in deletions.items() if not d.unknown}
-    reasons = {findings.name(spec): d.unknown for spec, d in deletions.items() if d.unknown}
+    layer, members = list(findings.sets.sets.items())[-1]
+    shares = deleted_shares(members)
+    accuracies = members.functionality["probe"].reshape(-1, len(shares)).mean(axis=0).tolist()
+    probe = dict(zip(shares, accuracies))
+    deletions = {findings.name(spec): d for spec, d in findings.deletions().items()}
+    curves = {name: d for name, d in deletions.items() if not d.unknown}
+    reasons = {name: d.unknown for name, d in deletions.items() if d.unknown}
+    table = _detection_table(findings.family.title, layer, curves, reasons, probe)
+    chart = _deletion_chart(findings.family.title, layer, curves, probe)
+    return [table], [chart, _detection_bars(findings.family.title, curves, reasons)]
+
+
+def _detection_table(
+    title: str, layer: str, curves: Curves, reasons: Mapping[str, str], probe: Mapping[float, float]
+) -> Table:
     records: list[TableRecord] = [
         {
-            "measure": findings.name(spec),
+            "measure": name,
             "detected": d.detected,
-            "probe there": accuracy[d.detected],
+            "probe there": None if d.detected is None else probe[d.detected],
             "threshold": d.threshold,
         }
-        for spec, d in curves.items()
+        for name, d in curves.items()
     ]
     note = (
         f"Layer {layer}. Detected: the smallest share of deleted components at which "
         "the distance from the undeleted representation exceeds the mean distance between seeds "
         "(threshold); none where it never does. Probe: accuracy with that share deleted; "
-        f"{probe[0]:.3f} with none. Shares tried: " + ", ".join(f"{s:.2f}" for s in shares) + "."
+        f"{probe[0.0]:.3f} with none. Shares tried: " + ", ".join(f"{s:.2f}" for s in probe) + "."
     )
     missing_note = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    table = Table.of(
+    return Table.of(
         sorted(records, key=lambda r: (r["detected"] is None, r["detected"] or 0, r["measure"])),
         f"{title}: detection",
         f"How much can be deleted undetected? {title}",
         note + (f" Without a value ({missing_note})." if missing_note else ""),
         columns=("measure", "detected", "probe there", "threshold"),
     )
+
+
+def _deletion_chart(title: str, layer: str, curves: Curves, probe: Mapping[float, float]) -> Chart:
     lines = [
-        Line(findings.name(spec), tuple(zip(d.share, np.divide(d.distance, d.threshold).tolist())))
-        for spec, d in curves.items()
-        if spec in PAPER_MEASURES.values() and d.threshold
+        Line(name, tuple(zip(d.share, np.divide(d.distance, d.threshold).tolist())))
+        for name, d in curves.items()
+        if d.measure in PAPER_MEASURES.values() and d.threshold
     ]
-    chart = Chart(
+    return Chart(
         f"{title}: deletion",
         f"Figure 2: {title}, {layer}",
         "share of components deleted",
         "distance / threshold; accuracy",
-        (*lines, Line("accuracy of probes", tuple(zip(shares, probe.tolist())))),
+        (*lines, Line("accuracy of probes", tuple(probe.items()))),
         "Distances in units of the mean distance between seeds, the threshold, which is 1; mean "
         "over seeds. The accuracy of probes, a share of 1, is on the same axis.",
         threshold=1.0,
     )
-    sorted_curves = sorted(curves.items(), key=lambda item: (item[1].detected or 2.0, item[0]))
-    undetected = [findings.name(spec) for spec, d in sorted_curves if d.detected is None]
+
+
+def _detection_bars(title: str, curves: Curves, reasons: Iterable[str]) -> Bars:
+    order = sorted(curves.items(), key=lambda item: (item[1].detected or 2.0, item[1].measure))
+    undetected = [name for name, d in order if d.detected is None]
     note = "Smallest share of components whose deletion is detected; small is sensitive."
     note += f" Never detected by {', '.join(undetected)}." if undetected else ""
     note += f" Without a value, which is different: {', '.join(reasons)}." if reasons else ""
-    bars = Bars(
+    return Bars(
         f"{title}: detected",
         f"Seen from: {title}",
         "share of components deleted",
-        tuple(
-            Bar(findings.name(spec), d.detected)
-            for spec, d in sorted_curves
-            if d.detected is not None
-        ),
+        tuple(Bar(name, d.detected) for name, d in order if d.detected is not None),
         note,
     )
-    return [table], [chart, bars]
 
 
 # ------------------------------------------------------------------------------------------ Table 1

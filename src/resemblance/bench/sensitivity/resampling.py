@@ -114,9 +114,8 @@ def weighted_correlations(
     a weight is the number of copies of a point."""
     a, b = (np.where(np.isnan(v), 0.0, v) for v in (measured, expected))
     signs = [np.sign(v[:, None] - v[None, :]) for v in (a, b)]
-    concordant, first, second = (
-        _quadratic_form(weights, s) for s in (signs[0] * signs[1], *map(np.abs, signs))
-    )
+    matrices = (signs[0] * signs[1], *map(np.abs, signs))
+    concordant, first, second = (((weights @ s) * weights).sum(axis=1) for s in matrices)
     ranks = [weights @ s.T for s in signs]  # twice the ranks, up to a constant
     total = np.maximum(weights.sum(axis=1, keepdims=True), 1.0)  # a sample can be empty
     x, y = (r - (weights * r).sum(axis=1, keepdims=True) / total for r in ranks)
@@ -125,10 +124,6 @@ def weighted_correlations(
         rho, tau = xy / np.sqrt(xx * yy), concordant / np.sqrt(first * second)
     is_tied = (first == 0) | (second == 0)
     return np.clip(np.where(is_tied, np.nan, [rho, tau]), -1, 1)
-
-
-def _quadratic_form(weights: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    return ((weights @ matrix) * weights).sum(axis=1)
 
 
 # -------------------------------------------------------------------------------- permutation tests

@@ -3,6 +3,7 @@ and to nothing else?"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -178,7 +179,7 @@ def evaluate_sensitivity_models(run: SuiteRun, inputs: SensitivityInputs) -> Out
     cases = [
         case for pair in pairs for case in cases_of_family(*pair, effort, inputs.reliabilities)
     ]
-    names = ding_labels_or_titles(run.measures)
+    names = {m.spec: ding_label(m.spec, {m.spec: m.label}) for m in run.measures}
     scored = score_tasks(run, cases, names=names)
     findings = _findings_by_benchmark(pairs, scored, effort, run)
     origin = dict[str, object]()
@@ -200,11 +201,6 @@ def evaluate_sensitivity_models(run: SuiteRun, inputs: SensitivityInputs) -> Out
         about=SENSITIVITY_INTRODUCTION,
     )
     return Outcome(result, findings | {"summary": findings})
-
-
-def ding_labels_or_titles(measures: Iterable[Measure]) -> dict[str, str]:
-    """Return the names of measures on the page, by specification."""
-    return {m.spec: ding_label(m.spec, {m.spec: m.label}) for m in measures}
 
 
 def _chosen_benchmarks(run: SuiteRun) -> list[Benchmark]:
@@ -260,23 +256,18 @@ def _findings_by_benchmark(
             if (f.test, f.models) == (benchmark, family_sets.family.title)
         }
         if differences:
-            calls.append(
-                WorkerCall(
-                    benchmark, findings_in_family, (family_sets, labels, differences, reasons, size)
-                )
-            )
+            arguments = (family_sets, labels, differences, reasons, size)
+            calls.append(WorkerCall(benchmark, findings_in_family, arguments))
     run.show("resampling", 0, len(calls))
     for call, future in run_calls(calls, run.executor, partial(append_to_log, run.folder)):
         family_sets = call.arguments[0]
         findings[call.name, family_sets.family] = future.result()._replace(sets=family_sets)
         run.show("resampling", len(findings), len(calls))
-    by_benchmark = dict[str, tuple[Findings, ...]]()
-    for benchmark, family_sets in (pair for pair in pairs if (pair[0], pair[1].family) in findings):
-        by_benchmark[benchmark] = (
-            *by_benchmark.get(benchmark, ()),
-            findings[benchmark, family_sets.family],
-        )
-    return by_benchmark
+    by_benchmark = defaultdict[str, tuple[Findings, ...]](tuple)
+    for benchmark, family_sets in pairs:
+        if (benchmark, family_sets.family) in findings:
+            by_benchmark[benchmark] += (findings[benchmark, family_sets.family],)
+    return dict(by_benchmark)
 
 
 # ------------------------------------------------------------------------------- studies and packs

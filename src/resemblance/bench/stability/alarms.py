@@ -132,9 +132,8 @@ def shuffled_scale(model: PerturbedModel, spec: str) -> float:
 
     NaN if shuffled weights are not farther away, or if a value is missing.
     """
-    scale = float(np.mean(copy_differences(model.of("shuffled"), spec))) - _unchanged_difference(
-        model, spec
-    )
+    shuffled = float(np.mean(copy_differences(model.of("shuffled"), spec)))
+    scale = shuffled - _unchanged_difference(model, spec)
     return scale if scale > 0 else float("nan")
 
 
@@ -147,9 +146,8 @@ def shares_of_scale(
 ) -> np.ndarray:
     """Return differences as shares of the scale: 0 for unchanged weights, 1 for shuffled
     weights."""
-    return (copy_differences(points, spec) - _unchanged_difference(model, spec)) / shuffled_scale(
-        model, spec
-    )
+    differences = copy_differences(points, spec) - _unchanged_difference(model, spec)
+    return differences / shuffled_scale(model, spec)
 
 
 def threshold_test_copies(model: PerturbedModel) -> list[PerturbedCopy]:
@@ -210,7 +208,7 @@ def first_alarm(model: PerturbedModel, spec: str, threshold: Threshold) -> float
     excess = threshold(model, points, spec)
     if excess is None or np.isnan(excess).any():
         return float("nan")
-    return first_level_above([p.level for p in points], list(excess), 0.0)
+    return _first_level(points, excess > 0)
 
 
 def first_harm(model: PerturbedModel) -> float:
@@ -218,9 +216,12 @@ def first_harm(model: PerturbedModel) -> float:
     correction; infinity without a significant loss."""
     points = model.disturbed("noise", 1)
     rejections = holm_rejections([p.pvalue for p in points], HARM_LEVEL)
-    return min(
-        (p.level for p, is_rejected in zip(points, rejections) if is_rejected), default=float("inf")
-    )
+    return _first_level(points, rejections)
+
+
+def _first_level(points: Iterable[PerturbedCopy], flags: Iterable[bool]) -> float:
+    """Return the smallest level with a true flag; infinity without such a level."""
+    return min((p.level for p, flag in zip(points, flags) if flag), default=float("inf"))
 
 
 def alarm_rates(models: Iterable[PerturbedModel], spec: str, threshold: Threshold) -> AlarmRates:
@@ -374,11 +375,3 @@ def holm_rejections(pvalues: Sequence[float], level: float) -> list[bool]:
         is_rejected = is_rejected and pvalues[i] <= level / (len(pvalues) - position)
         rejections[i] = is_rejected
     return rejections
-
-
-def first_level_above(levels: Sequence[float], values: Sequence[float], threshold: float) -> float:
-    """Return the smallest level whose value exceeds the threshold; infinity without such a
-    level."""
-    return min(
-        (level for level, value in zip(levels, values) if value > threshold), default=float("inf")
-    )

@@ -304,7 +304,12 @@ def _median_level(levels: Sequence[float]) -> float | None:
 def _noise_charts(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> Iterator[Chart]:
     for name, members in alarms.models_by_architecture(models).items():
         levels = sorted({p.level for p in members[0].of("noise")})
-        losses = [_relative_loss(members, level) for level in levels]
+        losses = [
+            mean_without_missing(
+                p.loss / m.accuracy for m in members for p in m.of("noise") if p.level == level
+            )
+            for level in levels
+        ]
         lines = [_noise_line(members, spec, label) for spec, label in labels.items()]
         yield Chart(
             f"canary_{name.replace('/', '_')}",
@@ -317,13 +322,6 @@ def _noise_charts(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> 
             "first.",
             threshold=ALARM_SHARE,
         )
-
-
-def _relative_loss(models: Sequence[PerturbedModel], level: float) -> float:
-    """Return the relative loss of accuracy at a noise level, averaged over models."""
-    return mean_without_missing(
-        p.loss / m.accuracy for m in models for p in m.of("noise") if p.level == level
-    )
 
 
 def _noise_line(models: Sequence[PerturbedModel], spec: str, label: str) -> Line:
@@ -373,30 +371,28 @@ def _roc_chart(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> Cha
 
 def _alarm_bars(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> tuple[Bars, Bars]:
     threshold = alarms.excess_over_scale_share
-    tracking_bars = [Bar(labels[s], alarms.loss_tracking(models, s, "noise")) for s in labels]
-    false_bars = [
-        Bar(labels[s], alarms.alarm_rates(models, s, threshold).false_alarms) for s in labels
-    ]
+    tracking = {s: alarms.loss_tracking(models, s, "noise") for s in labels}
+    rates = {s: alarms.alarm_rates(models, s, threshold).false_alarms for s in labels}
+    tracking_bars, false_bars = (
+        [Bar(labels[s], value) for s, value in values.items() if math.isfinite(value)]
+        for values in (tracking, rates)
+    )
     return (
         Bars(
             "canary_follows",
             "Spearman of difference and accuracy lost, noise",
             "Spearman",
-            tuple(sorted(filter(_has_value, tracking_bars), key=lambda bar: -bar.value)),
+            tuple(sorted(tracking_bars, key=lambda bar: -bar.value)),
         ),
         Bars(
             "canary_false",
             "False alarms at 5 % of the scale",
             "share of harmless changes",
-            tuple(sorted(filter(_has_value, false_bars), key=lambda bar: bar.value)),
+            tuple(sorted(false_bars, key=lambda bar: bar.value)),
             "The same information, squared or not, has other rates of false alarms: the threshold "
             "decides.",
         ),
     )
-
-
-def _has_value(bar: Bar) -> bool:
-    return math.isfinite(bar.value)
 
 
 def _measures_without_scale(

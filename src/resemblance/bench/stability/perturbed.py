@@ -32,7 +32,7 @@ def add_weight_noise(
         noise = generator(seed, *labels, name, repr(float(alpha))).standard_normal(value.shape)
         return value + alpha * value.std(ddof=1, dtype=np.float64) * noise
 
-    return _change_parameters(state, change, lambda name, value: value.size > 1)
+    return _change_parameters(state, change)
 
 
 def quantize_weights(state: WeightsByName, bits: int) -> WeightsByName:
@@ -56,7 +56,7 @@ def quantize_weights(state: WeightsByName, bits: int) -> WeightsByName:
         step = np.abs(weights).max() / (2 ** (bits - 1) - 1)
         return np.round(weights / step) * step if step else weights
 
-    return _change_parameters(state, change, lambda name, value: value.size > 1)
+    return _change_parameters(state, change)
 
 
 def add_low_rank_adapters(
@@ -96,26 +96,23 @@ def shuffle_weights(state: WeightsByName, seed: int, *labels: str | int) -> Weig
     def change(name: str, value: np.ndarray) -> np.ndarray:
         return generator(seed, *labels, name).permutation(value.ravel()).reshape(value.shape)
 
-    return _change_parameters(state, change, lambda name, value: value.size > 1)
+    return _change_parameters(state, change)
 
 
 def _change_parameters(
     state: WeightsByName,
     change: Callable[[str, np.ndarray], np.ndarray],
-    is_chosen: Callable[[str, np.ndarray], bool],
+    is_chosen: Callable[[str, np.ndarray], bool] = lambda name, value: value.size > 1,
 ) -> WeightsByName:
-    """Return weights with the chosen parameters changed; every parameter keeps its precision."""
-    return {
-        name: change(name, value).astype(value.dtype)
-        if _is_parameter(name, value) and is_chosen(name, value)
-        else value
-        for name, value in state.items()
-    }
+    """Return weights with the chosen parameters changed, by default all parameters of more than one
+    number; every parameter keeps its precision."""
+    changed = dict(state)
+    for name, value in state.items():
+        is_parameter = value.dtype.kind == "f" and not name.endswith(RUNNING_STATISTICS)
+        if is_parameter and is_chosen(name, value):
+            changed[name] = change(name, value).astype(value.dtype)
+    return changed
 
 
 def _is_matrix(name: str, value: np.ndarray) -> bool:
     return value.ndim > 1 and name.endswith("weight") and "embed" not in name
-
-
-def _is_parameter(name: str, value: np.ndarray) -> bool:
-    return value.dtype.kind == "f" and not name.endswith(RUNNING_STATISTICS)

@@ -214,13 +214,12 @@ def train_steps(
     scaler = torch.amp.GradScaler(device.type, enabled=precision == "float16")
     first, lowest_loss, best_weights = 0, math.inf, dict[str, Any]()
     rates = [group["lr"] for group in optimizer.param_groups]
+    parts_with_state = {"model": model, "optimizer": optimizer, "scaler": scaler}
     saved_state = checkpoint.load() if checkpoint else None
     if saved_state is not None:
-        for part, name in ((model, "model"), (optimizer, "optimizer"), (scaler, "scaler")):
+        for name, part in parts_with_state.items():
             part.load_state_dict(saved_state[name])
-        torch.set_rng_state(saved_state["random"]["cpu"])
-        if device.type == "cuda" and "cuda" in saved_state["random"]:
-            torch.cuda.set_rng_state(saved_state["random"]["cuda"], device)
+        _set_random_state(device, saved_state["random"])
         first = saved_state["step"]
         lowest_loss = saved_state["lowest"]
         best_weights = saved_state["best"]
@@ -248,22 +247,28 @@ def train_steps(
                 lowest_loss = score
                 best_weights = {n: p.detach().cpu().clone() for n, p in parameters}
         if checkpoint and checkpoint.is_due():
-            state = {
-                "step": step,
-                "lowest": lowest_loss,
-                "best": best_weights,
-                "model": model.state_dict(),
-            }
-            state |= {"optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}
-            random = {"cpu": torch.get_rng_state()}
-            if device.type == "cuda":
-                random["cuda"] = torch.cuda.get_rng_state(device)
-            checkpoint.save(state | {"random": random})
+            states = {name: part.state_dict() for name, part in parts_with_state.items()}
+            states |= {"step": step, "lowest": lowest_loss, "best": best_weights}
+            checkpoint.save(states | {"random": _random_state(device)})
     if best_weights:
         model.load_state_dict(best_weights, strict=False)
     model.eval()
     if checkpoint:
         checkpoint.remove()
+
+
+def _random_state(device: Any) -> dict[str, Any]:
+    """Return the random state of PyTorch on the CPU, and on an accelerator."""
+    torch = import_optional("torch")
+    state = {"cpu": torch.get_rng_state()}
+    return state | {"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else state
+
+
+def _set_random_state(device: Any, state: Mapping[str, Any]) -> None:
+    torch = import_optional("torch")
+    torch.set_rng_state(state["cpu"])
+    if device.type == "cuda" and "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"], device)
 
 
 def _lower_precision(precision: str, device: Any) -> AbstractContextManager[Any]:
