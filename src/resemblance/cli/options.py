@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from inspect import Parameter, Signature, signature, unwrap
 from pathlib import Path
 from typing import Annotated, Any
@@ -207,6 +208,8 @@ def output_command(
     selects the rows of a table beside ``--columns``.
     """
 
+    output_parameters = _output_parameters(formats, page, place, layouts, can_refuse)
+
     def declared(function: Callable[..., Any]) -> Callable[..., int]:
         parameters = function_parameters(function)
         injected_names = {p.name for p in parameters} & {"context", "progress", "html"}
@@ -236,20 +239,15 @@ def output_command(
             injected = {"context": context, "progress": not quiet, "html": html}
             try:
                 content = function(**words, **{name: injected[name] for name in injected_names})
-                has_no_place = kind != "table" or output is not None
-                if has_no_place and not quiet:
+                if not quiet and (kind != "table" or output is not None):
                     _print_first_lines(content)
                 try:
                     _write_answer(content, kind, output, layout, columns)
                 # An output file that cannot be stored does not prevent other outputs.
                 finally:
                     if html:
-                        try_to_write(
-                            context,
-                            "page",
-                            html,
-                            lambda: _write_content_page(content, html, context),
-                        )
+                        write_page = partial(_write_content_page, content, html, context)
+                        try_to_write(context, "page", html, write_page)
             except KeyboardInterrupt:
                 if not resumed or words.get("streamed", False):
                     raise
@@ -259,33 +257,34 @@ def output_command(
             )
             return 0 if exit_zero else code
 
-        output_parameters = [
-            keyword_parameter("format", _format_option(formats)),
-            keyword_parameter("output", Path | None),
-        ]
-        if page:
-            output_parameters += [
-                option_parameter("html", Path | None, page, default=place),
-                keyword_parameter("opened", bool, False),
-            ]
-        if layouts:
-            output_parameters += [
-                keyword_parameter("layout", _layout_option(layouts)),
-                keyword_parameter("columns", str | None),
-            ]
-        if can_refuse:
-            output_parameters.append(keyword_parameter("exit_zero", bool, False))
         command.__doc__ = function.__doc__
         own_parameters = [p for p in parameters if p.name not in injected_names]
-        return set_parameters(
-            command,
-            CONTEXT_PARAMETER,
-            *own_parameters,
-            *output_parameters,
-            keyword_parameter("quiet", bool, False),
-        )
+        return set_parameters(command, CONTEXT_PARAMETER, *own_parameters, *output_parameters)
 
     return declared
+
+
+def _output_parameters(
+    formats: Sequence[str], page: str, place: Path | None, layouts: Sequence[str], can_refuse: bool
+) -> list[Parameter]:
+    """The options that :func:`output_command` adds to a command."""
+    parameters = [
+        keyword_parameter("format", _format_option(formats)),
+        keyword_parameter("output", Path | None),
+    ]
+    if page:
+        parameters += [
+            option_parameter("html", Path | None, page, default=place),
+            keyword_parameter("opened", bool, False),
+        ]
+    if layouts:
+        parameters += [
+            keyword_parameter("layout", _layout_option(layouts)),
+            keyword_parameter("columns", str | None),
+        ]
+    if can_refuse:
+        parameters.append(keyword_parameter("exit_zero", bool, False))
+    return [*parameters, keyword_parameter("quiet", bool, False)]
 
 
 def _layout_option(layouts: Sequence[str]) -> Any:
