@@ -9,7 +9,6 @@ from .claims import Claim
 from .figures import Figure
 
 TableEntry: TypeAlias = str | float | None  # entry of a table; None for a missing value
-TableRows: TypeAlias = tuple[tuple[TableEntry, ...], ...]
 
 FAILURES_TABLE = "failures"  # the table of failed comparisons, by measure and reason
 FAILED_MEASURE_COLUMN, FAILURE_REASON_COLUMN = "measure", "most frequent reason"

@@ -482,23 +482,18 @@ def layer_sets(
     model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
     """Return a set for every layer, for independent models, and two empty designs."""
-    f = functionalities(model_features)
-    rows = range(len(model_features))
-    answers = right_answers(model_features)
+    rows = tuple(range(len(model_features)))
     units = tuple(str(s.traits["seed"]) for s in model_features)
-    sets = {
-        layer: RepresentationSet(
-            {
-                s.name: normalized_samples(s.layers[layer].source, s.name, size.samples)
-                for s in model_features
-            },
-            tuple(rows),
-            f,
-            answers,
-            units,
-        )
-        for layer in model_features[0].layers
-    }
+    models = RepresentationSet(
+        {}, rows, functionalities(model_features), right_answers(model_features), units
+    )
+    sets = {}
+    for layer in model_features[0].layers:
+        columns = {
+            s.name: normalized_samples(s.layers[layer].source, s.name, size.samples)
+            for s in model_features
+        }
+        sets[layer] = models._replace(columns=columns)
     return sets, {}, {}
 
 
@@ -534,10 +529,9 @@ def crossed_or_nested_sets(
     parents, seeds = (
         tuple(s.traits.get(name, 0) for s in model_features) for name in ("pretrain", "seed")
     )
-    is_crossed = len(set(zip(parents, seeds))) == len(set(parents)) * len(set(seeds))
-    design: dict[str, Any] = {"nested": parents}
-    if is_crossed and len(set(zip(parents, seeds))) == len(model_features):
-        design = {"crossed": (parents, seeds)}
+    n_pairs = len(set(zip(parents, seeds)))
+    is_crossed = n_pairs == len(set(parents)) * len(set(seeds)) == len(model_features)
+    design = {"crossed": (parents, seeds)} if is_crossed else {"nested": parents}
     units = tuple(map(str, parents))
     sets = {
         layer: members._replace(units=units)
