@@ -149,8 +149,10 @@ def of_line(mutant: Mutant, copy: Path) -> Outcome:
 
 def of_fault(fault: Fault, tests: Sequence[str], copy: Path) -> Outcome:
     """Put a fault into the copy, run the tests that reach its line, and restore the file."""
-    if not tests:
-        return Outcome("survived", "no test reaches it")
+    if not tests:  # a constant of a module, or compiled code: the tests of the room
+        tests = [f"tests/{Path(fault.file).parent}"]
+        if not (copy / tests[0]).is_dir():
+            return Outcome("survived", "no test reaches it")
     path, names = copy / "src/resemblance" / fault.file, copy / "tests_of_fault.txt"
     text = path.read_text(encoding="utf-8")
     names.write_text("\n".join(tests), encoding="utf-8")

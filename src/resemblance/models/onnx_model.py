@@ -159,8 +159,7 @@ def _onnx_model_class() -> Any:
             }
             for name, value in layers.items():
                 watched[name](tensors[value])
-            outputs = {name: tensors[name] for name in self.outputs}
-            return outputs if len(outputs) > 1 else outputs[self.outputs[0]]
+            return {name: tensors[name] for name in self.outputs}
 
         def to(self, device: Any) -> Any:
             if torch.device(device).type != "cpu":
