@@ -269,6 +269,15 @@ def test_evidence_keeps_blocks_in_one_fold():
     assert (own.low(m)[0, 0], own.high(m)[0, 0]) == (result.low(m)[0, 0], result.high(m)[0, 0])
 
 
+def test_a_result_says_how_many_samples_no_fold_tests():
+    folds = [(range(40), range(40, 50)), (range(20, 60), range(10))]
+    for call in (rs.compare, rs.evidence):
+        options = {"measures": "procrustes", "progress": False}
+        (caveat,) = call({"x": X}, {"y": Y}, held_out=folds, **options).caveats
+        assert "no fold of held_out tests 40 of 60 samples, such as row 10" in caveat
+        assert not call({"x": X}, {"y": Y}, held_out=list(KFold(5).split(X)), **options).caveats
+
+
 FIRST = rs.align(X[TRAIN], Y[TRAIN])
 NAMED = rs.align(pd.DataFrame(X, columns=list("abcdef")), Y)
 MISTAKES = [

@@ -51,7 +51,7 @@ from .claims import (
     describe_invariance,
     require_arguments,
 )
-from .folds import HELD_OUT, Fit, Folds, check_folds, held_out_value
+from .folds import HELD_OUT, Fit, Folds, check_folds, held_out_value, untested_samples_caveat
 from .streamed import check_stream_precision, require_distances, require_features
 
 MeasureFamily = Literal[
@@ -573,6 +573,16 @@ def _is_similarity(function: Callable[..., Any]) -> bool:
         f"similar: {name}(X, X) against {name}(X, Y), {reason}; decorate {name} with {line}, and "
         f"fill in the properties of {name}"
     )
+
+
+def measure_caveats(measures: Iterable[Measure], n: int) -> tuple[str, ...]:
+    """Return the caveats about plain functions, and about folds that do not test all n samples."""
+    texts = (
+        text
+        for m in measures
+        for text in (m.undeclared_caveat, untested_samples_caveat(m.held_out, n))
+    )
+    return tuple(dict.fromkeys(filter(None, texts)))
 
 
 def batchable_measures(

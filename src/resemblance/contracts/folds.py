@@ -220,6 +220,20 @@ def _check_fold(caller: str, fold: Any) -> tuple[tuple[int, ...], tuple[int, ...
     return train, test
 
 
+def untested_samples_caveat(folds: Folds | None, n: int) -> str:
+    """Return how many of n samples no fold tests; an empty string if the folds test all samples."""
+    if not isinstance(folds, tuple):  # a number of folds tests every sample
+        return ""
+    untested = sorted(set(range(n)).difference(*(test for _, test in folds)))
+    if not untested:
+        return ""
+    return (
+        f"no fold of held_out tests {len(untested)} of {n} samples, such as row {untested[0]}; the "
+        "value is the mean over the folds of the other samples; a number of folds such as "
+        "held_out=5 tests every sample"
+    )
+
+
 def restrict_folds(folds: Folds, rows: np.ndarray, n: int) -> Folds:
     """Return the folds of the samples ``rows`` out of n samples; a row becomes its position in
     ``rows``.

@@ -17,7 +17,7 @@ from ..comparison.provenance import comparison_provenance
 from ..comparison.saved import range_checker
 from ..comparison.scores import ScoreBatch, ScoreMatrix
 from ..comparison.store import ScoreFile
-from ..contracts._measure import Measure
+from ..contracts._measure import Measure, measure_caveats
 from ..contracts.folds import check_folds
 from ..data.caveats import reordered_column_caveats
 from ..data.representation import Representation, data_key, unify_keys
@@ -84,7 +84,7 @@ class ComparisonInputs:
         second = None if columns is None else _distinct_data(columns)
         inputs = cls(_distinct_data(rows), second, measures, uninstalled, provenance)
         inputs.by_key = {data_key(r): r for r in inputs.all}
-        inputs.note([*order_caveats, *filter(None, (m.undeclared_caveat for m in measures))])
+        inputs.note([*order_caveats, *measure_caveats(measures, rows[0].n_samples)])
         return inputs
 
     def note(self, caveats: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from ..base.progress import Progress, progress_announcer, progress_reporter
 from ..comparison.comparison import Comparison
-from ..contracts._measure import Measure, MeasureArgument
+from ..contracts._measure import Measure, MeasureArgument, measure_caveats
 from ..contracts.folds import check_folds
 from ..contracts.streamed import require_samples
 from ..data.caveats import chance_caveats
@@ -263,5 +263,5 @@ def _compute_evidence(
         parts = compute_resampled_scores(run, scores, measures, design)
     pairs_tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
     caveats = chance_caveats(layout.all, design.whole_blocks, pairs_tested)
-    caveats += tuple(filter(None, (m.undeclared_caveat for m in measures)))
+    caveats += measure_caveats(measures, layout.n)
     return Evidence(scores, design, confidence_level, nulls, parts, layout.is_square, caveats)
