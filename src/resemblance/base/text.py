@@ -28,6 +28,11 @@ SYNONYMS = {  # names used elsewhere in the field, mapped to names of this packa
     "unbiased_cka": "cka[estimator=debiased]", "cka_debiased": "cka[estimator=debiased]",
     "cka_unbiased": "cka[estimator=debiased]", "unbiased": "debiased", "debias": "debiased",
     "mantel": "rsa",
+    "ridgecv": "linear_predictivity",
+    "ridge_cv": "linear_predictivity",
+    "ols": "linear_regression", "least_squares": "linear_regression",
+    "linearregression": "linear_regression", "orthogonal": "procrustes",
+    "optimal_transport": "soft_matching", "hungarian": "permutation_procrustes",
     "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
 }  # fmt: skip
 CONTROL_CODES = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
@@ -67,12 +72,12 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
     Without a close name: all names, or the names to ``show``; "; it has none" without names.
     """
     names = list(names)
-    if isinstance(name, str) and (match := _closest_name(name, names)):
+    if isinstance(name, str) and (match := closest_name(name, names)):
         return f"; did you mean {match!r}?"
     return f"; known: {list_names(names if show is None else show)}" if names else "; it has none"
 
 
-def _closest_name(name: str, names: Sequence[str]) -> str:
+def closest_name(name: str, names: Sequence[str]) -> str:
     """Return the name most similar to ``name``: a synonym, an anagram, or a similar spelling; "" if
     none is similar."""
     synonym = SYNONYMS.get(re.sub(r"[ -]", "_", name.lower()))
@@ -91,7 +96,7 @@ def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
         return
     words = list(map(repr, choices))
     listed = " or ".join(words) if len(words) < 3 else f"one of {list_names(words)}"
-    match = _closest_name(str(value), [c for c in choices if isinstance(c, str)])
+    match = closest_name(str(value), [c for c in choices if isinstance(c, str)])
     hint = f"; did you mean {match!r}?" if match else ""
     raise ValueError(f"{name} must be {listed}; got {value!r}{hint}")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.arrays import array_library
+from ..base.text import closest_name
 from ..catalogue import get_measure, get_measures, list_measures, preset
 from ..contracts._measure import Measure, require_measure_extra
 from ..contracts.folds import Folds
@@ -96,17 +97,20 @@ def select_measures(
 
 
 def measures_with_fit(caller: str, measures: Sequence[str | Measure]) -> tuple[Measure, ...]:
-    """Return the measures, given by name or as measures; raise ``ValueError`` for a measure that
-    fits no map to samples."""
+    """Return the measures, given by name or as measures; raise ``ValueError`` for an unknown name,
+    and for a measure that fits no map to samples."""
+    fitted = [*(m.name for m in list_measures() if m.fit), *HELD_OUT_MEASURES]
+    words = {"linear_predictivity": " (ridge regression)", "mean_cca": " (CCA)"}
+    described = ", ".join(name + words.get(name, "") for name in fitted)
     for m in measures:
-        is_measure = not isinstance(m, str) or _is_measure_name(m)
-        if not is_measure or get_measure(m).fit is None:
-            words = {"linear_predictivity": " (ridge regression)", "mean_cca": " (CCA)"}
-            fitted = [*(m for m in list_measures() if m.fit), *HELD_OUT_MEASURES.values()]
-            names = ", ".join(m.name + words.get(m.name, "") for m in fitted)
+        if isinstance(m, str) and not _is_measure_name(m):
+            match = closest_name(m.partition("[")[0], fitted)
+            hint = f"; did you mean {match!r}? The" if match else "; the"
+            raise ValueError(f"{caller}: no method {m!r}{hint} methods are {described}")
+        if get_measure(m).fit is None:
             raise ValueError(
                 f"{caller}: {m} fits no map that other samples could test; the measures with a "
-                f"fit are {names}"
+                f"fit are {described}"
             )
     return tuple(map(get_measure, measures))
 
