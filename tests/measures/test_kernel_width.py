@@ -195,3 +195,20 @@ def test_a_width_far_above_or_below_all_distances(uniform):
         rs.mmd(x, y, width=1e-90)
     with pytest.warns(rs.UninformativeWarning):
         rs.cka(x, y, kernel="rbf", width=1e-3)
+
+
+def test_the_parameters_of_other_packages_are_translated(subtests):
+    for parameters, words in (
+        (
+            {"sigma": 1},
+            "no parameter 'sigma'; the width of the kernel is width=sigma, .* bandwidth",
+        ),
+        ({"gamma": 1}, r"width=\(2\*gamma\)\*\*-0.5 for exp\(-gamma d²\) and 1/gamma"),
+    ):
+        for m in (rs.cka, rs.mmd):
+            with subtests.test(f"{m} {parameters}"), pytest.raises(ValueError, match=words):
+                m.with_parameters(**parameters)
+    with pytest.raises(ValueError, match="got 'gaussian'; did you mean 'rbf'"):
+        rs.get_measure("cka[kernel=gaussian]")
+    with pytest.raises(ValueError, match="mmd has no parameter 'kernel'; the kernel is Gaussian"):
+        rs.get_measure("mmd[kernel=gaussian]")

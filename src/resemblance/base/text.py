@@ -34,6 +34,7 @@ SYNONYMS = {  # names used elsewhere in the field, mapped to names of this packa
     "linearregression": "linear_regression", "orthogonal": "procrustes",
     "optimal_transport": "soft_matching", "hungarian": "permutation_procrustes",
     "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
+    "gaussian": "rbf", "squared_exponential": "rbf", "se": "rbf", "laplacian": "laplace",
 }  # fmt: skip
 CONTROL_CODES = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 CONTROL_ESCAPES = {code: repr(chr(code))[1:-1] for code in CONTROL_CODES}

@@ -50,6 +50,20 @@ _type_hints = lru_cache(maxsize=256)(typing.get_type_hints)  # slow even for few
 Claim = TypeVar("Claim")
 P = ParamSpec("P")
 T = TypeVar("T")
+# The parameters of kernels in other packages, in terms of `width` and `bandwidth`
+WIDTH_HINT = (
+    "; the width of the kernel is width={}, in units of the data, or bandwidth, in medians of the "
+    "distances"
+)
+KERNEL_PARAMETER_HINTS = {
+    **dict.fromkeys(("sigma", "rbf_sigma"), WIDTH_HINT.format("sigma")),
+    **dict.fromkeys(
+        ("length_scale", "lengthscale"),
+        WIDTH_HINT.format("length_scale for exp(-d²/(2 length_scale²)) and exp(-d/length_scale)"),
+    ),
+    "gamma": WIDTH_HINT.format("(2*gamma)**-0.5 for exp(-gamma d²) and 1/gamma for exp(-gamma d)"),
+    "kernel": "; the kernel is Gaussian, kernel='rbf' of cka; leave kernel= out",
+}
 MAX_SPELLED_VALUES = 8  # a specification shows a longer tuple as a hash
 
 
@@ -206,7 +220,8 @@ class DeclaredFunction(ABC):
         choices, hints = self.choices, _type_hints(self.function)
         for name, value in parameters.items():
             if name not in self.defaults:
-                hint = did_you_mean(name, self.defaults)
+                known = KERNEL_PARAMETER_HINTS if "width" in self.defaults else {}
+                hint = known.get(name) or did_you_mean(name, self.defaults)
                 raise ValueError(f"{self.name} has no parameter {name!r}{hint}")
             if name in choices:
                 check_choice(f"{self.name}: {name}", value, choices[name])
