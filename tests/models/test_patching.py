@@ -16,11 +16,11 @@ X = torch.randn(60, 6, generator=torch.Generator().manual_seed(1))
 QUIET = {"progress": False}
 
 
-def network(seed, width=8):
+def network(seed, width=8, out=3):
     torch.manual_seed(seed)
     return nn.Sequential(
         nn.Linear(6, width), nn.ReLU(inplace=True), nn.Linear(width, width), nn.ReLU(inplace=True),
-        nn.Linear(width, 3),
+        nn.Linear(width, out),
     )  # fmt: skip
 
 
@@ -127,6 +127,8 @@ def test_models_that_do_not_fit_are_refused(tmp_path, subtests):
             r"'spread' gives \(32, 2, 6\) in one model",
         ),
         ((one, network(1)), {"layers": "7"}, "has no layer '7'"),
+        ((one, network(1)), {"layers": 2}, "layers are names .* got int: 2"),
+        ((network(0, out=1), network(1, out=1)), {}, r"returns \(32, 1\), one logit z of each"),
         ((one, network(1)), {"confidence_level": 2}, "must be between 0 and 1"),
         ((one, network(1)), {"measure": ["cka", "rsa"]}, "are 2 measures; name one"),
     ):

@@ -34,7 +34,13 @@ from .features import (
 )
 from .hooks import extract_module_features
 from .model_folder import NON_LAYER_ARRAYS, PASS_FOLDER_PREFIX, check_file_names
-from .modules import check_any_called, modules_by_patterns, poolings_by_module, watched_modules
+from .modules import (
+    check_any_called,
+    expand_blocks_word,
+    modules_by_patterns,
+    poolings_by_module,
+    watched_modules,
+)
 from .one_batch import (
     BatchResult,
     check_pooling_word,
@@ -347,8 +353,7 @@ def _requested_modules(
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
     """Return two mappings: the module names for each name, pattern or word in ``layers``, and all
     matching modules by name."""
-    patterns = [layers] if isinstance(layers, str) else layers
-    names = {pattern: model.blocks if pattern == "blocks" else [pattern] for pattern in patterns}
+    names = expand_blocks_word(model.module, layers, model.blocks)
     try:
         matches = {
             pattern: tuple(watched_modules(model.module, names[pattern])) for pattern in names

@@ -4,6 +4,7 @@ architecture, and count the predictions that follow."""
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from . import LoadedModel, Samples, load_samples
 from .batches import Batch, find_model_inputs, make_model_batch
 from .extraction import PreparedBatches, check_batch_size
 from .hooks import extract_module_features
-from .modules import watched_modules
+from .modules import expand_blocks_word, flatten_names, watched_modules
 from .one_batch import evaluation_mode, model_logits
 from .two_models import load_with_unique_name
 
@@ -147,8 +148,7 @@ def patch_models(
     one = load_with_unique_name(receiver, samples, device, [])
     other = load_with_unique_name(donor, samples, device, [one.name])
     _check_equal_architectures(one, other)
-    patterns = [layers] if isinstance(layers, str) else layers
-    words = [name for p in patterns for name in (one.blocks if p == "blocks" else (p,))]
+    words = flatten_names(expand_blocks_word(one.module, layers, one.blocks))
     names = tuple(watched_modules(one.module, words))
 
     predictions = _patched_predictions(one, other, samples, names, batch_size, progress)
@@ -257,11 +257,21 @@ def _patched_predictions(
 def _predict(model: LoadedModel, batch: Batch) -> np.ndarray:
     """Return the predicted classes of a batch; an in-place operation does not change the batch."""
     arguments, keywords = copy.deepcopy((batch.arguments, batch.keywords))
-    logits = model_logits(model.module(*arguments, **keywords), batch.samples)
-    if logits is None:
+    result = model.module(*arguments, **keywords)
+    logits = model_logits(result, batch.samples)
+    if logits is None or logits.shape[1] == 1:
+        shape = logits.shape if logits is not None else getattr(result, "shape", ())
+        remedy = "pass classifiers, such as the model with its head"
+        if (
+            math.prod(shape) == batch.samples
+        ):  # one logit per sample, (n_samples,) or (n_samples, 1)
+            remedy = (
+                f"{model.name} returns {tuple(shape)}, one logit z of each sample; wrap the model, "
+                "so that the model returns a logit of each class, -z and z"
+            )
         raise ValueError(
-            f"patch_models: {model.name} returns no logits (n_samples, n_classes); pass "
-            "classifiers, such as the model with its head"
+            f"patch_models: {model.name} returns no logits (n_samples, n_classes) of two or more "
+            f"classes; {remedy}"
         )
     return logits.argmax(axis=1)
 
