@@ -229,7 +229,7 @@ def test_every_mistake_is_one_line(refused):
         compare a.npy b.npy -m own.py:power[sharpnes=1] | did you mean 'sharpness'?
         bench report study --html x.png | x.png: a page is written as .html
         compare a.npy b.npy -m own.py:sizedifference | did you mean 'size_difference'?
-        compare a.npy b.npy -m own.py:plain | the values are equal; decorate plain with
+        compare a.npy b.npy -m own.py:plain | plain returns equal values
         compare a.npy b.npy -m own.py:divide | is not a measure: decorate it
         compare a.npy b.npy --format jsn | did you mean 'json'?
         compare a.npy b.npy --format parquet | needs --output

@@ -160,8 +160,10 @@ def test_functions_that_are_no_measures_are_refused_with_a_remedy(pair):
         ([row_cosine, pickle.loads(pickle.dumps(rs.cka)).with_parameters], "cannot be a measure"),
         ([one_array], r"one_array\(X\) cannot be a measure: a measure takes two arrays"),
         ([needs_labels], r"needs_labels\(X, Y, labels\) cannot be a measure"),
-        ([half], "half mean more similar: .* the values are equal; decorate half with @resembl"),
-        ([pair_of], "TypeError: float.* decorate pair_of with @resemblance"),
+        ([half], r"half returns equal values for random arrays X \(250, 40\) .*decorate half"),
+        ([pair_of], r"pair_of must return one number; it returned \("),
+        ([lambda X, Y: np.nan], "<lambda> returns NaN or infinity for random arrays"),
+        ([lambda X, Y: X @ Y], "<lambda> raises ValueError: matmul.* correct <lambda>"),
         ([type(rs.cka)], "not a measure"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -183,6 +185,23 @@ def test_nan_is_a_failure_and_a_second_number_an_error(pair):
         rs.get_measure(picky)(100 * x, y)
     with pytest.raises(ValueError, match=r"must return one number; it returned \(1.0, 2.0\)"):
         rs.get_measure(sometimes)(x, y)
+
+
+def test_unequal_widths_are_recorded_and_other_errors_name_the_function_and_the_shapes(pair):
+    x, y = pair
+    wide = np.hstack([y, y])
+    result = rs.compare(x, [y, wide], measures=[row_cosine, "cka"], progress=False)
+    assert result["row_cosine"][0, 0] == row_cosine(x, y)
+    assert np.isfinite(result["cka"]).all()
+    (failure,) = result.failures
+    assert "row_cosine: no value for X (40, 6) and Y (40, 12), arrays of diff" in failure.reason
+
+    def picky(X, Y):
+        return {6: 0.0, 40: -np.abs(X - Y).sum()}[X.shape[1]]
+
+    with pytest.raises(KeyError) as caught:
+        rs.compare(wide, wide, measures=picky, progress=False)
+    assert caught.value.__notes__[0].startswith("picky was called with X (40, 12) and Y (40, 12);")
 
 
 def test_a_check_tells_what_to_declare():

@@ -80,7 +80,8 @@ def report_error(error: Exception | SystemExit) -> int:
     if isinstance(error, UserFileError):
         return print_error(str(error), EXIT_USER_CODE_ERROR)
     if frames := user_code_frames(error):
-        print(f"error: {type(error).__name__}: {error}", *frames, sep="\n  ", file=sys.stderr)
+        lines = *getattr(error, "__notes__", ()), *frames
+        print(f"error: {type(error).__name__}: {error}", *lines, sep="\n  ", file=sys.stderr)
         return EXIT_USER_CODE_ERROR
     if isinstance(error, USAGE_ERRORS) and not _is_array_operation_error(error):
         return print_error(_without_python_advice(str(error)) or type(error).__name__)

@@ -46,6 +46,7 @@ from .claims import (
     DeclaredFunction,
     Product,
     as_argument,
+    check_one_number,
     clip_to_range,
     declaration_template,
     describe_invariance,
@@ -511,7 +512,23 @@ def _on_arrays(
 
     @wraps(function)
     def on_arrays(x: Representation, y: Representation, **values: Any) -> Any:
-        return function(np.array(to_numpy(x.array)), np.array(to_numpy(y.array)), **values)
+        try:
+            return function(np.array(to_numpy(x.array)), np.array(to_numpy(y.array)), **values)
+        except UndefinedError:
+            raise
+        except Exception as error:
+            shapes = f"X {x.shape} and Y {y.shape}"
+            if type(error) in (ValueError, RuntimeError) and x.shape[1] != y.shape[1]:
+                raise UndefinedError(
+                    f"{function.__name__}: no value for {shapes}, arrays of different widths: "
+                    f"{error}; compare layers of the same width"
+                ) from error
+            error.add_note(
+                f"{function.__name__} was called with {shapes}; for data without a value, raise "
+                "resemblance.UndefinedError(reason) in the function: then the reason is recorded, "
+                "and all other pairs are computed"
+            )
+            raise
 
     try:
         hints = typing.get_type_hints(function)
@@ -555,23 +572,28 @@ def _is_similarity(function: Callable[..., Any]) -> bool:
 
     Raises ``ValueError`` if the function fails, or has equal values, on all random arrays.
     """
-    name, reason = function.__name__, "the values are equal"
+    name, problem = function.__name__, ""
     for shape in PROBE_SHAPES:
         x, z = generator(0, "direction of a function", *shape).standard_normal((2, *shape))
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                equal, unrelated = (float(function(x.copy(), y.copy())) for y in (x, z))
+                values = [function(x.copy(), y.copy()) for y in (x, z)]
         except Exception as error:  # any error of the user's function is the reason
-            reason = f"{type(error).__name__}: {error}"
+            problem = f"raises {type(error).__name__}: {error}"
             continue
+        for value in values:
+            check_one_number(name, value)
+        equal, unrelated = map(scalar, values)
+        problem = "returns equal values" if equal == unrelated else "returns NaN or infinity"
         if np.isfinite([equal, unrelated]).all() and equal != unrelated:
             return equal > unrelated
     line = declaration_template(name, "measure", measure, MEASURE_FAMILIES[2])
     raise ValueError(
-        f"random arrays X {shape} and Y do not show whether larger values of {name} mean more "
-        f"similar: {name}(X, X) against {name}(X, Y), {reason}; decorate {name} with {line}, and "
-        f"fill in the properties of {name}"
+        f"{name} {problem} for random arrays X {shape} and Y {shape}, so {name}(X, X) and "
+        f"{name}(X, Y) do not show whether larger values mean more similar; correct {name}, or, if "
+        f"{name} has values for your data alone, decorate {name} with {line}, and fill in the "
+        "properties"
     )
 
 

@@ -413,13 +413,7 @@ def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
     sign of a wrong claim. Raises ``ValueError`` for anything but one number. ``entry``: the measure
     or statistic. ``precision``: "float64" or "float32".
     """
-    kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
-    # The name of a dtype of NumPy is slow to make
-    is_real = isinstance(value, float) or getattr(kind, "kind", "") == "f"
-    is_number = is_real or hasattr(value, "dtype") or isinstance(value, Number)
-    if shape != () or not is_number or (not is_real and "complex" in str(kind)):
-        description = f"an array of shape {tuple(shape)}" if shape else str(value)
-        raise ValueError(f"{entry} must return one number; it returned {description}")
+    check_one_number(entry, value)
     number = scalar(value)
     if math.isnan(number):
         raise UndefinedError(f"{entry} returned NaN (not a number) for these data")
@@ -433,6 +427,17 @@ def clip_to_range(value: Any, entry: Any, precision: str) -> Any:
     excess = number - min(max(number, low), high)
     rounding = 64 * EPSILONS[precision] * max(1.0, abs(number))
     return value - excess if 0 < abs(excess) <= rounding else value
+
+
+def check_one_number(entry: object, value: Any) -> None:
+    """Raise ``ValueError`` if a value that ``entry`` returned is anything but one real number."""
+    kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
+    # The name of a dtype of NumPy is slow to make
+    is_real = isinstance(value, float) or getattr(kind, "kind", "") == "f"
+    is_number = is_real or hasattr(value, "dtype") or isinstance(value, Number)
+    if shape != () or not is_number or (not is_real and "complex" in str(kind)):
+        description = f"an array of shape {tuple(shape)}" if shape else repr(value)
+        raise ValueError(f"{entry} must return one number; it returned {description}")
 
 
 def is_outside_range(value: float, ends: tuple[float, float], rounding: float) -> bool:
