@@ -139,6 +139,8 @@ def test_batches_may_be_anything_that_begins_with_the_input(images):
         DataLoader(TensorDataset(IMAGES, labels), batch_size=3),
         [(IMAGES, labels)],
         [[IMAGES[:6]], [IMAGES[6:]]],
+        [IMAGES.numpy().astype(float)],
+        [(IMAGES.numpy(), labels.numpy())],
     ]
     for loader in (*loaders, [{"input": IMAGES, "label": labels}]):
         np.testing.assert_allclose(
@@ -377,7 +379,7 @@ def refused_calls(images, config):
         "shuffle=False"),
         (images, iter([]), {}, "the loader returned no batch"),
         (images, IMAGES, {}, r"pass \[batch\]"),
-        (images, ["word"], {}, "batches must be tensors"),
+        (images, ["word"], {}, "batches must be tensors or NumPy"),
         (Shared(), [x], {"layers": ["first", "unused"]}, "layer 'unused' was never called"),
         (whole, [x], {"layers": "0"}, r"layer '0' returns \(6,\), not one row for each of 2"),
         (flat, [x.long()], {"layers": "0"}, r"'0' returns Tensor .* of torch.int64, not a"),

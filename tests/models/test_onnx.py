@@ -211,7 +211,9 @@ def test_several_inputs_by_name_with_a_mask(encoder):
         "token_type_ids": torch.randint(2, (4, 5)),
         "attention_mask": (torch.arange(5) < lengths[:, None]).long(),
     }
-    assert_layers(rs.extract_features(file, [batch], **QUIET), layers(batch))
+    arrays = {name: tensor.numpy() for name, tensor in batch.items()}
+    for one in (batch, arrays):
+        assert_layers(rs.extract_features(file, [one], **QUIET), layers(batch))
     assert "by the names of its weights" in load_model(file).facts["layers of the model"]
 
 

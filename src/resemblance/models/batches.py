@@ -39,6 +39,7 @@ class ModelInputs(NamedTuple):
 
     names: tuple[str, ...]
     required: int
+    precision: Any = None
 
 
 def check_not_shuffled(loader: Any) -> None:
@@ -60,6 +61,17 @@ def find_model_inputs(model: Any) -> ModelInputs:
     An ONNX model and a Sequential of PyTorch Geometric declare the names; all are required. Without
     a readable signature, the value has no names and one required input.
     """
+    return _named_inputs(model)._replace(precision=weight_precision(model))
+
+
+def weight_precision(model: Any) -> Any:
+    """Return the dtype of the first floating-point weights of a model; None without such
+    weights."""
+    return next((p.dtype for p in model.parameters() if p.is_floating_point()), None)
+
+
+def _named_inputs(model: Any) -> ModelInputs:
+    """Return the inputs of :func:`find_model_inputs` without the precision of the weights."""
     declared = getattr(getattr(model, "signature", None), "param_dict", None)
     declared = getattr(model, "input_names", declared)  # of an ONNX file
     try:
@@ -87,8 +99,10 @@ def make_model_batch(
     A tuple or list begins with the input, or with as many inputs as the model requires. A mapping
     gives keyword arguments, without labels. A PyTorch Geometric graph is passed whole, or by the
     names of the inputs if the model takes ``x`` or ``edge_index``. ``samples`` names the entry of a
-    mapping or graph with one row per sample. Raises ``ValueError`` for other kinds of batches.
+    mapping or graph with one row per sample. NumPy arrays become tensors, floating-point arrays in
+    the precision of the weights. Raises ``ValueError`` for other kinds of batches.
     """
+    raw_batch = _with_tensors(torch, raw_batch, inputs.precision)
     if isinstance(raw_batch, tuple | list) and raw_batch:
         tensors = raw_batch[: inputs.required]
         are_tensors = all(isinstance(v, torch.Tensor) for v in tensors)
@@ -109,8 +123,30 @@ def make_model_batch(
         return _batch_from_graph(raw_batch.to(device), inputs, samples)
     if isinstance(raw_batch, Mapping) and _entries_with_rows(torch, raw_batch):
         return _batch_from_mapping(torch, raw_batch, device, samples)
-    kinds = "tensors, tuples that begin with one, dicts of tensors or graphs"
+    kinds = "tensors or NumPy arrays, tuples that begin with one, dicts of arrays, or graphs"
     raise ValueError(f"batches must be {kinds}; got {type(raw_batch)}")
+
+
+def as_tensor(torch: Any, array: Any, precision: Any) -> Any:
+    """Return an array as a tensor, a floating-point array in the given dtype, unless None."""
+    if not isinstance(array, torch.Tensor):
+        values = np.array(array)  # in memory; the next line sets native byte order
+        array = torch.from_numpy(values.astype(values.dtype.newbyteorder("=")))
+    return array.to(precision) if precision and array.is_floating_point() else array
+
+
+def _with_tensors(torch: Any, value: Any, precision: Any) -> Any:
+    """Return a batch with the NumPy arrays of numbers replaced by tensors."""
+
+    def converted(entry: Any) -> Any:
+        is_numeric = isinstance(entry, np.ndarray) and entry.dtype.kind in "biuf"
+        return as_tensor(torch, entry, precision) if is_numeric else entry
+
+    if isinstance(value, tuple | list):
+        return [*map(converted, value)]
+    if isinstance(value, Mapping):
+        return {name: converted(entry) for name, entry in value.items()}
+    return converted(value)
 
 
 def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.extras import import_optional
-from .batches import find_model_inputs
+from .batches import as_tensor, find_model_inputs, weight_precision
 from .samples import Samples
 
 BatchPreparation = tuple[Callable[[Any], Any] | None, dict[str, Any]]
@@ -191,13 +191,5 @@ def _prepare_arrays(module: Any) -> Callable[[Any], Any]:
     """Return the function that turns arrays into tensors; floating tensors get the precision of the
     model, other tensors keep their dtype."""
     torch = import_optional("torch")
-    dtypes = (p.dtype for p in module.parameters() if p.is_floating_point())
-    dtype = next(dtypes, torch.get_default_dtype())
-
-    def prepare(array: Any) -> Any:
-        if not isinstance(array, torch.Tensor):
-            values = np.array(array)  # in memory; the next line sets native byte order
-            array = torch.from_numpy(values.astype(values.dtype.newbyteorder("=")))
-        return array.to(dtype) if array.is_floating_point() else array
-
-    return prepare
+    precision = weight_precision(module) or torch.get_default_dtype()
+    return lambda array: as_tensor(torch, array, precision)
