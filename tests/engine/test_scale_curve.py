@@ -145,8 +145,9 @@ def test_a_scale_without_a_value_has_a_reason(tmp_path):
 
 
 def test_a_scale_without_effect_is_told():
-    curve = rs.scale_curve(*pair("usual"), measure="cka", bandwidth=[0.5, 1.0])
-    assert curve.caveats == ("all values are equal: bandwidth has no effect on cka",)
+    x, _ = pair("usual")
+    curve = rs.scale_curve(x, x, k=[1, 5])
+    assert curve.caveats == ("all values are equal: k has no effect on mutual_knn of X and X",)
 
 
 def test_mistakes_are_named_with_a_remedy():
@@ -164,6 +165,7 @@ def test_mistakes_are_named_with_a_remedy():
         ({"measure": "rsa", "k": [1]}, "rsa has no parameter 'k'; it has no scale"),
         ({"measure": "mutual_knn[k=3]", "k": [1]}, "fixes k=3; leave it out of the measure"),
         ({"measure": "cka", "width": [1.0]}, "kernel='linear' has no width"),
+        ({"measure": "cka", "bandwidth": [0.5, 1]}, "kernel='linear' has no width; bandwidth=0.5"),
         ({"measure": "cka[bandwidth=2,kernel=rbf]", "width": [1.0]}, "takes the place of bandwid"),
     ]:
         with pytest.raises(ValueError, match=message):

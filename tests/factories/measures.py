@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
 import numpy as np
 
 import resemblance as rs
@@ -14,6 +18,15 @@ def declared(label: str, **claims):
     usual |= {"symmetric": True, "citation": "nobody2026nothing"}
     usual |= {"invariant_to": {"permutation"}}  # other measures need columns of one width
     return rs.measure(label=label, **usual | claims)
+
+
+def with_each(
+    m: rs.Measure, candidates: Iterable[tuple[tuple[str, Any], ...]]
+) -> Iterator[rs.Measure]:
+    """Yield the measure with each of these parameters that go together."""
+    for parameters in candidates:
+        with suppress(ValueError):
+            yield m.with_parameters(**dict(parameters))
 
 
 def same_scores(one: rs.Comparison, other: rs.Comparison) -> bool:

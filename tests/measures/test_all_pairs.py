@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
-from factories.measures import declared
+from factories.measures import declared, with_each
 
 import resemblance as rs
 from resemblance.base.exceptions import UndefinedError
@@ -31,8 +31,8 @@ def variants() -> list[Measure]:
     blocked = []
     for m in rs.list_measures():
         choices = m.choices | ({"squared": (False, True)} if "squared" in m.defaults else {})
-        for values in itertools.product(*choices.values()):
-            variant = m.with_parameters(**dict(zip(choices, values)))
+        values = itertools.product(*choices.values())
+        for variant in with_each(m, (tuple(zip(choices, v)) for v in values)):
             if variant.all_pairs and variant.all_pairs.above is not None:
                 blocked.append(variant)
     return blocked

@@ -171,7 +171,9 @@ def test_widths_that_do_not_fit_are_refused(uniform):
     for parameters, message in [
         ({"kernel": "rbf", "width": 2.0, "bandwidth": 1.0}, "width=2.0 takes the place of bandwid"),
         ({"kernel": "rbf", "width": 2.0, "pairs": "all"}, "takes the place of pairs='all'; give"),
-        ({"width": 2.0}, "kernel='linear' has no width; width=2 goes with kernel='rbf' or"),
+        ({"width": 2.0}, "kernel='linear' has no width; width=2.0 goes with kernel='rbf' or"),
+        ({"bandwidth": 2.0}, "kernel='linear' has no width; bandwidth=2.0 goes with"),
+        ({"kernel": "cosine", "pairs": "all"}, "kernel='cosine' has no width; pairs=all goes"),
         ({"kernel": "rbf", "width": 0.0}, "width must be from 1e-100 to 1e"),
         ({"kernel": "rbf", "width": "2"}, "width must be of type float; got '2'"),
     ]:

@@ -6,6 +6,7 @@ import itertools
 import re
 import typing
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -59,8 +60,10 @@ def specifications() -> list[str]:
         values |= {n: choices for n, choices in m.choices.items() if n != "search"}
         values |= {n: NUMBERS[n] for n in m.defaults if n in NUMBERS}
         small = m.with_parameters(**{n: number for n, number in SMALL.items() if n in m.defaults})
-        chosen = itertools.product(*values.values())
-        specs += [m.spec, *(small.with_parameters(**dict(zip(values, c))).spec for c in chosen)]
+        specs.append(m.spec)
+        for choice in itertools.product(*values.values()):
+            with suppress(ValueError):  # parameters that do not go together
+                specs.append(small.with_parameters(**dict(zip(values, choice))).spec)
     return list(dict.fromkeys([*specs, *HNSW, *WIDTHS]))
 
 

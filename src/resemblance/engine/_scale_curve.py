@@ -94,7 +94,10 @@ class ScaleCurve(BaseResult):
             )
         values = self.values[~np.isnan(self.values)]
         if len(values) > 1 and (values == values[0]).all():
-            words.append(f"all values are equal: {self.parameter} has no effect on {self.measure}")
+            words.append(
+                f"all values are equal: {self.parameter} has no effect on {self.measure} of "
+                f"{self.x} and {self.y}"
+            )
         return tuple(words)
 
     def summary(self) -> str:

@@ -121,8 +121,8 @@ def cka(
     ``UndefinedError`` for a constant representation, or when an estimate of a self-similarity is
     not positive, or when the width of a kernel is so far above all distances that only rounding
     errors distinguish the kernel values. Raises ``ValueError`` for ``"features"`` with another
-    kernel, for ``width`` together with ``bandwidth`` or ``pairs``, and for ``width`` of a kernel
-    without a width.
+    kernel, for ``width`` together with ``bandwidth`` or ``pairs``, and for one of the three with a
+    kernel without a width.
 
     Use it when you want the measure that most papers report, for the geometry of the directions of
     large variance. Use ``estimator="debiased"`` unless n is much larger than d.
@@ -138,11 +138,6 @@ def cka(
     width far below the distances between neighbours leaves only the diagonal, and a value near 1
     for any two representations.
     """
-    if estimator == "features" and kernel != "linear":
-        raise ValueError(
-            f"cka: estimator='features' takes kernel='linear', not kernel={kernel!r}, which is no "
-            "sum over features; estimator='debiased' takes any kernel"
-        )
     gram = GramKernel(kernel, bandwidth, pairs, width)
     x_norm, y_norm = (hsic_norm(r, gram, estimator) for r in (x, y))
     value = hsic(x, y, gram, estimator) / (x_norm * y_norm)
@@ -171,14 +166,23 @@ def uninformative_grams(
 
 
 @cka.claim("claims_for")
-def _cka_claims(kernel: str, estimator: Estimator, width: float | None) -> dict[str, Any]:
+def _cka_claims(
+    kernel: str, estimator: Estimator, bandwidth: float, pairs: MedianPairs, width: float | None
+) -> dict[str, Any]:
     """Return the claims that depend on the kernel, the estimator and a width in units of the
     data."""
-    if width is not None and kernel not in DISTANCE_KERNELS:
+    if estimator == "features" and kernel != "linear":
         raise ValueError(
-            f"cka: kernel={kernel!r} has no width; width={width:g} goes with kernel='rbf' or "
-            "kernel='laplace'"
+            f"cka: estimator='features' takes kernel='linear', not kernel={kernel!r}, which is no "
+            "sum over features; estimator='debiased' takes any kernel"
         )
+    given = {"width": (width, None), "bandwidth": (bandwidth, 1), "pairs": (pairs, "distinct")}
+    for name, (value, default) in given.items() if kernel not in DISTANCE_KERNELS else ():
+        if value != default:
+            raise ValueError(
+                f"cka: kernel={kernel!r} has no width; {name}={value} goes with kernel='rbf' or "
+                "kernel='laplace'"
+            )
     if kernel == "linear" and estimator == "biased":
         return {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION}
     claims: dict[str, Any] = {"invariant_to": SHAPE_INVARIANCES}
