@@ -214,3 +214,16 @@ def test_the_parameters_of_other_packages_are_translated(subtests):
         rs.get_measure("cka[kernel=gaussian]")
     with pytest.raises(ValueError, match="mmd has no parameter 'kernel'; the kernel is Gaussian"):
         rs.get_measure("mmd[kernel=gaussian]")
+
+
+def test_a_narrow_kernel_is_named_as_the_cause(uniform, subtests):
+    for width in ({"width": 0.01}, {"bandwidth": 0.01}):
+        for kernel in ("rbf", "laplace"):
+            with subtests.test(f"{kernel} {width}"):
+                m = rs.cka.with_parameters(kernel=kernel, **width)
+                x, y = map(Representation, uniform)
+                with pytest.raises(rs.UndefinedError, match=r"narrower than .*a larger width"):
+                    m(x, y, estimator="debiased")
+                for estimator in ("biased", "lange"):
+                    caveat = m.with_parameters(estimator=estimator).caveat(x, y)
+                    assert caveat.endswith("a wider kernel lowers this share")

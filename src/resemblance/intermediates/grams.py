@@ -70,6 +70,7 @@ from .rectangles import (
 # Features per block where features outnumber samples; blocks hold at least 2 n features.
 GRAM_FEATURES_PER_BLOCK = 2**12
 DISTANCE_KERNELS = ("rbf", "laplace")
+NARROW_KERNEL_MEAN = 0.01  # the mean kernel value of different samples under a narrow kernel
 _SHARES_DISTANCES: ContextVar[bool] = ContextVar("shares distances", default=False)
 MedianPairs = Literal["distinct", "all"]
 Estimator = Literal["biased", "debiased", "lange", "features"]
@@ -295,12 +296,31 @@ def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Ar
     if estimator == "features":
         squared = _feature_population_hsic(x, squared)
     if scalar(squared) <= 1e-12 * scalar(product):
-        n, d = x.n_samples, x.shape[1]
-        counts = f"{n} samples" + (f" of {d} features" if estimator == "features" else "")
-        raise UndefinedError(
-            f"cka: the {estimator} self-similarity is not positive ({counts} are too few)"
-        )
+        raise UndefinedError(_reason_without_self_similarity(x, kernel, estimator))
     return squared**0.5
+
+
+def _reason_without_self_similarity(
+    x: Representation, kernel: GramKernel, estimator: Estimator
+) -> str:
+    """Return why the estimate of the HSIC of a representation with itself is not positive."""
+    title, (n, d) = representation_title(x), x.shape
+    if estimator == "features":
+        counts = f"{n} samples of {d} features"
+        return f"cka: the features self-similarity is not positive ({counts} are too few)"
+    # The mean kernel value of two different samples; K has ones on the diagonal before centring
+    mean_similarity = 1 - scalar(gram_trace(x, kernel)) / (n - 1)
+    if kernel.name in DISTANCE_KERNELS and mean_similarity < NARROW_KERNEL_MEAN:
+        return (
+            "cka: the kernel is so much narrower than the distances between samples of "
+            f"{title} that every sample is similar to itself alone; take a larger width or "
+            "bandwidth"
+        )
+    return (
+        f"cka: the {estimator} self-similarity of {title} is not positive: without the diagonal of "
+        "the Gram matrix, no pair of samples is more similar than other pairs, as for one-hot rows "
+        "or one sample apart from equal samples; estimator='biased' keeps the diagonal"
+    )
 
 
 def _require_digits(x: Representation, squared_norm: float) -> None:

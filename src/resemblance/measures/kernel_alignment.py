@@ -38,7 +38,7 @@ from ..intermediates.grams import (
     hsic_without_diagonal,
     squared_gram_norm,
 )
-from ..intermediates.matrices import LINEAR_KERNEL, centered_gram, kernel_gram
+from ..intermediates.matrices import LINEAR_KERNEL, centered_gram
 from ..intermediates.pair_matrix import expected_cosine
 from ..intermediates.points import is_rotated, preshape
 from .inner_products import (
@@ -149,20 +149,23 @@ def uninformative_grams(
     x: Representation,
     y: Representation,
     kernel: str = "linear",
-    estimator: str = "biased",
+    estimator: Estimator = "biased",
     bandwidth: float = 1.0,
     pairs: MedianPairs = "distinct",
     width: float | None = None,
 ) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
-    d; not debiased."""
-    if x.n_samples == 2:
+    d or a narrow kernel; not debiased."""
+    n, has_width = x.n_samples, kernel in DISTANCE_KERNELS
+    if n == 2:
         return warn_fixed_by_n(2)
-    if estimator != "biased" or (kernel in ("linear", "cosine") and has_low_dimension(x, y)):
+    if estimator == "biased" and not has_width and has_low_dimension(x, y):
         return ""
-    gram_kernel = GramKernel(kernel, bandwidth, pairs, width)
-    K, L = kernel_gram(x, gram_kernel), kernel_gram(y, gram_kernel)
-    return warn_near_ceiling(x.n_samples, expected_cosine(K, L))
+    if estimator != "biased" and not (estimator == "lange" and has_width):
+        return ""
+    K, L = (centered_gram(r, kernel, estimator, bandwidth, pairs, width) for r in (x, y))
+    caveat = warn_near_ceiling(n, expected_cosine(K, L))
+    return f"{caveat}; a wider kernel lowers this share" if caveat and has_width else caveat
 
 
 @cka.claim("claims_for")
