@@ -143,7 +143,7 @@ def score_models_command(
     column: str = "",
     ids: str = "",
     score: str = "similarity",
-    fit: str = "weights",
+    fit: str | None = None,
     folds: int | None = None,
     whole_blocks: Path | None = None,
     confidence_level: float = 0.95,
@@ -213,7 +213,8 @@ def _fitted_model_name(place: Path, parts: list[str]) -> str:
 
 def _score_models_error_with_options(text: str) -> str:
     text = text.replace("write rs.from_dissimilarities(D)", "of subjects add --dissimilarities")
-    return text.replace("folds=", "--folds ")
+    text = text.replace("models={'name': [part, part]}", "its parts as --fitted FOLDER")
+    return text.replace("folds=", "--folds ").replace(": fit=", ": --fit ").replace("fit=", "--fit")
 
 
 def _as_dissimilarities(name: str, x: Representation) -> Representation:
@@ -252,7 +253,7 @@ HELP: HelpTexts = {
     "responses.",
     "score": "similarity of a model alone, or beside the other models: partial, semipartial, "
     "regression, nonnegative_regression or unique_variance.",
-    "fit": "weights of all parts, one part, or two neighbours.",
+    "fit": "weights of all parts (default), one part, or two neighbors.",
     "folds": typer.Option(
         min=1, help="Folds of stimuli for fitted models; default: 2 to 5; 1: no folds."
     ),

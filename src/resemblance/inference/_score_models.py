@@ -263,7 +263,7 @@ def score_models(
     *,
     measure: str | Measure = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
     score: ModelScore = "similarity",
-    fit: FitMethod = "weights",
+    fit: FitMethod | None = None,
     folds: Any = None,
     whole_blocks: Any = None,
     confidence_level: float = 0.95,
@@ -296,9 +296,10 @@ def score_models(
     A model that is a list of arrays or representations is fitted: its dissimilarities are
     :math:`\sum_k w_k d_k` with weights w >= 0. The weights maximise the cosine with the sum of the
     other subjects, each of length 1, on the stimuli of the other folds. ``fit``: ``"weights"`` of
-    all parts, ``"one"`` part, or two adjacent ``"neighbors"`` of the list, such as layers.
-    ``folds`` is the number of folds (by default 2, 3, 4 or 5, from 12, 24 and 40 stimuli on), drawn
-    at random from stimuli or blocks with ``seed``, or a label for each stimulus; 1 fits on all
+    all parts (default), ``"one"`` part, or two adjacent ``"neighbors"`` of the list, such as
+    layers. ``folds`` is the number of folds (by default 2, 3, 4 or 5, from 12, 24 and 40 stimuli
+    on), drawn at random from stimuli or blocks with ``seed``, or a label for each stimulus; 1 fits
+    on all
     stimuli. ``fitted_parts`` of the result has the weights of each subject and fold. With fitted
     models, or with ``folds``, the scores of all models and the ceiling are means over the folds.
     Few stimuli in a fold make errors too large (2.3 times the variance with 24 stimuli, 1.5 times
@@ -349,7 +350,8 @@ def score_models(
     Nimon and Oswald 2013 for unique variance.
     """
     check_confidence_level("score_models: confidence_level", confidence_level)
-    check_choice("score_models: fit", fit, get_args(FitMethod))
+    if fit is not None:
+        check_choice("score_models: fit", fit, get_args(FitMethod))
     if not isinstance(measure, str | Measure):
         remedy = "; declare the function with @rs.measure" if callable(measure) else ""
         raise ValueError(f"score_models: measure is one measure; got {measure!r}{remedy}")
@@ -360,6 +362,11 @@ def score_models(
     m = get_measure(measure) if isinstance(measure, str) else measure
     subjects = align_to_all_conditions(subjects, models, m)
     models, owners = _split_fitted_models(models)
+    if fit is not None and not owners:
+        raise ValueError(
+            f"score_models: fit={fit!r} fits the parts of a model that is a list, and no model is "
+            "a list; pass models={'name': [part, part]}, or leave fit= out"
+        )
     part_names = {name: name[len(owner) + 1 :] for name, owner in owners.items()}
     rows, columns = named_representations(
         subjects, {} if models is None else models, "score_models"
@@ -404,7 +411,7 @@ def score_models(
         rows, failures = _self_comparable_subjects(m, rows)
         if parts:
             fitting = build_rsa_model_fit(
-                m, rows, columns, [*map(len, parts_of_models.values())], fit, parts
+                m, rows, columns, [*map(len, parts_of_models.values())], fit or "weights", parts
             )
             tables, upper = _fitted_tables(fitting, left_out, executor, progress)
             fitted = fitting.fitted_parts(parts_of_models)
