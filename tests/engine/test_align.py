@@ -284,6 +284,10 @@ MISTAKES = [
     (lambda: rs.align(X, Y[:30]), r"X \(60, 6\) and Y \(30, 8\) must have the same number"),
     (lambda: rs.align(X, Y, method="ols"), "no method 'ols'; did you .* 'linear_regression'"),
     (lambda: rs.align(X, Y, method="lasso"), r"no method 'lasso'; the methods are mean_cca.*pls"),
+    (
+        lambda: rs.align(X, Y, method="shape_distance[alpha=1,held_out=5]"),
+        r"one map to all samples; write method='shape_distance\[alpha=1\]'",
+    ),
     (lambda: rs.align(X, Y, method="pls"), r"25 features of X and 26 .*\(60, 6\).*components=6"),
     (lambda: rs.align(X, Y, method="ridge[penalty=-1]"), "ridge: penalty must be from 0"),
     (lambda: rs.align(X, 0 * Y, method="pls[components=2]"), "Y is constant over the training"),

@@ -158,14 +158,21 @@ def align(X: Any, Y: Any, *, method: str | Measure = "procrustes") -> Alignment:
     - matchings: the distance between matched neurons.
 
     Raises ``ValueError`` for a measure without a fit, with the names of the measures that have
-    one, and for representations that cannot be compared; :class:`UndefinedError` for a constant
-    representation, and for more components than features of X or than samples minus 1.
+    one, for a measure with folds, and for representations that cannot be compared;
+    :class:`UndefinedError` for a constant representation, and for more components than features of
+    X or than samples minus 1.
 
     Reference: Schönemann 1966 (rotation), Williams et al. 2021 (whitening), Wold 1975 (partial
     least squares), Schrimpf et al. 2018 (the median correlation). netrep fits the same
     rotations, with an arbitrary rotation of the directions that the fitted samples leave open.
     """
     (measure,) = measures_with_fit("align", [method])
+    if measure.held_out is not None:
+        plain = measure.with_parameters(held_out=None)
+        raise ValueError(
+            f"align: {measure} scores folds, and align fits one map to all samples; write "
+            f"method='{plain}', or rs.compare([X, Y], measures='{plain}', held_out=...)"
+        )
     x, y = as_representation(X), as_representation(Y)
     measure.check_pair(x, y)
     y = measure.in_order_of(x, y)
