@@ -479,6 +479,9 @@ REFUSALS = {  # what is drawn, and the error
     "an unknown kind": (
         lambda of: of["layered"].plot("cka", kind="heat"), ValueError, "'heat' of a Comparison"
     ),
+    "a measure of a figure of all measures": (
+        lambda of: Result("resi", "mini", ()).plot("cka"), ValueError, "takes no measure; leave 'cka'"
+    ),
     "no result": (lambda of: plot.draw([1]), ValueError, "draws results; got list"),
     "a figure as axes": (
         lambda of: plot.heatmap(of["layered"], "cka", ax=plt.figure()), ValueError, "got Figure"

@@ -299,12 +299,11 @@ def score_models(
     all parts (default), ``"one"`` part, or two adjacent ``"neighbors"`` of the list, such as
     layers. ``folds`` is the number of folds (by default 2, 3, 4 or 5, from 12, 24 and 40 stimuli
     on), drawn at random from stimuli or blocks with ``seed``, or a label for each stimulus; 1 fits
-    on all
-    stimuli. ``fitted_parts`` of the result has the weights of each subject and fold. With fitted
-    models, or with ``folds``, the scores of all models and the ceiling are means over the folds.
-    Few stimuli in a fold make errors too large (2.3 times the variance with 24 stimuli, 1.5 times
-    with 60), not too small. Fitting needs ``rsa`` with ``compare`` cosine, pearson, whitened_cosine
-    or whitened_pearson. A fit in which all weights are 0 scores 0.
+    on all stimuli. ``fitted_parts`` of the result has the weights of each subject and fold. With
+    fitted models, or with ``folds``, the scores of all models and the ceiling are means over the
+    folds. Few stimuli in a fold make errors too large (2.3 times the variance with 24 stimuli, 1.5
+    times with 60), not too small. Fitting needs ``rsa`` with ``compare`` cosine, pearson,
+    whitened_cosine or whitened_pearson. A fit in which all weights are 0 scores 0.
 
     ``score``: the score of a model alone, ``"similarity"``, or of a model beside the other models,
     for a measure that is a cosine and models without folds. With y the dissimilarities of a subject

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from typing import Any
 
 from ..base.results import BaseResult
@@ -42,7 +43,8 @@ def draw(result: Any, *arguments: Any, kind: str | None = None, **options: Any) 
     ``kind`` is the name of a function of this module, for example "heatmap"; by default the first
     for the type of the result. The other arguments are passed to the function.
 
-    Raises ``ValueError`` for anything but a result, and for an unknown kind.
+    Raises ``ValueError`` for anything but a result, for an unknown kind, and for a measure of a
+    kind that draws no choice of measures.
     """
     if not isinstance(result, BaseResult):
         raise ValueError(f"plot.draw draws results; got {type(result).__name__}")
@@ -55,6 +57,13 @@ def draw(result: Any, *arguments: Any, kind: str | None = None, **options: Any) 
     if choice not in kinds:
         name = type(result).__name__
         raise ValueError(f"no kind of figure {choice!r} of a {name}{did_you_mean(choice, kinds)}")
+    kinds_of_argument = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = signature(kinds[choice]).parameters.values()
+    if len(arguments) >= sum(p.kind in kinds_of_argument for p in parameters):
+        raise ValueError(
+            f"plot.{choice} draws the whole {type(result).__name__}, and takes no measure; leave "
+            f"{arguments[-1]!r} out"
+        )
     return kinds[choice](result, *arguments, **options)
 
 
