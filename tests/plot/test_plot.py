@@ -480,7 +480,7 @@ REFUSALS = {  # what is drawn, and the error
         lambda of: of["layered"].plot("cka", kind="heat"), ValueError, "'heat' of a Comparison"
     ),
     "a measure of a figure of all measures": (
-        lambda of: Result("resi", "mini", ()).plot("cka"), ValueError, "takes no measure; leave 'cka'"
+        lambda of: Result("resi", "mini", ()).plot("cka"), ValueError, "takes no measure; leave 'c"
     ),
     "no result": (lambda of: plot.draw([1]), ValueError, "draws results; got list"),
     "a figure as axes": (

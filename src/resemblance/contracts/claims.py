@@ -177,11 +177,14 @@ class DeclaredFunction(ABC):
         """
         module = sys.modules[self.function.__module__]
         definition = getattr(module, self.name, None)
-        is_found = isinstance(definition, type(self)) or (
-            not self.is_declared and definition is inspect.unwrap(self.function)
-        )
-        if not is_found:
+        # The plain function itself, which may be compiled or decorated and so have a `__wrapped__`
+        plain = None if self.is_declared else vars(self.function)["__wrapped__"]
+        if not isinstance(definition, type(self)) and (plain is None or definition is not plain):
             remedy = f"define it at the top level of a module, as {self.name}"
+            if "<lambda>" in self.name:
+                remedy = "define the function at the top level of a module, def name(X, Y)"
+            elif "<locals>" in getattr(plain, "__qualname__", ""):
+                remedy += ", by def; a decorator keeps this name with functools.wraps"
             raise ValueError(f"{self} cannot be sent to a worker process: {remedy}")
         file = getattr(module, "__file__", None)
         return self._restore, (module.__name__, self.name, self.parameters, file)
