@@ -50,3 +50,12 @@ def test_what_has_no_other_features_is_refused():
         rs.cka(np.eye(20)[:, :4], x, estimator="features")
     with pytest.raises(ValueError, match="takes kernel='linear', not kernel='rbf'"):
         rs.cka(x, x, estimator="features", kernel="rbf")
+
+
+def test_few_sampled_features_have_a_caveat():
+    x, y = map(rs.Representation, np.random.default_rng(0).standard_normal((2, 50, 12)))
+    m = rs.cka.with_parameters(estimator="features")
+    assert m.range == (-np.inf, np.inf)
+    assert not m.caveat(x, y)
+    few = rs.Representation(y.array[:, :4])
+    assert "values of 4 sampled features are too large on average" in m.caveat(x, few)

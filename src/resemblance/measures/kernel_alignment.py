@@ -144,6 +144,11 @@ def cka(
     return value if estimator == "features" else clip_above_one(value)
 
 
+# In 300 samples of 50 x 4 features with a true value of 0.35 the features estimator had the mean
+# 0.57, the standard deviation 0.59 and 11 % of the values above 1; with 10 features 0.39, 0.12, 0 %
+FEWEST_FEATURES = 10
+
+
 @cka.claim("uninformative")
 def uninformative_grams(
     x: Representation,
@@ -155,12 +160,17 @@ def uninformative_grams(
     width: float | None = None,
 ) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
-    d or a narrow kernel; not debiased."""
+    d or a narrow kernel; not debiased. Noisy for few sampled features."""
     n, has_width = x.n_samples, kernel in DISTANCE_KERNELS
     if n == 2:
         return warn_fixed_by_n(2)
     if estimator == "biased" and not has_width and has_low_dimension(x, y):
         return ""
+    if estimator == "features" and (d := min(x.shape[1], y.shape[1])) < FEWEST_FEATURES:
+        return (
+            f"a ratio of noisy estimates: values of {d} sampled features are too large on average, "
+            f"and without bounds; sample {FEWEST_FEATURES} or more features"
+        )
     if estimator != "biased" and not (estimator == "lange" and has_width):
         return ""
     K, L = (centered_gram(r, kernel, estimator, bandwidth, pairs, width) for r in (x, y))
