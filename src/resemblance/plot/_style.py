@@ -18,8 +18,7 @@ Axes: TypeAlias = Any  # matplotlib.axes.Axes, without an import of matplotlib
 POINTS_PER_INCH = 72
 COLUMN_WIDTH_INCHES = 3.4  # width of a column in a paper
 MILLIMETERS_PER_INCH = 25.4
-# Widths of one and two columns: of no journal in particular; by Nature's guide to figures; by the
-# style files of ICML (text 6.75 inches, two columns 0.25 inches apart) and NeurIPS
+# Widths of one and two columns; the docstring of `style` names the sources
 FIGURE_WIDTHS = {
     "single": COLUMN_WIDTH_INCHES,
     "double": 7.0,
@@ -78,6 +77,10 @@ def style(*, width: float | FigureWidth | None = None) -> Any:
     mm), ``"icml"`` (3.25 inches), ``"icml double"`` (6.75 inches) or ``"neurips"`` (5.5 inches); by
     default each figure has the width that its names need, and at least one column. Letters keep
     their size. Axes that you pass as ``ax`` keep their width.
+
+    The widths of Nature are in Nature's guide to figures. The widths of ICML follow from
+    ``icml2025.sty``: a text of 6.75 inches in two columns, 0.25 inches apart. The width of NeurIPS
+    is ``textwidth`` in ``neurips_2026.sty``.
 
     Raises ``ImportError`` without matplotlib (extra ``plot``), ``ValueError`` for another width.
     """
