@@ -32,6 +32,7 @@ CITATIONS_BY_NAME: Mapping[str, tuple[str, ...]] = {
         "cichy2014resolving",
         "maris2007nonparametric",
     ),
+    "fitted_parts": ("khalighrazavi2014deep",),
     "drift": ("raju2026geometric",),
     "joint": ("klabunde2025resi", "ding2021grounding", "islam2025manifold", "raju2026geometric"),
 }
@@ -61,9 +62,9 @@ def cite(*names: Any) -> str:
     """Return the BibTeX entries to cite for the given names, in order and without duplicates.
 
     names : measures and statistics, as objects or by name, label or specification; names of
-        suites; ``"evidence"``, ``"score_models"``, ``"score_models_over_time"``; keys of the
-        bibliography; and ``"resemblance"`` for the software, the default. For all measures of a
-        result:
+        suites; ``"evidence"``, ``"score_models"``, ``"fitted_parts"`` of ``score_models``,
+        ``"score_models_over_time"``; keys of the bibliography; and ``"resemblance"`` for the
+        software, the default. For all measures of a result:
         ``cite("resemblance", *result.measures)``.
 
     Raises ``ValueError`` with the closest name for an unknown name.

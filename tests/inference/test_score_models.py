@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -622,6 +623,10 @@ def test_the_command_prints_what_the_call_returns(folder, capsys, subtests):
             assert len(document["fitted_parts"]) == len(scores.fitted_parts)
             pair = document["differences"][-1]
             assert pair["pvalue"] == pytest.approx(scores.difference(pair["a"], pair["b"]).pvalue)
+    rs.score_models(parts, subjects, folds=2).to_html("page.html")
+    page = Path("page.html").read_text()
+    for words in ("mean share", "Weights of each subject", "@article{khalighrazavi2014deep"):
+        assert words in page
     assert cli.run(["score-models", "subjects", "--models", "models"]) == 0
     written = capsys.readouterr().out
     assert written.index("whole") < written.index("half")  # the highest first

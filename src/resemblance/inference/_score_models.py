@@ -345,8 +345,9 @@ def score_models(
     dissimilarities are linearly dependent.
 
     Reference: Nili et al. 2014; Schütt et al. 2023, with a corrected bootstrap that estimates the
-    same variance by resampling; Legendre et al. 1994 for regression on several dissimilarities;
-    Nimon and Oswald 2013 for unique variance.
+    same variance by resampling; Khaligh-Razavi and Kriegeskorte 2014 for weights of parts that are
+    fitted to other stimuli; Legendre et al. 1994 for regression on several dissimilarities; Nimon
+    and Oswald 2013 for unique variance.
     """
     check_confidence_level("score_models: confidence_level", confidence_level)
     if fit is not None:

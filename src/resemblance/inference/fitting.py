@@ -53,11 +53,8 @@ class FittedPart(NamedTuple):
 def describe_fitted_parts(parts: Sequence[FittedPart]) -> list[str]:
     """Return a line for each fitted model: the parts with their mean shares over subjects and
     folds, the largest first."""
-    shares: dict[str, dict[str, list[float]]] = {}
-    for part in parts:
-        shares.setdefault(part.model, {}).setdefault(part.part, []).append(part.share)
     lines = []
-    for model, by_part in shares.items():
+    for model, by_part in shares_by_part(parts).items():
         means = {name: float(np.mean(values)) for name, values in by_part.items() if any(values)}
         names = sorted(means, key=lambda name: -means[name])
         first, rest = names[:MAX_DESCRIBED_PARTS], names[MAX_DESCRIBED_PARTS:]
@@ -65,6 +62,14 @@ def describe_fitted_parts(parts: Sequence[FittedPart]) -> list[str]:
         words += [f"{sum(means[name] for name in rest):.2f} of {len(rest)} more"] if rest else []
         lines.append(f"mean shares of the parts of {model}: {', '.join(words) or 'all 0'}")
     return lines
+
+
+def shares_by_part(parts: Sequence[FittedPart]) -> dict[str, dict[str, list[float]]]:
+    """Return the shares of every part of every fitted model, over subjects and folds."""
+    shares: dict[str, dict[str, list[float]]] = {}
+    for part in parts:
+        shares.setdefault(part.model, {}).setdefault(part.part, []).append(part.share)
+    return shares
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from ..citations import (
     SOFTWARE_KEY,
     bibliography,
     bibtex_entry,
+    citation_keys,
     citation_url,
     short_citation,
 )
@@ -93,10 +94,11 @@ def label_meanings(result: Result) -> dict[str, LabelMeaning]:
 
 
 def citations_of_result(result: Result) -> ResultCitations:
-    """Return the works to cite: the software, the papers of the suite, and the papers of the
-    measures."""
-    papers = CITATIONS_BY_NAME.get(result.suite, ())
-    measures = [measure.citation for measure in _catalogue_measures(result).values()]
+    """Return the works to cite: the software, the papers of the suite and of the methods in the
+    sections, and the papers of the measures with their parameters."""
+    names = (result.suite, *(section.name for section in result.sections))
+    papers = dict.fromkeys(key for name in names for key in CITATIONS_BY_NAME.get(name, ()))
+    measures = [key for m in _catalogue_measures(result).values() for key in citation_keys(m.spec)]
     keys = dict.fromkeys(
         [SOFTWARE_KEY, *(key for key in (*papers, *measures) if key in bibliography())]
     )

@@ -12,6 +12,7 @@ import numpy as np
 from ..base.formatting import format_level, format_number, format_two_decimals, join_words
 from ..base.text import check_choice, did_you_mean
 from ..inference._score_models import ModelScores
+from ..inference.fitting import FittedPart, shares_by_part
 from ..inference.nulls import format_pvalue
 from ..inference.several_models import SCORE_TITLES
 from ..sections.figures import Bar, Bars, Bracket
@@ -135,11 +136,17 @@ def model_scores_result(scores: ModelScores) -> Result:
     if scores.is_0_by_chance:
         count = int((scores.above_0() <= ALPHA).sum())
         counts["models significantly above 0"] = f"{count} of {len(scores.models)}"
-    sections = [_scores_section(scores), *_differences_sections(scores), _subjects_section(scores)]
+    sections = [
+        _scores_section(scores),
+        *_differences_sections(scores),
+        *_fitted_parts_sections(scores.fitted_parts),
+        _subjects_section(scores),
+    ]
     return Result(
-        "model_scores",
+        "score_models",
         "",
         tuple(sections),
+        {scores.measure: scores.measure},
         provenance={"command": "resemblance score-models", **scores.provenance},
         facts={
             "measure": scores.measure,
@@ -224,6 +231,27 @@ def _differences_sections(scores: ModelScores) -> Iterator[Section]:
     about = "Errors account for other subjects and other stimuli. Adjusted p-values: Holm."
     table = Table("differences", "Differences", columns, tuple(rows), figures=3)
     yield Section("differences", "Differences between models", about, (table,))
+
+
+def _fitted_parts_sections(parts: Sequence[FittedPart]) -> Iterator[Section]:
+    """Yield the mean shares of the parts of fitted models, and the weights of all fits."""
+    if not parts:
+        return
+    rows = tuple(
+        (model, part, float(np.mean(shares)), min(shares), max(shares))
+        for model, by_part in shares_by_part(parts).items()
+        for part, shares in by_part.items()
+    )
+    columns = ("model", "part", "mean share", "smallest share", "largest share")
+    yield Section(
+        "fitted_parts",
+        "Parts of the fitted models",
+        "A share is the weight of a part scaled to length 1. The shares of a fit sum to 1. Each "
+        "subject and fold has a fit to the other subjects and the other stimuli.",
+        (Table("parts", "Parts", columns, rows, figures=3),),
+    )
+    weights = Table.of([part._asdict() for part in parts], "weights", "Weights", figures=3)
+    yield Section("weights", "Weights of each subject and fold", "", (weights,), is_closed=True)
 
 
 def _subjects_section(scores: ModelScores) -> Section:

@@ -55,7 +55,7 @@ def time_courses_result(result: TimeCourses) -> Result:
     reasons = {failure.x: failure.reason for failure in result.failures}
     values = Table.of(result.records(), "values", "Values", figures=4)
     return Result(
-        "time_courses",
+        "score_models_over_time",
         "",
         (
             Section(
@@ -68,6 +68,7 @@ def time_courses_result(result: TimeCourses) -> Result:
             ),
             Section("values", "Values", "", (values,), is_closed=True),
         ),
+        {result.measure: result.measure},
         provenance={"command": "rs.score_models_over_time", **result.provenance},
         conclusion=result.summary(),
         caveats=tuple(f"{caveat}." for caveat in result.caveats),

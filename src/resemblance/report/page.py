@@ -63,7 +63,7 @@ COMMAND_BY_SUITE: Mapping[str, str] = {
     "drift": "resemblance drift REFERENCE CURRENT",
     "upgrade": "resemblance upgrade-index OLD NEW OLD_QUERIES NEW_QUERIES",
     "compare": "resemblance compare",
-    "model_scores": "resemblance score-models",
+    "score_models": "resemblance score-models",
     "evidence": "resemblance evidence",
 }
 MAX_EMBEDDED_CHARACTERS = 3_000_000  # characters of the embedded document

@@ -34,7 +34,9 @@ RESULT_COLUMNS = (
 )  # fmt: skip
 SUITES_WITH_EXTRA_FIELDS = {"drift"}  # suites with files that contain more than a result
 # Suites with measures, but without scores of measures
-SUITES_WITHOUT_SCORES = {"joint", "compare", "evidence", "model_scores"}
+SUITES_WITHOUT_SCORES = {
+    "joint", "compare", "evidence", "score_models", "score_models_over_time",
+}  # fmt: skip
 
 
 class MissingValue(NamedTuple):
