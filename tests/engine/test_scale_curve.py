@@ -140,7 +140,7 @@ def test_a_scale_without_a_value_has_a_reason(tmp_path):
     none = rs.scale_curve(x, y, k=[50])
     with pytest.raises(ValueError, match="no scale has a value; mutual_knn"):
         none.plot()
-    with pytest.raises(ValueError, match="draws a ScaleCurve; got int"):
+    with pytest.raises(ValueError, match="class ScaleCurve; got int"):
         rs.plot.scale_curve(3)
 
 

@@ -469,7 +469,7 @@ REFUSALS = {  # what is drawn, and the error
     "boxes of a comparison": (lambda of: plot.box(of["layered"]), ValueError, "got Comparison"),
     "drift of a comparison": (lambda of: plot.drift(of["layered"]), ValueError, "got Comparison"),
     "intervals of a comparison": (
-        lambda of: plot.intervals(of["layered"], "cka"), ValueError, "an Evidence; got Comparison"
+        lambda of: plot.intervals(of["layered"], "cka"), ValueError, "class Evidence; got Comp"
     ),
     "no pairs": (
         lambda of: plot.intervals(of["evidence"], "cka", pairs=[]), ValueError, "1 to 120 .* got 0"

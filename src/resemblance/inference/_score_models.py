@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,10 +12,8 @@ import numpy as np
 
 from ..base.arrays import scalar
 from ..base.exceptions import UndefinedError
-from ..base.extras import import_optional
 from ..base.formatting import list_names
 from ..base.progress import Progress, progress_reporter
-from ..base.results import BaseResult
 from ..base.text import check_choice
 from ..catalogue import get_measure
 from ..comparison.comparison import Failure
@@ -56,19 +54,19 @@ from .several_models import (
     ALL_MODELS,
     NONNEGATIVE_SCORES,
     SCORE_RANGES,
-    SCORE_TITLES,
     ModelScore,
     check_independent_models,
     check_model_score,
     joint_scores,
 )
+from .subject_scores import SubjectScores
 
 MIN_STIMULI = 6  # stimuli, or blocks of stimuli
 CALLS_PER_WORKER = 4
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ModelScores(BaseResult):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ModelScores(SubjectScores):
     """Scores of models, averaged over subjects: the return value of :func:`score_models`.
 
     Standard errors account for sampling both subjects and stimuli. ``values`` (subjects, models)
@@ -84,27 +82,12 @@ class ModelScores(BaseResult):
     data.
     """
 
-    measure: str
-    subjects: tuple[str, ...]
-    models: tuple[str, ...]
-    values: np.ndarray
-    mean: np.ndarray
-    standard_error: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
     ceiling: tuple[float, float, float] | None
-    freedom: int
-    confidence_level: float
     larger_is_more_similar: bool
-    is_0_by_chance: bool  # the mean score of an unrelated model is 0
     # (3, columns, columns): subjects, stimuli, both; the last column is the ceiling
     covariances: np.ndarray
-    score: ModelScore = "similarity"
     folds: np.ndarray | None = None
     fitted_parts: tuple[FittedPart, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    caveats: tuple[str, ...] = ()
-    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def summary(self) -> str:
         """Return one line per model, the most similar first, then the ceiling and notes.
@@ -120,14 +103,7 @@ class ModelScores(BaseResult):
         if self.ceiling:
             lines.append(f"  ceiling {self.ceiling[0]:.3f} to {self.ceiling[2]:.3f}")
         lines += [f"  {line}" for line in describe_fitted_parts(self.fitted_parts)]
-        lines += [f"  {f.x} is left out: {f.reason}" for f in self.failures]
-        return "\n".join([*lines, *(f"  {caveat}" for caveat in self.caveats)])
-
-    @property
-    def title(self) -> str:
-        """The measure, after the kind of score of several models."""
-        words = SCORE_TITLES.get(self.score)
-        return f"{words}, {self.measure}" if words else self.measure
+        return "\n".join([*lines, *self._notes()])
 
     @property
     def order(self) -> np.ndarray:
@@ -172,7 +148,7 @@ class ModelScores(BaseResult):
         """
         from scipy.special import stdtrit
 
-        i, j = (self._place(name) for name in (a, b))
+        i, j = self._column(a), self._column(b)
         contrast = np.eye(len(self.mean))[[i]] - np.eye(len(self.mean))[[j]]
         value = float(self.mean[i] - self.mean[j])
         half = float(
@@ -224,23 +200,6 @@ class ModelScores(BaseResult):
         )
         first = {"measure": self.measure, "score": self.score}
         return [{**first, **dict(zip(names, row))} for row in zip(*columns)]
-
-    def to_xarray(self) -> Any:
-        """Return an ``xarray.Dataset`` of scores (extra ``frames``).
-
-        The dataset has the ``value`` per (subject, model), and the mean, the error and the interval
-        per model.
-        """
-        names = ("mean", "standard_error", "low", "high")
-        data: dict[str, Any] = {name: (("model",), getattr(self, name)) for name in names}
-        data["value"] = (("subject", "model"), self.values)
-        coords = {"subject": list(self.subjects), "model": list(self.models)}
-        return import_optional("xarray").Dataset(data, coords, {"measure": self.measure})
-
-    def _place(self, name: str) -> int:
-        if name not in self.models:
-            raise KeyError(f"no model {name!r}; there are {', '.join(self.models)}")
-        return self.models.index(name)
 
     def _errors(self, contrasts: np.ndarray) -> np.ndarray:
         missing = self.covariances.shape[1] - contrasts.shape[1]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.exceptions import UndefinedError
-from ..base.extras import import_optional
 from ..base.progress import Progress, progress_reporter
-from ..base.results import BaseResult
 from ..catalogue import get_measure
 from ..comparison.comparison import Failure
 from ..contracts._measure import Measure
@@ -27,7 +25,8 @@ from ..significance.clusters import SignFlips, sign_flip_clusters
 from ..significance.resampling import check_positive_integers
 from ._score_models import ModelScores, score_models
 from .nulls import format_labeled_pvalue
-from .several_models import SCORE_TITLES, ModelScore
+from .several_models import ModelScore
+from .subject_scores import SubjectScores
 
 WINDOW_AXES = "trials bins units"
 CLUSTER_LEVEL = 0.05  # the largest p-value of a cluster that summaries and figures show
@@ -50,8 +49,8 @@ class TimeCluster(NamedTuple):
     pvalue: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TimeCourses(BaseResult):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TimeCourses(SubjectScores):
     """Scores of models at each time: the return value of :func:`score_models_over_time`.
 
     ``times`` (times,) are the centres of the windows. ``values`` (times, subjects, models) has the
@@ -63,34 +62,13 @@ class TimeCourses(BaseResult):
     ``failures`` has the reason for each excluded subject.
     """
 
-    measure: str
-    score: ModelScore
-    subjects: tuple[str, ...]
-    models: tuple[str, ...]
     times: np.ndarray
-    values: np.ndarray
-    mean: np.ndarray
-    standard_error: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
     ceiling: np.ndarray | None
     clusters: tuple[TimeCluster, ...]
     min_pvalue: float
-    is_0_by_chance: bool  # the mean score of an unrelated model is 0
     cluster_alpha: float
     n_permutations: int
     seed: int
-    freedom: int
-    confidence_level: float
-    failures: tuple[Failure, ...] = ()
-    caveats: tuple[str, ...] = ()
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def title(self) -> str:
-        """The measure, after the kind of score of several models."""
-        words = SCORE_TITLES.get(self.score)
-        return f"{words}, {self.measure}" if words else self.measure
 
     def summary(self) -> str:
         """Return a line for each model, with the highest mean and the significant clusters."""
@@ -110,8 +88,7 @@ class TimeCourses(BaseResult):
             ]
             words = f"above 0 from {', '.join(spans)}" if spans else "no cluster above 0"
             lines.append(f"  {model:{width}}  {peak}{f'; {words}' * self.is_0_by_chance}")
-        lines += [f"  {failure.x} is left out: {failure.reason}" for failure in self.failures]
-        return "\n".join([*lines, *(f"  {caveat}" for caveat in self.caveats)])
+        return "\n".join([*lines, *self._notes()])
 
     def difference_clusters(self, a: str, b: str) -> tuple[TimeCluster, ...]:
         """Return clusters of times at which models ``a`` and ``b`` score differently.
@@ -119,10 +96,7 @@ class TimeCourses(BaseResult):
         The test is two-sided, with the ``cluster_alpha``, the number of permutations and the seed
         of the result. Raises ``KeyError`` for an unknown name.
         """
-        for name in (a, b):
-            if name not in self.models:
-                raise KeyError(f"no model {name!r}; there are {', '.join(self.models)}")
-        i, j = self.models.index(a), self.models.index(b)
+        i, j = self._column(a), self._column(b)
         gaps = (self.values[:, :, i] - self.values[:, :, j])[:, :, None]
         flips = _flip_signs(gaps, self.cluster_alpha, self.n_permutations, self.seed, True)
         return _time_clusters(flips, self.times, (a,), b)
@@ -155,17 +129,8 @@ class TimeCourses(BaseResult):
                 )
         return rows
 
-    def to_xarray(self) -> Any:
-        """Return an ``xarray.Dataset`` of scores (extra ``frames``).
-
-        The dataset has the ``value`` per (time, subject, model), and the mean, the error and the
-        interval per (time, model).
-        """
-        names = ("mean", "standard_error", "low", "high")
-        data: dict[str, Any] = {name: (("time", "model"), getattr(self, name)) for name in names}
-        data["value"] = (("time", "subject", "model"), self.values)
-        coords = {"time": self.times, "subject": list(self.subjects), "model": list(self.models)}
-        return import_optional("xarray").Dataset(data, coords, {"measure": self.measure})
+    def _places(self) -> dict[str, np.ndarray]:
+        return {"time": self.times}
 
 
 def score_models_over_time(

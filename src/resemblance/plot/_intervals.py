@@ -28,6 +28,7 @@ from ..versions import DriftReport
 from ._style import (
     COLORBLIND_PALETTE,
     COLUMN_WIDTH_INCHES,
+    LEGEND_ABOVE,
     POINTS_PER_INCH,
     SLATE_GRAY,
     Axes,
@@ -39,7 +40,7 @@ from ._style import (
     font_size_points,
     matplotlib_setting,
 )
-from .arguments import measure_axis_label, measure_to_plot
+from .arguments import check_result_to_plot, measure_axis_label, measure_to_plot
 
 # Height of a row, and of the margins above and below all rows
 INTERVAL_ROW_INCHES, INTERVAL_MARGIN_INCHES = 0.17, 0.62
@@ -82,9 +83,8 @@ def intervals(
     Raises ``KeyError`` for a measure missing from the evidence, and ``ValueError`` for an unknown
     name, for any other type of result, and for none or more than 120 pairs.
     """
-    if not isinstance(evidence, Evidence):
-        remedy = "; plot.model_scores draws it" if isinstance(evidence, ModelScores) else ""
-        raise ValueError(f"plot.intervals draws an Evidence; got {type(evidence).__name__}{remedy}")
+    remedy = "; plot.model_scores draws it" if isinstance(evidence, ModelScores) else ""
+    check_result_to_plot("intervals", evidence, Evidence, remedy)
     info = measure_to_plot("intervals", evidence.comparison, measure)
     reading = result_of_measure(evidence, info)
     results = [p for p in reading.pairs if not p.is_self and math.isfinite(p.value)]
@@ -138,8 +138,7 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
 
     Raises ``ValueError`` for any other type of result, and if no drift has a threshold.
     """
-    if not isinstance(report, DriftReport):
-        raise ValueError(f"plot.drift draws a DriftReport; got {type(report).__name__}")
+    check_result_to_plot("drift", report, DriftReport)
     figure = next(f for f in drift_result(report)["drifts"].figures if isinstance(f, Bars))
     if not figure.bars:
         raise ValueError("plot.drift: no drift of this report has a value and a threshold")
@@ -174,8 +173,7 @@ def model_scores(
     Raises ``ValueError`` for any other type of result, other marks, unknown or equal names in
     ``brackets``, and more than 15 brackets.
     """
-    if not isinstance(result, ModelScores):
-        raise ValueError(f"plot.model_scores draws ModelScores; got {type(result).__name__}")
+    check_result_to_plot("model_scores", result, ModelScores)
     figure = model_scores_bars(result, marks=marks, brackets=brackets)
     level = format_level(result.confidence_level)
     names = f"mean, {level} interval", f"not above 0 (p > {ALPHA:g})"
@@ -396,8 +394,7 @@ def named_rows(ax: Axes | None, names: Sequence[str], entries: int = 0) -> Itera
 
 def legend_above(ax: Axes, marks: Mapping[str, Any]) -> None:
     """Put a legend of named marks above all rows."""
-    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-    draw_legend(ax, list(marks.values()), list(marks), **place)
+    draw_legend(ax, list(marks.values()), list(marks), **LEGEND_ABOVE)
 
 
 def _guide_style(ax: Axes) -> dict[str, Any]:

@@ -31,6 +31,8 @@ FIGURE_WIDTHS = {
 FigureWidth: TypeAlias = Literal[
     "single", "double", "nature", "nature double", "icml", "icml double", "neurips"
 ]
+# Place of a legend above all rows or lines
+LEGEND_ABOVE = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
 DEFAULT_ASPECT = 0.62  # height per width of figures without a height
 _requested_figure_width: ContextVar[float | None] = ContextVar("width of new figures", default=None)
 MEAN_CHARACTER_WIDTH = 0.6  # mean width of a character, relative to the font size

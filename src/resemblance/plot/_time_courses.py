@@ -6,6 +6,7 @@ from ..inference import TimeCourses
 from ..inference._time_courses import CLUSTER_LEVEL
 from ..report.of_time_courses import time_course_chart
 from ._style import Axes, series_style
+from .arguments import check_result_to_plot
 from .curves import paint_chart
 
 CLUSTER_BAR_STEP = 0.04  # of the height of the axes, between the bars of two models
@@ -26,8 +27,7 @@ def time_courses(result: TimeCourses, *, ax: Axes | None = None) -> Axes:
 
     Raises ``ValueError`` for any other type of result.
     """
-    if not isinstance(result, TimeCourses):
-        raise ValueError(f"plot.time_courses draws TimeCourses; got {type(result).__name__}")
+    check_result_to_plot("time_courses", result, TimeCourses)
     chart = time_course_chart(result)
     clusters = [cluster for cluster in result.clusters if cluster.pvalue <= CLUSTER_LEVEL]
     label = f"time; bars: clusters, p ≤ {CLUSTER_LEVEL:g}" if clusters else "time"

@@ -34,6 +34,15 @@ def page_context_to_plot(
     return PageContext(comparison, info, evidence, readings, stretch)
 
 
+def check_result_to_plot(function: str, result: Any, kind: type, remedy: str = "") -> None:
+    """Raise ``ValueError`` unless a result is of the class that a function draws."""
+    if not isinstance(result, kind):
+        got = type(result).__name__
+        raise ValueError(
+            f"plot.{function} draws a result of class {kind.__name__}; got {got}{remedy}"
+        )
+
+
 def _require_comparison(function: str, data: Any, evidence: Any) -> Comparison:
     """Return the comparison unchanged; raise ``ValueError`` for other data, and for evidence with
     other representations."""

@@ -25,6 +25,7 @@ from ..report.svg import shorten_distinct_names, shorten_name
 from ..sections.figures import Chart, Line
 from ._style import (
     COLUMN_WIDTH_INCHES,
+    LEGEND_ABOVE,
     POINTS_PER_INCH,
     SLATE_GRAY,
     Axes,
@@ -37,7 +38,12 @@ from ._style import (
     matplotlib_setting,
     series_style,
 )
-from .arguments import measure_axis_label, page_context_to_plot, reordered_comparison
+from .arguments import (
+    check_result_to_plot,
+    measure_axis_label,
+    page_context_to_plot,
+    reordered_comparison,
+)
 
 MAX_MARKED_POINTS = 24  # a line with more points has markers on some points only
 MAX_LEGEND_LINES = 12  # lines named in a legend
@@ -150,8 +156,7 @@ def scale_curve(curve: ScaleCurve, *, ax: Axes | None = None) -> Axes:
 
     Raises ``ValueError`` for any other type of result, and if no scale has a value.
     """
-    if not isinstance(curve, ScaleCurve):
-        raise ValueError(f"plot.scale_curve draws a ScaleCurve; got {type(curve).__name__}")
+    check_result_to_plot("scale_curve", curve, ScaleCurve)
     points = [point for point in curve.points if not point.reason]
     if not points:
         raise ValueError(f"plot.scale_curve: no scale has a value; {curve.failures[0].reason}")
@@ -298,9 +303,8 @@ def _draw_line_legend(ax: Axes, chart: Chart, handles: Sequence[Any], unit: str)
         color = series_style(0).color if len(handles) == 1 else SLATE_GRAY
         (dotted,) = ax.plot([], [], color=color, linestyle=":", linewidth=0.9)
         names, marks = [*names, ", ".join(own_names) or CHANCE_DIAGNOSTIC], [*marks, dotted]
-    placement = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     width = (
         max(estimate_text_width(name, font_size_points("legend.fontsize")) for name in names) + 30
     )
     room = ax.get_window_extent().width * POINTS_PER_INCH / ax.figure.dpi
-    draw_legend(ax, marks, names, ncols=max(1, min(len(names), int(room / width))), **placement)
+    draw_legend(ax, marks, names, ncols=max(1, min(len(names), int(room / width))), **LEGEND_ABOVE)
